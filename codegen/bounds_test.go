@@ -9,11 +9,11 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // unnamed leaves forms as they are, for numbers.
@@ -168,7 +168,7 @@ func logged(u *codegen.Unit) {
 			result = p.A
 		}
 	}
-	log, n := ir.NewArray("log", ir.Int64), ir.NewVar("logged", ir.Int64)
+	log, n := ir.NewArray("log", tensor.Int64), ir.NewVar("logged", tensor.Int64)
 	u.Func.Params = append(u.Func.Params,
 		ir.Param{Slot: ir.Slot{Arg: len(u.Args), Field: ir.Vals}, A: log})
 	ir.Walk(u.Func.Body, func(s ir.Stmt) {
@@ -239,7 +239,7 @@ func TestBoundsAsNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-			ComputeType: ir.Float64, Verify: true}
+			ComputeType: tensor.Float64, Verify: true}
 		dims := make([]int64, len(vars))
 		for k, x := range vars {
 			dims[k] = int64(rng.IntN(9))
@@ -249,8 +249,9 @@ func TestBoundsAsNumbers(t *testing.T) {
 			r.Sizes[x] = dims[k]
 		}
 		for _, name := range []string{"A", "B"} {
-			r.Tensors[name] = codegen.Tensor{Format: format.DenseOf(len(vars)), Type: ir.Float64, Dims: dims,
-				NNZ: -1}
+			r.Tensors[name] = codegen.Tensor{Format: tensor.DenseOf(len(vars)), Type: tensor.Float64,
+				Dims: dims,
+				NNZ:  -1}
 		}
 		r.Schedule = []string{"assemble(A,Append)"}
 		u, err := codegen.Compile(r)

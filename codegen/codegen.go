@@ -44,13 +44,12 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Request is what to compile.
@@ -69,7 +68,7 @@ type Request struct {
 	Sizes map[string]int64
 	// ComputeType is the type that the statement computes in; Invalid for the
 	// promotion of the operands' (notation.InferTypes).
-	ComputeType ir.Type
+	ComputeType tensor.Type
 	// Exact lists variables that the leaf is always called with the whole range
 	// of. Where such a range is short and its loops are dense, it is compiled in.
 	Exact []string
@@ -180,8 +179,8 @@ const DefaultFarBytes = 1 << 20
 
 // Tensor is what the compiler knows of a tensor.
 type Tensor struct {
-	Format             format.Format
-	Type               ir.Type
+	Format             tensor.Format
+	Type               tensor.Type
 	Dims               []int64
 	PosWidth, CrdWidth []uint8 // bytes of a pos or crd element, a level; 0 where there are none
 	NNZ                int64   // stored values; -1 unknown
@@ -219,7 +218,7 @@ type Unit struct {
 	// operands: beside is then what pieces take to the end.
 	Begun func(entries int64, threads int, within bool) (kept, beside int64)
 	// Compute is the type that the leaf computes in.
-	Compute ir.Type
+	Compute tensor.Type
 	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).
 	Lattices string
 	// Times are the passes that made it, in their order.
@@ -247,7 +246,7 @@ type Arg struct {
 	Tensor string
 	// in concrete index notation: the tensor's, with a ' for each further format of it
 	Name   string
-	Format format.Format // as the leaf reads it; where Convert is set, not as requested
+	Format tensor.Format // as the leaf reads it; where Convert is set, not as requested
 	// Convert: the caller converts the tensor to Format for this argument,
 	// with all that is stored: the zeros of dense levels are entries too.
 	Convert bool
@@ -267,7 +266,7 @@ type Arg struct {
 // of the caller's, uninitialised, which the leaf writes in full; others are
 // published by the leaf, and belong to the caller from then on.
 type Result struct {
-	Format format.Format // levels d and s only
+	Format tensor.Format // levels d and s only
 	// Repack: the caller converts the leaf's result to the requested format,
 	// which has other level kinds.
 	Repack bool
@@ -379,49 +378,33 @@ func (c *compilation) tensor(name string) Tensor {
 
 // types finds the type to compute in.
 func (c *compilation) types() error {
-	if c.request.ComputeType != ir.Invalid {
+	if c.request.ComputeType != tensor.None {
 		return nil
 	}
-	operands := map[string]dtype.Type{}
+	operands := map[string]tensor.Type{}
 	for name, t := range c.request.Tensors {
 		if name != c.request.Stmt.LHS.Name {
-			operands[name] = valueType(t.Type)
+			operands[name] = t.Type
 		}
 	}
 	if c.request.Old != nil {
-		operands[c.request.Stmt.LHS.Name] = valueType(c.request.Old.Type)
+		operands[c.request.Stmt.LHS.Name] = c.request.Old.Type
 	}
-	compute, _, err := notation.InferTypes(c.request.Stmt, operands,
-		valueType(c.tensor(c.request.Stmt.LHS.Name).Type))
-	c.unit.Compute = irType(compute)
+	var err error
+	c.unit.Compute, _, err = notation.InferTypes(c.request.Stmt, operands,
+		c.tensor(c.request.Stmt.LHS.Name).Type)
 	return err
-}
-
-var types = map[dtype.Type]ir.Type{
-	dtype.Int32: ir.Int32, dtype.Int64: ir.Int64, dtype.Float32: ir.Float32, dtype.Float64: ir.Float64,
-	dtype.Complex64: ir.Complex64, dtype.Complex128: ir.Complex128,
-}
-
-func irType(t dtype.Type) ir.Type { return types[t] }
-
-func valueType(t ir.Type) dtype.Type {
-	for d, i := range types {
-		if i == t {
-			return d
-		}
-	}
-	return dtype.None
 }
 
 // result plans the leaf's result: requested levels that are neither dense nor
 // compressed are made as compressed ones.
 func (c *compilation) result() error {
 	t := c.tensor(c.request.Stmt.LHS.Name)
-	r := Result{Shares: -1, Format: format.Format{Levels: slices.Clone(t.Format.Levels),
+	r := Result{Shares: -1, Format: tensor.Format{Levels: slices.Clone(t.Format.Levels),
 		Order: slices.Clone(t.Format.Order)}}
 	for l, k := range r.Format.Levels {
-		if k != format.Dense && k != format.Compressed {
-			r.Format.Levels[l], r.Repack = format.Compressed, true
+		if k != tensor.Dense && k != tensor.Compressed {
+			r.Format.Levels[l], r.Repack = tensor.Compressed, true
 		}
 	}
 	r.PosWidth, r.CrdWidth = c.widths(r.Format)
@@ -513,7 +496,7 @@ func (c *compilation) terms() error {
 		name:    func(a *notation.Access) string { return c.byKey[useKey(a)].name },
 		result:  c.unit.Result.Format,
 		taken:   c.taken(),
-		formats: map[string]format.Format{},
+		formats: map[string]tensor.Format{},
 		counts:  map[string][]int64{},
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // use is a tensor of the right side read at certain variables: accesses alike
@@ -19,7 +19,7 @@ type use struct {
 	old     bool
 	vars    []string
 	given   Tensor
-	format  format.Format // as the leaf reads it
+	format  tensor.Format // as the leaf reads it
 	convert bool
 	name    string // of the operand in concrete index notation
 }
@@ -30,7 +30,7 @@ func useKey(a *notation.Access) string { return a.Name + "(" + strings.Join(a.Va
 // converts the operands that are cheapest to convert, each at the cost of its use, to
 // storage that fits the order of the others. It sets the uses' formats and
 // returns the order, with a note for each conversion.
-func fit(n *notation.Normal, result format.Format, uses []*use, sizes func(string) int64,
+func fit(n *notation.Normal, result tensor.Format, uses []*use, sizes func(string) int64,
 	cost func(*use) float64) (order []string, notes []string) {
 	fixed := newGraph(n.Vars)
 	fixed.access(n.LHS.Vars, result)
@@ -133,25 +133,25 @@ func (c *compilation) conversionCost(u *use) float64 {
 // reordered is a format of u's tensor with its modes in the order of the
 // loops. Coordinates that were stored as a list stay one; otherwise levels
 // become compressed, but for an outermost dense one of moderate size.
-func reordered(u *use, order []string, sizes func(string) int64) format.Format {
+func reordered(u *use, order []string, sizes func(string) int64) tensor.Format {
 	old := u.given.Format
-	f := format.Format{Levels: slices.Clone(old.Levels), Order: slices.Clone(old.Order)}
+	f := tensor.Format{Levels: slices.Clone(old.Levels), Order: slices.Clone(old.Order)}
 	slices.SortStableFunc(f.Order, func(a, b int) int {
 		return slices.Index(order, u.vars[a]) - slices.Index(order, u.vars[b])
 	})
-	list := len(f.Levels) > 1 && old.Levels[0] == format.CompressedNonunique &&
+	list := len(f.Levels) > 1 && old.Levels[0] == tensor.CompressedNonunique &&
 		old.RunEnd(0) == len(f.Levels)-1 &&
-		!slices.Contains(old.Levels, format.SingletonPadded)
-	if list && slices.Index(old.Levels, format.Singleton) >= 0 {
-		list = slices.Index(old.Levels, format.Singleton) == len(old.Levels)-1
+		!slices.Contains(old.Levels, tensor.SingletonPadded)
+	if list && slices.Index(old.Levels, tensor.Singleton) >= 0 {
+		list = slices.Index(old.Levels, tensor.Singleton) == len(old.Levels)-1
 	}
 	if list {
 		return f
 	}
 	for l, k := range f.Levels {
 		moderate := u.given.NNZ < 0 || sizes(u.vars[f.Order[0]]) <= 1<<20+4*u.given.NNZ
-		if l > 0 || k != format.Dense || !moderate {
-			f.Levels[l] = format.Compressed
+		if l > 0 || k != tensor.Dense || !moderate {
+			f.Levels[l] = tensor.Compressed
 		}
 	}
 	return f

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // packed are the levels of a tensor of compressed levels alone, with entries at random, and its
@@ -64,25 +64,25 @@ func TestForesee(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-			ComputeType: ir.Float64, Verify: true}
+			ComputeType: tensor.Float64, Verify: true}
 		dims, bounds := make([]int64, len(vars)), make([][2]int64, len(vars))
 		for k, x := range vars {
 			dims[k] = 8 + rng.Int64N(24)
 			r.Sizes[x], bounds[k] = dims[k], [2]int64{0, dims[k]}
 		}
-		r.Tensors["s"] = codegen.Tensor{Type: ir.Float64, NNZ: 1}
+		r.Tensors["s"] = codegen.Tensor{Type: tensor.Float64, NNZ: 1}
 		args := []interp.Arg{{Vals: interp.Array{Data: make([]float64, 1), Fresh: true}}}
 		given := map[string]interp.Arg{}
 		dense := rng.IntN(2) == 0
 		for _, a := range s.Accesses() {
-			spec := codegen.Tensor{Format: format.DenseOf(len(vars)), Type: ir.Float64, Dims: dims,
+			spec := codegen.Tensor{Format: tensor.DenseOf(len(vars)), Type: tensor.Float64, Dims: dims,
 				PosWidth: make([]uint8, len(vars)), CrdWidth: make([]uint8, len(vars))}
 			arg, n := interp.Arg{}, int64(1)
 			for l, d := range dims {
 				n *= d
 				arg.Levels = append(arg.Levels, interp.Level{Size: d})
 				if !dense {
-					spec.Format.Levels[l], spec.PosWidth[l], spec.CrdWidth[l] = format.Compressed, 4, 4
+					spec.Format.Levels[l], spec.PosWidth[l], spec.CrdWidth[l] = tensor.Compressed, 4, 4
 				}
 			}
 			if arg.Vals = (interp.Array{Data: make([]float64, n)}); !dense {

@@ -17,9 +17,9 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/emit/c"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/golden")
@@ -123,12 +123,12 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 		t.Fatal(err)
 	}
 	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		ComputeType: ir.Float64, Verify: true}
+		ComputeType: tensor.Float64, Verify: true}
 	for _, v := range notation.Normalize(s).Vars {
 		r.Sizes[v] = 1000
 	}
 	for _, u := range s.Tensors() {
-		r.Tensors[u.Name] = goldenTensor(format.DenseOf(u.Order))
+		r.Tensors[u.Name] = goldenTensor(tensor.DenseOf(u.Order))
 	}
 	for _, line := range lines[1:] {
 		if commands, ok := strings.CutPrefix(line, "-s="); ok {
@@ -153,7 +153,7 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 			}
 			continue
 		}
-		name, f, err := format.ParseFlag(line)
+		name, f, err := notation.ParseFormatFlag(line)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,13 +163,13 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 }
 
 // goldenTensor has ten entries a row, and four in each fiber.
-func goldenTensor(f format.Format) codegen.Tensor {
-	t := codegen.Tensor{Format: f, Type: ir.Float64, NNZ: 10000}
+func goldenTensor(f tensor.Format) codegen.Tensor {
+	t := codegen.Tensor{Format: f, Type: tensor.Float64, NNZ: 10000}
 	for l, k := range f.Levels {
 		t.Dims = append(t.Dims, 1000)
 		t.PosWidth = append(t.PosWidth, 4)
 		t.CrdWidth = append(t.CrdWidth, 4)
-		if k != format.Dense && !f.AllDense() {
+		if k != tensor.Dense && !f.AllDense() {
 			t.Counts = append(t.Counts, 10000>>(2*(len(f.Levels)-1-l)))
 		} else {
 			t.Counts = append(t.Counts, 1000)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // Forms without positions: over places of the result, and over rows.
@@ -203,7 +203,7 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 			return
 		}
 		n++
-		if len(f.Levels) == 2 && f.Levels[0] == format.Dense && a.Vars[f.Order[0]] == i &&
+		if len(f.Levels) == 2 && f.Levels[0] == tensor.Dense && a.Vars[f.Order[0]] == i &&
 			a.Vars[f.Order[1]] == j.Var {
 			found = a
 		}

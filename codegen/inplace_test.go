@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // TestInPlace: which leaves take the memory of the left tensor's old value, here the operand x of
@@ -66,15 +67,15 @@ func TestInPlace(t *testing.T) {
 			name, f, _ := strings.Cut(text, ":")
 			x := r.Tensors[name]
 			if f == "int32" {
-				x.Type = ir.Int32
+				x.Type = tensor.Int32
 			} else {
-				x.Format, _ = format.Parse(f)
+				x.Format, _ = notation.ParseFormat(f)
 			}
 			r.Tensors[name] = x
 		}
 		for _, name := range []string{"A", "B"} {
 			if x, ok := r.Tensors[name]; ok && !strings.Contains(c.formats, name+":") {
-				x.Format = format.DenseOf(len(x.Dims))
+				x.Format = tensor.DenseOf(len(x.Dims))
 				r.Tensors[name] = x
 			}
 		}

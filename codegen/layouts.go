@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // layoutGain is how many times a leaf reads each value of a dense operand at least, where these lie
@@ -99,7 +99,7 @@ func (c *compilation) readers(u *use) float64 {
 }
 
 // copyUse has a use read from a copy in another format.
-func (c *compilation) copyUse(u *use, f format.Format) {
+func (c *compilation) copyUse(u *use, f tensor.Format) {
 	u.format, u.convert = f, true
 	note := fmt.Sprintf("copying %s from %s to %s", u.tensor, u.given.Format, f)
 	if !slices.Contains(c.unit.Notes, note) {
@@ -165,7 +165,7 @@ func (c *compilation) usesRead() string {
 }
 
 // ordered is a format with its levels over the modes in that order, which is kept.
-func ordered(f format.Format, modes []int) format.Format {
+func ordered(f tensor.Format, modes []int) tensor.Format {
 	f.Order = modes
 	return f
 }

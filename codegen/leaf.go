@@ -7,12 +7,12 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // arrays says whose level arrays the result has: an operand's, given ones, or its own.
@@ -43,7 +43,7 @@ func (c *compilation) into() error {
 		result := u.Result.Format
 		width := u.Result.PosWidth[len(result.Levels)-result.TrailingDense()-1]
 		u.Args = append(u.Args, Arg{Map: true,
-			Format:   format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}},
+			Format:   tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}},
 			PosWidth: []uint8{width}, CrdWidth: []uint8{width}})
 		c.ops[0].PosWidth, c.ops[0].CrdWidth = u.Result.PosWidth, u.Result.CrdWidth
 	}
@@ -100,7 +100,7 @@ func (c *compilation) lower() error {
 		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN),
 			c.strategy.Spaces, c.lowered.Windowed
 		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append &&
-			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == format.Dense && cin.Threaded(u.CIN)
+			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == tensor.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):
 		return err

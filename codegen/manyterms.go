@@ -55,7 +55,7 @@ func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
 		}
 		f, operand := n.formats[a.Name]
 		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 &&
-			!f.Levels[f.Level(m)].Caps().Locate {
+			!f.Levels[f.Level(m)].CanLocate() {
 			merged[key] = true
 		}
 	})

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // TestMappedFetched: blocks of a result that is added to by a map are fetched ahead, into the cache
@@ -24,7 +24,7 @@ func TestMappedFetched(t *testing.T) {
 		for name, levels := range map[string]string{"A": "sss", "Y": "ssd"} {
 			x := r.Tensors[name]
 			for l := range levels {
-				x.Format.Levels[l] = format.Kind(levels[l])
+				x.Format.Levels[l] = tensor.Kind(levels[l])
 			}
 			r.Tensors[name] = x
 		}
@@ -61,12 +61,12 @@ func TestMappedPastCaches(t *testing.T) {
 		{1000, "tile(k,32) vectorize(k) nontemporal(Y)", true},
 	} {
 		r := smallRequest(t, "Y(i,j,k) = A(i,j,l)*C(l,k)")
-		r.Sizes["k"], r.ComputeType = 32, ir.Float64
+		r.Sizes["k"], r.ComputeType = 32, tensor.Float64
 		for name, levels := range map[string]string{"A": "sss", "Y": "ssd", "C": "dd"} {
 			x := r.Tensors[name]
-			x.Type = ir.Float64
+			x.Type = tensor.Float64
 			for l := range levels {
-				x.Format.Levels[l] = format.Kind(levels[l])
+				x.Format.Levels[l] = tensor.Kind(levels[l])
 			}
 			if name == "A" {
 				x.NNZ, x.Counts = 2*c.rows, []int64{100, c.rows, 2 * c.rows}

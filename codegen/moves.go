@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Moves are how a call goes through memory and through loops whose lengths data decide. All of them
@@ -239,7 +239,7 @@ func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) 
 // ends tells whether a level of an access has segments, along v.
 func (w *work) ends(arg int, a *cin.Access, level int, v string) bool {
 	f := w.unit.Args[arg].Format
-	return level >= 0 && f.Levels[level] != format.Dense && a.Vars[f.Order[level]] == v
+	return level >= 0 && f.Levels[level] != tensor.Dense && a.Vars[f.Order[level]] == v
 }
 
 // loop counts the ends and the steps of the last of some loops.
@@ -265,7 +265,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	least := 0.0 // entries of a segment
 	arg := w.arg(list[0].Name)
 	if level := w.upTo(arg, list[0], vars); level > 0 &&
-		w.unit.Args[arg].Format.Levels[level-1] != format.Dense {
+		w.unit.Args[arg].Format.Levels[level-1] != tensor.Dense {
 		least = 1
 	}
 	if len(outer) > 0 {
@@ -429,11 +429,11 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1
 	for l, m := range f.Order {
-		if arg == 0 && f.Levels[l] != format.Dense {
+		if arg == 0 && f.Levels[l] != tensor.Dense {
 			break // from here on it is appended, or lies as an operand does
 		}
 		n := slices.Index(vars, a.Vars[m])
-		if n >= 0 && skips[n] && f.Levels[l] == format.Dense {
+		if n >= 0 && skips[n] && f.Levels[l] == tensor.Dense {
 			level, loop = l, max(loop, n)
 		}
 	}
@@ -444,9 +444,9 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 	for l, m := range f.Order {
 		switch {
 		case l <= level:
-		case arg == 0 && f.Levels[l] != format.Dense:
+		case arg == 0 && f.Levels[l] != tensor.Dense:
 			return // it is appended, or lies as an operand does
-		case f.Levels[l] != format.Dense:
+		case f.Levels[l] != tensor.Dense:
 			if above := w.extents.Counts[arg][l-1]; above > 0 {
 				run *= float64(w.extents.Counts[arg][l]) / float64(above)
 			}
@@ -460,7 +460,7 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 	own := true // all loops so far are over variables of the array
 	for n, v := range vars[:loop] {
 		m := slices.Index(a.Vars, v)
-		if has := m >= 0 && f.Levels[slices.Index(f.Order, m)] == format.Dense; !has {
+		if has := m >= 0 && f.Levels[slices.Index(f.Order, m)] == tensor.Dense; !has {
 			own = false
 			continue
 		}

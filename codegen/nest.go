@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // nest makes concrete index notation of a normal form: the terms go down the
@@ -19,10 +19,10 @@ import (
 type nest struct {
 	order  []string
 	name   func(*notation.Access) string
-	result format.Format
+	result tensor.Format
 	taken  map[string]bool // names that a temporary may not have
 	// formats of the operands, by name, with their counts of positions a level.
-	formats map[string]format.Format
+	formats map[string]tensor.Format
 	counts  map[string][]int64
 	sizes   func(string) int64
 	exact   bool // the arithmetic is that of integers
@@ -67,7 +67,7 @@ func (n *nest) newTarget(lhs *notation.Access) target {
 	deep := -1
 	for l, mode := range n.result.Order {
 		t.left = append(t.left, lhs.Vars[mode])
-		if !n.result.Levels[l].Caps().Locate {
+		if !n.result.Levels[l].CanLocate() {
 			deep = l
 		}
 	}

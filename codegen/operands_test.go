@@ -7,7 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // longSum is the source of a sum of n sparse vectors, or the error.
@@ -77,10 +77,10 @@ func TestUnrolledQuiet(t *testing.T) {
 func TestFailingLoopUnrolled(t *testing.T) {
 	r := goldenRequest(t, "a=C(k,i)/D(k)\nC:dd\nD:s\n-s=unroll(i,4)")
 	for name, x := range r.Tensors {
-		x.Type = ir.Int32
+		x.Type = tensor.Int32
 		r.Tensors[name] = x
 	}
-	r.ComputeType = ir.Int32
+	r.ComputeType = tensor.Int32
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)

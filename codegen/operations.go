@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // Extents are those of a call of a leaf.
@@ -77,7 +77,7 @@ func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Fore
 			switch {
 			case counts != nil && counts[n] != nil:
 				positions = float64(max(counts[n][l], 1))
-			case a.Format.Levels[l] == format.Dense:
+			case a.Format.Levels[l] == tensor.Dense:
 				positions *= float64(max(dims[m], 1))
 			}
 			g.Args[n] = append(g.Args[n], ir.GivenLevel{Positions: positions, Size: dims[m]})
@@ -298,7 +298,7 @@ func (w *work) prefix(a *cin.Access, vars []string) (share, bool) {
 	if n == 0 {
 		return always, true // some coordinate is stored
 	}
-	if n < len(order) && w.unit.Args[arg].Format.Levels[n-1] == format.Dense {
+	if n < len(order) && w.unit.Args[arg].Format.Levels[n-1] == tensor.Dense {
 		return share{}, false // a place in it may have nothing below
 	}
 	return w.stored(arg, n-1, outer), true

@@ -12,8 +12,8 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // pattern is the coordinates, as text, at which a tensor stores values.
@@ -37,7 +37,7 @@ func everywhere(dims []int64, f func(coords []int64)) {
 
 // inFormat is what a tensor stores whose format has these levels, so that p is among it, and the
 // positions of each level.
-func inFormat(p pattern, f format.Format, dims []int64) (stored pattern, counts []int64) {
+func inFormat(p pattern, f tensor.Format, dims []int64) (stored pattern, counts []int64) {
 	prefix := func(coords []int64, n int) string {
 		var list []int64
 		for _, m := range f.Order[:n] {
@@ -54,7 +54,7 @@ func inFormat(p pattern, f format.Format, dims []int64) (stored pattern, counts 
 		}
 	})
 	for l, kind := range f.Levels {
-		if kind == format.Dense {
+		if kind == tensor.Dense {
 			parents *= dims[f.Order[l]]
 		} else {
 			last, parents = l+1, 0

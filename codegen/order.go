@@ -3,8 +3,8 @@ package codegen
 import (
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // graph holds what must come before what in the one order of all variables.
@@ -34,11 +34,11 @@ func (g *graph) before(u, v string) {
 
 // access adds what an access's format asks for. The second level of a variable
 // that an access has twice is searched, and asks for nothing.
-func (g *graph) access(vars []string, f format.Format) {
+func (g *graph) access(vars []string, f tensor.Format) {
 	seen := map[string]bool{}
 	for l, mode := range f.Order {
 		v := vars[mode]
-		if !seen[v] && !f.Levels[l].Caps().Locate {
+		if !seen[v] && !f.Levels[l].CanLocate() {
 			for u := range seen {
 				g.before(u, v)
 			}
@@ -119,7 +119,7 @@ func walkedBy(uses []*use) map[string]bool {
 	for _, u := range uses {
 		sparse := false
 		for l := len(u.format.Order) - 1; l >= 0; l-- {
-			if sparse = sparse || !u.format.Levels[l].Caps().Locate; sparse {
+			if sparse = sparse || !u.format.Levels[l].CanLocate(); sparse {
 				walked[u.vars[u.format.Order[l]]] = true
 			}
 		}
@@ -131,10 +131,10 @@ func walkedBy(uses []*use) map[string]bool {
 // storage walks come first, the result's in its storage order before summed
 // ones; then those that all operands merely locate, so that what is innermost
 // runs along contiguous memory.
-func ranks(n *notation.Normal, result format.Format, uses []*use) map[string]int {
+func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}
-	count := func(vars []string, f format.Format) {
+	count := func(vars []string, f tensor.Format) {
 		for l, mode := range f.Order {
 			if l == len(f.Order)-1 {
 				stride[vars[mode]]++

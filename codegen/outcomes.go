@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/network"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // The texts of what passes make, and their verifiers, where these are not those of
@@ -33,7 +33,7 @@ func (c *compilation) verifyNormal() error {
 func (c *compilation) typeText() string { return c.unit.Compute.String() + "\n" }
 
 func (c *compilation) verifyTypes() error {
-	if t := c.unit.Compute; t == ir.Invalid || t == ir.Bool {
+	if t := c.unit.Compute; t == tensor.None || t == tensor.Bool {
 		return fmt.Errorf("computes in %v", t)
 	}
 	return nil
@@ -59,9 +59,9 @@ func (c *compilation) verifyResult() error {
 	r := c.unit.Result
 	for l, k := range r.Format.Levels {
 		switch {
-		case k != format.Dense && k != format.Compressed:
+		case k != tensor.Dense && k != tensor.Compressed:
 			return fmt.Errorf("the result's level %d is %v", l, k)
-		case k == format.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
+		case k == tensor.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
 			return fmt.Errorf("the result's level %d has no widths", l)
 		}
 	}

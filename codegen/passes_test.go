@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // TestPassOrder: a pass before one whose facts it needs, or on the wrong side of a
@@ -66,16 +66,16 @@ func smallRequest(t *testing.T, src string) Request {
 		t.Fatal(err)
 	}
 	r := Request{Stmt: s, Tensors: map[string]Tensor{}, Sizes: map[string]int64{},
-		ComputeType: ir.Int64, Exact: []string{"k"}, Verify: true}
+		ComputeType: tensor.Int64, Exact: []string{"k"}, Verify: true}
 	for _, v := range notation.Normalize(s).Vars {
 		r.Sizes[v] = 100
 	}
 	for _, u := range s.Tensors() {
-		x := Tensor{Format: format.DenseOf(u.Order), Type: ir.Int64,
+		x := Tensor{Format: tensor.DenseOf(u.Order), Type: tensor.Int64,
 			Dims: slices.Repeat([]int64{100}, u.Order), PosWidth: slices.Repeat([]uint8{4}, u.Order),
 			CrdWidth: slices.Repeat([]uint8{4}, u.Order), NNZ: 1000}
 		if u.Name == "A" || u.Name == "B" {
-			x.Format.Levels[len(x.Format.Levels)-1] = format.Compressed
+			x.Format.Levels[len(x.Format.Levels)-1] = tensor.Compressed
 		}
 		r.Tensors[u.Name] = x
 	}
@@ -125,7 +125,7 @@ func TestPassTraced(t *testing.T) {
 func TestVerifiers(t *testing.T) {
 	broken := map[string]func(c *compilation){
 		"normal":   func(c *compilation) { c.normal.Terms[0].Sum = nil },
-		"types":    func(c *compilation) { c.unit.Compute = ir.Invalid },
+		"types":    func(c *compilation) { c.unit.Compute = tensor.None },
 		"result":   func(c *compilation) { c.unit.Result.PosWidth = []uint8{0, 0} },
 		"uses":     func(c *compilation) { delete(c.byKey, "C(i,k)") },
 		"order":    func(c *compilation) { slices.Reverse(c.unit.Order) },
@@ -154,7 +154,8 @@ func TestVerifiers(t *testing.T) {
 		"simt": func(c *compilation) {
 			c.request.Target = CUDA
 			c.unit.Func.Body.Append(
-				&ir.For{V: ir.NewVar("none", ir.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1, Kind: ir.Blocks,
+				&ir.For{V: ir.NewVar("none", tensor.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1,
+					Kind: ir.Blocks,
 					Body: ir.Seq()})
 		},
 		"inplace": func(c *compilation) { c.unit.Result.InPlace = 1 },
@@ -162,7 +163,7 @@ func TestVerifiers(t *testing.T) {
 	}
 	for k, p := range passes {
 		c := &compilation{request: smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)"),
-			unit: &Unit{Compute: ir.Int64}}
+			unit: &Unit{Compute: tensor.Int64}}
 		for _, q := range passes[:k+1] {
 			if err := q.run(c); err != nil {
 				t.Fatal(err)

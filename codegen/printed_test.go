@@ -31,7 +31,7 @@ func large(t *testing.T, text string) codegen.Request {
 		n := int64(1000000)
 		for l, k := range x.Format.Levels {
 			if !x.Format.AllDense() && l > 0 {
-				n *= map[bool]int64{true: 10, false: 1000000}[!k.Caps().Locate]
+				n *= map[bool]int64{true: 10, false: 1000000}[!k.CanLocate()]
 			}
 			x.Counts[l] = n
 		}

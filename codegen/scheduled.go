@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/schedule"
+	"distaff/io/tensor"
 )
 
 // perfect is a nest in which every loop is directly inside the next, and the
@@ -80,7 +80,7 @@ func (c *compilation) schedule() (err error) {
 	if c.commands, err = c.parsed(); err != nil {
 		return err
 	}
-	formats := map[string]format.Format{}
+	formats := map[string]tensor.Format{}
 	for _, op := range c.ops {
 		formats[op.Name] = op.Format
 	}

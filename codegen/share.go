@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/lattice"
 	"distaff/codegen/lower"
+	"distaff/io/tensor"
 )
 
 // shared finds an access whose level arrays the result can have as its own,
@@ -39,7 +39,7 @@ func (c *compilation) shared() error {
 func (c *compilation) takesWidths(o lower.Operand) bool {
 	want := c.tensor(c.request.Stmt.LHS.Name)
 	for l := range want.PosWidth {
-		if c.unit.Result.Format.Levels[l] != format.Dense &&
+		if c.unit.Result.Format.Levels[l] != tensor.Dense &&
 			(want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {
 			return false
 		}
@@ -64,13 +64,13 @@ func (c *compilation) operand(name string) *lower.Operand {
 }
 
 // formatOf is the format of an operand by its name in the statement.
-func (c *compilation) formatOf(name string) (format.Format, bool) {
+func (c *compilation) formatOf(name string) (tensor.Format, bool) {
 	for _, op := range c.ops[1:] {
 		if op.Name == name {
 			return op.Format, true
 		}
 	}
-	return format.Format{}, false
+	return tensor.Format{}, false
 }
 
 // sharesLevels tells whether a's outer levels are those of the result, and the
@@ -83,7 +83,7 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 		return false
 	}
 	for l, k := range f.Levels {
-		if k != format.Dense && k != format.Compressed {
+		if k != tensor.Dense && k != tensor.Compressed {
 			return false
 		}
 		if l < deep && (k != result.Levels[l] || a.Vars[f.Order[l]] != lhs.Vars[result.Order[l]]) {
@@ -142,7 +142,7 @@ func (c *compilation) denseBelow(t *cin.Access) bool {
 func (c *compilation) walks(a *cin.Access, v string) bool {
 	f, _ := c.formatOf(a.Name)
 	m := slices.Index(a.Vars, v)
-	return m >= 0 && f.Levels[f.Level(m)] == format.Compressed
+	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
 
 // always tells whether x is present wherever the loops around it lead: no

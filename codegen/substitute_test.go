@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/diag"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // TestGemm: products of dense matrices are one statement of the leaf, whatever their layouts.
@@ -83,7 +84,7 @@ func TestGemmRefused(t *testing.T) {
 	}
 	r := goldenRequest(t, "C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)")
 	a := r.Tensors["A"]
-	a.Type = ir.Float32
+	a.Type = tensor.Float32
 	r.Tensors["A"] = a
 	const want = "substitute: the types differ: values of float32 are converted to float64, and gemm multiplies values of one type"
 	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), want) {

@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // term is a product on its way down.
@@ -121,7 +122,7 @@ func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 func number(x *notation.Number) *cin.Lit {
 	l := ir.Int(x.Int)
 	if !x.IsInt {
-		l = ir.Number(ir.Float64, complex(x.Float, 0))
+		l = ir.Number(tensor.Float64, complex(x.Float, 0))
 	}
 	l.At = x.At.Pos + 1
 	return cin.Number(x.Text, l)

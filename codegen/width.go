@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // narrow is the largest number that 32-bit positions and coordinates hold.
@@ -30,7 +30,7 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 // positions of a level are distinct coordinates of the variables down to it: no more
 // than the product of their sizes, and no more than the coordinates of the whole
 // result that a term may assign, which entries bounds. A pos element is such a count.
-func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
+func (c *compilation) widths(f tensor.Format) (pos, crd []uint8) {
 	if t := c.tensor(c.request.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
 	}
@@ -40,7 +40,7 @@ func (c *compilation) widths(f format.Format) (pos, crd []uint8) {
 	for l, mode := range f.Order {
 		size := c.size(c.normal.LHS.Vars[mode])
 		dims *= float64(size)
-		if f.Levels[l].Caps().Locate {
+		if f.Levels[l].CanLocate() {
 			continue
 		}
 		crd[l], pos[l] = 8, 8
@@ -161,14 +161,14 @@ func convertedWidths(u *use) (pos, crd []uint8) {
 	f := u.format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	for l, mode := range f.Order {
-		caps := f.Levels[l].Caps()
-		if caps.HasCrd {
+		caps := f.Levels[l]
+		if caps.HasCrd() {
 			crd[l] = 8
 			if u.given.Dims[mode] <= narrow {
 				crd[l] = 4
 			}
 		}
-		if caps.HasPos {
+		if caps.HasPos() {
 			pos[l] = 8
 			if u.given.NNZ >= 0 && u.given.NNZ <= narrow {
 				pos[l] = 4

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
 
@@ -107,7 +108,7 @@ func tryOpenMP(ctx context.Context, cfg cc.Config) (threads int, err error) {
 	}
 	defer leaf.Close()
 	n := []int64{0}
-	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Int64}, Vals: tcs.Of(n)}
+	t := &tcs.Tensor{Header: tcs.Header{Type: tensor.Int64}, Vals: tcs.Of(n)}
 	if err := leaf.Call(ctx, []*tcs.Tensor{t}, nil, Env{Threads: 2}); err != nil {
 		return 0, err
 	}

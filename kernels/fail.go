@@ -13,6 +13,7 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // DivideError reports an integer division by zero. It ends a run with code 3.
@@ -87,7 +88,7 @@ func (e *PatternError) ExitCode() int { return 3 }
 type NarrowError struct {
 	Value int64
 	Name  string // name of the result
-	Type  tcs.Type
+	Type  tensor.Type
 	What  string
 	Vars  []string
 	Coord []int64

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestShrink truncates a mapped file and reads it, from C and from Go.
 func TestShrink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tcs")
-	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 20}, Type: tcs.Float64},
-		Kinds: "d", Modes: []int{0}}, nil, "")
+	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 20}, Type: tensor.Float64},
+		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
 
@@ -187,18 +188,18 @@ func testLeaf(t *testing.T, name string) Leaf {
 
 func vector(v []float64) *tcs.Tensor {
 	n := int64(len(v))
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tcs.Float64}, Vals: tcs.Of(v),
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tensor.Float64}, Vals: tcs.Of(v),
 		Levels: []tcs.Level{{Kind: 'd', Size: n}}}
 }
 
 func scalarInt(v []int64) *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Int64}, Vals: tcs.Of(v)}
+	return &tcs.Tensor{Header: tcs.Header{Type: tensor.Int64}, Vals: tcs.Of(v)}
 }
 
 // sparseResult returns an empty sparse vector that a leaf fills.
 func sparseResult() *tcs.Tensor {
 	w4, w8 := tcs.Array{Width: 4}, tcs.Array{Width: 8}
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{1 << 30}, Type: tcs.Float64}, Vals: w8,
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{1 << 30}, Type: tensor.Float64}, Vals: w8,
 		Levels: []tcs.Level{{Kind: 's', Size: 1 << 30, Pos: w4, Crd: w4}}}
 }
 
@@ -206,7 +207,7 @@ func TestSpMV(t *testing.T) {
 	leaf := testLeaf(t, "spmv")
 	// Rows {0: 1 at 1}, {}, {2 at 0, 3 at 2}, and the same rows as a block from row 2 on.
 	pos, crd, vals := []int32{0, 1, 1, 3}, []int32{1, 0, 2}, []float64{1, 2, 3}
-	csr := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 3}, Type: tcs.Float64},
+	csr := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 3}, Type: tensor.Float64},
 		Vals: tcs.Of(vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: 3},
 			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
@@ -237,7 +238,8 @@ func TestSpMV(t *testing.T) {
 	}
 }
 
-// TestProgress: what a leaf tells is seen while it runs. A leaf is told where only if the caller asks.
+// TestProgress: what a leaf tells is seen while it runs. A leaf is told where only if the caller
+// asks.
 func TestProgress(t *testing.T) {
 	leaf := testLeaf(t, "stepwise")
 	flags := make([]int64, 2)

@@ -14,6 +14,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -39,7 +40,7 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 		plain, packed, pipe := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "a.tcs.gz"),
 			filepath.Join(dir, "pipe.tcs")
 		if err := convert.File(text, plain,
-			convert.Options{Kinds: c.made, HasFormat: true, FitDense: c.fit,
+			convert.Options{Format: tensor.FormatOf(c.made, nil), HasFormat: true, FitDense: c.fit,
 				Read: coo.Options{Dims: []int64{14, 12}}}); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/input"
@@ -53,7 +54,8 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (st
 		if order == "1,0" {
 			modes = []int{1, 0}
 		}
-		packed, err := coo.Repack(result, levels, modes, coo.KeepAll, r.Reader.Env.Config())
+		packed, err := coo.Repack(result, tensor.FormatOf(levels, modes), coo.KeepAll,
+			r.Reader.Env.Config())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +140,7 @@ func TestCheckAbsent(t *testing.T) {
 	d := checked(t, j, "", func(c *tcs.Tensor) {
 		for i := range c.Vals.Len {
 			if c.Value(i).IsZero() {
-				c.SetValue(i, tcs.Value{Type: tcs.Float64, C: 1e-300})
+				c.SetValue(i, tensor.Value{Type: tensor.Float64, C: 1e-300})
 				return
 			}
 		}

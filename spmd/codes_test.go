@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -34,10 +34,10 @@ func TestEveryCode(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b := reference.NewTensor(dtype.Int64)
+			b := reference.NewTensor(tensor.Int64)
 			b.Append(nil, reference.Value{})
-			e := reference.New(reference.Problem{Normal: notation.Normalize(s), Compute: dtype.Int64,
-				Result: dtype.Int64, Tensors: map[string]*reference.Tensor{"b": b.Finish()}})
+			e := reference.New(reference.Problem{Normal: notation.Normalize(s), Compute: tensor.Int64,
+				Result: tensor.Int64, Tensors: map[string]*reference.Tensor{"b": b.Finish()}})
 			return e.Each(context.Background(), func([]int64, reference.Point) error { return nil })
 		},
 	}
@@ -54,7 +54,7 @@ func TestEveryCode(t *testing.T) {
 				j.Sizes = map[string][]int64{"B": {4, 5}}
 			})
 		case c.Flag == "t":
-			_, err = dtype.Parse(c.Example)
+			_, err = notation.ParseType(c.Example)
 		case c.Flag == "s":
 			err = job("y(i) = B(i,j) * x(j)", func(j *spmd.Job) {
 				j.Schedule = []string{c.Example}

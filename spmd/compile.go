@@ -7,8 +7,8 @@ import (
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
 	emitcuda "distaff/codegen/emit/cuda"
-	"distaff/codegen/ir"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/input"
@@ -18,7 +18,7 @@ import (
 type Compiled struct {
 	Statement string
 	Unit      *codegen.Unit
-	Types     []ir.Type // value types of the unit's arguments
+	Types     []tensor.Type // value types of the unit's arguments
 
 	job   *Job
 	ranks bool // Build also compiles the leaves of several ranks or blocks

@@ -3,10 +3,9 @@ package spmd
 import (
 	"fmt"
 
-	"distaff/codegen/diag"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 )
 
@@ -32,8 +31,8 @@ func (o *Options) placements() (map[string]place.Placement, error) {
 		}
 		if old, ok := said[name]; ok {
 			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s",
-				tcs.Printable(old),
-				tcs.Printable(text), name)
+				tensor.Printable(old),
+				tensor.Printable(text), name)
 		}
 		placed[name], said[name] = p, text
 	}
@@ -69,7 +68,7 @@ func (o *Options) checkOneDistribution() error {
 	const both = "both say which rank runs what, want one of them"
 	switch {
 	case c != nil:
-		return c.Refuse(fmt.Sprintf("got %s beside %s: %s", diag.Printable(blocks), c, both))
+		return c.Refuse(fmt.Sprintf("got %s beside %s: %s", tensor.Printable(blocks), c, both))
 	case o.Machine != "":
 		return fault.Commandf(
 			"got %s and -m=%s: %s; only commands that distribute, and placements, need a machine", blocks,

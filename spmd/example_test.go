@@ -97,7 +97,7 @@ func ExampleCOO() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(t.FormatString(), t.Header.Type)
+	fmt.Println(t.Format().String(), t.Header.Type)
 	// Output:
 	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries are sorted by coords[0], then coords[1]
 	// uq float32

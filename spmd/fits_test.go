@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -120,8 +120,8 @@ func TestRefusedIsPlanned(t *testing.T) {
 			_, err = job.Run(context.Background())
 			if err == nil || exitCode(err) != diag.ExitMemory || !strings.Contains(err.Error(), early) {
 				t.Errorf("%s, with a byte less than %d: got %v, want it refused", what, least, err)
-			} else if s := err.Error(); !strings.Contains(s, tcs.Size(least)) &&
-				!strings.Contains(s, tcs.Count(least, "byte")) {
+			} else if s := err.Error(); !strings.Contains(s, tensor.Bytes(least)) &&
+				!strings.Contains(s, tensor.Count(least, "byte")) {
 				t.Errorf("%s: it is refused with other figures than %d bytes: %v", what, least, err)
 			}
 		}

@@ -32,7 +32,7 @@ func stored(t *testing.T, name, formats, kind string, dims ...int64) *tcs.Tensor
 
 // text returns a tensor's format and entries.
 func text(x *tcs.Tensor) string {
-	s := x.FormatString() + "\n"
+	s := x.Format().String() + "\n"
 	x.Entries(func(at []int64, i int64) bool {
 		s += fmt.Sprintln(at, x.Value(i).Text())
 		return true

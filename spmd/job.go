@@ -7,6 +7,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/kernels/target"
 	"distaff/spmd/check"
@@ -178,7 +179,7 @@ type Difference = check.Difference
 func Abandon() { outfile.Cleanup() }
 
 // FormatSize prints a number of bytes with a binary unit, such as 1.5 GiB.
-func FormatSize(bytes int64) string { return tcs.Size(bytes) }
+func FormatSize(bytes int64) string { return tensor.Bytes(bytes) }
 
 // FileSum returns the SHA-256 of the file's bytes, as Stats records it. It returns "" for standard
 // input, pipes and devices, which can be read only once.

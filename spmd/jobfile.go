@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/target"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -232,7 +232,7 @@ func (j *FileJob) job(x jobs.Statement) StatementJob {
 	k.Network, k.IntermediateOrder = s.Network, s.IntermediateOrder
 	line, _ := j.File.Position(s.Span().Pos)
 	if j.Note != nil {
-		where := fmt.Sprintf("%s:%d: ", tcs.Printable(j.File.Name), line)
+		where := fmt.Sprintf("%s:%d: ", tensor.Printable(j.File.Name), line)
 		k.Note = func(note string) { j.Note(where + note) }
 	}
 	return StatementJob{k, line, s.Locate}

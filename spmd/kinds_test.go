@@ -7,51 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
-	"distaff/spmd/bridge"
 )
-
-// The letter of a level kind has the same meaning in the compiler and in files.
-func TestLevelKindsAgree(t *testing.T) {
-	for k := range 256 {
-		if letter := byte(k); format.Kind(letter).Valid() != containsByte(tcs.LevelLetters, letter) {
-			t.Errorf("%q is a level kind to one of the compiler and files only", letter)
-		}
-	}
-	for _, letter := range []byte(tcs.LevelLetters) {
-		c, k := format.Kind(letter).Caps(), tcs.KindOf(letter)
-		if c.HasPos != k.HasPos() || c.HasCrd != k.HasCrd() || c.Unique == k.Repeats ||
-			c.Padded != k.Padded ||
-			c.Locate != (k.Form == tcs.Full) || c.Branchless != (k.Form == tcs.Single) {
-			t.Errorf("%c: the compiler has %+v, files have %+v", letter, c, k)
-		}
-	}
-}
-
-// The name of a type has the same meaning in the compiler and in files: our names, NumPy's and
-// TACO's.
-func TestTypeNamesAgree(t *testing.T) {
-	taco :=
-		"bool char uchar short ushort int uint long ulong longlong ulonglong float double complexfloat complexdouble " +
-			"int8 int16 int32 int64 uint8 uint16 uint32 uint64"
-	if n := len(strings.Fields(taco)); n != 23 {
-		t.Fatalf("TACO has %d names", n)
-	}
-	for _, name := range strings.Fields(
-		taco + " float32 float64 complex64 complex128 int128 float16 Double") {
-		d, err := dtype.Parse(name)
-		f, ok := tcs.ParseType(name)
-		if ok != (err == nil) || ok && bridge.TCS(d) != f {
-			t.Errorf("%s is %v, %v to the compiler and %v, %v to files", name, d, err, f, ok)
-		}
-		if !ok && strings.Contains(" "+taco+" ", " "+name+" ") {
-			t.Errorf("%s is no type", name)
-		}
-	}
-}
 
 // TestWiderTypes reads integers as each of TACO's types, compares sums with the reference, and
 // requires a note for each type that is stored as another one.
@@ -123,7 +81,7 @@ func TestLevelKindsDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, letter := range []byte(tcs.LevelLetters) {
+		for _, letter := range tensor.Kinds {
 			if !strings.Contains(string(doc), fmt.Sprintf(row, letter)) {
 				t.Errorf("%s has no row for level kind %c", page, letter)
 			}

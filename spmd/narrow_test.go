@@ -10,6 +10,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/spmd"
 )
@@ -17,11 +18,11 @@ import (
 // ints returns a tensor of int64 values from a list of entries.
 func ints(t *testing.T, format string, dims []int64, entries map[[2]int64]int64) *tcs.Tensor {
 	t.Helper()
-	l := &readertest.List{Sizes: dims, Of: tcs.Int64}
+	l := &readertest.List{Sizes: dims, Of: tensor.Int64}
 	for c, v := range entries {
 		l.Entries = append(l.Entries, readertest.Entry{Coords: c[:len(dims)], Int: v})
 	}
-	x, err := coo.Assemble(l, coo.Spec{Kinds: format}, coo.Config{})
+	x, err := coo.Assemble(l, coo.Spec{Format: tensor.FormatOf(format, nil)}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestNarrowResult(t *testing.T) {
 								t.Errorf("%s: %v", what, err)
 								continue
 							}
-							if r.Result.Header.Type != tcs.Int32 || r.Result.Vals.Width != 4 {
+							if r.Result.Header.Type != tensor.Int32 || r.Result.Vals.Width != 4 {
 								t.Errorf("%s: the result is %v", what, r.Result.Header.Type)
 							}
 							r.Result.Close()
@@ -121,14 +122,14 @@ func TestNarrowInto(t *testing.T) {
 			return j
 		}
 		y := keep(t, job())
-		a.SetValue(0, tcs.Value{Type: tcs.Int64, I: 1 << 29})
+		a.SetValue(0, tensor.Value{Type: tensor.Int64, I: 1 << 29})
 		again := job()
 		again.FixedPattern, again.Repeat, again.Check = y, 2, true
 		if got := text(keep(t, again)); !strings.Contains(got, "[0 1] 1073741824\n[2 0] -14\n") &&
 			format != "dd" || got != text(y) {
 			t.Errorf("%s: got %s in %s", format, got, text(y))
 		}
-		a.SetValue(1, tcs.Value{Type: tcs.Int64, I: -1<<30 - 1})
+		a.SetValue(1, tensor.Value{Type: tensor.Int64, I: -1<<30 - 1})
 		_, err := again.Run(context.Background())
 		var e *kernels.NarrowError
 		if !errors.As(err, &e) || fmt.Sprint(e.Coord) != "[2 0]" || e.Value != -1<<31-2 {

@@ -12,6 +12,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -135,7 +136,7 @@ func TestStoredZerosStay(t *testing.T) {
 		want := run(text, false, "", 1, nil)
 		for _, fit := range []bool{false, true} {
 			file, again := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "b.tcs")
-			opt := convert.Options{Kinds: c.made, HasFormat: true, FitDense: fit,
+			opt := convert.Options{Format: tensor.FormatOf(c.made, nil), HasFormat: true, FitDense: fit,
 				Read: coo.Options{Dims: c.dims}}
 			if err := convert.File(text, file, opt); err != nil {
 				t.Fatal(err)

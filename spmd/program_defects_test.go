@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -144,7 +144,7 @@ func TestProgramResultsAnew(t *testing.T) {
 			func() error { return p.Do("s = y(i)") },
 			func() error {
 				v, err := p.Value("s")
-				if err == nil && (v.Type != tcs.Float32 || v.C != 6) {
+				if err == nil && (v.Type != tensor.Float32 || v.C != 6) {
 					t.Errorf("got %v of type %v, want 6 of type float32", v, v.Type)
 				}
 				return err

@@ -7,7 +7,7 @@ import (
 
 	"distaff/codegen/network"
 	"distaff/codegen/schedule"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/target"
 	"distaff/spmd/fault"
@@ -39,16 +39,16 @@ func (o *Options) refuse() error {
 	}
 	switch {
 	case !target.Has(o.Target):
-		return fault.Commandf("got the target %q, want one of %s", tcs.Printable(o.Target),
+		return fault.Commandf("got the target %q, want one of %s", tensor.Printable(o.Target),
 			strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return fault.Commandf(
 			"--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave "+
-				"the flag out", tcs.Printable(o.CPU))
+				"the flag out", tensor.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
 		return fault.Commandf("got the tuning %q, want auto or off",
-			tcs.Printable(o.Tune))
+			tensor.Printable(o.Tune))
 	}
 	return network.CheckWay(o.Network)
 }
@@ -83,7 +83,7 @@ func (o *Options) checkThreads() error {
 		if n, from = kernels.DefaultThreads(1, 1); from != "OMP_NUM_THREADS" {
 			return nil
 		}
-		from = "OMP_NUM_THREADS=" + tcs.Printable(os.Getenv(from))
+		from = "OMP_NUM_THREADS=" + tensor.Printable(os.Getenv(from))
 	}
 	if most := kernels.MostThreads(); n > most {
 		return fault.Commandf("%s: want at most %d here: 8 times the %d threads that this machine's "+

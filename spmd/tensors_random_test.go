@@ -80,7 +80,7 @@ func TestRandomSlices(t *testing.T) {
 				Inputs: map[string]spmd.Input{"A": spmd.InMemory(a), "x": spmd.Generated("dense:int")}}
 			j.Target, j.Threads, j.Check, j.Ranks = spmd.Interpreter, 1, true, 1+made/4%2
 			if _, err := j.Run(context.Background()); err != nil {
-				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.FormatString(), a.Header.Dims, err, pos,
+				t.Errorf("%s of %v: %v; pos %v %v, crd %v %v %v", a.Format().String(), a.Header.Dims, err, pos,
 					roots, crd, coords, fibers)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -312,7 +313,7 @@ func TestTensorsShareSlices(t *testing.T) {
 func TestCoordinatesAreCheckedOnce(t *testing.T) {
 	pos, crd, values := i4{0, 2, 3}, i4{0, 1, 1}, f8{1, 2, 3}
 	byHand := func() *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: i8{2, 2}, Type: tcs.Float64}, Vals: tcs.Of(values),
+		return &tcs.Tensor{Header: tcs.Header{Dims: i8{2, 2}, Type: tensor.Float64}, Vals: tcs.Of(values),
 			Levels: []tcs.Level{{Kind: 'd', Size: 2},
 				{Kind: 's', Mode: 1, Size: 2, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -34,7 +35,7 @@ type (
 
 // handMade is a matrix that was made by hand, so that no constructor has checked it.
 func handMade() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64},
+	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tensor.Float64},
 		Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
 		Levels: []tcs.Level{{Kind: 'd', Size: 3},
 			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}), Crd: tcs.Of(i4{0, 1, 1, 2, 2})}}}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/spmd/bridge"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/input"
 )
@@ -106,11 +105,11 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 		if entries[o.Tensor] > 0 {
 			n = entries[o.Tensor]
 		}
-		x := codegen.Tensor{Format: f, Type: bridge.IR(r.Reader.Types[o.Tensor]),
+		x := codegen.Tensor{Format: f, Type: r.Reader.Types[o.Tensor],
 			Dims: r.Reader.Sizes.Dims[o.Tensor], NNZ: n,
 			PosWidth: make([]uint8, len(f.Levels)), CrdWidth: make([]uint8, len(f.Levels))}
 		for l, kind := range f.Levels {
-			if kind.Caps().HasPos {
+			if kind.HasPos() {
 				x.PosWidth[l], x.CrdWidth[l] = 4, 4
 			}
 		}

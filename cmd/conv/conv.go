@@ -16,13 +16,12 @@ import (
 
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/spmd"
 )
@@ -86,16 +85,16 @@ func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	var o coo.Options
 	if v := x.String("t"); v != "" {
-		t, ok := tcs.ParseType(v)
+		t, ok := tensor.ParseType(v)
 		if err := checkUnnamed("-t", v, "TYPE",
-			func(rest string) bool { _, ok := tcs.ParseType(rest); return ok }); err != nil {
+			func(rest string) bool { _, ok := tensor.ParseType(rest); return ok }); err != nil {
 			return o, err
 		}
 		if !ok {
-			_, err := dtype.Parse(v)
+			_, err := notation.ParseType(v)
 			return o, argv.Errorf("-t=%s: %v", v, err)
 		}
-		if s := dtype.Note(v); s != "" && !x.Bool("q") {
+		if s := tensor.TypeNote(v); s != "" && !x.Bool("q") {
 			fmt.Fprintf(x.App.ErrWriter, "%s: %s\n", x.App.Name, s)
 		}
 		o.Type = t
@@ -103,12 +102,12 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	if v := x.String("d"); v != "" {
 		var err error
 		if err := checkUnnamed("-d", v, "N,N,...", func(rest string) bool {
-			_, err := tcs.ParseSizes(rest)
+			_, err := tensor.ParseSizes(rest)
 			return err == nil
 		}); err != nil {
 			return o, err
 		}
-		if o.Dims, err = tcs.ParseSizes(v); err != nil {
+		if o.Dims, err = tensor.ParseSizes(v); err != nil {
 			return o, argv.Errorf("-d=%s: %v", v, err)
 		}
 		o.Order = len(o.Dims)
@@ -161,7 +160,7 @@ func Tmp(x *cli.Context) (string, error) {
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from,
-			tcs.Printable(v), err)
+			tensor.Printable(v), err)
 	}
 	return v, nil
 }
@@ -194,9 +193,9 @@ func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 		return err
 	}
 	if v := x.String("f"); v != "" {
-		f, err := format.Parse(v)
+		f, err := notation.ParseFormat(v)
 		if err != nil {
-			levels := func(s string) bool { _, err := format.Parse(s); return err == nil }
+			levels := func(s string) bool { _, err := notation.ParseFormat(s); return err == nil }
 			name, _, _ := strings.Cut(v, ":")
 			if hint := checkUnnamed("-f", v, "LEVELS[:ORDER]", levels); hint != nil &&
 				!levels(name) {
@@ -204,7 +203,7 @@ func Run(x *cli.Context, in, out string, stderr io.Writer, quiet bool) error {
 			}
 			return err
 		}
-		o.Kinds, o.Modes, o.HasFormat = f.Letters(), f.Order, true
+		o.Format, o.HasFormat = f, true
 		if o.Read.Order == 0 {
 			o.Read.Order = f.NumModes()
 		}

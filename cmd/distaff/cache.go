@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"distaff/cmd/argv"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -44,12 +44,12 @@ func cache(x *invocation) error {
 	}
 	switch verb {
 	case "path":
-		_, err = fmt.Fprintln(x.stdout, tcs.Printable(root))
+		_, err = fmt.Fprintln(x.stdout, tensor.Printable(root))
 	case "list":
 		err = listCache(x, root)
 	case "clear":
 		files, size, cerr := cc.Clear(root)
-		fmt.Fprintf(x.stdout, "removed %s, %s\n", tcs.Count(files, "file"), spmd.FormatSize(size))
+		fmt.Fprintf(x.stdout, "removed %s, %s\n", tensor.Count(files, "file"), spmd.FormatSize(size))
 		err = cerr
 	}
 	return err

@@ -17,7 +17,7 @@ import (
 	"distaff/codegen/emit/signature"
 	"distaff/codegen/ir"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -138,7 +138,7 @@ func compile(x *invocation) (err error) {
 			to = filepath.Join(out, fmt.Sprintf("line%d", p.Line)) + "/"
 		}
 		err := x.emit(p.Job, stage, pass, to, func(text string) error {
-			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tcs.Printable(x.flags.Args().First()),
+			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tensor.Printable(x.flags.Args().First()),
 				p.Line, p.Statement, text)
 			return nil
 		})

@@ -3,7 +3,7 @@ package main
 import (
 	"distaff/cmd/argv"
 	"distaff/cmd/conv"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func convertCommand() *command {
@@ -23,7 +23,7 @@ bounded memory: inputs larger than memory are sorted on disk. Readable are .tcs
 		action: func(x *invocation) error {
 			if x.flags.Args().Len() != 2 {
 				return argv.Errorf("convert wants two files, IN and OUT, got %s",
-					tcs.Count(x.flags.Args().Len(), "argument"))
+					tensor.Count(x.flags.Args().Len(), "argument"))
 			}
 			return conv.Run(x.flags, x.flags.Args().Get(0), x.flags.Args().Get(1), x.stderr,
 				x.flags.Bool("q"))

@@ -10,7 +10,7 @@ import (
 	"distaff/cmd/front"
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func diffCommand() *command {
@@ -33,7 +33,7 @@ in sizes. Those of a file that has none fit all that hold its coordinates.`,
 
 func diff(x *invocation) error {
 	if x.flags.Args().Len() != 2 {
-		return argv.Errorf("diff wants two files, got %s", tcs.Count(x.flags.Args().Len(), "argument"))
+		return argv.Errorf("diff wants two files, got %s", tensor.Count(x.flags.Args().Len(), "argument"))
 	}
 	rtol, err := x.tolerance("rtol")
 	if err != nil {
@@ -89,15 +89,15 @@ func diff(x *invocation) error {
 		fmt.Fprintf(x.stdout, "(%s): %s and %s\n", at, f.A.Text(), f.B.Text())
 	}
 	fmt.Fprintf(x.stdout, "%s and %s differ at %d of %s; largest difference %s, relative %s\n",
-		tcs.Printable(files[0]), tcs.Printable(files[1]), d.Differ,
-		tcs.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
+		tensor.Printable(files[0]), tensor.Printable(files[1]), d.Differ,
+		tensor.Count(d.Compared, "coordinate"), short(d.MaxAbs), short(d.MaxRel))
 	return &front.Silent{Code: 4}
 }
 
 // short formats a number with three digits. It formats inf and nan like other values.
 func short(f float64) string {
 	if math.IsInf(f, 0) || f != f {
-		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}.Text()
+		return tensor.Value{Type: tensor.Float64, C: complex(f, 0)}.Text()
 	}
 	return fmt.Sprintf("%.3g", f)
 }

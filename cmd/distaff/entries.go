@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -104,7 +105,7 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	if t.Order() != 2 {
 		return nil
 	}
-	if last := t.Levels[len(t.Levels)-1]; last.Form() == tcs.Full {
+	if last := t.Levels[len(t.Levels)-1]; last.Form() == tensor.Full {
 		// Zeros that only fill a dense level are not entries of the matrix.
 		all = coo.FromTensor(t, coo.DropFill)
 		if s, err = coo.Look(all); err != nil {
@@ -142,9 +143,9 @@ func (m *matrixInfo) text(line func(what, format string, args ...any)) {
 		case m.places == 0:
 			line("diagonal", "empty")
 		case *m.Full:
-			line("diagonal", "full, %s", tcs.Count(m.places, "place"))
+			line("diagonal", "full, %s", tensor.Count(m.places, "place"))
 		default:
-			line("diagonal", "%d of %s filled", *m.Diagonal, tcs.Count(m.places, "place"))
+			line("diagonal", "%d of %s filled", *m.Diagonal, tensor.Count(m.places, "place"))
 		}
 	}
 	line("bandwidth", "lower %d, upper %d", m.Lower, m.Upper)

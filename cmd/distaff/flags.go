@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // Categories of flags, in the order that help shows them.
@@ -39,8 +39,8 @@ func al(names ...string) []string { return names }
 // levelKinds returns the letters of the level kinds with their names.
 func levelKinds() string {
 	var out []string
-	for _, k := range format.Kinds {
-		out = append(out, k.String()+" "+k.Word())
+	for _, k := range tensor.Kinds {
+		out = append(out, k.String()+" "+k.Words())
 	}
 	return strings.Join(out, ", ")
 }

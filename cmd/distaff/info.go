@@ -13,6 +13,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -134,14 +135,14 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	defer t.Close()
 	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Header.Dims) {
-		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tcs.Printable(path),
+		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tensor.Printable(path),
 			joinSizes(t.Header.Dims))
 	}
-	if opt.Type != tcs.Invalid && opt.Type != t.Header.Type {
+	if opt.Type != tensor.None && opt.Type != t.Header.Type {
 		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read "+
-			"here: distaff convert changes the type", opt.Type, tcs.Printable(path), t.Header.Type)
+			"here: distaff convert changes the type", opt.Type, tensor.Printable(path), t.Header.Type)
 	}
-	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.FormatString(),
+	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.Format().String(),
 		t.Dense()
 	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Header.Splits
 	if !t.Header.Whole() {
@@ -204,9 +205,8 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 	if err != nil {
 		return err
 	}
-	kinds, modes := convert.Formatted(s)
 	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(),
-		tcs.FormatString(kinds, modes), survey.Entries
+		convert.Formatted(s).String(), survey.Entries
 	f.Sorted = &survey.Sorted
 	if d, ok := s.(coo.Densed); ok {
 		f.Dense = d.Dense()
@@ -224,7 +224,7 @@ func (f *fileInfo) print(w io.Writer) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "%-10s %s\n", what, fmt.Sprintf(format, args...))
 	}
-	line("file", "%s", tcs.Printable(f.File))
+	line("file", "%s", tensor.Printable(f.File))
 	line("format", "%s", f.Format)
 	line("sizes", "%s", sizesOf(f.Sizes))
 	line("type", "%s", f.Type)
@@ -252,7 +252,7 @@ func (f *fileInfo) print(w io.Writer) error {
 	}
 	for l, lev := range f.Storage {
 		s := fmt.Sprintf("%s mode %d, size %d, %s", lev.Kind, lev.Mode, lev.Size,
-			tcs.Count(lev.Positions, "position"))
+			tensor.Count(lev.Positions, "position"))
 		if lev.Offset != 0 {
 			s += fmt.Sprintf(", from %d", lev.Offset)
 		}
@@ -264,13 +264,13 @@ func (f *fileInfo) print(w io.Writer) error {
 		}
 		if lev.Kind != "d" {
 			s += fmt.Sprintf(", at most %d a parent, %s empty", lev.Most,
-				tcs.Count(lev.Empty, "parent"))
+				tensor.Count(lev.Empty, "parent"))
 		}
 		line(fmt.Sprintf("level %d", l), "%s", s)
 	}
 	for _, s := range f.Modes {
 		text := fmt.Sprintf("%d filled, %d empty, at most %s, %.4g on average, skew %.4g", s.Filled,
-			s.Empty, tcs.Count(s.Most, "entry"), s.Mean, s.Skew)
+			s.Empty, tensor.Count(s.Most, "entry"), s.Mean, s.Skew)
 		if s.Gini != nil {
 			text += fmt.Sprintf(", Gini %.3g", *s.Gini)
 		}

@@ -18,7 +18,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/target"
 	"distaff/spmd"
 )
@@ -119,7 +119,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		sizes, err := tcs.ParseSizes(list)
+		sizes, err := tensor.ParseSizes(list)
 		if err != nil {
 			return argv.Errorf("-d=%s: %v", v, err)
 		}

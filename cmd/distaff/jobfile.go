@@ -14,12 +14,10 @@ import (
 	"distaff/cmd/argv"
 	"distaff/cmd/front"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	textio "distaff/io/text"
 	"distaff/spmd"
 )
@@ -98,7 +96,7 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	}
 	if f.Idle() && len(j.Outputs) == 0 {
 		return nil, argv.Errorf("%s: the job file has no statements: it computes, prints and "+
-			"writes nothing", diag.Printable(name))
+			"writes nothing", tensor.Printable(name))
 	}
 	for _, o := range j.Outputs {
 		if f.Tensor(o.Tensor) == nil {
@@ -153,13 +151,13 @@ func override(f *jobfile.File, j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		_, levels, err := format.ParseFlag(name + ":" + v)
+		_, levels, err := notation.ParseFormatFlag(name + ":" + v)
 		if err != nil {
 			return err
 		}
 		if n := levels.NumModes(); n != t.Order {
-			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tcs.Count(int64(n), "level"),
-				t.Order, name, tcs.Count(int64(t.Order), "mode"))
+			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tensor.Count(int64(n), "level"),
+				t.Order, name, tensor.Count(int64(t.Order), "mode"))
 		}
 		t.Format = v
 	}
@@ -170,7 +168,7 @@ func override(f *jobfile.File, j *spmd.Job) error {
 		if err != nil {
 			return err
 		}
-		if _, err := dtype.Parse(v); err != nil {
+		if _, err := notation.ParseType(v); err != nil {
 			return argv.Errorf("%s: %v", flag, err)
 		}
 		t.Type = v
@@ -212,8 +210,8 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 			continue
 		case len(sizes) != t.Order:
 			return argv.Errorf("%s: got %s, want %d: %s has %s", flag,
-				tcs.Count(int64(len(sizes)), "size"), t.Order, name,
-				tcs.Count(int64(t.Order), "mode"))
+				tensor.Count(int64(len(sizes)), "size"), t.Order, name,
+				tensor.Count(int64(t.Order), "mode"))
 		}
 		for m, s := range t.Sizes {
 			size, ok := s.Name()
@@ -306,7 +304,7 @@ func runFile(x *invocation) error {
 	for _, s := range report.Statements {
 		if x.flags.Bool("v") && s.Runs > 0 {
 			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.flags.Args().First(), s.Line,
-				s.Statement, tcs.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
+				s.Statement, tensor.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
 		}
 	}
 	return errors.Join(err, werr)

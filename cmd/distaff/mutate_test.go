@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -58,15 +59,15 @@ func seeds(t *testing.T) []seedFile {
 		b, _ := f.bytes()
 		add(kinds+".tcs", b, len(f.dims))
 	}
-	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{40, 9}, Type: tcs.Float32},
-		Kinds: "dp", Modes: []int{0, 1}}, nil, "")
+	a, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{40, 9}, Type: tensor.Float32},
+		Format: tensor.FormatOf("dp", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range int64(40) {
 		a.Levels[1].Crd.SetInt(i, i%10-1)
 		if i%10 > 0 {
-			a.SetValue(i, tcs.Value{Type: tcs.Float32, C: complex(float64(i), 0)})
+			a.SetValue(i, tensor.Value{Type: tensor.Float32, C: complex(float64(i), 0)})
 		}
 	}
 	var packed bytes.Buffer

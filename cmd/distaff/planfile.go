@@ -5,7 +5,7 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 	"distaff/spmd/planview"
 )
@@ -16,7 +16,7 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		if k > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s:%d: %s\n", tcs.Printable(file), s.Line, tcs.Count(s.Runs, "run"))
+		fmt.Fprintf(w, "%s:%d: %s\n", tensor.Printable(file), s.Line, tensor.Count(s.Runs, "run"))
 		if s.Plan == nil {
 			fmt.Fprintln(w, s.Text)
 		} else {
@@ -29,13 +29,13 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 		t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(t, "moves\ttimes\tmessages\tbytes\t")
 		for _, m := range s.Moves {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", m.Tensor, tcs.Number(m.Times),
-				planview.About(m.Exact, tcs.Number(m.Messages)),
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", m.Tensor, tensor.Number(m.Times),
+				planview.About(m.Exact, tensor.Number(m.Messages)),
 				planview.About(m.Exact, sizeOf(m.Bytes)))
 		}
 		t.Flush()
 	}
-	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tcs.Printable(file),
+	fmt.Fprintf(w, "\n%s, all runs with what moves%s\n", tensor.Printable(file),
 		map[bool]string{true: ", at most: a repeat may end earlier"}[p.AtMost])
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "a rank\ttotal\tmin\tmean\tmax\t")

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 	"distaff/spmd/planview"
 )
 
-func sizeOf(n int64) string { return tcs.Size(n) }
+func sizeOf(n int64) string { return tensor.Bytes(n) }
 
 // sizesOf formats sizes: 3 x 4.
 func sizesOf(sizes []int64) string {
@@ -27,7 +27,7 @@ func counted(n int64, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return tcs.Number(n) + " " + noun
+	return tensor.Number(n) + " " + noun
 }
 
 // printPlan prints the plan as text.
@@ -44,7 +44,7 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 			sizesOf(x.Sizes), x.Blocks,
 			planview.About(x.Counted, strconv.FormatInt(x.Entries, 10)),
 			planview.About(x.Exact, sizeOf(x.Bytes)),
-			tcs.Printable(strings.Join(tensorNotes(p, x), ", ")))
+			tensor.Printable(strings.Join(tensorNotes(p, x), ", ")))
 	}
 	t.Flush()
 	fmt.Fprintln(w)
@@ -67,7 +67,7 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 		printRank(w, p, r, exact)
 	}
 	if n := p.Ranks - len(p.PerRank); n > 0 {
-		fmt.Fprintf(w, "\n%s: -v prints all\n", tcs.Count(n, "more rank"))
+		fmt.Fprintf(w, "\n%s: -v prints all\n", tensor.Count(n, "more rank"))
 	}
 }
 

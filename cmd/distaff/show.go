@@ -74,7 +74,7 @@ func show(x *invocation) error {
 // It calls stopped from time to time, and stops if that returns an error.
 func printEntries(w *bufio.Writer, s coo.Stream, head int64, stopped func() error) error {
 	var b coo.Batch
-	size := s.Type().Size()
+	size := int(s.Type().Size())
 	for head != 0 {
 		if err := stopped(); err != nil {
 			return err

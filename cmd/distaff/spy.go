@@ -12,7 +12,7 @@ import (
 	"distaff/io/bins"
 	"distaff/io/convert"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func spyCommand() *command {
@@ -57,7 +57,7 @@ all.`,
 
 func spyAction(x *invocation) error {
 	if x.flags.Args().Len() != 1 {
-		return argv.Errorf("spy wants one file, got %s", tcs.Count(x.flags.Args().Len(), "argument"))
+		return argv.Errorf("spy wants one file, got %s", tensor.Count(x.flags.Args().Len(), "argument"))
 	}
 	path, out := x.flags.Args().First(), x.flags.String("out")
 	ending := strings.ToLower(filepath.Ext(out))
@@ -164,12 +164,12 @@ func (x *invocation) modes() ([]int, error) {
 func (x *invocation) views(path string, order int, modes []int) ([][2]int, error) {
 	if order == 0 {
 		return nil, argv.Errorf("%s: holds a scalar, whose one entry has no coordinate: want a "+
-			"tensor of one mode or more (distaff show prints a scalar)", tcs.Printable(path))
+			"tensor of one mode or more (distaff show prints a scalar)", tensor.Printable(path))
 	}
 	for _, m := range modes {
 		if m >= order {
 			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0",
-				x.flags.String("modes"), m, tcs.Printable(path), tcs.Count(order, "mode"))
+				x.flags.String("modes"), m, tensor.Printable(path), tensor.Count(order, "mode"))
 		}
 	}
 	switch len(modes) {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 
 	"golang.org/x/term"
 )
@@ -52,13 +52,13 @@ func (p *Progress) Show(file string, done, total int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	took := p.since(file, done)
-	line := tcs.Printable(file) + ": " + tcs.Size(done)
+	line := tensor.Printable(file) + ": " + tensor.Bytes(done)
 	if total > 0 {
-		line += fmt.Sprintf(" of %s (%d%%)", tcs.Size(total),
+		line += fmt.Sprintf(" of %s (%d%%)", tensor.Bytes(total),
 			int64(100*float64(done)/float64(total)))
 	}
 	if took > 0.5 && done > 0 {
-		line += ", " + tcs.Size(int64(float64(done)/took)) + "/s"
+		line += ", " + tensor.Bytes(int64(float64(done)/took)) + "/s"
 	}
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }

@@ -25,7 +25,7 @@ import (
 	"strings"
 
 	"distaff/io/bins"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Picture is the picture of a tensor.
@@ -38,7 +38,7 @@ type Picture struct {
 
 // New returns the picture of the counts c of the file called name.
 func New(name string, c *bins.Counted) *Picture {
-	return &Picture{Name: tcs.Printable(filepath.Base(name)), Dims: c.Dims, Entries: c.Entries,
+	return &Picture{Name: tensor.Printable(filepath.Base(name)), Dims: c.Dims, Entries: c.Entries,
 		Grids: c.Grids}
 }
 
@@ -59,7 +59,7 @@ func Modes(order int) [][2]int {
 
 // summary returns the sizes and the number of entries.
 func (p *Picture) summary() string {
-	s := tcs.Count(p.Entries, "entry")
+	s := tensor.Count(p.Entries, "entry")
 	space := 1.0
 	sizes := make([]string, len(p.Dims))
 	for m, d := range p.Dims {
@@ -78,7 +78,7 @@ func (p *Picture) summary() string {
 // bin returns the size of a grid's bins, such as "3 x 3 coordinates".
 func bin(g *bins.Grid) string {
 	if g.Modes[0] < 0 {
-		return tcs.Count(g.Width[1], "coordinate")
+		return tensor.Count(g.Width[1], "coordinate")
 	}
 	return fmt.Sprintf("%d x %d coordinates", g.Width[0], g.Width[1])
 }

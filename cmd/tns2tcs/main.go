@@ -14,7 +14,7 @@ import (
 	"distaff/cmd/front"
 	_ "distaff/cmd/limits"
 	"distaff/io/convert"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 
 	"github.com/urfave/cli/v2"
 )
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		Action: func(x *cli.Context) error {
 			if x.Args().Len() != 2 {
 				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %s",
-					tcs.Count(x.Args().Len(), "argument"))
+					tensor.Count(x.Args().Len(), "argument"))
 			}
 			in, out := x.Args().Get(0), x.Args().Get(1)
 			if ext := convert.Ext(in); ext != ".tns" {

@@ -58,7 +58,7 @@ func TestConvert(t *testing.T) {
 			t.Errorf("%s: %v", c.args, err)
 			continue
 		}
-		if f := got.FormatString(); f != c.format {
+		if f := got.Format().String(); f != c.format {
 			t.Errorf("%s: got format %s, want %s", c.args, f, c.format)
 		}
 		if err := got.Verify(); err != nil {

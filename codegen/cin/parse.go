@@ -8,6 +8,7 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // Parse reads the text that String and Pretty write. An error names its byte offset.
@@ -345,7 +346,7 @@ func (p *parser) alone() Expr {
 			p.fail("a number")
 		}
 		p.next()
-		return Number(text, ir.Number(ir.Float64, complex(x, 0)))
+		return Number(text, ir.Number(tensor.Float64, complex(x, 0)))
 	}
 	return p.access()
 }

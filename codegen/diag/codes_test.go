@@ -8,10 +8,8 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // TestExamples runs the example of every code that has one.
@@ -28,9 +26,9 @@ func TestExamples(t *testing.T) {
 		var err error
 		switch c.Flag {
 		case "f":
-			_, _, err = format.ParseFlag(c.Example)
+			_, _, err = notation.ParseFormatFlag(c.Example)
 		case "t":
-			_, err = dtype.Parse(c.Example)
+			_, err = notation.ParseType(c.Example)
 		case "network":
 			err = compileWith(func(r *codegen.Request) { r.Network = c.Example })
 		case "s":
@@ -54,13 +52,13 @@ func compileWith(change func(*codegen.Request)) error {
 	if err != nil {
 		return err
 	}
-	vector, matrix := format.Format{Levels: []format.Kind{format.Dense}, Order: []int{0}},
-		format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
+	vector, matrix := tensor.Format{Levels: []tensor.Kind{tensor.Dense}, Order: []int{0}},
+		tensor.Format{Levels: []tensor.Kind{tensor.Dense, tensor.Dense}, Order: []int{0, 1}}
 	r := codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9},
 		Tensors: map[string]codegen.Tensor{
-			"y": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
-			"x": {Format: vector, Type: ir.Float64, Dims: []int64{9}},
-			"B": {Format: matrix, Type: ir.Float64, Dims: []int64{9, 9}},
+			"y": {Format: vector, Type: tensor.Float64, Dims: []int64{9}},
+			"x": {Format: vector, Type: tensor.Float64, Dims: []int64{9}},
+			"B": {Format: matrix, Type: tensor.Float64, Dims: []int64{9, 9}},
 		}}
 	change(&r)
 	_, err = codegen.Compile(r)
@@ -85,9 +83,9 @@ func TestErrorPlaces(t *testing.T) {
 	long := strings.Repeat("é+", 50000)
 	for _, pos := range []int{0, len(long) / 3, len(long)} {
 		lines := strings.Split(diag.At(diag.Syntax, long, pos, pos+90000, "got %s", long).Error(), "\n")
-		if len(lines) != 3 || utf8.RuneCountInString(lines[0]) > diag.MaxShown+50 ||
-			utf8.RuneCountInString(lines[1]) > diag.MaxShown+10 ||
-			utf8.RuneCountInString(lines[2]) > diag.MaxShown+10 {
+		if len(lines) != 3 || utf8.RuneCountInString(lines[0]) > tensor.MaxQuoted+50 ||
+			utf8.RuneCountInString(lines[1]) > tensor.MaxQuoted+10 ||
+			utf8.RuneCountInString(lines[2]) > tensor.MaxQuoted+10 {
 			t.Errorf("a long statement at %d: %.1000q", pos, lines)
 			continue
 		}

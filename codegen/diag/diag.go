@@ -14,8 +14,8 @@
 package diag
 
 import (
+	"distaff/io/tensor"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,7 +60,7 @@ func (e *Error) ExitCode() int {
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.File != "" {
-		b.WriteString(Printable(e.File))
+		b.WriteString(tensor.Printable(e.File))
 		if e.Line > 0 {
 			fmt.Fprintf(&b, ":%d", e.Line)
 			if e.Col > 0 {
@@ -103,25 +103,23 @@ func caret(src string, pos, end int) string {
 		before) + strings.Repeat("^", under)
 }
 
-// MaxShown is the largest number of characters of a user's text that a message shows.
-const MaxShown = 300
-
 // around narrows the line src[from:to] to MaxShown characters around offset pos, a third of them
 // before it. left and right are the marks for text that was cut off.
 func around(src string, from, pos, to int) (lo, hi int, left, right string) {
-	if utf8.RuneCountInString(src[from:to]) <= MaxShown {
+	if utf8.RuneCountInString(src[from:to]) <= tensor.MaxQuoted {
 		return from, to, "", ""
 	}
 	lo, hi = pos, pos
-	for n := 0; n < MaxShown/3 && lo > from; n++ {
+	for n := 0; n < tensor.MaxQuoted/3 && lo > from; n++ {
 		_, size := utf8.DecodeLastRuneInString(src[from:lo])
 		lo -= size
 	}
-	for n := utf8.RuneCountInString(src[lo:pos]); n < MaxShown && hi < to; n++ {
+	for n := utf8.RuneCountInString(src[lo:pos]); n < tensor.MaxQuoted && hi < to; n++ {
 		_, size := utf8.DecodeRuneInString(src[hi:to])
 		hi += size
 	}
-	for n := utf8.RuneCountInString(src[lo:hi]); n < MaxShown && lo > from; n++ { // near the end
+	// near the end
+	for n := utf8.RuneCountInString(src[lo:hi]); n < tensor.MaxQuoted && lo > from; n++ {
 		_, size := utf8.DecodeLastRuneInString(src[from:lo])
 		lo -= size
 	}
@@ -134,39 +132,14 @@ func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	return lo, hi, left, right
 }
 
-// Clip returns s. If s is longer than MaxShown characters, it returns the first MaxShown characters
-// and the number of bytes that follow.
-func Clip(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > MaxShown {
-			return fmt.Sprintf("%s... (and %d more bytes)", s[:i], len(s)-i)
-		}
-	}
-	return s
-}
-
 // Lines returns a message of any number of lines with each line made Printable. It is for messages
 // that are printed without the usual processing of a command's errors.
 func Lines(s string) string {
 	lines := strings.Split(s, "\n")
 	for k, l := range lines {
-		lines[k] = Printable(l)
+		lines[k] = tensor.Printable(l)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Printable returns s, clipped, with its control and unprintable characters escaped. It is for
-// names and text from files in messages.
-func Printable(s string) string {
-	s = Clip(s)
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			q := strconv.Quote(s)
-			return q[1 : len(q)-1]
-		}
-	}
-	return s
 }
 
 // Errorf returns an error without a place.
@@ -194,12 +167,4 @@ func (e *Error) InFile(file string, line, col int) *Error {
 		}
 	}
 	return &c
-}
-
-// Count formats a number of things for messages: "1 mode", "3 modes".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -1,6 +1,9 @@
 package diag
 
-import "fmt"
+import (
+	"distaff/io/tensor"
+	"fmt"
+)
 
 // Sprintf is fmt.Sprintf for messages. A string among args may come from the user, so it is shown
 // as by Printable, or clipped if its verb is %q. Errors among args already are messages.
@@ -20,9 +23,9 @@ type shown string
 
 // Format implements fmt.Formatter.
 func (s shown) Format(f fmt.State, verb rune) {
-	text := Clip(string(s))
+	text := tensor.Clip(string(s))
 	if verb != 'q' {
-		text = Printable(string(s))
+		text = tensor.Printable(string(s))
 	}
 	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
 }

@@ -22,9 +22,9 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
+	"distaff/io/tensor"
 )
 
 // Statement describes the statement of a schedule.
@@ -40,7 +40,7 @@ type Statement struct {
 type Access struct {
 	Tensor string
 	Vars   []string // by mode
-	Format format.Format
+	Format tensor.Format
 	// Beside is a term of the statement that may be nonzero at coordinates that the access does not
 	// store, or "".
 	Beside string
@@ -169,7 +169,7 @@ func (p *peeling) distribute(c *schedule.Command) error {
 	}
 	return refuse(c,
 		"distribute: got %s, want distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
-		diag.Count(len(c.Args), "argument"))
+		tensor.Count(len(c.Args), "argument"))
 }
 
 // cutAndDistribute handles distribute({i,j}, {io,jo}, {ii,ji}, M). It puts the loops over chunks
@@ -178,15 +178,16 @@ func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {
 		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want the same number of each",
-			diag.Count(len(from), "variable"), len(outer), len(inner))
+			tensor.Count(len(from), "variable"), len(outer), len(inner))
 	}
 	base, extents, err := p.grid(c.Args[3])
 	if err != nil {
 		return err
 	}
 	if len(from) > len(extents) {
-		return refuse(c.Args[0], "distribute: got %s for the %s of %s", diag.Count(len(from), "variable"),
-			diag.Count(len(extents), "dimension"), c.Args[3].Text)
+		return refuse(c.Args[0], "distribute: got %s for the %s of %s",
+			tensor.Count(len(from), "variable"),
+			tensor.Count(len(extents), "dimension"), c.Args[3].Text)
 	}
 	var made []*variable
 	for k := range from {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"distaff/codegen/distribute"
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
 )
@@ -38,7 +38,7 @@ func (p problem) peel(t *testing.T, commands string) (*place.Nest, error) {
 	for _, text := range strings.Fields(p.accesses) {
 		key, levels, _ := strings.Cut(text, ":")
 		levels, beside, _ := strings.Cut(levels, "+")
-		f, err := format.Parse(levels)
+		f, err := notation.ParseFormat(levels)
 		if err != nil {
 			t.Fatal(err)
 		}

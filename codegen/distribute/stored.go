@@ -167,16 +167,16 @@ func (p *peeling) levels(s *stored) error {
 	if err := p.onPrefix(s, taken); err != nil {
 		return err
 	}
-	caps := a.Format.Levels[s.level].Caps()
+	caps := a.Format.Levels[s.level]
 	switch {
-	case caps.Locate:
+	case caps.CanLocate():
 		return refuse(c.Args[2],
 			"pos: level %d of %s is dense, and has no positions of its own; its coordinates can be divided",
 			s.level, a.Tensor)
-	case caps.Padded:
+	case caps.IsPadded():
 		return refuse(c.Args[2], "pos: level %d of %s is padded: its positions are not in order", s.level,
 			a.Tensor)
-	case !caps.Unique && s.level+1 < len(vars):
+	case !caps.IsUnique() && s.level+1 < len(vars):
 		return refuse(c.Args[2],
 			"pos: level %d of %s keeps repeated coordinates, which the levels below distinguish; take positions of a level below", s.level, a.Tensor)
 	}

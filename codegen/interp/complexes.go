@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // complex compiles an expression of type Complex64 or Complex128.
@@ -17,7 +18,7 @@ func (c *compiler) complex(x ir.Expr) complexFn {
 		return func(*frame) complex128 { return v }
 	case *ir.Binary:
 		f := c.complexBinary(x)
-		if x.Type() == ir.Complex64 {
+		if x.Type() == tensor.Complex64 {
 			return func(fr *frame) complex128 { return complex128(complex64(f(fr))) }
 		}
 		return f
@@ -48,7 +49,7 @@ func (c *compiler) complexBinary(x *ir.Binary) complexFn {
 	case ir.Sub:
 		return func(fr *frame) complex128 { return a(fr) - b(fr) }
 	case ir.Mul:
-		if x.Type() == ir.Complex64 {
+		if x.Type() == tensor.Complex64 {
 			return func(fr *frame) complex128 { return mulComplex64(a(fr), b(fr)) }
 		}
 		return func(fr *frame) complex128 { return ir.MulComplex(a(fr), b(fr)) }
@@ -71,14 +72,14 @@ func (c *compiler) castComplex(x *ir.Cast) complexFn {
 	from := x.X.Type()
 	if from.IsComplex() {
 		f := c.complex(x.X)
-		if x.Typ == ir.Complex64 {
+		if x.Typ == tensor.Complex64 {
 			return func(fr *frame) complex128 { return complex128(complex64(f(fr))) }
 		}
 		return f
 	}
-	part := ir.Float64
-	if x.Typ == ir.Complex64 {
-		part = ir.Float32
+	part := tensor.Float64
+	if x.Typ == tensor.Complex64 {
+		part = tensor.Float32
 	}
 	f := c.float(&ir.Cast{Typ: part, X: x.X})
 	return func(fr *frame) complex128 { return complex(f(fr), 0) }
@@ -93,7 +94,7 @@ func (c *compiler) loadComplex(x *ir.Load) complexFn {
 		if tracks != nil {
 			fr.touch(m, i, tracks, reading)
 		}
-		if m.elem == ir.Complex64 {
+		if m.elem == tensor.Complex64 {
 			return complex128(m.c64[i])
 		}
 		return m.c128[i]

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // narrow returns f with its result rounded to float32 if t is Float32. Computing in float64 and
 // rounding once gives the same result as float32 arithmetic.
-func narrow(t ir.Type, f floatFn) floatFn {
-	if t != ir.Float32 {
+func narrow(t tensor.Type, f floatFn) floatFn {
+	if t != tensor.Float32 {
 		return f
 	}
 	return func(fr *frame) float64 { return float64(float32(f(fr))) }
@@ -85,7 +86,7 @@ func (c *compiler) castFloat(x *ir.Cast) floatFn {
 		return func(fr *frame) float64 { return real(f(fr)) }
 	}
 	f := c.int(x.X)
-	if x.Typ == ir.Float32 {
+	if x.Typ == tensor.Float32 {
 		return func(fr *frame) float64 { return float64(float32(f(fr))) }
 	}
 	return func(fr *frame) float64 { return float64(f(fr)) }
@@ -99,13 +100,13 @@ func (c *compiler) loadFloat(x *ir.Load) floatFn {
 			i := index(fr) - m.first
 			fr.readable(m, i)
 			fr.touch(m, i, tracks, reading)
-			if m.elem == ir.Float32 {
+			if m.elem == tensor.Float32 {
 				return float64(m.f32[i])
 			}
 			return m.f64[i]
 		}
 	}
-	if x.A.Elem == ir.Float32 {
+	if x.A.Elem == tensor.Float32 {
 		return func(fr *frame) float64 {
 			m := fr.arrays[k]
 			i := index(fr) - m.first

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 func truth(b bool) int64 {
@@ -28,7 +29,7 @@ func (c *compiler) int(x ir.Expr) intFn {
 			return c.logic(x)
 		case x.Op.IsCompare():
 			return c.compare(x)
-		case x.Type() == ir.Int32:
+		case x.Type() == tensor.Int32:
 			f := c.arithmetic(x)
 			return func(fr *frame) int64 { return int64(int32(f(fr))) }
 		}
@@ -38,7 +39,7 @@ func (c *compiler) int(x ir.Expr) intFn {
 		switch {
 		case x.Op == ir.Not:
 			return func(fr *frame) int64 { return f(fr) ^ 1 }
-		case x.Type() == ir.Int32:
+		case x.Type() == tensor.Int32:
 			return func(fr *frame) int64 { return int64(int32(-f(fr))) }
 		}
 		return func(fr *frame) int64 { return -f(fr) }
@@ -159,7 +160,7 @@ func (c *compiler) loadInt(x *ir.Load) intFn {
 		}
 	}
 	switch elem {
-	case ir.Int32:
+	case tensor.Int32:
 		return func(fr *frame) int64 {
 			m := fr.arrays[k]
 			i := index(fr) - m.first
@@ -168,7 +169,7 @@ func (c *compiler) loadInt(x *ir.Load) intFn {
 			}
 			return int64(m.i32[i])
 		}
-	case ir.Int64:
+	case tensor.Int64:
 		return func(fr *frame) int64 {
 			m := fr.arrays[k]
 			i := index(fr) - m.first
@@ -188,9 +189,9 @@ func (c *compiler) loadInt(x *ir.Load) intFn {
 
 func (m *memory) int(i int64) int64 {
 	switch m.elem {
-	case ir.Int32:
+	case tensor.Int32:
 		return int64(m.i32[i])
-	case ir.Int64:
+	case tensor.Int64:
 		return m.i64[i]
 	}
 	return truth(m.b[i])
@@ -201,25 +202,25 @@ func (c *compiler) castInt(x *ir.Cast) intFn {
 	switch {
 	case from.IsComplex():
 		f := c.complex(x.X)
-		if x.Typ == ir.Bool {
+		if x.Typ == tensor.Bool {
 			return func(fr *frame) int64 { return truth(f(fr) != 0) }
 		}
 		panic("BUG: interp: cast of a complex number to an integer")
 	case from.IsFloat():
 		f := c.float(x.X)
 		switch x.Typ {
-		case ir.Bool:
+		case tensor.Bool:
 			return func(fr *frame) int64 { return truth(f(fr) != 0) }
-		case ir.Int32:
+		case tensor.Int32:
 			return func(fr *frame) int64 { return int64(ir.Truncate32(f(fr))) }
 		}
 		return func(fr *frame) int64 { return ir.Truncate(f(fr)) }
 	}
 	f := c.int(x.X)
 	switch {
-	case x.Typ == ir.Bool:
+	case x.Typ == tensor.Bool:
 		return func(fr *frame) int64 { return truth(f(fr) != 0) }
-	case x.Typ == ir.Int32 && from == ir.Int64:
+	case x.Typ == tensor.Int32 && from == tensor.Int64:
 		return func(fr *frame) int64 { return int64(int32(f(fr))) }
 	}
 	return f

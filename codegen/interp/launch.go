@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // kernel is a Launch compiled to code that a thread runs from one meeting (Barrier or Shuffle) to
@@ -148,12 +149,12 @@ func (b *coder) branch(s *ir.If) {
 }
 
 // hidden returns the index in the frame of a new variable of type t that the leaf does not have.
-func (b *coder) hidden(t ir.Type) int { return b.c.variable(&ir.Var{Typ: t}) }
+func (b *coder) hidden(t tensor.Type) int { return b.c.variable(&ir.Var{Typ: t}) }
 
 // enter begins a loop around meetings. It returns the index in frame.ints of the count of its
 // iterations, which the loop's code increments.
 func (b *coder) enter(what string) int {
-	k := b.hidden(ir.Int64)
+	k := b.hidden(tensor.Int64)
 	b.trips = append(b.trips, trip{k, what})
 	return k
 }
@@ -163,7 +164,8 @@ func (b *coder) leave() { b.trips = b.trips[:len(b.trips)-1] }
 // loop generates the code of a For. The loop variable itself counts, because the body cannot assign
 // it.
 func (b *coder) loop(s *ir.For) {
-	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(ir.Int64), b.c.int(s.Lo), b.c.int(s.Hi), s.Step
+	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(tensor.Int64), b.c.int(s.Lo), b.c.int(s.Hi),
+		s.Step
 	count := b.enter("the loop over " + s.V.Name)
 	b.emit(op{run: func(fr *frame) {
 		fr.ints[v], fr.ints[end] = lo(fr), hi(fr)
@@ -224,7 +226,7 @@ func (b *coder) shuffle(s *ir.Shuffle) {
 		m.bring = func(fr *frame) { fr.complexs[x] = f(fr) }
 		m.take = func(fr, other *frame) { fr.complexs[v] = other.complexs[x] }
 		m.lose = func(fr *frame) { fr.complexs[v] = complex(math.NaN(), math.NaN()) }
-	case t == ir.Bool:
+	case t == tensor.Bool:
 		f := b.c.int(s.X)
 		m.bring = func(fr *frame) { fr.ints[x] = f(fr) }
 		m.take = func(fr, other *frame) { fr.ints[v] = other.ints[x] }

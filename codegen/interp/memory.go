@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 type state uint8
@@ -26,7 +27,7 @@ var stateNames = [...]string{alive: "alive", unallocated: "used before it is all
 // check.
 type memory struct {
 	name   string
-	elem   ir.Type
+	elem   tensor.Type
 	state  state
 	first  int64
 	b      []bool
@@ -44,17 +45,17 @@ type memory struct {
 
 func (m *memory) len() int64 {
 	switch m.elem {
-	case ir.Bool:
+	case tensor.Bool:
 		return int64(len(m.b))
-	case ir.Int32:
+	case tensor.Int32:
 		return int64(len(m.i32))
-	case ir.Int64:
+	case tensor.Int64:
 		return int64(len(m.i64))
-	case ir.Float32:
+	case tensor.Float32:
 		return int64(len(m.f32))
-	case ir.Float64:
+	case tensor.Float64:
 		return int64(len(m.f64))
-	case ir.Complex64:
+	case tensor.Complex64:
 		return int64(len(m.c64))
 	default:
 		return int64(len(m.c128))
@@ -67,17 +68,17 @@ func (m *memory) address() any {
 		return nil
 	}
 	switch m.elem {
-	case ir.Bool:
+	case tensor.Bool:
 		return unsafe.Pointer(&m.b[0])
-	case ir.Int32:
+	case tensor.Int32:
 		return unsafe.Pointer(&m.i32[0])
-	case ir.Int64:
+	case tensor.Int64:
 		return unsafe.Pointer(&m.i64[0])
-	case ir.Float32:
+	case tensor.Float32:
 		return unsafe.Pointer(&m.f32[0])
-	case ir.Float64:
+	case tensor.Float64:
 		return unsafe.Pointer(&m.f64[0])
-	case ir.Complex64:
+	case tensor.Complex64:
 		return unsafe.Pointer(&m.c64[0])
 	default:
 		return unsafe.Pointer(&m.c128[0])
@@ -87,17 +88,17 @@ func (m *memory) address() any {
 // prefix returns the first n elements as a slice for Array.Data.
 func (m *memory) prefix(n int64) any {
 	switch m.elem {
-	case ir.Bool:
+	case tensor.Bool:
 		return m.b[:n:n]
-	case ir.Int32:
+	case tensor.Int32:
 		return m.i32[:n:n]
-	case ir.Int64:
+	case tensor.Int64:
 		return m.i64[:n:n]
-	case ir.Float32:
+	case tensor.Float32:
 		return m.f32[:n:n]
-	case ir.Float64:
+	case tensor.Float64:
 		return m.f64[:n:n]
-	case ir.Complex64:
+	case tensor.Complex64:
 		return m.c64[:n:n]
 	default:
 		return m.c128[:n:n]
@@ -127,24 +128,24 @@ func dataLen(data any) int64 {
 // wrap returns the caller's array x as the memory of a. It ends the run if the types differ.
 func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	m := &memory{name: a.Name, elem: a.Elem, first: x.First}
-	got := ir.Invalid
+	got := tensor.None
 	switch d := x.Data.(type) {
 	case nil:
 		return m
 	case []bool:
-		m.b, got = d, ir.Bool
+		m.b, got = d, tensor.Bool
 	case []int32:
-		m.i32, got = d, ir.Int32
+		m.i32, got = d, tensor.Int32
 	case []int64:
-		m.i64, got = d, ir.Int64
+		m.i64, got = d, tensor.Int64
 	case []float32:
-		m.f32, got = d, ir.Float32
+		m.f32, got = d, tensor.Float32
 	case []float64:
-		m.f64, got = d, ir.Float64
+		m.f64, got = d, tensor.Float64
 	case []complex64:
-		m.c64, got = d, ir.Complex64
+		m.c64, got = d, tensor.Complex64
 	case []complex128:
-		m.c128, got = d, ir.Complex128
+		m.c128, got = d, tensor.Complex128
 	}
 	if got != a.Elem {
 		fr.errorf("%s: got an array of %s (%T), want %s", a.Name, got, x.Data, a.Elem)
@@ -160,7 +161,7 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 const poison = 0x7b7b7b7b
 
 // makeMemory returns a block of n elements: zeros if zero is set, otherwise unwritten.
-func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
+func makeMemory(name string, elem tensor.Type, n int64, zero bool) *memory {
 	m := &memory{name: name, elem: elem}
 	m.extend(n)
 	if zero {
@@ -168,15 +169,15 @@ func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
 	}
 	m.init = make([]bool, n)
 	switch elem {
-	case ir.Int32:
+	case tensor.Int32:
 		for i := range m.i32 {
 			m.i32[i] = poison
 		}
-	case ir.Int64:
+	case tensor.Int64:
 		for i := range m.i64 {
 			m.i64[i] = poison
 		}
-	case ir.Float64:
+	case tensor.Float64:
 		for i := range m.f64 {
 			m.f64[i] = math.NaN()
 		}
@@ -188,17 +189,17 @@ func makeMemory(name string, elem ir.Type, n int64, zero bool) *memory {
 // unwritten.
 func (m *memory) extend(n int64) {
 	switch m.elem {
-	case ir.Bool:
+	case tensor.Bool:
 		m.b = append(m.b, make([]bool, n)...)
-	case ir.Int32:
+	case tensor.Int32:
 		m.i32 = append(m.i32, make([]int32, n)...)
-	case ir.Int64:
+	case tensor.Int64:
 		m.i64 = append(m.i64, make([]int64, n)...)
-	case ir.Float32:
+	case tensor.Float32:
 		m.f32 = append(m.f32, make([]float32, n)...)
-	case ir.Float64:
+	case tensor.Float64:
 		m.f64 = append(m.f64, make([]float64, n)...)
-	case ir.Complex64:
+	case tensor.Complex64:
 		m.c64 = append(m.c64, make([]complex64, n)...)
 	default:
 		m.c128 = append(m.c128, make([]complex128, n)...)

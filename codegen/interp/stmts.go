@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 func (c *compiler) block(b *ir.Block) stmtFn {
@@ -195,15 +196,15 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 	// The value comes first: it may read the element that is stored to.
 	place, add := c.place(s), s.Accumulate
 	switch s.A.Elem {
-	case ir.Float64:
+	case tensor.Float64:
 		return stored(c.float(s.X), place, add, func(m *memory) []float64 { return m.f64 })
-	case ir.Float32:
+	case tensor.Float32:
 		x := c.float(s.X)
 		return stored(func(fr *frame) float32 { return float32(x(fr)) }, place, add,
 			func(m *memory) []float32 { return m.f32 })
-	case ir.Complex128:
+	case tensor.Complex128:
 		return stored(c.complex(s.X), place, add, func(m *memory) []complex128 { return m.c128 })
-	case ir.Complex64:
+	case tensor.Complex64:
 		x := c.complex(s.X)
 		return stored(func(fr *frame) complex64 { return complex64(x(fr)) }, place, add,
 			func(m *memory) []complex64 { return m.c64 })
@@ -228,7 +229,7 @@ func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T,
 func (c *compiler) storeInt(s *ir.Store, place func(*frame) (*memory, int64)) stmtFn {
 	x, add := c.int(s.X), s.Accumulate
 	switch s.A.Elem {
-	case ir.Int64:
+	case tensor.Int64:
 		return func(fr *frame) {
 			v := x(fr)
 			m, i := place(fr)
@@ -237,8 +238,8 @@ func (c *compiler) storeInt(s *ir.Store, place func(*frame) (*memory, int64)) st
 			}
 			m.i64[i] = v
 		}
-	case ir.Int32:
-		checked := s.X.Type() == ir.Int64
+	case tensor.Int32:
+		checked := s.X.Type() == tensor.Int64
 		return func(fr *frame) {
 			v := x(fr)
 			m, i := place(fr)
@@ -278,7 +279,7 @@ func (c *compiler) alloc(s *ir.Alloc) stmtFn {
 
 // reserve subtracts n elements from the bytes that may still be allocated. If they do not suffice,
 // the run ends with FailMemory.
-func (fr *frame) reserve(n int64, elem ir.Type) {
+func (fr *frame) reserve(n int64, elem tensor.Type) {
 	if n > fr.limit/elem.Size() {
 		panic(&Failure{Code: ir.FailMemory})
 	}
@@ -373,29 +374,29 @@ func (c *compiler) fill(s *ir.Fill) stmtFn {
 
 func (c *compiler) fillValue(s *ir.Fill) func(fr *frame, m *memory, l, h int64) {
 	switch s.A.Elem {
-	case ir.Float64:
+	case tensor.Float64:
 		x := c.float(s.X)
 		return func(fr *frame, m *memory, l, h int64) { setAll(m.f64[l:h], x(fr)) }
-	case ir.Float32:
+	case tensor.Float32:
 		x := c.float(s.X)
 		return func(fr *frame, m *memory, l, h int64) { setAll(m.f32[l:h], float32(x(fr))) }
-	case ir.Complex128:
+	case tensor.Complex128:
 		x := c.complex(s.X)
 		return func(fr *frame, m *memory, l, h int64) { setAll(m.c128[l:h], x(fr)) }
-	case ir.Complex64:
+	case tensor.Complex64:
 		x := c.complex(s.X)
 		return func(fr *frame, m *memory, l, h int64) { setAll(m.c64[l:h], complex64(x(fr))) }
 	}
 	x := c.int(s.X)
-	checked := s.X.Type() == ir.Int64
+	checked := s.X.Type() == tensor.Int64
 	return func(fr *frame, m *memory, l, h int64) {
 		v := x(fr)
 		switch m.elem {
-		case ir.Bool:
+		case tensor.Bool:
 			setAll(m.b[l:h], v != 0)
-		case ir.Int64:
+		case tensor.Int64:
 			setAll(m.i64[l:h], v)
-		case ir.Int32:
+		case tensor.Int32:
 			if checked && v != int64(int32(v)) {
 				fr.errorf("fill %s with %d: it does not fit into 32 bits", m.name, v)
 			}
@@ -427,17 +428,17 @@ func (c *compiler) copy(s *ir.Copy) stmtFn {
 		}
 		fr.read(m, l, h, srcTracks)
 		switch d.elem {
-		case ir.Bool:
+		case tensor.Bool:
 			copy(d.b[dl:dh], m.b[l:h])
-		case ir.Int32:
+		case tensor.Int32:
 			copy(d.i32[dl:dh], m.i32[l:h])
-		case ir.Int64:
+		case tensor.Int64:
 			copy(d.i64[dl:dh], m.i64[l:h])
-		case ir.Float32:
+		case tensor.Float32:
 			copy(d.f32[dl:dh], m.f32[l:h])
-		case ir.Float64:
+		case tensor.Float64:
 			copy(d.f64[dl:dh], m.f64[l:h])
-		case ir.Complex64:
+		case tensor.Complex64:
 			copy(d.c64[dl:dh], m.c64[l:h])
 		default:
 			copy(d.c128[dl:dh], m.c128[l:h])
@@ -452,7 +453,7 @@ func (c *compiler) sort(s *ir.Sort) stmtFn {
 		m := fr.arrays[k]
 		l, h := fr.span(m, lo(fr), hi(fr))
 		fr.read(m, l, h, tracks)
-		if m.elem == ir.Int32 {
+		if m.elem == tensor.Int32 {
 			slices.Sort(m.i32[l:h])
 		} else {
 			slices.Sort(m.i64[l:h])
@@ -476,7 +477,7 @@ func (c *compiler) scan(s *ir.Scan) stmtFn {
 				fr.errorf("scan %s: the sum up to [%d] does not fit into 64 bits", m.name, i+m.first)
 			}
 			sum += x
-			if m.elem == ir.Int64 {
+			if m.elem == tensor.Int64 {
 				m.i64[i] = sum
 				continue
 			}

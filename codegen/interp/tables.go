@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // table holds the memory that Keep moved into it; nil entries are empty.
@@ -30,7 +31,7 @@ func (c *compiler) allocTable(s *ir.AllocTable) stmtFn {
 		case fr.tables[k] != nil:
 			fr.errorf("leak: table %s is allocated again before it is freed", name)
 		}
-		fr.reserve(want, ir.Complex128)
+		fr.reserve(want, tensor.Complex128)
 		fr.tables[k] = &table{entries: make([]*memory, want)}
 	}
 }
@@ -94,7 +95,7 @@ func (c *compiler) freeTable(s *ir.FreeTable) stmtFn {
 				fr.limit += m.len() * m.elem.Size()
 			}
 		}
-		fr.limit += int64(len(t.entries)) * ir.Complex128.Size()
+		fr.limit += int64(len(t.entries)) * tensor.Complex128.Size()
 		fr.tables[k] = nil
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // entry is one element of a segment: its coordinate, and its value times the segment's factor.
@@ -46,7 +47,7 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 		start, last := fr.span(v, at, at+int64(len(out)))
 		for k, e := range out {
 			m.i32[from+int64(k)] = e.crd
-			if t == ir.Float32 {
+			if t == tensor.Float32 {
 				v.f32[start+int64(k)] = float32(e.val)
 			} else {
 				v.f64[start+int64(k)] = e.val
@@ -71,7 +72,7 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 		fr.read(v, first, last, valTracks)
 		for k := range end - from {
 			e := entry{crd: m.i32[from+k]}
-			if t == ir.Float32 {
+			if t == tensor.Float32 {
 				e.val = float64(float32(f * float64(v.f32[first+k])))
 			} else {
 				e.val = f * v.f64[first+k]
@@ -86,14 +87,14 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 }
 
 // merged returns the union of segments, which are concatenated in out.
-func merged(out []entry, t ir.Type) []entry {
+func merged(out []entry, t tensor.Type) []entry {
 	// The sort is stable: for equal coordinates, entries of earlier segments come first.
 	slices.SortStableFunc(out, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })
 	k := 0
 	for _, e := range out {
 		if k > 0 && out[k-1].crd == e.crd {
 			out[k-1].val += e.val
-			if t == ir.Float32 {
+			if t == tensor.Float32 {
 				out[k-1].val = float64(float32(out[k-1].val))
 			}
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // unitLeaf returns a leaf with the given body, a float64 array x, an int32 array k and a number n.
@@ -98,7 +99,7 @@ func TestUnitRaces(t *testing.T) {
 }
 
 func TestScan(t *testing.T) {
-	scan := func(k any, elem ir.Type, lo, hi int64) error {
+	scan := func(k any, elem tensor.Type, lo, hi int64) error {
 		a := ir.NewArray("k", elem)
 		f := &ir.Func{Name: "f", Params: []ir.Param{{Slot: ir.Slot{Field: ir.Vals}, A: a}},
 			Body: ir.Seq(&ir.Scan{A: a, Lo: ir.Int(lo), Hi: ir.Int(hi)})}
@@ -106,18 +107,19 @@ func TestScan(t *testing.T) {
 		return err
 	}
 	k := []int32{5, 1, -2, 3, 7}
-	if err := scan(k, ir.Int32, 1, 4); err != nil || !reflect.DeepEqual(k, []int32{5, 1, -1, 2, 7}) {
+	if err := scan(k, tensor.Int32, 1, 4); err != nil ||
+		!reflect.DeepEqual(k, []int32{5, 1, -1, 2, 7}) {
 		t.Errorf("got %v, %v", k, err)
 	}
 	for _, c := range []struct {
 		k    any
-		elem ir.Type
+		elem tensor.Type
 		hi   int64
 		want string
 	}{
-		{[]int32{1 << 30, 1 << 30}, ir.Int32, 2, "k[1] = 2147483648 does not fit into 32 bits"},
-		{[]int64{1 << 62, 1 << 62}, ir.Int64, 2, "the sum up to [1] does not fit into 64 bits"},
-		{[]int64{1}, ir.Int64, 2, "out of bounds"},
+		{[]int32{1 << 30, 1 << 30}, tensor.Int32, 2, "k[1] = 2147483648 does not fit into 32 bits"},
+		{[]int64{1 << 62, 1 << 62}, tensor.Int64, 2, "the sum up to [1] does not fit into 64 bits"},
+		{[]int64{1}, tensor.Int64, 2, "out of bounds"},
 	} {
 		if err := scan(c.k, c.elem, 0, c.hi); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q", c.k, err, c.want)

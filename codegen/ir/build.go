@@ -1,41 +1,43 @@
 package ir
 
+import "distaff/io/tensor"
+
 // The constructors of expressions fold constants and drop identities, and nothing
 // more: the returned expression has the same value as the plain node in every bit
 // (x*1.0 becomes x, but x+0.0 stays, because it turns -0 into 0).
 
 // Int returns an Int64 literal.
-func Int(i int64) *Lit { return &Lit{Typ: Int64, I: i} }
+func Int(i int64) *Lit { return &Lit{Typ: tensor.Int64, I: i} }
 
 // Truth returns a Bool literal.
 func Truth(b bool) *Lit {
 	if b {
-		return &Lit{Typ: Bool, I: 1}
+		return &Lit{Typ: tensor.Bool, I: 1}
 	}
-	return &Lit{Typ: Bool}
+	return &Lit{Typ: tensor.Bool}
 }
 
 // Number returns c as a literal of the numeric type t, rounded or truncated to t.
-func Number(t Type, c complex128) *Lit {
-	return convert(&Lit{Typ: Complex128, C: c}, t)
+func Number(t tensor.Type, c complex128) *Lit {
+	return convert(&Lit{Typ: tensor.Complex128, C: c}, t)
 }
 
 // Zero returns the zero of a type. It is false for Bool.
-func Zero(t Type) *Lit { return &Lit{Typ: t} }
+func Zero(t tensor.Type) *Lit { return &Lit{Typ: t} }
 
 // One returns the one of a type (true for Bool).
-func One(t Type) *Lit {
-	if t == Bool || t.IsInt() {
+func One(t tensor.Type) *Lit {
+	if t == tensor.Bool || t.IsInt() {
 		return &Lit{Typ: t, I: 1}
 	}
 	return &Lit{Typ: t, C: 1}
 }
 
 // NewVar returns a new variable.
-func NewVar(name string, t Type) *Var { return &Var{Name: name, Typ: t} }
+func NewVar(name string, t tensor.Type) *Var { return &Var{Name: name, Typ: t} }
 
 // NewArray returns a new array that can be stored to.
-func NewArray(name string, elem Type) *Array { return &Array{Name: name, Elem: elem} }
+func NewArray(name string, elem tensor.Type) *Array { return &Array{Name: name, Elem: elem} }
 
 // Plus returns x + y.
 func Plus(x, y Expr) Expr { return Bin(Add, x, y) }
@@ -136,7 +138,7 @@ func At(a *Array, i Expr) Expr { return &Load{A: a, Index: i} }
 func Coord(a *Array, i Expr) Expr { return &Load{A: a, Index: i, Widen: true} }
 
 // Convert returns x as a value of type t, or x itself if it already has that type.
-func Convert(t Type, x Expr) Expr {
+func Convert(t tensor.Type, x Expr) Expr {
 	if x.Type() == t {
 		return x
 	}

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,11 +38,11 @@ type (
 func (a Argument) C() string {
 	switch {
 	case a.A == nil:
-		return a.X.Type().C()
+		return CType(a.X.Type())
 	case a.Added:
-		return a.A.Elem.C() + " *"
+		return CType(a.A.Elem) + " *"
 	}
-	return "const " + a.A.Elem.C() + " *"
+	return "const " + CType(a.A.Elem) + " *"
 }
 
 // Types returns the C types of the arguments.
@@ -140,7 +141,7 @@ func (v *verifier) call(s *Call) error {
 			}
 			continue
 		}
-		if err := firstError(want(Int64, a.X, "place"), v.known(a.A)); err != nil {
+		if err := firstError(want(tensor.Int64, a.X, "place"), v.known(a.A)); err != nil {
 			return err
 		}
 		if !a.Added {

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"strings"
 	"testing"
 )
@@ -46,14 +47,17 @@ func TestCalls(t *testing.T) {
 			c.Args[3].Added, c.Func.Params[3] = true,
 				"double *"
 		},
-		"is another argument too":  func(f *Func, c *Call) { c.Args[3].A = c.Args[2].A },
-		"z is neither a parameter": func(f *Func, c *Call) { c.Args[3].A = NewArray("z", Float64) },
-		"want int64":               func(f *Func, c *Call) { c.Args[3].X = &Lit{Typ: Float64} },
+		"is another argument too": func(f *Func, c *Call) { c.Args[3].A = c.Args[2].A },
+		"z is neither a parameter": func(f *Func,
+			c *Call) {
+			c.Args[3].A = NewArray("z", tensor.Float64)
+		},
+		"want int64": func(f *Func, c *Call) { c.Args[3].X = &Lit{Typ: tensor.Float64} },
 		"an argument is no number": func(f *Func, c *Call) {
 			c.Args[4].X, c.Func.Params[4] = Truth(true),
 				"_Bool"
 		},
-		"n is not declared here": func(f *Func, c *Call) { c.Args[0].X = NewVar("n", Int64) },
+		"n is not declared here": func(f *Func, c *Call) { c.Args[0].X = NewVar("n", tensor.Int64) },
 	} {
 		f, c := parse()
 		spoil(f, c)

@@ -1,6 +1,9 @@
 package ir
 
-import "math"
+import (
+	"distaff/io/tensor"
+	"math"
+)
 
 // Bin returns the node x op y, folded if the folded expression has the same value in every bit.
 func Bin(op Op, x, y Expr) Expr {
@@ -189,29 +192,29 @@ func foldFloat(op Op, x, y Expr, lx, ly *Lit) Expr {
 	return nil
 }
 
-func minOf(t Type) int64 {
-	if t == Int32 {
+func minOf(t tensor.Type) int64 {
+	if t == tensor.Int32 {
 		return math.MinInt32
 	}
 	return math.MinInt64
 }
 
 // wrap returns i wrapped to the range of the integer type t.
-func wrap(t Type, i int64) int64 {
-	if t == Int32 {
+func wrap(t tensor.Type, i int64) int64 {
+	if t == tensor.Int32 {
 		return int64(int32(i))
 	}
 	return i
 }
 
 // rounded returns c rounded to the float or complex type t.
-func rounded(t Type, c complex128) complex128 {
+func rounded(t tensor.Type, c complex128) complex128 {
 	switch t {
-	case Float32:
+	case tensor.Float32:
 		return complex(float64(float32(real(c))), 0)
-	case Float64:
+	case tensor.Float64:
 		return complex(real(c), 0)
-	case Complex64:
+	case tensor.Complex64:
 		return complex128(complex64(c))
 	}
 	return c
@@ -221,7 +224,7 @@ func rounded(t Type, c complex128) complex128 {
 // here, such as a division by zero.
 func foldLits(op Op, x, y *Lit) (folded *Lit) {
 	switch t := x.Typ; {
-	case t == Bool:
+	case t == tensor.Bool:
 		folded = foldBools(op, x.I != 0, y.I != 0)
 	case t.IsInt():
 		folded = foldInts(op, t, x.I, y.I)
@@ -250,7 +253,7 @@ func foldBools(op Op, x, y bool) *Lit {
 	return nil
 }
 
-func foldInts(op Op, t Type, x, y int64) *Lit {
+func foldInts(op Op, t tensor.Type, x, y int64) *Lit {
 	var r int64
 	switch op {
 	case Add:
@@ -292,7 +295,7 @@ func foldOrder[T int64 | float64](op Op, x, y T) *Lit {
 	return nil
 }
 
-func foldFloats(op Op, t Type, x, y float64) *Lit {
+func foldFloats(op Op, t tensor.Type, x, y float64) *Lit {
 	var r float64
 	switch op {
 	case Add:
@@ -320,7 +323,7 @@ func foldFloats(op Op, t Type, x, y float64) *Lit {
 	return &Lit{Typ: t, C: rounded(t, complex(r, 0))}
 }
 
-func foldComplexes(op Op, t Type, x, y complex128) *Lit {
+func foldComplexes(op Op, t tensor.Type, x, y complex128) *Lit {
 	var r complex128
 	switch op {
 	case Add:
@@ -328,7 +331,7 @@ func foldComplexes(op Op, t Type, x, y complex128) *Lit {
 	case Sub:
 		r = x - y
 	case Mul:
-		if t == Complex64 {
+		if t == tensor.Complex64 {
 			return nil // its products round one by one
 		}
 		r = MulComplex(x, y)
@@ -355,21 +358,21 @@ func foldNeg(l *Lit) *Lit {
 }
 
 // convert returns the literal of type t that a Cast makes of l.
-func convert(l *Lit, t Type) *Lit {
+func convert(l *Lit, t tensor.Type) *Lit {
 	if t == l.Typ {
 		return l
 	}
 	to := &Lit{Typ: t, At: l.At}
-	switch fromInt := l.Typ.IsInt() || l.Typ == Bool; {
-	case t == Bool:
+	switch fromInt := l.Typ.IsInt() || l.Typ == tensor.Bool; {
+	case t == tensor.Bool:
 		to.I = Truth(l.I != 0 || l.C != 0).I
 	case t.IsInt() && fromInt:
 		to.I = wrap(t, l.I)
-	case t == Int32:
+	case t == tensor.Int32:
 		to.I = int64(Truncate32(real(l.C)))
-	case t == Int64:
+	case t == tensor.Int64:
 		to.I = Truncate(real(l.C))
-	case fromInt && (t == Float32 || t == Complex64):
+	case fromInt && (t == tensor.Float32 || t == tensor.Complex64):
 		to.C = complex(float64(float32(l.I)), 0)
 	case fromInt:
 		to.C = complex(float64(l.I), 0)

@@ -1,17 +1,18 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"math"
 	"testing"
 )
 
 func TestFold(t *testing.T) {
-	x, y := NewVar("x", Int64), NewVar("y", Int64)
-	f, g := NewVar("f", Float64), NewVar("g", Float32)
-	z := NewVar("z", Complex128)
-	a := NewArray("a", Int32)
-	nan := Number(Float64, complex(math.NaN(), 0))
-	negz := &Lit{Typ: Float64, C: complex(math.Copysign(0, -1), 0)}
+	x, y := NewVar("x", tensor.Int64), NewVar("y", tensor.Int64)
+	f, g := NewVar("f", tensor.Float64), NewVar("g", tensor.Float32)
+	z := NewVar("z", tensor.Complex128)
+	a := NewArray("a", tensor.Int32)
+	nan := Number(tensor.Float64, complex(math.NaN(), 0))
+	negz := &Lit{Typ: tensor.Float64, C: complex(math.Copysign(0, -1), 0)}
 	big := Int(math.MaxInt64)
 	cases := []struct {
 		got  Expr
@@ -40,20 +41,20 @@ func TestFold(t *testing.T) {
 		{Greatest(x, Int(0)), "max(x, 0)"},
 		{Plus(big, Int(1)), "-9223372036854775808"},
 		{Minus(x, Int(math.MinInt64)), "x - -9223372036854775808"},
-		{Times(Number(Int32, 65536), Number(Int32, 65536)), "0i32"},
-		{Plus(f, Number(Float64, 0)), "f + 0.0"},
+		{Times(Number(tensor.Int32, 65536), Number(tensor.Int32, 65536)), "0i32"},
+		{Plus(f, Number(tensor.Float64, 0)), "f + 0.0"},
 		{Plus(f, negz), "f"},
-		{Minus(f, Number(Float64, 0)), "f"},
-		{Times(f, Number(Float64, 0)), "f * 0.0"},
-		{Times(f, Number(Float64, 1)), "f"},
+		{Minus(f, Number(tensor.Float64, 0)), "f"},
+		{Times(f, Number(tensor.Float64, 0)), "f * 0.0"},
+		{Times(f, Number(tensor.Float64, 1)), "f"},
 		{Minus(f, f), "f - f"},
 		{Equal(f, f), "f == f"},
 		{Equal(x, x), "true"},
 		{Less(nan, nan), "false"},
-		{Plus(Number(Float32, 0.1), Number(Float32, 0.2)), "0.3f"},
-		{Plus(g, Number(Float32, 1)), "g + 1.0f"},
-		{Times(z, One(Complex128)), "z * complex128(1.0, 0.0)"},
-		{Over(One(Complex128), Number(Complex128, 2i)), "complex128(0.0, -0.5)"},
+		{Plus(Number(tensor.Float32, 0.1), Number(tensor.Float32, 0.2)), "0.3f"},
+		{Plus(g, Number(tensor.Float32, 1)), "g + 1.0f"},
+		{Times(z, One(tensor.Complex128)), "z * complex128(1.0, 0.0)"},
+		{Over(One(tensor.Complex128), Number(tensor.Complex128, 2i)), "complex128(0.0, -0.5)"},
 		{Both(), "true"},
 		{Both(Less(x, y), Truth(true), Equal(x, Int(1))), "x < y && x == 1"},
 		{Either(Less(x, y), Truth(true)), "true"},
@@ -62,11 +63,11 @@ func TestFold(t *testing.T) {
 		{Inverse(Inverse(Less(f, f))), "f < f"},
 		{Choose(Less(x, y), x, x), "x"},
 		{Choose(Truth(false), x, y), "y"},
-		{Convert(Int64, x), "x"},
-		{Convert(Float32, Number(Float64, 0.1)), "0.1f"},
-		{Convert(Int32, Number(Float64, 1e30)), "2147483647i32"},
-		{Convert(Float64, x), "float64(x)"},
-		{Negated(Number(Float64, 0)), "-0.0"},
+		{Convert(tensor.Int64, x), "x"},
+		{Convert(tensor.Float32, Number(tensor.Float64, 0.1)), "0.1f"},
+		{Convert(tensor.Int32, Number(tensor.Float64, 1e30)), "2147483647i32"},
+		{Convert(tensor.Float64, x), "float64(x)"},
+		{Negated(Number(tensor.Float64, 0)), "-0.0"},
 		{Negated(Negated(x)), "x"},
 		{Minus(Coord(a, x), Coord(a, x)), "0"},
 		{Minus(x, Minus(y, Int(1))), "x - (y - 1)"},

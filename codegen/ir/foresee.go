@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"iter"
 	"maps"
 	"math"
@@ -408,16 +409,16 @@ func (x *foreseer) trips(cond Expr) float64 {
 func (x *foreseer) value(e Expr) (n number, ok bool) {
 	switch e := e.(type) {
 	case *Lit:
-		return number{e.I, true}, e.Typ == Bool || e.Typ.IsInt()
+		return number{e.I, true}, e.Typ == tensor.Bool || e.Typ.IsInt()
 	case *Var:
 		n, ok = x.vars[e]
 		return n, ok
 	case *Cast:
 		n, ok = x.value(e.X)
-		if e.Typ == Bool {
+		if e.Typ == tensor.Bool {
 			return truth(n.n != 0, n.sure), ok
 		}
-		return n, ok && (e.Typ == Int64 || e.Typ == Int32 && int64(int32(n.n)) == n.n)
+		return n, ok && (e.Typ == tensor.Int64 || e.Typ == tensor.Int32 && int64(int32(n.n)) == n.n)
 	case *Unary:
 		n, ok = x.value(e.X)
 		switch {
@@ -448,7 +449,7 @@ func (x *foreseer) value(e Expr) (n number, ok bool) {
 }
 
 func (x *foreseer) binary(e *Binary) (number, bool) {
-	if !e.X.Type().IsInt() && e.X.Type() != Bool {
+	if !e.X.Type().IsInt() && e.X.Type() != tensor.Bool {
 		return number{}, false
 	}
 	a, ok := x.value(e.X)

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,7 +131,7 @@ func (s *Gemm) Loops() *Block {
 	over := func(extents []Expr) []Expr {
 		vars := make([]Expr, len(extents))
 		for k, n := range extents {
-			v := NewVar("gemm_at", Int64)
+			v := NewVar("gemm_at", tensor.Int64)
 			loops, vars[k] = append(loops, &For{V: v, Lo: Int(0), Hi: n, Step: 1}), v
 		}
 		return vars
@@ -198,7 +199,7 @@ func (v *verifier) gemm(s *Gemm) error {
 		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
 	}
 	for _, x := range s.numbers() {
-		if err := want(Int64, x, "number"); err != nil {
+		if err := want(tensor.Int64, x, "number"); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,7 +143,7 @@ func (c *inPlace) stmt(t Stmt) uses {
 	case *Ordered:
 		return c.block(t.Body)
 	case *Declare:
-		if p, ok := c.polynomial(t.Init); ok && c.fixed[t.V] && t.V.Typ == Int64 {
+		if p, ok := c.polynomial(t.Init); ok && c.fixed[t.V] && t.V.Typ == tensor.Int64 {
 			c.stands[t.V] = p
 		}
 	case *Store:

@@ -43,11 +43,13 @@
 //	verifygpu.go    the rules of GPU loops and statements
 package ir
 
+import "distaff/io/tensor"
+
 // Type is the type of an expression or of an array's elements.
 type Type uint8
 
 const (
-	Invalid Type = iota
+	Invalid tensor.Type = iota
 	Bool
 	Int32
 	Int64
@@ -79,15 +81,15 @@ const (
 )
 
 // Expr is a pure expression.
-type Expr interface{ Type() Type }
+type Expr interface{ Type() tensor.Type }
 
 type (
 	Var struct {
 		Name string
-		Typ  Type
+		Typ  tensor.Type
 	}
 	Lit struct {
-		Typ Type
+		Typ tensor.Type
 		I   int64      // Bool (0, 1) and integers
 		C   complex128 // floats and complex; floats in the real part
 		// At is where the statement has the number from which the literal was made, in bytes from 1.
@@ -113,7 +115,7 @@ type (
 	// and saturates (see Truncate). A complex number becomes a float by dropping the imaginary
 	// part. A number becomes a Bool: true if it differs from zero.
 	Cast struct {
-		Typ Type
+		Typ tensor.Type
 		X   Expr
 	}
 	// Select is X if Cond holds, and otherwise Y. Only the chosen operand is evaluated.
@@ -130,7 +132,7 @@ type (
 // Array is a handle on a block of memory of one element type.
 type Array struct {
 	Name  string
-	Elem  Type
+	Elem  tensor.Type
 	Const bool // nothing stores to the array, so that threads may share it
 }
 
@@ -138,7 +140,7 @@ type Array struct {
 // arrays that they make there, and a later loop gathers them.
 type Table struct {
 	Name string
-	Elem Type
+	Elem tensor.Type
 }
 
 // Stmt is an imperative statement.

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"strconv"
 	"strings"
 )
@@ -85,9 +86,9 @@ func (p *parser) name() string {
 	return t.text
 }
 
-func (p *parser) typ() Type {
+func (p *parser) typ() tensor.Type {
 	t := typeByName(p.tok.text)
-	if p.tok.kind != tokName || t == Invalid {
+	if p.tok.kind != tokName || t == tensor.None {
 		p.failf("got %s, want a type", p.tok)
 	}
 	p.advance()
@@ -96,7 +97,7 @@ func (p *parser) typ() Type {
 
 // newVar returns the variable with this name. If an earlier scope declared it, newVar returns the
 // same variable.
-func (p *parser) newVar(name string, t Type) *Var {
+func (p *parser) newVar(name string, t tensor.Type) *Var {
 	switch old := p.names[name].(type) {
 	case nil:
 	case *Var:
@@ -112,7 +113,7 @@ func (p *parser) newVar(name string, t Type) *Var {
 	return v
 }
 
-func (p *parser) newArray(name string, t Type, constant bool) *Array {
+func (p *parser) newArray(name string, t tensor.Type, constant bool) *Array {
 	switch old := p.names[name].(type) {
 	case nil:
 	case *Array:
@@ -169,7 +170,7 @@ func (p *parser) headVar() *Var {
 	if p.accept("_") {
 		return nil
 	}
-	return p.newVar(p.name(), Int64)
+	return p.newVar(p.name(), tensor.Int64)
 }
 
 func (p *parser) param() Param {
@@ -179,7 +180,7 @@ func (p *parser) param() Param {
 	}
 	name := p.name()
 	if p.accept("=") {
-		return Param{Slot: p.slot(), V: p.newVar(name, Int64)}
+		return Param{Slot: p.slot(), V: p.newVar(name, tensor.Int64)}
 	}
 	t := p.typ()
 	a := p.newArray(name, t, p.accept("const"))
@@ -313,7 +314,7 @@ func (p *parser) memory() Stmt {
 		constant := p.accept("const")
 		p.expect("[")
 		n, ok := p.expr().(*Lit)
-		if !ok || n.Typ != Int64 {
+		if !ok || n.Typ != tensor.Int64 {
 			p.failf("the length of a local array is no int64 literal")
 		}
 		p.expect("]")
@@ -438,7 +439,7 @@ func (p *parser) table() Stmt {
 	return nil
 }
 
-func (p *parser) newTable(name string, t Type) *Table {
+func (p *parser) newTable(name string, t tensor.Type) *Table {
 	switch old := p.names[name].(type) {
 	case nil:
 	case *Table:
@@ -527,7 +528,7 @@ func (p *parser) assignOp() (add bool) {
 }
 
 func (p *parser) loop() Stmt {
-	s := &For{V: p.newVar(p.name(), Int64), Step: 1}
+	s := &For{V: p.newVar(p.name(), tensor.Int64), Step: 1}
 	p.expect("in")
 	s.Lo = p.expr()
 	p.expect(":")

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"math"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func (p *parser) primary() Expr {
 		s.Key = p.expr()
 		p.expect(")")
 		return s
-	case p.tok.kind == tokName && typeByName(p.tok.text) != Invalid:
+	case p.tok.kind == tokName && typeByName(p.tok.text) != tensor.None:
 		return p.cast()
 	}
 	return p.named()
@@ -122,7 +123,7 @@ func (p *parser) cast() Expr {
 	if t.IsComplex() && p.accept(",") {
 		re, okr := x.(*Lit)
 		im, oki := p.expr().(*Lit)
-		if !okr || !oki || re.Typ != Float64 || im.Typ != Float64 {
+		if !okr || !oki || re.Typ != tensor.Float64 || im.Typ != tensor.Float64 {
 			p.failf("the parts of a %s literal are numbers", t)
 		}
 		p.expect(")")
@@ -166,34 +167,34 @@ func (p *parser) number(negative bool) Expr {
 	single, isFloat32 := strings.CutSuffix(text, "f")
 	switch {
 	case text == "nan" || text == "nanf":
-		l.Typ, l.C = Float64, complex(math.NaN(), 0)
+		l.Typ, l.C = tensor.Float64, complex(math.NaN(), 0)
 		if text == "nanf" {
-			l.Typ = Float32
+			l.Typ = tensor.Float32
 		}
 	case is32:
 		n, err := strconv.ParseInt(sign+digits, 10, 32)
 		if err != nil {
 			bad()
 		}
-		l.Typ, l.I = Int32, n
+		l.Typ, l.I = tensor.Int32, n
 	case isFloat32 && text != "inf":
 		x, err := strconv.ParseFloat(sign+single, 32)
 		if err != nil {
 			bad()
 		}
-		l.Typ, l.C = Float32, complex(x, 0)
+		l.Typ, l.C = tensor.Float32, complex(x, 0)
 	case strings.ContainsAny(text, ".ein"):
 		x, err := strconv.ParseFloat(sign+text, 64)
 		if err != nil {
 			bad()
 		}
-		l.Typ, l.C = Float64, complex(x, 0)
+		l.Typ, l.C = tensor.Float64, complex(x, 0)
 	default:
 		n, err := strconv.ParseInt(sign+text, 10, 64)
 		if err != nil {
 			bad()
 		}
-		l.Typ, l.I = Int64, n
+		l.Typ, l.I = tensor.Int64, n
 	}
 	p.advance()
 	return l

@@ -1,5 +1,7 @@
 package ir
 
+import "distaff/io/tensor"
+
 // gpuLoop reads the kind of a GPU loop into s, if one is next.
 func (p *parser) gpuLoop(s *For) {
 	switch {
@@ -65,9 +67,9 @@ func (p *parser) launch() Stmt {
 	p.expect(",")
 	s.Threads = p.int()
 	p.expect("]")
-	s.Block = p.newVar(p.name(), Int64)
+	s.Block = p.newVar(p.name(), tensor.Int64)
 	p.expect(",")
-	s.Thread = p.newVar(p.name(), Int64)
+	s.Thread = p.newVar(p.name(), tensor.Int64)
 	s.Body = p.block()
 	return s
 }

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,7 +96,7 @@ func (c *inPlace) polynomial(x Expr) (p polynomial, ok bool) {
 		if x.I == 0 {
 			return polynomial{}, true
 		}
-		return polynomial{"": x.I}, x.Typ == Int64
+		return polynomial{"": x.I}, x.Typ == tensor.Int64
 	case *Binary:
 		a, okA := c.polynomial(x.X)
 		b, okB := c.polynomial(x.Y)

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"math"
 	"strconv"
@@ -417,19 +418,19 @@ func expr(x Expr, prec int) string {
 // literal returns the text of a literal, which shows its type.
 func literal(l *Lit) string {
 	switch l.Typ {
-	case Bool:
+	case tensor.Bool:
 		return strconv.FormatBool(l.I != 0)
-	case Int32:
+	case tensor.Int32:
 		return strconv.FormatInt(l.I, 10) + "i32"
-	case Int64:
+	case tensor.Int64:
 		return strconv.FormatInt(l.I, 10)
-	case Float32:
+	case tensor.Float32:
 		return real64(real(l.C), 32) + "f"
-	case Float64:
+	case tensor.Float64:
 		return real64(real(l.C), 64)
-	case Complex64:
+	case tensor.Complex64:
 		return fmt.Sprintf("complex64(%s, %s)", real64(real(l.C), 32), real64(imag(l.C), 32))
-	case Complex128:
+	case tensor.Complex128:
 		return fmt.Sprintf("complex128(%s, %s)", real64(real(l.C), 64), real64(imag(l.C), 64))
 	}
 	return fmt.Sprintf("%s(%d)", l.Typ, l.I)

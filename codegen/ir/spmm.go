@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,7 +65,8 @@ func (s *SpMM) Loops() *Block {
 		b.List = append(b.List, &Declare{V: v, Init: x})
 		return v
 	})
-	i, p, k := NewVar("spmm_row", Int64), NewVar("spmm_p", Int64), NewVar("spmm_col", Int64)
+	i, p, k := NewVar("spmm_row", tensor.Int64), NewVar("spmm_p", tensor.Int64),
+		NewVar("spmm_col", tensor.Int64)
 	place := func(m Matrix, row Expr) Expr { return m.at([]Expr{row}, []Expr{k}) }
 	entry := Plus(t.From, p)
 	row := Coord(s.Crd, entry)
@@ -120,7 +122,7 @@ func (v *verifier) spmm(s *SpMM) error {
 		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
 	}
 	for _, x := range s.numbers() {
-		if err := want(Int64, x, "number"); err != nil {
+		if err := want(tensor.Int64, x, "number"); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/codegen/ir/irtest"
+	"distaff/io/tensor"
 )
 
 // TestRoundTrip checks that Parse(Print(f)) equals f. The leaves are written in the style of Print,
@@ -228,8 +229,8 @@ func TestVerify(t *testing.T) {
 
 // TestVerifyNodes breaks rules that the text form cannot write.
 func TestVerifyNodes(t *testing.T) {
-	x, y := ir.NewVar("x", ir.Int64), ir.NewVar("x", ir.Int64)
-	a, b := ir.NewArray("a", ir.Float64), ir.NewArray("b", ir.Float64)
+	x, y := ir.NewVar("x", tensor.Int64), ir.NewVar("x", tensor.Int64)
+	a, b := ir.NewArray("a", tensor.Float64), ir.NewArray("b", tensor.Float64)
 	valsOf := ir.Slot{Field: ir.Vals}
 	cases := []struct {
 		f    *ir.Func
@@ -249,7 +250,7 @@ func TestVerifyNodes(t *testing.T) {
 			"needs a variable"},
 		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Field: ir.Pos}, A: a}}, Body: ir.Seq()},
 			"wants integers"},
-		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{Typ: ir.Int32, I: 1 << 40}})},
+		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{Typ: tensor.Int32, I: 1 << 40}})},
 			"no int32 literal"},
 		{&ir.Func{Body: ir.Seq(&ir.Fail{Code: 9})}, "no such failure"},
 	}

@@ -1,63 +1,30 @@
 package ir
 
-import "fmt"
+import (
+	"distaff/io/tensor"
+	"fmt"
+)
 
-var typeNames = [...]string{
-	Invalid: "invalid", Bool: "bool", Int32: "int32", Int64: "int64",
-	Float32: "float32", Float64: "float64", Complex64: "complex64", Complex128: "complex128",
-}
-
-// String returns the type's name in the text form: bool, int32, ..., complex128.
-func (t Type) String() string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
+// typeByName returns the type with the name s, or None if there is none.
+func typeByName(s string) tensor.Type {
+	if s == tensor.Bool.String() {
+		return tensor.Bool
 	}
-	return fmt.Sprintf("type(%d)", uint8(t))
-}
-
-// typeByName returns the type with the name s, or Invalid if there is none.
-func typeByName(s string) Type {
-	for t := Bool; int(t) < len(typeNames); t++ {
-		if typeNames[t] == s {
+	for _, t := range tensor.ValueTypes {
+		if t.String() == s {
 			return t
 		}
 	}
-	return Invalid
+	return tensor.None
 }
 
-// C returns the type's name in C.
-func (t Type) C() string {
-	return map[Type]string{
-		Bool: "_Bool", Int32: "int32_t", Int64: "int64_t", Float32: "float", Float64: "double",
-		Complex64: "float _Complex", Complex128: "double _Complex",
+// CType returns the type's name in C.
+func CType(t tensor.Type) string {
+	return map[tensor.Type]string{
+		tensor.Bool: "_Bool", tensor.Int32: "int32_t", tensor.Int64: "int64_t",
+		tensor.Float32: "float", tensor.Float64: "double",
+		tensor.Complex64: "float _Complex", tensor.Complex128: "double _Complex",
 	}[t]
-}
-
-// IsInt reports whether t is Int32 or Int64.
-func (t Type) IsInt() bool { return t == Int32 || t == Int64 }
-
-// IsFloat reports whether t is Float32 or Float64.
-func (t Type) IsFloat() bool { return t == Float32 || t == Float64 }
-
-// IsComplex reports whether t is Complex64 or Complex128.
-func (t Type) IsComplex() bool { return t == Complex64 || t == Complex128 }
-
-// IsNumber reports whether t has arithmetic: all types except Bool and Invalid.
-func (t Type) IsNumber() bool { return t.IsInt() || t.IsFloat() || t.IsComplex() }
-
-// Size returns the number of bytes of an element in memory, or 0 for Invalid.
-func (t Type) Size() int64 {
-	switch t {
-	case Bool:
-		return 1
-	case Int32, Float32:
-		return 4
-	case Int64, Float64, Complex64:
-		return 8
-	case Complex128:
-		return 16
-	}
-	return 0
 }
 
 var opNames = [...]string{
@@ -129,28 +96,28 @@ func (s Slot) String() string {
 	return fmt.Sprintf("t%d.%s", s.Arg, s.Field)
 }
 
-func (x *Var) Type() Type { return x.Typ }
+func (x *Var) Type() tensor.Type { return x.Typ }
 
-func (x *Lit) Type() Type { return x.Typ }
+func (x *Lit) Type() tensor.Type { return x.Typ }
 
-func (x *Binary) Type() Type {
+func (x *Binary) Type() tensor.Type {
 	if x.Op.IsCompare() || x.Op.IsLogic() {
-		return Bool
+		return tensor.Bool
 	}
 	return x.X.Type()
 }
 
-func (x *Unary) Type() Type { return x.X.Type() }
+func (x *Unary) Type() tensor.Type { return x.X.Type() }
 
-func (x *Load) Type() Type {
+func (x *Load) Type() tensor.Type {
 	if x.Widen {
-		return Int64
+		return tensor.Int64
 	}
 	return x.A.Elem
 }
 
-func (x *Cast) Type() Type { return x.Typ }
+func (x *Cast) Type() tensor.Type { return x.Typ }
 
-func (x *Select) Type() Type { return x.X.Type() }
+func (x *Select) Type() tensor.Type { return x.X.Type() }
 
-func (x *Search) Type() Type { return Int64 }
+func (x *Search) Type() tensor.Type { return tensor.Int64 }

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 )
@@ -112,17 +113,18 @@ func (v *verifier) union(s *Union) error {
 		return fmt.Errorf("a union of %d segments", len(s.Of))
 	}
 	t := s.Vals.Elem
-	err := firstError(v.holds(s.Crd, Int32), v.holds(s.Vals, t), v.assign(&Assign{V: s.N, X: Int(0)}))
+	err := firstError(v.holds(s.Crd, tensor.Int32), v.holds(s.Vals, t),
+		v.assign(&Assign{V: s.N, X: Int(0)}))
 	for k, g := range s.Of {
 		if g.Crd == nil || g.Vals == nil {
 			return errors.New("a nil array")
 		}
-		err = firstError(err, v.known(g.Crd), v.known(g.Vals), want(Int64, g.Lo, "start"),
-			want(Int64, g.Hi, "end"), want(t, g.Factor, "factor"))
+		err = firstError(err, v.known(g.Crd), v.known(g.Vals), want(tensor.Int64, g.Lo, "start"),
+			want(tensor.Int64, g.Hi, "end"), want(t, g.Factor, "factor"))
 		switch own := g.Crd == s.Crd && g.Vals == s.Vals; {
 		case err != nil:
 			return err
-		case g.Crd.Elem != Int32 || g.Vals.Elem != t:
+		case g.Crd.Elem != tensor.Int32 || g.Vals.Elem != t:
 			return fmt.Errorf("a union of %s and %s with segments of %s and %s", s.Crd.Elem, t, g.Crd.Elem,
 				g.Vals.Elem)
 		case !(own && k == 0) && (g.Crd == s.Crd || g.Vals == s.Vals):

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"slices"
@@ -156,7 +157,7 @@ func (v *verifier) slotElem(s Slot, a *Array) error {
 	if s.Field != Vals && s.Field != Rows && !a.Elem.IsInt() {
 		return fmt.Errorf("%s holds %s, and %s wants integers", a.Name, a.Elem, s)
 	}
-	if a.Elem == Invalid || a.Elem.Size() == 0 {
+	if a.Elem == tensor.None || a.Elem.Size() == 0 {
 		return fmt.Errorf("%s has no element type", a.Name)
 	}
 	return nil
@@ -164,7 +165,7 @@ func (v *verifier) slotElem(s Slot, a *Array) error {
 
 // head introduces an Int64 variable of the function's head.
 func (v *verifier) head(x *Var) error {
-	if x.Typ != Int64 {
+	if x.Typ != tensor.Int64 {
 		return fmt.Errorf("%s is of type %s, want int64", x.Name, x.Typ)
 	}
 	return v.introduce(x, fixed)
@@ -185,7 +186,7 @@ func (v *verifier) introduce(x *Var, k varKind) error {
 	if err := v.named(x.Name, x); err != nil {
 		return err
 	}
-	if x.Typ == Invalid || x.Typ.Size() == 0 {
+	if x.Typ == tensor.None || x.Typ.Size() == 0 {
 		return fmt.Errorf("%s has no type", x.Name)
 	}
 	if _, ok := v.visible[x]; ok {
@@ -242,7 +243,7 @@ func (v *verifier) stmt(s Stmt) error {
 	case *For:
 		return v.loop(s)
 	case *While:
-		if err := want(Bool, s.Cond, "condition"); err != nil {
+		if err := want(tensor.Bool, s.Cond, "condition"); err != nil {
 			return err
 		}
 		return v.inLoop(&verifyLoop{kind: Serial}, s.Body)
@@ -253,7 +254,7 @@ func (v *verifier) stmt(s Stmt) error {
 	case *Alloc:
 		return v.alloc(s)
 	case *Prefetch:
-		return firstError(want(Int64, s.Index, "index"), v.known(s.A))
+		return firstError(want(tensor.Int64, s.Index, "index"), v.known(s.A))
 	case *Local:
 		return v.local(s)
 	case *Grow:
@@ -261,7 +262,7 @@ func (v *verifier) stmt(s Stmt) error {
 	case *Free:
 		return v.owned(s.A)
 	case *Fill:
-		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+		if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
 			v.stored(s.A)); err != nil {
 			return err
 		}
@@ -278,9 +279,10 @@ func (v *verifier) stmt(s Stmt) error {
 		if !s.A.Elem.IsInt() {
 			return fmt.Errorf("%s holds %s, and only integers are sorted", s.A.Name, s.A.Elem)
 		}
-		return firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"), v.stored(s.A))
+		return firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
+			v.stored(s.A))
 	case *Mark:
-		return firstError(want(Int64, s.At, "place"), v.marks(s.Bits, s.Words, s.N))
+		return firstError(want(tensor.Int64, s.At, "place"), v.marks(s.Bits, s.Words, s.N))
 	case *Collect:
 		return v.collect(s)
 	case *Union:
@@ -310,7 +312,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-func want(t Type, x Expr, what string) error {
+func want(t tensor.Type, x Expr, what string) error {
 	if got := x.Type(); got != t {
 		return fmt.Errorf("%s %s is of type %s, want %s", what, x, got, t)
 	}
@@ -319,7 +321,7 @@ func want(t Type, x Expr, what string) error {
 
 // fits returns an error if x cannot be stored to a because of its type.
 func fits(a *Array, x Expr) error {
-	if t := x.Type(); t != a.Elem && !(t == Int64 && a.Elem == Int32) {
+	if t := x.Type(); t != a.Elem && !(t == tensor.Int64 && a.Elem == tensor.Int32) {
 		return fmt.Errorf("%s holds %s, the value is of type %s", a.Name, a.Elem, t)
 	}
 	return nil
@@ -352,7 +354,7 @@ func (v *verifier) store(s *Store) error {
 	if s.Accumulate && !s.A.Elem.IsNumber() {
 		return fmt.Errorf("%s holds %s, and cannot be added to", s.A.Name, s.A.Elem)
 	}
-	return firstError(want(Int64, s.Index, "index"), v.stored(s.A), fits(s.A, s.X))
+	return firstError(want(tensor.Int64, s.Index, "index"), v.stored(s.A), fits(s.A, s.X))
 }
 
 // known returns an error unless a is a parameter or was allocated before.
@@ -394,7 +396,7 @@ func (v *verifier) owned(a *Array) error {
 }
 
 func (v *verifier) alloc(s *Alloc) error {
-	if err := want(Int64, s.Len, "length"); err != nil {
+	if err := want(tensor.Int64, s.Len, "length"); err != nil {
 		return err
 	}
 	return v.make(s.A)
@@ -424,7 +426,7 @@ func (v *verifier) make(a *Array) error {
 	if a == nil {
 		return errors.New("a nil array")
 	}
-	if a.Const || a.Elem == Invalid || a.Elem.Size() == 0 {
+	if a.Const || a.Elem == tensor.None || a.Elem.Size() == 0 {
 		return fmt.Errorf("%s is const or has no element type", a.Name)
 	}
 	if _, known := v.arrays[a]; known {
@@ -436,7 +438,7 @@ func (v *verifier) make(a *Array) error {
 }
 
 func (v *verifier) grow(s *Grow) error {
-	if err := firstError(want(Int64, s.Need, "need"), v.owned(s.A)); err != nil {
+	if err := firstError(want(tensor.Int64, s.Need, "need"), v.owned(s.A)); err != nil {
 		return err
 	}
 	if s.Cap == nil {
@@ -446,8 +448,8 @@ func (v *verifier) grow(s *Grow) error {
 }
 
 func (v *verifier) copy(s *Copy) error {
-	err := firstError(want(Int64, s.DstLo, "start"), want(Int64, s.SrcLo, "start"),
-		want(Int64, s.N, "length"),
+	err := firstError(want(tensor.Int64, s.DstLo, "start"), want(tensor.Int64, s.SrcLo, "start"),
+		want(tensor.Int64, s.N, "length"),
 		v.stored(s.Dst), v.known(s.Src))
 	if err == nil && s.Dst.Elem != s.Src.Elem {
 		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
@@ -456,7 +458,7 @@ func (v *verifier) copy(s *Copy) error {
 }
 
 // holds returns an error unless a can be stored to and has elements of type t.
-func (v *verifier) holds(a *Array, t Type) error {
+func (v *verifier) holds(a *Array, t tensor.Type) error {
 	if err := v.stored(a); err != nil {
 		return err
 	}
@@ -467,7 +469,7 @@ func (v *verifier) holds(a *Array, t Type) error {
 }
 
 func (v *verifier) branch(s *If) error {
-	if err := want(Bool, s.Cond, "condition"); err != nil {
+	if err := want(tensor.Bool, s.Cond, "condition"); err != nil {
 		return err
 	}
 	before := clone(v.slots)
@@ -494,7 +496,7 @@ func clone(m map[Slot]bool) map[Slot]bool {
 }
 
 func (v *verifier) publish(s *Publish) error {
-	if err := firstError(want(Int64, s.Len, "length"), v.owned(s.A)); err != nil {
+	if err := firstError(want(tensor.Int64, s.Len, "length"), v.owned(s.A)); err != nil {
 		return err
 	}
 	if !s.Slot.Field.IsArray() || s.Slot.Field == Rows || s.Slot.Arg < 0 || s.Slot.Level < 0 {
@@ -518,7 +520,7 @@ func (v *verifier) fail(s *Fail) error {
 		return fmt.Errorf("got %d coordinates, want at most %d", len(s.Coord), MaxFailCoord)
 	}
 	for _, x := range s.Coord {
-		if err := want(Int64, x, "coordinate"); err != nil {
+		if err := want(tensor.Int64, x, "coordinate"); err != nil {
 			return err
 		}
 	}

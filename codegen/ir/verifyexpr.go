@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"math"
@@ -29,7 +30,7 @@ func (v *verifier) expr(x Expr) error {
 		return firstErrorOf(
 			func() error { return v.known(x.A) },
 			func() error { return v.expr(x.Index) },
-			func() error { return want(Int64, x.Index, "index") },
+			func() error { return want(tensor.Int64, x.Index, "index") },
 			func() error {
 				if x.Widen && !x.A.Elem.IsInt() {
 					return fmt.Errorf("%s holds %s, and cannot be widened to int64", x.A.Name, x.A.Elem)
@@ -45,7 +46,7 @@ func (v *verifier) expr(x Expr) error {
 			func() error { return v.expr(x.Cond) },
 			func() error { return v.expr(x.X) },
 			func() error { return v.expr(x.Y) },
-			func() error { return want(Bool, x.Cond, "condition") },
+			func() error { return want(tensor.Bool, x.Cond, "condition") },
 			func() error { return want(x.X.Type(), x.Y, "value") })
 	case *Search:
 		return v.search(x)
@@ -82,7 +83,7 @@ func (v *verifier) search(x *Search) error {
 		if err := v.expr(e); err != nil {
 			return err
 		}
-		if err := want(Int64, e, "operand of search"); err != nil {
+		if err := want(tensor.Int64, e, "operand of search"); err != nil {
 			return err
 		}
 	}
@@ -97,12 +98,12 @@ func (v *verifier) search(x *Search) error {
 
 func verifyLit(l *Lit) error {
 	switch t := l.Typ; {
-	case t == Bool:
+	case t == tensor.Bool:
 		if l.I != 0 && l.I != 1 || l.C != 0 {
 			return fmt.Errorf("a bool literal of %d", l.I)
 		}
 	case t.IsInt():
-		if l.C != 0 || t == Int32 && (l.I < math.MinInt32 || l.I > math.MaxInt32) {
+		if l.C != 0 || t == tensor.Int32 && (l.I < math.MinInt32 || l.I > math.MaxInt32) {
 			return fmt.Errorf("%d is no %s literal", l.I, t)
 		}
 	case t.IsFloat() || t.IsComplex():
@@ -133,7 +134,7 @@ func verifyBinary(x *Binary) error {
 	case Min, Max, Lt, Le:
 		ok = t.IsInt() || t.IsFloat()
 	case And, Or:
-		ok = t == Bool
+		ok = t == tensor.Bool
 	case Eq, Ne:
 		ok = true
 	}
@@ -145,7 +146,7 @@ func verifyBinary(x *Binary) error {
 
 func verifyUnary(x *Unary) error {
 	t := x.X.Type()
-	if x.Op == Neg && t.IsNumber() || x.Op == Not && t == Bool {
+	if x.Op == Neg && t.IsNumber() || x.Op == Not && t == tensor.Bool {
 		return nil
 	}
 	return fmt.Errorf("%s has no unary operator %s: %s", t, x.Op, x)
@@ -153,7 +154,7 @@ func verifyUnary(x *Unary) error {
 
 func verifyCast(x *Cast) error {
 	from := x.X.Type()
-	if x.Typ == Invalid || x.Typ.Size() == 0 || from.IsComplex() && x.Typ.IsInt() {
+	if x.Typ == tensor.None || x.Typ.Size() == 0 || from.IsComplex() && x.Typ.IsInt() {
 		return fmt.Errorf("no cast from %s to %s", from, x.Typ)
 	}
 	return nil

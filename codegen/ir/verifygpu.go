@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 )
@@ -107,7 +108,7 @@ func (v *verifier) gpu(s Stmt) error {
 		if len(v.loops) > 0 {
 			return errors.New("scan in a loop")
 		}
-		if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+		if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
 			v.stored(s.A)); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func (v *verifier) gpu(s Stmt) error {
 }
 
 func (v *verifier) launch(s *Launch) error {
-	if err := want(Int64, s.Grid, "grid"); err != nil {
+	if err := want(tensor.Int64, s.Grid, "grid"); err != nil {
 		return err
 	}
 	if s.Threads < WarpSize || s.Threads > MaxThreads || s.Threads%WarpSize != 0 {
@@ -131,7 +132,8 @@ func (v *verifier) launch(s *Launch) error {
 		return errors.New("a launch in a leaf with a blocks loop")
 	case s.Name == "" || v.kernels[s.Name]:
 		return fmt.Errorf("the name %q of a launch is empty or another's", s.Name)
-	case s.Block == nil || s.Thread == nil || s.Block.Typ != Int64 || s.Thread.Typ != Int64:
+	case s.Block == nil || s.Thread == nil || s.Block.Typ != tensor.Int64 ||
+		s.Thread.Typ != tensor.Int64:
 		return errors.New("the numbers of blocks and threads are no int64 variables")
 	}
 	for _, outer := range v.loops {

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 )
@@ -45,8 +46,8 @@ func (v *verifier) innermost() *verifyLoop {
 }
 
 func (v *verifier) loop(s *For) error {
-	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
-		want(Int64, s.V, "loop variable")); err != nil {
+	if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
+		want(tensor.Int64, s.V, "loop variable")); err != nil {
 		return err
 	}
 	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes {

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 )
@@ -9,18 +10,18 @@ func (v *verifier) sortBy(s *SortBy) error {
 	if len(s.Keys) == 0 {
 		return errors.New("no keys")
 	}
-	if err := firstError(want(Int64, s.Lo, "start"), want(Int64, s.Hi, "end"),
+	if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
 		v.stored(s.Perm)); err != nil {
 		return err
 	}
-	if s.Perm.Elem != Int64 {
+	if s.Perm.Elem != tensor.Int64 {
 		return fmt.Errorf("%s holds %s, want int64", s.Perm.Name, s.Perm.Elem)
 	}
 	for _, k := range s.Keys {
 		if err := v.known(k); err != nil {
 			return err
 		}
-		if k == s.Perm || k.Elem != Int64 {
+		if k == s.Perm || k.Elem != tensor.Int64 {
 			return fmt.Errorf("%s cannot be a key: want another array, of int64", k.Name)
 		}
 	}
@@ -33,9 +34,9 @@ func (v *verifier) table(s Stmt) error {
 	case *AllocTable:
 		return v.allocTable(s)
 	case *Keep:
-		return firstError(want(Int64, s.Index, "index"), v.entry(s.T, s.A), v.owned(s.A))
+		return firstError(want(tensor.Int64, s.Index, "index"), v.entry(s.T, s.A), v.owned(s.A))
 	case *Take:
-		return firstError(want(Int64, s.Index, "index"), v.entry(s.T, s.A), v.make(s.A))
+		return firstError(want(tensor.Int64, s.Index, "index"), v.entry(s.T, s.A), v.make(s.A))
 	case *FreeTable:
 		return v.ownTable(s.T)
 	}
@@ -43,13 +44,13 @@ func (v *verifier) table(s Stmt) error {
 }
 
 func (v *verifier) allocTable(s *AllocTable) error {
-	if err := want(Int64, s.Len, "length"); err != nil {
+	if err := want(tensor.Int64, s.Len, "length"); err != nil {
 		return err
 	}
 	if s.T == nil {
 		return errors.New("a nil table")
 	}
-	if s.T.Elem == Invalid || s.T.Elem.Size() == 0 {
+	if s.T.Elem == tensor.None || s.T.Elem.Size() == 0 {
 		return fmt.Errorf("%s has no element type", s.T.Name)
 	}
 	if v.tables[s.T] {
@@ -91,10 +92,11 @@ func (v *verifier) marks(bits, words *Array, n *Var) error {
 	if n == nil {
 		return errors.New("a nil variable")
 	}
-	return firstError(v.holds(bits, Int64), v.holds(words, Int32), v.assign(&Assign{V: n, X: Int(0)}))
+	return firstError(v.holds(bits, tensor.Int64), v.holds(words, tensor.Int32),
+		v.assign(&Assign{V: n, X: Int(0)}))
 }
 
 func (v *verifier) collect(s *Collect) error {
-	return firstError(want(Int64, s.Len, "length"), want(Int64, s.Base, "base"),
-		v.marks(s.Bits, s.Words, s.N), v.holds(s.Flags, Bool), v.holds(s.List, Int32))
+	return firstError(want(tensor.Int64, s.Len, "length"), want(tensor.Int64, s.Base, "base"),
+		v.marks(s.Bits, s.Words, s.N), v.holds(s.Flags, tensor.Bool), v.holds(s.List, tensor.Int32))
 }

@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Check reports mistakes in a file that do not depend on its data; the package comment lists them.
@@ -128,7 +129,7 @@ func (c *checker) givenSizes() error {
 	for _, name := range slices.Sorted(maps.Keys(c.f.Sizes)) {
 		if c.names[name].what != "size" && !vars[name] {
 			return diag.Errorf(Unknown, "-d=%s:%d: %s has neither a size nor an index variable %s", name,
-				c.f.Sizes[name], diag.Printable(c.f.Name), name)
+				c.f.Sizes[name], tensor.Printable(c.f.Name), name)
 		}
 	}
 	return nil
@@ -201,7 +202,7 @@ func (c *checker) tensor(t *Tensor) error {
 	if t.FromNumber != "" && t.Order > 0 {
 		return c.f.Errorf(t.FromAt, Declaration,
 			"got the number %s for tensor %s of %s, want a file, or what -g takes: a number is a scalar's",
-			t.FromNumber, t.Name, diag.Count(t.Order, "mode"))
+			t.FromNumber, t.Name, tensor.Count(t.Order, "mode"))
 	}
 	if t.Placement == nil {
 		return nil

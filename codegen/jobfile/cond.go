@@ -4,10 +4,10 @@ import (
 	"math"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // Cond compares two scalar expressions.
@@ -22,7 +22,7 @@ type Cond struct {
 
 // Scalar is the value of a scalar tensor.
 type Scalar struct {
-	Type  dtype.Type
+	Type  tensor.Type
 	Value reference.Value
 }
 
@@ -127,7 +127,7 @@ func (c *Cond) String() string {
 // integers by zero or an integer beyond 2^63 (exit code 3).
 func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 	e := &condEval{f: c.f, values: map[string]Scalar{}}
-	types := map[string]dtype.Type{}
+	types := map[string]tensor.Type{}
 	for _, name := range c.Scalars() {
 		v, err := value(name)
 		if err != nil {
@@ -165,21 +165,21 @@ func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 }
 
 // typ returns the type that c is computed in. It is a type with 64-bit parts.
-func (c *Cond) typ(types map[string]dtype.Type) dtype.Type {
+func (c *Cond) typ(types map[string]tensor.Type) tensor.Type {
 	left := &notation.Access{Name: "(the condition)"} // not the name of a tensor
 	t, _, err := notation.InferTypes(
-		&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, dtype.None)
+		&notation.Stmt{LHS: left, RHS: &notation.Binary{Op: '-', X: c.X, Y: c.Y}}, types, tensor.None)
 	switch {
 	case err != nil || t.IsInt(): // a literal beyond 32 bits
-		return dtype.Int64
+		return tensor.Int64
 	case t.IsComplex():
-		return dtype.Complex128
+		return tensor.Complex128
 	}
-	return dtype.Float64
+	return tensor.Float64
 }
 
 // order refuses to order complex numbers. types has the types that are known.
-func (c *Cond) order(types map[string]dtype.Type) error {
+func (c *Cond) order(types map[string]tensor.Type) error {
 	if c.Op == "==" || c.Op == "!=" {
 		return nil
 	}
@@ -196,7 +196,7 @@ func (c *Cond) order(types map[string]dtype.Type) error {
 type condEval struct {
 	f      *File
 	values map[string]Scalar
-	t      dtype.Type
+	t      tensor.Type
 	err    error
 }
 
@@ -260,7 +260,7 @@ func spanOf(e notation.Expr) notation.Span {
 }
 
 // complexArith returns x op y in type t, which is float64 or complex128.
-func complexArith(op byte, x, y complex128, t dtype.Type) complex128 {
+func complexArith(op byte, x, y complex128, t tensor.Type) complex128 {
 	switch {
 	case op == '+':
 		return x + y

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 // longCondition returns a file whose condition has n scalars on the left.
@@ -39,7 +39,7 @@ func TestLongConditions(t *testing.T) {
 		t.Errorf("got a condition of %d bytes as text", len(c.String()))
 	}
 	for range 100 {
-		one := func(string) (Scalar, error) { return Scalar{Type: dtype.Int64}, nil }
+		one := func(string) (Scalar, error) { return Scalar{Type: tensor.Int64}, nil }
 		if _, err := c.Eval(one); err != nil {
 			t.Fatal(err)
 		}

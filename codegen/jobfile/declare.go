@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 )
 
 // param parses NAME = NUMBER.
@@ -261,7 +260,7 @@ var clauses = map[string]func(*parser, *reader, *Tensor){
 			r.got("a type, as in type float64")
 			return
 		}
-		if _, err := dtype.Parse(word); err != nil && r.err == nil {
+		if _, err := notation.ParseType(word); err != nil && r.err == nil {
 			r.fail(at, diag.BadType, "%v", err)
 		}
 		t.Type = word
@@ -302,7 +301,7 @@ func (p *parser) levels(r *reader, t *Tensor) {
 		}
 	}
 	t.Format = compact(p.f.clean[at.Pos:at.End])
-	f, err := format.Parse(t.Format)
+	f, err := notation.ParseFormat(t.Format)
 	if err != nil {
 		exact := len(t.Format) == at.End-at.Pos
 		if r.err = p.f.placed(err, at.Pos); !exact {
@@ -313,7 +312,7 @@ func (p *parser) levels(r *reader, t *Tensor) {
 	}
 	if f.NumModes() != t.Order {
 		r.fail(at, diag.BadFormat, "got %s for tensor %s, want %d: it has %s",
-			diag.Count(f.NumModes(), "level"), t.Name, t.Order, diag.Count(t.Order, "size"))
+			tensor.Count(f.NumModes(), "level"), t.Name, t.Order, tensor.Count(t.Order, "size"))
 	}
 }
 

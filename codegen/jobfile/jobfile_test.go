@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // checked returns a file that Parse, Bind and Check accept.
@@ -318,9 +318,9 @@ r = 2
 	if err := f.Check(); err != nil || len(f.Tensors) != 6 {
 		t.Errorf("checked again: %v, %d tensors", err, len(f.Tensors))
 	}
-	types, err := f.CheckTypes(map[string]dtype.Type{"A": dtype.Complex64, "k": dtype.Float64})
-	want := map[string]dtype.Type{"A": dtype.Complex64, "k": dtype.Float64, "s": dtype.Complex64,
-		"c": dtype.Complex128, "w": dtype.Float32}
+	types, err := f.CheckTypes(map[string]tensor.Type{"A": tensor.Complex64, "k": tensor.Float64})
+	want := map[string]tensor.Type{"A": tensor.Complex64, "k": tensor.Float64, "s": tensor.Complex64,
+		"c": tensor.Complex128, "w": tensor.Float32}
 	if err == nil || !strings.HasPrefix(err.Error(),
 		"job.dst:7:1: got type float32 for the result w") {
 		t.Errorf("got %v", err)
@@ -328,8 +328,8 @@ r = 2
 	if !reflect.DeepEqual(types, want) {
 		t.Errorf("got types %v, want %v", types, want)
 	}
-	if types, err = f.CheckTypes(map[string]dtype.Type{"A": dtype.Int32, "k": dtype.Int64}); err !=
-		nil || types["s"] != dtype.Int32 || types["c"] != dtype.Int64 || types["r"] != dtype.Float64 {
+	if types, err = f.CheckTypes(map[string]tensor.Type{"A": tensor.Int32, "k": tensor.Int64}); err !=
+		nil || types["s"] != tensor.Int32 || types["c"] != tensor.Int64 || types["r"] != tensor.Float64 {
 		t.Errorf("got types %v, %v", types, err)
 	}
 }

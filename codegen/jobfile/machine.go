@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
+	"distaff/io/tensor"
 )
 
 // defaultMachine is the name of the machine without a declaration: one dimension with all ranks.
@@ -104,7 +105,7 @@ func (f *File) SetMachine(text string) error {
 	}
 	if len(others) > 0 {
 		return diag.Errorf(Unknown, "-m=%s: got a machine for M, and %s declares %s", text,
-			diag.Printable(f.Name), strings.Join(others, ", "))
+			tensor.Printable(f.Name), strings.Join(others, ", "))
 	}
 	f.Items = slices.Insert(f.Items, 0,
 		Item(&Machine{Name: defaultMachine, Text: text, levels: levels}))
@@ -143,7 +144,7 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 	for _, l := range p.Placement {
 		if len(l.Modes) != t.Order {
 			return c.f.Errorf(at, Declaration, "got a placement of %s for tensor %s, want %d",
-				diag.Count(len(l.Modes), "mode"), t.Name, t.Order)
+				tensor.Count(len(l.Modes), "mode"), t.Name, t.Order)
 		}
 		n, ok := c.names[l.Machine]
 		if ok && n.what != "machine" && n.what != "machine level" {
@@ -165,7 +166,7 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 		l := p.Placement[k]
 		if got, want := len(l.Dims), len(g.Extents); got != want {
 			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d",
-				diag.Count(got, "dimension"), want, l.Machine)
+				tensor.Count(got, "dimension"), want, l.Machine)
 		}
 	}
 	return nil

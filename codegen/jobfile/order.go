@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
+	"distaff/io/tensor"
 )
 
 // order checks items in the order of the run. The body of a repeat runs at least once, and a tensor
@@ -77,7 +78,7 @@ func (c *checker) until(cond *Cond) error {
 		if s.t.Order != 0 {
 			return c.f.Errorf(a.At, diag.OrderMismatch,
 				"got %s in a condition, want a scalar: it has %s (line %d)", a.Name,
-				diag.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
+				tensor.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
 		}
 	}
 	return nil
@@ -135,7 +136,7 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 		return nil
 	}
 	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d as on line %d", a.Name,
-		diag.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
+		tensor.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
 }
 
 // write records that a statement gives values to its left tensor. A tensor that nothing has named

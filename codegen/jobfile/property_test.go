@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // randomExpr returns an expression over a and b, and numbers that sometimes make sums and products
@@ -143,7 +143,7 @@ func TestCondIntegers(t *testing.T) {
 		c := condition(t, text)
 		names := randomNames(g)
 		got, err := c.Eval(func(n string) (Scalar, error) {
-			return Scalar{dtype.Int64, reference.Int(names[n])}, nil
+			return Scalar{tensor.Int64, reference.Int(names[n])}, nil
 		})
 		if len(c.Scalars()) == 0 {
 			continue // a comparison of literals alone compares floats
@@ -196,7 +196,7 @@ func TestCondFloats(t *testing.T) {
 				g.NormFloat64(), 1e300}[g.Intn(7)]
 		}
 		got, err := c.Eval(func(n string) (Scalar, error) {
-			return Scalar{dtype.Float64, reference.Float(names[n])}, nil
+			return Scalar{tensor.Float64, reference.Float(names[n])}, nil
 		})
 		x, y := floatEval(c.X, names), floatEval(c.Y, names)
 		want := map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y,
@@ -215,12 +215,12 @@ func TestCondFloats(t *testing.T) {
 
 func TestCondTypes(t *testing.T) {
 	values := map[string]Scalar{
-		"z": {dtype.Complex128, reference.Value{C: 3 + 4i}},
-		"w": {dtype.Complex64, reference.Value{C: 5i}},
-		"k": {dtype.Int64, reference.Int(1<<53 + 1)},
-		"m": {dtype.Int32, reference.Int(math.MaxInt32)},
-		"f": {dtype.Float32, reference.Float(0.5)},
-		"q": {dtype.Complex128, reference.Value{C: complex(math.NaN(), 0)}},
+		"z": {tensor.Complex128, reference.Value{C: 3 + 4i}},
+		"w": {tensor.Complex64, reference.Value{C: 5i}},
+		"k": {tensor.Int64, reference.Int(1<<53 + 1)},
+		"m": {tensor.Int32, reference.Int(math.MaxInt32)},
+		"f": {tensor.Float32, reference.Float(0.5)},
+		"q": {tensor.Complex128, reference.Value{C: complex(math.NaN(), 0)}},
 	}
 	for text, want := range map[string]string{
 		"z*z == -7 + 24*w/5 - 24*w/5 + z*z + 7": "true",

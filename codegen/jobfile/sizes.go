@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Sizes has the sizes of a file.
@@ -76,14 +77,14 @@ func (c *sizeChecker) bind(t *Tensor) error {
 	known := c.known[t.Name]
 	if known != nil && len(known) != t.Order {
 		return c.f.Errorf(t.FromAt, diag.OrderMismatch, "got %s with %s in %s, want %d as declared",
-			t.Name, diag.Count(len(known), "mode"), known[0].From, t.Order)
+			t.Name, tensor.Count(len(known), "mode"), known[0].From, t.Order)
 	}
 	for m, k := range known {
 		name, ok := t.Sizes[m].Name()
 		if !ok {
 			continue
 		}
-		k.From = fmt.Sprintf("mode %d of %s (%s)", m, t.Name, diag.Printable(k.From))
+		k.From = fmt.Sprintf("mode %d of %s (%s)", m, t.Name, tensor.Printable(k.From))
 		old, had := c.names[name]
 		switch {
 		case !had, k.Exact && !old.Exact, !k.Exact && !old.Exact && k.Size > old.Size:

@@ -5,18 +5,18 @@ import (
 	"strconv"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // givenTypes returns the types of tensors that the file gives without its inputs.
-func (f *File) givenTypes() map[string]dtype.Type {
-	types := map[string]dtype.Type{}
+func (f *File) givenTypes() map[string]tensor.Type {
+	types := map[string]tensor.Type{}
 	for _, t := range f.Tensors {
 		switch {
 		case t.Type != "": // CheckTypes handles declared types
 		case t.FromKind != "":
-			types[t.Name] = dtype.Float64
+			types[t.Name] = tensor.Float64
 		case t.FromNumber != "":
 			types[t.Name] = NumberType(t.FromNumber)
 		}
@@ -25,11 +25,11 @@ func (f *File) givenTypes() map[string]dtype.Type {
 }
 
 // NumberType returns the type of a scalar that is given as a number.
-func NumberType(text string) dtype.Type {
+func NumberType(text string) tensor.Type {
 	if _, err := strconv.ParseFloat(text, 64); err != nil {
-		return dtype.Complex128
+		return tensor.Complex128
 	}
-	return dtype.Float64
+	return tensor.Float64
 }
 
 // CheckTypes returns the type of every tensor: the type of its declaration, or else its type in
@@ -37,15 +37,15 @@ func NumberType(text string) dtype.Type {
 // result if its type depends on an input whose type is not known. It is an error, at the statement,
 // if the type of the left side cannot hold the values. If no declaration gives the type, it is also
 // an error if the type would round them.
-func (f *File) CheckTypes(known map[string]dtype.Type) (map[string]dtype.Type, error) {
+func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type, error) {
 	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
 		first: map[string]notation.Span{}}
 	if c.types == nil {
-		c.types = map[string]dtype.Type{}
+		c.types = map[string]tensor.Type{}
 	}
 	for _, t := range f.Tensors {
 		if t.Type != "" {
-			typ, err := dtype.Parse(t.Type)
+			typ, err := notation.ParseType(t.Type)
 			if err != nil {
 				return nil, f.Errorf(notation.Span(t.span), diag.BadType, "tensor %s: %v", t.Name, err)
 			}
@@ -82,7 +82,7 @@ func (c *typeChecker) conditions(items []Item) error {
 
 type typeChecker struct {
 	f     *File
-	types map[string]dtype.Type
+	types map[string]tensor.Type
 	given map[string]bool // by a declaration
 	// first has the places that gave tensors their first values.
 	first map[string]notation.Span
@@ -95,16 +95,16 @@ func (c *typeChecker) statement(s *Statement) error {
 		c.first[left.Name] = left.At
 	}
 	for _, a := range s.Stmt.Accesses() {
-		if c.types[a.Name] == dtype.None {
+		if c.types[a.Name] == tensor.None {
 			return nil
 		}
 	}
 	want := c.types[left.Name]
-	if written && want == dtype.None {
+	if written && want == tensor.None {
 		return nil // the type of its first values is not known
 	}
 	_, got, err := notation.InferTypes(s.Stmt, c.types, want)
-	if err == nil && want != dtype.None && !c.given[left.Name] {
+	if err == nil && want != tensor.None && !c.given[left.Name] {
 		got, err = c.kept(s, want)
 	}
 	if err != nil {
@@ -120,23 +120,23 @@ func (c *typeChecker) statement(s *Statement) error {
 }
 
 // kept returns type want if it holds the values of a statement exactly.
-func (c *typeChecker) kept(s *Statement, want dtype.Type) (dtype.Type, error) {
+func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet
 	}
-	if got := c.natural(s); dtype.Promote(want, got) != want {
-		return dtype.None, diag.Errorf(diag.LossyType, "%s does not hold %s", want, got)
+	if got := c.natural(s); tensor.Promote(want, got) != want {
+		return tensor.None, diag.Errorf(diag.LossyType, "%s does not hold %s", want, got)
 	}
 	return want, nil
 }
 
 // natural returns the type of a statement's values, without regard to the left side's type.
-func (c *typeChecker) natural(s *Statement) dtype.Type {
+func (c *typeChecker) natural(s *Statement) tensor.Type {
 	right := *s.Stmt
 	right.Accumulate = false
-	_, t, err := notation.InferTypes(&right, c.types, dtype.None)
+	_, t, err := notation.InferTypes(&right, c.types, tensor.None)
 	if err != nil {
-		return dtype.Int64 // integers with a literal beyond 32 bits
+		return tensor.Int64 // integers with a literal beyond 32 bits
 	}
 	return t
 }

@@ -2,7 +2,7 @@ package lattice
 
 import (
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // Place says which storage level of an access a loop nest reaches next. The zero Place means that
@@ -19,10 +19,10 @@ type Place struct {
 
 // Below returns the place of access a to a tensor of format f inside loops over the variables for
 // which bound returns true. It assumes that a is not known to be absent.
-func Below(a *cin.Access, f format.Format, bound func(v string) bool) Place {
+func Below(a *cin.Access, f tensor.Format, bound func(v string) bool) Place {
 	for l, mode := range f.Order {
 		if v := a.Vars[mode]; !bound(v) {
-			return Place{Next: v, Walked: !f.Levels[l].Caps().Locate}
+			return Place{Next: v, Walked: !f.Levels[l].CanLocate()}
 		}
 	}
 	return Place{}

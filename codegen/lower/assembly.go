@@ -76,7 +76,8 @@ func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
 // level it is. The level is compressed.
 func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 	k := e.res.level
-	if !l.assembly.inOrder() || k >= l.out.op.order() || l.out.op.caps(k).Locate || !l.assigns(f) {
+	if !l.assembly.inOrder() || k >= l.out.op.order() || l.out.op.caps(k).CanLocate() ||
+		!l.assigns(f) {
 		return 0, false
 	}
 	if l.resultVars[k] != f.Var {
@@ -128,7 +129,7 @@ func (l *lowerer) enterResult(e *env) {
 		}
 		return
 	}
-	for c := &e.res; c.level < op.order() && op.caps(c.level).Locate; {
+	for c := &e.res; c.level < op.order() && op.caps(c.level).CanLocate(); {
 		at, bound := e.coord[l.resultVars[c.level]]
 		if c.base == nil {
 			c.base = ir.Minus(ir.Times(c.pos, op.size(c.level)), op.offset(c.level))

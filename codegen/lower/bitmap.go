@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // bitmapSpace is a workspace that sums many terms (a bitmap accumulator). It has a value and a bit
@@ -19,12 +20,12 @@ type bitmapSpace struct {
 func (l *lowerer) newBitmapSpace(t *cin.Access, rows bool) *bitmapSpace {
 	w := &bitmapSpace{
 		placed: l.newPlaced(t, rows),
-		bits:   l.newArray(t.Name+"_bits", ir.Int64),
-		words:  l.newArray(t.Name+"_words", ir.Int32),
-		flags:  l.newArray(t.Name+"_flags", ir.Bool),
+		bits:   l.newArray(t.Name+"_bits", tensor.Int64),
+		words:  l.newArray(t.Name+"_words", tensor.Int32),
+		flags:  l.newArray(t.Name+"_flags", tensor.Bool),
 	}
-	w.placed.list = l.newArray(t.Name+"_list", ir.Int32)
-	n := ir.NewVar(l.fresh(t.Name+"_len"), ir.Int64)
+	w.placed.list = l.newArray(t.Name+"_list", tensor.Int32)
+	n := ir.NewVar(l.fresh(t.Name+"_len"), tensor.Int64)
 	l.pre.Append(&ir.Declare{V: n,
 		Init: ir.Over(ir.Plus(w.placed.box.places(), ir.Int(63)), ir.Int(64))})
 	w.len = n

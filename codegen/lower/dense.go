@@ -2,9 +2,9 @@ package lower
 
 import (
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // denseSpace is a workspace that is filled everywhere or nowhere: an array, in rows, with a place
@@ -55,7 +55,7 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 // operand returns the workspace as its consumer reads it.
 func (w *denseSpace) operand(l *lowerer, name string) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
-		Format: format.DenseOf(len(w.box.lo))})
+		Format: tensor.DenseOf(len(w.box.lo))})
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
 	l.denseLevels(op, w.box, 0, len(w.box.lo))
 	return op
@@ -100,7 +100,7 @@ func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.fresh("some_"+name), ir.Bool)
+		flag = ir.NewVar(l.fresh("some_"+name), tensor.Bool)
 		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
 	}
 	got := ir.Expr(ir.Truth(false))

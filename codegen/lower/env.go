@@ -197,7 +197,7 @@ func (l *lowerer) enterAll(s cin.Stmt, e *env) {
 func (l *lowerer) enter(c *cursor, e *env) *cursor {
 	for c.level < len(c.vars) {
 		at, bound := e.coord[c.next()]
-		dense := c.op.caps(c.level).Locate
+		dense := c.op.caps(c.level).CanLocate()
 		switch {
 		case dense && !bound:
 			if c.base != nil {

@@ -7,10 +7,9 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // extern lowers loops around an assignment that a user's C function runs. It emits a call with the
@@ -192,7 +191,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		n.refuseAbsent(a)
 		w, ok := l.spaces[name].(*denseSpace)
 		if !ok {
-			n.refuse("%s is not an array that is filled everywhere or nowhere, and a function adds only to such arrays",
+			n.refuse(
+				"%s is not an array that is filled everywhere or nowhere, and a function adds only to such arrays",
 				a.LHS.Key())
 		}
 		n.pointer(w.segment(n, a.LHS), true)
@@ -254,7 +254,7 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		if c := n.e.cur[x.Key()]; c != nil &&
 			slices.ContainsFunc(c.op.operand.Format.Levels[c.level:],
-				func(k format.Kind) bool { return k != format.Dense }) {
+				func(k tensor.Kind) bool { return k != tensor.Dense }) {
 			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(),
 				x.Key())
 		}
@@ -278,7 +278,8 @@ func (n *externNest) operand(x *cin.Access) {
 	}
 	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
 		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
-		n.refuse("the values of %s are not in an array in the order of positions, which a function gets", x.Key())
+		n.refuse("the values of %s are not in an array in the order of positions, which a function gets",
+			x.Key())
 	}
 	for _, s := range n.segments(x, c) {
 		n.pointer(s, false)
@@ -291,12 +292,12 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 	s, below := segment{at: c.pos}, map[string]bool{}
 	for k := c.level; k < len(c.vars); k++ {
 		v := c.vars[k]
-		if c.op.operand.Format.Levels[k] == format.Dense {
+		if c.op.operand.Format.Levels[k] == tensor.Dense {
 			s.dense(c.op.size(k), c.op.offset(k), v, n.known(v))
 			continue
 		}
 		switch {
-		case c.op.operand.Format.Levels[k] != format.Compressed:
+		case c.op.operand.Format.Levels[k] != tensor.Compressed:
 			n.refuse(
 				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets only such levels", x.Key(), c.op.operand.Format, v)
 		case !n.isLoopVar(v) || below[v]:
@@ -308,7 +309,7 @@ func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
 		s.name, s.a = pos, c.op.pos(k)
 		list = append(list, s, segment{name: crd, a: c.op.crd(k), at: ir.Int(0)})
 		s = segment{at: ir.Int(0)}
-		if k+1 < len(c.vars) && c.op.operand.Format.Levels[k+1] == format.Dense {
+		if k+1 < len(c.vars) && c.op.operand.Format.Levels[k+1] == tensor.Dense {
 			s.by = []stride{{"", ir.Int(1)}}
 		}
 		below[v] = true
@@ -344,11 +345,11 @@ func (n *externNest) function() *ir.Extern {
 	}
 	prototype := "void " + n.o.Name + "(" + strings.Join(want, ", ") + ")"
 	if err != nil {
-		n.refuse("%s, want %s", diag.Printable(err.Error()), prototype)
+		n.refuse("%s, want %s", tensor.Printable(err.Error()), prototype)
 	}
 	if fn.Result != "void" || !slices.Equal(fn.Params, call.Types()) {
 		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name,
-			diag.Printable(strings.Join(fn.Params, ", ")), diag.Printable(n.o.File), prototype)
+			tensor.Printable(strings.Join(fn.Params, ", ")), tensor.Printable(n.o.File), prototype)
 	}
 	return fn
 }

@@ -37,7 +37,7 @@ func (l *lowerer) followsResult(p *loop, its []*iter) bool {
 	}
 	return l.canPredicateTerms(p, its, p.lat.Under(p.lat.Points[0]), func(c *cursor) bool {
 		k := c.level
-		for ; k < c.op.order() && c.vars[k] == p.v() && c.op.caps(k).Locate; k++ {
+		for ; k < c.op.order() && c.vars[k] == p.v() && c.op.caps(k).CanLocate(); k++ {
 		}
 		return k == c.op.order()
 	})

@@ -35,7 +35,7 @@ func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 	l := a.l
 	w := &fixedSums{a: a, name: t.Name, from: e.res.level, e: e, vars: t.Vars}
 	end := l.declare(a.op.prefix()+"_rows_end", a.done)
-	if a.op.caps(w.from).HasPos {
+	if a.op.caps(w.from).HasPos() {
 		w.first, w.end = a.row(e, w.from)
 		l.set(end, a.firstBelow(w.from+1, w.end))
 	} else {
@@ -107,7 +107,7 @@ func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 		k++
 	}
 	for ; k < a.op.order(); k++ {
-		if !a.op.caps(k).HasPos {
+		if !a.op.caps(k).HasPos() {
 			if k == w.from && w.e.res.here != nil {
 				l.failUnless(w.e.res.here, e)
 			}

@@ -5,6 +5,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // forall lowers a loop. See stmt for want and the returned value.
@@ -143,7 +144,7 @@ func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
 		case c.next() == "":
 			return lattice.Place{}
 		}
-		return lattice.Place{Next: c.next(), Walked: !c.op.caps(c.level).Locate}
+		return lattice.Place{Next: c.next(), Walked: !c.op.caps(c.level).CanLocate()}
 	}
 }
 
@@ -270,7 +271,7 @@ func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
 		emit()
 		return
 	}
-	p.some = ir.NewVar(l.fresh("some_"+p.v()), ir.Bool)
+	p.some = ir.NewVar(l.fresh("some_"+p.v()), tensor.Bool)
 	blk := l.within(emit)
 	if needless() {
 		dropAssigns(blk, p.some)

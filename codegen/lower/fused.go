@@ -49,7 +49,7 @@ func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 	}
 	cur := e.cur[o.iv.key]
 	for k := cur.level + 1; k < cur.level+len(c.component.Roots); k++ {
-		if cur.op.caps(k).Locate {
+		if cur.op.caps(k).CanLocate() {
 			return // the position would be divided by the level's size, which may be 0
 		}
 	}
@@ -218,9 +218,9 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *openLoops, at []ir
 			next.end = run
 		}
 		g := &cin.Forall{Var: root, Body: &cin.Forall{Var: c.component.Roots[d+1], Body: f.Body}}
-		if !op.caps(k).Locate {
+		if !op.caps(k).CanLocate() {
 			l.prefetch(&loop{f: g, e: e},
-				&iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).Padded})
+				&iter{key: o.iv.key, cur: cur, crd: op.crd(k), p: q, padded: op.caps(k).IsPadded()})
 		}
 		in := l.bind(e, f.Body, root, x, map[string]*cursor{o.iv.key: &next})
 		l.bindResultAt(g, in)
@@ -258,7 +258,7 @@ func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *openLoops, at []ir
 // the next row begins.
 func (l *lowerer) hasPlainRows(op *operand, k int) bool {
 	caps := op.caps(k + 1)
-	return !op.hasRepeats(k) && (caps.HasPos || caps.Locate)
+	return !op.hasRepeats(k) && (caps.HasPos() || caps.CanLocate())
 }
 
 // lastRow lowers the loop over the last root, which is one row of its level. If whole is true, the

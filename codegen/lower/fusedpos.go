@@ -64,7 +64,7 @@ func (l *lowerer) positionOf(c *cursor, iv interval, at []ir.Expr, end ir.Expr) 
 	find = func(d int, above, lo, hi ir.Expr) {
 		k := c.level + d
 		var q, next, found ir.Expr
-		if c.op.caps(k).Locate {
+		if c.op.caps(k).CanLocate() {
 			q = l.named(c.op.prefix()+"_at",
 				ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.op.size(k)), at[d]), c.op.offset(k)), hi))
 			next, found = ir.Plus(q, ir.Int(1)), ir.Less(q, hi)
@@ -109,7 +109,7 @@ func (l *lowerer) numberAt(c *cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 // the positions of all children. If the leaf gets only a part of a dense level, it is the range of
 // this part.
 func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
-	if !c.op.caps(c.level).Locate {
+	if !c.op.caps(c.level).CanLocate() {
 		return l.segment(c)
 	}
 	size := c.op.size(c.level)
@@ -125,9 +125,9 @@ func (l *lowerer) childRange(c *cursor, e *env) (lo, hi ir.Expr) {
 // below returns the position in level k where the children of position p of the level above begin.
 func (l *lowerer) below(op *operand, k int, p ir.Expr) ir.Expr {
 	switch caps := op.caps(k); {
-	case caps.HasPos:
+	case caps.HasPos():
 		return ir.Coord(op.pos(k), p)
-	case caps.Locate:
+	case caps.CanLocate():
 		return ir.Times(p, op.size(k))
 	}
 	return p // one child for each
@@ -142,11 +142,11 @@ func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr 
 	for d := n - 1; d > 0; d-- {
 		k := c.level + d
 		switch caps := c.op.caps(k); {
-		case caps.HasPos:
+		case caps.HasPos():
 			s := &ir.Search{A: c.op.pos(k), Lo: iv.ancestor[2*d-2],
 				Hi: ir.Plus(iv.ancestor[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
 			at[d-1] = l.named(c.op.prefix()+"_row", ir.Minus(s, ir.Int(1)))
-		case caps.Locate:
+		case caps.CanLocate():
 			at[d-1] = l.named(c.op.prefix()+"_row", ir.Over(at[d], c.op.size(k)))
 		default:
 			at[d-1] = at[d]
@@ -159,7 +159,7 @@ func (l *lowerer) ancestors(c *cursor, iv interval, n int, p ir.Expr) []ir.Expr 
 // cursor's level.
 func (l *lowerer) coordAt(c *cursor, d int, above, q ir.Expr) ir.Expr {
 	k := c.level + d
-	if c.op.caps(k).Locate {
+	if c.op.caps(k).CanLocate() {
 		return ir.Plus(ir.Minus(q, ir.Times(above, c.op.size(k))), c.op.offset(k))
 	}
 	return ir.Coord(c.op.crd(k), q)

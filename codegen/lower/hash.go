@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // hashSpace is a workspace over several variables, or over one variable that is too large for a
@@ -45,10 +46,10 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 		l.pre.Append(&ir.While{Cond: ir.Less(w.slots, ir.Times(w.spaceArrays.first, ir.Int(2))),
 			Body: more})
 	}
-	array := func(part string, t ir.Type) *ir.Array { return w.spaceArrays.array(l, part, t) }
+	array := func(part string, t tensor.Type) *ir.Array { return w.spaceArrays.array(l, part, t) }
 	for m := range keys {
-		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), ir.Int64))
-		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), ir.Int64))
+		w.keys = append(w.keys, array(fmt.Sprintf("key%d", m), tensor.Int64))
+		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", m), tensor.Int64))
 	}
 	if w.row.exists() && w.spaceArrays.first != nil {
 		w.vals = w.spaceArrays.arrayOf(l, "sum", l.spec.Compute,
@@ -59,8 +60,8 @@ func (l *lowerer) newHashSpace(t *cin.Access, form strategy.Form) *hashSpace {
 	if !w.row.exists() {
 		w.svals = array("vals", l.spec.Compute)
 	}
-	w.slot, w.perm = array("slot", ir.Int64), array("perm", ir.Int64)
-	w.table = l.newArray(w.spaceArrays.name+"_table", ir.Int64)
+	w.slot, w.perm = array("slot", tensor.Int64), array("perm", tensor.Int64)
+	w.table = l.newArray(w.spaceArrays.name+"_table", tensor.Int64)
 	l.pre.Append(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
 	l.post.Append(&ir.Free{A: w.table})
 	return w

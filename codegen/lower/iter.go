@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // iter walks the segment of a sparse level below a cursor.
@@ -26,7 +27,7 @@ type iter struct {
 func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.op.crd(c.level)}
 	it.repeats = c.op.hasRepeats(c.level)
-	it.padded = c.op.caps(c.level).Padded
+	it.padded = c.op.caps(c.level).IsPadded()
 	if part, ok := p.e.parts[place(it.key, p.v())]; ok {
 		it.lo, it.hi = part[0], part[1]
 		return it
@@ -101,7 +102,7 @@ func (l *lowerer) declareRunEnd(it *iter, c, here ir.Expr) {
 	if !it.repeats {
 		return
 	}
-	it.run = l.declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(ir.Int64, here)))
+	it.run = l.declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(tensor.Int64, here)))
 	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)),
 		func() { l.incr(it.run, ir.Int(1)) })
 }
@@ -112,7 +113,7 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 		l.set(it.p, it.run)
 		return
 	}
-	l.incr(it.p, ir.Convert(ir.Int64, here))
+	l.incr(it.p, ir.Convert(tensor.Int64, here))
 	l.skipPadding(it)
 }
 

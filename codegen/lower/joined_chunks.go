@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // joinedChunks joins the pieces of an appended result that the chunks of a loop over its level 0
@@ -63,13 +64,13 @@ func (a *appendResult) chunks(n ir.Expr,
 func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	l := a.l
 	j := &joinedChunks{a: a, slots: slots, first: a.nextSparse(0)}
-	table := func(name string, t ir.Type) *ir.Table {
+	table := func(name string, t tensor.Type) *ir.Table {
 		tab := &ir.Table{Name: l.fresh(name), Elem: t}
 		l.emit(&ir.AllocTable{T: tab, Len: slots})
 		return tab
 	}
 	counts := func(name string, n ir.Expr) *ir.Array {
-		return l.alloc(name, ir.Int64, n, false)
+		return l.alloc(name, tensor.Int64, n, false)
 	}
 	j.pos = a.newPos(j.first)
 	parents := a.between(0, j.first)
@@ -77,7 +78,7 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	l.store(j.pos, ir.Int(0), ir.Int(0))
 	j.base, j.until = counts("base", slots), counts("until", slots)
 	for k := range a.op.order() {
-		if !a.op.caps(k).HasPos {
+		if !a.op.caps(k).HasPos() {
 			continue
 		}
 		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.operand.CrdWidth[k])),
@@ -172,7 +173,7 @@ func (j *joinedChunks) freeArrays(b *growingArrays) {
 
 // above returns the last compressed level before k.
 func (j *joinedChunks) above(k int) int {
-	for k--; !j.a.op.caps(k).HasPos; k-- {
+	for k--; !j.a.op.caps(k).HasPos(); k-- {
 	}
 	return k
 }

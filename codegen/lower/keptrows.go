@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // keptRow is the sum of the row that a thread summed last in a walk over an interval of positions,
@@ -37,7 +38,7 @@ func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 	if k.root < 0 {
 		return nil
 	}
-	k.at = ir.NewVar(l.fresh("row_at"), ir.Int64)
+	k.at = ir.NewVar(l.fresh("row_at"), tensor.Int64)
 	k.sum = ir.NewVar(l.fresh("row_sum"), l.spec.Compute)
 	return k
 }

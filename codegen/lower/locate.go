@@ -40,7 +40,7 @@ func (l *lowerer) locateSearch(c *cursor, at ir.Expr) *cursor {
 	name := c.op.prefix()
 	here := func(p ir.Expr) ir.Expr { return ir.Coord(crd, p) }
 	var p *ir.Var
-	if c.op.caps(c.level).Padded {
+	if c.op.caps(c.level).IsPadded() {
 		p = l.declare(name+"_p", lo)
 		l.while(ir.Both(ir.Less(p, hi), ir.Unequal(here(p), at)), func() { l.incr(p, ir.Int(1)) })
 	} else {
@@ -63,7 +63,7 @@ func (l *lowerer) segment(c *cursor) (lo, hi ir.Expr) {
 	switch {
 	case op.rootLen != nil && k == 0:
 		lo, hi = ir.Int(0), op.rootLen
-	case op.caps(k).HasPos:
+	case op.caps(k).HasPos():
 		pos := op.pos(k)
 		lo, hi = ir.Coord(pos, c.pos), ir.Coord(pos, ir.Plus(c.pos, ir.Int(1)))
 	case c.end != nil:

@@ -2,9 +2,9 @@ package lower
 
 import (
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // longProductRows handles the long rows of a parallel loop that sums each row in a workspace, as in
@@ -65,8 +65,8 @@ func (a *longProductRows) compute(e *env) {
 		ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
 	a.n = l.declare("long", ir.Int(0))
 	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
-	a.row = l.alloc("long_row", ir.Int64, most, false)
-	a.at = l.alloc("long_at", ir.Int64, ir.Plus(most, ir.Int(1)), false)
+	a.row = l.alloc("long_row", tensor.Int64, most, false)
+	a.at = l.alloc("long_at", tensor.Int64, ir.Plus(most, ir.Int(1)), false)
 	l.store(a.at, ir.Int(0), ir.Int(0))
 	a.capC, a.capV = l.declare("long_crd_cap", ir.Int(1)), l.declare("long_vals_cap", ir.Int(1))
 	a.crd = l.alloc("long_crd", l.crdType(a.t.Vars[0]), a.capC, false)
@@ -129,7 +129,7 @@ func (a *longProductRows) lower(e *env) ir.Expr {
 	read := l.within(func() {
 		x := l.named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
 		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
-			Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+			Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Pos}] = a.at
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Crd}] = a.crd
 		op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = a.vals

@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // rowSums computes long rows of products, one after another, each on all threads, by propagation
@@ -43,11 +44,11 @@ func (a *longProductRows) newRowSums() *rowSums {
 	b.stretches = l.named("stretches", ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread)))
 	coord := l.crdType(a.t.Vars[0])
 	b.sums = l.alloc(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
-	b.mark = l.alloc(a.t.Name+"_sum", ir.Bool, b.dim, true)
+	b.mark = l.alloc(a.t.Name+"_sum", tensor.Bool, b.dim, true)
 	b.crd = l.alloc(a.t.Name+"_found", coord, b.dim, false)
-	b.n = l.alloc("found", ir.Int64, b.bands, true)
-	b.at = l.alloc("term_at", ir.Int64, ir.Times(b.stretches, b.bands), false)
-	b.begin = l.alloc("band_at", ir.Int64, ir.Plus(b.bands, ir.Int(1)), false)
+	b.n = l.alloc("found", tensor.Int64, b.bands, true)
+	b.at = l.alloc("term_at", tensor.Int64, ir.Times(b.stretches, b.bands), false)
+	b.begin = l.alloc("band_at", tensor.Int64, ir.Plus(b.bands, ir.Int(1)), false)
 	b.capC, b.capV = l.declare("term_crd_cap", ir.Int(1)), l.declare("term_vals_cap", ir.Int(1))
 	b.termCrd = l.alloc("term_crd", coord, b.capC, false)
 	b.termVals = l.alloc("term_vals", l.spec.Compute, b.capV, false)

@@ -7,18 +7,18 @@ import (
 	"strconv"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Operand is a tensor as the leaf gets it.
 type Operand struct {
 	Name               string // its name in the statement
 	Arg                int    // index of the leaf's argument; 0 is the result
-	Format             format.Format
-	Type               ir.Type
+	Format             tensor.Format
+	Type               tensor.Type
 	PosWidth, CrdWidth []uint8
 	// Rows is for an operand whose levels are all dense. If the sizes of its levels below the first
 	// are compiled in, its values are passed as rows that begin at coordinate 0.
@@ -31,7 +31,7 @@ type Spec struct {
 	Stmt     cin.Stmt
 	Vars     []string  // in the order of the leaf's bounds
 	Operands []Operand // Operands[0] is the result
-	Compute  ir.Type
+	Compute  tensor.Type
 	// Parts lists the variables of a scheduled statement for which a call has only a part of the
 	// range. The operands then store only this part. A call has the whole range of other variables.
 	Parts map[string]bool
@@ -282,15 +282,15 @@ func (l *lowerer) fresh(name string) string {
 	return l.fresh(name + "_" + strconv.Itoa(n))
 }
 
-func (l *lowerer) newVar(name string) *ir.Var { return ir.NewVar(l.fresh(name), ir.Int64) }
+func (l *lowerer) newVar(name string) *ir.Var { return ir.NewVar(l.fresh(name), tensor.Int64) }
 
 func (l *lowerer) newArray(name string,
-	t ir.Type) *ir.Array {
+	t tensor.Type) *ir.Array {
 	return ir.NewArray(l.fresh(name), t)
 }
 
 // alloc allocates an array of n elements. The elements are 0 if zero is true.
-func (l *lowerer) alloc(name string, t ir.Type, n ir.Expr, zero bool) *ir.Array {
+func (l *lowerer) alloc(name string, t tensor.Type, n ir.Expr, zero bool) *ir.Array {
 	arr := l.newArray(name, t)
 	l.emit(&ir.Alloc{A: arr, Len: n, Zero: zero})
 	return arr

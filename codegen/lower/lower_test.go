@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // leaf is a statement in concrete index notation and the formats of its tensors, the result first,
@@ -29,20 +30,20 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	if err := cin.Verify(s); err != nil {
 		t.Fatalf("%s: %v", x.stmt, err)
 	}
-	spec := lower.Spec{Name: "leaf", Stmt: s, Compute: ir.Float64}
+	spec := lower.Spec{Name: "leaf", Stmt: s, Compute: tensor.Float64}
 	of := strategy.Problem{Sizes: map[string]int64{},
 		Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
 	for k, f := range strings.Fields(x.formats) {
 		name, text, _ := strings.Cut(f, ":")
-		var layout format.Format
+		var layout tensor.Format
 		if text != "" {
-			if layout, err = format.Parse(text); err != nil {
+			if layout, err = notation.ParseFormat(text); err != nil {
 				t.Fatal(err)
 			}
 		}
 		widths := slices.Repeat([]uint8{4}, len(layout.Levels))
 		spec.Operands = append(spec.Operands,
-			lower.Operand{Name: name, Arg: k, Format: layout, Type: ir.Float64, PosWidth: widths,
+			lower.Operand{Name: name, Arg: k, Format: layout, Type: tensor.Float64, PosWidth: widths,
 				CrdWidth: widths})
 		of.Tensors = append(of.Tensors, strategy.Tensor{NNZ: 1000})
 	}
@@ -266,9 +267,9 @@ func TestWorkspaces(t *testing.T) {
 func TestPicked(t *testing.T) {
 	const add = "forall(i, y(i) = a(i) + b(i))"
 	ints := func(s *lower.Spec, _ *strategy.Problem) {
-		s.Compute = ir.Int64
+		s.Compute = tensor.Int64
 		for k := range s.Operands {
-			s.Operands[k].Type = ir.Int64
+			s.Operands[k].Type = tensor.Int64
 		}
 	}
 	run(t, []holds{

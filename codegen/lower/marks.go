@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // markSpace is a workspace with a value and a mark for every place of a box. It is for boxes whose
@@ -22,7 +23,8 @@ type markSpace struct {
 
 func (l *lowerer) newMarkSpace(t *cin.Access) *markSpace {
 	w := &markSpace{box: l.newBox(t), spaceArrays: newSpaceArrays(t.Name), rows: l.rowsIf(t, true)}
-	w.vals, w.mark = l.newArray(t.Name+"_vals", l.spec.Compute), l.newArray(t.Name+"_mark", ir.Bool)
+	w.vals, w.mark = l.newArray(t.Name+"_vals", l.spec.Compute),
+		l.newArray(t.Name+"_mark", tensor.Bool)
 	crd := l.crdType(t.Vars[w.box.last()])
 	array := func(a *ir.Array, zero bool) {
 		l.pre.Append(&ir.Alloc{A: a, Len: w.box.places(), Zero: zero})
@@ -75,7 +77,7 @@ func (w *markSpace) finish(l *lowerer) *operand {
 func (w *markSpace) inParts(l *lowerer, units, width ir.Expr) {
 	chunks := l.chunks()
 	units, counts := l.named(w.spaceArrays.name+"_units", units),
-		l.alloc(w.spaceArrays.name+"_counts", ir.Int64, chunks, false)
+		l.alloc(w.spaceArrays.name+"_counts", tensor.Int64, chunks, false)
 	each := func(body func(c *ir.Var, from, to ir.Expr)) {
 		c := l.newVar("chunk")
 		at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(units, c), chunks) }
@@ -180,7 +182,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 	chunks := l.chunks()
 	var flags *ir.Array
 	if want {
-		flags = l.alloc(cin.Target(f).Name+"_some", ir.Bool, chunks, false)
+		flags = l.alloc(cin.Target(f).Name+"_some", tensor.Bool, chunks, false)
 	}
 	w := l.work(f, e, chunks)
 	some := ir.Expr(ir.Truth(false))
@@ -197,7 +199,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 	if !want {
 		return some
 	}
-	any := ir.NewVar(l.fresh("some_"+f.Var), ir.Bool)
+	any := ir.NewVar(l.fresh("some_"+f.Var), tensor.Bool)
 	l.emit(&ir.Declare{V: any, Init: ir.Truth(false)})
 	k := l.newVar("chunk")
 	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: chunks, Step: 1,

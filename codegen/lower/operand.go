@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // operand is a tensor's arrays and sizes. They are parameters of the leaf, which are added to its
@@ -58,7 +58,7 @@ func (o *operand) prefix() string {
 	return string(b)
 }
 
-func (o *operand) array(level int, part ir.Field, name string, t ir.Type) *ir.Array {
+func (o *operand) array(level int, part ir.Field, name string, t tensor.Type) *ir.Array {
 	s := ir.Slot{Arg: o.operand.Arg, Level: level, Field: part}
 	a, ok := o.arrays[s]
 	if !ok {
@@ -81,11 +81,11 @@ func (o *operand) number(level int, part ir.Field, name string) ir.Expr {
 	return v
 }
 
-func intOf(width uint8) ir.Type {
+func intOf(width uint8) tensor.Type {
 	if width == 4 {
-		return ir.Int32
+		return tensor.Int32
 	}
-	return ir.Int64
+	return tensor.Int64
 }
 
 func (o *operand) pos(level int) *ir.Array {
@@ -148,17 +148,17 @@ func (o *operand) end(level int) ir.Expr {
 
 func (o *operand) order() int { return len(o.operand.Format.Levels) }
 
-func (o *operand) caps(level int) format.Caps { return o.operand.Format.Levels[level].Caps() }
+func (o *operand) caps(level int) tensor.Kind { return o.operand.Format.Levels[level] }
 
 // hasPosFrom reports whether some level from k on has a pos array.
 func (o *operand) hasPosFrom(k int) bool {
 	return slices.ContainsFunc(o.operand.Format.Levels[k:],
-		func(kind format.Kind) bool { return kind.Caps().HasPos })
+		func(kind tensor.Kind) bool { return kind.HasPos() })
 }
 
 // hasRepeats reports whether one coordinate may occur at several neighbouring positions of the
 // level. Repeats are kept if their values will be summed, or if singleton levels below distinguish
 // them.
 func (o *operand) hasRepeats(level int) bool {
-	return !o.caps(level).Unique && (level == o.order()-1 || o.caps(level+1).Branchless)
+	return !o.caps(level).IsUnique() && (level == o.order()-1 || o.caps(level+1).IsSingle())
 }

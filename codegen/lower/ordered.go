@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // orderedSpace is a workspace whose producer visits its coordinates in order, each once or several
@@ -78,14 +78,14 @@ func (l *lowerer) sortedOperand(name string, rows *rowList, crd []*ir.Array, val
 func (l *lowerer) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.Expr) *operand {
 	o := Operand{Name: name, Arg: -1, Type: l.spec.Compute}
 	for m := range crd {
-		kind := format.SingletonNonunique
+		kind := tensor.SingletonNonunique
 		switch {
 		case len(crd) == 1:
-			kind = format.Compressed
+			kind = tensor.Compressed
 		case m == 0:
-			kind = format.CompressedNonunique
+			kind = tensor.CompressedNonunique
 		case m == len(crd)-1:
-			kind = format.Singleton
+			kind = tensor.Singleton
 		}
 		o.Format.Levels = append(o.Format.Levels, kind)
 		o.Format.Order = append(o.Format.Order, m)

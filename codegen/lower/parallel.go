@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // parallel lowers a loop over a variable of the result whose iterations run on several threads. The
@@ -36,7 +37,7 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	var h *longDenseRows
 	if o.Long.How == strategy.Separate {
 		h = l.newLongDenseRows(f, w, o.Long)
-		h.leftOut = l.newArray("long_left_out", ir.Bool)
+		h.leftOut = l.newArray("long_left_out", tensor.Bool)
 		l.emit(&ir.Alloc{A: h.leftOut, Len: chunks, Zero: true})
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -101,13 +102,13 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 			c.op.operand.Format.AllDense() {
 			return
 		}
-		if caps := c.op.caps(c.level); !caps.HasPos && !(caps.Locate && c.level == 0) {
+		if caps := c.op.caps(c.level); !caps.HasPos() && !(caps.CanLocate() && c.level == 0) {
 			return
 		}
 		if n := l.spec.Strategy.Weight[c.op.operand.Name]; n > heaviest {
 			w.driver, w.key, heaviest = c, x.Key(), n
 		}
-		if c.op.caps(c.level).Locate && c.op.hasPosFrom(1) &&
+		if c.op.caps(c.level).CanLocate() && c.op.hasPosFrom(1) &&
 			!slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
 			rows = append(rows, c)
 		}
@@ -115,7 +116,7 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	switch {
 	case w.driver == nil:
 		w.lo, w.hi = w.all.lo, w.all.hi
-	case w.driver.op.caps(w.driver.level).Locate:
+	case w.driver.op.caps(w.driver.level).CanLocate():
 		w.lo, w.hi = w.all.lo, w.all.hi
 		w.others = slices.DeleteFunc(rows, func(c *cursor) bool { return c.op == w.driver.op })
 	default:
@@ -136,7 +137,7 @@ func (w *work) before(x ir.Expr) ir.Expr {
 	n := ir.Expr(ir.Int(0))
 	for _, c := range w.counted() {
 		p := x
-		if c.op.caps(c.level).Locate {
+		if c.op.caps(c.level).CanLocate() {
 			p = ir.Minus(x, c.op.offset(c.level))
 		}
 		n = ir.Plus(n, w.entries(c, c.level+1, p))
@@ -184,7 +185,7 @@ func (w *work) boundary(c ir.Expr) ir.Expr {
 	if w.driver == nil {
 		return at
 	}
-	if level := w.driver.level; !w.driver.op.caps(level).Locate {
+	if level := w.driver.level; !w.driver.op.caps(level).CanLocate() {
 		at = ir.Choose(ir.Less(at, w.hi), ir.Coord(w.driver.op.crd(level), at), w.all.hi)
 		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
 	}

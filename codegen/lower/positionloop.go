@@ -53,7 +53,7 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 // root is the cursor before all levels.
 func (l *lowerer) positions(root *cursor, level int, e *env) (lo, hi ir.Expr) {
 	op := root.op
-	if op.caps(0).Locate {
+	if op.caps(0).CanLocate() {
 		s := l.rangeOf(e, root.vars[0])
 		lo, hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
 	} else {

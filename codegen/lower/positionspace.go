@@ -234,7 +234,7 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *openLoops) 
 func (p *placeLoop) branchless() bool {
 	for d, read := range p.reads {
 		for k := d + 1; read && k < len(p.reads); k++ {
-			if !p.cur.op.caps(p.cur.level + k).Branchless {
+			if !p.cur.op.caps(p.cur.level + k).IsSingle() {
 				return false
 			}
 		}

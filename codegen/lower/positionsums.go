@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // sumPlaces lowers the loop f of the consumer of a workspace by position as one loop over the
@@ -98,7 +99,7 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	}
 	w.end = l.declare(p.cur.op.prefix()+"_end", w.endBelow(row, last))
 	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.op, p.cur.level+last) {
-		w.later = ir.NewVar(l.fresh("later"), ir.Bool)
+		w.later = ir.NewVar(l.fresh("later"), tensor.Bool)
 		l.emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
 	}
 	return w

@@ -133,7 +133,7 @@ func (l *lowerer) earlyEnd(p *loop, it *iter) (end *ir.Var, places []string) {
 	}
 	end = l.newVar(it.name() + "_early")
 	at, late, below := ir.Expr(end), ir.Expr(ir.Truth(false)), false
-	for k := level; k < len(it.cur.vars) && (k == level || op.caps(k).HasPos); k++ {
+	for k := level; k < len(it.cur.vars) && (k == level || op.caps(k).HasPos()); k++ {
 		if k > level {
 			at = ir.Coord(op.pos(k), at)
 		}
@@ -182,7 +182,7 @@ func (l *lowerer) streamed(p *loop, it *iter) func() {
 		cin.Accesses(p.f.Body, func(a *cin.Access) {
 			c := p.e.cur[a.Key()]
 			if c == nil || c.base == nil || slices.Contains(done, a.Key()) || c.op.operand.Arg < 0 ||
-				c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).Locate {
+				c.op.order() != 1 || c.level != 0 || c.next() != p.v() || !c.op.caps(0).CanLocate() {
 				return
 			}
 			done = append(done, a.Key())
@@ -204,12 +204,12 @@ func (l *lowerer) rowsRead(p *loop) (list []fetched) {
 		if c.level != k || c.next() != p.v() || c.op.operand.Arg < 0 {
 			return
 		}
-		if how := l.spec.Strategy.Fetched(key, p.v()); k == 0 && c.op.caps(1).HasPos && how.Ahead > 0 {
+		if how := l.spec.Strategy.Fetched(key, p.v()); k == 0 && c.op.caps(1).HasPos() && how.Ahead > 0 {
 			done = append(done, key)
 			list = append(list, fetched{how: how, name: c.op.prefix(), rows: c})
 			return
 		}
-		if !c.op.caps(k + 1).Locate {
+		if !c.op.caps(k + 1).CanLocate() {
 			return
 		}
 		r, s, ok := l.fetchedRow(p, key, c.op, c.vars[k+1])

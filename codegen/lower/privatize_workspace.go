@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // entries is the content of a workspace, in no particular order: n coordinates, their parts by the
@@ -47,7 +48,7 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 	pieces := l.named("pieces", ir.Greatest(l.threads, ir.Int(1)))
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.fresh("some_"+t.Name), ir.Bool)
+		flag = ir.NewVar(l.fresh("some_"+t.Name), tensor.Bool)
 		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -62,7 +63,7 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 		return some
 	}
 	parted := l.within(func() {
-		made := l.newArray(t.Name+"_made", ir.Int64)
+		made := l.newArray(t.Name+"_made", tensor.Int64)
 		l.emit(&ir.Alloc{A: made, Len: pieces})
 		var tables []*ir.Table // for the parts of the coordinates, and for the sums
 		for m, v := range t.Vars {

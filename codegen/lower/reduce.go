@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // chunked emits a parallel loop over n chunks of f's variable. body lowers the serial loop of a
@@ -30,7 +31,7 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 	l.emit(&ir.Alloc{A: parts, Len: ir.Int(n)})
 	var flags *ir.Array
 	if want {
-		flags = l.newArray(t.Name+"_some", ir.Bool)
+		flags = l.newArray(t.Name+"_some", tensor.Bool)
 		l.emit(&ir.Alloc{A: flags, Len: ir.Int(n)})
 	}
 	name := cin.Target(f).Name
@@ -48,7 +49,7 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *env, n int64, want bool) ir.E
 	l.scalars[name] = t
 	var any *ir.Var
 	if want {
-		any = ir.NewVar(l.fresh("some_"+f.Var), ir.Bool)
+		any = ir.NewVar(l.fresh("some_"+f.Var), tensor.Bool)
 		l.emit(&ir.Declare{V: any, Init: ir.Truth(false)})
 	}
 	k := l.newVar("chunk")

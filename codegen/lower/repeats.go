@@ -19,7 +19,7 @@ func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 		return p
 	}
 	first := last
-	for first > c.level && c.op.caps(first).Branchless {
+	for first > c.level && c.op.caps(first).IsSingle() {
 		first--
 	}
 	at := l.declare(c.op.prefix()+"_at", p)

@@ -38,7 +38,7 @@ type resultCursor struct {
 func (l *lowerer) newResult() *result {
 	r := &result{l: l, op: l.ops[l.spec.Operands[0].Name], deep: -1}
 	for k := range r.op.order() {
-		if r.op.caps(k).HasPos {
+		if r.op.caps(k).HasPos() {
 			r.deep = k
 		}
 	}
@@ -86,7 +86,7 @@ func (r *result) block(lo int) ir.Expr { return r.between(lo, r.op.order()) }
 // nextSparse returns the first compressed level from k on, or -1.
 func (r *result) nextSparse(k int) int {
 	for ; k < r.op.order(); k++ {
-		if r.op.caps(k).HasPos {
+		if r.op.caps(k).HasPos() {
 			return k
 		}
 	}

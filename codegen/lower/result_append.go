@@ -43,7 +43,7 @@ func (a *appendResult) newArrays() *growingArrays {
 	b.vals = l.newArray(op.prefix()+"_vals", op.operand.Type)
 	outermost := true
 	for k := range b.levels {
-		if !op.caps(k).HasPos {
+		if !op.caps(k).HasPos() {
 			continue
 		}
 		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k),
@@ -121,7 +121,7 @@ func (a *appendResult) publishAll() {
 	parents := ir.Expr(ir.Int(1)) // the number of positions in the level above k
 	for k := range a.levels {
 		lev := &a.levels[k]
-		if !a.op.caps(k).HasPos {
+		if !a.op.caps(k).HasPos() {
 			parents = ir.Times(parents, a.op.size(k))
 			continue
 		}

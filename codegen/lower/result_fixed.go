@@ -67,7 +67,7 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 		run()
 		return
 	}
-	if a.op.caps(0).Locate {
+	if a.op.caps(0).CanLocate() {
 		a.write(ir.Int(0), a.op.size(0), nil, run)
 		return
 	}
@@ -119,7 +119,7 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 // and the last chunk also get the positions before and after all chunks.
 func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.l
-	if a.op.caps(0).Locate {
+	if a.op.caps(0).CanLocate() {
 		return ir.Minus(s.lo, a.op.offset(0)), ir.Minus(s.hi, a.op.offset(0))
 	}
 	pos, crd := a.arrays(0)
@@ -132,7 +132,7 @@ func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi
 
 // children returns the position in level k where the children of position p of level k-1 begin.
 func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
-	if a.op.caps(k).HasPos {
+	if a.op.caps(k).HasPos() {
 		pos, _ := a.arrays(k)
 		return ir.Coord(pos, p)
 	}

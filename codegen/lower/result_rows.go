@@ -20,7 +20,7 @@ type rowChunks struct {
 func (a *twoPassResult) byRows(run func()) {
 	l := a.l
 	var lo, n ir.Expr
-	if a.op.caps(0).Locate {
+	if a.op.caps(0).CanLocate() {
 		lo, n = a.op.offset(0), a.op.size(0)
 	} else {
 		s := l.rangeOf(&env{}, l.resultVars[0])
@@ -47,7 +47,7 @@ func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
 // chunks. Otherwise it returns nil.
 func (l *lowerer) rowsOf(f *cin.Forall) *twoPassResult {
 	a, ok := l.assembly.(*twoPassResult)
-	if !ok || a.rows == nil || f.Var != l.resultVars[0] || !a.op.caps(0).Locate || !l.assigns(f) {
+	if !ok || a.rows == nil || f.Var != l.resultVars[0] || !a.op.caps(0).CanLocate() || !l.assigns(f) {
 		return nil
 	}
 	return a

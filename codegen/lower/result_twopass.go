@@ -4,6 +4,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // twoPassResult builds the result in memory of the exact size (assemble(T, Insert)). The chunks of
@@ -50,7 +51,7 @@ func (a *twoPassResult) whole(parallel bool, run func()) {
 	}
 	a.chunks(ir.Int(1), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
-		if a.op.caps(0).Locate {
+		if a.op.caps(0).CanLocate() {
 			lo, hi = a.op.offset(0), ir.Plus(a.op.offset(0), a.op.size(0))
 		}
 		open(ir.Int(0), lo)
@@ -99,10 +100,10 @@ func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 	l := a.l
 	t := &passes{a: a, chunks: chunks, drop: map[*ir.Array]bool{}}
 	for k := range a.op.order() {
-		if !a.op.caps(k).HasPos {
+		if !a.op.caps(k).HasPos() {
 			continue
 		}
-		p := passLevel{level: k, before: l.newArray("before", ir.Int64)}
+		p := passLevel{level: k, before: l.newArray("before", tensor.Int64)}
 		n := ir.Plus(chunks, ir.Int(1))
 		if l.spec.GPU {
 			if len(t.levels) == 0 && k == 1 {
@@ -125,7 +126,7 @@ func (p *passLevel) at(c ir.Expr) ir.Expr {
 	if p.all != nil && c == p.chunks {
 		return p.all
 	}
-	if p.before.Elem == ir.Int64 {
+	if p.before.Elem == tensor.Int64 {
 		return ir.At(p.before, c)
 	}
 	return ir.Coord(p.before, c)
@@ -137,7 +138,7 @@ func (t *passes) isPos(p *passLevel) bool {
 }
 
 // nowhere returns an array for writes that are removed afterwards.
-func (t *passes) nowhere(name string, typ ir.Type) *ir.Array {
+func (t *passes) nowhere(name string, typ tensor.Type) *ir.Array {
 	arr := t.a.l.newArray(name, typ)
 	t.drop[arr] = true
 	return arr
@@ -149,7 +150,7 @@ func (t *passes) count(_, _ ir.Expr) {
 	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.operand.Type)
 	for _, p := range t.levels {
 		a.levels[p.level] = growingLevel{
-			pos: t.nowhere("pos", ir.Int64), crd: t.nowhere("crd", ir.Int64),
+			pos: t.nowhere("pos", tensor.Int64), crd: t.nowhere("crd", tensor.Int64),
 			count: l.declare(t.countName(p.level), ir.Int(0)),
 		}
 	}
@@ -228,11 +229,11 @@ func (t *passes) fill(c, lo ir.Expr) {
 		p := &t.levels[k]
 		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.declare(t.countName(p.level), p.at(c)),
 			limit: l.named(t.countName(p.level)+"_end", p.at(ir.Plus(c, ir.Int(1))))}
-		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos
+		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos()
 		switch {
 		case p.level == 0, t.isPos(p):
 			// the end of the root, or of the row, is already known
-			lev.pos = t.nowhere("pos", ir.Int64)
+			lev.pos = t.nowhere("pos", tensor.Int64)
 		case k == 0:
 			lev.closed = l.declare(lev.count.Name+"_last",
 				ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))

@@ -54,7 +54,7 @@ func (l *lowerer) copyRowsAlong(p *loop, f *cin.Forall, s coordRange, in *env) {
 		c, before := in.cur[a.Key()], p.e.cur[a.Key()]
 		if c == nil || slices.Contains(done, a.Key()) || c.next() != f.Var || c.base == nil ||
 			before == nil || before.base == c.base || !always(c.pres) ||
-			c.op.operand.Arg <= 0 || c.level != c.op.order()-1 || !c.op.caps(c.level).Locate ||
+			c.op.operand.Arg <= 0 || c.level != c.op.order()-1 || !c.op.caps(c.level).CanLocate() ||
 			s.width*c.op.operand.Type.Size() > maxCopied {
 			return
 		}

@@ -67,7 +67,7 @@ func (r *rowLanes) needs(d int) bool {
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.placeLoop.l, r.row
 	name := r.placeLoop.c.component.Roots[d]
-	if r.placeLoop.iv.rowsKnown && r.placeLoop.cur.op.caps(r.placeLoop.cur.level+d+1).HasPos {
+	if r.placeLoop.iv.rowsKnown && r.placeLoop.cur.op.caps(r.placeLoop.cur.level+d+1).HasPos() {
 		_, end := l.childRange(r.placeLoop.cur, r.placeLoop.e)
 		for k := 1; k <= d; k++ {
 			end = l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+k, end)
@@ -156,7 +156,7 @@ func (r *rowLanes) inRow(q ir.Expr) *env {
 	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)
 	at[r.row] = q
-	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).Locate ||
+	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).CanLocate() ||
 		slices.ContainsFunc(r.placeLoop.c.component.Roots[:r.row],
 			func(v string) bool { return r.needs(slices.Index(r.placeLoop.c.component.Roots, v)) })) {
 		at = l.ancestors(r.placeLoop.cur, r.placeLoop.iv, r.row+1, q)

@@ -3,8 +3,8 @@ package lower
 import (
 	"fmt"
 
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // spaceArrays are arrays of a workspace whose capacity grows with its entries.
@@ -32,7 +32,7 @@ func (l *lowerer) roomFor(name, of string) spaceArrays {
 }
 
 // array makes an array in the enclosing scope.
-func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
+func (s spaceArrays) array(l *lowerer, part string, t tensor.Type) *ir.Array {
 	first := s.first
 	if first == nil {
 		first = ir.Int(64)
@@ -41,7 +41,7 @@ func (s spaceArrays) array(l *lowerer, part string, t ir.Type) *ir.Array {
 }
 
 // arrayOf makes an array with the given initial capacity.
-func (s spaceArrays) arrayOf(l *lowerer, part string, t ir.Type, first ir.Expr) *ir.Array {
+func (s spaceArrays) arrayOf(l *lowerer, part string, t tensor.Type, first ir.Expr) *ir.Array {
 	a := l.newArray(s.name+"_"+part, t)
 	c := l.newVar(a.Name + "_cap")
 	s.caps[a] = c
@@ -72,7 +72,7 @@ type rowList struct {
 }
 
 func (l *lowerer) newRowList(name string, b box) *rowList {
-	r := &rowList{box: b, name: name, pos: l.newArray(name+"_pos", ir.Int64)}
+	r := &rowList{box: b, name: name, pos: l.newArray(name+"_pos", tensor.Int64)}
 	l.pre.Append(&ir.Alloc{A: r.pos, Len: ir.Plus(b.rows(), ir.Int(1))})
 	l.post.Append(&ir.Free{A: r.pos})
 	return r
@@ -114,8 +114,8 @@ func (r *rowList) keyed(l *lowerer, n ir.Expr, keys []*ir.Array) {
 // operand returns the workspace as its consumer reads it, with coordinates of the last variable and
 // values by position.
 func (r *rowList) operand(l *lowerer, crd, vals *ir.Array) *operand {
-	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: format.DenseOf(len(r.box.lo))}
-	o.Format.Levels[r.box.last()] = format.Compressed
+	o := Operand{Name: r.name, Arg: -1, Type: l.spec.Compute, Format: tensor.DenseOf(len(r.box.lo))}
+	o.Format.Levels[r.box.last()] = tensor.Compressed
 	o.PosWidth, o.CrdWidth = make([]uint8, len(r.box.lo)), make([]uint8, len(r.box.lo))
 	op := newOperand(l, o)
 	l.denseLevels(op, r.box, 0, r.box.last())

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // spaceRow is the row of places that each key of a workspace has, if the workspace is filled
@@ -96,7 +96,7 @@ func (r *spaceRow) add(l *lowerer, vals *ir.Array, a *cin.Access, x ir.Expr, e *
 func (r *spaceRow) under(l *lowerer, op *operand, keys int, at func(p ir.Expr) ir.Expr) *operand {
 	op.rowAt, op.rowLevel = at, keys
 	op.operand.Format.Levels = append(slices.Clone(op.operand.Format.Levels),
-		format.DenseOf(len(r.along)).Levels...)
+		tensor.DenseOf(len(r.along)).Levels...)
 	for m, v := range r.along {
 		op.operand.Format.Order = append(slices.Clone(op.operand.Format.Order), keys+m)
 		op.operand.PosWidth, op.operand.CrdWidth = append(op.operand.PosWidth, 0),

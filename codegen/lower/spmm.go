@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // offsetThreads is the number of threads in a block of the kernel that computes the row offsets of
@@ -92,7 +92,8 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.level == len(c.vars) {
 		v := l.access(x, n.externNest.e)
 		if !always(v.pres) {
-			n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present", x.Key(),
+			n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
+				x.Key(),
 				n.externNest.o.Name)
 		}
 		n.alpha = ir.Times(n.alpha, v.v)
@@ -100,7 +101,8 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 	switch {
 	case !always(c.pres):
-		n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present", x.Key(),
+		n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
+			x.Key(),
 			n.externNest.o.Name)
 	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
 		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
@@ -113,10 +115,10 @@ func (n *spmmNest) factor(x *cin.Access) {
 	list := n.externNest.segments(x, c)
 	levels := c.op.operand.Format.Levels[c.level:]
 	switch {
-	case !slices.ContainsFunc(levels, func(k format.Kind) bool { return k != format.Dense }) &&
+	case !slices.ContainsFunc(levels, func(k tensor.Kind) bool { return k != tensor.Dense }) &&
 		n.dense == nil:
 		n.dense = list
-	case len(levels) == 2 && levels[0] == format.Dense && levels[1] == format.Compressed &&
+	case len(levels) == 2 && levels[0] == tensor.Dense && levels[1] == tensor.Compressed &&
 		len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
 		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.vars[c.level+1]
 	default:
@@ -130,7 +132,8 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
 		n.externNest.refuse(
-			"the loop over %s visits parts of the sparse matrix's rows, and %s multiplies whole rows", n.cols, n.externNest.o.Name)
+			"the loop over %s visits parts of the sparse matrix's rows, and %s multiplies whole rows",
+			n.cols, n.externNest.o.Name)
 	}
 	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
 	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
@@ -202,14 +205,15 @@ func stepOf(s segment, v string) ir.Expr {
 // width of coordinates. Otherwise it uses computed offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
-	first := ir.NewVar(l.fresh(n.rows+"_first"), ir.Int64)
+	first := ir.NewVar(l.fresh(n.rows+"_first"), tensor.Int64)
 	l.emit(&ir.Declare{V: first, Init: ir.Coord(s.Pos, s.At)})
-	entries := ir.NewVar(l.fresh(n.rows+"_entries"), ir.Int64)
+	entries := ir.NewVar(l.fresh(n.rows+"_entries"), tensor.Int64)
 	l.emit(&ir.Declare{V: entries, Init: ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, s.M)), first)})
 	s.Entries = entries
 	count := ir.Plus(s.M, ir.Int(1))
 	offsets := l.newArray(n.rows+"_offsets", s.Crd.Elem)
-	block, at := ir.NewVar(l.fresh("block"), ir.Int64), ir.NewVar(l.fresh(n.rows+"_row"), ir.Int64)
+	block, at := ir.NewVar(l.fresh("block"), tensor.Int64),
+		ir.NewVar(l.fresh(n.rows+"_row"), tensor.Int64)
 	lo := ir.Times(block, ir.Int(offsetThreads))
 	store := &ir.Store{A: offsets, Index: at,
 		X: ir.Convert(offsets.Elem, ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, at)), first))}

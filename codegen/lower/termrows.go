@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // termRows is a workspace with a list of terms, if it is filled everywhere or nowhere along its
@@ -39,7 +40,7 @@ func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows),
 		row: l.newSpaceRow(t.Name, along)}
 	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
-	w.from = w.sortedTerms.spaceArrays.array(l, "from", ir.Int64)
+	w.from = w.sortedTerms.spaceArrays.array(l, "from", tensor.Int64)
 	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
 	l.pre.Append(&ir.Alloc{A: w.vals, Len: w.row.width})
 	l.post.Append(&ir.Free{A: w.vals})

@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // termSpace is a workspace with a list of all values that are added to it, which is sorted by
@@ -30,10 +31,10 @@ type sortedTerms struct {
 func (l *lowerer) newSortedTerms(s spaceArrays, keys int) sortedTerms {
 	t := sortedTerms{spaceArrays: s}
 	for m := range keys {
-		t.keys = append(t.keys, s.array(l, fmt.Sprintf("key%d", m), ir.Int64))
-		t.sorted = append(t.sorted, s.array(l, fmt.Sprintf("crd%d", m), ir.Int64))
+		t.keys = append(t.keys, s.array(l, fmt.Sprintf("key%d", m), tensor.Int64))
+		t.sorted = append(t.sorted, s.array(l, fmt.Sprintf("crd%d", m), tensor.Int64))
 	}
-	t.perm = s.array(l, "perm", ir.Int64)
+	t.perm = s.array(l, "perm", tensor.Int64)
 	return t
 }
 

@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // rowTile returns the width of the tiles if s sums a row of the result along its dense last level
@@ -67,7 +68,7 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 			return
 		}
 		for level, u := range l.levelVars(a) {
-			if u == v && (level != op.order()-1 || !op.caps(level).Locate) {
+			if u == v && (level != op.order()-1 || !op.caps(level).CanLocate()) {
 				ok = false
 			}
 		}
@@ -88,7 +89,7 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.fresh("some_"+v), ir.Bool)
+		flag = ir.NewVar(l.fresh("some_"+v), tensor.Bool)
 		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
 	}
 	some := ir.Expr(ir.Truth(false))

@@ -7,6 +7,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Loops on a GPU's units become loops over blocks, warps and lanes. Their iterations have the usual
@@ -171,8 +172,8 @@ func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoop
 	n := l.named(f.Var+"_count", ir.Minus(o.iv.hi, o.iv.lo))
 	searched := false
 	for d := 1; d < len(c.component.Roots); d++ {
-		if cur.op.caps(cur.level + d).HasPos {
-			r.arrays[d] = l.alloc(f.Var+"_rows", ir.Int64, ir.Plus(n, ir.Int(1)), false)
+		if cur.op.caps(cur.level + d).HasPos() {
+			r.arrays[d] = l.alloc(f.Var+"_rows", tensor.Int64, ir.Plus(n, ir.Int(1)), false)
 			searched = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // This file merges segments in windows. A result may append a sum of segments, each multiplied by a
@@ -27,7 +28,7 @@ func (a *growing) appendUnions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate ||
-		k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != ir.Int32 ||
+		k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != tensor.Int32 ||
 		a.vals().Elem != l.spec.Compute ||
 		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]),
 			func(c *cursor) bool { return c.level == c.op.order() }) {
@@ -35,7 +36,7 @@ func (a *growing) appendUnions(p *loop, k int) bool {
 	}
 	terms, ok := l.scaledSegments(p, s.RHS)
 	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool {
-		return t.it.crd.Elem != ir.Int32 || t.it.cur.op.operand.Type != l.spec.Compute
+		return t.it.crd.Elem != tensor.Int32 || t.it.cur.op.operand.Type != l.spec.Compute
 	}) {
 		return false
 	}

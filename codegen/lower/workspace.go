@@ -2,9 +2,9 @@ package lower
 
 import (
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // adder is a temporary over index variables that sums values at random coordinates.
@@ -63,8 +63,8 @@ type listSpace struct {
 }
 
 func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
-	w := &listSpace{placed: l.newPlaced(t, rows), mark: l.newArray(t.Name+"_mark", ir.Bool)}
-	elem := ir.Int32 // type of the places
+	w := &listSpace{placed: l.newPlaced(t, rows), mark: l.newArray(t.Name+"_mark", tensor.Bool)}
+	elem := tensor.Int32 // type of the places
 	if len(t.Vars) == 1 {
 		elem = l.crdType(t.Vars[0])
 	}
@@ -77,7 +77,7 @@ func (l *lowerer) newListSpace(t *cin.Access, rows bool) *listSpace {
 }
 
 // crdType returns the type of a variable's coordinates in workspaces.
-func (l *lowerer) crdType(v string) ir.Type { return intOf(l.spec.Strategy.CrdWidth[v]) }
+func (l *lowerer) crdType(v string) tensor.Type { return intOf(l.spec.Strategy.CrdWidth[v]) }
 
 func (w *listSpace) begin(l *lowerer) {
 	w.placed.n = l.declare(w.placed.spaceArrays.name+"_n", ir.Int(0))
@@ -113,7 +113,7 @@ func (w *listSpace) end(l *lowerer) { w.placed.empty(l, w.clear) }
 // coordinate from lo on. list has the n coordinates that values were added to.
 func (l *lowerer) listed(name string, list, vals *ir.Array, lo ir.Expr, n *ir.Var) *operand {
 	op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
-		Format: format.Format{Levels: []format.Kind{format.Compressed}, Order: []int{0}}})
+		Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
 	op.rootLen = n
 	op.arrays[ir.Slot{Arg: -1, Level: 0, Field: ir.Crd}] = list
 	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = vals

@@ -45,7 +45,7 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 	}
 	places, dense := m.places(vars), true
 	for n, l := range levels {
-		dense = dense && (!vars.has(l.v) || t.Format.Levels[n].Caps().Locate && l.above.within(vars))
+		dense = dense && (!vars.has(l.v) || t.Format.Levels[n].CanLocate() && l.above.within(vars))
 	}
 	if dense {
 		return 1

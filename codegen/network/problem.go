@@ -203,7 +203,7 @@ func (m *model) levelsOf(a Access) []level {
 	above := set(0)
 	for k, mode := range a.Tensor.Format.Order {
 		v := m.number(a.Vars[mode])
-		walked := !a.Tensor.Format.Levels[k].Caps().Locate && !above.has(v)
+		walked := !a.Tensor.Format.Levels[k].CanLocate() && !above.has(v)
 		out = append(out, level{v, walked, above})
 		above |= 1 << v
 	}
@@ -292,7 +292,7 @@ func (m *model) isUniform(f, v int) bool {
 		for n, l := range levels {
 			below = below || l.v == v
 			if below && (m.converted[f].has(k) ||
-				!m.problem.Factors[f].Accesses[k].Tensor.Format.Levels[n].Caps().Locate) {
+				!m.problem.Factors[f].Accesses[k].Tensor.Format.Levels[n].CanLocate()) {
 				return false
 			}
 		}

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
-func tensor(name, levels string, nnz int64, counts ...int64) strategy.Tensor {
-	f := format.Format{}
+func operandOf(name, levels string, nnz int64, counts ...int64) strategy.Tensor {
+	f := tensor.Format{}
 	for k := range levels {
-		f.Levels = append(f.Levels, format.Kind(levels[k]))
+		f.Levels = append(f.Levels, tensor.Kind(levels[k]))
 		f.Order = append(f.Order, k)
 	}
 	return strategy.Tensor{Name: name, Format: f, NNZ: nnz, Counts: counts}
@@ -49,7 +49,7 @@ func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 		if strings.Contains(levels, "s") {
 			nnz = 1 + r.Int64N(max(int64(space)>>(4*r.IntN(2)), 1))
 		}
-		p.Factors = append(p.Factors, factor(tensor(string(rune('A'+k)), levels, nnz), vars...))
+		p.Factors = append(p.Factors, factor(operandOf(string(rune('A'+k)), levels, nnz), vars...))
 	}
 	for v := range strings.SplitSeq(names, "") {
 		if r.IntN(3) == 0 {
@@ -274,7 +274,7 @@ func TestLarge(t *testing.T) {
 		p.Keep = true
 		for f := range p.Factors { // of storage that serves any loops
 			a := &p.Factors[f].Accesses[0]
-			a.Tensor = tensor(a.Tensor.Name, strings.Repeat("d", len(a.Vars)), a.Tensor.NNZ)
+			a.Tensor = operandOf(a.Tensor.Name, strings.Repeat("d", len(a.Vars)), a.Tensor.NNZ)
 		}
 		start := time.Now()
 		q := Search(p)
@@ -300,7 +300,7 @@ func runningExample() *Problem {
 	for v := range strings.SplitSeq("rjpqik", "") {
 		p.Sizes[v] = 50
 	}
-	t := func(name string) strategy.Tensor { return tensor(name, "sss", 6000, 50, 2400, 6000) }
+	t := func(name string) strategy.Tensor { return operandOf(name, "sss", 6000, 50, 2400, 6000) }
 	p.Factors = []Factor{factor(t("A"), "p", "q", "i"), factor(t("B"), "r", "j", "p"),
 		factor(t("C"), "r", "q", "k"), factor(t("D"), "r", "j", "k")}
 	return p
@@ -342,14 +342,14 @@ func TestSerial(t *testing.T) {
 		{"a number", "ds", []string{"i"}, 2_000_000, 2000, 2000, "B*(C*x)", false},
 	} {
 		levels, order, _ := strings.Cut(c.levels, ":")
-		m := tensor("C", levels, c.nnz)
+		m := operandOf("C", levels, c.nnz)
 		if order != "" {
 			m.Format.Order = []int{1, 0}
 		}
 		p := &Problem{MaxOrder: -1, Left: []string{"i"}, Keep: true,
 			Sizes: map[string]int64{"i": 2000, "j": c.rows, "k": c.terms}}
-		p.Factors = []Factor{factor(tensor("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...),
-			factor(m, "j", "k"), factor(tensor("x", "d", c.terms), "k")}
+		p.Factors = []Factor{factor(operandOf("B", "ds"[:len(c.vars)], 2000*min(c.rows, 100)), c.vars...),
+			factor(m, "j", "k"), factor(operandOf("x", "d", c.terms), "k")}
 		var err error
 		if p.Tree, err = ParseTree(c.tree); err != nil {
 			t.Fatal(err)
@@ -369,8 +369,8 @@ func TestSerial(t *testing.T) {
 func TestAppendedSums(t *testing.T) {
 	p := &Problem{MaxOrder: -1, Left: []string{"i", "j"}, Ordered: 2, Order: []string{"j", "i", "k"},
 		Sizes: map[string]int64{"i": 10, "j": 10, "k": 1000}}
-	p.Factors = []Factor{factor(tensor("A", "dd", 10000), "j", "k"),
-		factor(tensor("B", "dd", 10000), "i", "k")}
+	p.Factors = []Factor{factor(operandOf("A", "dd", 10000), "j", "k"),
+		factor(operandOf("B", "dd", 10000), "i", "k")}
 	outer := Search(p)
 	p.Order = []string{"k", "j", "i"}
 	if inner := Search(p); outer.Cost > 5e4 || inner.Cost < 4e5 {
@@ -387,12 +387,12 @@ func TestConverting(t *testing.T) {
 		tensor strategy.Tensor
 		want   float64 // entries
 	}{
-		{tensor("A", "ss", 7), 7},
-		{tensor("A", "ss", 1<<30), 15},
-		{tensor("A", "ss", 1<<30, 2, 4), 4},
-		{tensor("A", "uc", 1<<30), 1 << 30}, // entries may repeat
-		{tensor("A", "uc", 1<<30, 9, 9), 9},
-		{tensor("A", "ss", 0), 1},
+		{operandOf("A", "ss", 7), 7},
+		{operandOf("A", "ss", 1<<30), 15},
+		{operandOf("A", "ss", 1<<30, 2, 4), 4},
+		{operandOf("A", "uc", 1<<30), 1 << 30}, // entries may repeat
+		{operandOf("A", "uc", 1<<30, 9, 9), 9},
+		{operandOf("A", "ss", 0), 1},
 	} {
 		a := Access{Tensor: c.tensor, Vars: []string{"i", "j"}}
 		if got := a.Converting(sizes); got != convertCost*c.want {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // MaxStep is the largest number of variables, and of items, of a contraction that makes an
@@ -173,10 +173,10 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	s.builder.plan.Cost += c.made
 	s.builder.plan.holds(c)
 	s.builder.name(c)
-	t := strategy.Tensor{Name: c.Name + "'", Format: format.DenseOf(len(c.Vars)),
+	t := strategy.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
 		NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
 	if c.Kind > Array {
-		t.Format = format.SparseOf(len(c.Vars))
+		t.Format = tensor.SparseOf(len(c.Vars))
 	}
 	return Factor{Accesses: []Access{{t, q.Left}}, Matrix: true, made: true}
 }

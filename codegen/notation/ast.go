@@ -21,6 +21,7 @@
 //	quotients.go  finds quotients that are summed, which users often do not intend
 //	sizes.go      infers the sizes of index variables and tensors
 //	types.go      infers the types of a computation and its result
+//	formats.go    types and formats as flags and job files give them
 package notation
 
 // Span is a range of byte offsets in the statement's source text.

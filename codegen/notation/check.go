@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"distaff/codegen/diag"
+	"distaff/io/tensor"
 )
 
 // MaxTerms is the largest number of terms of a statement after its products of sums are multiplied
@@ -72,7 +73,7 @@ func (c *checker) use(a *Access) {
 	}
 	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
 		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d, as in its first access",
-			a.Name, diag.Count(len(a.Vars), "mode"), n)
+			a.Name, tensor.Count(len(a.Vars), "mode"), n)
 		return
 	}
 	c.orders[a.Name] = len(a.Vars)

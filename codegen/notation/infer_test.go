@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 func TestInferTypes(t *testing.T) {
 	const (
-		i4, i8, f4, f8 = dtype.Int32, dtype.Int64, dtype.Float32, dtype.Float64
-		c8, c16, none  = dtype.Complex64, dtype.Complex128, dtype.None
+		i4, i8, f4, f8 = tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64
+		c8, c16, none  = tensor.Complex64, tensor.Complex128, tensor.None
 	)
 	for _, c := range []struct {
 		src          string
-		a, b, c      dtype.Type // a: the operand of +=
-		result       dtype.Type
-		compute, res dtype.Type // compute none: refused
+		a, b, c      tensor.Type // a: the operand of +=
+		result       tensor.Type
+		compute, res tensor.Type // compute none: refused
 	}{
 		{"a(i) = b(i)*c(i)", none, i4, f4, none, f8, f8},
 		{"a(i) = b(i)*c(i)", none, i8, f4, none, f8, f8},
@@ -51,7 +51,7 @@ func TestInferTypes(t *testing.T) {
 		{"a(i) = b(i)*3000000000", none, i4, i4, i8, i8, i8},
 		{"a(i) = b(i)*3000000000", none, f4, i4, none, f4, f4},
 	} {
-		types := map[string]dtype.Type{"a": c.a, "b": c.b, "c": c.c}
+		types := map[string]tensor.Type{"a": c.a, "b": c.b, "c": c.c}
 		compute, res, err := InferTypes(mustParse(t, c.src), types, c.result)
 		if c.compute == none {
 			var d *diag.Error

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
+	"distaff/io/tensor"
 )
 
 // Known records one source's information about the size of one mode of a tensor. If Exact is false,
@@ -64,10 +65,10 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 			at := g.at[name]
 			return nil, diag.At(diag.OrderMismatch, n.Src, at.Pos, at.End,
 				"got %s with %s in %s, want %d as in the statement",
-				name, diag.Count(len(known), "mode"), diag.Printable(known[0].From), g.orders[name])
+				name, tensor.Count(len(known), "mode"), tensor.Printable(known[0].From), g.orders[name])
 		}
 		for m, k := range known {
-			k.From = fmt.Sprintf("mode %d of %s (%s)", m, name, diag.Printable(k.From))
+			k.From = fmt.Sprintf("mode %d of %s (%s)", m, name, tensor.Printable(k.From))
 			g.facts = append(g.facts, sizeFact{k, name, m, modeNode(name, m)})
 		}
 	}
@@ -75,8 +76,8 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 }
 
 // UserSizes returns the sizes that user alone gives to each tensor's modes, -1 for a mode without a
-// size. user and from are as for InferSizes. A mode gets its size from its tensor or from a variable
-// that must have the same size. The errors are also the same.
+// size. user and from are as for InferSizes. A mode gets its size from its tensor or from a
+// variable that must have the same size. The errors are also the same.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -178,8 +179,8 @@ func (g *sizeGraph) access(a *Access) {
 	}
 }
 
-// addUser adds the sizes of user. It does so in order of name, so that messages do not vary. from is
-// as for InferSizes.
+// addUser adds the sizes of user. It does so in order of name, so that messages do not vary. from
+// is as for InferSizes.
 func (g *sizeGraph) addUser(user map[string][]int64,
 	from func(name string, mode int) string) error {
 	names := make([]string, 0, len(user))
@@ -203,7 +204,7 @@ func (g *sizeGraph) addUser(user map[string][]int64,
 		if order, ok := g.orders[name]; ok {
 			if len(sizes) != order {
 				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", flag,
-					diag.Count(len(sizes), "size"), order, name)
+					tensor.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
 				if s == -1 {
@@ -219,7 +220,7 @@ func (g *sizeGraph) addUser(user map[string][]int64,
 				found = true
 				if len(sizes) != 1 {
 					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable",
-						flag, diag.Count(len(sizes), "size"), name)
+						flag, tensor.Count(len(sizes), "size"), name)
 				}
 				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, by(0)}, node: v})
 			}

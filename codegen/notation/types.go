@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 // InferTypes returns the type that a statement computes in, and the type of its result.
@@ -20,15 +20,15 @@ import (
 //
 // InferTypes returns a *diag.Error for complex values in a real result, for floats in an integer
 // result, and for an integer literal that the compute type cannot represent.
-func InferTypes(s *Stmt, operands map[string]dtype.Type, result dtype.Type) (compute,
-	res dtype.Type, err error) {
+func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (compute,
+	res tensor.Type, err error) {
 	fractional := false
 	add := func(a *Access) {
 		t, ok := operands[a.Name]
-		if !ok || t == dtype.None {
+		if !ok || t == tensor.None {
 			panic("BUG: no type for operand " + a.Name)
 		}
-		compute = dtype.Promote(compute, t)
+		compute = tensor.Promote(compute, t)
 	}
 	Walk(s.RHS, func(e Expr) bool {
 		switch e := e.(type) {
@@ -39,16 +39,16 @@ func InferTypes(s *Stmt, operands map[string]dtype.Type, result dtype.Type) (com
 		}
 		return true
 	})
-	if t := operands[s.LHS.Name]; s.Accumulate && t != dtype.None {
+	if t := operands[s.LHS.Name]; s.Accumulate && t != tensor.None {
 		add(s.LHS)
 	}
-	if compute == dtype.None && !(fractional && result.IsInt()) {
+	if compute == tensor.None && !(fractional && result.IsInt()) {
 		compute = result // without operands, literals take the result's type
 	}
-	if fractional && compute.IsInt() || compute == dtype.None {
-		compute = dtype.Float64
+	if fractional && compute.IsInt() || compute == tensor.None {
+		compute = tensor.Float64
 	}
-	if result != dtype.None && !dtype.Narrow(compute, result) {
+	if result != tensor.None && !tensor.CanNarrow(compute, result) {
 		what := "non-integer"
 		if compute.IsComplex() {
 			what = "complex"
@@ -58,17 +58,17 @@ func InferTypes(s *Stmt, operands map[string]dtype.Type, result dtype.Type) (com
 			result, s.LHS.Name, what, compute)
 	}
 	natural := compute
-	compute = dtype.Promote(compute, result)
-	if res = result; res == dtype.None {
+	compute = tensor.Promote(compute, result)
+	if res = result; res == tensor.None {
 		res = natural
 	}
 	return compute, res, checkLiterals(s, compute)
 }
 
-func checkLiterals(s *Stmt, compute dtype.Type) (err error) {
+func checkLiterals(s *Stmt, compute tensor.Type) (err error) {
 	Walk(s.RHS, func(e Expr) bool {
 		n, ok := e.(*Number)
-		if ok && err == nil && compute == dtype.Int32 && n.Int > math.MaxInt32 {
+		if ok && err == nil && compute == tensor.Int32 && n.Int > math.MaxInt32 {
 			err = diag.At(diag.LossyType, s.Src, n.At.Pos, n.At.End,
 				"got %s in a statement of type int32, want at most %d (or -t=%s:int64)", n, math.MaxInt32,
 				s.LHS.Name)

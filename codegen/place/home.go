@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
+	"distaff/io/tensor"
 )
 
 // Home says where the pieces of a tensor are stored on a machine: how it is distributed along each
@@ -36,7 +37,7 @@ func (h *Home) Ordered() *Ordered { return h.ordered }
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
 		return p.refused("it has %s, want one for each grid of the machine %s: %d",
-			diag.Count(len(p), "level"), m, len(m.Grids))
+			tensor.Count(len(p), "level"), m, len(m.Grids))
 	}
 	for k, l := range p {
 		g := m.Grids[k]
@@ -46,10 +47,11 @@ func (p Placement) Check(m *Machine, modes int) error {
 			return p.refused("it names %s, want %s, the name of the machine's grid", l.Machine,
 				strings.Join(names, " or "))
 		case len(l.Modes) != modes:
-			return p.refused("it names %s of a tensor that has %d", diag.Count(len(l.Modes), "mode"), modes)
+			return p.refused("it names %s of a tensor that has %d", tensor.Count(len(l.Modes), "mode"),
+				modes)
 		case len(l.Dims) != len(g.Extents):
 			return p.refused("%s has %s, want one for each of the grid: %d", l.Machine,
-				diag.Count(len(l.Dims), "dimension"), len(g.Extents))
+				tensor.Count(len(l.Dims), "dimension"), len(g.Extents))
 		}
 		for n, d := range l.Dims {
 			if d.Kind == Fix && (d.At < 0 || d.At >= g.Extents[n]) {

@@ -8,6 +8,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Machine is a grid of points, or a hierarchy of grids: the grid of nodes, and then the grid inside
@@ -202,7 +203,7 @@ func (m *Machine) CheckRanks(ranks int) error {
 	if n := m.Points(); n > maxPoints*int64(ranks) {
 		return diag.Errorf(diag.ScheduleRefused,
 			"machine %s (%s) has %d points, %d for each of the job's %s, want at most %d for each",
-			m.Name, m, n, (n+int64(ranks)-1)/int64(ranks), diag.Count(ranks, "rank"), maxPoints)
+			m.Name, m, n, (n+int64(ranks)-1)/int64(ranks), tensor.Count(ranks, "rank"), maxPoints)
 	}
 	return nil
 }
@@ -215,5 +216,5 @@ func (m *Machine) IdleNote(ranks int) string {
 		return ""
 	}
 	return fmt.Sprintf("machine %s (%s) has %s, and the job %d ranks: the last %d have none", m.Name,
-		m, diag.Count(int(n), "point"), ranks, int64(ranks)-n)
+		m, tensor.Count(int(n), "point"), ranks, int64(ranks)-n)
 }

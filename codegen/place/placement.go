@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen/diag"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Placement says where the pieces of a tensor are stored. It has one Level for each level of the
@@ -138,7 +139,7 @@ func (p *placementReader) got(want string) {
 		_, n = utf8.DecodeRuneInString(p.src[p.at:])
 		got = strconv.Quote(p.src[p.at : p.at+n])
 	}
-	p.fail(p.at, p.at+n, "got %s, want %s", diag.Printable(got), want)
+	p.fail(p.at, p.at+n, "got %s, want %s", tensor.Printable(got), want)
 }
 
 func (p *placementReader) space() {

@@ -4,27 +4,27 @@ import (
 	"math"
 	"math/cmplx"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // fit returns the result of an operation in type t: integers wrap and floats round. An operation on
 // 32-bit floats may be done in 64 bits; after the rounding it has the 32-bit result.
-func fit(t dtype.Type, v Value) Value {
+func fit(t tensor.Type, v Value) Value {
 	switch t {
-	case dtype.Int32:
+	case tensor.Int32:
 		v.I = int64(int32(v.I))
-	case dtype.Float32, dtype.Complex64:
+	case tensor.Float32, tensor.Complex64:
 		v.C = complex128(complex64(v.C))
 	}
 	return v
 }
 
-func add(t dtype.Type, a, b Value) Value { return fit(t, Value{a.I + b.I, a.C + b.C}) }
+func add(t tensor.Type, a, b Value) Value { return fit(t, Value{a.I + b.I, a.C + b.C}) }
 
-func neg(t dtype.Type, a Value) Value { return fit(t, Value{-a.I, -a.C}) }
+func neg(t tensor.Type, a Value) Value { return fit(t, Value{-a.I, -a.C}) }
 
-func mul(t dtype.Type, a, b Value) Value {
+func mul(t tensor.Type, a, b Value) Value {
 	if t.IsComplex() {
 		return fit(t, Value{C: ir.MulComplex(a.C, b.C)})
 	}
@@ -32,7 +32,7 @@ func mul(t dtype.Type, a, b Value) Value {
 }
 
 // div returns a/b. Integers are truncated towards zero, and b must then not be 0.
-func div(t dtype.Type, a, b Value) Value {
+func div(t tensor.Type, a, b Value) Value {
 	switch {
 	case t.IsInt():
 		return fit(t, Value{I: a.I / b.I})
@@ -44,13 +44,13 @@ func div(t dtype.Type, a, b Value) Value {
 
 // Convert converts v from one type to another. Callers use only the lossy conversions that Distaff
 // allows: to fewer bits, or from an integer to a float.
-func Convert(v Value, from, to dtype.Type) Value {
+func Convert(v Value, from, to tensor.Type) Value {
 	switch {
 	case from == to:
 		return v
 	case from.IsInt() && !to.IsInt():
 		v = Value{C: complex(float64(v.I), 0)}
-		if to == dtype.Float32 || to == dtype.Complex64 {
+		if to == tensor.Float32 || to == tensor.Complex64 {
 			return fit(to, v)
 		}
 		return v
@@ -110,7 +110,7 @@ func madeWild(v Value, a, b *num) flags {
 }
 
 // operand returns the num of an input value or a literal.
-func operand(t dtype.Type, v Value) num {
+func operand(t tensor.Type, v Value) num {
 	if t.IsInt() {
 		return num{v: v, mag: math.Abs(float64(v.I)), exact: true}
 	}
@@ -121,7 +121,7 @@ func operand(t dtype.Type, v Value) num {
 }
 
 // plus adds y to x.
-func (x *num) plus(t dtype.Type, y *num) {
+func (x *num) plus(t tensor.Type, y *num) {
 	x.mag += y.mag
 	x.v = add(t, x.v, y.v)
 	x.ops = max(x.ops, y.ops) + 1
@@ -133,7 +133,7 @@ func (x *num) plus(t dtype.Type, y *num) {
 }
 
 // times multiplies x by y.
-func (x *num) times(t dtype.Type, y *num) {
+func (x *num) times(t tensor.Type, y *num) {
 	v := mul(t, x.v, y.v)
 	x.mag *= y.mag
 	x.ops += y.ops + 1
@@ -142,13 +142,13 @@ func (x *num) times(t dtype.Type, y *num) {
 	x.v = v
 }
 
-func (x *num) negate(t dtype.Type) {
+func (x *num) negate(t tensor.Type) {
 	x.v = neg(t, x.v)
 	x.flags |= x.v.marked()
 }
 
 // over returns a/b. The error of the denominator counts relative to its size.
-func over(t dtype.Type, a, b *num) num {
+func over(t tensor.Type, a, b *num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
 	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)
 	if t.IsFloat() && b.flags&unsigned != 0 && isZero(t, b.v) {
@@ -177,20 +177,20 @@ const openWithin = 4
 // rounding returns a bound on the difference between two orders of evaluation of a value.
 func rounding(eps float64, ops int64, mag float64) float64 {
 	least := 0x1p-1074 // what underflow may lose
-	if eps == dtype.Float32.Epsilon() {
+	if eps == tensor.Float32.Epsilon() {
 		least = 0x1p-149
 	}
 	return float64(ops+2) * (eps*mag + least)
 }
 
-func abs(t dtype.Type, v Value) float64 {
+func abs(t tensor.Type, v Value) float64 {
 	if t.IsInt() {
 		return math.Abs(float64(v.I))
 	}
 	return cmplx.Abs(v.C)
 }
 
-func isZero(t dtype.Type, v Value) bool {
+func isZero(t tensor.Type, v Value) bool {
 	if t.IsInt() {
 		return v.I == 0
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // node is a part of the right-hand side. eval stores its value at a coordinate in x. env has the
@@ -23,7 +23,7 @@ type (
 		name  string
 		t     *Tensor
 		slots []int // the variable of each mode
-		to    dtype.Type
+		to    tensor.Type
 		coord []int64
 		// joined is set if the join of the term finds the entry: it sets entry before it evaluates
 		// the term.
@@ -32,24 +32,24 @@ type (
 	}
 	constant struct{ x num }
 	negation struct {
-		t dtype.Type
+		t tensor.Type
 		x node
 	}
 	// product multiplies all its factors. It is absent if any factor is absent.
 	product struct {
-		t        dtype.Type
+		t        tensor.Type
 		factors  []node
 		negative bool
 		factor   num // the value of the current factor
 	}
 	sum struct {
-		t        dtype.Type
+		t        tensor.Type
 		x, y     node
 		subtract bool
 		right    num // the value of y
 	}
 	quotient struct {
-		t        dtype.Type
+		t        tensor.Type
 		num, den node
 		divisor  num
 		text     string
@@ -58,7 +58,7 @@ type (
 	}
 	// reduction sums terms over variables.
 	reduction struct {
-		t     dtype.Type
+		t     tensor.Type
 		terms []*term
 		plans []*plan
 	}
@@ -197,7 +197,7 @@ type accumulator struct {
 	present bool
 }
 
-func (a *accumulator) addTerm(t dtype.Type, tm *term, env []int64) error {
+func (a *accumulator) addTerm(t tensor.Type, tm *term, env []int64) error {
 	ok, err := tm.eval(env, &tm.x)
 	if ok && err == nil {
 		a.add(t, &tm.x)
@@ -205,7 +205,7 @@ func (a *accumulator) addTerm(t dtype.Type, tm *term, env []int64) error {
 	return err
 }
 
-func (a *accumulator) add(t dtype.Type, x *num) {
+func (a *accumulator) add(t tensor.Type, x *num) {
 	if !a.present {
 		a.present, a.x = true, *x
 		return
@@ -218,7 +218,7 @@ func (a *accumulator) add(t dtype.Type, x *num) {
 }
 
 // merge adds the sum of another accumulator for the same coordinate.
-func (a *accumulator) merge(t dtype.Type, b *accumulator) {
+func (a *accumulator) merge(t tensor.Type, b *accumulator) {
 	if !b.present {
 		return
 	}
@@ -284,7 +284,7 @@ func (b *builder) access(a *notation.Access) *access {
 func (b *builder) constant(n *notation.Number) node {
 	v := Float(n.Float)
 	if n.IsInt {
-		v = Convert(Int(n.Int), dtype.Int64, b.p.Compute)
+		v = Convert(Int(n.Int), tensor.Int64, b.p.Compute)
 	}
 	return &constant{operand(b.p.Compute, fit(b.p.Compute, v))}
 }

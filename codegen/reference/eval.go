@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Problem is a statement with its data.
@@ -16,7 +16,7 @@ type Problem struct {
 	Sizes map[string]int64
 	// Compute is the type in which the statement is evaluated, and Result the type in which its
 	// values are stored (notation.InferTypes).
-	Compute, Result dtype.Type
+	Compute, Result tensor.Type
 	// Tensors has a finished tensor for each tensor on the right-hand side. A += may also have one
 	// for its left-hand side, the old value.
 	Tensors map[string]*Tensor

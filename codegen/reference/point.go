@@ -3,7 +3,7 @@ package reference
 import (
 	"math"
 
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 // Point is the result at one coordinate.
@@ -18,7 +18,7 @@ type Point struct {
 
 	loose           bool // if Value is not finite, NaN and both infinities are right
 	open            bool // every value is right
-	compute, result dtype.Type
+	compute, result tensor.Type
 }
 
 // Tolerance returns the largest difference that a correct evaluation in another order may have, for

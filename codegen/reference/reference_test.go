@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
-// tensor makes a tensor from a map of coordinates, such as "1,2", to values.
-func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
+// tensorOf makes a tensor from a map of coordinates, such as "1,2", to values.
+func tensorOf(t tensor.Type, dims []int64, entries map[string]float64) *Tensor {
 	out := NewTensor(t, dims...)
 	for key, v := range entries {
 		coord := make([]int64, len(dims))
@@ -33,7 +33,7 @@ func tensor(t dtype.Type, dims []int64, entries map[string]float64) *Tensor {
 }
 
 // problem returns a statement over variables of the given sizes, without its tensors.
-func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Problem {
+func problem(t testing.TB, src string, ty tensor.Type, sizes map[string]int64) Problem {
 	t.Helper()
 	s, err := notation.Parse(src)
 	if err != nil {
@@ -56,7 +56,7 @@ func problem(t testing.TB, src string, ty dtype.Type, sizes map[string]int64) Pr
 }
 
 // evaluate runs a statement over tensors of one type.
-func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64,
+func evaluate(t testing.TB, src string, ty tensor.Type, sizes map[string]int64,
 	tensors map[string]map[string]float64) (*Evaluator, map[string]float64, error) {
 	t.Helper()
 	p := problem(t, src, ty, sizes)
@@ -73,7 +73,7 @@ func evaluate(t testing.TB, src string, ty dtype.Type, sizes map[string]int64,
 		if len(dims) == 0 && len(entries) == 0 {
 			entries = map[string]float64{"": 0}
 		}
-		p.Tensors[a.Name] = tensor(ty, dims, entries)
+		p.Tensors[a.Name] = tensorOf(ty, dims, entries)
 	}
 	e := New(p)
 	out, _, err := e.All(context.Background())
@@ -190,7 +190,7 @@ func TestSpec(t *testing.T) {
 			map[string]int64{"i": 2, "j": 0}, ts{"c": m{}, "d": d}, m{}},
 		{"mode of size one", "A(i,j) = B(i,j)", one, ts{"B": m{"0,0": 3}}, m{"0,0": 3}},
 	} {
-		e, got, err := evaluate(t, tc.src, dtype.Float64, tc.sizes, tc.in)
+		e, got, err := evaluate(t, tc.src, tensor.Float64, tc.sizes, tc.in)
 		if err != nil || !same(got, tc.want) {
 			t.Errorf("%s: %s: got %v, %v, want %v", tc.why, tc.src, got, err, tc.want)
 			continue
@@ -248,7 +248,7 @@ func TestIntegerDivision(t *testing.T) {
 			"at i=1 in 1/c(i)"},
 	} {
 		src := tc.src
-		_, got, err := evaluate(t, src, dtype.Int32, sizes, tc.in)
+		_, got, err := evaluate(t, src, tensor.Int32, sizes, tc.in)
 		if tc.err == "" {
 			if err != nil || !same(got, tc.want) {
 				t.Errorf("%s: got %v, %v, want %v", src, got, err, tc.want)
@@ -267,18 +267,18 @@ func TestTypesRoundAndWrap(t *testing.T) {
 	one := map[string]int64{"i": 1}
 	for _, tc := range []struct {
 		src  string
-		ty   dtype.Type
+		ty   tensor.Type
 		in   map[string]m
 		want float64
 	}{
-		{"a(i) = b(i)*b(i)", dtype.Int32, map[string]m{"b": {"0": 65536}}, 0},
-		{"a(i) = b(i) + b(i)", dtype.Int32, map[string]m{"b": {"0": 1<<31 - 1}}, -2},
-		{"a(i) = b(i)/-1", dtype.Int32, map[string]m{"b": {"0": -1 << 31}}, -1 << 31},
-		{"a(i) = b(i)*b(i)", dtype.Int64, map[string]m{"b": {"0": 65536}}, 1 << 32},
-		{"a(i) = b(i) + 1", dtype.Float32, map[string]m{"b": {"0": 1 << 24}}, 1 << 24},
-		{"a(i) = b(i) + 1", dtype.Float64, map[string]m{"b": {"0": 1 << 24}}, 1<<24 + 1},
-		{"a(i) = 0.1*b(i)", dtype.Float32, map[string]m{"b": {"0": 1}}, float64(float32(0.1))},
-		{"a(i) = b(i)/3", dtype.Float32, map[string]m{"b": {"0": 1}}, float64(float32(1) / 3)},
+		{"a(i) = b(i)*b(i)", tensor.Int32, map[string]m{"b": {"0": 65536}}, 0},
+		{"a(i) = b(i) + b(i)", tensor.Int32, map[string]m{"b": {"0": 1<<31 - 1}}, -2},
+		{"a(i) = b(i)/-1", tensor.Int32, map[string]m{"b": {"0": -1 << 31}}, -1 << 31},
+		{"a(i) = b(i)*b(i)", tensor.Int64, map[string]m{"b": {"0": 65536}}, 1 << 32},
+		{"a(i) = b(i) + 1", tensor.Float32, map[string]m{"b": {"0": 1 << 24}}, 1 << 24},
+		{"a(i) = b(i) + 1", tensor.Float64, map[string]m{"b": {"0": 1 << 24}}, 1<<24 + 1},
+		{"a(i) = 0.1*b(i)", tensor.Float32, map[string]m{"b": {"0": 1}}, float64(float32(0.1))},
+		{"a(i) = b(i)/3", tensor.Float32, map[string]m{"b": {"0": 1}}, float64(float32(1) / 3)},
 	} {
 		_, got, err := evaluate(t, tc.src, tc.ty, one, tc.in)
 		if err != nil || got["0"] != tc.want {
@@ -291,15 +291,15 @@ func TestTypesRoundAndWrap(t *testing.T) {
 func TestComplex(t *testing.T) {
 	s, _ := notation.Parse("a(i) = b(i)*c(i)/d(i)")
 	n := notation.Normalize(s)
-	b, c, d := NewTensor(dtype.Complex64, 2), NewTensor(dtype.Int32, 2), NewTensor(dtype.Float64, 2)
+	b, c, d := NewTensor(tensor.Complex64, 2), NewTensor(tensor.Int32, 2), NewTensor(tensor.Float64, 2)
 	b.Append([]int64{0}, Value{C: 1 + 2i})
 	b.Append([]int64{1}, Value{C: 3i})
 	c.Append([]int64{0}, Int(2))
 	c.Append([]int64{1}, Int(4))
 	d.Append([]int64{0}, Float(4))
 	out, _,
-		err := New(Problem{Normal: n, Sizes: map[string]int64{"i": 2}, Compute: dtype.Complex128,
-		Result:  dtype.Complex64,
+		err := New(Problem{Normal: n, Sizes: map[string]int64{"i": 2}, Compute: tensor.Complex128,
+		Result:  tensor.Complex64,
 		Tensors: map[string]*Tensor{"b": b.Finish(), "c": c.Finish(), "d": d.Finish()}}).All(
 		context.Background())
 	if err != nil || out.Len() != 2 || out.Value(0).C != 0.5+1i {
@@ -311,7 +311,7 @@ func TestComplex(t *testing.T) {
 }
 
 func TestDuplicatesAreSummed(t *testing.T) {
-	x := NewTensor(dtype.Float64, 2, 2)
+	x := NewTensor(tensor.Float64, 2, 2)
 	for _, e := range [][3]float64{{1, 1, 5}, {0, 1, 2}, {1, 1, -5}, {0, 0, 1}} {
 		x.Append([]int64{int64(e[0]), int64(e[1])}, Float(e[2]))
 	}
@@ -322,7 +322,7 @@ func TestDuplicatesAreSummed(t *testing.T) {
 }
 
 func TestExactAndTolerance(t *testing.T) {
-	run := func(src string, ty, res dtype.Type, b ...float64) Point {
+	run := func(src string, ty, res tensor.Type, b ...float64) Point {
 		s, _ := notation.Parse(src)
 		x := NewTensor(ty, int64(len(b)))
 		for k, v := range b {
@@ -337,7 +337,7 @@ func TestExactAndTolerance(t *testing.T) {
 		}
 		return p
 	}
-	f8, f4 := dtype.Float64, dtype.Float32
+	f8, f4 := tensor.Float64, tensor.Float32
 	for _, tc := range []struct {
 		why   string
 		p     Point
@@ -351,7 +351,7 @@ func TestExactAndTolerance(t *testing.T) {
 		{"up to 2^24", run("a = b(i)", f4, f4, 1<<24-1, 1), true},
 		{"past 2^53", run("a = b(i)*b(i)", f8, f8, 1<<27), false},
 		{"an infinity", run("a = b(i)", f8, f8, math.Inf(1)), false},
-		{"integers wrap", run("a = b(i)*b(i)*b(i)*b(i)*b(i)", dtype.Int32, dtype.Int32, 1e6, 3), true},
+		{"integers wrap", run("a = b(i)*b(i)*b(i)*b(i)*b(i)", tensor.Int32, tensor.Int32, 1e6, 3), true},
 	} {
 		if tc.p.Exact != tc.exact {
 			t.Errorf("%s: exact is %v: %+v", tc.why, tc.p.Exact, tc.p)
@@ -403,14 +403,14 @@ func TestExactAndTolerance(t *testing.T) {
 // modes.
 func TestLargeSpaces(t *testing.T) {
 	for _, size := range []int64{1 << 24, 1 << 40} {
-		b := NewTensor(dtype.Float64, size, size, size)
+		b := NewTensor(tensor.Float64, size, size, size)
 		b.Append([]int64{5, size - 1, 3}, Float(2))
 		b.Append([]int64{5, 0, 7}, Float(1))
 		b.Append([]int64{size - 1, 9, size - 1}, Float(4))
 		s, _ := notation.Parse("A(k,j,i) = B(i,j,k)*2")
 		e := New(Problem{Normal: notation.Normalize(s),
 			Sizes:   map[string]int64{"i": size, "j": size, "k": size},
-			Compute: dtype.Float64, Result: dtype.Float64, Tensors: map[string]*Tensor{"B": b.Finish()}})
+			Compute: tensor.Float64, Result: tensor.Float64, Tensors: map[string]*Tensor{"B": b.Finish()}})
 		out, points, err := e.All(context.Background())
 		if err != nil || out.Len() != 3 || len(points) != 3 || out.Value(0) != Float(4) ||
 			out.Value(1) != Float(2) || out.Coords[0][2] != size-1 {
@@ -429,13 +429,13 @@ func TestContextEnds(t *testing.T) {
 	s, _ := notation.Parse("a = B(i)*1")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	b := NewTensor(dtype.Float64, 1<<18)
+	b := NewTensor(tensor.Float64, 1<<18)
 	for k := range int64(1 << 17) {
 		b.Append([]int64{k}, Float(1))
 	}
 	_, _,
 		err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": 1 << 18},
-		Compute: dtype.Float64, Result: dtype.Float64,
+		Compute: tensor.Float64, Result: tensor.Float64,
 		Tensors: map[string]*Tensor{"B": b.Finish()}}).All(ctx)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -445,7 +445,7 @@ func TestContextEnds(t *testing.T) {
 func BenchmarkMTTKRP(b *testing.B) {
 	r := rand.New(rand.NewSource(1))
 	const n, rank = 2000, 16
-	B, C := NewTensor(dtype.Float64, n, n, n), NewTensor(dtype.Float64, n, rank)
+	B, C := NewTensor(tensor.Float64, n, n, n), NewTensor(tensor.Float64, n, rank)
 	for range 50000 {
 		B.Append([]int64{r.Int63n(n), r.Int63n(n), r.Int63n(n)}, Float(r.Float64()))
 	}
@@ -458,8 +458,8 @@ func BenchmarkMTTKRP(b *testing.B) {
 	ts := map[string]*Tensor{"B": B.Finish(), "C": C.Finish(), "D": C}
 	for b.Loop() {
 		e := New(Problem{Normal: notation.Normalize(s),
-			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": rank}, Compute: dtype.Float64,
-			Result: dtype.Float64, Tensors: ts})
+			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": rank}, Compute: tensor.Float64,
+			Result: tensor.Float64, Tensors: ts})
 		if _, _, err := e.All(context.Background()); err != nil {
 			b.Fatal(err)
 		}
@@ -470,7 +470,7 @@ func BenchmarkMTTKRP(b *testing.B) {
 func BenchmarkChain(b *testing.B) {
 	r := rand.New(rand.NewSource(1))
 	const n, row = 1000, 20
-	B := NewTensor(dtype.Float64, n, n)
+	B := NewTensor(tensor.Float64, n, n)
 	for range n * row {
 		B.Append([]int64{r.Int63n(n), r.Int63n(n)}, Float(r.Float64()))
 	}
@@ -478,8 +478,8 @@ func BenchmarkChain(b *testing.B) {
 	ts := map[string]*Tensor{"B": B.Finish(), "C": B, "D": B}
 	for b.Loop() {
 		e := New(Problem{Normal: notation.Normalize(s),
-			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": n}, Compute: dtype.Float64,
-			Result: dtype.Float64, Tensors: ts})
+			Sizes: map[string]int64{"i": n, "j": n, "k": n, "l": n}, Compute: tensor.Float64,
+			Result: tensor.Float64, Tensors: ts})
 		if err := e.Each(context.Background(), func([]int64, Point) error { return nil }); err != nil {
 			b.Fatal(err)
 		}

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 // teamProblem returns a statement over random tensors whose sizes are the sizes of its variables.
-func teamProblem(t *testing.T, src string, ty dtype.Type, sizes map[string]int64, entries int,
+func teamProblem(t *testing.T, src string, ty tensor.Type, sizes map[string]int64, entries int,
 	seed int64) Problem {
 	t.Helper()
 	p := problem(t, src, ty, sizes)
@@ -116,7 +116,7 @@ func TestTeam(t *testing.T) {
 		"a = B(i)/C(i)",
 		"A(i) = 1",
 	} {
-		for _, ty := range []dtype.Type{dtype.Float64, dtype.Int32} {
+		for _, ty := range []tensor.Type{tensor.Float64, tensor.Int32} {
 			p := teamProblem(t, src, ty, sizes, 700, 7)
 			want, wantErr := gathered(p, 1)
 			for _, threads := range []int{2, 3, 8} {
@@ -151,7 +151,7 @@ func TestTeam(t *testing.T) {
 
 // TestTeamSamples checks that At returns the point of each coordinate, and the first error.
 func TestTeamSamples(t *testing.T) {
-	p := teamProblem(t, "A(i,j) = B(i,k)/C(k,j)", dtype.Int64,
+	p := teamProblem(t, "A(i,j) = B(i,k)/C(k,j)", tensor.Int64,
 		map[string]int64{"i": 50, "j": 50, "k": 50}, 300, 3)
 	coords := make([][]int64, 2500)
 	for k := range coords {
@@ -176,7 +176,7 @@ func TestTeamSamples(t *testing.T) {
 // TestTeamEnds checks that the end of a context stops the evaluation within a large row, and that a
 // Visitor's error stops the other ranges.
 func TestTeamEnds(t *testing.T) {
-	p := teamProblem(t, "A(i) = B(i) + C(j)*D(k)*E(l)", dtype.Float64,
+	p := teamProblem(t, "A(i) = B(i) + C(j)*D(k)*E(l)", tensor.Float64,
 		map[string]int64{"i": 200, "j": 3000, "k": 3000, "l": 3000}, 5000, 1)
 	for _, threads := range []int{1, 3} {
 		team := NewTeam(p, threads)
@@ -199,7 +199,7 @@ func TestTeamEnds(t *testing.T) {
 		}
 		cancel()
 	}
-	p = teamProblem(t, "A(i) = B(i)*2", dtype.Float64, map[string]int64{"i": 500}, 5000, 1)
+	p = teamProblem(t, "A(i) = B(i)*2", tensor.Float64, map[string]int64{"i": 500}, 5000, 1)
 	for _, threads := range []int{1, 2, 8} {
 		team := NewTeam(p, threads)
 		err := team.Each(context.Background(), func(lo, hi int64) (Visitor, error) {

@@ -6,7 +6,7 @@ import (
 	"sort"
 	"sync"
 
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 )
 
 // Value is a number of any type. An integer is stored in I, and a float in the real part of C.
@@ -20,7 +20,7 @@ func Int(i int64) Value     { return Value{I: i} }
 func Float(f float64) Value { return Value{C: complex(f, 0)} }
 
 // Format returns the text of the value, which has type t.
-func (v Value) Format(t dtype.Type) string {
+func (v Value) Format(t tensor.Type) string {
 	switch {
 	case t.IsInt():
 		return fmt.Sprint(v.I)
@@ -36,7 +36,7 @@ func (v Value) Format(t dtype.Type) string {
 // that has one entry.
 type Tensor struct {
 	Dims   []int64
-	Type   dtype.Type
+	Type   tensor.Type
 	Coords [][]int64 // [mode][entry]
 
 	n        int
@@ -50,7 +50,7 @@ type Tensor struct {
 }
 
 // NewTensor returns an empty tensor.
-func NewTensor(t dtype.Type, dims ...int64) *Tensor {
+func NewTensor(t tensor.Type, dims ...int64) *Tensor {
 	return &Tensor{Dims: slices.Clone(dims), Type: t, Coords: make([][]int64, len(dims))}
 }
 

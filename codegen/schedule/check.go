@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // check verifies that the whole statement satisfies the rules that lowering relies on. If a rule
@@ -121,13 +121,13 @@ func (p *path) isBefore(u, v string) bool {
 
 // formatOf returns the format of the tensor that a accesses. A temporary counts as compressed
 // levels in the order of its variables.
-func (s *state) formatOf(a *cin.Access) format.Format {
+func (s *state) formatOf(a *cin.Access) tensor.Format {
 	if s.tensor(a.Name) {
 		return s.problem.Formats[a.Name]
 	}
-	f := format.Format{}
+	f := tensor.Format{}
 	for m := range a.Vars {
-		f.Levels, f.Order = append(f.Levels, format.Compressed), append(f.Order, m)
+		f.Levels, f.Order = append(f.Levels, tensor.Compressed), append(f.Order, m)
 	}
 	return f
 }
@@ -164,7 +164,7 @@ func (s *state) checkOrder(p *path, a *cin.Access) error {
 	var above []string
 	for l, mode := range f.Order {
 		v := a.Vars[mode]
-		if !f.Levels[l].Caps().Locate && !slices.Contains(above, v) {
+		if !f.Levels[l].CanLocate() && !slices.Contains(above, v) {
 			for _, u := range above {
 				if !p.isBefore(u, v) && !s.tensor(a.Name) {
 					return s.refuse(-1,
@@ -366,7 +366,7 @@ func (s *state) hasRepeats(r *provenance.Relation) bool {
 		f := s.problem.Formats[a.Name]
 		roots := s.g.Underived(r.From[0])
 		l := slices.IndexFunc(f.Order, func(mode int) bool { return a.Vars[mode] == roots[len(roots)-1] })
-		found = !f.Levels[l].Caps().Unique && (l == len(f.Levels)-1 || f.Levels[l+1].Caps().Branchless)
+		found = !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
 	})
 	return found
 }

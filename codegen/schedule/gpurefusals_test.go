@@ -3,7 +3,7 @@ package schedule_test
 import (
 	"testing"
 
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // TestRefusalsOnGPUs checks the refusals of commands for a GPU.
@@ -14,7 +14,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
 		p.gpu = true
 	}
-	complexGPU.compute = ir.Complex64
+	complexGPU.compute = tensor.Complex64
 	columnsGPU := problem{stmt: "forall(i, forall(j, y(j) += A(i,j)))", formats: "y:d A:ds", gpu: true}
 	totalGPU := problem{stmt: "forall(i, forall(j, s += A(i,j)))", formats: "s: A:ds", gpu: true}
 	tiled := func(command string) string {
@@ -100,7 +100,8 @@ func TestRefusalsOnGPUs(t *testing.T) {
 		{spmvGPU.with("y:d A:uq x:d"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
 			"must be compressed, because rows are found", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{spmvGPU.with("y:d A:ds x:s"), tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"x(j), which is read with A(i,j), is not found by position", "parallelize(tile,GPUThread,Atomics,Rows)"},
+			"x(j), which is read with A(i,j), is not found by position",
+			"parallelize(tile,GPUThread,Atomics,Rows)"},
 		{spmmGPU,
 			"reorder(i,j,k),fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,64),parallelize(tile,GPUThread,Atomics,Rows)", "the loop over tile contains more than one sum", "parallelize(tile,GPUThread,Atomics,Rows)"},
 		{columnsGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),

@@ -109,11 +109,11 @@ func (s *state) unordered(key, v string) (why string) {
 		}
 		f := s.formatOf(a)
 		for l, mode := range f.Order {
-			switch caps := f.Levels[l].Caps(); {
+			switch caps := f.Levels[l]; {
 			case a.Vars[mode] != v:
-			case caps.Padded:
+			case caps.IsPadded():
 				why = "is padded there (its format is " + f.String() + ")"
-			case !caps.Unique && (l == len(f.Levels)-1 || f.Levels[l+1].Caps().Branchless):
+			case !caps.IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle()):
 				why = "keeps repeated coordinates there (its format is " + f.String() + ")"
 			}
 		}

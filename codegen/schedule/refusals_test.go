@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
+	"distaff/io/tensor"
 )
 
 // with returns p with the given formats.
@@ -45,7 +45,7 @@ func checkRefusals(t *testing.T, list []refusal) {
 // that TestRefusalsOnGPUs and TestPrecomputeRefusals check.
 func TestRefusals(t *testing.T) {
 	complexes := outer
-	complexes.compute = ir.Complex128
+	complexes.compute = tensor.Complex128
 	append2 := problem{stmt: "forall(i, forall(j, C(i,j) = A(i,j) + B(i,j)))",
 		formats: "C:ss A:ss B:ss"}
 	order4 := problem{
@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		formats: "A:dd B:ddd C:dd D:dd"}
 	const khatriRao = "precompute(C(k,j)*D(l,j),{l,j},{l,j},W),"
 	gemmInt := gemm
-	gemmInt.compute = ir.Int64
+	gemmInt.compute = tensor.Int64
 	spmvGPU, spmmGPU, addGPU, rowSumGPU, complexGPU, spaceGPU := spmv, spmm, add, rowSum, spmm, lanes
 	for _, p := range []*problem{&spmvGPU, &spmmGPU, &addGPU, &rowSumGPU, &complexGPU, &spaceGPU} {
 		p.gpu = true
@@ -242,7 +242,8 @@ func TestRefusals(t *testing.T) {
 		{sddmm, "nontemporal(Y)",
 			"the last level of Y(i,j) is not dense: its values are written one by one", "nontemporal(Y)"},
 		{spmm, "jam(k,8)", "no loop over k can be moved into the loops inside it", "jam(k,8)"},
-		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into the loops inside it", "jam(j,8)"},
+		{spmm, "reorder(i,k,j),jam(j,8)", "no loop over j can be moved into the loops inside it",
+			"jam(j,8)"},
 		{spmm, "reorder(i,k,j),jam(k,65)",
 			"got tiles of 65 values, want at most 64; 1 means that the loop is not moved", "jam(k,65)"},
 		{spmm.with("C:dd:1,0 A:ds B:dd"), "reorder(i,k,j),jam(k,8)",
@@ -351,7 +352,8 @@ func TestRefusals(t *testing.T) {
 		{append2, "split(i,i0,i1,4),reorder(i1,i0)",
 			"the loops over i0, i1 visit coordinates out of order", "reorder(i1,i0)"},
 
-		{sddmm, "fuse(j,k,f),split(f,f0,f1,4)", "tiles of the fused j, k would separate entries that are written together",
+		{sddmm, "fuse(j,k,f),split(f,f0,f1,4)",
+			"tiles of the fused j, k would separate entries that are written together",
 			"split(f,f0,f1,4)"},
 		{sddmmOwn, "split(j,j0,j1,4),reorder(j0,k,j1)", "the loop over k would come too early",
 			"reorder(j0,k,j1)"},
@@ -379,12 +381,14 @@ func TestRefusals(t *testing.T) {
 			"within tiles of coordinates are visited in order", "reorder(p,j0)"},
 		{spmv, "pos(j,p,A),split(p,p0,p1,4),coord(p1,c),reorder(c,p0)",
 			"within tiles of positions of A(i,j) are visited in order", "reorder(c,p0)"},
-		{addTo, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "also has values elsewhere", "reorder(p1,p0)"},
+		{addTo, "pos(j,p,A),split(p,p0,p1,4),reorder(p1,p0)", "also has values elsewhere",
+			"reorder(p1,p0)"},
 		{spmv, "pos(j,p,A),split(p,p0,p1,4),reorder(p0,i,p1)", "known inside the loops over i only",
 			"reorder(p0,i,p1)"},
 		{pieces, "pos(j,p,A)", "A(i,j) is not in y(i) += z(j), which loops over j too", "pos(j,p,A)"},
 		{spmv.with("y:d A:ps x:d"), "fuse(i,j,f),pos(f,p,A)",
-			"level 0 of A is padded, so its positions cannot be visited together with the levels below", "A"},
+			"level 0 of A is padded, so its positions cannot be visited together with the levels below",
+			"A"},
 		{spmv, "coord(j,c)", "j runs over coordinates already", "j"},
 		{spmv, "pos(j,p,A),coord(p,i)", "the name i is in use", "i"},
 

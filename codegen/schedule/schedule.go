@@ -55,22 +55,21 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // Problem describes the statement to schedule.
 type Problem struct {
 	Stmt cin.Stmt
 	// Formats has the format of every operand and of the result, by its name in Stmt.
-	Formats map[string]format.Format
+	Formats map[string]tensor.Format
 	// Shared reports whether the result uses an operand's level arrays. Its values are then written
 	// at random.
 	Shared  bool
-	Compute ir.Type
+	Compute tensor.Type
 	// Size returns the size of an original variable.
 	Size func(string) int64
 	// Parts lists the original variables for which one call of the leaf gets only a part of the

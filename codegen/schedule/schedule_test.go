@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
+	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // problem is a statement in concrete index notation, with the formats of its tensors, as in "A:ds
@@ -17,7 +17,7 @@ import (
 type problem struct {
 	stmt, formats string
 	shared        bool
-	compute       ir.Type
+	compute       tensor.Type
 	parts         []string // variables whose ranges are cut into blocks
 	gpu           bool
 }
@@ -73,7 +73,7 @@ var (
 // integers returns a statement that computes in integers, over sparse vectors B, C and D and a
 // dense vector E.
 func integers(stmt string) problem {
-	return problem{stmt: stmt, formats: "A: B:s C:s D:s E:d", compute: ir.Int32}
+	return problem{stmt: stmt, formats: "A: B:s C:s D:s E:d", compute: tensor.Int32}
 }
 
 // sizeOf returns the size of a variable.
@@ -91,15 +91,15 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := schedule.Problem{Stmt: s, Formats: map[string]format.Format{}, Shared: p.shared,
-		Compute: ir.Float64, Size: sizeOf, Parts: p.parts, GPU: p.gpu,
+	in := schedule.Problem{Stmt: s, Formats: map[string]tensor.Format{}, Shared: p.shared,
+		Compute: tensor.Float64, Size: sizeOf, Parts: p.parts, GPU: p.gpu,
 		Source: func(name string) string { return name }}
-	if p.compute != ir.Invalid {
+	if p.compute != tensor.None {
 		in.Compute = p.compute
 	}
 	for _, f := range strings.Fields(p.formats) {
 		name, kinds, _ := strings.Cut(f, ":")
-		if in.Formats[name], err = format.Parse(kinds); err != nil && kinds != "" {
+		if in.Formats[name], err = notation.ParseFormat(kinds); err != nil && kinds != "" {
 			t.Fatal(err)
 		}
 	}
@@ -202,7 +202,7 @@ func TestCommands(t *testing.T) {
 			"suchthat(seq(forall(i, y(i) = z(i) + 2 * u(i)), forall(f, y(i) += -A(i,j))), fuse(i, j, f))"},
 		{
 			problem{
-				stmt: "forall(i, where(where(y(i) = s + t * z(i), forall(k, t += B(i,k))), forall(j, s += A(i,j))))", formats: "y:d z:d A:ds B:ds", compute: ir.Int64}, "fuse(i,k,f)",
+				stmt: "forall(i, where(where(y(i) = s + t * z(i), forall(k, t += B(i,k))), forall(j, s += A(i,j))))", formats: "y:d z:d A:ds B:ds", compute: tensor.Int64}, "fuse(i,k,f)",
 			"suchthat(seq(forall(i, where(y(i) = s, forall(j, s += A(i,j)))), forall(f, y(i) += z(i) * B(i,k))), fuse(i, k, f))"},
 		{problem{stmt: "forall(i, where(y(i) = t, forall(j, t += A(i,j))))", formats: "y:d A:ds"},
 			"fuse(i,j,f)", "suchthat(forall(f, y(i) += A(i,j)), fuse(i, j, f))"},

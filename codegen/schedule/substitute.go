@@ -6,8 +6,8 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // checkKernel refuses a kernel that is neither a library's matrix product nor a C function.
@@ -249,7 +249,7 @@ func (s *state) dense(x *cin.Access, vars []string) error {
 	f := s.problem.Formats[x.Name]
 	for l, mode := range f.Order {
 		for _, v := range vars {
-			if f.Levels[l] != format.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
+			if f.Levels[l] != tensor.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
 				return s.refuse(-1,
 					"gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is not dense", x.Key(), f, x.Vars[mode])
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // bounds knows the values of variables and the loops of loop variables. It only has expressions
@@ -187,7 +188,7 @@ func (s *search) atMost(l linear) (int64, bool) {
 // declared replaces a variable by its initial value.
 func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
-	if !isVar || s.b.stands[v] == nil || v.Typ != ir.Int64 {
+	if !isVar || s.b.stands[v] == nil || v.Typ != tensor.Int64 {
 		return 0, false, false
 	}
 	n, ok = s.atMost(l.without(i).plus(s.b.stands[v], l.terms[i].k))

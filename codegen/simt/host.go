@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // host processes a leaf's code outside Blocks.
@@ -40,7 +41,7 @@ func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !reads(x) {
 		return x
 	}
-	v := h.names.newVar(name, ir.Int64)
+	v := h.names.newVar(name, tensor.Int64)
 	out.Append(&ir.Declare{V: v, Init: x})
 	return v
 }
@@ -223,7 +224,7 @@ func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Bloc
 	if len(parts) == 0 {
 		return
 	}
-	one, k := h.names.newVar("one", ir.Int64), h.names.newVar("k", ir.Int64)
+	one, k := h.names.newVar("one", tensor.Int64), h.names.newVar("k", tensor.Int64)
 	lanes := &ir.For{V: k, Lo: ir.Int(0), Hi: grid, Step: 1, Kind: ir.Lanes, Width: sumThreads,
 		Body: &ir.Block{}}
 	body, after := &ir.Block{}, &ir.Block{}

@@ -1,6 +1,9 @@
 package simt
 
-import "distaff/codegen/ir"
+import (
+	"distaff/codegen/ir"
+	"distaff/io/tensor"
+)
 
 // launcher makes the Launch of one loop of Blocks.
 type launcher struct {
@@ -100,7 +103,7 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 
 // strided makes each block run every grid-th iteration.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
-	s, turn := l.loop, l.h.names.newVar("turn", ir.Int64)
+	s, turn := l.loop, l.h.names.newVar("turn", tensor.Int64)
 	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)
 	at := ir.Plus(l.ids.block, ir.Times(turn, grid))
 	first := &ir.Declare{V: s.V, Init: ir.Plus(lo, ir.Times(at, ir.Int(s.Step)))}

@@ -1,6 +1,9 @@
 package simt
 
-import "distaff/codegen/ir"
+import (
+	"distaff/codegen/ir"
+	"distaff/io/tensor"
+)
 
 // share makes a an array of n elements that a block shares. It returns false if there is not enough
 // shared memory.
@@ -23,7 +26,7 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 		l.make(s.A, s.Len, s.Zero, at, out)
 	case *ir.Free: // arrays are freed by the launch's end, or by the host after it
 	case *ir.Fill:
-		k, v := l.h.names.newVar("k", ir.Int64), l.rewriter.array(s.A)
+		k, v := l.h.names.newVar("k", tensor.Int64), l.rewriter.array(s.A)
 		x := l.before("x", l.rewriter.expr(s.X), out)
 		lo, hi := ir.Plus(v.base, l.rewriter.expr(s.Lo)), ir.Plus(v.base, l.rewriter.expr(s.Hi))
 		l.spreadOver(k, lo, hi, at, &ir.Store{A: v.a, Index: k, X: x}, out)
@@ -59,7 +62,7 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	}
 	if zero {
 		v := l.rewriter.array(a)
-		k := l.h.names.newVar("k", ir.Int64)
+		k := l.h.names.newVar("k", tensor.Int64)
 		l.spreadOver(k, v.base, ir.Plus(v.base, length), at,
 			&ir.Store{A: v.a, Index: k, X: ir.Zero(a.Elem)}, out)
 	}
@@ -91,7 +94,7 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 		l.refuse("%s is copied within itself, which cannot be done in the threads of a GPU", s.Dst.Name)
 		return
 	}
-	k := l.h.names.newVar("k", ir.Int64)
+	k := l.h.names.newVar("k", tensor.Int64)
 	dst, to := l.rewriter.place(s.Dst, s.DstLo)
 	src, from := l.rewriter.place(s.Src, s.SrcLo)
 	to, from = l.before("to", to, out), l.before("from", from, out)
@@ -117,8 +120,9 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		return nil
 	}
 	t := hoisted{
-		a: l.h.names.newArray(a.Name+"_all", a.Elem), length: l.h.names.newVar(a.Name+"_len", ir.Int64),
-		init: ir.Greatest(length, ir.Int(0)), units: 1,
+		a:      l.h.names.newArray(a.Name+"_all", a.Elem),
+		length: l.h.names.newVar(a.Name+"_len", tensor.Int64),
+		init:   ir.Greatest(length, ir.Int(0)), units: 1,
 	}
 	// a block runs several iterations, so the block number is not the loop's variable now
 	l.ids.block = l.h.ids.block
@@ -131,7 +135,7 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 		t.units = l.threads
 		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.ids.thread)
 	}
-	base := l.h.names.newVar(a.Name+"_at", ir.Int64)
+	base := l.h.names.newVar(a.Name+"_at", tensor.Int64)
 	l.bases = append(l.bases, &ir.Declare{V: base, Init: ir.Times(unit, t.length)})
 	l.rewriter.views[a] = view{t.a, base}
 	l.made[t.a] = true
@@ -188,7 +192,7 @@ func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.
 		perBlock = ir.Plus(perBlock, ir.Times(t.length, ir.Int(t.units*t.a.Elem.Size())))
 	}
 	most := ir.Greatest(ir.Over(ir.Int(maxHoisted), ir.Greatest(perBlock, ir.Int(1))), ir.Int(1))
-	v := l.h.names.newVar("grid", ir.Int64)
+	v := l.h.names.newVar("grid", tensor.Int64)
 	out.Append(&ir.Declare{V: v, Init: ir.Least(blocks, most)})
 	for _, t := range l.hoisted {
 		out.Append(&ir.Alloc{A: t.a, Len: ir.Times(ir.Times(v, ir.Int(t.units)), t.length)})

@@ -1,6 +1,9 @@
 package simt
 
-import "distaff/codegen/ir"
+import (
+	"distaff/codegen/ir"
+	"distaff/io/tensor"
+)
 
 // sum is a scalar that the iterations of a loop of Warps or Lanes add to.
 type sum struct {
@@ -69,7 +72,7 @@ func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	store := &ir.If{Cond: first, Then: &ir.Block{}}
 	l.roles[store] = eachThread
 	out.Append(store)
-	w := l.h.names.newVar("w", ir.Int64)
+	w := l.h.names.newVar("w", tensor.Int64)
 	add := &ir.For{V: w, Lo: ir.Int(0), Hi: ir.Int(warps), Step: 1, Kind: ir.Unrolled,
 		Body: &ir.Block{}}
 	out.Append(add)

@@ -37,6 +37,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Refusal is the reason why a leaf cannot run on a GPU.
@@ -57,7 +58,7 @@ func (r *Refusal) Error() string {
 // the order of sums. If f cannot run on a GPU, the error is a *Refusal and f is unchanged.
 func Launches(f *ir.Func) error {
 	h := &host{f: f, names: names(f), bounds: newBounds(f)}
-	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", ir.Int64) }
+	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", tensor.Int64) }
 	h.ids = ids{number("block"), number("thread"), number("warp"), number("lane")}
 	body := h.block(f.Body)
 	if h.refusal != nil {
@@ -119,6 +120,9 @@ func (n namer) fresh(base string) string {
 	return name
 }
 
-func (n namer) newVar(base string, t ir.Type) *ir.Var { return ir.NewVar(n.fresh(base), t) }
+func (n namer) newVar(base string, t tensor.Type) *ir.Var { return ir.NewVar(n.fresh(base), t) }
 
-func (n namer) newArray(base string, t ir.Type) *ir.Array { return ir.NewArray(n.fresh(base), t) }
+func (n namer) newArray(base string,
+	t tensor.Type) *ir.Array {
+	return ir.NewArray(n.fresh(base), t)
+}

@@ -1,6 +1,8 @@
 package strategy
 
-import "distaff/codegen/format"
+import (
+	"distaff/io/tensor"
+)
 
 // Assembly says how a leaf writes its result.
 type Assembly uint8
@@ -40,7 +42,7 @@ type Pattern struct {
 
 // AssemblyOf chooses the assembly of a result. insert is true if a schedule asks for two passes
 // (assemble(T, Insert)).
-func AssemblyOf(f format.Format, p Pattern, insert bool) Assembly {
+func AssemblyOf(f tensor.Format, p Pattern, insert bool) Assembly {
 	switch {
 	case f.AllDense():
 		return Dense

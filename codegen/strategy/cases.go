@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/lattice"
+	"distaff/io/tensor"
 )
 
 // A loop that merges several operands has one body for each case, which is a set of operands that
@@ -34,7 +34,7 @@ type scope struct {
 	bound  []string // further variables of the statement whose coordinates are known
 	absent []string // keys of accesses that are known to have no value
 	// formats of the workspaces that may be read here, by name
-	spaces map[string]format.Format
+	spaces map[string]tensor.Format
 }
 
 // within returns in for a place that is also inside a loop over v.
@@ -53,21 +53,21 @@ func (in scope) at(vars ...string) scope {
 func (f *facts) reading(t *cin.Access, in scope) scope {
 	in.spaces = maps.Clone(in.spaces)
 	if in.spaces == nil {
-		in.spaces = map[string]format.Format{}
+		in.spaces = map[string]tensor.Format{}
 	}
 	kind := f.spaces[t.Name].Form.Kind
-	x := format.Format{}
+	x := tensor.Format{}
 	for m := range t.Vars {
-		level := format.SingletonNonunique
+		level := tensor.SingletonNonunique
 		switch {
 		case kind == Array:
-			level = format.Dense
+			level = tensor.Dense
 		case len(t.Vars) == 1:
-			level = format.Compressed
+			level = tensor.Compressed
 		case m == 0:
-			level = format.CompressedNonunique
+			level = tensor.CompressedNonunique
 		case m == len(t.Vars)-1:
-			level = format.Singleton
+			level = tensor.Singleton
 		}
 		x.Levels, x.Order = append(x.Levels, level), append(x.Order, m)
 	}

@@ -195,7 +195,7 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 						continue
 					}
 					for k := op.Format.Level(n); k < op.order(); k++ {
-						ok = ok && op.caps(k).Locate
+						ok = ok && op.caps(k).CanLocate()
 					}
 				}
 			}

@@ -59,8 +59,8 @@ func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries i
 		return Long{}
 	}
 	inner := f.alongRow(l)
-	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos ||
-		!d.t.caps(0).Unique {
+	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos() ||
+		!d.t.caps(0).IsUnique() {
 		return Long{}
 	}
 	return Long{How: Separate, Key: d.key, N: n, Parts: f.rowParts(l),
@@ -116,7 +116,7 @@ const bandsMost = 64
 func (f *facts) precomputedRows(l *cin.Forall, n int64,
 	worth func(least, entries int64) bool) Long {
 	s, ok := l.Body.(*cin.Where)
-	if !ok || !f.result.caps(0).Locate {
+	if !ok || !f.result.caps(0).CanLocate() {
 		return Long{}
 	}
 	t := cin.Target(s.Producer)
@@ -133,8 +133,8 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64,
 			return
 		}
 		w := &walked{a.Key(), x, x.levels(a)}
-		if w.vars[0] != l.Var || w.vars[1] != p.Var || !x.caps(0).Locate || !x.caps(1).HasPos ||
-			!x.caps(1).Unique {
+		if w.vars[0] != l.Var || w.vars[1] != p.Var || !x.caps(0).CanLocate() || !x.caps(1).HasPos() ||
+			!x.caps(1).IsUnique() {
 			return
 		}
 		if !worth(manyTerms*n, x.NNZ) {
@@ -163,13 +163,14 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64,
 func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
 	d, others := f.drivers(l)
 	inner, ok := l.Body.(*cin.Forall)
-	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).Locate ||
-		!f.result.caps(1).HasPos || inner.Var != f.vars[1] {
+	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).CanLocate() ||
+		!f.result.caps(1).HasPos() || inner.Var != f.vars[1] {
 		return Long{}
 	}
 	var entries int64
 	for _, w := range append([]*walked{d}, others...) {
-		if !w.t.caps(0).Locate || w.t.order() < 2 || !w.t.caps(1).HasPos || w.vars[1] != inner.Var {
+		if !w.t.caps(0).CanLocate() || w.t.order() < 2 || !w.t.caps(1).HasPos() ||
+			w.vars[1] != inner.Var {
 			return Long{}
 		}
 		if n := w.t.NNZ; n < 0 || entries < 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Rows of dense operands, or of a dense result that is added to, are fetched ahead if the
@@ -65,7 +65,7 @@ const (
 const MapAhead = farAhead
 
 // lines returns how many cache lines of a row of n values of type t are fetched ahead.
-func lines(n int64, t ir.Type) int64 {
+func lines(n int64, t tensor.Type) int64 {
 	line := CacheLine / t.Size()
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
@@ -101,7 +101,7 @@ func (f *facts) eachSelectedRow(
 		seen[a.Key()] = true
 		k := t.order() - 2
 		vars := t.levels(a)
-		if t.caps(k).Locate && t.caps(k+1).Locate && vars[k] != vars[k+1] {
+		if t.caps(k).CanLocate() && t.caps(k+1).CanLocate() && vars[k] != vars[k+1] {
 			row := f.problem.Sizes[vars[k+1]]
 			fn(a, t, vars[k], row, float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
 		}
@@ -200,7 +200,8 @@ func (f *facts) enclosesPrefetch(v string, fetched []Prefetch) (found bool) {
 // no operand stores every coordinate of v.
 func (f *facts) perCoordinate(v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).Locate && t.levels(a)[0] == v &&
+		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).CanLocate() &&
+			t.levels(a)[0] == v &&
 			t.NNZ > 0 {
 			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
 		}
@@ -215,13 +216,13 @@ func (f *facts) eachSelectedMatrix(fn func(a *cin.Access, v string, bytes float6
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil {
 			for k, v := range t.levels(a) {
-				picked[v] = picked[v] || !t.caps(k).Locate
+				picked[v] = picked[v] || !t.caps(k).CanLocate()
 			}
 		}
 	})
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
-		if t == nil || seen[a.Key()] || t.order() != 2 || !t.caps(0).Locate || !t.caps(1).HasPos {
+		if t == nil || seen[a.Key()] || t.order() != 2 || !t.caps(0).CanLocate() || !t.caps(1).HasPos() {
 			return
 		}
 		seen[a.Key()] = true
@@ -249,7 +250,7 @@ func (f *facts) eachStream(fn func(a *cin.Access, t *Tensor, v string)) {
 	t := f.tensor(found.Name)
 	k := t.order() - 1
 	v := t.levels(found)[k]
-	sums := t.caps(k).HasPos && !slices.Contains(f.vars, v)
+	sums := t.caps(k).HasPos() && !slices.Contains(f.vars, v)
 	picks := false
 	cin.Paths(f.stmt, func(path []*cin.Forall, s *cin.Assign) {
 		for n, l := range path {
@@ -267,7 +268,7 @@ func (f *facts) eachStream(fn func(a *cin.Access, t *Tensor, v string)) {
 // isDense reports whether a tensor is dense.
 func (t *Tensor) isDense() bool {
 	for k := range t.order() {
-		if !t.caps(k).Locate {
+		if !t.caps(k).CanLocate() {
 			return false
 		}
 	}
@@ -333,7 +334,7 @@ func (f *facts) positions(v string) (n float64) {
 			return
 		}
 		for k, u := range t.levels(a) {
-			if u != v || t.caps(k).Locate {
+			if u != v || t.caps(k).CanLocate() {
 				continue
 			}
 			switch most = t.NNZ; {
@@ -378,7 +379,7 @@ func (f *facts) gathers() (out []Gather) {
 			if k > 0 {
 				above = t.Counts[k-1]
 			}
-			if t.caps(k).Locate || seen[[2]string{a.Key(), v}] ||
+			if t.caps(k).CanLocate() || seen[[2]string{a.Key(), v}] ||
 				t.Counts[k] < gatheredSegment*max(above, 1) {
 				continue
 			}

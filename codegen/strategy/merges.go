@@ -51,7 +51,7 @@ func (f *facts) windowed() map[string]string {
 		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
 			t := f.tensor(a.Name)
 			if t == nil || t.order() == 0 || f.loweredVar(t.levels(a)[t.order()-1]) != v ||
-				!t.caps(t.order()-1).HasPos {
+				!t.caps(t.order()-1).HasPos() {
 				return
 			}
 			n++

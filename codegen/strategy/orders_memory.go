@@ -177,7 +177,7 @@ func (o Vectorize) follow(f *facts, v *Value) error {
 		return err
 	}
 	for k, u := range t.levels(a) {
-		if u == f.loweredVar(o.Var) && !t.caps(k).Locate {
+		if u == f.loweredVar(o.Var) && !t.caps(k).CanLocate() {
 			v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u})
 			return nil
 		}

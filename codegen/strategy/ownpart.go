@@ -88,7 +88,7 @@ func (f *facts) parts(l *cin.Forall, v string) error {
 	cin.Accesses(l, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil {
 			for level, u := range t.levels(a) {
-				if u == v && !t.caps(level).Locate {
+				if u == v && !t.caps(level).CanLocate() {
 					err = fmt.Errorf("%s stores a list of coordinates of %s", a.Key(), v)
 				}
 			}

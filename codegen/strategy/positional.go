@@ -159,7 +159,7 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 			first := op.order() - len(t.Vars)
 			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
 				err = fmt.Errorf("%s has levels below the levels whose positions fill %s", key, t.Key())
-			} else if !op.caps(last).Unique {
+			} else if !op.caps(last).IsUnique() {
 				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
 			}
 		case op == nil || !op.Format.AllDense():
@@ -219,7 +219,7 @@ func (f *facts) plainLevels(t *cin.Access, key string) bool {
 	first := op.order() - len(t.Vars)
 	for k := first; k < op.order(); k++ {
 		caps := op.caps(k)
-		if !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
+		if !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
 			return false
 		}
 	}

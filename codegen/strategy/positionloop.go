@@ -29,7 +29,7 @@ func (f *facts) positionLoop(l *cin.Forall) string {
 	}
 	for k, v := range f.vars[:f.deep+1] {
 		g, ok := s.(*cin.Forall)
-		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !share.caps(k).HasPos) {
+		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !share.caps(k).HasPos()) {
 			return ""
 		}
 		s = g.Body

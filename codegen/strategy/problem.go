@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // Target has the properties of the machine that choices depend on.
@@ -34,21 +33,21 @@ type Target struct {
 // Tensor describes an operand or the result.
 type Tensor struct {
 	Name   string
-	Format format.Format
-	Type   ir.Type
+	Format tensor.Format
+	Type   tensor.Type
 	// CrdWidth has the size in bytes of a coordinate, for each level.
 	CrdWidth []uint8
 	NNZ      int64   // the number of stored values, or -1 if it is unknown
 	Counts   []int64 // the number of positions in each level, or nil if it is unknown
 }
 
-func (t *Tensor) caps(level int) format.Caps { return t.Format.Levels[level].Caps() }
+func (t *Tensor) caps(level int) tensor.Kind { return t.Format.Levels[level] }
 
 func (t *Tensor) order() int { return len(t.Format.Levels) }
 
 func (t *Tensor) hasPosFrom(k int) bool {
 	return slices.ContainsFunc(t.Format.Levels[k:],
-		func(kind format.Kind) bool { return kind.Caps().HasPos })
+		func(kind tensor.Kind) bool { return kind.HasPos() })
 }
 
 // Problem is the input of a choice.
@@ -57,7 +56,7 @@ type Problem struct {
 	Stmt    cin.Stmt
 	Tensors []Tensor // the result first
 	Sizes   map[string]int64
-	Compute ir.Type
+	Compute tensor.Type
 	// Assembly says how the result is written. If it is SharedPattern or Mapped, Share is the key
 	// of the access whose level arrays the result uses.
 	Assembly Assembly
@@ -95,7 +94,7 @@ func newFacts(p *Problem) *facts {
 	lhs := cin.Target(f.stmt)
 	for l, mode := range f.result.Format.Order {
 		f.vars = append(f.vars, lhs.Vars[mode])
-		if f.result.caps(l).HasPos {
+		if f.result.caps(l).HasPos() {
 			f.deep = l
 		}
 	}
@@ -199,18 +198,18 @@ func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 			return
 		}
 		w := &walked{a.Key(), t, t.levels(a)}
-		if w.vars[0] != l.Var || !t.caps(0).HasPos && !t.caps(0).Locate {
+		if w.vars[0] != l.Var || !t.caps(0).HasPos() && !t.caps(0).CanLocate() {
 			return
 		}
 		if driver == nil || t.NNZ > driver.t.NNZ {
 			driver = w
 		}
-		if t.caps(0).Locate && t.hasPosFrom(1) &&
+		if t.caps(0).CanLocate() && t.hasPosFrom(1) &&
 			!slices.ContainsFunc(rows, func(r *walked) bool { return r.t == t }) {
 			rows = append(rows, w)
 		}
 	})
-	if driver != nil && driver.t.caps(0).Locate {
+	if driver != nil && driver.t.caps(0).CanLocate() {
 		others = slices.DeleteFunc(rows, func(w *walked) bool { return w.t == driver.t })
 	}
 	return driver, others

@@ -138,12 +138,12 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 		return err
 	case driver == "" || !lattice.Annihilates(a.RHS, driver):
 		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
-	case first < 0 || !op.caps(last).HasPos:
+	case first < 0 || !op.caps(last).HasPos():
 		return fmt.Errorf(
 			"the last level of %s (its format is %s) must be compressed, because rows are found by the positions where they begin", key, op.Format)
 	}
 	for k := first; k <= last; k++ {
-		if caps := op.caps(k); !caps.Unique || k > first && !caps.HasPos && !caps.Locate {
+		if caps := op.caps(k); !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
 			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level above",
 				key, op.Format)
 		}

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 )
 
 // Sizes in bytes of the elements of workspaces: positions and places in hash tables, places in
@@ -124,7 +124,7 @@ func (f *facts) iterations(v string) float64 {
 func (f *facts) arrays(n float64) float64 {
 	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
 	for k, kind := range f.result.Format.Levels {
-		if !kind.Caps().HasPos {
+		if !kind.HasPos() {
 			continue
 		}
 		if bytes += arrayBytes(n * float64(f.result.CrdWidth[k])); !outermost {
@@ -142,12 +142,12 @@ func (f *facts) joinedPositions(n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.result.Format.Levels {
 		switch {
-		case kind.Caps().HasPos:
+		case kind.HasPos():
 			if scope {
 				bytes += n * (dense - 1) * posBytes
 			}
 			dense, scope = 1, true
-		case kind == format.Dense && scope:
+		case kind == tensor.Dense && scope:
 			dense *= float64(max(f.problem.Sizes[f.vars[k]], 1))
 		}
 	}
@@ -177,11 +177,11 @@ func (f *facts) joinBytes(chunks float64) float64 {
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
 		float64(f.result.Type.Size()))
 	for k, kind := range f.result.Format.Levels {
-		if kind.Caps().HasPos {
+		if kind.HasPos() {
 			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) +
 				2*arrayBytes(2*posBytes)
 		}
-		if k == 0 && kind.Caps().HasPos { // positions of each chunk, which are not used
+		if k == 0 && kind.HasPos() { // positions of each chunk, which are not used
 			bytes += chunks * arrayBytes(2*posBytes)
 		}
 	}

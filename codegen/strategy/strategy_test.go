@@ -3,7 +3,7 @@ package strategy
 import (
 	"testing"
 
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
 )
 
 func TestAssemblyOf(t *testing.T) {
@@ -21,7 +21,7 @@ func TestAssemblyOf(t *testing.T) {
 		{"ds", Pattern{Shared: true}, true, SharedPattern},
 		{"dsd", Pattern{Shared: true, Accumulate: true}, false, Mapped},
 	} {
-		f, err := format.Parse(c.levels)
+		f, err := notation.ParseFormat(c.levels)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // OnThreads returns s with its outermost loops on threads. Some loops stay serial: loops that only
@@ -16,7 +16,7 @@ import (
 // is over one of its variables. If a parallel loop is over a variable of the result, no two
 // iterations write to one place, and the pieces of a sparse result are made in order. If it sums
 // into a scalar or a dense result, its chunks have their own partial sums.
-func OnThreads(s cin.Stmt, lhs *cin.Access, result format.Format, serial func(*cin.Forall) bool,
+func OnThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
 	shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:
@@ -180,7 +180,7 @@ func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
 			return
 		}
 		for level, u := range t.levels(a) {
-			if u == v && (level != t.order()-1 || !t.caps(level).Locate) {
+			if u == v && (level != t.order()-1 || !t.caps(level).CanLocate()) {
 				ok = false
 			}
 		}
@@ -214,12 +214,12 @@ func (f *facts) longSegments(l *cin.Forall) bool {
 		}
 		vars := t.levels(a)
 		for k, u := range vars {
-			if u != inner.Var || t.caps(k).Locate {
+			if u != inner.Var || t.caps(k).CanLocate() {
 				continue
 			}
 			// The level must have a segment for each position of l's level.
 			switch {
-			case !t.caps(k).HasPos || k == 0 || vars[k-1] != l.Var:
+			case !t.caps(k).HasPos() || k == 0 || vars[k-1] != l.Var:
 				long = false
 			case t.Counts != nil:
 				long = long && t.Counts[k] >= minSegment*t.Counts[k-1]

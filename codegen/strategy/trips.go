@@ -51,7 +51,7 @@ func (f *facts) trips() map[string]Trip {
 	last := map[string]bool{}
 	look := func(t *Tensor, vars []string) {
 		for l, v := range vars {
-			if !t.caps(l).Locate {
+			if !t.caps(l).CanLocate() {
 				delete(out, v)
 			}
 			last[v] = last[v] || l == len(vars)-1

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // axis is a sequence of bins of one width along one mode.
@@ -43,9 +43,9 @@ func (a *axis) check(col []int64, name string) (last int64, err error) {
 		return 0, bad("coordinate %d of mode %d is no index", low, a.mode)
 	case !a.grows && last >= a.size:
 		return 0, bad("coordinate %d of mode %d is past its size %d", last+1, a.mode, a.size)
-	case last >= tcs.MaxSize:
+	case last >= tensor.MaxSize:
 		return 0, bad("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
-			uint64(last)+1, a.mode, int64(tcs.MaxSize))
+			uint64(last)+1, a.mode, int64(tensor.MaxSize))
 	}
 	return last, nil
 }

@@ -32,6 +32,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // View selects the modes and the bins of a grid.
@@ -191,7 +192,7 @@ func (c *counter) reserve() error {
 		cells += float64(g.Bins[0]) * float64(g.Bins[1])
 	}
 	bytes := int64(min(8*cells, 1<<62)) + int64(len(c.all))*4*coo.BatchSize
-	err := c.opt.Limit.Reserve(bytes, fmt.Sprintf("counting in %s", tcs.Count(int64(cells), "bin")))
+	err := c.opt.Limit.Reserve(bytes, fmt.Sprintf("counting in %s", tensor.Count(int64(cells), "bin")))
 	var full *tcs.MemoryError
 	if errors.As(err, &full) && slices.ContainsFunc(c.all, func(a *axis) bool { return a.grows }) {
 		full.Hint = "with sizes from -d fewer bins are needed"

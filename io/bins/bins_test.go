@@ -11,6 +11,7 @@ import (
 	"distaff/io/bins"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // list is a stream of coordinates. If exact is true, its sizes are known at the start;
@@ -41,9 +42,9 @@ func (s *list) Dims() ([]int64, bool) {
 	return seen, false
 }
 
-func (s *list) Type() tcs.Type { return tcs.Float64 }
-func (s *list) Rewind() error  { s.at = 0; return nil }
-func (s *list) Close() error   { return nil }
+func (s *list) Type() tensor.Type { return tensor.Float64 }
+func (s *list) Rewind() error     { s.at = 0; return nil }
+func (s *list) Close() error      { return nil }
 
 func (s *list) Next(b *coo.Batch) error {
 	if s.at == len(s.entries) {
@@ -108,7 +109,7 @@ func room(n int64) func([2]int64) [2]int64 {
 // known at the start or grow.
 func TestCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	sizes := []int64{1, 2, 3, 7, 20, 63, 64, 65, 1000, 1 << 20, 1<<40 + 12345, tcs.MaxSize}
+	sizes := []int64{1, 2, 3, 7, 20, 63, 64, 65, 1000, 1 << 20, 1<<40 + 12345, tensor.MaxSize}
 	for n := range 400 {
 		order := 1 + r.IntN(4)
 		dims := make([]int64, order)
@@ -220,7 +221,7 @@ func TestErrors(t *testing.T) {
 		{true, []int64{0, 4}, "coordinate 5 of mode 1 is past its size 4"},
 		{true, []int64{-1, 0}, "coordinate -1 of mode 0 is no index"},
 		{false, []int64{0, -5}, "coordinate -5 of mode 1 is no index"},
-		{false, []int64{tcs.MaxSize, 0}, "is past the largest, 2305843009213693952"},
+		{false, []int64{tensor.MaxSize, 0}, "is past the largest, 2305843009213693952"},
 		{false, []int64{1<<63 - 1, 0},
 			"coordinate 9223372036854775808 of mode 0 is past the largest"},
 	} {

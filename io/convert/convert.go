@@ -7,14 +7,14 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
 // Options are the options of a conversion.
 type Options struct {
-	Read       coo.Options // options for the input
-	Kinds      string      // level kinds of the output, if HasFormat
-	Modes      []int       // mode order of the output, if HasFormat; nil: 0, 1, ...
+	Read       coo.Options   // options for the input
+	Format     tensor.Format // of the output, if HasFormat; a nil Order is 0, 1, ...
 	HasFormat  bool
 	FitDense   bool // dense levels cover only the smallest to the largest coordinate
 	Duplicates coo.Duplicates
@@ -26,26 +26,16 @@ type Options struct {
 	Progress func(done, total int64)
 }
 
-// defaultKinds returns the level kinds of a tensor whose file is not .tcs: all dense for a
-// dense file, otherwise s, ds, sss, ... according to its order.
-func defaultKinds(order int, dense bool) string {
-	switch {
-	case dense:
-		return strings.Repeat("d", order)
-	case order == 2:
-		return "ds"
-	}
-	return strings.Repeat("s", order)
-}
-
 // Formatted returns the format of the stream's tensor, or the default format if it has none.
-func Formatted(in coo.Stream) (kinds string, modes []int) {
+func Formatted(in coo.Stream) tensor.Format {
 	if t, ok := in.(coo.Tensored); ok {
 		return t.Tensor().Format()
 	}
 	dims, _ := in.Dims()
-	d, ok := in.(coo.Densed)
-	return defaultKinds(len(dims), ok && d.Dense()), tcs.Identity(len(dims))
+	if d, ok := in.(coo.Densed); ok && d.Dense() {
+		return tensor.DenseOf(len(dims))
+	}
+	return tensor.SparseOf(len(dims))
 }
 
 // File converts the file in to the file out, within the memory of opt.Write.Limit. out appears
@@ -77,20 +67,17 @@ func File(in, out string, opt Options) error {
 	if err := Writable(out, len(dims)); err != nil {
 		return err
 	}
-	kinds, modes := Formatted(s)
+	format := Formatted(s)
 	if opt.HasFormat {
-		kinds, modes = opt.Kinds, opt.Modes
-		if modes == nil {
-			modes = tcs.Identity(len(kinds))
-		}
-		if err := tcs.CheckFormat(kinds, modes, len(dims)); err != nil {
+		format = opt.Format.Ordered()
+		if err := tcs.CheckFormat(format, len(dims)); err != nil {
 			return err
 		}
 	}
 	if t, ok := s.(*tensorFile); ok && target.Name == "tcs" {
-		t.keepFor(kinds, modes, opt.FitDense)
+		t.keepFor(format, opt.FitDense)
 	}
-	spec := coo.Spec{Kinds: kinds, Modes: modes, Duplicates: opt.Duplicates, FitDense: opt.FitDense,
+	spec := coo.Spec{Format: format, Duplicates: opt.Duplicates, FitDense: opt.FitDense,
 		Type: opt.Read.Type, Name: in,
 		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()
@@ -113,16 +100,15 @@ func File(in, out string, opt Options) error {
 		}
 		return f.Commit()
 	}
-	dense := len(kinds) > 0 && strings.Trim(kinds, "d") == ""
-	wo := coo.WriteOptions{Dense: dense, ColumnMajor: len(modes) == 2 && modes[0] == 1,
-		Threads: opt.Write.Threads}
+	wo := coo.WriteOptions{Dense: len(format.Levels) > 0 && format.AllDense(),
+		ColumnMajor: len(format.Order) == 2 && format.Order[0] == 1,
+		Threads:     opt.Write.Threads}
 	var from coo.Stream = s
 	if opt.HasFormat {
-		from = asStored(s, kinds)
+		from = asStored(s, format)
 	}
-	spec.Kinds = ""
-	if opt.HasFormat && tcs.KeepsRepeats(kinds) && target.Repeats {
-		spec.Kinds = kinds
+	if !opt.HasFormat || !format.Repeats() || !target.Repeats {
+		spec.Format.Levels = nil
 	}
 	if err := target.write(f, out, from, spec, wo, opt.Write.config()); err != nil {
 		return f.Errorf(err)

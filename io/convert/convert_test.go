@@ -15,6 +15,7 @@ import (
 	"distaff/io/mtx"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestToTCS(t *testing.T) {
@@ -24,7 +25,7 @@ func TestToTCS(t *testing.T) {
 		kinds  string
 		format string
 	}{{"", "ds"}, {"uq", "uq"}, {"ss", "ss"}, {"dd", "dd"}} {
-		opt := Options{Kinds: c.kinds, HasFormat: c.kinds != "",
+		opt := Options{Format: tensor.FormatOf(c.kinds, nil), HasFormat: c.kinds != "",
 			Read: coo.Options{Dims: []int64{4, 5}}}
 		if err := File(in, out, opt); err != nil {
 			t.Fatal(err)
@@ -36,8 +37,8 @@ func TestToTCS(t *testing.T) {
 		if err := a.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		if a.FormatString() != c.format || a.Header.Dims[0] != 4 || a.Header.Dims[1] != 5 {
-			t.Errorf("got %s of %v, want %s of [4 5]", a.FormatString(), a.Header.Dims, c.format)
+		if a.Format().String() != c.format || a.Header.Dims[0] != 4 || a.Header.Dims[1] != 5 {
+			t.Errorf("got %s of %v, want %s of [4 5]", a.Format().String(), a.Header.Dims, c.format)
 		}
 		sum, n := 0.0, 0
 		a.Entries(func(x []int64, i int64) bool {
@@ -95,12 +96,12 @@ func TestRefused(t *testing.T) {
 		{readertest.Write(t, "huge.tns", "1000000000 1000000000 1\n"), dir + "/b.npy", Options{}, 1,
 			"with every coordinate listed it takes more than 4 EiB"},
 		{in, dir + "/b.rua", Options{}, 2, "only read"},
-		{in, dir + "/b.tcs", Options{Kinds: "ds", HasFormat: true}, 2,
+		{in, dir + "/b.tcs", Options{Format: tensor.FormatOf("ds", nil), HasFormat: true}, 2,
 			`format "ds" has 2 levels for a tensor of 3 modes`},
 		{dir + "/none.tns", dir + "/b.tcs", Options{}, 1, "no such file"},
 		{dir + "/none.tcs", dir + "/b.tcs", Options{}, 1, "no such file"},
 		{in, dir + "/none/b.tcs", Options{}, 1, "no such file"},
-		{in, dir + "/b.tcs", Options{Read: coo.Options{Type: tcs.Int64}}, 3, "a.tns:2"},
+		{in, dir + "/b.tcs", Options{Read: coo.Options{Type: tensor.Int64}}, 3, "a.tns:2"},
 	} {
 		err := File(c.in, c.out, c.opt)
 		var e interface{ ExitCode() int }
@@ -138,7 +139,8 @@ func TestWriters(t *testing.T) {
 	in := readertest.Write(t, "a.tns", "2 1 5\n1 2 3\n1 1 2\n")
 	for _, c := range []struct{ kinds, want string }{{"ds", "aa ab ba"}, {"dd", "aa ba ab"}} {
 		got = nil
-		if err := File(in, out, Options{Kinds: c.kinds, HasFormat: true}); err != nil {
+		if err := File(in, out, Options{Format: tensor.FormatOf(c.kinds, nil), HasFormat: true}); err !=
+			nil {
 			t.Fatal(err)
 		}
 		if s := strings.Join(got, " "); s != c.want {

@@ -23,7 +23,7 @@ package convert
 import (
 	"fmt"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	if e.File == "" {
 		return e.Msg
 	}
-	return tcs.Printable(e.File) + ": " + e.Msg
+	return tensor.Printable(e.File) + ": " + e.Msg
 }
 
 // ExitCode returns 2.

@@ -10,7 +10,7 @@ import (
 	"distaff/io/mtx"
 	"distaff/io/npy"
 	"distaff/io/outfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/io/tns"
 )
@@ -35,7 +35,7 @@ type Format struct {
 	// the bytes before nnz entries. Body writes consecutive entries; if Strides lists every
 	// coordinate, these are all positions in [from, to). Both are nil if a file can't be
 	// written in parts.
-	Head func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error)
+	Head func(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error)
 	Body func(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error
 
 	// Strides returns the stride of each mode and the number of coordinates, if the file lists
@@ -44,7 +44,7 @@ type Format struct {
 
 	// Least returns a lower bound in bytes of the size of a file with nnz entries. It may
 	// exceed 2^63. Least is nil if the size is about the size of the entries.
-	Least func(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64
+	Least func(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64
 
 	// Modes returns the mode order that Write needs for a tensor with order modes. Nil means
 	// mode 0 first.

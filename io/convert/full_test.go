@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // If the disk has no room for a file that lists every coordinate or row, the file is refused
@@ -64,7 +64,7 @@ func TestEntriesOnly(t *testing.T) {
 		{2, ": a .tcs of compressed levels stores entries only, and takes 80 bytes at most"},
 		{100, ""}, {0, ""},
 	} {
-		if got := entriesOnly(tcs.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {
+		if got := entriesOnly(tensor.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {
 			t.Errorf("%d entries in 1000 bytes: got %q, want %q", c.nnz, got, c.want)
 		}
 	}
@@ -121,11 +121,11 @@ func TestSizesOfEveryFormat(t *testing.T) {
 			}
 		}
 	}
-	if err := tcs.CheckSize(tcs.MaxSize); err != nil {
+	if err := tensor.CheckSize(tensor.MaxSize); err != nil {
 		t.Error(err)
 	}
-	for _, n := range []int64{-1, tcs.MaxSize + 1, 1<<63 - 1} {
-		if tcs.CheckSize(n) == nil {
+	for _, n := range []int64{-1, tensor.MaxSize + 1, 1<<63 - 1} {
+		if tensor.CheckSize(n) == nil {
 			t.Errorf("a size of %d passes", n)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -155,7 +156,7 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	}
 	if len(dims) != len(t.Header.Dims) {
 		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d",
-			tcs.Count(len(dims), "mode"), len(t.Header.Dims))
+			tensor.Count(len(dims), "mode"), len(t.Header.Dims))
 	}
 	for m, n := range dims {
 		if n >= 0 && n != t.Header.Dims[m] {
@@ -167,8 +168,8 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 
 // keepFor makes the stream return zeros as entries if a tensor of those levels stores them in
 // any case. It must be called before the first entry is read.
-func (s *tensorFile) keepFor(kinds string, modes []int, fit bool) {
-	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, kinds, modes, fit))
+func (s *tensorFile) keepFor(f tensor.Format, fit bool) {
+	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, f, fit))
 }
 
 // Close closes the stream and the file.

@@ -9,7 +9,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // ordered opens a file as sorted entries.
@@ -98,10 +98,10 @@ func TestRealFiles(t *testing.T) {
 			formats = formats[:4]
 		}
 		first := filepath.Join(dir, "a.tcs")
-		opt := Options{HasFormat: true, Kinds: formats[r.IntN(len(formats))],
-			Modes: r.Perm(len(dims))}
+		opt := Options{HasFormat: true,
+			Format: tensor.FormatOf(formats[r.IntN(len(formats))], r.Perm(len(dims)))}
 		if err := File(in, first, opt); err != nil {
-			t.Errorf("%s as %s: %v", in, tcs.FormatString(opt.Kinds, opt.Modes), err)
+			t.Errorf("%s as %s: %v", in, opt.Format.String(), err)
 			continue
 		}
 		same(t, in, first)

@@ -2,15 +2,15 @@ package convert
 
 import (
 	"slices"
-	"strings"
 
 	"distaff/io/coo"
+	"distaff/io/tensor"
 )
 
 // asStored returns a stream of the entries of in that a tensor of those levels stores as
 // entries. If the last level is dense, a value whose bits are all zero is not an entry.
-func asStored(in coo.Stream, kinds string) coo.Stream {
-	if d, ok := in.(coo.Densed); ok && d.Dense() || !strings.HasSuffix(kinds, "d") {
+func asStored(in coo.Stream, f tensor.Format) coo.Stream {
+	if d, ok := in.(coo.Densed); ok && d.Dense() || f.TrailingDense() == 0 {
 		return in
 	}
 	return &nonzeros{Stream: in}
@@ -26,7 +26,7 @@ func (s *nonzeros) Next(b *coo.Batch) error {
 	if err := s.Stream.Next(&s.all); err != nil {
 		return err
 	}
-	size, order := s.Type().Size(), len(s.all.Coords)
+	size, order := int(s.Type().Size()), len(s.all.Coords)
 	s.own.Resize(order, s.all.N, size)
 	n := 0
 	for k := range s.all.N {

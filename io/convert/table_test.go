@@ -9,7 +9,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // docs/files.md names every ending of the table of formats, but for the further ones of
@@ -41,12 +41,12 @@ func TestEveryFormat(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			const order = 2
 			dims := []int64{70, 90}
-			in := readertest.Random(dims, tcs.Float64, 900, 1)
+			in := readertest.Random(dims, tensor.Float64, 900, 1)
 			readertest.Sort(in.Entries)
 			want := stored(in.Entries)
 			first, path := filepath.Join(dir, "in.tcs"), filepath.Join(dir, "out"+f.Exts[0])
 			if err := coo.AssembleFile(first, in,
-				coo.Spec{Kinds: defaultKinds(order, false), Modes: tcs.Identity(order), Name: "in"},
+				coo.Spec{Format: tensor.SparseOf(order), Name: "in"},
 				coo.Config{}); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -82,9 +83,8 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 			return t.WriteTo(w, tcs.WriteOptions{Limit: opt.Limit})
 		})
 	}
-	_, modes := t.Format()
 	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name},
-		f.Options(t.Dense(), modes, opt.Threads), opt.config())
+		f.Options(t.Dense(), t.Format().Order, opt.Threads), opt.config())
 }
 
 // Options returns the options for writing a tensor. dense means that all its levels are dense;
@@ -97,7 +97,7 @@ func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions 
 // Order returns the mode order that the format needs for a tensor with order modes.
 func (f *Format) Order(order int, opt coo.WriteOptions) []int {
 	if f.Modes == nil {
-		return tcs.Identity(order)
+		return tensor.Identity(order)
 	}
 	return f.Modes(order, opt)
 }
@@ -112,7 +112,7 @@ func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.
 		return err
 	}
 	if f.Name != "tcs" {
-		spec.Kinds = ""
+		spec.Format.Levels = nil
 		return f.write(w, name, in, spec, wo, opt.config())
 	}
 	dir, err := outfile.MkdirTemp(opt.Tmp, "distaff-store-")
@@ -146,7 +146,7 @@ func Compressed(path string) bool {
 
 // Room returns an error if the disk does not have enough room for an output of nnz entries. It
 // can tell only for formats that list every coordinate or every row.
-func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64, nnz int64,
+func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int64, nnz int64,
 	opt coo.WriteOptions) error {
 	if f.Least == nil {
 		return nil
@@ -160,31 +160,33 @@ func (f *Format) Room(to *outfile.File, name string, typ tcs.Type, dims []int64,
 		return &tcs.Error{Exit: 1, File: name,
 			Msg: fmt.Sprintf(
 				"with %s listed it takes %s, and the disk has %s%s",
-				what, atLeast(bytes), tcs.Size(free), entriesOnly(typ, dims, nnz, float64(free)))}
+				what, atLeast(bytes), tensor.Bytes(free), entriesOnly(typ, dims, nnz, float64(free)))}
 	}
 	return nil
 }
 
 // entriesOnly returns advice to write a .tcs file if its nnz entries take at most room bytes there.
 // Otherwise, and if nnz is 0, which is also an unknown number, it returns "".
-func entriesOnly(typ tcs.Type, dims []int64, nnz int64, room float64) string {
-	bytes := float64(nnz) * float64(16*len(dims)+typ.Size()) // a position and a coordinate a level
+func entriesOnly(typ tensor.Type, dims []int64, nnz int64, room float64) string {
+	// a position and a coordinate a level
+	bytes := float64(nnz) * float64(16*len(dims)+int(typ.Size()))
 	if nnz == 0 || bytes > room {
 		return ""
 	}
-	return ": a .tcs of compressed levels stores entries only, and takes " + tcs.Size(int64(bytes)) +
+	return ": a .tcs of compressed levels stores entries only, and takes " + tensor.Bytes(
+		int64(bytes)) +
 		" at most"
 }
 
 // write sorts the stream in the format's order and writes it. It adds repeated entries, unless
-// spec.Kinds are levels that keep them.
+// spec.Format has levels that keep them.
 func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
 	cfg coo.Config) error {
 	wo.Dense = wo.Dense || f.Filled
 	dims, _ := in.Dims()
-	spec.Modes = nil
+	spec.Format.Order = nil
 	if f.Modes != nil {
-		spec.Modes = f.Modes(len(dims), wo)
+		spec.Format.Order = f.Modes(len(dims), wo)
 	}
 	o, err := coo.Sort(in, spec, cfg)
 	if err != nil {
@@ -233,7 +235,7 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 // atLeast formats a number of bytes. From 2^62 it formats a lower bound.
 func atLeast(bytes float64) string {
 	if bytes >= 1<<62 {
-		return "more than " + tcs.Size(1<<62)
+		return "more than " + tensor.Bytes(1<<62)
 	}
-	return tcs.Size(int64(bytes))
+	return tensor.Bytes(int64(bytes))
 }

@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Assemble reads the stream, starting with its next entry, and makes the tensor that the spec asks
@@ -35,7 +36,7 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	if spec.Dims != nil {
 		dims, exact = spec.Dims, true
 	}
-	if !tcs.AllDense(spec.Kinds) || !exact || spec.FitDense || spec.Duplicates == Refuse {
+	if !spec.Format.AllDense() || !exact || spec.FitDense || spec.Duplicates == Refuse {
 		return nil, nil
 	}
 	spec.Dims = dims
@@ -136,8 +137,8 @@ func (s *sorted) fit() [][2]int64 {
 			box = append(box, [2]int64{0, n})
 		}
 	}
-	for l, m := range s.spec.Modes {
-		if tcs.KindOf(s.spec.Kinds[l]).Form == tcs.Full && s.max[l] >= 0 {
+	for l, m := range s.spec.Format.Order {
+		if s.spec.Format.Levels[l].Form() == tensor.Full && s.max[l] >= 0 {
 			box[m] = [2]int64{s.min[l], s.max[l] + 1}
 		}
 	}

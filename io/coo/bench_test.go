@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // columns is a stream of entries that are stored in columns, for benchmarks.
@@ -19,7 +19,7 @@ type columns struct {
 }
 
 func (s *columns) Dims() ([]int64, bool) { return s.dims, true }
-func (s *columns) Type() tcs.Type        { return tcs.Float64 }
+func (s *columns) Type() tensor.Type     { return tensor.Float64 }
 func (s *columns) Rewind() error         { s.at = 0; return nil }
 func (s *columns) Close() error          { return nil }
 func (s *columns) Next(b *Batch) error {
@@ -80,7 +80,7 @@ func BenchmarkAssemble(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				in.Rewind()
-				t, err := Assemble(in, Spec{Kinds: c.kinds}, Config{})
+				t, err := Assemble(in, Spec{Format: tensor.FormatOf(c.kinds, nil)}, Config{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -89,14 +89,15 @@ func BenchmarkAssemble(b *testing.B) {
 		})
 	}
 	b.Run("csr to csc", func(b *testing.B) {
-		t, err := Assemble(uniform([]int64{400_000, 400_000}, n, true), Spec{Kinds: "ds"}, Config{})
+		t, err := Assemble(uniform([]int64{400_000, 400_000}, n, true),
+			Spec{Format: tensor.FormatOf("ds", nil)}, Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(n)
 		b.ResetTimer()
 		for range b.N {
-			u, err := Repack(t, "ds", []int{1, 0}, KeepAll, Config{})
+			u, err := Repack(t, tensor.FormatOf("ds", []int{1, 0}), KeepAll, Config{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -104,14 +105,15 @@ func BenchmarkAssemble(b *testing.B) {
 		}
 	})
 	b.Run("csr to coo", func(b *testing.B) {
-		t, err := Assemble(uniform([]int64{400_000, 400_000}, n, true), Spec{Kinds: "ds"}, Config{})
+		t, err := Assemble(uniform([]int64{400_000, 400_000}, n, true),
+			Spec{Format: tensor.FormatOf("ds", nil)}, Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(n)
 		b.ResetTimer()
 		for range b.N {
-			u, err := Repack(t, "uq", nil, KeepAll, Config{})
+			u, err := Repack(t, tensor.FormatOf("uq", nil), KeepAll, Config{})
 			if err != nil {
 				b.Fatal(err)
 			}

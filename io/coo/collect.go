@@ -6,7 +6,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // reader yields entries in storage order, as columns by level. At the end n is 0.
@@ -71,8 +71,8 @@ func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err er
 	if spec.Dims != nil {
 		dims, exact = spec.Dims, true
 	}
-	width := make([]uint, len(spec.Kinds))
-	for l, m := range spec.Modes {
+	width := make([]uint, len(spec.Format.Levels))
+	for l, m := range spec.Format.Order {
 		if width[l] = 20; exact {
 			width[l] = bitsFor(dims[m])
 		}
@@ -83,8 +83,8 @@ func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err er
 	pool := &Pool{budget: max(cfg.Limit.Free()/4, minBudget)}
 	c := &collector{in: newIntake(in, spec, dims), keep: keep}
 	c.sorter = newSorter(spec, cfg, newPacker(width), 1, pool)
-	if InOrder(in, spec.Modes) && !keep {
-		c.counts = newCounter(spec.Kinds)
+	if InOrder(in, spec.Format.Order) && !keep {
+		c.counts = newCounter(len(spec.Format.Levels))
 	}
 	defer c.sorter.Close()
 	for err == nil {
@@ -139,7 +139,7 @@ func (c *collector) inOrder() bool {
 
 // countKept counts the entries that were kept and then drops them. The stream will be read again.
 func (c *collector) countKept() {
-	c.counts = newCounter(c.in.spec.Kinds)
+	c.counts = newCounter(len(c.in.spec.Format.Levels))
 	s := c.sorter.lanes[0]
 	r := s.reader(0, s.n)
 	var b Batch
@@ -169,7 +169,7 @@ func (c *collector) entries() (entries, error) {
 	if c.counts == nil {
 		low := 0
 		if o, ok := in.(orderedStream); ok {
-			low = c.sorter.pack.lowBit(o.sortLevels(spec.Modes))
+			low = c.sorter.pack.lowBit(o.sortLevels(spec.Format.Order))
 		}
 		return c.sorter.sort(low)
 	}
@@ -224,7 +224,8 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 	}
 	if last && !s.fixed {
 		parts, err := s.count(spec, 1)
-		r = &verifier{from: r, spec: spec, s: s, want: parts[0].Hist, again: newCounter(spec.Kinds)}
+		r = &verifier{from: r, spec: spec, s: s, want: parts[0].Hist,
+			again: newCounter(len(spec.Format.Levels))}
 		return r, err
 	}
 	return r, nil
@@ -298,8 +299,8 @@ func (s *summer) close() { s.from.close() }
 
 func (s *summer) next(b *Batch) (int, error) {
 	typ := s.spec.Type
-	size := typ.Size()
-	levels := len(s.spec.Kinds)
+	size := int(typ.Size())
+	levels := len(s.spec.Format.Levels)
 	if s.crd == nil {
 		s.crd, s.val, s.capacity = make([]int64, levels), make([]byte, size), firstBatch
 	}
@@ -362,7 +363,7 @@ func (s *summer) next(b *Batch) (int, error) {
 }
 
 // addTo adds the value in src to the value in dst.
-func addTo(t tcs.Type, dst, src []byte) {
+func addTo(t tensor.Type, dst, src []byte) {
 	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
 	t.Store(d, t.Add(t.Load(d), t.Load(s)))
 }

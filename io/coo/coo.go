@@ -65,7 +65,9 @@
 //	diff.go       a comparison of two tensors by value
 package coo
 
-import "distaff/io/tcs"
+import (
+	"distaff/io/tensor"
+)
 
 // Batch is a sequence of N entries. Coords[m][k] is the coordinate of entry k in mode m, counted
 // from 0. Vals holds the bytes of the values, in the type of the stream. The memory is valid until
@@ -81,7 +83,7 @@ type Stream interface {
 	// Dims returns the sizes of the modes. If exact is true, they are final before the first Next.
 	// Otherwise they are lower bounds, and final after io.EOF.
 	Dims() (dims []int64, exact bool)
-	Type() tcs.Type
+	Type() tensor.Type
 	Next(b *Batch) error
 	Rewind() error
 	Close() error

@@ -12,15 +12,16 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // memStream is a stream of entries in memory, for tests.
 type memStream struct {
 	dims   []int64
 	exact  bool
-	typ    tcs.Type
+	typ    tensor.Type
 	coords [][]int64 // by entry
-	vals   []tcs.Value
+	vals   []tensor.Value
 	at     int
 	reads  int
 	batch  int
@@ -39,7 +40,7 @@ func (s *memStream) Dims() ([]int64, bool) {
 	return top, false
 }
 
-func (s *memStream) Type() tcs.Type { return s.typ }
+func (s *memStream) Type() tensor.Type { return s.typ }
 
 func (s *memStream) Rewind() error { s.at = 0; s.reads++; return nil }
 
@@ -50,19 +51,19 @@ func (s *memStream) Next(b *Batch) error {
 		return io.EOF
 	}
 	n := min(len(s.coords)-s.at, max(s.batch, 1))
-	b.Resize(len(s.dims), n, s.typ.Size())
+	b.Resize(len(s.dims), n, int(s.typ.Size()))
 	for i := range n {
 		for m := range s.dims {
 			b.Coords[m][i] = s.coords[s.at+i][m]
 		}
-		s.typ.Store(unsafe.Pointer(&b.Vals[i*s.typ.Size()]), s.vals[s.at+i])
+		s.typ.Store(unsafe.Pointer(&b.Vals[i*int(s.typ.Size())]), s.vals[s.at+i])
 	}
 	s.at += n
 	return nil
 }
 
 // random returns a stream of n entries with integer values, some of which have equal coordinates.
-func random(r *rand.Rand, dims []int64, n int, typ tcs.Type) *memStream {
+func random(r *rand.Rand, dims []int64, n int, typ tensor.Type) *memStream {
 	s := &memStream{dims: dims, exact: true, typ: typ, batch: 1 + r.IntN(100)}
 	for range n {
 		c := make([]int64, len(dims))
@@ -74,7 +75,7 @@ func random(r *rand.Rand, dims []int64, n int, typ tcs.Type) *memStream {
 		}
 		s.coords = append(s.coords, c)
 		v := int64(1 + r.IntN(9))
-		s.vals = append(s.vals, tcs.Value{Type: typ, I: v, C: complex(float64(v), 0)})
+		s.vals = append(s.vals, tensor.Value{Type: typ, I: v, C: complex(float64(v), 0)})
 		if !typ.IsInt() {
 			s.vals[len(s.vals)-1].I = 0
 		}
@@ -103,17 +104,6 @@ func meaning(t *tcs.Tensor) map[string]complex128 {
 	return out
 }
 
-// hasClash reports whether the format can store only some data.
-func hasClash(kinds string) bool {
-	d := tcs.Depths(kinds)
-	for l := range kinds {
-		if tcs.Singleton(kinds[l]) && (l == 0 || d[l-1] < d[l]) {
-			return true
-		}
-	}
-	return false
-}
-
 func randomFormat(r *rand.Rand, n int) (string, []int) {
 	k := make([]byte, n)
 	for l := range k {
@@ -122,8 +112,9 @@ func randomFormat(r *rand.Rand, n int) (string, []int) {
 	return string(k), r.Perm(n)
 }
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-	tcs.Complex64}
+var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+	tensor.Complex128,
+	tensor.Complex64}
 
 func randomDims(r *rand.Rand, n int) []int64 {
 	d := make([]int64, n)
@@ -145,12 +136,13 @@ func TestAssembleRandom(t *testing.T) {
 		dims := randomDims(r, n)
 		in := random(r, dims, r.IntN(30), types[r.IntN(len(types))])
 		kinds, modes := randomFormat(r, n)
-		spec := Spec{Kinds: kinds, Modes: modes, Wide: r.IntN(4) == 0, FitDense: r.IntN(8) == 0}
+		spec := Spec{Format: tensor.FormatOf(kinds, modes), Wide: r.IntN(4) == 0,
+			FitDense: r.IntN(8) == 0}
 		name := fmt.Sprintf("round %d: %s of %v with %d entries of %v", round,
-			tcs.FormatString(kinds, modes), dims, len(in.coords), in.typ)
+			tensor.FormatOf(kinds, modes).String(), dims, len(in.coords), in.typ)
 		a, err := Assemble(in, spec, Config{Threads: 2})
 		if err != nil {
-			if !hasClash(kinds) {
+			if len(tensor.FormatOf(kinds, nil).Bound()) == 0 {
 				t.Fatalf("%s: %v", name, err)
 			}
 			refused++
@@ -171,7 +163,7 @@ func TestAssembleRandom(t *testing.T) {
 			a.Close()
 			continue
 		}
-		if tcs.KeepsRepeats(kinds) {
+		if tensor.FormatOf(kinds, nil).Repeats() {
 			count := 0
 			a.Entries(func([]int64, int64) bool { count++; return true })
 			if count != len(in.coords) {
@@ -210,11 +202,11 @@ func TestAssembleRandom(t *testing.T) {
 			t.Fatalf("%s: statistics %v and %v", name, bs, cs)
 		}
 		kinds2, modes2 := randomFormat(r, n)
-		d, err := Repack(b, kinds2, modes2, DropFill, Config{})
+		d, err := Repack(b, tensor.FormatOf(kinds2, modes2), DropFill, Config{})
 		if err == nil {
-			check("repacked as "+tcs.FormatString(kinds2, modes2), d)
+			check("repacked as "+tensor.FormatOf(kinds2, modes2).String(), d)
 			d.Close()
-		} else if !hasClash(kinds2) {
+		} else if len(tensor.FormatOf(kinds2, nil).Bound()) == 0 {
 			t.Fatalf("%s: to %s: %v", name, kinds2, err)
 		}
 		for _, x := range []*tcs.Tensor{a, b, c} {
@@ -232,9 +224,9 @@ func TestAssembleRandom(t *testing.T) {
 // TestWideKeys sorts by keys of eight words.
 func TestWideKeys(t *testing.T) {
 	const n = 1 << 60
-	in := random(rand.New(rand.NewPCG(1, 2)), []int64{n, n, n, n, n, n, n, n}, 3000, tcs.Float32)
+	in := random(rand.New(rand.NewPCG(1, 2)), []int64{n, n, n, n, n, n, n, n}, 3000, tensor.Float32)
 	in.coords[2999] = in.coords[0]
-	a, err := Assemble(in, Spec{Kinds: "ssssssss", Modes: []int{7, 3, 1, 0, 2, 4, 6, 5}},
+	a, err := Assemble(in, Spec{Format: tensor.FormatOf("ssssssss", []int{7, 3, 1, 0, 2, 4, 6, 5})},
 		Config{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -248,12 +240,13 @@ func TestWideKeys(t *testing.T) {
 }
 
 func TestSortedInputIsCounted(t *testing.T) {
-	in := &memStream{dims: []int64{1000, 1000}, exact: true, typ: tcs.Float64, batch: 1000}
+	in := &memStream{dims: []int64{1000, 1000}, exact: true, typ: tensor.Float64, batch: 1000}
 	for i := range 300000 {
 		in.coords = append(in.coords, []int64{int64(i / 300), int64(i % 300 * 3)})
-		in.vals = append(in.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i), 0)})
+		in.vals = append(in.vals, tensor.Value{Type: tensor.Float64, C: complex(float64(i), 0)})
 	}
-	a, err := Assemble(in, Spec{Kinds: "ds"}, Config{Limit: tcs.NewLimit(8 << 20)})
+	a, err := Assemble(in, Spec{Format: tensor.FormatOf("ds", nil)},
+		Config{Limit: tcs.NewLimit(8 << 20)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +257,8 @@ func TestSortedInputIsCounted(t *testing.T) {
 	in.coords[299999] = []int64{0, 1}
 	in.Rewind()
 	in.reads = 0
-	b, err := Assemble(in, Spec{Kinds: "ds"}, Config{Limit: tcs.NewLimit(16 << 20), Tmp: t.TempDir()})
+	b, err := Assemble(in, Spec{Format: tensor.FormatOf("ds", nil)},
+		Config{Limit: tcs.NewLimit(16 << 20), Tmp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,9 +269,9 @@ func TestSortedInputIsCounted(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	one := func(dims []int64, coords ...[]int64) *memStream {
-		s := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 10, coords: coords}
+		s := &memStream{dims: dims, exact: true, typ: tensor.Float64, batch: 10, coords: coords}
 		for i := range coords {
-			s.vals = append(s.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i)+0.5, 0)})
+			s.vals = append(s.vals, tensor.Value{Type: tensor.Float64, C: complex(float64(i)+0.5, 0)})
 		}
 		return s
 	}
@@ -288,46 +282,51 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 1}),
-			Spec{Kinds: "ds", Duplicates: Refuse, Name: "b.tns"}, 3,
+			Spec{Format: tensor.FormatOf("ds", nil), Duplicates: Refuse, Name: "b.tns"}, 3,
 			"b.tns: coordinate (1,2) is there more than once"},
-		{one([]int64{3, 3}, []int64{0, 3}), Spec{Kinds: "ds"}, 3,
+		{one([]int64{3, 3}, []int64{0, 3}), Spec{Format: tensor.FormatOf("ds", nil)}, 3,
 			"coordinate 4 of mode 1 is past its size 3"},
-		{one([]int64{3, 3}, []int64{0, -1}), Spec{Kinds: "ds"}, 3, "coordinate -1 of mode 1 is negative"},
-		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "dp"}, 3,
+		{one([]int64{3, 3}, []int64{0, -1}), Spec{Format: tensor.FormatOf("ds", nil)}, 3,
+			"coordinate -1 of mode 1 is negative"},
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Format: tensor.FormatOf("dp", nil)}, 3,
 			"entry (1,3) gives a position of level 1 (p) of format dp a second coordinate"},
-		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Kinds: "sq"}, 3,
+		{one([]int64{3, 3}, []int64{0, 1}, []int64{0, 2}), Spec{Format: tensor.FormatOf("sq", nil)}, 3,
 			"second coordinate: c or u above it"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dq"}, 3,
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Format: tensor.FormatOf("dq", nil)}, 3,
 			"has no coordinate, and q wants exactly one: p allows none"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "ds", Type: tcs.Int64}, 2,
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Format: tensor.FormatOf("ds", nil), Type: tensor.Int64},
+			2,
 			"value 0.5 does not fit type int64, at (1,2)"},
-		{one([]int64{3, 3}, []int64{0, 1}), Spec{Kinds: "dss"}, 2,
+		{one([]int64{3, 3}, []int64{0, 1}), Spec{Format: tensor.FormatOf("dss", nil)}, 2,
 			`format "dss" has 3 levels for a tensor of 2 modes`},
-		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Kinds: "dd"}, 5,
+		{one([]int64{1 << 40, 1 << 40}, []int64{0, 1}), Spec{Format: tensor.FormatOf("dd", nil)}, 5,
 			"takes more than 2^62 bytes"},
-		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "dd", Name: "B"}, 5,
+		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}),
+			Spec{Format: tensor.FormatOf("dd", nil), Name: "B"}, 5,
 			"tensor B of sizes [1073741824 2048] as dd takes 16 TiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit)"},
-		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}), Spec{Kinds: "ds", Name: "B"}, 5,
+		{one([]int64{1 << 30, 1 << 11}, []int64{0, 1}),
+			Spec{Format: tensor.FormatOf("ds", nil), Name: "B"}, 5,
 			"tensor B of sizes [1073741824 2048] as ds takes 4 GiB; with 0 bytes in use that passes the memory limit of 1 GiB (--memory-limit); stored as ss (-f) it takes 264 bytes at most"},
-		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Kinds: "dd"}, 5, "memory limit of 1 GiB"},
+		{one([]int64{1 << 30, 1 << 10}, []int64{0, 1}), Spec{Format: tensor.FormatOf("dd", nil)}, 5,
+			"memory limit of 1 GiB"},
 	} {
 		_, err := Assemble(c.in, c.spec, Config{Limit: tcs.NewLimit(1 << 30)})
 		e, ok := err.(interface{ ExitCode() int })
 		if !ok || e.ExitCode() != c.exit || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want exit %d and %q", c.spec.Kinds, err, c.exit, c.want)
+			t.Errorf("%s: got %v, want exit %d and %q", c.spec.Format.Levels, err, c.exit, c.want)
 		}
 	}
 }
 
 func TestRepackSortsByWhatChanged(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	in := random(r, []int64{300, 200, 100}, 20000, tcs.Float64)
-	a, err := Assemble(in, Spec{Kinds: "sss"}, Config{})
+	in := random(r, []int64{300, 200, 100}, 20000, tensor.Float64)
+	a, err := Assemble(in, Spec{Format: tensor.FormatOf("sss", nil)}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, modes := range [][]int{{2, 0, 1}, {0, 2, 1}, {2, 1, 0}, {1, 0, 2}, {0, 1, 2}} {
-		b, err := Repack(a, "sss", modes, KeepAll, Config{Threads: 2})
+		b, err := Repack(a, tensor.FormatOf("sss", modes), KeepAll, Config{Threads: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,12 +343,12 @@ func TestRepackSortsByWhatChanged(t *testing.T) {
 }
 
 func TestKeepAll(t *testing.T) {
-	in := random(rand.New(rand.NewPCG(5, 6)), []int64{4, 5}, 3, tcs.Float64)
-	a, err := Assemble(in, Spec{Kinds: "sd"}, Config{})
+	in := random(rand.New(rand.NewPCG(5, 6)), []int64{4, 5}, 3, tensor.Float64)
+	a, err := Assemble(in, Spec{Format: tensor.FormatOf("sd", nil)}, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Repack(a, "ss", []int{1, 0}, KeepAll, Config{})
+	b, err := Repack(a, tensor.FormatOf("ss", []int{1, 0}), KeepAll, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,9 +360,9 @@ func TestKeepAll(t *testing.T) {
 func TestSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for _, limit := range []int64{0, 3 << 20} {
-		in := random(r, []int64{70, 60, 50}, 60000, tcs.Int64)
+		in := random(r, []int64{70, 60, 50}, 60000, tensor.Int64)
 		want := in.sums()
-		o, err := Sort(in, Spec{Modes: []int{2, 0, 1}},
+		o, err := Sort(in, Spec{Format: tensor.Format{Order: []int{2, 0, 1}}},
 			Config{Limit: tcs.NewLimit(limit), Tmp: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
@@ -387,7 +386,7 @@ func TestSort(t *testing.T) {
 						t.Fatalf("%v after %v", now, last)
 					}
 					last = now
-					got[fmt.Sprint([]int64{now[1], now[2], now[0]})] = tcs.Int64.Load(
+					got[fmt.Sprint([]int64{now[1], now[2], now[0]})] = tensor.Int64.Load(
 						unsafe.Pointer(&b.Vals[8*i])).Complex()
 				}
 			}

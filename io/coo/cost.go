@@ -1,6 +1,8 @@
 package coo
 
-import "distaff/io/tcs"
+import (
+	"distaff/io/tensor"
+)
 
 // SortCost estimates the memory for collecting and sorting entries before there are any.
 type SortCost struct {
@@ -11,13 +13,13 @@ type SortCost struct {
 
 // NewSortCost returns the estimator for entries with coordinates below sizes, one for each level,
 // and values of type typ. threads is the number of threads that sort; 0 means GOMAXPROCS.
-func NewSortCost(sizes []int64, typ tcs.Type, threads int) SortCost {
+func NewSortCost(sizes []int64, typ tensor.Type, threads int) SortCost {
 	width := make([]uint, len(sizes))
 	for l, n := range sizes {
 		width[l] = bitsFor(n)
 	}
 	p := newPacker(width)
-	c := SortCost{record: 8 * int64(p.words+(typ.Size()+7)/8),
+	c := SortCost{record: 8 * int64(p.words+(int(typ.Size())+7)/8),
 		threads: int64(Config{Threads: threads}.threads())}
 	for w := range p.words {
 		bits := uint(0)

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // drawn returns n random entries of a tensor with sizes dims. Some coordinates repeat, and many
 // entries are at a few coordinates of the first mode.
-func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, vals []byte) {
+func drawn(r *rand.Rand, dims []int64, typ tensor.Type, n int) (cols [][]int64, vals []byte) {
 	crowd := r.IntN(3) == 0
 	for m, d := range dims {
 		col := make([]int64, n)
@@ -22,16 +23,13 @@ func drawn(r *rand.Rand, dims []int64, typ tcs.Type, n int) (cols [][]int64, val
 		}
 		cols = append(cols, col)
 	}
-	return cols, make([]byte, n*typ.Size())
+	return cols, make([]byte, n*int(typ.Size()))
 }
 
 // draw draws the sizes of three modes, the level kinds and the type.
 func draw(r *rand.Rand) Spec {
-	s := Spec{Kinds: []string{"sss", "dss", "dds", "uqq"}[r.IntN(4)], Modes: tcs.Identity(3),
-		Type: []tcs.Type{tcs.Float32, tcs.Float64, tcs.Complex128}[r.IntN(3)]}
-	if s.Kinds == "uqq" {
-		s.Kinds = "ucq"
-	}
+	s := Spec{Format: tensor.FormatOf([]string{"sss", "dss", "dds", "ucq"}[r.IntN(4)], nil),
+		Type: []tensor.Type{tensor.Float32, tensor.Float64, tensor.Complex128}[r.IntN(3)]}
 	s.Dims = []int64{1 + r.Int64N(300), 1 + r.Int64N(1000),
 		1 + r.Int64N(1<<[]int{8, 20, 60}[r.IntN(3)])}
 	return s
@@ -39,7 +37,7 @@ func draw(r *rand.Rand) Spec {
 
 // sizesOf returns the sizes of the levels' modes.
 func sizesOf(s Spec) (sizes []int64) {
-	for _, m := range s.Modes {
+	for _, m := range s.Format.Order {
 		sizes = append(sizes, s.Dims[m])
 	}
 	return sizes
@@ -123,7 +121,7 @@ type listed struct {
 }
 
 func (l *listed) Dims() ([]int64, bool) { return l.spec.Dims, true }
-func (l *listed) Type() tcs.Type        { return l.spec.Type }
+func (l *listed) Type() tensor.Type     { return l.spec.Type }
 func (l *listed) Rewind() error         { l.at = 0; return nil }
 func (l *listed) Close() error          { return nil }
 
@@ -136,7 +134,7 @@ func (l *listed) Next(b *Batch) error {
 	for _, col := range l.cols {
 		b.Coords = append(b.Coords, slices.Clone(col[l.at:l.at+n]))
 	}
-	size := l.spec.Type.Size()
+	size := int(l.spec.Type.Size())
 	b.Vals, b.N = l.vals[l.at*size:(l.at+n)*size], n
 	l.at += n
 	return nil

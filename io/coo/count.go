@@ -1,11 +1,11 @@
 package coo
 
-import "distaff/io/tcs"
+import "distaff/io/tensor"
 
 // counter makes the first pass. hist[k] is the number of entries that differ from the entry before
 // them at level k first. The first entry counts at level 0. The last element of hist counts entries
 // with the same coordinates as the entry before. Level l has one position for each entry with k <=
-// tcs.Depths(kinds)[l].
+// spec.Format.Sharing()[l].
 type counter struct {
 	hist     []int64
 	prev     []int64
@@ -13,8 +13,8 @@ type counter struct {
 	repeated []int64 // the first coordinate that repeats; nil if none does
 }
 
-func newCounter(kinds string) *counter {
-	return &counter{hist: make([]int64, len(kinds)+1), prev: make([]int64, len(kinds))}
+func newCounter(levels int) *counter {
+	return &counter{hist: make([]int64, levels+1), prev: make([]int64, levels)}
 }
 
 // add counts n entries. It returns false if they are not in order.
@@ -83,9 +83,9 @@ func (c *counter) noteRepeat(cols [][]int64, i int) {
 
 // counts returns the number of coordinates in each level from the histogram of a counter. Repeated
 // entries count in levels that keep repeats.
-func counts(kinds string, hist []int64) []int64 {
-	depth := tcs.Depths(kinds)
-	n := make([]int64, len(kinds))
+func counts(f tensor.Format, hist []int64) []int64 {
+	depth := f.Sharing()
+	n := make([]int64, len(depth))
 	for l := range n {
 		for k := 0; k <= depth[l]; k++ {
 			n[l] += hist[k]

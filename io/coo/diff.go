@@ -8,14 +8,14 @@ import (
 	"strings"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Difference is a coordinate whose values differ in two tensors. A missing entry has the value
 // zero.
 type Difference struct {
 	Coords []int64
-	A, B   tcs.Value
+	A, B   tensor.Value
 }
 
 // Differences is the result of Diff.
@@ -38,7 +38,7 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !sizesCompatible(a, b) {
 		return nil, &Error{Exit: 4,
 			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", formatSizes(a.s.spec.Dims),
-				tcs.Printable(a.s.spec.Name), formatSizes(b.s.spec.Dims), tcs.Printable(b.s.spec.Name))}
+				tensor.Printable(a.s.spec.Name), formatSizes(b.s.spec.Dims), tensor.Printable(b.s.spec.Name))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}
@@ -59,9 +59,9 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 		}
 		at, v, w := x, x.value(), y.value()
 		if c < 0 {
-			w = tcs.Value{Type: v.Type}
+			w = tensor.Value{Type: v.Type}
 		} else if c > 0 {
-			at, v = y, tcs.Value{Type: w.Type}
+			at, v = y, tensor.Value{Type: w.Type}
 		}
 		d.add(at, v, w)
 		if c <= 0 {
@@ -132,12 +132,12 @@ func (s *side) advance() error {
 	return nil
 }
 
-func (s *side) value() tcs.Value {
+func (s *side) value() tensor.Value {
 	if !s.has {
-		return tcs.Value{}
+		return tensor.Value{}
 	}
 	t := s.o.Type()
-	return t.Load(unsafe.Pointer(&s.b.Vals[s.i*t.Size()]))
+	return t.Load(unsafe.Pointer(&s.b.Vals[s.i*int(t.Size())]))
 }
 
 func (d *differ) compare(x, y *side) int {
@@ -152,7 +152,7 @@ func (d *differ) compare(x, y *side) int {
 	return 0
 }
 
-func (d *differ) add(at *side, v, w tcs.Value) {
+func (d *differ) add(at *side, v, w tensor.Value) {
 	d.out.Compared++
 	abs, equal := d.equal(v, w)
 	if abs > d.out.MaxAbs || abs != abs {
@@ -175,7 +175,7 @@ func (d *differ) add(at *side, v, w tcs.Value) {
 }
 
 // equal compares two values. abs is the absolute value of their difference.
-func (d *differ) equal(v, w tcs.Value) (abs float64, equal bool) {
+func (d *differ) equal(v, w tensor.Value) (abs float64, equal bool) {
 	if v.Type.IsInt() && w.Type.IsInt() {
 		if v.I == w.I {
 			return 0, true

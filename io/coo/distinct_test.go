@@ -4,7 +4,7 @@ import (
 	"io"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestDistinct checks that different coordinates are counted exactly, in any order, and that
@@ -12,8 +12,8 @@ import (
 func TestDistinct(t *testing.T) {
 	count := func(dims []int64, at [][]int64) (int64, bool) {
 		t.Helper()
-		s := &memStream{dims: dims, exact: true, batch: 2, coords: at, typ: tcs.Int32,
-			vals: make([]tcs.Value, len(at))}
+		s := &memStream{dims: dims, exact: true, batch: 2, coords: at, typ: tensor.Int32,
+			vals: make([]tensor.Value, len(at))}
 		var d Distinct
 		var b Batch
 		for {

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // filler makes the second pass: it appends to each array what the next entry, in storage order,
@@ -23,7 +24,7 @@ type filler struct {
 }
 
 type fillLevel struct {
-	kind         tcs.LevelKind
+	kind         tensor.Kind
 	depth        uint8 // an entry whose first difference is at most depth has a new position
 	size, offset int64
 	// of a singleton level: positions without a child get the coordinate -1, and may only come in
@@ -37,23 +38,23 @@ type fillLevel struct {
 // array.
 func newFiller(spec *Spec, shape *tcs.Shape,
 	sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
-	n := len(shape.Kinds)
-	depth := tcs.Depths(shape.Kinds)
+	n := len(shape.Format.Levels)
+	depth := shape.Format.Sharing()
 	f := &filler{spec: spec, levels: make([]fillLevel, n), clash: make([]int, n+1),
 		prev: make([]int64, n),
-		size: shape.Header.Type.Size(), vals: sinkOf(-1, tcs.ValsArray)}
+		size: int(shape.Header.Type.Size()), vals: sinkOf(-1, tcs.ValsArray)}
 	for l := range f.levels {
-		r := shape.Header.Range(shape.Modes[l])
-		lev := fillLevel{kind: tcs.KindOf(shape.Kinds[l]), depth: uint8(depth[l])}
-		switch lev.kind.Form {
-		case tcs.Full:
+		r := shape.Header.Range(shape.Format.Order[l])
+		lev := fillLevel{kind: shape.Format.Levels[l], depth: uint8(depth[l])}
+		switch lev.kind.Form() {
+		case tensor.Full:
 			lev.size, lev.offset = r[1]-r[0], r[0]
-		case tcs.Segmented:
+		case tensor.Segmented:
 			lev.pos, lev.crd = sinkOf(l, tcs.PosArray), sinkOf(l, tcs.CrdArray)
-		case tcs.Single:
+		case tensor.Single:
 			lev.crd = sinkOf(l, tcs.CrdArray)
 			lev.span = 1
-			if !lev.kind.Padded {
+			if !lev.kind.IsPadded() {
 				lev.span = padSpan(f.levels[:l])
 			}
 		}
@@ -66,7 +67,7 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 			if l > 0 {
 				parent = depth[l-1]
 			}
-			if tcs.Singleton(shape.Kinds[l]) && k > parent && k <= depth[l] {
+			if shape.Format.Levels[l].IsSingle() && k > parent && k <= depth[l] {
 				f.clash[k] = l
 				f.hasClash = true
 			}
@@ -81,13 +82,13 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
-		switch lev := &levels[l]; lev.kind.Form {
-		case tcs.Full:
+		switch lev := &levels[l]; lev.kind.Form() {
+		case tensor.Full:
 			span *= lev.size
-		case tcs.Segmented:
+		case tensor.Segmented:
 			return 0
-		case tcs.Single:
-			if lev.kind.Padded {
+		case tensor.Single:
+			if lev.kind.IsPadded() {
 				return span
 			}
 		}
@@ -114,14 +115,14 @@ func (f *filler) resume(prev, counts []int64) {
 	parent := int64(0)
 	for l := range f.levels {
 		lev := &f.levels[l]
-		switch lev.kind.Form {
-		case tcs.Full:
+		switch lev.kind.Form() {
+		case tensor.Full:
 			parent = parent*lev.size + prev[l] - lev.offset
-		case tcs.Segmented:
+		case tensor.Segmented:
 			lev.pos.n = int(parent + 1)
 			lev.crd.n = int(counts[l])
 			parent = counts[l] - 1
-		case tcs.Single:
+		case tensor.Single:
 			lev.crd.n = int(parent + 1)
 		}
 	}
@@ -179,12 +180,12 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	for l := range f.levels {
 		lev := &f.levels[l]
 		col := cols[l][from:to]
-		switch lev.kind.Form {
-		case tcs.Full:
+		switch lev.kind.Form() {
+		case tensor.Full:
 			for i, x := range col {
 				at[i] = at[i]*lev.size + x - lev.offset
 			}
-		case tcs.Segmented:
+		case tensor.Segmented:
 			if lev.crd.left() < n && lev.crd.file != nil {
 				lev.crd.flush()
 			}
@@ -193,7 +194,7 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 			} else {
 				appendChildren(lev, lev.crd.i64, diff, at, col)
 			}
-		case tcs.Single:
+		case tensor.Single:
 			for i, x := range col {
 				if diff[i] > lev.depth {
 					continue
@@ -251,14 +252,14 @@ func (f *filler) finish() error {
 	parents := int64(1)
 	for l := range f.levels {
 		lev := &f.levels[l]
-		switch lev.kind.Form {
-		case tcs.Full:
+		switch lev.kind.Form() {
+		case tensor.Full:
 			parents *= lev.size
-		case tcs.Segmented:
+		case tensor.Segmented:
 			n := lev.crd.next()
 			lev.pos.fill(n, parents+1)
 			parents = n
-		case tcs.Single:
+		case tensor.Single:
 			if !lev.pad(parents) {
 				return f.gapErr(l)
 			}
@@ -271,21 +272,21 @@ func (f *filler) finish() error {
 func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 	at := make([]int64, len(cols))
 	for k := range at {
-		at[f.spec.Modes[k]] = cols[k][i]
+		at[f.spec.Format.Order[k]] = cols[k][i]
 	}
 	what := "c or u above it would repeat its coordinate for each"
-	if f.levels[l].kind.Padded {
+	if f.levels[l].kind.IsPadded() {
 		what = "a p level has room for one; s has for any number"
 	}
 	return f.spec.dataErr(
 		"entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
-		formatCoords(at), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes), what)
+		formatCoords(at), l, f.levels[l].kind, f.spec.Format.String(), what)
 }
 
 func (f *filler) gapErr(l int) error {
 	return f.spec.dataErr(
 		"position %d above level %d (%c) of format %s has no coordinate, "+
 			"and %c wants exactly one: p allows none",
-		f.levels[l].crd.next(), l, f.levels[l].kind.Letter, tcs.FormatString(f.spec.Kinds, f.spec.Modes),
-		f.levels[l].kind.Letter)
+		f.levels[l].crd.next(), l, f.levels[l].kind, f.spec.Format.String(),
+		f.levels[l].kind)
 }

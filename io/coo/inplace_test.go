@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestSortInPlace sorts stores that are too large for the copying sort, and compares the result
@@ -122,7 +123,7 @@ func TestMemoryOfAssembly(t *testing.T) {
 		{"ds", []int64{3_000_000, 100_000}}} {
 		for _, threads := range []int{1, 2} {
 			limit := tcs.NewLimit(0)
-			x, err := Assemble(uniform(c.dims, n, false), Spec{Kinds: c.kinds},
+			x, err := Assemble(uniform(c.dims, n, false), Spec{Format: tensor.FormatOf(c.kinds, nil)},
 				Config{Limit: limit, Threads: threads})
 			if err != nil {
 				t.Fatal(err)

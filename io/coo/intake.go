@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Intake reads the entries of a stream by level, converts values to the type of the spec, and
@@ -37,10 +38,10 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 // newIntake returns an Intake. spec must be normal (Spec.normal). dims is nil if the sizes are
 // unknown.
 func newIntake(in Stream, spec Spec, dims []int64) *Intake {
-	levels := len(spec.Modes)
+	levels := len(spec.Format.Order)
 	i := &Intake{in: in, spec: spec, cols: make([][]int64, levels), limits: make([][2]int64, levels),
 		min: make([]int64, levels), max: make([]int64, levels)}
-	for l, m := range spec.Modes {
+	for l, m := range spec.Format.Order {
 		switch i.max[l] = -1; {
 		case spec.Box != nil:
 			i.limits[l] = spec.Box[m]
@@ -73,14 +74,14 @@ func (i *Intake) read() (vals []byte, err error) {
 			break
 		}
 	}
-	for l, m := range i.spec.Modes {
+	for l, m := range i.spec.Format.Order {
 		i.cols[l] = i.b.Coords[m][:i.b.N]
 	}
 	from, to := i.in.Type(), i.spec.Type
 	if from == to {
 		return i.b.Vals, nil
 	}
-	need := i.b.N * to.Size()
+	need := i.b.N * int(to.Size())
 	if cap(i.conv) < need {
 		i.conv = make([]byte, need)
 	}
@@ -130,18 +131,18 @@ func (i *Intake) updateSpan() error {
 }
 
 // maxCoord is the largest coordinate of any tensor.
-const maxCoord = tcs.MaxSize - 1
+const maxCoord = tensor.MaxSize - 1
 
 // outsideErr returns an error that names the invalid coordinate of level l.
 func (i *Intake) outsideErr(l int) error {
-	r, m := i.limits[l], i.spec.Modes[l]
+	r, m := i.limits[l], i.spec.Format.Order[l]
 	for _, x := range i.cols[l] {
 		if x < 0 {
 			return i.spec.dataErr("coordinate %d of mode %d is negative", x, m)
 		}
 		if x > maxCoord {
 			return i.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
-				x+1, m, int64(tcs.MaxSize))
+				x+1, m, int64(tensor.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
 			if r[0] > 0 || i.spec.Box != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestKeys compares Key and Find with a search of all positions, and views between keys with the
@@ -19,13 +20,15 @@ func TestKeys(t *testing.T) {
 		n := 1 + r.IntN(4)
 		dims := randomDims(r, n)
 		kinds, modes := randomFormat(r, n)
-		a, err := Assemble(random(r, dims, r.IntN(40), tcs.Int64), Spec{Kinds: kinds, Modes: modes},
+		a, err := Assemble(random(r, dims, r.IntN(40), tensor.Int64),
+			Spec{Format: tensor.FormatOf(kinds, modes)},
 			Config{})
 		if err != nil {
 			continue
 		}
 		tried[kinds[0]]++
-		c := &keyCase{t: t, a: a, name: fmt.Sprintf("%s of %v", tcs.FormatString(kinds, modes), dims)}
+		c := &keyCase{t: t, a: a,
+			name: fmt.Sprintf("%s of %v", tensor.FormatOf(kinds, modes).String(), dims)}
 		level := r.IntN(n)
 		keys := c.search(r, level)
 		c.views(keys)
@@ -162,18 +165,18 @@ func loops(v *tcs.Tensor) map[string]int64 {
 		}
 		lev := &v.Levels[l]
 		switch lev.Form() {
-		case tcs.Full:
+		case tensor.Full:
 			r := v.Header.Range(lev.Mode)
 			for i := r[0]; i < r[1]; i++ {
 				x[lev.Mode] = i
 				below(l+1, p*lev.Size+i-lev.Offset)
 			}
-		case tcs.Segmented:
+		case tensor.Segmented:
 			for q := lev.Pos.At(p); q < lev.Pos.At(p+1); q++ {
 				x[lev.Mode] = lev.Crd.At(q)
 				below(l+1, q)
 			}
-		case tcs.Single:
+		case tensor.Single:
 			if x[lev.Mode] = lev.Crd.At(p); x[lev.Mode] >= 0 {
 				below(l+1, p)
 			}

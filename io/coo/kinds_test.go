@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestEveryLevelKind is the conformance test of level kinds. Every format of three levels, over all
@@ -18,21 +19,21 @@ import (
 // its kinds forbid.
 func TestEveryLevelKind(t *testing.T) {
 	dims := []int64{5, 4, 6}
-	one := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 3,
-		coords: [][]int64{{2, 1, 3}}, vals: []tcs.Value{{Type: tcs.Float64, C: 7}}}
-	rows := &memStream{dims: dims, exact: true, typ: tcs.Float64, batch: 2}
+	one := &memStream{dims: dims, exact: true, typ: tensor.Float64, batch: 3,
+		coords: [][]int64{{2, 1, 3}}, vals: []tensor.Value{{Type: tensor.Float64, C: 7}}}
+	rows := &memStream{dims: dims, exact: true, typ: tensor.Float64, batch: 2}
 	for i := range dims[0] {
 		rows.coords = append(rows.coords, []int64{i, (3 * i) % 4, (5*i + 1) % 6})
-		rows.vals = append(rows.vals, tcs.Value{Type: tcs.Float64, C: complex(float64(i+1), 0)})
+		rows.vals = append(rows.vals, tensor.Value{Type: tensor.Float64, C: complex(float64(i+1), 0)})
 	}
 	held := map[string]bool{} // by letter and level
-	for _, a := range tcs.LevelLetters {
-		for _, b := range tcs.LevelLetters {
-			for _, c := range tcs.LevelLetters {
-				kinds := string([]rune{a, b, c})
+	for _, a := range tensor.Kinds {
+		for _, b := range tensor.Kinds {
+			for _, c := range tensor.Kinds {
+				kinds := a.String() + b.String() + c.String()
 				for _, in := range []*memStream{one, rows} {
 					in.at = 0
-					x, err := Assemble(in, Spec{Kinds: kinds, Name: "T"}, Config{})
+					x, err := Assemble(in, Spec{Format: tensor.FormatOf(kinds, nil), Name: "T"}, Config{})
 					var refused *Error
 					if errors.As(err, &refused) {
 						if refused.Exit != 3 || in == one && !strings.Contains(kinds, "d") {
@@ -54,7 +55,7 @@ func TestEveryLevelKind(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range tcs.LevelLetters {
+	for _, k := range tensor.Kinds {
 		for l := range 3 {
 			if !held[string(k)+fmt.Sprint(l)] {
 				t.Errorf("no format with %c at level %d was tried", k, l)
@@ -65,7 +66,7 @@ func TestEveryLevelKind(t *testing.T) {
 
 // conforms compares a tensor with the properties of its level kinds.
 func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
-	kinds, _ := x.Format()
+	kinds := x.Format().Levels
 	shape, whole := x.Shape()
 	if !whole {
 		return errors.New("a tensor in memory has no shape")
@@ -75,8 +76,8 @@ func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 		return err
 	}
 	for l := range x.Levels {
-		lev, k := &x.Levels[l], tcs.KindOf(kinds[l])
-		if k.Letter != kinds[l] || (lev.Pos.Width > 0) != k.HasPos() ||
+		lev, k := &x.Levels[l], kinds[l]
+		if lev.Kind != kinds[l] || (lev.Pos.Width > 0) != k.HasPos() ||
 			(lev.Crd.Width > 0) != k.HasCrd() {
 			return fmt.Errorf("level %d has pos of %d bytes and crd of %d", l, lev.Pos.Width, lev.Crd.Width)
 		}
@@ -137,9 +138,9 @@ func inBlocks(x *tcs.Tensor, want map[string]complex128) error {
 // forbidden stores an element in each array that the level's kind forbids, and expects an error
 // from Check.
 func forbidden(x *tcs.Tensor) error {
-	kinds, _ := x.Format()
+	kinds := x.Format().Levels
 	for l := range x.Levels {
-		lev, k := &x.Levels[l], tcs.KindOf(kinds[l])
+		lev, k := &x.Levels[l], kinds[l]
 		if k.HasPos() {
 			was := lev.Pos.Int(0)
 			lev.Pos.SetInt(0, was+1)
@@ -158,7 +159,7 @@ func forbidden(x *tcs.Tensor) error {
 			}
 			lev.Crd.SetInt(0, was)
 		}
-		if k.HasPos() && !k.Repeats && lev.Crd.Len > 1 && lev.Pos.Int(1)-lev.Pos.Int(0) > 1 {
+		if k.HasPos() && k.IsUnique() && lev.Crd.Len > 1 && lev.Pos.Int(1)-lev.Pos.Int(0) > 1 {
 			was := lev.Crd.Int(1)
 			lev.Crd.SetInt(1, lev.Crd.Int(0))
 			if x.Check() == nil {
@@ -173,23 +174,23 @@ func forbidden(x *tcs.Tensor) error {
 // padding reports whether the first position of level l may have no entry: its kind is padded, or
 // it is a singleton below a position without an entry.
 func padding(x *tcs.Tensor, l int) bool {
-	for k := tcs.KindOf(x.Levels[l].Kind); k.Form == tcs.Single &&
-		!k.Padded; k = tcs.KindOf(x.Levels[l].Kind) {
-		if l--; l < 0 || x.Levels[l].Form() == tcs.Single && x.Levels[l].Crd.Int(0) >= 0 {
+	for k := x.Levels[l].Kind; k.IsSingle() &&
+		!k.IsPadded(); k = x.Levels[l].Kind {
+		if l--; l < 0 || x.Levels[l].Form() == tensor.Single && x.Levels[l].Crd.Int(0) >= 0 {
 			return false
 		}
-		for l > 0 && x.Levels[l].Form() == tcs.Full {
+		for l > 0 && x.Levels[l].Form() == tensor.Full {
 			l--
 		}
 	}
-	return tcs.KindOf(x.Levels[l].Kind).Padded
+	return x.Levels[l].Kind.IsPadded()
 }
 
 // TestUnknownLevelKind checks that a letter without a level kind causes a panic wherever levels are
 // used.
 func TestUnknownLevelKind(t *testing.T) {
 	bad := func() *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Float64},
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tensor.Float64},
 			Vals:   tcs.Of([]float64{1, 2, 3}),
 			Levels: []tcs.Level{{Kind: 'x', Size: 3, Crd: tcs.Of([]int32{0, 1, 2})}}}
 	}
@@ -199,14 +200,13 @@ func TestUnknownLevelKind(t *testing.T) {
 		"cursor":    func() { bad().Cursor() },
 		"view":      func() { bad().View(tcs.Block{Box: [][2]int64{{0, 2}}}) },
 		"shape":     func() { bad().Shape() },
-		"singleton": func() { tcs.Singleton('x') },
-		"dense":     func() { tcs.AllDense("x") },
-		"nothing":   func() { tcs.Nothing(bad().Header, "x", []int{0}) },
+		"singleton": func() { tensor.Kind('x').IsSingle() },
+		"nothing":   func() { tcs.Nothing(bad().Header, tensor.FormatOf("x", []int{0})) },
 	} {
 		func() {
 			defer func() {
 				if r := recover(); r == nil ||
-					!strings.Contains(fmt.Sprint(r), "BUG: tcs: 'x' is no level kind") {
+					!strings.Contains(fmt.Sprint(r), "BUG: no level kind x") {
 					t.Errorf("%s: got %v, want a BUG", what, r)
 				}
 			}()

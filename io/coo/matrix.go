@@ -1,6 +1,9 @@
 package coo
 
-import "math/bits"
+import (
+	"distaff/io/tensor"
+	"math/bits"
+)
 
 // Matrix describes where the entries of a matrix are.
 type Matrix struct {
@@ -73,7 +76,7 @@ func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 		return nil, err
 	}
 	defer rows.Free()
-	cols, err := Sort(rows, Spec{Modes: []int{1, 0}}, cfg)
+	cols, err := Sort(rows, Spec{Format: tensor.Format{Order: []int{1, 0}}}, cfg)
 	if err != nil {
 		return nil, err
 	}

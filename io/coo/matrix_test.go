@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestMatrix computes bandwidth, diagonal and symmetry of matrices with entries in any order, with
@@ -14,54 +15,56 @@ func TestMatrix(t *testing.T) {
 	nan := complex(math.NaN(), 0)
 	for _, c := range []struct {
 		name string
-		typ  tcs.Type
+		typ  tensor.Type
 		dims []int64
 		at   [][]int64
 		vals []complex128
 		m    Matrix
 		s    Symmetry
 	}{
-		{"empty", tcs.Float64, []int64{3, 3}, nil, nil, Matrix{0, 0, 0, 3, true},
+		{"empty", tensor.Float64, []int64{3, 3}, nil, nil, Matrix{0, 0, 0, 3, true},
 			Symmetry{1, 1, true, true, false}},
-		{"identity", tcs.Float64, []int64{2, 2}, [][]int64{{1, 1}, {0, 0}}, []complex128{1, 1},
+		{"identity", tensor.Float64, []int64{2, 2}, [][]int64{{1, 1}, {0, 0}}, []complex128{1, 1},
 			Matrix{0, 0, 2, 2, true}, Symmetry{1, 1, true, false, false}},
-		{"wide", tcs.Float64, []int64{2, 5}, [][]int64{{0, 4}, {1, 0}, {1, 1}}, []complex128{1, 1, 1},
+		{"wide", tensor.Float64, []int64{2, 5}, [][]int64{{0, 4}, {1, 0}, {1, 1}}, []complex128{1, 1, 1},
 			Matrix{1, 4, 1, 2, true}, Symmetry{}},
-		{"a part", tcs.Float64, []int64{4, 4}, [][]int64{{0, 1}, {1, 0}, {2, 0}, {0, 2}, {3, 0}, {0, 0}},
+		{"a part", tensor.Float64, []int64{4, 4},
+			[][]int64{{0, 1}, {1, 0}, {2, 0}, {0, 2}, {3, 0}, {0, 0}},
 			[]complex128{1, 1, 2, 3, 4, 5},
 			Matrix{3, 2, 1, 4, true}, Symmetry{0.8, 0.4, false, false, false}},
-		{"skew", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}}, []complex128{7, -7},
+		{"skew", tensor.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}}, []complex128{7, -7},
 			Matrix{1, 1, 0, 3, true}, Symmetry{1, 0, false, true, false}},
-		{"an integer without a negative", tcs.Int64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}},
+		{"an integer without a negative", tensor.Int64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}},
 			[]complex128{math.MinInt64, math.MinInt64}, Matrix{1, 1, 0, 2, true},
 			Symmetry{1, 1, true, false, false}},
-		{"skew but for the diagonal", tcs.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}, {2, 2}},
+		{"skew but for the diagonal", tensor.Int64, []int64{3, 3}, [][]int64{{0, 1}, {1, 0}, {2, 2}},
 			[]complex128{7, -7, 1}, Matrix{1, 1, 1, 3, true}, Symmetry{1, 0, false, false, false}},
-		{"repeats", tcs.Float64, []int64{3, 3}, [][]int64{{2, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 1}},
+		{"repeats", tensor.Float64, []int64{3, 3}, [][]int64{{2, 0}, {0, 2}, {2, 0}, {1, 1}, {1, 1}},
 			[]complex128{1, 3, 2, 1, 1}, Matrix{2, 2, 1, 3, true}, Symmetry{1, 1, true, false, false}},
-		{"Hermitian", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
+		{"Hermitian", tensor.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
 			[]complex128{1 + 2i, 1 - 2i, 4}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
-		{"a complex diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
+		{"a complex diagonal", tensor.Complex128, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}, {0, 0}},
 			[]complex128{1 + 2i, 1 - 2i, 4i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"complex symmetric", tcs.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}},
+		{"complex symmetric", tensor.Complex64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}},
 			[]complex128{1 + 2i, 1 + 2i}, Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, false, false}},
-		{"NaN", tcs.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan},
+		{"NaN", tensor.Float32, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{nan, nan},
 			Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
-		{"NaN on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+		{"NaN on the diagonal", tensor.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
 			[]complex128{nan, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"zero on the diagonal", tcs.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+		{"zero on the diagonal", tensor.Float64, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
 			[]complex128{0, 1, -1}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, true, false}},
-		{"NaN on a Hermitian diagonal", tcs.Complex128, []int64{2, 2}, [][]int64{{0, 0}, {0, 1}, {1, 0}},
+		{"NaN on a Hermitian diagonal", tensor.Complex128, []int64{2, 2},
+			[][]int64{{0, 0}, {0, 1}, {1, 0}},
 			[]complex128{nan, 1i, -1i}, Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, true}},
-		{"an imaginary NaN on the diagonal", tcs.Complex128, []int64{2, 2},
+		{"an imaginary NaN on the diagonal", tensor.Complex128, []int64{2, 2},
 			[][]int64{{0, 0}, {0, 1}, {1, 0}}, []complex128{complex(1, math.NaN()), 1i, -1i},
 			Matrix{1, 1, 1, 2, true}, Symmetry{1, 0, false, false, false}},
-		{"zeros are stored", tcs.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0},
+		{"zeros are stored", tensor.Float64, []int64{2, 2}, [][]int64{{0, 1}, {1, 0}}, []complex128{0, 0},
 			Matrix{1, 1, 0, 2, true}, Symmetry{1, 1, true, true, false}},
 	} {
 		s := &memStream{dims: c.dims, exact: true, typ: c.typ, batch: 2, coords: c.at}
 		for _, v := range c.vals {
-			s.vals = append(s.vals, tcs.Value{Type: c.typ, C: v, I: int64(real(v))})
+			s.vals = append(s.vals, tensor.Value{Type: c.typ, C: v, I: int64(real(v))})
 		}
 		v, err := Look(s)
 		if err != nil {
@@ -87,9 +90,9 @@ func TestMatrix(t *testing.T) {
 // TestLongDiagonal checks that a diagonal that is too long is reported as not counted.
 func TestLongDiagonal(t *testing.T) {
 	n := int64(1) << 40
-	s := &memStream{dims: []int64{n, n}, exact: true, typ: tcs.Float64, batch: 2,
+	s := &memStream{dims: []int64{n, n}, exact: true, typ: tensor.Float64, batch: 2,
 		coords: [][]int64{{5, 5}, {n - 1, n - 1}, {0, 9}},
-		vals:   []tcs.Value{{Type: tcs.Float64}, {Type: tcs.Float64}, {Type: tcs.Float64}}}
+		vals:   []tensor.Value{{Type: tensor.Float64}, {Type: tensor.Float64}, {Type: tensor.Float64}}}
 	v, err := Look(s)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +106,7 @@ func TestLongDiagonal(t *testing.T) {
 func TestSymmetryInLittleMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 300
-	s := random(r, []int64{n, n}, 40000, tcs.Int64)
+	s := random(r, []int64{n, n}, 40000, tensor.Int64)
 	sums := map[[2]int64]int64{}
 	for k, at := range s.coords {
 		sums[[2]int64{at[0], at[1]}] += s.vals[k].I

@@ -3,7 +3,7 @@ package coo
 import (
 	"time"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Options are the options of a job for reading one file. They override what the file says. The zero
@@ -14,9 +14,9 @@ type Options struct {
 	Dims []int64
 	// for messages, the source of each size in Dims; "" if it is unknown. DimsFrom may be nil
 	DimsFrom  []string
-	Type      tcs.Type // the wanted value type; Invalid selects the type of the file
-	ZeroBased bool     // --index-base=0, for the .tns format
-	Threads   int      // number of threads that parse a text file; 0 selects GOMAXPROCS
+	Type      tensor.Type // the wanted value type; Invalid selects the type of the file
+	ZeroBased bool        // --index-base=0, for the .tns format
+	Threads   int         // number of threads that parse a text file; 0 selects GOMAXPROCS
 	// folder that stores standard input for a second pass; "" selects os.TempDir
 	Tmp   string
 	Trust bool  // --trust-input: the arrays of a .tcs file are not checked

@@ -3,7 +3,7 @@ package coo
 import (
 	"io"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Ordered is a stream in the order of its modes (Sort sorts it by the outermost mode first). All
@@ -31,7 +31,7 @@ type WriteOptions struct {
 // Listed returns the order of modes of the entries in a file: mode 0 first, or mode 1 first for a
 // matrix that is listed by columns.
 func Listed(order int, byColumns bool) []int {
-	modes := tcs.Identity(order)
+	modes := tensor.Identity(order)
 	if byColumns && order == 2 {
 		modes[0], modes[1] = 1, 0
 	}
@@ -39,13 +39,13 @@ func Listed(order int, byColumns bool) []int {
 }
 
 // Sort sorts a stream into the order of spec.Modes, or with mode 0 first if spec.Modes is nil.
-// spec.Kinds may be empty. Values at equal coordinates are then summed, or refused if the spec says
-// so. Closing the Ordered closes the stream.
+// spec.Format may be empty. Values at equal coordinates are then summed, or refused if the spec
+// says so. Closing the Ordered closes the stream.
 func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
-	if spec.Kinds == "" {
+	if len(spec.Format.Levels) == 0 {
 		dims, _ := in.Dims()
 		for range dims {
-			spec.Kinds += "s"
+			spec.Format.Levels = append(spec.Format.Levels, tensor.Compressed)
 		}
 	}
 	spec, err := spec.normal(in)
@@ -85,12 +85,12 @@ func (s *sorted) count() (n int64, err error) {
 func (o *Ordered) NNZ() int64 { return o.nnz }
 
 // Modes returns the order of the entries, outermost mode first.
-func (o *Ordered) Modes() []int { return o.s.spec.Modes }
+func (o *Ordered) Modes() []int { return o.s.spec.Format.Order }
 
 // Dims returns the sizes, which are exact.
 func (o *Ordered) Dims() ([]int64, bool) { return o.s.spec.Dims, true }
 
-func (o *Ordered) Type() tcs.Type { return o.s.spec.Type }
+func (o *Ordered) Type() tensor.Type { return o.s.spec.Type }
 
 func (o *Ordered) Next(b *Batch) error {
 	n, err := o.r.next(&o.level)
@@ -100,10 +100,10 @@ func (o *Ordered) Next(b *Batch) error {
 	if n == 0 {
 		return io.EOF
 	}
-	if len(b.Coords) != len(o.s.spec.Modes) {
-		b.Coords = make([][]int64, len(o.s.spec.Modes))
+	if len(b.Coords) != len(o.s.spec.Format.Order) {
+		b.Coords = make([][]int64, len(o.s.spec.Format.Order))
 	}
-	for l, m := range o.s.spec.Modes {
+	for l, m := range o.s.spec.Format.Order {
 		b.Coords[m] = o.level.Coords[l][:n]
 	}
 	b.Vals, b.N = o.level.Vals, n

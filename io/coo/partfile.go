@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // CountPart makes the first pass over one part of a tensor's entries, which come in the order of
 // modes.
-func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
-	c := NewPartCounter(kinds)
-	if err := c.addAll(inOrder(in, modes)); err != nil {
+func CountPart(in Stream, f tensor.Format) (PartCount, error) {
+	c := NewPartCounter(len(f.Levels))
+	if err := c.addAll(inOrder(in, f.Order)); err != nil {
 		return PartCount{}, err
 	}
 	return c.Part(), nil
@@ -20,7 +21,8 @@ func CountPart(in Stream, kinds string, modes []int) (PartCount, error) {
 
 // inOrder returns a reader of a stream that comes in the order of modes.
 func inOrder(in Stream, modes []int) reader {
-	return &streamReader{newIntake(in, Spec{Modes: modes, Type: in.Type()}, nil)}
+	return &streamReader{newIntake(in, Spec{Format: tensor.Format{Order: modes}, Type: in.Type()},
+		nil)}
 }
 
 // FileRange is a written range of a section of a file: N elements starting at element From, and the
@@ -35,7 +37,7 @@ type FileRange struct {
 // the last part it also writes the elements that follow the last entry, such as the ends of pos
 // arrays.
 func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
-	return j.write(part, inOrder(in, j.spec.Modes), lay, w)
+	return j.write(part, inOrder(in, j.spec.Format.Order), lay, w)
 }
 
 // write is WritePart with a reader.

@@ -25,9 +25,9 @@ type PartCounter struct {
 	p PartCount
 }
 
-// NewPartCounter returns a counter for a part of a tensor with these level kinds.
-func NewPartCounter(kinds string) *PartCounter {
-	return &PartCounter{c: *newCounter(kinds), p: PartCount{Sorted: true}}
+// NewPartCounter returns a counter for a part of a tensor of that many levels.
+func NewPartCounter(levels int) *PartCounter {
+	return &PartCounter{c: *newCounter(levels), p: PartCount{Sorted: true}}
 }
 
 // Add counts n entries, given as columns by level.
@@ -86,7 +86,7 @@ func Join(spec Spec, parts []PartCount) (*Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.hist[len(spec.Kinds)] > 0 && !spec.keepsRepeats() {
+	if j.hist[len(spec.Format.Levels)] > 0 && !spec.keepsRepeats() {
 		return nil, ErrUnordered
 	}
 	return j, nil
@@ -94,12 +94,12 @@ func Join(spec Spec, parts []PartCount) (*Joined, error) {
 
 // newJoined is Join without the check for repeated coordinates.
 func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
-	levels := len(spec.Kinds)
+	levels := len(spec.Format.Levels)
 	j := &Joined{spec: spec, parts: parts, hist: make([]int64, levels+1)}
 	var last []int64
 	for i := range parts {
 		p := &parts[i]
-		j.before = append(j.before, counts(spec.Kinds, j.hist))
+		j.before = append(j.before, counts(spec.Format, j.hist))
 		if !p.Sorted {
 			return nil, ErrUnordered
 		}
@@ -142,8 +142,8 @@ func (j *Joined) Shape() *tcs.Shape {
 	for _, n := range j.hist {
 		entries += n
 	}
-	return &tcs.Shape{Header: head, Kinds: j.spec.Kinds, Modes: j.spec.Modes,
-		Counts: counts(j.spec.Kinds, j.hist), Wide: j.spec.Wide, Entries: entries}
+	return &tcs.Shape{Header: head, Format: j.spec.Format,
+		Counts: counts(j.spec.Format, j.hist), Wide: j.spec.Wide, Entries: entries}
 }
 
 // Allocate allocates the arrays of the tensor and counts them against the limit. wide selects
@@ -201,7 +201,7 @@ func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 	}
 	f := j.filler(part)
 	if j.again[part] == nil {
-		j.again[part] = newCounter(j.spec.Kinds)
+		j.again[part] = newCounter(len(j.spec.Format.Levels))
 	}
 	c, want := j.again[part], j.parts[part].Hist
 	if !c.add(cols, n) {

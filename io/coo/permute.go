@@ -2,10 +2,10 @@ package coo
 
 import (
 	"errors"
-	"slices"
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the innermost
@@ -26,10 +26,11 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 		return nil, nil
 	}
 	if modes == nil {
-		modes = tcs.Identity(len(t.Header.Dims))
+		modes = tensor.Identity(len(t.Header.Dims))
 	}
 	shape := &tcs.Shape{Header: tcs.Header{Dims: t.Header.Dims, Splits: t.Header.Splits,
-		Type: t.Header.Type}, Kinds: denseKinds(len(modes)), Modes: modes}
+		Type: t.Header.Type}, Format: tensor.Format{Levels: tensor.DenseOf(len(modes)).Levels,
+		Order: modes}}
 	if !t.Header.Whole() {
 		shape.Header.Box = t.Header.Box
 	}
@@ -89,9 +90,6 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	out.Trust()
 	return out, nil
 }
-
-// denseKinds returns the kinds of n dense levels.
-func denseKinds(n int) string { return string(slices.Repeat([]byte("d"), n)) }
 
 // copying describes how values are copied from one order of levels to another. Levels are counted
 // in the copy. The innermost level of the copy and the level that is innermost in the source are

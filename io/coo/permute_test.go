@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestPermuted copies tensors with dense levels, parts of them and views with their levels in
@@ -26,10 +27,10 @@ func TestPermuted(t *testing.T) {
 				box[m][1] = box[m][0] + r.Int64N(dims[m]-box[m][0]+1)
 			}
 		}
-		typ := []tcs.Type{tcs.Float64, tcs.Int32, tcs.Complex128}[r.IntN(3)]
+		typ := []tensor.Type{tensor.Float64, tensor.Int32, tensor.Complex128}[r.IntN(3)]
 		x,
 			err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: typ},
-			Kinds: denseKinds(order), Modes: r.Perm(order)}, nil, "")
+			Format: tensor.Format{Levels: tensor.DenseOf(order).Levels, Order: r.Perm(order)}}, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,8 @@ func TestPermuted(t *testing.T) {
 			}
 		}
 		modes, threads := r.Perm(order), 1+r.IntN(3)
-		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Header.Box, x.FormatString(), dims,
+		name := fmt.Sprintf("case %d: %v of %s in %v to %v", n, from.Header.Box, x.Format().String(),
+			dims,
 			modes)
 		got, err := permuted(from, modes, Config{Threads: threads})
 		if err != nil {
@@ -57,7 +59,8 @@ func TestPermuted(t *testing.T) {
 			t.Fatalf("%s: not copied", name)
 		}
 		copied += int(got.Vals.Len)
-		spec := Spec{Kinds: denseKinds(order), Modes: modes, Box: from.Header.Box}
+		spec := Spec{Format: tensor.Format{Levels: tensor.DenseOf(order).Levels, Order: modes},
+			Box: from.Header.Box}
 		want, err := Assemble(FromTensor(from, KeepAll), spec, Config{Threads: 1})
 		if err != nil {
 			t.Fatal(name, err)
@@ -75,8 +78,8 @@ func TestPermuted(t *testing.T) {
 	}
 	// A view that lacks values of its box must be copied entry by entry.
 	x,
-		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{8, 8}, Type: tcs.Float64}, Kinds: "dd",
-		Modes: []int{0, 1}}, nil, "")
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{8, 8}, Type: tensor.Float64},
+		Format: tensor.FormatOf("dd", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

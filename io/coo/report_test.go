@@ -4,16 +4,17 @@ import (
 	"math"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
-func order(t *testing.T, typ tcs.Type, dims []int64, coords [][]int64, vals ...float64) *Ordered {
+func order(t *testing.T, typ tensor.Type, dims []int64, coords [][]int64,
+	vals ...float64) *Ordered {
 	t.Helper()
 	s := &memStream{dims: dims, exact: true, typ: typ, coords: coords, batch: 2}
 	for _, v := range vals {
-		x := tcs.Value{Type: typ, C: complex(v, 0)}
+		x := tensor.Value{Type: typ, C: complex(v, 0)}
 		if typ.IsInt() {
-			x = tcs.Value{Type: typ, I: int64(v)}
+			x = tensor.Value{Type: typ, I: int64(v)}
 		}
 		s.vals = append(s.vals, x)
 	}
@@ -42,7 +43,8 @@ func TestDiff(t *testing.T) {
 		{[]float64{1, inf, 3}, []float64{1, -inf, 3}, 1, 1, 1, inf},
 		{[]float64{1, 0, 3}, []float64{1, math.Copysign(0, -1), 3}, 0, 0, 0, 0},
 	} {
-		d, err := Diff(order(t, tcs.Float64, dims, at, c.a...), order(t, tcs.Float64, dims, at, c.b...),
+		d, err := Diff(order(t, tensor.Float64, dims, at, c.a...),
+			order(t, tensor.Float64, dims, at, c.b...),
 			c.rtol, c.atol, 10)
 		if err != nil || d.Differ != c.differ || d.MaxAbs != c.abs || len(d.First) != int(c.differ) ||
 			d.Compared != 3 {
@@ -50,34 +52,36 @@ func TestDiff(t *testing.T) {
 		}
 	}
 	// A missing entry is zero. A NaN differs from a number.
-	a := order(t, tcs.Float64, dims, [][]int64{{0, 0}, {1, 1}, {3, 3}}, 0, 7, 1)
-	b := order(t, tcs.Int64, dims, [][]int64{{1, 1}, {2, 2}, {3, 3}}, 7, 5, 1)
+	a := order(t, tensor.Float64, dims, [][]int64{{0, 0}, {1, 1}, {3, 3}}, 0, 7, 1)
+	b := order(t, tensor.Int64, dims, [][]int64{{1, 1}, {2, 2}, {3, 3}}, 7, 5, 1)
 	d, err := Diff(a, b, 0, 0, 10)
 	if err != nil || d.Differ != 1 || d.Compared != 4 || d.First[0].Coords[0] != 2 ||
 		d.First[0].B.I != 5 {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	d, _ = Diff(order(t, tcs.Float64, dims, at, 1, nan, 1), order(t, tcs.Float64, dims, at, 1, 1, 1),
+	d, _ = Diff(order(t, tensor.Float64, dims, at, 1, nan, 1),
+		order(t, tensor.Float64, dims, at, 1, 1, 1),
 		1, 1, 0)
 	if d.Differ != 1 || !math.IsNaN(d.MaxAbs) {
 		t.Errorf("NaN against 1: %+v", d)
 	}
 	big := float64(1 << 62)
-	d, _ = Diff(order(t, tcs.Int64, dims, at, 1, big, 1), order(t, tcs.Int64, dims, at, 1, -big, 1), 0,
+	d, _ = Diff(order(t, tensor.Int64, dims, at, 1, big, 1),
+		order(t, tensor.Int64, dims, at, 1, -big, 1), 0,
 		0, 0)
 	if d.Differ != 1 || d.MaxAbs != 2*big {
 		t.Errorf("integers: %+v", d)
 	}
-	if _, err := Diff(a, order(t, tcs.Float64, []int64{5, 6}, at, 1, 2, 3), 0, 0, 0); err == nil {
+	if _, err := Diff(a, order(t, tensor.Float64, []int64{5, 6}, at, 1, 2, 3), 0, 0, 0); err == nil {
 		t.Error("sizes differ and nobody says so")
 	}
 }
 
 func TestLook(t *testing.T) {
-	s := &memStream{dims: []int64{4, 100}, exact: true, typ: tcs.Float64, batch: 2,
-		coords: [][]int64{{0, 5}, {0, 99}, {1, 5}, {3, 5}}, vals: make([]tcs.Value, 4)}
+	s := &memStream{dims: []int64{4, 100}, exact: true, typ: tensor.Float64, batch: 2,
+		coords: [][]int64{{0, 5}, {0, 99}, {1, 5}, {3, 5}}, vals: make([]tensor.Value, 4)}
 	for i := range s.vals {
-		s.vals[i].Type = tcs.Float64
+		s.vals[i].Type = tensor.Float64
 	}
 	v, err := Look(s)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Sorter sorts entries that are added in several lanes, and makes a tensor from the sorted entries.
@@ -56,8 +57,8 @@ func (p *Pool) relieve() (bool, error) {
 // NewSorter returns a Sorter for a tensor of spec. The sizes, modes, type and, for a block, Box of
 // spec must be set. If pool is nil, the Sorter has a pool of its own.
 func NewSorter(spec Spec, cfg Config, lanes int, pool *Pool) *Sorter {
-	width := make([]uint, len(spec.Kinds))
-	for l, m := range spec.Modes {
+	width := make([]uint, len(spec.Format.Levels))
+	for l, m := range spec.Format.Order {
 		width[l] = bitsFor(spec.Dims[m])
 	}
 	if pool == nil {
@@ -109,7 +110,7 @@ func isFull(err error) bool {
 // returns an error that the caller must pass to makeRoom.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
-		s.lanes[lane] = newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
+		s.lanes[lane] = newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)
 		s.lanes[lane].slab = s.slab
 	}
 	if s.pool.held > s.pool.budget {
@@ -175,7 +176,7 @@ func (s *Sorter) spill() error {
 // spillLane calls write, which must append runs of one lane to the spill.
 func (s *Sorter) spillLane(lane int, write func(*spill) error) error {
 	if s.disk == nil {
-		d, err := newSpill(s.cfg.Tmp, s.spec.Type.Size())
+		d, err := newSpill(s.cfg.Tmp, int(s.spec.Type.Size()))
 		if err != nil {
 			return err
 		}
@@ -216,7 +217,7 @@ func (s *Sorter) sort(low int) (entries, error) {
 func (s *Sorter) joined() *store {
 	s.slab.free()
 	s.countBytes(-s.bytes)
-	all := newStore(s.pack, s.spec.Type.Size(), s.cfg.Limit)
+	all := newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)
 	for i, st := range s.lanes {
 		if st != nil {
 			all.join(st)
@@ -233,7 +234,7 @@ func (s *Sorter) merged() (*spill, error) {
 	}
 	d := s.disk
 	// Equal entries must stay in the order of lanes.
-	order := tcs.Identity(len(s.lane))
+	order := tensor.Identity(len(s.lane))
 	slices.SortStableFunc(order, func(i, j int) int { return s.lane[i] - s.lane[j] })
 	runs := make([]run, len(order))
 	for i, k := range order {
@@ -251,7 +252,7 @@ func (s *Sorter) merged() (*spill, error) {
 // 64-bit positions and coordinates.
 func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
 	s.spec.Wide = s.spec.Wide || wide
-	if tcs.AllDense(s.spec.Kinds) && s.spec.Duplicates != Refuse {
+	if s.spec.Format.AllDense() && s.spec.Duplicates != Refuse {
 		return s.spread()
 	}
 	all := &sorted{spec: s.spec, cfg: s.cfg}

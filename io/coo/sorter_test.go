@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // laneStream yields the lanes of a Sorter as one stream.
@@ -19,7 +20,7 @@ type laneStream struct {
 }
 
 func (s *laneStream) Dims() ([]int64, bool) { return s.dims, true }
-func (s *laneStream) Type() tcs.Type        { return tcs.Float64 }
+func (s *laneStream) Type() tensor.Type     { return tensor.Float64 }
 func (s *laneStream) Rewind() error         { s.at = 0; return nil }
 func (s *laneStream) Close() error          { return nil }
 func (s *laneStream) Next(b *Batch) error {
@@ -52,15 +53,16 @@ func TestSorter(t *testing.T) {
 			b.Resize(2, rng.IntN(most), 8)
 			for k := range b.N {
 				b.Coords[0][k], b.Coords[1][k] = rng.Int64N(dims[0]), rng.Int64N(dims[1])
-				tcs.Float64.Store(unsafe.Pointer(&b.Vals[8*k]),
-					tcs.Value{Type: tcs.Float64, C: complex(rng.NormFloat64(), 0)})
+				tensor.Float64.Store(unsafe.Pointer(&b.Vals[8*k]),
+					tensor.Value{Type: tensor.Float64, C: complex(rng.NormFloat64(), 0)})
 			}
 		}
 		kinds := []string{"ss", "ds", "uc", "dd"}[seed%4]
 		if seed%7 == 6 {
 			kinds = []string{"ss", "uc"}[seed%2]
 		}
-		spec := Spec{Kinds: kinds, Modes: []int{0, 1}, Dims: dims, Type: tcs.Float64, Name: "T"}
+		spec := Spec{Format: tensor.FormatOf(kinds, []int{0, 1}), Dims: dims, Type: tensor.Float64,
+			Name: "T"}
 		want, err := Assemble(s, spec, Config{})
 		if err != nil {
 			t.Fatal(err)

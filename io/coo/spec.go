@@ -6,27 +6,27 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Duplicates selects the treatment of entries with equal coordinates.
 type Duplicates uint8
 
 const (
-	// add the values; entries stay apart if the innermost level keeps repeats (tcs.KeepsRepeats)
+	// add the values; entries stay apart if the innermost level keeps repeats (tensor.Format.Repeats)
 	Sum    Duplicates = iota
 	Refuse            // return an error with exit code 3
 )
 
 // Spec describes the tensor to make of a stream.
 type Spec struct {
-	Kinds string // level kinds, outermost first
-	Modes []int  // the mode of each level; nil means 0, 1, ...
+	Format tensor.Format // a nil Order means 0, 1, ...
 
 	Dims []int64 // sizes; nil selects the sizes of the stream
 	// the box of a block; nil means the whole tensor. Entries outside the box are an error
 	Box    [][2]int64
 	Splits []tcs.Split
-	Type   tcs.Type // value type; Invalid selects the type of the stream
+	Type   tensor.Type // value type; Invalid selects the type of the stream
 
 	Duplicates Duplicates
 	// dense levels cover only the range from the smallest to the largest coordinate
@@ -64,7 +64,7 @@ func (e *Error) Error() string {
 	if e.Name == "" {
 		return e.Msg
 	}
-	return tcs.Printable(e.Name) + ": " + e.Msg
+	return tensor.Printable(e.Name) + ": " + e.Msg
 }
 
 // ExitCode returns 2 or 3.
@@ -85,13 +85,13 @@ func (s *Spec) repeatErr(at []int64) error {
 }
 
 // keepsRepeats reports whether entries with equal coordinates stay apart.
-func (s *Spec) keepsRepeats() bool { return tcs.KeepsRepeats(s.Kinds) && s.Duplicates != Refuse }
+func (s *Spec) keepsRepeats() bool { return s.Format.Repeats() && s.Duplicates != Refuse }
 
 // byMode converts coordinates listed by level to coordinates listed by mode.
 func (s *Spec) byMode(levels []int64) []int64 {
 	at := make([]int64, len(levels))
 	for l, x := range levels {
-		at[s.Modes[l]] = x
+		at[s.Format.Order[l]] = x
 	}
 	return at
 }
@@ -106,18 +106,16 @@ func (s *Spec) dataErr(format string, args ...any) error {
 // normal fills the defaults of the spec in from the stream, and checks the spec.
 func (s Spec) normal(in Stream) (Spec, error) {
 	dims, _ := in.Dims()
-	if s.Modes == nil {
-		s.Modes = tcs.Identity(len(s.Kinds))
-	}
-	if s.Type == tcs.Invalid {
+	s.Format = s.Format.Ordered()
+	if s.Type == tensor.None {
 		s.Type = in.Type()
 	}
-	if err := tcs.CheckFormat(s.Kinds, s.Modes, len(dims)); err != nil {
+	if err := tcs.CheckFormat(s.Format, len(dims)); err != nil {
 		return s, err
 	}
 	if s.Dims != nil && len(s.Dims) != len(dims) {
 		return s, &Error{Exit: 2, Name: s.Name,
-			Msg: fmt.Sprintf("sizes %v for a tensor of %s", s.Dims, tcs.Count(len(dims), "mode"))}
+			Msg: fmt.Sprintf("sizes %v for a tensor of %s", s.Dims, tensor.Count(len(dims), "mode"))}
 	}
 	return s, tcs.CanConvert(s.Type, in.Type())
 }

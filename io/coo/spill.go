@@ -41,7 +41,7 @@ func (s *spill) count(spec *Spec, _ int) ([]PartCount, error) {
 		return nil, err
 	}
 	defer r.close()
-	p := NewPartCounter(spec.Kinds)
+	p := NewPartCounter(len(spec.Format.Levels))
 	if err := p.addAll(r); err != nil {
 		return nil, err
 	}

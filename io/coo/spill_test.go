@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestSpill(t *testing.T) {
@@ -16,7 +17,7 @@ func TestSpill(t *testing.T) {
 	for _, dims := range [][]int64{{50, 40, 30}, {1 << 40, 1 << 30, 1 << 35},
 		{1 << 60, 1 << 60, 1 << 60}} {
 		for _, exact := range []bool{true, false} {
-			for _, typ := range []tcs.Type{tcs.Float64, tcs.Complex128} {
+			for _, typ := range []tensor.Type{tensor.Float64, tensor.Complex128} {
 				in := random(r, dims, 40000, typ)
 				in.exact = exact
 				in.batch = 4096
@@ -24,7 +25,7 @@ func TestSpill(t *testing.T) {
 					in.coords[30000+k] = in.coords[k]
 				}
 				limit := tcs.NewLimit(4 << 20)
-				a, err := Assemble(in, Spec{Kinds: "sss", Modes: []int{1, 2, 0}},
+				a, err := Assemble(in, Spec{Format: tensor.FormatOf("sss", []int{1, 2, 0})},
 					Config{Limit: limit, Tmp: tmp, Threads: 2})
 				if err != nil {
 					t.Fatal(err)
@@ -51,7 +52,7 @@ func TestSpill(t *testing.T) {
 // several low limits.
 func TestLowLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	in := random(r, []int64{1 << 40, 1 << 20, 1 << 35}, 60000, tcs.Float64) // 1.4 MB of records
+	in := random(r, []int64{1 << 40, 1 << 20, 1 << 35}, 60000, tensor.Float64) // 1.4 MB of records
 	in.batch = 4096
 	for _, max := range []int64{256 << 10, 512 << 10, 1 << 20, 2 << 20} {
 		path := filepath.Join(t.TempDir(), "t.tcs")
@@ -59,7 +60,7 @@ func TestLowLimit(t *testing.T) {
 		if err := in.Rewind(); err != nil {
 			t.Fatal(err)
 		}
-		if err := AssembleFile(path, in, Spec{Kinds: "sss", Modes: []int{2, 0, 1}},
+		if err := AssembleFile(path, in, Spec{Format: tensor.FormatOf("sss", []int{2, 0, 1})},
 			Config{Limit: limit, Tmp: t.TempDir(), Threads: 2}); err != nil {
 			t.Errorf("%d bytes: %v", max, err)
 			continue

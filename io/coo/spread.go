@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Spread stores entries straight into a dense block, in any order.
@@ -35,11 +36,11 @@ func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 	t,
 		err := tcs.New(&tcs.Shape{
 		Header: tcs.Header{Dims: spec.Dims, Box: spec.Box, Splits: spec.Splits, Type: spec.Type},
-		Kinds:  spec.Kinds, Modes: spec.Modes, Wide: spec.Wide}, cfg.Limit, spec.Name)
+		Format: spec.Format, Wide: spec.Wide}, cfg.Limit, spec.Name)
 	if err != nil {
 		return nil, err
 	}
-	s := &Spread{t: t, how: how, size: spec.Type.Size()}
+	s := &Spread{t: t, how: how, size: int(spec.Type.Size())}
 	if how == Once {
 		if s.taken, err = tcs.Alloc(cfg.Limit, t.Vals.Len/64*8+8, spec.Name); err != nil {
 			t.Close()
@@ -111,17 +112,17 @@ func (s *Spread) release() {
 // turn -0 into +0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
-	case tcs.Float64:
+	case tensor.Float64:
 		addEach(tcs.Values[float64](t), at, (*float64)(p))
-	case tcs.Float32:
+	case tensor.Float32:
 		addEach(tcs.Values[float32](t), at, (*float32)(p))
-	case tcs.Int64:
+	case tensor.Int64:
 		addEach(tcs.Values[int64](t), at, (*int64)(p))
-	case tcs.Int32:
+	case tensor.Int32:
 		addEach(tcs.Values[int32](t), at, (*int32)(p))
-	case tcs.Complex128:
+	case tensor.Complex128:
 		addEach(tcs.Values[complex128](t), at, (*complex128)(p))
-	case tcs.Complex64:
+	case tensor.Complex64:
 		addEach(tcs.Values[complex64](t), at, (*complex64)(p))
 	}
 }

@@ -403,17 +403,18 @@ func (s *store) count(spec *Spec, threads int) ([]PartCount, error) {
 		threads = 1
 	}
 	cut, parts := s.cut(threads), make([]PartCount, threads)
-	parallel(threads, func(i int) { parts[i] = s.countPart(spec.Kinds, cut[i], cut[i+1]) })
+	parallel(threads,
+		func(i int) { parts[i] = s.countPart(len(spec.Format.Levels), cut[i], cut[i+1]) })
 	return parts, nil
 }
 
 // countPart makes the first pass over records [from, to), which are in order.
-func (s *store) countPart(kinds string, from, to int64) PartCount {
-	p := NewPartCounter(kinds)
-	if s.pack.words > 1 || from == to || kinds == "" {
+func (s *store) countPart(levels int, from, to int64) PartCount {
+	p := NewPartCounter(levels)
+	if s.pack.words > 1 || from == to || levels == 0 {
 		p.addAll(s.reader(from, to)) // a store's reader returns no errors
 	} else {
-		p.p.First, p.p.N = make([]int64, len(kinds)), to-from
+		p.p.First, p.p.N = make([]int64, levels), to-from
 		s.at(from, p.p.First)
 		s.at(to-1, p.c.prev)
 		s.countKeys(&p.c, from, to)
@@ -477,7 +478,7 @@ func (s *store) sum(spec *Spec) error {
 			if last != nil && slices.Equal(last[:w], r[:w]) {
 				if spec.Duplicates == Refuse {
 					at := make([]int64, len(s.pack.word))
-					for l, m := range spec.Modes {
+					for l, m := range spec.Format.Order {
 						at[m] = s.pack.get(r, l)
 					}
 					return spec.repeatErr(at)

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Zeros selects which zeros of a tensor are entries of its stream.
@@ -30,17 +31,14 @@ const (
 // under a stored one. If the dense levels of the other tensor cover the same modes, taking all
 // values changes nothing in its size. fit says that dense levels of the other tensor will cover
 // only the range of the entries.
-func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
-	if modes == nil {
-		modes = tcs.Identity(len(kinds))
-	}
-	own, ownModes := t.Format()
-	from, to := firstTrailingDense(own), firstTrailingDense(kinds)
-	if from == 0 || from == len(own) {
+func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
+	own, f := t.Format(), f.Ordered()
+	from, to := firstTrailingDense(own), firstTrailingDense(f)
+	if from == 0 || from == len(own.Levels) {
 		return DropFill // no level above stores coordinates, or no level below is dense
 	}
-	for _, m := range ownModes[from:] {
-		if !slices.Contains(modes[to:], m) {
+	for _, m := range own.Order[from:] {
+		if !slices.Contains(f.Order[to:], m) {
 			return DropFill
 		}
 	}
@@ -50,14 +48,8 @@ func ZerosFor(t *tcs.Tensor, kinds string, modes []int, fit bool) Zeros {
 	return KeepAll
 }
 
-// firstTrailingDense returns the index of the first of the dense levels at the end of kinds.
-func firstTrailingDense(kinds string) int {
-	n := len(kinds)
-	for n > 0 && tcs.KindOf(kinds[n-1]).Form == tcs.Full {
-		n--
-	}
-	return n
-}
+// firstTrailingDense returns the first of the dense levels after all others.
+func firstTrailingDense(f tensor.Format) int { return len(f.Levels) - f.TrailingDense() }
 
 // FromTensor returns a stream of the tensor's entries in storage order. The tensor must be loaded
 // and valid, and must stay open longer than the stream. Closing the stream does not close the
@@ -70,12 +62,12 @@ func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	n = int(max(min(int64(n), t.Vals.Len), 1))
 	s := &tensorStream{t: t, c: t.Cursor(),
-		drop:  zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tcs.Full,
+		drop:  zeros != KeepAll && last >= 0 && t.Levels[last].Form() == tensor.Full,
 		index: make([]int64, n), zero: isZeroBits}
-	if kinds, _ := t.Format(); s.drop && firstTrailingDense(kinds) > 0 {
+	if from := firstTrailingDense(t.Format()); s.drop && from > 0 {
 		s.zero = zeroOf(t.Header.Type)
 		if zeros == KeepPaths {
-			s.below = t.Levels[firstTrailingDense(kinds):]
+			s.below = t.Levels[from:]
 		}
 	}
 	return s
@@ -94,7 +86,7 @@ type tensorStream struct {
 }
 
 func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Header.Dims, true }
-func (s *tensorStream) Type() tcs.Type        { return s.t.Header.Type }
+func (s *tensorStream) Type() tensor.Type     { return s.t.Header.Type }
 func (s *tensorStream) Close() error          { return nil }
 
 // Dense, Tensor and Progress implement Densed, Tensored and Progressed.
@@ -112,7 +104,7 @@ func (s *tensorStream) Rewind() error {
 }
 
 func (s *tensorStream) Next(b *Batch) error {
-	size := s.t.Header.Type.Size()
+	size := int(s.t.Header.Type.Size())
 	for {
 		s.own.Resize(len(s.t.Header.Dims), len(s.index), size)
 		n := 0
@@ -192,11 +184,11 @@ func (s *tensorStream) isLastUnder(i int) bool {
 }
 
 // zeroOf returns a function that reports whether a value of type typ is zero with either sign.
-func zeroOf(typ tcs.Type) func(v []byte) bool {
+func zeroOf(typ tensor.Type) func(v []byte) bool {
 	switch typ {
-	case tcs.Float64, tcs.Complex128:
+	case tensor.Float64, tensor.Complex128:
 		return isSignedZero[float64]
-	case tcs.Float32, tcs.Complex64:
+	case tensor.Float32, tensor.Complex64:
 		return isSignedZero[float32]
 	}
 	return isZeroBits
@@ -227,7 +219,7 @@ func isZeroBits(v []byte) bool {
 // sortLevels implements orderedStream. Sorting by the first k wanted levels is enough if the wanted
 // levels after them are the other levels of the tensor, in its order.
 func (s *tensorStream) sortLevels(modes []int) int {
-	_, own := s.t.Format()
+	own := s.t.Format().Order
 	for k := range modes {
 		var rest []int
 		for _, m := range own {
@@ -245,31 +237,30 @@ func (s *tensorStream) sortLevels(modes []int) int {
 // Filled reports whether a stream yields every position that a tensor with these kinds and modes
 // stores for the entries. This is true if in reads a tensor of the same format including its zeros,
 // and if its last dense levels cover their modes.
-func Filled(in Stream, kinds string, modes []int) bool {
+func Filled(in Stream, f tensor.Format) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {
 		return false
 	}
-	k, m := s.t.Format()
-	for _, mode := range m[firstTrailingDense(k):] {
+	own := s.t.Format()
+	for _, mode := range own.Order[firstTrailingDense(own):] {
 		if s.t.Header.Range(mode) != [2]int64{0, s.t.Header.Dims[mode]} {
 			return false
 		}
 	}
-	return k == kinds && slices.Equal(m, modes)
+	return own.Equal(f.Ordered())
 }
 
-// Repack returns a copy of the tensor in another format. modes may be nil, which means 0, 1, ....
+// Repack returns a copy of the tensor in another format. A nil Order means 0, 1, ....
 // The memory is counted against cfg.Limit, and the caller closes the copy. t is not changed. With
 // KeepAll the copy has the same meaning as an operand.
-func Repack(t *tcs.Tensor, kinds string, modes []int, zeros Zeros, cfg Config) (*tcs.Tensor,
-	error) {
-	if t.Dense() && tcs.AllDense(kinds) && zeros == KeepAll {
-		if out, err := permuted(t, modes, cfg); out != nil || err != nil {
+func Repack(t *tcs.Tensor, f tensor.Format, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
+	if t.Dense() && f.AllDense() && zeros == KeepAll {
+		if out, err := permuted(t, f.Order, cfg); out != nil || err != nil {
 			return out, err
 		}
 	}
-	spec := Spec{Kinds: kinds, Modes: modes, Box: t.Header.Box, Splits: t.Header.Splits}
+	spec := Spec{Format: f, Box: t.Header.Box, Splits: t.Header.Splits}
 	if t.Header.Whole() {
 		spec.Box = nil
 	}

@@ -5,13 +5,14 @@ import (
 	"math"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // TestMinusZero checks that every format keeps -0, and that a sum with -0 follows IEEE 754.
 func TestMinusZero(t *testing.T) {
 	minus := math.Copysign(0, -1)
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
+	for _, typ := range []tensor.Type{tensor.Float64, tensor.Float32, tensor.Complex128,
+		tensor.Complex64} {
 		for _, kinds := range []string{"dd", "ds", "sd", "ss", "uq", "uc"} {
 			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2}
 			for _, e := range []struct {
@@ -20,9 +21,9 @@ func TestMinusZero(t *testing.T) {
 			}{{[]int64{2, 1}, minus}, {[]int64{0, 0}, 2}, {[]int64{1, 1}, minus}, {[]int64{0, 0}, minus},
 				{[]int64{2, 1}, minus}} {
 				in.coords = append(in.coords, e.c)
-				in.vals = append(in.vals, tcs.Value{Type: typ, C: complex(e.v, 0)})
+				in.vals = append(in.vals, tensor.Value{Type: typ, C: complex(e.v, 0)})
 			}
-			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
+			a, err := Assemble(in, Spec{Format: tensor.FormatOf(kinds, nil)}, Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,12 +45,13 @@ func TestMinusZero(t *testing.T) {
 // coordinate is left out like other zeros. If all levels are dense, it stays.
 func TestMinusZeroInRoom(t *testing.T) {
 	minus := math.Copysign(0, -1)
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Complex128, tcs.Complex64} {
+	for _, typ := range []tensor.Type{tensor.Float64, tensor.Float32, tensor.Complex128,
+		tensor.Complex64} {
 		for kinds, want := range map[string]int{"dd": 2, "sd": 1, "ds": 2, "ss": 2} {
 			in := &memStream{dims: []int64{3, 3}, exact: true, typ: typ, batch: 2,
 				coords: [][]int64{{0, 1}, {1, 2}},
-				vals:   []tcs.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
-			a, err := Assemble(in, Spec{Kinds: kinds}, Config{})
+				vals:   []tensor.Value{{Type: typ, C: complex(minus, 0)}, {Type: typ, C: 2}}}
+			a, err := Assemble(in, Spec{Format: tensor.FormatOf(kinds, nil)}, Config{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,9 +11,10 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
-func bind(t testing.TB, kind string, dims []int64, typ tcs.Type, seed int64) *Generator {
+func bind(t testing.TB, kind string, dims []int64, typ tensor.Type, seed int64) *Generator {
 	t.Helper()
 	k, err := Parse("A", kind)
 	if err != nil {
@@ -156,7 +157,7 @@ func TestGenerateCounts(t *testing.T) {
 		{"zipf:0:1", []int64{5, 5}, 0},
 	} {
 		t.Run(fmt.Sprint(c.kind, c.dims), func(t *testing.T) {
-			g := bind(t, c.kind, c.dims, tcs.Float64, 0)
+			g := bind(t, c.kind, c.dims, tensor.Float64, 0)
 			all := collect(t, g, Share{})
 			if len(all) != c.want {
 				t.Fatalf("got %d entries, want %d", len(all), c.want)
@@ -184,8 +185,9 @@ func TestGenerateCounts(t *testing.T) {
 }
 
 func TestGenerateValues(t *testing.T) {
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-		tcs.Complex64} {
+	for _, typ := range []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+		tensor.Complex128,
+		tensor.Complex64} {
 		for _, kind := range []string{"uniform:2000", "uniform:2000:int"} {
 			integer := kind == "uniform:2000:int"
 			k, _ := Parse("A", kind)
@@ -224,14 +226,14 @@ func TestGenerateSeeds(t *testing.T) {
 	same := func(a, b *Generator) bool {
 		return slices.EqualFunc(collect(t, a, Share{}), collect(t, b, Share{}), slices.Equal)
 	}
-	a := bind(t, "uniform:100", dims, tcs.Float64, 7)
-	if !same(a, bind(t, "uniform:100", dims, tcs.Float32, 7)) {
+	a := bind(t, "uniform:100", dims, tensor.Float64, 7)
+	if !same(a, bind(t, "uniform:100", dims, tensor.Float32, 7)) {
 		t.Error("the type changes the coordinates")
 	}
-	if same(a, bind(t, "uniform:100", dims, tcs.Float64, 8)) {
+	if same(a, bind(t, "uniform:100", dims, tensor.Float64, 8)) {
 		t.Error("another seed gives the same coordinates")
 	}
-	b, err := a.Kind.Bind("B", dims, tcs.Float64, 7)
+	b, err := a.Kind.Bind("B", dims, tensor.Float64, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +244,7 @@ func TestGenerateSeeds(t *testing.T) {
 
 // TestUniformSpread holds the counts of halves to five standard deviations.
 func TestUniformSpread(t *testing.T) {
-	g := bind(t, "uniform:20000", []int64{1000, 1000}, tcs.Float64, 3)
+	g := bind(t, "uniform:20000", []int64{1000, 1000}, tensor.Float64, 3)
 	var top, left int
 	for _, at := range collect(t, g, Share{}) {
 		if at[0] < 500 {
@@ -262,7 +264,7 @@ func TestUniformSpread(t *testing.T) {
 // TestZipfSkew compares the most frequent row with the law's share.
 func TestZipfSkew(t *testing.T) {
 	const n, nnz = 1000, 20000
-	g := bind(t, "zipf:20000:1", []int64{n, 1 << 40}, tcs.Float64, 3)
+	g := bind(t, "zipf:20000:1", []int64{n, 1 << 40}, tensor.Float64, 3)
 	rows := map[int64]int{}
 	for _, at := range collect(t, g, Share{}) {
 		rows[at[0]]++
@@ -281,7 +283,7 @@ func TestZipfSkew(t *testing.T) {
 }
 
 func TestGeneratedStream(t *testing.T) {
-	g := bind(t, "uniform:10000:int", []int64{300, 300}, tcs.Int32, 0)
+	g := bind(t, "uniform:10000:int", []int64{300, 300}, tensor.Int32, 0)
 	s, err := g.Stream(Share{})
 	if err != nil {
 		t.Fatal(err)
@@ -324,7 +326,7 @@ func TestGenerateRefusals(t *testing.T) {
 		}
 	}
 	k, _ := Parse("A", "uniform:101")
-	if _, err := k.Bind("A", []int64{10, 10}, tcs.Float64, 0); exitOf(err) != 2 {
+	if _, err := k.Bind("A", []int64{10, 10}, tensor.Float64, 0); exitOf(err) != 2 {
 		t.Error("more entries than coordinates are not refused")
 	}
 }
@@ -341,7 +343,7 @@ func BenchmarkUniform(b *testing.B) { benchmark(b, "uniform:1000000") }
 func BenchmarkZipf(b *testing.B)    { benchmark(b, "zipf:1000000:1.1") }
 
 func benchmark(b *testing.B, kind string) {
-	g := bind(b, kind, []int64{1000000, 1000000}, tcs.Float64, 0)
+	g := bind(b, kind, []int64{1000000, 1000000}, tensor.Float64, 0)
 	for b.Loop() {
 		s, err := g.Stream(Share{})
 		if err != nil {
@@ -361,7 +363,7 @@ func TestBandEntries(t *testing.T) {
 		{12, 12, 11, 10}} {
 		for width := range int64(13) {
 			n := 0
-			g := bind(t, fmt.Sprint("banded:", width), dims, tcs.Float64, 0)
+			g := bind(t, fmt.Sprint("banded:", width), dims, tensor.Float64, 0)
 			var count func(at []int64)
 			count = func(at []int64) {
 				if m := len(at); m < len(dims) {
@@ -387,7 +389,7 @@ func TestBandEntries(t *testing.T) {
 		{1, []int64{n, n}, 3*n - 2}, {n, []int64{n, n}, n * n}, {0, []int64{n, 1000, n}, 1000},
 		{1 << 40, []int64{n, n}, (1<<41+1)*n - 1<<40*(1<<40+1)},
 	} {
-		if got := bind(t, fmt.Sprint("banded:", c.width), c.dims, tcs.Float64,
+		if got := bind(t, fmt.Sprint("banded:", c.width), c.dims, tensor.Float64,
 			0).Kind.Entries(c.dims); got != c.want {
 			t.Errorf("sizes %v, width %d: got %v entries, want %v", c.dims, c.width, got, c.want)
 		}
@@ -399,9 +401,10 @@ func TestFill(t *testing.T) {
 	dims := []int64{4, 5, 6}
 	for _, box := range [][][2]int64{nil, {{1, 3}, {0, 5}, {2, 6}}, {{0, 4}, {3, 3}, {0, 6}}} {
 		for _, modes := range [][]int{{0, 1, 2}, {2, 0, 1}} {
-			g := bind(t, "dense", dims, tcs.Float64, 5)
+			g := bind(t, "dense", dims, tensor.Float64, 5)
 			x, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box,
-				Type: tcs.Float64}, Kinds: "ddd", Modes: modes, Counts: make([]int64, 3)}, nil, "A")
+				Type: tensor.Float64}, Format: tensor.FormatOf("ddd", modes), Counts: make([]int64, 3)}, nil,
+				"A")
 			if err != nil {
 				t.Fatal(err)
 			}

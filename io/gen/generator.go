@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Generator generates one tensor: as streams of entries (Stream), or directly into a dense
@@ -13,7 +14,7 @@ type Generator struct {
 	Kind Kind
 	key  uint64 // hash of seed and name
 	dims []int64
-	typ  tcs.Type
+	typ  tensor.Type
 }
 
 // prefix and value together hash a coordinate: value(prefix(at[:n-1]), at[n-1]).
@@ -25,9 +26,9 @@ func (g *Generator) prefix(at []int64) uint64 {
 	return h
 }
 
-func (g *Generator) value(prefix uint64, last int64) tcs.Value {
+func (g *Generator) value(prefix uint64, last int64) tensor.Value {
 	h := mix(prefix + phi*uint64(last+1))
-	v := tcs.Value{Type: g.typ}
+	v := tensor.Value{Type: g.typ}
 	switch {
 	case g.typ.IsInt():
 		v.I = int64(1 + h%9)
@@ -44,7 +45,7 @@ func (g *Generator) value(prefix uint64, last int64) tcs.Value {
 }
 
 // at returns the value at a coordinate.
-func (g *Generator) at(coord []int64) tcs.Value {
+func (g *Generator) at(coord []int64) tensor.Value {
 	if len(coord) == 0 {
 		return g.value(g.prefix(nil), 0)
 	}

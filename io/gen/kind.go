@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Kind is a kind of generated data with its parameters, as given by the -g option.
@@ -26,12 +27,12 @@ var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1
 func Kinds() []string { return slices.Sorted(maps.Keys(parameters)) }
 
 // Parse parses a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an optional
-// :int. tensor is the tensor's name, for messages. The error is an *Error.
-func Parse(tensor, kind string) (*Kind, error) {
+// :int. name is the name's name, for messages. The error is an *Error.
+func Parse(name, kind string) (*Kind, error) {
 	const want = "want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, and :int at the end " +
 		"for integers"
 	bad := func(why string) error {
-		return errorf("-g=%s:%s: %s; %s", tcs.Printable(tensor), tcs.Printable(kind), why, want)
+		return errorf("-g=%s:%s: %s; %s", tensor.Printable(name), tensor.Printable(kind), why, want)
 	}
 	parts := strings.Split(kind, ":")
 	k := &Kind{name: parts[0]}
@@ -42,16 +43,16 @@ func Parse(tensor, kind string) (*Kind, error) {
 	n, ok := parameters[k.name]
 	if !ok {
 		if ours, ok := taco[k.name]; ok {
-			return nil, bad("TACO's " + k.name + " is here -g=" + tcs.Printable(tensor) + ":" + ours)
+			return nil, bad("TACO's " + k.name + " is here -g=" + tensor.Printable(name) + ":" + ours)
 		}
 		return nil, bad("there is no kind " + strconv.Quote(k.name))
 	}
 	if len(parts)-1 != n {
-		return nil, bad("got " + tcs.Count(len(parts)-1, "parameter") + ", want " + strconv.Itoa(n))
+		return nil, bad("got " + tensor.Count(len(parts)-1, "parameter") + ", want " + strconv.Itoa(n))
 	}
 	switch k.name {
 	case "uniform", "zipf":
-		if k.nnz, ok = tcs.ParseCount(parts[1]); !ok {
+		if k.nnz, ok = tensor.ParseCount(parts[1]); !ok {
 			return nil, bad("NNZ is " + strconv.Quote(parts[1]) + ", no count")
 		}
 		if k.name == "zipf" {
@@ -62,7 +63,7 @@ func Parse(tensor, kind string) (*Kind, error) {
 			}
 		}
 	case "banded":
-		if k.width, ok = tcs.ParseCount(parts[1]); !ok {
+		if k.width, ok = tensor.ParseCount(parts[1]); !ok {
 			return nil, bad("WIDTH is " + strconv.Quote(parts[1]) + ", no count")
 		}
 	}
@@ -115,17 +116,17 @@ func (k *Kind) Entries(dims []int64) float64 {
 // Bind returns a generator for a tensor of the given name, sizes, type and seed. It keeps dims.
 // It returns an *Error if there are more entries than coordinates, or if fractions were to be
 // generated for an integer type.
-func (k *Kind) Bind(tensor string, dims []int64, typ tcs.Type, seed int64) (*Generator, error) {
+func (k *Kind) Bind(name string, dims []int64, typ tensor.Type, seed int64) (*Generator, error) {
 	if typ.IsInt() && !k.integer {
 		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; "+
-			"-g=%s:%s:int generates integers", tensor, k, typ, tensor, k)
+			"-g=%s:%s:int generates integers", name, k, typ, name, k)
 	}
 	if space, fits := tcs.Coordinates(dims); fits && k.nnz > space {
-		return nil, errorf("-g=%s:%s: %s has %s for %s (sizes %s)", tensor, k, tensor,
-			tcs.Count(space, "coordinate"), tcs.Count(k.nnz, "entry"), sizes(dims))
+		return nil, errorf("-g=%s:%s: %s has %s for %s (sizes %s)", name, k, name,
+			tensor.Count(space, "coordinate"), tensor.Count(k.nnz, "entry"), sizes(dims))
 	}
 	g := &Generator{Kind: *k, dims: dims, typ: typ, key: mix(uint64(seed) * phi)}
-	for _, c := range []byte(tensor) {
+	for _, c := range []byte(name) {
 		g.key = mix(g.key ^ uint64(c) + phi)
 	}
 	return g, nil

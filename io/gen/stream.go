@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Share selects one of several shares of a tensor that processes generate in parallel. Shares
@@ -94,7 +95,7 @@ type stream struct {
 }
 
 func (s *stream) Dims() ([]int64, bool) { return s.g.dims, true }
-func (s *stream) Type() tcs.Type        { return s.g.typ }
+func (s *stream) Type() tensor.Type     { return s.g.typ }
 func (s *stream) Dense() bool           { return s.g.Kind.Dense() }
 
 func (s *stream) Next(b *coo.Batch) error {
@@ -109,7 +110,7 @@ func (s *stream) Next(b *coo.Batch) error {
 	if order > 0 {
 		n = len(block) / order
 	}
-	size := s.g.typ.Size()
+	size := int(s.g.typ.Size())
 	b.Resize(order, n, size)
 	for k := range n {
 		at := block[k*order:][:order]

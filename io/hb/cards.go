@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -66,7 +66,7 @@ func (c *cards) number(what string) ([]byte, int, field, error) {
 	trimmed = bytes.TrimRight(trimmed, " \r")
 	if len(trimmed) == 0 {
 		return nil, 0, f, text.Dataf(c.file, c.no, f.col+1, "got blanks, want %s in %s", what,
-			tcs.Count(f.width, "column"))
+			tensor.Count(f.width, "column"))
 	}
 	return trimmed, c.col, f, nil
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -129,22 +129,22 @@ func (h *header) matrix(file string, n int, line string) error {
 	}
 	h.rows, h.cols, h.nnz = vs[0], vs[1], vs[2]
 	for _, d := range vs[:2] {
-		if err := tcs.CheckSize(d); err != nil {
+		if err := tensor.CheckSize(d); err != nil {
 			return text.Dataf(file, n, 15, "%v", err)
 		}
 	}
 	switch {
 	case h.triangle() && h.rows != h.cols:
 		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one",
-			tcs.Count(h.rows, "row"), tcs.Count(h.cols, "column"), word)
+			tensor.Count(h.rows, "row"), tensor.Count(h.cols, "column"), word)
 	case h.sym == 'h' && h.kind != 'c':
 		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex",
 			word)
 	case h.sym == 'z' && h.kind == 'p':
 		return text.Dataf(file, n, 1,
 			"got the type %s, want a skew-symmetric matrix to have values", word)
-	case h.nnz > tcs.MaxCount:
-		return text.Dataf(file, n, 15, "got %s, want less than 2^62", tcs.Count(h.nnz, "entry"))
+	case h.nnz > tensor.MaxCount:
+		return text.Dataf(file, n, 15, "got %s, want less than 2^62", tensor.Count(h.nnz, "entry"))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -18,7 +18,7 @@ const batch = 4096
 type stream struct {
 	src *text.Source
 	h   *header
-	typ tcs.Type
+	typ tensor.Type
 
 	ptr, ind, val *cards
 	col           int64 // the current column, from 1
@@ -46,13 +46,13 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	s := &stream{src: src, h: h, typ: opt.Type, opt: opt}
-	if s.typ == tcs.Invalid {
-		s.typ = tcs.Float64
+	if s.typ == tensor.None {
+		s.typ = tensor.Float64
 		if h.kind == 'c' {
-			s.typ = tcs.Complex128
+			s.typ = tensor.Complex128
 		}
 	}
-	if h.kind == 'c' && s.typ != tcs.Complex128 && s.typ != tcs.Complex64 {
+	if h.kind == 'c' && s.typ != tensor.Complex128 && s.typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, h.dimLine, 1,
 			"its values are complex, the type asked for is real")
 	}
@@ -83,7 +83,7 @@ func (s *stream) reserve() {
 }
 
 func (s *stream) Dims() ([]int64, bool)         { return []int64{s.h.rows, s.h.cols}, true }
-func (s *stream) Type() tcs.Type                { return s.typ }
+func (s *stream) Type() tensor.Type             { return s.typ }
 func (s *stream) Progress() (done, total int64) { return s.src.Progress() }
 
 // NNZ returns an upper bound of the number of entries, from the header: the announced number,
@@ -185,7 +185,7 @@ func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 			return s.finish()
 		}
 	}
-	b.N, b.Vals = n, s.vals[:n*s.typ.Size()]
+	b.N, b.Vals = n, s.vals[:n*int(s.typ.Size())]
 	b.Coords = append(b.Coords[:0], s.cols[0][:n], s.cols[1][:n])
 	return nil
 }

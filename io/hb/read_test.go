@@ -9,21 +9,21 @@ import (
 	"distaff/io/coo"
 	"distaff/io/mtx"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestReal(t *testing.T) {
 	f := readertest.File
 	readertest.ReadReal(t, Open, []readertest.Real{
-		f("matrices/arc130.rua", []int64{130, 130}, true, 1282, tcs.Float64),
-		f("matrices/bcsstk01.rsa", []int64{48, 48}, true, 400, tcs.Float64),
-		f("matrices/big.rua.gz", []int64{4960, 4960}, true, 23884, tcs.Float64),
-		f("matrices/dwg961a.rb", []int64{961, 961}, true, 3405, tcs.Complex128),
-		f("matrices/lp_afiro.rra", []int64{27, 51}, true, 102, tcs.Float64),
-		f("matrices/plskz362.rb", []int64{362, 362}, true, 1760, tcs.Float64),
-		f("matrices/qc324.cua.gz", []int64{324, 324}, true, 26730, tcs.Complex128),
-		f("matrices/west0479.rb", []int64{479, 479}, true, 1910, tcs.Float64),
-		f("quirks/taco_rua_32.rb", []int64{32, 32}, true, 126, tcs.Float64),
+		f("matrices/arc130.rua", []int64{130, 130}, true, 1282, tensor.Float64),
+		f("matrices/bcsstk01.rsa", []int64{48, 48}, true, 400, tensor.Float64),
+		f("matrices/big.rua.gz", []int64{4960, 4960}, true, 23884, tensor.Float64),
+		f("matrices/dwg961a.rb", []int64{961, 961}, true, 3405, tensor.Complex128),
+		f("matrices/lp_afiro.rra", []int64{27, 51}, true, 102, tensor.Float64),
+		f("matrices/plskz362.rb", []int64{362, 362}, true, 1760, tensor.Float64),
+		f("matrices/qc324.cua.gz", []int64{324, 324}, true, 26730, tensor.Complex128),
+		f("matrices/west0479.rb", []int64{479, 479}, true, 1910, tensor.Float64),
+		f("quirks/taco_rua_32.rb", []int64{32, 32}, true, 126, tensor.Float64),
 	})
 }
 
@@ -105,7 +105,7 @@ func TestRead(t *testing.T) {
 			"    1    2    2    4\n    2    1    2\n"), coo.Options{},
 			"[[0 2]:(1+0i) [1 0]:(1+0i) [1 2]:(1+0i)]"},
 		{"pattern symmetric", file("psa", counts(2, 2, 2), f3("(16I5)", "(16I5)", ""),
-			"    1    3    3\n    1    2\n"), coo.Options{Type: tcs.Int32},
+			"    1    3    3\n    1    2\n"), coo.Options{Type: tensor.Int32},
 			"[[0 0]:(1+0i) [0 1]:(1+0i) [1 0]:(1+0i)]"},
 		{"skew", file("RZA", counts(2, 2, 1), f3("(16I5)", "(16I5)", "(F5.1)"),
 			"    1    2    2\n    2\n  2.5\n"), coo.Options{}, "[[0 1]:(-2.5+0i) [1 0]:(2.5+0i)]"},
@@ -113,10 +113,10 @@ func TestRead(t *testing.T) {
 			"    1    3    3\n    1    2\n  1.0  0.0  2.5\n  3.5\n"), coo.Options{},
 			"[[0 0]:(1+0i) [0 1]:(2.5-3.5i) [1 0]:(2.5+3.5i)]"},
 		{"complex symmetric", file("CSA", counts(2, 2, 1), f3("(16I5)", "(16I5)", "(2F5.1)"),
-			"    1    2    2\n    2\n  2.5  3.5\n"), coo.Options{Type: tcs.Complex64},
+			"    1    2    2\n    2\n  2.5  3.5\n"), coo.Options{Type: tensor.Complex64},
 			"[[0 1]:(2.5+3.5i) [1 0]:(2.5+3.5i)]"},
 		{"integer", file("iua", counts(1, 2, 2), f3("(16I5)", "(16I5)", "(2I5)"),
-			"    1    2    3\n    1    1\n    7   -9\n"), coo.Options{Type: tcs.Int64},
+			"    1    2    3\n    1    1\n    7   -9\n"), coo.Options{Type: tensor.Int64},
 			"[[0 0]:(7+0i) [0 1]:(-9+0i)]"},
 		{"empty", file("RUA", counts(2, 2, 0), f3("(16I5)", "(16I5)", "(2F5.1)"),
 			"    1    1    1\n"), coo.Options{}, "[]"},
@@ -216,11 +216,11 @@ func TestMalformed(t *testing.T) {
 			"    1    2    3\n    1    2\n"), coo.Options{}, 3, "x.rb"},
 		{"skew least", file("IZA", counts(2, 2, 1), wide,
 			"    1    2    2\n    2\n -9223372036854775808\n"),
-			coo.Options{Type: tcs.Int64}, 3,
+			coo.Options{Type: tensor.Int64}, 3,
 			"x.rb:7:2: got -9223372036854775808, want a value whose negative int64 can hold"},
 		{"skew least int32", file("IZA", counts(2, 2, 1), wide,
 			"    1    2    2\n    2\n          -2147483648\n"),
-			coo.Options{Type: tcs.Int32}, 3,
+			coo.Options{Type: tensor.Int32}, 3,
 			"x.rb:7:11: got -2147483648, want a value whose negative int32 can hold"},
 		{"skew diagonal", file("RZA", counts(2, 2, 1), formats, "    1    2    2\n    1\n  1.0\n"),
 			coo.Options{}, 3, "x.rb:7:1: got 1 in row and column 1, want no entry, or a zero"},
@@ -243,10 +243,10 @@ func TestMalformed(t *testing.T) {
 		{"pattern twice", file("PSA", counts(3, 3, 4), f1, "    1    3    4    5\n3\n3\n2\n1\n"),
 			coo.Options{}, 3,
 			"x.rb:9:1: got (1,3) where line 6 has (3,1), want entries of one triangle"},
-		{"to real", file("CUA", counts(2, 2, 1), formats, ""), coo.Options{Type: tcs.Int64}, 2,
+		{"to real", file("CUA", counts(2, 2, 1), formats, ""), coo.Options{Type: tensor.Int64}, 2,
 			"x.rb:3:1: its values are complex, the type asked for is real"},
 		{"to integer", file("RUA", counts(1, 1, 1), formats, "    1    2\n    1\n  1.5\n"),
-			coo.Options{Type: tcs.Int64}, 2,
+			coo.Options{Type: tensor.Int64}, 2,
 			`x.rb:7:3: got "1.5", want an integer: the type asked for is int64`},
 		{"order", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Order: 3}, 2,
 			"x.rb:3:1: the file has order 2 (sizes 2x2), want 3"},

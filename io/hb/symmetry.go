@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -19,20 +19,20 @@ func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *str
 // a negative in a skew-symmetric matrix.
 func (s *stream) reflect(n int) error {
 	switch s.typ {
-	case tcs.Float64:
+	case tensor.Float64:
 		reflect(values[float64](s), n, s.h.sym)
-	case tcs.Float32:
+	case tensor.Float32:
 		reflect(values[float32](s), n, s.h.sym)
-	case tcs.Int64:
+	case tensor.Int64:
 		return reflectInt(s, values[int64](s), n)
-	case tcs.Int32:
+	case tensor.Int32:
 		return reflectInt(s, values[int32](s), n)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		v := values[complex128](s)
 		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
 			v[n+1] = complex(real(v[n]), -imag(v[n]))
 		}
-	case tcs.Complex64:
+	case tensor.Complex64:
 		v := values[complex64](s)
 		if reflect(v, n, s.h.sym); s.h.sym == 'h' {
 			v[n+1] = complex(real(v[n]), -imag(v[n]))
@@ -60,17 +60,17 @@ func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T
 func (s *stream) diagonal(n int) error {
 	var v complex128
 	switch s.typ {
-	case tcs.Float64:
+	case tensor.Float64:
 		v = complex(values[float64](s)[n], 0)
-	case tcs.Float32:
+	case tensor.Float32:
 		v = complex(float64(values[float32](s)[n]), 0)
-	case tcs.Int64:
+	case tensor.Int64:
 		v = complex(float64(values[int64](s)[n]), 0)
-	case tcs.Int32:
+	case tensor.Int32:
 		v = complex(float64(values[int32](s)[n]), 0)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		v = values[complex128](s)[n]
-	case tcs.Complex64:
+	case tensor.Complex64:
 		v = complex128(values[complex64](s)[n])
 	}
 	switch {

@@ -2,7 +2,7 @@ package hb
 
 import (
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -32,7 +32,7 @@ func (s *stream) bothTriangles() error {
 func (s *stream) indices() *stream {
 	h := *s.h
 	h.kind, h.sym = 'p', 'u'
-	x := &stream{src: s.src, h: &h, typ: tcs.Complex64}
+	x := &stream{src: s.src, h: &h, typ: tensor.Complex64}
 	x.reserve()
 	return x
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // exitData is the exit code for wrong data.
@@ -91,11 +92,11 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 	if err := w.array(w.vals, "values", t.Vals, positions, count); err != nil {
 		return err
 	}
-	if size := t.Header.Type.Size(); int(t.Vals.Width) != size {
+	if size := int(t.Header.Type.Size()); int(t.Vals.Width) != size {
 		return w.fault("%s has values of %s, want %d: the type is %v", w.vals,
-			tcs.Count(int(t.Vals.Width), "byte"), size, t.Header.Type)
+			tensor.Count(int(t.Vals.Width), "byte"), size, t.Header.Type)
 	}
-	if err := w.memory(w.vals, t.Vals, min(t.Header.Type.Size(), 8)); err != nil || trusted {
+	if err := w.memory(w.vals, t.Vals, min(int(t.Header.Type.Size()), 8)); err != nil || trusted {
 		return err
 	}
 	return w.element(t, t.ValidateGiven())
@@ -104,28 +105,29 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 // header checks the tensor's header and levels, without the arrays.
 func (w *words) header(t *tcs.Tensor) error {
 	n := len(t.Header.Dims)
-	if !t.Header.Type.Valid() {
+	if !t.Header.Type.IsNumber() {
 		return w.fault("Type is %d, want one of tcs.Float64 to tcs.Complex64", uint8(t.Header.Type))
 	}
 	if n > tcs.MaxOrder {
 		return w.fault("got %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	}
 	for m, d := range t.Header.Dims {
-		if d < 0 || d > tcs.MaxSize {
-			return w.fault("%s = %d, want 0 to %d (2^61)", w.size[m], d, int64(tcs.MaxSize))
+		if d < 0 || d > tensor.MaxSize {
+			return w.fault("%s = %d, want 0 to %d (2^61)", w.size[m], d, int64(tensor.MaxSize))
 		}
 	}
 	if len(t.Levels) != n {
 		return w.fault("Levels has %s, want %d: one for each of Dims",
-			tcs.Count(len(t.Levels), "level"), n)
+			tensor.Count(len(t.Levels), "level"), n)
 	}
 	if t.Header.Box != nil && len(t.Header.Box) != n {
-		return w.fault("Box has %s, want %d: one for each of Dims", tcs.Count(len(t.Header.Box), "range"),
+		return w.fault("Box has %s, want %d: one for each of Dims",
+			tensor.Count(len(t.Header.Box), "range"),
 			n)
 	}
 	if t.Header.Splits != nil && len(t.Header.Splits) != n {
 		return w.fault("Splits has %s, want %d: one for each of Dims",
-			tcs.Count(len(t.Header.Splits), "split"), n)
+			tensor.Count(len(t.Header.Splits), "split"), n)
 	}
 	for m := range t.Header.Dims {
 		if r := t.Header.Range(m); r != [2]int64{0, t.Header.Dims[m]} {
@@ -136,9 +138,9 @@ func (w *words) header(t *tcs.Tensor) error {
 	seen := make([]bool, n)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if strings.IndexByte(tcs.LevelLetters, lev.Kind) < 0 {
-			return w.fault("Levels[%d].Kind is %q, want one of %s", l, lev.Kind,
-				strings.Join(strings.Split(tcs.LevelLetters, ""), " "))
+		if !lev.Kind.IsValid() {
+			return w.fault("Levels[%d].Kind is %q, want one of %s", l, rune(lev.Kind),
+				strings.Trim(fmt.Sprint(tensor.Kinds), "[]"))
 		}
 		if lev.Mode < 0 || lev.Mode >= n || seen[lev.Mode] {
 			return w.fault("Levels[%d].Mode = %d, want each of 0 to %d at one level", l, lev.Mode,
@@ -162,19 +164,19 @@ func (w *words) header(t *tcs.Tensor) error {
 // this level.
 func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	lev := &t.Levels[l]
-	kind := tcs.KindOf(lev.Kind)
+	kind := lev.Kind
 	pos, crd := at(w.pos, l), at(w.crd, l)
 	if !kind.HasPos() && lev.Pos.Len != 0 {
 		return 0, w.fault("%s has %s, want none: a level of kind %c has no positions", pos,
-			tcs.Count(lev.Pos.Len, "value"), lev.Kind)
+			tensor.Count(lev.Pos.Len, "value"), lev.Kind)
 	}
 	if !kind.HasCrd() {
 		if lev.Crd.Len != 0 {
 			return 0, w.fault("%s has %s, want none: a level of kind %c has no coordinates", crd,
-				tcs.Count(lev.Crd.Len, "value"), lev.Kind)
+				tensor.Count(lev.Crd.Len, "value"), lev.Kind)
 		}
 		hi, n := bits.Mul64(uint64(above), uint64(lev.Size))
-		if hi != 0 || n > tcs.MaxCount {
+		if hi != 0 || n > tensor.MaxCount {
 			return 0, w.fault("the sizes %v make more than 2^62 positions", t.Header.Dims)
 		}
 		return int64(n), nil
@@ -223,15 +225,15 @@ func (w *words) array(name, noun string, a tcs.Array, want int64, why string) er
 	case a.Len < 0:
 		return w.fault("%s.Len = %d, want %d", name, a.Len, want)
 	case why != "":
-		return w.fault("%s has %s, want %s = %d", name, tcs.Count(a.Len, noun), why, want)
+		return w.fault("%s has %s, want %s = %d", name, tensor.Count(a.Len, noun), why, want)
 	}
-	return w.fault("%s has %s, want %d", name, tcs.Count(a.Len, noun), want)
+	return w.fault("%s has %s, want %d", name, tensor.Count(a.Len, noun), want)
 }
 
 // integers checks the width and the memory of positions or coordinates.
 func (w *words) integers(name string, a tcs.Array) error {
 	if a.Width != 4 && a.Width != 8 {
-		return w.fault("%s has integers of %s, want 4 or 8", name, tcs.Count(int(a.Width), "byte"))
+		return w.fault("%s has integers of %s, want 4 or 8", name, tensor.Count(int(a.Width), "byte"))
 	}
 	return w.memory(name, a, int(a.Width))
 }
@@ -243,7 +245,7 @@ func (w *words) memory(name string, a tcs.Array, align int) error {
 		return nil
 	case a.Ptr == nil:
 		return w.fault("%s has no memory for its %s: the tensor is closed, or Ptr is not set", name,
-			tcs.Count(a.Len, "value"))
+			tensor.Count(a.Len, "value"))
 	case uintptr(a.Ptr)%uintptr(align) != 0:
 		return w.fault("%s is at an address that is no multiple of %d", name, align)
 	}
@@ -273,8 +275,8 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 		return w.fault("%s[%d] = %d%s, want 0 or more and less than %s = %d", crd, q, x, in,
 			at(w.bound, l), lev.Size)
 	}
-	if l+1 < len(t.Levels) && tcs.Singleton(t.Levels[l+1].Kind) {
-		if !tcs.KindOf(lev.Kind).Repeats {
+	if l+1 < len(t.Levels) && t.Levels[l+1].Kind.IsSingle() {
+		if lev.Kind.IsUnique() {
 			return w.fault("%v", err)
 		}
 		return w.entries(t, l, q)
@@ -290,7 +292,7 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 
 // in describes the segment of a level that contains position q.
 func (w *words) in(lev *tcs.Level, l int, q int64) string {
-	if at(w.segment, l) == "" || l == 0 || !tcs.KindOf(lev.Kind).HasPos() {
+	if at(w.segment, l) == "" || l == 0 || !lev.Kind.HasPos() {
 		return ""
 	}
 	p := sort.Search(int(lev.Pos.Len), func(i int) bool { return lev.Pos.Int(int64(i)) > q }) - 1
@@ -301,7 +303,7 @@ func (w *words) in(lev *tcs.Level, l int, q int64) string {
 func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	var names []string
 	var a, b []int64
-	for k := l; k < len(t.Levels) && (k == l || tcs.Singleton(t.Levels[k].Kind)); k++ {
+	for k := l; k < len(t.Levels) && (k == l || t.Levels[k].Kind.IsSingle()); k++ {
 		names = append(names, w.crd[k])
 		a, b = append(a, t.Levels[k].Crd.Int(q-1)), append(b, t.Levels[k].Crd.Int(q))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Value is a type of values.
@@ -36,7 +37,7 @@ func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 	if n := len(dims); n > 1 {
 		w.count[n-1] = strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "*")
 	}
-	t := newTensor[V](dims, strings.Repeat("d", len(dims)), tcs.Identity(len(dims)))
+	t := newTensor[V](dims, tensor.DenseOf(len(dims)))
 	t.Vals = tcs.Of(values)
 	return finish(t, w, nil)
 }
@@ -46,7 +47,7 @@ func Dense[V Value](values []V, dims ...int64) (*tcs.Tensor, error) {
 // format is ds.
 func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...Option) (*tcs.Tensor, error) {
-	t := newTensor[V]([]int64{rows, cols}, "ds", []int{0, 1})
+	t := newTensor[V]([]int64{rows, cols}, tensor.FormatOf("ds", nil))
 	w := compressedWords("CSR", "rows", "cols", "row", "columns")
 	w.size = []string{"rows", "cols"}
 	return compressed(t, w, pos, crd, values, options)
@@ -57,7 +58,7 @@ func CSR[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 // format is ds:1,0.
 func CSC[V Value, P, C Index](rows, cols int64, pos []P, crd []C, values []V,
 	options ...Option) (*tcs.Tensor, error) {
-	t := newTensor[V]([]int64{rows, cols}, "ds", []int{1, 0})
+	t := newTensor[V]([]int64{rows, cols}, tensor.FormatOf("ds", []int{1, 0}))
 	w := compressedWords("CSC", "cols", "rows", "column", "rows")
 	w.size = []string{"rows", "cols"}
 	return compressed(t, w, pos, crd, values, options)
@@ -92,13 +93,13 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 		return nil, fault("COO: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	case len(coords) != n:
 		return nil, fault("COO: coords has %s, want %d: one a mode",
-			tcs.Count(len(coords), "slice"), n)
+			tensor.Count(len(coords), "slice"), n)
 	}
 	kinds := "s"
 	if n > 1 {
 		kinds = "u" + strings.Repeat("c", n-2) + "q"
 	}
-	t := newTensor[V](dims, kinds, tcs.Identity(n))
+	t := newTensor[V](dims, tensor.FormatOf(kinds, nil))
 	w := &words{of: "COO", vals: "values", sorted: []string{"coordinates"}}
 	for m := range dims {
 		name := fmt.Sprintf("coords[%d]", m)
@@ -132,7 +133,7 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	options ...Option) (*tcs.Tensor, error) {
 	n := len(dims)
 	if order == nil {
-		order = tcs.Identity(n)
+		order = tensor.Identity(n)
 	}
 	switch {
 	case n == 0:
@@ -140,16 +141,16 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	case n > tcs.MaxOrder:
 		return nil, fault("CSF: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
 	case len(order) != n:
-		return nil, fault("CSF: order has %s, want %d: one a level", tcs.Count(len(order), "mode"),
+		return nil, fault("CSF: order has %s, want %d: one a level", tensor.Count(len(order), "mode"),
 			n)
-	case tcs.CheckFormat(strings.Repeat("s", n), order, n) != nil:
+	case tcs.CheckFormat(tensor.FormatOf(strings.Repeat("s", n), order), n) != nil:
 		return nil, fault("CSF: order = %v, want each of 0 to %d once", order, n-1)
 	case len(pos) != n:
-		return nil, fault("CSF: pos has %s, want %d: one a level", tcs.Count(len(pos), "slice"), n)
+		return nil, fault("CSF: pos has %s, want %d: one a level", tensor.Count(len(pos), "slice"), n)
 	case len(crd) != n:
-		return nil, fault("CSF: crd has %s, want %d: one a level", tcs.Count(len(crd), "slice"), n)
+		return nil, fault("CSF: crd has %s, want %d: one a level", tensor.Count(len(crd), "slice"), n)
 	}
-	t := newTensor[V](dims, strings.Repeat("s", n), order)
+	t := newTensor[V](dims, tensor.FormatOf(strings.Repeat("s", n), order))
 	w := &words{of: "CSF", vals: "values"}
 	parents := ""
 	for l, m := range order {
@@ -172,14 +173,14 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 }
 
 // newTensor returns a tensor without arrays.
-func newTensor[V Value](dims []int64, kinds string, order []int) *tcs.Tensor {
+func newTensor[V Value](dims []int64, f tensor.Format) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()},
-		Levels: make([]tcs.Level, len(kinds))}
+		Levels: make([]tcs.Level, len(f.Levels))}
 	for m, n := range dims {
 		t.Header.Box = append(t.Header.Box, [2]int64{0, n})
-		t.Levels[m].Kind = kinds[m]
+		t.Levels[m].Kind = f.Levels[m]
 	}
-	for l, m := range order {
+	for l, m := range f.Order {
 		t.Levels[l].Mode, t.Levels[l].Size = m, dims[m]
 	}
 	return t
@@ -198,18 +199,18 @@ func finish(t *tcs.Tensor, w *words, options []Option) (*tcs.Tensor, error) {
 }
 
 // typeOf returns the tensor type of values of Go type V.
-func typeOf[V Value]() tcs.Type {
+func typeOf[V Value]() tensor.Type {
 	switch reflect.TypeFor[V]().Kind() {
 	case reflect.Float64:
-		return tcs.Float64
+		return tensor.Float64
 	case reflect.Float32:
-		return tcs.Float32
+		return tensor.Float32
 	case reflect.Int64:
-		return tcs.Int64
+		return tensor.Int64
 	case reflect.Int32:
-		return tcs.Int32
+		return tensor.Int32
 	case reflect.Complex128:
-		return tcs.Complex128
+		return tensor.Complex128
 	}
-	return tcs.Complex64
+	return tensor.Complex64
 }

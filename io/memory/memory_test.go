@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // made is a tensor with the properties that its constructor promises.
@@ -52,7 +53,7 @@ func TestMade(t *testing.T) {
 			t.Errorf("%s: %v", name, m.err)
 			continue
 		}
-		if got := m.t.FormatString(); got != m.format || m.t.Header.Type != tcs.Float64 ||
+		if got := m.t.Format().String(); got != m.format || m.t.Header.Type != tensor.Float64 ||
 			!m.t.Header.Whole() {
 			t.Errorf("%s: got format %s of %v, whole %v, want %s of float64, whole", name, got,
 				m.t.Header.Type, m.t.Header.Whole(), m.format)
@@ -86,7 +87,7 @@ func entriesOf(t *testing.T, x *tcs.Tensor) string {
 			return
 		}
 		lev := &x.Levels[l]
-		kind := tcs.KindOf(lev.Kind)
+		kind := lev.Kind
 		switch {
 		case kind.HasPos():
 			for q := lev.Pos.Int(p); q < lev.Pos.Int(p+1); q++ {

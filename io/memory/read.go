@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Values returns the values of t, in storage order, as a slice over its memory. They may be
@@ -25,7 +26,7 @@ func Values[V Value](t *tcs.Tensor) ([]V, error) {
 // t.Levels[level].Pos.Width bytes.
 func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) {
 	return integers[I]("Pos", t, level, func(l *tcs.Level) (tcs.Array, bool) {
-		return l.Pos, tcs.KindOf(l.Kind).HasPos()
+		return l.Pos, l.Kind.HasPos()
 	})
 }
 
@@ -34,7 +35,7 @@ func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) {
 // width, t.Levels[level].Crd.Width bytes.
 func Crd[I Index](t *tcs.Tensor, level int) ([]I, error) {
 	return integers[I]("Crd", t, level, func(l *tcs.Level) (tcs.Array, bool) {
-		return l.Crd, tcs.KindOf(l.Kind).HasCrd()
+		return l.Crd, l.Kind.HasCrd()
 	})
 }
 
@@ -45,13 +46,13 @@ func integers[I Index](of string, t *tcs.Tensor, level int,
 	}
 	if level < 0 || level >= len(t.Levels) {
 		return nil, fault("%s: got level %d, want one of the tensor's %s, counted from 0", of,
-			level, tcs.Count(len(t.Levels), "level"))
+			level, tensor.Count(len(t.Levels), "level"))
 	}
 	a, has := array(&t.Levels[level])
 	what := map[string]string{"Pos": "positions", "Crd": "coordinates"}[of]
 	if !has {
 		return nil, fault("%s: level %d is of kind %c and stores no %s; the format is %s", of,
-			level, t.Levels[level].Kind, what, t.FormatString())
+			level, t.Levels[level].Kind, what, t.Format().String())
 	}
 	if size := unsafe.Sizeof(I(0)); size != uintptr(a.Width) {
 		return nil, fault("%s: level %d has %s of %d bits, want %d, the width of the type that "+
@@ -70,10 +71,10 @@ func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 		return nil, nil
 	case a.Len < 0 || uintptr(a.Width) != size:
 		return nil, fault("%s: the tensor was not made right: %s are %d of %s each", of, what,
-			a.Len, tcs.Count(int(a.Width), "byte"))
+			a.Len, tensor.Count(int(a.Width), "byte"))
 	case a.Ptr == nil && t.Compressed():
 		return nil, fault("%s: %s lie in the compressed file %s, want them in memory: call Load",
-			of, what, tcs.Printable(t.File()))
+			of, what, tensor.Printable(t.File()))
 	case a.Ptr == nil:
 		return nil, fault("%s: the tensor is closed", of)
 	}

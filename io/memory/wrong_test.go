@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -160,7 +161,7 @@ func wrongTensors() []wrongCall {
 
 // handMade is a matrix that was made by hand: no constructor has checked it.
 func handMade() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tcs.Float64},
+	return &tcs.Tensor{Header: tcs.Header{Dims: i8{3, 3}, Type: tensor.Float64},
 		Vals: tcs.Of(f8{1, 2, 1, 2, 1}),
 		Levels: []tcs.Level{{Kind: 'd', Size: 3},
 			{Kind: 's', Mode: 1, Size: 3, Pos: tcs.Of(i4{0, 2, 4, 5}),

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -12,17 +12,17 @@ import (
 // a.vals, and returns their number.
 func (a *array) place(b *text.Block) (int, error) {
 	switch a.layout.Type {
-	case tcs.Float64:
+	case tensor.Float64:
 		return placeAs(a, b, reflectReal[float64])
-	case tcs.Float32:
+	case tensor.Float32:
 		return placeAs(a, b, reflectReal[float32])
-	case tcs.Int64:
+	case tensor.Int64:
 		return placeAs(a, b, reflectReal[int64])
-	case tcs.Int32:
+	case tensor.Int32:
 		return placeAs(a, b, reflectReal[int32])
-	case tcs.Complex128:
+	case tensor.Complex128:
 		return placeAs(a, b, reflectComplex[complex128])
-	case tcs.Complex64:
+	case tensor.Complex64:
 		return placeAs(a, b, reflectComplex[complex64])
 	}
 	panic("BUG: mtx: array of no type")

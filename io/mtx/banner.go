@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -163,7 +163,7 @@ func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 	}
 	if !exact || no > 1 {
 		h.note = fmt.Sprintf("%s:%d: this line is taken as the banner, %s %s, which should be "+
-			"line 1", tcs.Printable(file), no, bannerWord, h.words)
+			"line 1", tensor.Printable(file), no, bannerWord, h.words)
 	}
 	return true, nil
 }
@@ -340,7 +340,7 @@ func (h *header) arrayCount(file string) error {
 		h.nnz = 0 // the product of the other sizes may overflow
 		return nil
 	}
-	if err := tcs.CheckSpace(h.dims, tcs.Complex128.Size()); err != nil {
+	if err := tensor.CheckSpace(h.dims, tensor.Complex128.Size()); err != nil {
 		return text.Dataf(file, h.sizeLine, 1, "%v", err)
 	}
 	h.nnz = 1

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -24,7 +24,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		opt.Note(h.note)
 	}
 	if err == nil && h.ones && opt.Note != nil {
-		opt.Note(tcs.Printable(src.Name) +
+		opt.Note(tensor.Printable(src.Name) +
 			": the column of ones after the coordinates of a pattern is passed over")
 	}
 	return s, err
@@ -33,13 +33,13 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 // open makes the stream of a file with header h: a *matrix or an *array.
 func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	typ := opt.Type
-	if typ == tcs.Invalid {
-		typ = tcs.Float64
+	if typ == tensor.None {
+		typ = tensor.Float64
 		if h.values == 2 {
-			typ = tcs.Complex128
+			typ = tensor.Complex128
 		}
 	}
-	if h.values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
+	if h.values == 2 && typ != tensor.Complex128 && typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, h.bannerLine, 1,
 			"its field is complex, the type asked for is real")
 	}
@@ -187,13 +187,16 @@ type array struct {
 }
 
 func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
-func (a *array) Type() tcs.Type                { return a.layout.Type }
+func (a *array) Type() tensor.Type             { return a.layout.Type }
 func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
 
 // Dense reports whether the tensor should be stored with dense levels. It is false if dense
 // levels would be too large.
-func (a *array) Dense() bool { return tcs.CheckSpace(a.shape.dims, tcs.Complex128.Size()) == nil }
+func (a *array) Dense() bool {
+	return tensor.CheckSpace(a.shape.dims,
+		tensor.Complex128.Size()) == nil
+}
 
 func (a *array) Rewind() error {
 	a.count.seen, a.next = a.first, nil

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -42,17 +42,17 @@ func reflectComplex[T complex128 | complex64](v T, sym symmetry) T {
 // mirror appends the mirror images of b's entries off the diagonal.
 func mirror(b *text.Block, sym symmetry, l *text.Layout) {
 	switch l.Type {
-	case tcs.Float64:
+	case tensor.Float64:
 		mirrorAs(b, l, sym, reflectReal[float64])
-	case tcs.Float32:
+	case tensor.Float32:
 		mirrorAs(b, l, sym, reflectReal[float32])
-	case tcs.Int64:
+	case tensor.Int64:
 		mirrorAs(b, l, sym, reflectReal[int64])
-	case tcs.Int32:
+	case tensor.Int32:
 		mirrorAs(b, l, sym, reflectReal[int32])
-	case tcs.Complex128:
+	case tensor.Complex128:
 		mirrorAs(b, l, sym, reflectComplex[complex128])
-	case tcs.Complex64:
+	case tensor.Complex64:
 		mirrorAs(b, l, sym, reflectComplex[complex64])
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -24,7 +24,7 @@ func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) e
 	sides := *l
 	sides.Room = 1
 	e = text.Entries{Src: e.Src, Start: e.Start, Line: e.Line, Comment: e.Comment, Order: 2,
-		Value: tcs.Complex64, Opt: opt, Sizes: h.dims,
+		Value: tensor.Complex64, Opt: opt, Sizes: h.dims,
 		Parse: func(b *text.Block) {
 			sides.Parse(b)
 			fold(b)
@@ -40,7 +40,7 @@ func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) e
 // entry becomes 1 if it was below the diagonal, and i if it was above. So a sum of values at
 // one place has two non-zero parts exactly if both entries were stored.
 func fold(b *text.Block) {
-	b.ReserveVals(b.Raw * tcs.Complex64.Size())
+	b.ReserveVals(b.Raw * int(tensor.Complex64.Size()))
 	vals := valuesOf[complex64](b.Vals)
 	rows, cols := b.Coords[0], b.Coords[1]
 	n := 0
@@ -55,7 +55,7 @@ func fold(b *text.Block) {
 		}
 	}
 	b.N = n
-	b.Vals = b.Vals[:n*tcs.Complex64.Size()]
+	b.Vals = b.Vals[:n*int(tensor.Complex64.Size())]
 }
 
 // pairError returns the error for entry (i,j) and its mirror image, with their line numbers.

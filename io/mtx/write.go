@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -45,7 +45,7 @@ func rowsCols(dims []int64) (rows, cols int64) {
 }
 
 // Head returns the banner and the line of sizes for nnz entries.
-func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
+func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if len(dims) > 2 {
 		return nil, text.Commandf("Matrix Market", 0, 0,
 			"got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
@@ -62,7 +62,7 @@ func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, 
 		return fmt.Appendf(nil, "%%%%MatrixMarket matrix coordinate %s general\n%d %d %d\n", field,
 			rows, cols, nnz), nil
 	}
-	if err := tcs.CheckSpace([]int64{rows, cols}, tcs.Complex128.Size()); err != nil {
+	if err := tensor.CheckSpace([]int64{rows, cols}, tensor.Complex128.Size()); err != nil {
 		return nil, text.Commandf("Matrix Market", 0, 0, "%v", err)
 	}
 	return fmt.Appendf(nil, "%%%%MatrixMarket matrix array %s general\n%d %d\n", field, rows, cols),

@@ -8,12 +8,13 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestRoundTrip(t *testing.T) {
-	for _, typ := range []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-		tcs.Complex64} {
+	for _, typ := range []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+		tensor.Complex128,
+		tensor.Complex64} {
 		for _, dims := range [][]int64{{50}, {30, 40}, {400, 300}} {
 			for _, dense := range []bool{false, true} {
 				in := readertest.Random(dims, typ, 45, 1)
@@ -62,22 +63,22 @@ func TestWritten(t *testing.T) {
 		opt  coo.WriteOptions
 		want string
 	}{
-		{"coordinate", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64,
+		{"coordinate", &readertest.List{Sizes: []int64{2, 3}, Of: tensor.Float64,
 			Entries: []readertest.Entry{entry(0, 1, 0), entry(2.5, 0, 2)}}, coo.WriteOptions{},
 			"%%MatrixMarket matrix coordinate real general\n2 3 2\n1 3 2.5\n2 1 0\n"},
-		{"array", &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64,
+		{"array", &readertest.List{Sizes: []int64{2, 3}, Of: tensor.Float64,
 			Entries: []readertest.Entry{entry(7, 1, 0), entry(2.5, 0, 2), entry(1, 0, 2)}},
 			coo.WriteOptions{Dense: true},
 			"%%MatrixMarket matrix array real general\n2 3\n0\n7\n0\n0\n3.5\n0\n"},
-		{"vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Int32,
+		{"vector", &readertest.List{Sizes: []int64{3}, Of: tensor.Int32,
 			Entries: []readertest.Entry{entry(7, 1)}}, coo.WriteOptions{},
 			"%%MatrixMarket matrix coordinate integer general\n3 1 1\n2 1 7\n"},
-		{"dense vector", &readertest.List{Sizes: []int64{3}, Of: tcs.Complex64,
+		{"dense vector", &readertest.List{Sizes: []int64{3}, Of: tensor.Complex64,
 			Entries: []readertest.Entry{entry(complex(7, -1), 1)}}, coo.WriteOptions{Dense: true},
 			"%%MatrixMarket matrix array complex general\n3 1\n0 0\n7 -1\n0 0\n"},
-		{"empty", &readertest.List{Sizes: []int64{0, 3}, Of: tcs.Float64},
+		{"empty", &readertest.List{Sizes: []int64{0, 3}, Of: tensor.Float64},
 			coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n0 3\n"},
-		{"scalar", &readertest.List{Of: tcs.Float64, Entries: []readertest.Entry{entry(7)}},
+		{"scalar", &readertest.List{Of: tensor.Float64, Entries: []readertest.Entry{entry(7)}},
 			coo.WriteOptions{Dense: true}, "%%MatrixMarket matrix array real general\n1 1\n7\n"},
 	} {
 		var b bytes.Buffer
@@ -86,7 +87,7 @@ func TestWritten(t *testing.T) {
 			t.Errorf("%s: got %v\n%swant\n%s", c.name, err, &b, c.want)
 		}
 	}
-	three := &readertest.List{Sizes: []int64{2, 2, 2}, Of: tcs.Float64}
+	three := &readertest.List{Sizes: []int64{2, 2, 2}, Of: tensor.Float64}
 	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, three, nil),
 		coo.WriteOptions{}); err == nil || !strings.Contains(err.Error(),
 		"got a tensor of 3 modes, want at most 2") {
@@ -96,7 +97,7 @@ func TestWritten(t *testing.T) {
 
 // A wide gap is written in pieces.
 func TestLongArray(t *testing.T) {
-	in := &readertest.List{Sizes: []int64{1000, 500}, Of: tcs.Float64,
+	in := &readertest.List{Sizes: []int64{1000, 500}, Of: tensor.Float64,
 		Entries: []readertest.Entry{{Coords: []int64{1, 0}, Val: 3},
 			{Coords: []int64{999, 498}, Val: 4}}}
 	opt := coo.WriteOptions{Dense: true, Threads: 2}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // elements reads an array's elements in the order of the file.
@@ -43,7 +43,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
 			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early",
-				tcs.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)), "element"),
+				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)), "element"),
 				e.header.count, e.header.shape)
 		}
 		return nil, 0, err
@@ -84,16 +84,16 @@ func (e *elements) ints(dst []int64) (int, error) {
 	}
 	small := unsafe.Pointer(&dst[0]) // dst[k] is past or at small value k
 	switch e.header.dtype.typ() {
-	case tcs.Int32:
+	case tensor.Int32:
 		for k, v := range slices.Backward(unsafe.Slice((*int32)(small), n)) {
 			dst[k] = int64(v)
 		}
-	case tcs.Float32:
+	case tensor.Float32:
 		for k, v := range slices.Backward(unsafe.Slice((*float32)(small), n)) {
 			*(*float64)(unsafe.Pointer(&dst[k])) = float64(v)
 		}
 		fallthrough
-	case tcs.Float64:
+	case tensor.Float64:
 		for k, v := range unsafe.Slice((*float64)(small), n) {
 			if dst[k] = int64(v); v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
 				return 0, fmt.Errorf("got %v as element %d, want an integer of 64 bits", v, first+int64(k))

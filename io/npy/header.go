@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // maxHeader is the largest length of a header's dictionary in bytes. It is far more than the
@@ -37,14 +38,15 @@ type dtype struct {
 // less than size bytes, otherwise wide.
 var becomes = map[byte]struct {
 	size         int
-	narrow, wide tcs.Type
+	narrow, wide tensor.Type
 }{
-	'b': {8, tcs.Int32, tcs.Int64}, 'i': {8, tcs.Int32, tcs.Int64}, 'u': {4, tcs.Int32, tcs.Int64},
-	'f': {8, tcs.Float32, tcs.Float64}, 'c': {16, tcs.Complex64, tcs.Complex128},
+	'b': {8, tensor.Int32, tensor.Int64}, 'i': {8, tensor.Int32, tensor.Int64},
+	'u': {4, tensor.Int32, tensor.Int64},
+	'f': {8, tensor.Float32, tensor.Float64}, 'c': {16, tensor.Complex64, tensor.Complex128},
 }
 
 // typ returns the type that elements are converted to, or tcs.Invalid if they are not numbers.
-func (d dtype) typ() tcs.Type {
+func (d dtype) typ() tensor.Type {
 	t := becomes[d.kind]
 	if d.size < t.size {
 		return t.narrow
@@ -104,7 +106,7 @@ func readHeader(r io.Reader) (*header, error) {
 			return nil, err
 		}
 		return nil, fmt.Errorf("got %s, want a header of NumPy's that starts with %q",
-			tcs.Count(n, "byte"), magic)
+			tensor.Count(n, "byte"), magic)
 	}
 	if string(fix[:6]) != magic {
 		return nil, fmt.Errorf("got %q at the start, want %q: it is no .npy file", fix[:6], magic)
@@ -203,7 +205,7 @@ func parseHeader(s string) (*header, error) {
 
 // widest is the size in bytes of a value of the widest type. Shapes are checked with this size,
 // because an array can be converted to any type.
-var widest = tcs.Complex128.Size()
+var widest = tensor.Complex128.Size()
 
 // measure counts the elements, and returns an error if the shape is too large for a tensor. If
 // one size is 0, the array has no elements, so the other sizes may have any product.
@@ -216,7 +218,7 @@ func (h *header) measure() error {
 		h.count = 0
 		return nil // each size was checked when it was parsed
 	}
-	if err := tcs.CheckSpace(h.shape, max(h.dtype.size, widest)); err != nil {
+	if err := tensor.CheckSpace(h.shape, max(int64(h.dtype.size), widest)); err != nil {
 		return fmt.Errorf("the header's shape: %v", err)
 	}
 	h.count = 1
@@ -282,7 +284,7 @@ func (p *literal) tuple() ([]int64, bool) {
 		if n == 0 {
 			return nil, false
 		}
-		v, err := tcs.ParseSize(s[:n])
+		v, err := tensor.ParseSize(s[:n])
 		if err != nil {
 			p.err = fmt.Errorf("the header's shape: %v", err)
 			return nil, false

@@ -10,6 +10,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -163,7 +164,7 @@ func (a *archive) integers(name string) (*elements, error) {
 
 // wantIntegers returns an error if the type of a member's elements is none that ints reads.
 func (a *archive) wantIntegers(name string, e *elements) error {
-	if typ := e.header.dtype.typ(); typ.Valid() && !typ.IsComplex() {
+	if typ := e.header.dtype.typ(); typ.IsNumber() && !typ.IsComplex() {
 		return nil
 	}
 	return text.Dataf(a.what(name), 0, 0, "got an array of type %c%d, want integers",
@@ -229,7 +230,7 @@ func (a *archive) sizes(any, row bool) ([]int64, error) {
 		return nil, fault(a.what("shape"), err)
 	}
 	for m, d := range dims {
-		if err := tcs.CheckSize(d); err != nil {
+		if err := tensor.CheckSize(d); err != nil {
 			return nil, text.Dataf(a.what("shape"), 0, 0, "element %d: %v", m, err)
 		}
 	}
@@ -249,11 +250,11 @@ func (a *archive) checkFill() error {
 	}
 	defer e.close()
 	typ := e.header.dtype.typ()
-	if typ == tcs.Invalid {
+	if typ == tensor.None {
 		return text.Dataf(a.what(name), 0, 0, "got a string, want the number 0")
 	}
 	var b buffer
-	raw := b.bytes(typ.Size())
+	raw := b.bytes(int(typ.Size()))
 	if _, err := e.values(raw, 1); err != nil {
 		return fault(a.what(name), err)
 	}
@@ -311,7 +312,7 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	}
 	s.nat, s.count = w.data().header.dtype.typ(), w.data().header.count
 	w.close()
-	if s.nat == tcs.Invalid {
+	if s.nat == tensor.None {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
 	}
 	s.shape, err = fit(a.src.Name, dims, s.nat, opt)

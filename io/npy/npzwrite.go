@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -32,7 +32,7 @@ func smallNpz(dims []int64, nnz int64) bool {
 // LeastNpz returns the number of bytes of a matrix's arrays: a pointer for each row or column,
 // and an index and a value for each entry. It returns 0 for other orders, because their files
 // list only entries.
-func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
+func LeastNpz(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	if len(dims) != 2 {
 		return 0
 	}
@@ -52,7 +52,7 @@ func LeastNpz(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float
 // times for a matrix, otherwise once for each mode and once for the values.
 func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
-	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tcs.MaxCount {
+	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tensor.MaxCount {
 		return text.Commandf("SciPy's .npz", 0, 0,
 			"got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: "+
 				".tns and .tcs store only entries", text.Sizes(dims))
@@ -153,7 +153,7 @@ func (z *npz) data() {
 	z.member("data", appendHeader(descr(z.in.Type()), []int64{z.in.NNZ()}),
 		func(out *bufio.Writer) error {
 			return z.each(func(b *coo.Batch) error {
-				_, err := out.Write(b.Vals[:b.N*z.in.Type().Size()])
+				_, err := out.Write(b.Vals[:b.N*int(z.in.Type().Size())])
 				return err
 			})
 		})
@@ -200,9 +200,9 @@ func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) er
 
 // integers writes a member of integers. body calls put with each integer.
 func (z *npz) integers(name string, dims []int64, body func(put func(int64) error) error) {
-	typ := tcs.Int64
+	typ := tensor.Int64
 	if z.small {
-		typ = tcs.Int32
+		typ = tensor.Int32
 	}
 	z.member(name, appendHeader(descr(typ), dims), func(out *bufio.Writer) error {
 		le := binary.LittleEndian

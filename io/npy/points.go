@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -93,7 +93,7 @@ func (e *elements) only(pass, n int64) error {
 	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.header.dtype.size))
 	if short(err) {
 		return fmt.Errorf("got %s, want %d of the shape %v: the data end early",
-			tcs.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
+			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
 	e.after = e.header.count - pass - n
 	e.left = n

@@ -10,6 +10,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -45,7 +46,7 @@ func (b *buffer) bytes(n int) []byte {
 type shape struct {
 	keep []int
 	dims []int64
-	typ  tcs.Type
+	typ  tensor.Type
 }
 
 // Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes.
@@ -62,8 +63,8 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
 		return nil, text.Dataf(src.Name, 0, 0,
 			"got a file of %s, want %d: a header of %d and %s of %d (shape %v)",
-			tcs.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size,
-			tcs.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
+			tensor.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size,
+			tensor.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
 	}
 	return a, nil
 }
@@ -78,7 +79,7 @@ func (a *array) init() error {
 	if a.h, err = readHeader(r); err != nil {
 		return fault(a.what, err)
 	}
-	if a.h.dtype.typ() == tcs.Invalid {
+	if a.h.dtype.typ() == tensor.None {
 		return text.Dataf(a.what, 0, 0, "got an array of strings, want numbers")
 	}
 	a.shape, err = fit(a.what, a.h.shape, a.h.dtype.typ(), a.opt)
@@ -96,12 +97,12 @@ func fault(what string, err error) error {
 }
 
 // fit matches an array's shape and type with the options.
-func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error) {
+func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, error) {
 	s := shape{dims: dims, typ: typ}
 	for m := range dims {
 		s.keep = append(s.keep, m)
 	}
-	if opt.Type != tcs.Invalid {
+	if opt.Type != tensor.None {
 		if err := tcs.CanConvert(opt.Type, typ); err != nil {
 			return s, text.Commandf(what, 0, 0, "its values are %s, the type asked for is %s", typ,
 				opt.Type)
@@ -133,12 +134,12 @@ func fit(what string, dims []int64, typ tcs.Type, opt coo.Options) (shape, error
 }
 
 func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dims), true }
-func (a *array) Type() tcs.Type                { return a.shape.typ }
+func (a *array) Type() tensor.Type             { return a.shape.typ }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
 
 // Dense reports whether the tensor should be stored with dense levels. It is false if dense
 // levels would be too large.
-func (a *array) Dense() bool { return tcs.CheckSpace(a.shape.dims, widest) == nil }
+func (a *array) Dense() bool { return tensor.CheckSpace(a.shape.dims, widest) == nil }
 
 func (a *array) Rewind() error {
 	a.e.close()
@@ -182,7 +183,7 @@ func (a *array) next(b *coo.Batch) (int, error) {
 		return 0, io.EOF
 	}
 	nat := a.h.dtype.typ()
-	vals := a.nat.bytes(chunk * nat.Size())
+	vals := a.nat.bytes(chunk * int(nat.Size()))
 	n, err := a.e.values(vals, chunk)
 	if err != nil {
 		return 0, fault(a.what, err)
@@ -191,16 +192,16 @@ func (a *array) next(b *coo.Batch) (int, error) {
 	first := slices.Clone(a.at)
 	a.place(n)
 	if nat != a.shape.typ {
-		to := a.conv.bytes(chunk * a.shape.typ.Size())
+		to := a.conv.bytes(chunk * int(a.shape.typ.Size()))
 		if bad, err := tcs.ConvertValues(to, a.shape.typ, vals, nat, n); err != nil {
 			return 0, a.lossy(first, bad, err)
 		}
 		vals = to
 	}
 	if len(a.h.shape) > 0 {
-		n = dropZeros(a.own.Coords, vals, a.shape.typ.Size(), n)
+		n = dropZeros(a.own.Coords, vals, int(a.shape.typ.Size()), n)
 	}
-	b.N, b.Vals = n, vals[:n*a.shape.typ.Size()]
+	b.N, b.Vals = n, vals[:n*int(a.shape.typ.Size())]
 	b.Coords = b.Coords[:0]
 	for _, m := range a.shape.keep {
 		b.Coords = append(b.Coords, a.own.Coords[m][:n])

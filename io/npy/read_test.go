@@ -14,7 +14,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // testdata is made by NumPy and SciPy: see make.py.
@@ -30,30 +30,30 @@ func TestReadArray(t *testing.T) {
 	const abs = "[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(3+0i) [1 2]:(4+0i)]"
 	for _, c := range []struct {
 		file string
-		typ  tcs.Type
+		typ  tensor.Type
 		dims string
 		want string
 	}{
-		{"f8", tcs.Float64, "[2 3]", plain}, {"f4", tcs.Float32, "[2 3]", plain},
-		{"f2", tcs.Float32, "[2 3]", plain},
-		{"i8", tcs.Int64, "[2 3]", plain}, {"i4", tcs.Int32, "[2 3]", plain},
-		{"i2", tcs.Int32, "[2 3]", plain}, {"i1", tcs.Int32, "[2 3]", plain},
-		{"u8", tcs.Int64, "[2 3]", abs}, {"u4", tcs.Int64, "[2 3]", abs},
-		{"u2", tcs.Int32, "[2 3]", abs}, {"u1", tcs.Int32, "[2 3]", abs},
-		{"b1", tcs.Int32, "[2 3]", "[[0 0]:(1+0i) [0 2]:(1+0i) [1 1]:(1+0i) [1 2]:(1+0i)]"},
-		{"c16", tcs.Complex128, "[2 3]", plain}, {"c8", tcs.Complex64, "[2 3]", plain},
-		{"big_f8", tcs.Float64, "[2 3]", abs}, {"big_i4", tcs.Int32, "[2 3]", abs},
-		{"big_c16", tcs.Complex128, "[2 3]", abs},
-		{"big_f2", tcs.Float32, "[2 3]", abs}, {"big_u8", tcs.Int64, "[2 3]", abs},
-		{"big_i2", tcs.Int32, "[2 3]", abs},
-		{"order0", tcs.Float64, "[]", "[[]:(2.5+0i)]"},
-		{"order0_zero", tcs.Float64, "[]", "[[]:(0+0i)]"},
-		{"order1", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
-		{"version2", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
-		{"version3", tcs.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
-		{"empty", tcs.Float64, "[3 0]", "[]"},
-		{"special", tcs.Float64, "[4]", "[[0]:(-0+0i) [2]:(+Inf+0i) [3]:(NaN+0i)]"},
-		{"halves", tcs.Float32, "[5]",
+		{"f8", tensor.Float64, "[2 3]", plain}, {"f4", tensor.Float32, "[2 3]", plain},
+		{"f2", tensor.Float32, "[2 3]", plain},
+		{"i8", tensor.Int64, "[2 3]", plain}, {"i4", tensor.Int32, "[2 3]", plain},
+		{"i2", tensor.Int32, "[2 3]", plain}, {"i1", tensor.Int32, "[2 3]", plain},
+		{"u8", tensor.Int64, "[2 3]", abs}, {"u4", tensor.Int64, "[2 3]", abs},
+		{"u2", tensor.Int32, "[2 3]", abs}, {"u1", tensor.Int32, "[2 3]", abs},
+		{"b1", tensor.Int32, "[2 3]", "[[0 0]:(1+0i) [0 2]:(1+0i) [1 1]:(1+0i) [1 2]:(1+0i)]"},
+		{"c16", tensor.Complex128, "[2 3]", plain}, {"c8", tensor.Complex64, "[2 3]", plain},
+		{"big_f8", tensor.Float64, "[2 3]", abs}, {"big_i4", tensor.Int32, "[2 3]", abs},
+		{"big_c16", tensor.Complex128, "[2 3]", abs},
+		{"big_f2", tensor.Float32, "[2 3]", abs}, {"big_u8", tensor.Int64, "[2 3]", abs},
+		{"big_i2", tensor.Int32, "[2 3]", abs},
+		{"order0", tensor.Float64, "[]", "[[]:(2.5+0i)]"},
+		{"order0_zero", tensor.Float64, "[]", "[[]:(0+0i)]"},
+		{"order1", tensor.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"version2", tensor.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"version3", tensor.Float64, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
+		{"empty", tensor.Float64, "[3 0]", "[]"},
+		{"special", tensor.Float64, "[4]", "[[0]:(-0+0i) [2]:(+Inf+0i) [3]:(NaN+0i)]"},
+		{"halves", tensor.Float32, "[5]",
 			"[[0]:(6.097555160522461e-05+0i) [1]:(5.960464477539063e-08+0i) [2]:(65504+0i) " +
 				"[3]:(+Inf+0i) [4]:(-1.5+0i)]"},
 	} {
@@ -111,37 +111,37 @@ func TestReadSparse(t *testing.T) {
 	const three = "[[0 2 3]:(1.5+0i) [1 0 3]:(0+0i) [1 1 0]:(-3+0i)]"
 	for _, c := range []struct {
 		file string
-		typ  tcs.Type
+		typ  tensor.Type
 		dims string
 		want string
 	}{
-		{"csr", tcs.Float64, "[4 4]", want}, {"csc", tcs.Float64, "[4 4]", want},
-		{"coo", tcs.Float64, "[4 4]", want},
-		{"csr_deflated", tcs.Float64, "[4 4]", want}, {"csc_deflated", tcs.Float64, "[4 4]", want},
-		{"coo_deflated", tcs.Float64, "[4 4]", want},
-		{"bsr", tcs.Float64, "[4 4]", full}, {"dia", tcs.Float64, "[4 4]", full},
-		{"bsr_deflated", tcs.Float64, "[4 4]", full},
-		{"dia_deflated", tcs.Float64, "[4 4]", full},
-		{"array_csr", tcs.Float64, "[4 4]", want}, {"wide", tcs.Float64, "[4 4]", full},
-		{"int", tcs.Int64, "[4 4]", strings.Replace(full, "1.5", "1", 1)},
-		{"complex", tcs.Complex128, "[4 4]",
+		{"csr", tensor.Float64, "[4 4]", want}, {"csc", tensor.Float64, "[4 4]", want},
+		{"coo", tensor.Float64, "[4 4]", want},
+		{"csr_deflated", tensor.Float64, "[4 4]", want}, {"csc_deflated", tensor.Float64, "[4 4]", want},
+		{"coo_deflated", tensor.Float64, "[4 4]", want},
+		{"bsr", tensor.Float64, "[4 4]", full}, {"dia", tensor.Float64, "[4 4]", full},
+		{"bsr_deflated", tensor.Float64, "[4 4]", full},
+		{"dia_deflated", tensor.Float64, "[4 4]", full},
+		{"array_csr", tensor.Float64, "[4 4]", want}, {"wide", tensor.Float64, "[4 4]", full},
+		{"int", tensor.Int64, "[4 4]", strings.Replace(full, "1.5", "1", 1)},
+		{"complex", tensor.Complex128, "[4 4]",
 			"[[0 1]:(1.5+3i) [2 0]:(2+4i) [2 3]:(-3-6i) [3 3]:(4+8i)]"},
-		{"dia_wide", tcs.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
-		{"dia_fortran", tcs.Float64, "[3 5]",
+		{"dia_wide", tensor.Float64, "[3 5]", "[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
+		{"dia_fortran", tensor.Float64, "[3 5]",
 			"[[0 1]:(2+0i) [1 2]:(3+0i) [2 0]:(6+0i) [2 3]:(4+0i)]"},
-		{"coo3", tcs.Float64, "[2 3 4]", three}, {"coo_old", tcs.Float64, "[2 3 4]", three},
-		{"coo_fortran", tcs.Float64, "[2 3 4]", three},
-		{"sparse3", tcs.Float64, "[2 3 4]", three},
-		{"coo3_stored", tcs.Complex64, "[2 3 4]", three},
-		{"coo1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
-		{"coo1_row", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
-		{"csr1", tcs.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
-		{"csr_float", tcs.Float64, "[4 4]", want}, {"coo_float", tcs.Float64, "[4 4]", want},
-		{"coo3_float", tcs.Float64, "[2 3 4]", three},
-		{"sparse2", tcs.Float64, "[2 3]", "[[0 2]:(1.5+0i) [1 0]:(2+0i) [1 1]:(-3+0i)]"},
-		{"sparse0", tcs.Float64, "[]", "[[]:(2.5+0i)]"}, {"sparse_empty", tcs.Float64, "[5]", "[]"},
-		{"format_string", tcs.Float64, "[2 3]", "[[1 2]:(5+0i)]"},
-		{"one", tcs.Int64, "[2 3]",
+		{"coo3", tensor.Float64, "[2 3 4]", three}, {"coo_old", tensor.Float64, "[2 3 4]", three},
+		{"coo_fortran", tensor.Float64, "[2 3 4]", three},
+		{"sparse3", tensor.Float64, "[2 3 4]", three},
+		{"coo3_stored", tensor.Complex64, "[2 3 4]", three},
+		{"coo1", tensor.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"coo1_row", tensor.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"csr1", tensor.Int32, "[6]", "[[0]:(2+0i) [4]:(1+0i)]"},
+		{"csr_float", tensor.Float64, "[4 4]", want}, {"coo_float", tensor.Float64, "[4 4]", want},
+		{"coo3_float", tensor.Float64, "[2 3 4]", three},
+		{"sparse2", tensor.Float64, "[2 3]", "[[0 2]:(1.5+0i) [1 0]:(2+0i) [1 1]:(-3+0i)]"},
+		{"sparse0", tensor.Float64, "[]", "[[]:(2.5+0i)]"}, {"sparse_empty", tensor.Float64, "[5]", "[]"},
+		{"format_string", tensor.Float64, "[2 3]", "[[1 2]:(5+0i)]"},
+		{"one", tensor.Int64, "[2 3]",
 			"[[0 1]:(1+0i) [0 2]:(2+0i) [1 0]:(3+0i) [1 1]:(4+0i) [1 2]:(5+0i)]"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
@@ -175,11 +175,11 @@ func TestOptions(t *testing.T) {
 		dims string
 		want string
 	}{
-		{"f8.npy", coo.Options{Type: tcs.Int32}, "[2 3]",
+		{"f8.npy", coo.Options{Type: tensor.Int32}, "[2 3]",
 			"[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
-		{"i8.npy", coo.Options{Type: tcs.Complex64}, "[2 3]",
+		{"i8.npy", coo.Options{Type: tensor.Complex64}, "[2 3]",
 			"[[0 0]:(1+0i) [0 2]:(2+0i) [1 1]:(-3+0i) [1 2]:(4+0i)]"},
-		{"csr.npz", coo.Options{Type: tcs.Float32, Dims: []int64{-1, 4}}, "[4 4]",
+		{"csr.npz", coo.Options{Type: tensor.Float32, Dims: []int64{-1, 4}}, "[4 4]",
 			"[[0 1]:(1.5+0i) [2 0]:(0+0i) [2 3]:(-3+0i) [3 3]:(4+0i)]"},
 		{"order1.npy", coo.Options{Order: 1, Dims: []int64{3}}, "[3]", "[[1]:(1+0i) [2]:(2+0i)]"},
 	} {
@@ -330,12 +330,12 @@ func TestMalformed(t *testing.T) {
 			"fill_value: got 7, want 0: what a sparse tensor does not store is zero"},
 		{"testdata/sparse_gcxs.npz", coo.Options{}, 3,
 			`format: got "gcxs", want coo: x.asformat('coo')`},
-		{"testdata/coo3.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,3,4), counted from 1"},
+		{"testdata/coo3.npz", coo.Options{Type: tensor.Int64}, 2, "entry (1,3,4), counted from 1"},
 		{"testdata/coo3.npz", coo.Options{Order: 2}, 2, "want 2"},
 		{"long.npz", coo.Options{}, 3, "got no zip archive"},
-		{"testdata/special.npy", coo.Options{Type: tcs.Int64}, 2, "element [2]"},
-		{"testdata/csr.npz", coo.Options{Type: tcs.Int64}, 2, "entry (1,2), counted from 1"},
-		{"testdata/c8.npy", coo.Options{Type: tcs.Float64}, 2,
+		{"testdata/special.npy", coo.Options{Type: tensor.Int64}, 2, "element [2]"},
+		{"testdata/csr.npz", coo.Options{Type: tensor.Int64}, 2, "entry (1,2), counted from 1"},
+		{"testdata/c8.npy", coo.Options{Type: tensor.Float64}, 2,
 			"its values are complex64, the type asked for is float64"},
 		{"testdata/f8.npy", coo.Options{Order: 3}, 2,
 			"the array has 2 dimensions (shape [2 3]), want 3"},

@@ -3,7 +3,7 @@ package npy
 import (
 	"fmt"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -113,7 +113,7 @@ func (w *compressed) close() {
 // fill reads n values of e into vals.
 func (s *sparse) fill(e *elements, vals []byte, n int) (int, error) {
 	for done := 0; done < n; {
-		k, err := e.values(vals[done*e.header.dtype.typ().Size():], n-done)
+		k, err := e.values(vals[done*int(e.header.dtype.typ().Size()):], n-done)
 		if err == nil && k == 0 {
 			err = fmt.Errorf("got %s, want more", text.Plural(e.header.count, "element", "elements"))
 		}
@@ -144,7 +144,7 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 		w.col.e.header.count != w.vals.header.count) {
 		err = text.Dataf(a.src.Name, 0, 0,
 			"got %s in row, %d in col and %d in data, want as many in each",
-			tcs.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)
+			tensor.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)
 	}
 	if err != nil {
 		w.close()
@@ -250,7 +250,7 @@ func (w *blocks) next(at [][]int64, vals []byte, most int) (int, error) {
 		if _, err := w.inner.fill(w.vals, vals, n); err != nil {
 			return 0, err
 		}
-		if n = dropZeros(at, vals, w.vals.header.dtype.typ().Size(), n); n > 0 {
+		if n = dropZeros(at, vals, int(w.vals.header.dtype.typ().Size()), n); n > 0 {
 			return n, nil
 		}
 	}
@@ -299,7 +299,7 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 // next implements walker. It leaves out zeros, and elements outside the matrix.
 func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	rows, cols := at[0][:most], at[1][:most]
-	size := w.vals.header.dtype.typ().Size()
+	size := int(w.vals.header.dtype.typ().Size())
 	for {
 		n, err := w.vals.values(vals, len(rows))
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -26,7 +27,7 @@ type sparse struct {
 	full       []int64 // the sizes in the file
 	rows, cols int64   // the sizes of a matrix
 	start      func() (walker, error)
-	nat        tcs.Type
+	nat        tensor.Type
 	count      int64 // the number of elements of data
 	shape      shape
 
@@ -37,7 +38,7 @@ type sparse struct {
 }
 
 func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.shape.dims), true }
-func (s *sparse) Type() tcs.Type                { return s.shape.typ }
+func (s *sparse) Type() tensor.Type             { return s.shape.typ }
 func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
 
 // NNZ returns an upper bound of the number of entries: the number of elements of data. It
@@ -82,7 +83,7 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		}
 	}
 	s.own.Resize(len(s.full), chunk, 0)
-	vals := s.raw.bytes(chunk * s.nat.Size())
+	vals := s.raw.bytes(chunk * int(s.nat.Size()))
 	n, err := s.w.next(s.own.Coords, vals, chunk)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		return io.EOF
 	}
 	if s.nat != s.shape.typ {
-		to := s.out.bytes(chunk * s.shape.typ.Size())
+		to := s.out.bytes(chunk * int(s.shape.typ.Size()))
 		if bad, err := tcs.ConvertValues(to, s.shape.typ, vals, s.nat, n); err != nil {
 			bad = max(bad, 0)
 			return text.Commandf(s.a.src.Name, 0, 0, "entry %s, counted from 1: %v",
@@ -100,7 +101,7 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 		}
 		vals = to
 	}
-	b.N, b.Vals = n, vals[:n*s.shape.typ.Size()]
+	b.N, b.Vals = n, vals[:n*int(s.shape.typ.Size())]
 	b.Coords = b.Coords[:0]
 	for _, m := range s.shape.keep {
 		b.Coords = append(b.Coords, s.own.Coords[m][:n])

@@ -6,24 +6,24 @@ import (
 	"strings"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
 // descr returns the description of a type in a header.
-func descr(t tcs.Type) string {
+func descr(t tensor.Type) string {
 	switch t {
-	case tcs.Float64:
+	case tensor.Float64:
 		return "<f8"
-	case tcs.Float32:
+	case tensor.Float32:
 		return "<f4"
-	case tcs.Int64:
+	case tensor.Int64:
 		return "<i8"
-	case tcs.Int32:
+	case tensor.Int32:
 		return "<i4"
-	case tcs.Complex128:
+	case tensor.Complex128:
 		return "<c16"
-	case tcs.Complex64:
+	case tensor.Complex64:
 		return "<c8"
 	}
 	panic("BUG: npy: an array of no type")
@@ -62,7 +62,7 @@ func strides(dims []int64) (s []int64, total int64) {
 }
 
 // Least returns the number of bytes of an array's elements.
-func Least(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
+func Least(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	bytes := float64(typ.Size())
 	for _, n := range dims {
 		bytes *= float64(n)
@@ -86,8 +86,8 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 }
 
 // Head returns the header. An array that is too large is an error (exit code 2).
-func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
-	if err := tcs.CheckSpace(dims, widest); err != nil {
+func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
+	if err := tensor.CheckSpace(dims, widest); err != nil {
 		return nil, text.Commandf("NumPy", 0, 0, "%v: .tns and .tcs store only entries", err)
 	}
 	return appendHeader(descr(typ), dims), nil
@@ -101,7 +101,7 @@ func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
 // Body writes elements [from, to). All entries of in must be in that interval.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
-	size := in.Type().Size()
+	size := int(in.Type().Size())
 	s, _ := strides(dims)
 	return text.WriteSpan(w, in, s, from, to, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		n := int(p.To-p.From) * size

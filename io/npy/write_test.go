@@ -14,11 +14,12 @@ import (
 	"distaff/io/coo"
 	"distaff/io/pythontest"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-	tcs.Complex64}
+var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+	tensor.Complex128,
+	tensor.Complex64}
 
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()
@@ -95,7 +96,7 @@ func TestPointsRoundTrip(t *testing.T) {
 // More entries than a reader takes at once, of a file that NumPy may have written in
 // either order.
 func TestManyPoints(t *testing.T) {
-	in := readertest.Random([]int64{70, 50, 40}, tcs.Int64, 3*chunk+7, 6)
+	in := readertest.Random([]int64{70, 50, 40}, tensor.Int64, 3*chunk+7, 6)
 	var b bytes.Buffer
 	if err := WriteNpz(&b, readertest.Ordered(t, in, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -131,7 +132,7 @@ func check(t *testing.T, path string, in *readertest.List, dense bool) {
 
 // The bytes that NumPy writes for the same array.
 func TestAsNumPy(t *testing.T) {
-	in := &readertest.List{Sizes: []int64{2, 3}, Of: tcs.Float64, Entries: []readertest.Entry{
+	in := &readertest.List{Sizes: []int64{2, 3}, Of: tensor.Float64, Entries: []readertest.Entry{
 		{Coords: []int64{1, 2}, Val: 4}, {Coords: []int64{0, 0}, Val: 1},
 		{Coords: []int64{1, 1}, Val: -3}, {Coords: []int64{0, 2}, Val: 2}}}
 	want, err := os.ReadFile("testdata/f8.npy")
@@ -146,7 +147,7 @@ func TestAsNumPy(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	huge := &readertest.List{Sizes: []int64{1 << 40, 1 << 40}, Of: tcs.Float64}
+	huge := &readertest.List{Sizes: []int64{1 << 40, 1 << 40}, Of: tensor.Float64}
 	if err := Write(&bytes.Buffer{}, readertest.Ordered(t, huge, nil),
 		coo.WriteOptions{}); err == nil {
 		t.Error("an array of 2^80 elements was written")
@@ -207,7 +208,7 @@ print(list(x.shape), x.dtype, len(x.data), int(sum(sum(int(c) for c in m) for m 
 func TestSciPyReads(t *testing.T) {
 	python := pythontest.Find(t, "import numpy, scipy.sparse")
 	dir := t.TempDir()
-	in := readertest.Random([]int64{60, 70}, tcs.Float64, 200, 4)
+	in := readertest.Random([]int64{60, 70}, tensor.Float64, 200, 4)
 	for name, column := range map[string]bool{"csr.npz": false, "csc.npz": true} {
 		in.Rewind()
 		var b bytes.Buffer
@@ -292,7 +293,7 @@ func (s *small) Write(b []byte) (int, error) {
 // If a writer fails, WriteNpz returns its error. It does not count pointers of a trillion rows
 // after the failure.
 func TestNpzOnAFullDisk(t *testing.T) {
-	in := &readertest.List{Sizes: []int64{1 << 40, 5}, Of: tcs.Float64, Entries: []readertest.Entry{
+	in := &readertest.List{Sizes: []int64{1 << 40, 5}, Of: tensor.Float64, Entries: []readertest.Entry{
 		{Coords: []int64{3, 1}, Val: 1}, {Coords: []int64{1 << 39, 4}, Val: 2}}}
 	for _, room := range []int{0, 1 << 10, 1 << 20} {
 		in.Rewind()
@@ -301,7 +302,7 @@ func TestNpzOnAFullDisk(t *testing.T) {
 			t.Errorf("with room for %d bytes: got %v, want %v", room, err, syscall.ENOSPC)
 		}
 	}
-	few := readertest.Random([]int64{300, 400}, tcs.Float64, 5000, 2)
+	few := readertest.Random([]int64{300, 400}, tensor.Float64, 5000, 2)
 	var whole bytes.Buffer
 	if err := WriteNpz(&whole, readertest.Ordered(t, few, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -314,7 +315,7 @@ func TestNpzOnAFullDisk(t *testing.T) {
 				syscall.ENOSPC)
 		}
 	}
-	huge := &readertest.List{Sizes: []int64{1 << 61, 2}, Of: tcs.Float64}
+	huge := &readertest.List{Sizes: []int64{1 << 61, 2}, Of: tensor.Float64}
 	if err := WriteNpz(&bytes.Buffer{}, readertest.Ordered(t, huge, nil),
 		coo.WriteOptions{}); err == nil {
 		t.Error("2^61 row pointers were written")

@@ -12,13 +12,13 @@ import (
 	"distaff/io/mtx"
 	"distaff/io/npy"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/tns"
 )
 
 // matrix is a sparse matrix of n entries, in the order of rows.
 func matrix(n int) *readertest.List {
-	l := &readertest.List{Sizes: []int64{100000, 50000}, Of: tcs.Float64}
+	l := &readertest.List{Sizes: []int64{100000, 50000}, Of: tensor.Float64}
 	for k := range n {
 		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{int64(k / 10),
 			int64(k%10*5000 + k%4999)}, Val: complex(float64(k)/7, 0)})
@@ -27,7 +27,7 @@ func matrix(n int) *readertest.List {
 }
 
 func dense(n int64) *readertest.List {
-	l := &readertest.List{Sizes: []int64{n, 32}, Of: tcs.Float64}
+	l := &readertest.List{Sizes: []int64{n, 32}, Of: tensor.Float64}
 	for k := range n * 32 {
 		l.Entries = append(l.Entries, readertest.Entry{Coords: []int64{k / 32, k % 32},
 			Val: complex(float64(k)/7, 0)})

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Open is the function of a reader that opens a file.
@@ -21,12 +21,12 @@ type Real struct {
 	dims  []int64
 	exact bool
 	n     int
-	typ   tcs.Type
+	typ   tensor.Type
 }
 
 // File returns a Real. dims are the sizes, or the largest coordinates plus 1 if the sizes are
 // not exact. n is the number of entries, in both triangles of a symmetric file.
-func File(name string, dims []int64, exact bool, n int, typ tcs.Type) Real {
+func File(name string, dims []int64, exact bool, n int, typ tensor.Type) Real {
 	return Real{name, dims, exact, n, typ}
 }
 

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Data returns the path of a file of real data. It skips the test if the file does not exist.
@@ -153,21 +153,21 @@ func Collect(s coo.Stream) ([]Entry, error) {
 	}
 }
 
-func value(t tcs.Type, vals []byte, k int) (complex128, int64) {
+func value(t tensor.Type, vals []byte, k int) (complex128, int64) {
 	switch t {
-	case tcs.Float64:
+	case tensor.Float64:
 		return complex(*at[float64](vals, k), 0), 0
-	case tcs.Float32:
+	case tensor.Float32:
 		return complex(float64(*at[float32](vals, k)), 0), 0
-	case tcs.Int64:
+	case tensor.Int64:
 		v := *at[int64](vals, k)
 		return complex(float64(v), 0), v
-	case tcs.Int32:
+	case tensor.Int32:
 		v := *at[int32](vals, k)
 		return complex(float64(v), 0), int64(v)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		return *at[complex128](vals, k), 0
-	case tcs.Complex64:
+	case tensor.Complex64:
 		return complex128(*at[complex64](vals, k)), 0
 	}
 	panic("BUG: readertest: stream of no type")
@@ -188,13 +188,13 @@ func Sort(es []Entry) {
 // List is a stream of given entries, for tests of writers.
 type List struct {
 	Sizes   []int64
-	Of      tcs.Type
+	Of      tensor.Type
 	Entries []Entry
 	at      int
 }
 
 func (l *List) Dims() ([]int64, bool) { return l.Sizes, true }
-func (l *List) Type() tcs.Type        { return l.Of }
+func (l *List) Type() tensor.Type     { return l.Of }
 func (l *List) Rewind() error         { l.at = 0; return nil }
 func (l *List) Close() error          { return nil }
 
@@ -204,16 +204,16 @@ func (l *List) Next(b *coo.Batch) error {
 	if n == 0 {
 		return io.EOF
 	}
-	b.Resize(len(l.Sizes), n, l.Of.Size())
+	b.Resize(len(l.Sizes), n, int(l.Of.Size()))
 	for k, e := range l.Entries[l.at : l.at+n] {
 		for m, c := range e.Coords {
 			b.Coords[m][k] = c
 		}
-		v := tcs.Value{Type: l.Of, C: e.Val}
+		v := tensor.Value{Type: l.Of, C: e.Val}
 		if l.Of.IsInt() {
-			v = tcs.Value{Type: l.Of, I: e.Int}
+			v = tensor.Value{Type: l.Of, I: e.Int}
 		}
-		l.Of.Store(unsafe.Pointer(&b.Vals[k*l.Of.Size()]), v)
+		l.Of.Store(unsafe.Pointer(&b.Vals[k*int(l.Of.Size())]), v)
 	}
 	l.at += n
 	return nil
@@ -222,7 +222,7 @@ func (l *List) Next(b *coo.Batch) error {
 // Ordered sorts entries in a mode order, for a writer.
 func Ordered(t testing.TB, s coo.Stream, modes []int) *coo.Ordered {
 	t.Helper()
-	o, err := coo.Sort(s, coo.Spec{Modes: modes}, coo.Config{Tmp: t.TempDir()})
+	o, err := coo.Sort(s, coo.Spec{Format: tensor.Format{Order: modes}}, coo.Config{Tmp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func Ordered(t testing.TB, s coo.Stream, modes []int) *coo.Ordered {
 }
 
 // Random returns n distinct random entries. Values of a real type have float32 precision.
-func Random(dims []int64, typ tcs.Type, n int, seed uint64) *List {
+func Random(dims []int64, typ tensor.Type, n int, seed uint64) *List {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &List{Sizes: dims, Of: typ}
 	seen := map[string]bool{}

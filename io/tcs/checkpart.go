@@ -1,6 +1,9 @@
 package tcs
 
-import "hash/crc32"
+import (
+	"distaff/io/tensor"
+	"hash/crc32"
+)
 
 // Several readers can check a file's sections in parts. A part is a range of elements of
 // every section: [lo[i], hi[i]) of section i. Consecutive parts cover the file.
@@ -67,11 +70,10 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 	}); err != nil {
 		return err
 	}
-	kinds, _ := t.Format()
-	depths := Depths(kinds)
+	depths := t.Format().Sharing()
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Form() != Segmented {
+		if lev.Form() != tensor.Segmented {
 			continue
 		}
 		if err := t.checkEnds(l, v); err != nil {
@@ -83,7 +85,7 @@ func (t *Tensor) checkPart(lo, hi []int64) error {
 			continue // the part starts with a new segment
 		}
 		end := l + 1
-		for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
+		for end < len(t.Levels) && t.Levels[end].Kind.IsSingle() {
 			end++
 		}
 		if !t.grows(l, end, q, depths[l]) {
@@ -103,7 +105,7 @@ func (t *Tensor) checkEnds(l int, v *Tensor) error {
 	}
 	if pos.First == 0 && pos.Int(0) != 0 || pos.First+pos.Len == n && pos.Int(pos.Len-1) != crd {
 		return t.dataErr("positions of level %d do not go from 0 to its %s", l,
-			Count(crd, "coordinate"))
+			tensor.Count(crd, "coordinate"))
 	}
 	return nil
 }

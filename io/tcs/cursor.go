@@ -1,6 +1,9 @@
 package tcs
 
-import "math"
+import (
+	"distaff/io/tensor"
+	"math"
+)
 
 // Cursor iterates over a tensor's entries in storage order. It skips padding, and positions
 // outside the tensor's box or its arrays. Every value below a dense level is an entry, even if
@@ -30,18 +33,18 @@ func (t *Tensor) Cursor() *Cursor {
 	c := &Cursor{t: t, run: n - 1, lo: buf[:n], hi: buf[n : 2*n], cur: buf[2*n : 3*n],
 		end:  buf[3*n : 4*n],
 		base: buf[4*n : 5*n], crd: buf[5*n:], clip: make([]bool, n)}
-	for c.run >= 0 && Singleton(t.Levels[c.run].Kind) {
+	for c.run >= 0 && t.Levels[c.run].Kind.IsSingle() {
 		c.run--
 	}
 	t.intervals(c.lo, c.hi)
 	for l, lev := range t.Levels {
 		r := t.Header.Range(lev.Mode)
-		if lev.Form() == Full {
+		if lev.Form() == tensor.Full {
 			c.clip[l] = r[0] > lev.Offset || r[1] < lev.Offset+lev.Size
 		} else {
 			c.clip[l] = r != [2]int64{0, t.Header.Dims[lev.Mode]}
 		}
-		c.filter = c.filter || l > c.run && (KindOf(lev.Kind).Padded || c.clip[l])
+		c.filter = c.filter || l > c.run && (lev.Kind.IsPadded() || c.clip[l])
 	}
 	// A singleton's -1 below a p level is skipped together with the -1 of the p level.
 	return c
@@ -53,18 +56,18 @@ func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {
 		lev := &t.Levels[i]
-		if lev.Form() != Full {
+		if lev.Form() != tensor.Full {
 			l, h = max(l, lev.Crd.First), min(h, lev.Crd.First+lev.Crd.Len)
 		}
 		lo[i], hi[i] = l, h
 		switch lev.Form() {
-		case Full:
+		case tensor.Full:
 			if lev.Size == 0 {
 				l, h = 0, math.MaxInt64
 			} else {
 				l, h = l/lev.Size, (h+lev.Size-1)/lev.Size
 			}
-		case Segmented:
+		case tensor.Segmented:
 			l, h = lev.Pos.First, lev.Pos.First+lev.Pos.Len-1
 		}
 	}
@@ -75,14 +78,14 @@ func (t *Tensor) intervals(lo, hi []int64) {
 func (c *Cursor) open(l int, p int64) (a, b int64) {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
-	case Full:
+	case tensor.Full:
 		c.base[l] = p * lev.Size
 		a, b = c.base[l], c.base[l]+lev.Size
 		if c.clip[l] {
 			r := c.t.Header.Range(lev.Mode)
 			a, b = max(a, c.base[l]+r[0]-lev.Offset), min(b, c.base[l]+r[1]-lev.Offset)
 		}
-	case Segmented:
+	case tensor.Segmented:
 		q := p - lev.Pos.First
 		if q < 0 || q+1 >= lev.Pos.Len {
 			return 0, 0
@@ -95,7 +98,7 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 			b = f + lev.Crd.search(a-f, b-f, r[1])
 		}
 		return a, b
-	case Single:
+	case tensor.Single:
 		a, b = p, p+1
 	}
 	return max(a, c.lo[l]), min(b, c.hi[l])
@@ -106,11 +109,11 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 func (c *Cursor) at(l int) bool {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
-	case Full:
+	case tensor.Full:
 		c.crd[l] = lev.Offset + c.cur[l] - c.base[l]
-	case Segmented:
+	case tensor.Segmented:
 		c.crd[l] = lev.Crd.At(c.cur[l])
-	case Single:
+	case tensor.Single:
 		x := lev.Crd.At(c.cur[l])
 		c.crd[l] = x
 		r := c.t.Header.Range(lev.Mode)
@@ -201,7 +204,7 @@ func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 			for i := range dst {
 				dst[i] = x
 			}
-		case lev.Form() == Full:
+		case lev.Form() == tensor.Full:
 			x := lev.Offset + c.a - c.base[l]
 			for i := range dst {
 				dst[i] = x + int64(i)

@@ -16,11 +16,10 @@
 //	c  singleton with repeats: as q
 //	p  padded singleton: as q; Crd[p] = -1 marks that p has no child
 //
-// A u or c level repeats its coordinate once for each entry of the singletons that follow it.
-// If a level of another kind follows, its coordinates do not repeat. If it is the last level of
-// a chain of repeating levels, equal coordinates are kept as separate entries (see
-// KeepsRepeats). Below a padded position, singletons hold -1, compressed levels are empty and
-// values are zero.
+// A u or c level repeats its coordinate once for each entry of the singletons that follow it. If a
+// level of another kind follows, its coordinates do not repeat. If it is the last level of a chain
+// of repeating levels, equal coordinates are kept as separate entries (see tensor.Format.Repeats).
+// Below a padded position, singletons hold -1, compressed levels are empty and values are zero.
 //
 // # Blocks
 //
@@ -40,10 +39,8 @@
 //
 //	tensor.go     Tensor and Array
 //	shape.go      which arrays a tensor has, and their layout in a file
-//	levelkind.go  the kinds of levels
 //	levelparts.go how the positions of each kind are cut
 //	value.go      value types
-//	sizes.go      sizes of modes
 //	header.go     the file's header
 //	source.go     the file of a tensor; Open
 //	openfile.go   files that are already open, and streams
@@ -66,5 +63,4 @@
 //	counters.go   the limit for allocators outside Go
 //	guard.go      mapped files that shrink
 //	errors.go     errors and exit codes
-//	print.go      values as text
 package tcs

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"distaff/io/pythontest"
+	"distaff/io/tensor"
 )
 
 // TestPythonReader runs the reader that docs/tcs.md prints.
@@ -31,15 +32,16 @@ func TestPythonReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	padded, err := New(&Shape{Header: Header{Dims: []int64{5, 3, 2},
-		Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: Complex64},
-		Kinds: "dpd", Modes: []int{0, 1, 2}}, nil, "")
+		Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: tensor.Complex64},
+		Format: tensor.FormatOf("dpd", []int{0, 1, 2})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	copy(Slice[int32](padded.Levels[1].Crd), []int32{2, -1, 0})
 	copy(Values[complex64](padded), []complex64{1, 2i, 0, 0, 3 + 1i, 4})
-	coo, err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: Int32}, Kinds: "uc",
-		Modes: []int{1, 0}, Counts: []int64{3, 0}}, nil, "")
+	coo,
+		err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: tensor.Int32},
+		Format: tensor.FormatOf("uc", []int{1, 0}), Counts: []int64{3, 0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,8 @@ func TestPythonReader(t *testing.T) {
 	copy(Slice[int32](coo.Levels[0].Crd), []int32{1, 1, 3})
 	copy(Slice[int32](coo.Levels[1].Crd), []int32{2, 2, 0})
 	copy(Values[int32](coo), []int32{5, 6, 7})
-	for _, a := range []*Tensor{csr(t), padded, coo, Scalar(Value{Type: Float32, C: 2.5})} {
+	for _, a := range []*Tensor{csr(t), padded, coo,
+		Scalar(tensor.Value{Type: tensor.Float32, C: 2.5})} {
 		if err := a.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +80,7 @@ func TestPythonReader(t *testing.T) {
 		})
 		norm := strings.NewReplacer("2j\n", "(0+2j)\n").Replace(string(got))
 		if norm != want.String() && string(got) != want.String() {
-			t.Errorf("%s: python reads\n%swant\n%s", a.FormatString(), got, &want)
+			t.Errorf("%s: python reads\n%swant\n%s", a.Format().String(), got, &want)
 		}
 	}
 }

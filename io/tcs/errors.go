@@ -2,9 +2,8 @@ package tcs
 
 import (
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
+
+	"distaff/io/tensor"
 )
 
 // Exit codes of this package's errors.
@@ -35,7 +34,7 @@ type Place struct {
 func (e *Error) Error() string {
 	s := e.Msg
 	if e.File != "" {
-		s = Printable(e.File) + ": " + s
+		s = tensor.Printable(e.File) + ": " + s
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -50,52 +49,4 @@ func (e *Error) ExitCode() int { return e.Exit }
 
 func dataErr(file, format string, args ...any) error {
 	return &Error{Exit: exitData, File: file, Msg: fmt.Sprintf(format, args...)}
-}
-
-// MaxQuoted is the largest number of characters that a message shows of a value from a file or
-// a user.
-const MaxQuoted = 300
-
-// Clip returns s, or its first MaxQuoted characters and the number of bytes that follow.
-func Clip(s string) string {
-	n := 0
-	for i := range s {
-		if n++; n > MaxQuoted {
-			return fmt.Sprintf("%s... (and %d more bytes)", s[:i], len(s)-i)
-		}
-	}
-	return s
-}
-
-// Printable returns s, clipped. It quotes s if s contains control characters, so that names
-// from files and folders cannot send commands to a terminal.
-func Printable(s string) string {
-	s = Clip(s)
-	q := strconv.Quote(s)
-	if q[1:len(q)-1] == s ||
-		!strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return s
-	}
-	return q
-}
-
-// Count formats a number of things for a message: "1 entry", "3 entries". The noun must have a
-// plural in s.
-func Count[T int | int64 | uint64](n T, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
-		noun = noun[:len(noun)-1] + "ie"
-	}
-	return Number(n) + " " + noun + "s"
-}
-
-// Number formats a count for a message. It prints math.MaxInt64 as "more than 9.2e18" (see
-// Times).
-func Number[T int | int64 | uint64](n T) string {
-	if int64(n) == math.MaxInt64 {
-		return "more than 9.2e18"
-	}
-	return fmt.Sprint(n)
 }

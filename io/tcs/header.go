@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -88,11 +89,11 @@ func (h *fileHeader) encode() []byte {
 		}
 		at += modeLen
 	}
-	for l := range s.Kinds {
-		b[at] = s.Kinds[l]
-		m := s.Modes[l]
+	for l := range s.Format.Levels {
+		b[at] = byte(s.Format.Levels[l])
+		m := s.Format.Order[l]
 		le.PutUint32(b[at+4:], uint32(m))
-		if KindOf(s.Kinds[l]).Form == Full {
+		if s.Format.Levels[l].Form() == tensor.Full {
 			r := s.Header.Range(m)
 			le.PutUint64(b[at+8:], uint64(r[1]-r[0]))
 			le.PutUint64(b[at+16:], uint64(r[0]))
@@ -133,7 +134,7 @@ func (r *headerReader) fail(format string, args ...any) {
 // the error.
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])
-	if v > MaxCount {
+	if v > tensor.MaxCount {
 		r.fail("%s is %d, not below 2^62", what, v)
 		return 0
 	}
@@ -159,7 +160,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	}
 	if len(b) < fixedLen {
 		return nil, 0, 0, fmt.Errorf("truncated: %s, and the header alone has %d",
-			Count(len(b), "byte"), fixedLen)
+			tensor.Count(len(b), "byte"), fixedLen)
 	}
 	if v := le.Uint32(b[8:]); v != version {
 		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d",
@@ -169,7 +170,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	h = &fileHeader{length: int64(le.Uint32(b[12:])), total: r.size(16, "the file's length"),
 		compress: b[30], chunk: int64(le.Uint32(b[32:]))}
 	order, sections = int(le.Uint32(b[24:])), int(le.Uint32(b[36:]))
-	h.shape.Header.Type = Type(b[28])
+	h.shape.Header.Type = tensor.Type(b[28])
 	h.stats.Entries, h.stats.EmptySlices, h.stats.MaxSlice = r.size(40, "the count of entries"),
 		r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
 	switch {
@@ -177,27 +178,27 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	case order > MaxOrder:
 		r.fail("order %d, at most %d is possible", order, MaxOrder)
 	case sections > 2*order+1 || sections < 1:
-		r.fail("%s for %s", Count(sections, "section"), Count(order, "level"))
+		r.fail("%s for %s", tensor.Count(sections, "section"), tensor.Count(order, "level"))
 	case h.length != headerLen(order, sections):
 		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections),
-			Count(order, "mode"), Count(sections, "section"))
-	case !h.shape.Header.Type.Valid():
+			tensor.Count(order, "mode"), tensor.Count(sections, "section"))
+	case !h.shape.Header.Type.IsNumber():
 		r.fail("value type %d is unknown", b[28])
 	case b[29] != 6:
 		r.fail("alignment 2^%d, want 2^6", b[29])
 	case h.compress > compressZstd:
 		r.fail("compression %d is unknown", h.compress)
 	case h.compress == compressZstd && (h.chunk < 1<<10 || h.chunk > maxChunk || h.chunk%16 != 0):
-		r.fail("chunks of %s, want 1024 to %d", Count(h.chunk, "byte"), maxChunk)
+		r.fail("chunks of %s, want 1024 to %d", tensor.Count(h.chunk, "byte"), maxChunk)
 	case h.compress == compressNone && h.chunk != 0:
-		r.fail("chunks of %s in a file that is not compressed", Count(h.chunk, "byte"))
+		r.fail("chunks of %s in a file that is not compressed", tensor.Count(h.chunk, "byte"))
 	case size >= 0 && h.total != size:
 		if size < h.total {
-			r.fail("truncated: %s, and the header says %d", Count(size, "byte"), h.total)
+			r.fail("truncated: %s, and the header says %d", tensor.Count(size, "byte"), h.total)
 		}
-		r.fail("%s, and the header says %d", Count(size, "byte"), h.total)
+		r.fail("%s, and the header says %d", tensor.Count(size, "byte"), h.total)
 	case h.total < h.length:
-		r.fail("a file of %s with a header of %d", Count(h.total, "byte"), h.length)
+		r.fail("a file of %s with a header of %d", tensor.Count(h.total, "byte"), h.length)
 	}
 	r.zero(31, 32)
 	r.zero(64, 124)
@@ -223,7 +224,7 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what),
 			r.size(at+16, "the box "+what)
 		sp := Split{r.size(at+24, "the split index "+what), r.size(at+32, "the split count "+what)}
-		if err := CheckSize(n); err != nil {
+		if err := tensor.CheckSize(n); err != nil {
 			r.fail("mode %d (byte %d): %v", m, at, err)
 		}
 		if lo > hi || hi > n {
@@ -242,13 +243,13 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 	if !split {
 		s.Header.Splits = nil
 	}
-	kinds := make([]byte, order)
 	for l := range order {
-		kinds[l] = b[at]
+		kind := tensor.Kind(b[at])
+		s.Format.Levels = append(s.Format.Levels, kind)
 		m := le.Uint32(b[at+4:])
-		s.Modes = append(s.Modes, int(m))
+		s.Format.Order = append(s.Format.Order, int(m))
 		size, off := r.size(at+8, "a dense size"), r.size(at+16, "a dense offset")
-		if levelKinds[kinds[l]].Form != Full { // CheckFormat refuses unknown letters below
+		if kind != tensor.Dense { // CheckFormat refuses unknown letters below
 			if size != 0 || off != 0 {
 				r.fail("level %d is not dense and has a dense size or offset", l)
 			}
@@ -264,8 +265,7 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		r.zero(at+48, at+levelLen)
 		at += levelLen
 	}
-	s.Kinds = string(kinds)
-	if err := CheckFormat(s.Kinds, s.Modes, order); err != nil {
+	if err := CheckFormat(s.Format, order); err != nil {
 		return err
 	}
 	if r.err != nil {
@@ -291,8 +291,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 // file.
 func (h *fileHeader) checkSections() error {
 	s := &h.shape
-	s.Counts = make([]int64, len(s.Kinds))
-	for l := range s.Kinds {
+	s.Counts = make([]int64, len(s.Format.Levels))
+	for l := range s.Format.Levels {
 		s.Counts[l] = h.stats.Levels[l].Positions
 	}
 	lay, err := s.Layout()
@@ -301,7 +301,7 @@ func (h *fileHeader) checkSections() error {
 	}
 	if len(lay.Sections) != len(h.sections) {
 		return fmt.Errorf("%d sections, want %d for levels %s", len(h.sections), len(lay.Sections),
-			s.Kinds)
+			s.Format.Levels)
 	}
 	end := h.length
 	for i := range h.sections {
@@ -312,11 +312,12 @@ func (h *fileHeader) checkSections() error {
 			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i,
 				got.section.Array, got.section.Level, want.Array, want.Level)
 		case got.section.Len != want.Len:
-			return fmt.Errorf("%s has %s, want %d", what, Count(got.section.Len, "element"), want.Len)
+			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.section.Len, "element"), want.Len)
 		case want.Array == ValsArray && got.section.Width != want.Width,
 			want.Array != ValsArray && got.section.Width != 4 && got.section.Width != 8,
 			got.section.Width < want.Width:
-			return fmt.Errorf("%s has elements of %s, want %d", what, Count(int(got.section.Width), "byte"),
+			return fmt.Errorf("%s has elements of %s, want %d", what,
+				tensor.Count(int(got.section.Width), "byte"),
 				want.Width)
 		case got.section.Offset%Align != 0 || got.section.Offset < end:
 			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what,
@@ -324,10 +325,11 @@ func (h *fileHeader) checkSections() error {
 		case got.section.Bytes()/int64(got.section.Width) != got.section.Len:
 			return fmt.Errorf("%s is too long", what)
 		case h.compress == compressNone && got.stored != got.section.Bytes():
-			return fmt.Errorf("%s has %s, want %d", what, Count(got.stored, "byte"), got.section.Bytes())
+			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.stored, "byte"),
+				got.section.Bytes())
 		case h.compress == compressZstd && got.stored < 8*chunks(got.section.Bytes(), h.chunk):
 			return fmt.Errorf("%s has %s, less than its table of chunks", what,
-				Count(got.stored, "byte"))
+				tensor.Count(got.stored, "byte"))
 		case got.section.Offset > h.total || got.stored > h.total-got.section.Offset:
 			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what,
 				got.section.Offset+got.stored, h.total)
@@ -335,18 +337,18 @@ func (h *fileHeader) checkSections() error {
 		end = got.section.Offset + got.stored
 	}
 	if h.total != end {
-		return fmt.Errorf("%s after the last section", Count(h.total-end, "byte"))
+		return fmt.Errorf("%s after the last section", tensor.Count(h.total-end, "byte"))
 	}
 	n := int64(1)
 	for l, st := range h.stats.Levels {
 		if st.Positions != lay.Positions[l] {
-			return fmt.Errorf("level %d says %s, its arrays %d", l, Count(st.Positions, "position"),
+			return fmt.Errorf("level %d says %s, its arrays %d", l, tensor.Count(st.Positions, "position"),
 				lay.Positions[l])
 		}
 		n = st.Positions
 	}
 	if h.stats.Entries > n {
-		return fmt.Errorf("%s in %s", Count(h.stats.Entries, "entry"), Count(n, "value"))
+		return fmt.Errorf("%s in %s", tensor.Count(h.stats.Entries, "entry"), tensor.Count(n, "value"))
 	}
 	return nil
 }

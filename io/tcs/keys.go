@@ -1,6 +1,9 @@
 package tcs
 
-import "fmt"
+import (
+	"distaff/io/tensor"
+	"fmt"
+)
 
 // A key is a tuple of coordinates of the outermost levels, in storage order. At each level,
 // the entries between two keys occupy an interval of positions. There are two exceptions:
@@ -27,7 +30,7 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
 		key[l], p = lev.partitioner().path(t, l, p)
-		if x := key[l]; x >= t.Header.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != Single) {
+		if x := key[l]; x >= t.Header.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != tensor.Single) {
 			return nil, t.dataErr("level %d has coordinate %d, of a mode of %d", l, x,
 				t.Header.Dims[lev.Mode])
 		}
@@ -104,7 +107,7 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 		spans[l] = [2]int64{a, b}
 		a, b = up.Levels[l].partitioner().fromChild(up, l, a, b)
 	}
-	for l := n; l < len(t.Levels) && t.Levels[l-1].Form() == Full; l++ {
+	for l := n; l < len(t.Levels) && t.Levels[l-1].Form() == tensor.Full; l++ {
 		f := t.Levels[l].partitioner()
 		lo, hi = f.first(t, l, lo), f.first(t, l, hi)
 		spans = append(spans, [2]int64{lo, hi})
@@ -117,7 +120,7 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 // what is outside the span.
 func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	lev := &v.Levels[l]
-	if lev.Form() == Full {
+	if lev.Form() == tensor.Full {
 		return lo, hi
 	}
 	lo = min(max(lo, span[0]), hi)
@@ -130,14 +133,15 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 // level directly, they would belong to entries outside the interval. Then KeysViewable returns
 // false, and the view is cut by positions and can only be read with a Cursor.
 func (t *Tensor) KeysViewable(n int) bool {
-	if form := t.Levels[0].Form(); form == Single || n == 1 {
-		return form != Single // the box describes the keys of a single dense level
+	if form := t.Levels[0].Form(); form == tensor.Single || n == 1 {
+		return form != tensor.Single // the box describes the keys of a single dense level
 	}
 	for l := range t.Levels {
-		if l >= n && t.Levels[l-1].Form() != Full {
+		if l >= n && t.Levels[l-1].Form() != tensor.Full {
 			break
 		}
-		if t.Levels[l].Form() == Full && (l+1 == len(t.Levels) || t.Levels[l+1].Form() == Single) {
+		if t.Levels[l].Form() == tensor.Full &&
+			(l+1 == len(t.Levels) || t.Levels[l+1].Form() == tensor.Single) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"encoding/binary"
 	"hash/crc32"
 	"sync"
@@ -40,7 +41,7 @@ func (t *Tensor) LoadLazily(limit *Limit) error {
 	ptr, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total,
+		return &MemoryError{What: "decompressing " + tensor.Printable(t.File()), Want: total,
 			Max: MachineMemory(), Machine: true}
 	}
 	dec := newDecoder()
@@ -75,13 +76,13 @@ func (z *lazy) frames(i int) ([]int64, error) {
 		size := binary.LittleEndian.Uint64(table[8*k:])
 		if size > uint64(sec.stored-at[k]) {
 			return nil, z.t.dataErr("section %d is corrupt: chunk %d has %s, past the section's "+
-				"end", i, k, Count(size, "byte"))
+				"end", i, k, tensor.Count(size, "byte"))
 		}
 		at[k+1] = at[k] + int64(size)
 	}
 	if at[n] != sec.stored {
 		return nil, z.t.dataErr("section %d is corrupt: %s after the last chunk", i,
-			Count(sec.stored-at[n], "byte"))
+			tensor.Count(sec.stored-at[n], "byte"))
 	}
 	z.frameOffs[i] = at
 	return at, nil
@@ -96,7 +97,7 @@ func (z *lazy) chunk(i int, k int64) error {
 		return err
 	}
 	want := min(h.chunk, sec.section.Bytes()-k*h.chunk)
-	if err := z.limit.Reserve(want, "decompressing "+Printable(z.t.File())); err != nil {
+	if err := z.limit.Reserve(want, "decompressing "+tensor.Printable(z.t.File())); err != nil {
 		return err
 	}
 	z.counted += want

@@ -1,5 +1,7 @@
 package tcs
 
+import "distaff/io/tensor"
+
 // A partitioner implements, for one form of level, the functions that cut a tensor into parts
 // (SpDISTAL, table I). They map a range of parents, coordinates or positions to positions of
 // the level, and positions back to parents. Positions are positions in the whole tensor. The
@@ -24,8 +26,8 @@ type partitioner interface {
 }
 
 // partitioners is indexed by Form.
-var partitioners = [...]partitioner{Full: fullParts{}, Segmented: segmentedParts{},
-	Single: singleParts{}}
+var partitioners = [...]partitioner{tensor.Full: fullParts{}, tensor.Segmented: segmentedParts{},
+	tensor.Single: singleParts{}}
 
 // partitioner returns the level's partitioner.
 func (l *Level) partitioner() partitioner { return partitioners[l.Form()] }
@@ -117,7 +119,7 @@ func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, 
 	}
 	if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
 		return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l,
-			Count(lev.Crd.Len, "coordinate"))
+			tensor.Count(lev.Crd.Len, "coordinate"))
 	}
 	if hi-lo == 1 {
 		f, r := lev.Crd.First, v.Header.Range(lev.Mode)

@@ -2,11 +2,12 @@ package tcs
 
 import (
 	"fmt"
-	"math"
 	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"distaff/io/tensor"
 )
 
 // Limit counts allocated bytes, and refuses an allocation that would exceed its maximum.
@@ -30,9 +31,10 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	s := fmt.Sprintf(
 		"%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
-		e.What, Size(e.Want), Size(e.Used), Size(e.Max))
+		e.What, tensor.Bytes(e.Want), tensor.Bytes(e.Used), tensor.Bytes(e.Max))
 	if e.Machine {
-		s = fmt.Sprintf("%s takes %s, and the machine has %s", e.What, Size(e.Want), Size(e.Max))
+		s = fmt.Sprintf("%s takes %s, and the machine has %s", e.What, tensor.Bytes(e.Want),
+			tensor.Bytes(e.Max))
 	}
 	if e.Hint != "" {
 		s += "; " + e.Hint
@@ -121,24 +123,6 @@ func MachineMemory() int64 {
 	return int64(s.Totalram) * int64(s.Unit)
 }
 
-// Size formats a number of bytes with a binary unit: 1.50 GiB. It prints math.MaxInt64 as "more
-// than 8 EiB" (see Times).
-func Size(n int64) string {
-	if n == math.MaxInt64 {
-		return "more than 8 EiB"
-	}
-	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	if n < 1024 {
-		return Count(n, "byte")
-	}
-	f := float64(n) / 1024
-	u := 0
-	for ; f >= 1024 && u < len(units)-1; u++ {
-		f /= 1024
-	}
-	return fmt.Sprintf("%.4g %s", f, units[u])
-}
-
 // Memory is a block of memory outside the Go heap. It is freed when its last reference is
 // released.
 type Memory struct {
@@ -184,7 +168,7 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	if err != nil {
 		l.Release(bytes)
 		return nil, &Error{Exit: exitMemory,
-			Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, Size(bytes)),
+			Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, tensor.Bytes(bytes)),
 			Err: err}
 	}
 	ptr := base

@@ -1,18 +1,20 @@
 package tcs
 
+import "distaff/io/tensor"
+
 // Nothing returns a part of a tensor with the given header and levels that has no entries and
 // no memory. A process uses it for a tensor that only other processes read.
-func Nothing(h Header, kinds string, modes []int) *Tensor {
-	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(kinds)),
+func Nothing(h Header, f tensor.Format) *Tensor {
+	t := &Tensor{Header: h.Clone(), Levels: make([]Level, len(f.Levels)),
 		Vals: Array{Width: uint8(h.Type.Size())}, part: true, edges: true}
-	for l := range t.Levels {
-		lev := Level{Kind: kinds[l], Mode: modes[l], Size: h.Dims[modes[l]]}
-		switch r := h.Range(modes[l]); lev.Form() {
-		case Full:
+	for l, m := range f.Order {
+		lev := Level{Kind: f.Levels[l], Mode: m, Size: h.Dims[m]}
+		switch r := h.Range(m); lev.Form() {
+		case tensor.Full:
 			lev.Offset, lev.Size = r[0], r[1]-r[0]
-		case Segmented:
+		case tensor.Segmented:
 			lev.Pos.Width, lev.Crd.Width = 4, 4
-		case Single:
+		case tensor.Single:
 			lev.Crd.Width = 4
 		}
 		t.Levels[l] = lev

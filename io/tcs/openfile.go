@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 		if free := int64(s.Bavail) * s.Bsize; h.total > free {
 			return &Error{Exit: exitRun, File: name,
 				Msg: fmt.Sprintf("its contents take %s, and the disk of temporary files has %s: "+
-					"--tmp names another folder", Size(h.total), Size(free))}
+					"--tmp names another folder", tensor.Bytes(h.total), tensor.Bytes(free))}
 		}
 	}
 	if _, err := f.Write(head); err != nil {
@@ -86,7 +87,7 @@ func atEnd(name string, h *fileHeader, r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return dataErr(name, "more than %s, and the header says as many", Count(h.total, "byte"))
+		return dataErr(name, "more than %s, and the header says as many", tensor.Count(h.total, "byte"))
 	case err != io.EOF:
 		return streamErr(name, err)
 	}
@@ -94,7 +95,7 @@ func atEnd(name string, h *fileHeader, r io.Reader) error {
 }
 
 func truncated(name string, h *fileHeader, n int64) error {
-	return dataErr(name, "truncated: %s, and the header says %d", Count(h.length+n, "byte"),
+	return dataErr(name, "truncated: %s, and the header says %d", tensor.Count(h.length+n, "byte"),
 		h.total)
 }
 

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -13,8 +14,8 @@ func TestOutside(t *testing.T) {
 	for range 20000 {
 		testOutside(t, rng, []int32{math.MinInt32, math.MinInt32 + 1, -2, -1, 0, 1, 7,
 			math.MaxInt32 - 1, math.MaxInt32}, math.MaxInt32)
-		testOutside(t, rng, []int64{math.MinInt64, math.MinInt64 + 1, -2, -1, 0, 1, 7, MaxSize - 1,
-			MaxSize, math.MaxInt64}, MaxSize)
+		testOutside(t, rng, []int64{math.MinInt64, math.MinInt64 + 1, -2, -1, 0, 1, 7, tensor.MaxSize - 1,
+			tensor.MaxSize, math.MaxInt64}, tensor.MaxSize)
 	}
 }
 

@@ -1,6 +1,9 @@
 package tcs
 
-import "unsafe"
+import (
+	"distaff/io/tensor"
+	"unsafe"
+)
 
 // A slot of a p level that holds -1 is padding: it represents no coordinate.
 // Below padding, singletons hold -1 too, compressed levels have no coordinates, and
@@ -11,10 +14,10 @@ import "unsafe"
 // A compressed level has no positions below padding.
 func (t *Tensor) mayHoldPads(l int) bool {
 	for ; l >= 0; l-- {
-		switch kind := KindOf(t.Levels[l].Kind); {
-		case kind.Padded:
+		switch kind := t.Levels[l].Kind; {
+		case kind.IsPadded():
 			return true
-		case kind.Form == Segmented:
+		case kind.HasPos():
 			return false
 		}
 	}
@@ -26,11 +29,11 @@ func (t *Tensor) padded(l int, q int64) bool {
 	for ; l >= 0; l-- {
 		lev := &t.Levels[l]
 		switch lev.Form() {
-		case Full:
+		case tensor.Full:
 			q /= lev.Size
-		case Segmented:
+		case tensor.Segmented:
 			return false
-		case Single:
+		case tensor.Single:
 			if lev.Crd.At(q) == -1 {
 				return true
 			}
@@ -44,13 +47,13 @@ func (t *Tensor) padded(l int, q int64) bool {
 func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64)) error {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		kind := KindOf(lev.Kind)
+		kind := lev.Kind
 		if !kind.HasCrd() || !t.mayHoldPads(l-1) {
 			continue
 		}
 		fault := func(q int64) error {
 			switch x := lev.Crd.At(q); {
-			case x == -1 && !kind.Padded && !t.padded(l-1, q):
+			case x == -1 && !kind.IsPadded() && !t.padded(l-1, q):
 				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p "+
 					"level has empty slots", q, l)
 			case x != -1 && t.padded(l-1, q):
@@ -65,7 +68,7 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 			fault = func(p int64) error {
 				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
 					return t.dataErr("level %d has %s below the empty slot of parent %d, want none",
-						l, Count(n, "coordinate"), p)
+						l, tensor.Count(n, "coordinate"), p)
 				}
 				return nil
 			}
@@ -99,8 +102,8 @@ func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) err
 	if from >= to {
 		return nil
 	}
-	for lo, hi := from, to; l >= 0 && t.Levels[l].Form() != Segmented; l-- {
-		if t.Levels[l].Form() == Full {
+	for lo, hi := from, to; l >= 0 && t.Levels[l].Form() != tensor.Segmented; l-- {
+		if t.Levels[l].Form() == tensor.Full {
 			lo, hi = lo/t.Levels[l].Size, (hi-1)/t.Levels[l].Size+1
 		} else if err := t.need(l, CrdArray, lo, hi); err != nil {
 			return err

@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"bytes"
+	"distaff/io/tensor"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -30,8 +31,9 @@ func TestOpenReader(t *testing.T) {
 	zeros := make([]byte, 1<<20)
 	huge := slices.Clone(good)
 	binary.LittleEndian.PutUint64(huge[16:], 1<<61)
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 16}, Type: Float64}, Kinds: "d",
-		Modes: []int{0}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{1 << 16}, Type: tensor.Float64},
+		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +79,8 @@ func TestOpenReader(t *testing.T) {
 // A header that announces a file of 2^55 bytes is refused, because the disk does not have
 // enough room.
 func TestOpenReaderWithoutRoom(t *testing.T) {
-	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: Float64}, Kinds: "d",
-		Modes: []int{0}}, length: headerLen(1, 1)}
+	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: tensor.Float64},
+		Format: tensor.FormatOf("d", []int{0})}, length: headerLen(1, 1)}
 	h.stats.Levels = []LevelStats{{Positions: 1 << 52}}
 	h.sections = []fileSection{{section: Section{Level: -1, Array: ValsArray, Width: 8,
 		Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}

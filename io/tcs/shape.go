@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"math"
@@ -15,13 +16,11 @@ const MaxOrder = 64
 // Align is the alignment of every array in bytes, in memory and in the file.
 const Align = 64
 
-// Shape determines the layout of a tensor's arrays. Kinds are the level kinds, and Modes[l] is
-// the mode that level l stores. Counts[l] is the number of coordinates of level l if its kind
-// is s or u; Layout does not read the other elements.
+// Shape determines the layout of a tensor's arrays. Counts[l] is the number of coordinates of level
+// l if its kind is s or u; Layout does not read the other elements.
 type Shape struct {
 	Header Header
-	Kinds  string
-	Modes  []int
+	Format tensor.Format
 	Counts []int64
 	Wide   bool // all pos and crd elements have 64 bits, even if 32 are enough
 	// Entries is the number of entries that the tensor will hold, or 0 if it is not known. Only the
@@ -64,94 +63,37 @@ type Layout struct {
 
 // CheckFormat returns an error if the level kinds and the mode order are not a format of a
 // tensor of that order. It accepts every sequence of kinds, because each has a meaning; the
-// format language may have stricter rules.
-func CheckFormat(kinds string, modes []int, order int) error {
+// format language has stricter rules.
+func CheckFormat(f tensor.Format, order int) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Exit: exitCommand, Msg: fmt.Sprintf(format, args...)}
 	}
+	letters := f.Letters()
 	if order > MaxOrder {
 		return bad("a tensor of %d modes: at most %d are possible", order, MaxOrder)
 	}
-	if len(kinds) != order {
-		return bad("format %q has %s for a tensor of %s", kinds, Count(len(kinds), "level"),
-			Count(order, "mode"))
+	if len(letters) != order {
+		return bad("format %q has %s for a tensor of %s", letters,
+			tensor.Count(len(letters), "level"), tensor.Count(order, "mode"))
 	}
-	if i := strings.IndexFunc(kinds, func(r rune) bool {
-		return !strings.ContainsRune(LevelLetters,
-			r)
-	}); i >= 0 {
-		return bad("level kind %q in format %q is none of %s", kinds[i:i+1], kinds,
-			strings.Join(strings.Split(LevelLetters, ""), " "))
+	for l, k := range f.Levels {
+		if !k.IsValid() {
+			return bad("level kind %q in format %q is none of %s", letters[l:l+1], letters,
+				strings.Trim(fmt.Sprint(tensor.Kinds), "[]"))
+		}
 	}
-	if len(modes) != order {
-		return bad("format %q has %s but %s in its order", kinds, Count(order, "level"),
-			Count(len(modes), "mode"))
+	if len(f.Order) != order {
+		return bad("format %q has %s but %s in its order", letters, tensor.Count(order, "level"),
+			tensor.Count(len(f.Order), "mode"))
 	}
 	seen := make([]bool, order)
-	for _, m := range modes {
+	for _, m := range f.Order {
 		if m < 0 || m >= order || seen[m] {
-			return bad("mode order %v is no permutation of 0 to %d", modes, order-1)
+			return bad("mode order %v is no permutation of 0 to %d", f.Order, order-1)
 		}
 		seen[m] = true
 	}
 	return nil
-}
-
-// Identity returns the mode order 0, 1, ..., n-1.
-func Identity(n int) []int {
-	m := make([]int, n)
-	for i := range m {
-		m[i] = i
-	}
-	return m
-}
-
-// Depths returns, for each level, how many coordinates identify a position: two entries share a
-// position of level l exactly if their coordinates agree in levels 0 to Depths[l]. Depths[l] is
-// l, except in a level that repeats coordinates (u or c). If a singleton follows the level,
-// Depths[l] is the depth of the singleton. If the level is the last one, Depths[l] is
-// len(kinds), which means that entries never share a position.
-func Depths(kinds string) []int {
-	n := len(kinds)
-	d := make([]int, n)
-	for l := n - 1; l >= 0; l-- {
-		d[l] = l
-		if !KindOf(kinds[l]).Repeats {
-			continue
-		}
-		if l == n-1 {
-			d[l] = n
-		} else if Singleton(kinds[l+1]) {
-			d[l] = d[l+1]
-		}
-	}
-	// A last c level keeps repeats only if all levels above it, up to a u, repeat too.
-	if n > 0 && repeatsSingly(kinds[n-1]) {
-		l := n - 1
-		for l >= 0 && repeatsSingly(kinds[l]) {
-			l--
-		}
-		if l < 0 || !KindOf(kinds[l]).Repeats {
-			for i := n - 1; i > l; i-- {
-				d[i] = n - 1
-			}
-		}
-	}
-	return d
-}
-
-// repeatsSingly reports whether levels of that kind are singletons with repeated coordinates
-// (c).
-func repeatsSingly(kind byte) bool {
-	k := KindOf(kind)
-	return k.Form == Single && k.Repeats
-}
-
-// KeepsRepeats reports whether a tensor of these levels can store several entries with equal
-// coordinates: its last level is u, or c below u and c levels only.
-func KeepsRepeats(kinds string) bool {
-	n := len(kinds)
-	return n > 0 && Depths(kinds)[n-1] == n
 }
 
 // Layout computes the layout. It returns an error with exit code 5 if the arrays would exceed
@@ -161,7 +103,7 @@ func (s *Shape) Layout() (*Layout, error) {
 	if err == errSpace {
 		err = &Error{Exit: exitMemory, Msg: fmt.Sprintf(
 			"a tensor of sizes %v as %s takes more than 2^62 bytes", s.Header.Dims,
-			FormatString(s.Kinds, s.Modes))}
+			s.Format.String())}
 		if hint := s.smaller(MachineMemory()); hint != "" {
 			err.(*Error).Msg += "; " + hint
 		}
@@ -175,37 +117,37 @@ var errSpace = errors.New("more than 2^62 bytes")
 // smaller returns advice to compress the dense levels, if the entries then take at most room
 // bytes. Otherwise, and if their number is not known, it returns "".
 func (s *Shape) smaller(room int64) string {
-	if s.Entries == 0 || !strings.Contains(s.Kinds, "d") {
+	if s.Entries == 0 || !slices.Contains(s.Format.Levels, tensor.Dense) {
 		return ""
 	}
 	t := *s
-	t.Kinds, t.Counts = strings.ReplaceAll(s.Kinds, "d", "s"), slices.Clone(s.Counts)
+	t.Format.Levels, t.Counts = slices.Clone(s.Format.Levels), slices.Clone(s.Counts)
 	space := int64(1) // all coordinates of the levels down to l
-	for l := range t.Kinds {
-		r := s.Header.Range(s.Modes[l])
-		space = Times(space, r[1]-r[0])
-		if s.Kinds[l] == 'd' {
-			t.Counts[l] = min(space, s.Entries)
+	for l := range t.Format.Levels {
+		r := s.Header.Range(s.Format.Order[l])
+		space = tensor.Times(space, r[1]-r[0])
+		if s.Format.Levels[l] == tensor.Dense {
+			t.Format.Levels[l], t.Counts[l] = tensor.Compressed, min(space, s.Entries)
 		}
 	}
 	lay, err := t.layout()
 	if err != nil || lay.Bytes > room {
 		return ""
 	}
-	return fmt.Sprintf("stored as %s (-f) it takes %s at most", FormatString(t.Kinds, t.Modes),
-		Size(lay.Bytes))
+	return fmt.Sprintf("stored as %s (-f) it takes %s at most", t.Format.String(),
+		tensor.Bytes(lay.Bytes))
 }
 
 // layout computes the layout. It returns errSpace if the arrays would exceed 2^62 bytes.
 func (s *Shape) layout() (*Layout, error) {
-	if err := CheckFormat(s.Kinds, s.Modes, len(s.Header.Dims)); err != nil {
+	if err := CheckFormat(s.Format, len(s.Header.Dims)); err != nil {
 		return nil, err
 	}
-	lay := &Layout{Positions: make([]int64, len(s.Kinds))}
+	lay := &Layout{Positions: make([]int64, len(s.Format.Levels))}
 	add := func(level int, part ArrayKind, width uint8, n int64) bool {
 		off := (lay.Bytes + Align - 1) &^ (Align - 1)
 		hi, lo := bits.Mul64(uint64(n), uint64(width))
-		if hi != 0 || lo > MaxCount || off > MaxCount {
+		if hi != 0 || lo > tensor.MaxCount || off > tensor.MaxCount {
 			return false
 		}
 		lay.Sections = append(lay.Sections, Section{Level: level, Array: part, Width: width, Len: n,
@@ -214,23 +156,23 @@ func (s *Shape) layout() (*Layout, error) {
 		return true
 	}
 	parent := int64(1)
-	for l := range s.Kinds {
+	for l := range s.Format.Levels {
 		n := parent
 		ok := true
-		r := s.Header.Range(s.Modes[l])
-		switch KindOf(s.Kinds[l]).Form {
-		case Full:
+		r := s.Header.Range(s.Format.Order[l])
+		switch s.Format.Levels[l].Form() {
+		case tensor.Full:
 			hi, lo := bits.Mul64(uint64(parent), uint64(r[1]-r[0]))
-			if hi != 0 || lo > MaxCount {
+			if hi != 0 || lo > tensor.MaxCount {
 				return nil, errSpace
 			}
 			n = int64(lo)
-		case Segmented:
+		case tensor.Segmented:
 			n = s.Counts[l]
 			ok = add(l, PosArray, s.width(n), parent+1) &&
-				add(l, CrdArray, s.width(s.Header.Dims[s.Modes[l]]), n)
-		case Single:
-			ok = add(l, CrdArray, s.width(s.Header.Dims[s.Modes[l]]), n)
+				add(l, CrdArray, s.width(s.Header.Dims[s.Format.Order[l]]), n)
+		case tensor.Single:
+			ok = add(l, CrdArray, s.width(s.Header.Dims[s.Format.Order[l]]), n)
 		}
 		if !ok {
 			return nil, errSpace
@@ -284,7 +226,7 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	}
 	m, err := alloc(lay.Bytes,
 		strings.TrimSuffix(fmt.Sprintf("%s of sizes %v as %s", what, s.Header.Dims,
-			FormatString(s.Kinds, s.Modes)), " as "))
+			s.Format.String()), " as "))
 	if err != nil {
 		var full *MemoryError
 		if errors.As(err, &full) {
@@ -302,17 +244,17 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 
 // bare returns a tensor of the shape without arrays.
 func (s *Shape) bare() *Tensor {
-	t := &Tensor{Header: s.Header.Clone(), Levels: make([]Level, len(s.Kinds))}
+	t := &Tensor{Header: s.Header.Clone(), Levels: make([]Level, len(s.Format.Levels))}
 	if t.Header.Box == nil {
 		t.Header.Box = make([][2]int64, len(t.Header.Dims))
 		for m, n := range t.Header.Dims {
 			t.Header.Box[m] = [2]int64{0, n}
 		}
 	}
-	for l := range s.Kinds {
-		m := s.Modes[l]
-		t.Levels[l] = Level{Kind: s.Kinds[l], Mode: m, Size: t.Header.Dims[m]}
-		if KindOf(s.Kinds[l]).Form == Full {
+	for l := range s.Format.Levels {
+		m := s.Format.Order[l]
+		t.Levels[l] = Level{Kind: s.Format.Levels[l], Mode: m, Size: t.Header.Dims[m]}
+		if s.Format.Levels[l].Form() == tensor.Full {
 			t.Levels[l].Size, t.Levels[l].Offset = t.Header.Box[m][1]-t.Header.Box[m][0], t.Header.Box[m][0]
 		}
 	}
@@ -322,15 +264,13 @@ func (s *Shape) bare() *Tensor {
 // Shape returns the tensor's shape. If the tensor is a view, the second result is false,
 // because the arrays of a view are parts of a larger shape.
 func (t *Tensor) Shape() (*Shape, bool) {
-	kinds, modes := t.Format()
-	s := &Shape{Header: t.Header.Clone(), Kinds: kinds, Modes: modes,
-		Counts: make([]int64, len(kinds))}
+	s := &Shape{Header: t.Header.Clone(), Format: t.Format(), Counts: make([]int64, len(t.Levels))}
 	lay := int64(1)
 	for l, lev := range t.Levels {
 		r := t.Header.Range(lev.Mode)
-		if lev.Form() == Full && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
+		if lev.Form() == tensor.Full && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) ||
 			lev.Pos.First != 0 || lev.Crd.First != 0 || lev.Pos.Len != 0 && lev.Pos.Len != lay+1 ||
-			Singleton(lev.Kind) && lev.Crd.Len != lay {
+			lev.Kind.IsSingle() && lev.Crd.Len != lay {
 			return nil, false
 		}
 		s.Counts[l] = lev.Crd.Len
@@ -350,7 +290,7 @@ func (t *Tensor) array(level int, part ArrayKind) *Array {
 }
 
 // Scalar returns a tensor of order 0 with the value v.
-func Scalar(v Value) *Tensor {
+func Scalar(v tensor.Value) *Tensor {
 	t, err := New(&Shape{Header: Header{Type: v.Type}}, nil, "")
 	if err != nil {
 		panic("BUG: tcs: no memory for a scalar: " + err.Error())

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"strings"
 	"testing"
 )
@@ -24,8 +25,9 @@ func TestAdviceIsComputed(t *testing.T) {
 		{"dd", 1 << 32, 1 << 50, "2^62 bytes"},
 		{"dd", 1 << 32, 0, "2^62 bytes"},
 	} {
-		s := &Shape{Header: Header{Dims: []int64{c.size, c.size}, Type: Float64}, Kinds: c.kinds,
-			Modes: Identity(2), Counts: []int64{c.entries, c.entries}, Entries: c.entries}
+		s := &Shape{Header: Header{Dims: []int64{c.size, c.size}, Type: tensor.Float64},
+			Format: tensor.FormatOf(c.kinds, tensor.Identity(2)), Counts: []int64{c.entries, c.entries},
+			Entries: c.entries}
 		_, err := New(s, NewLimit(2000), "A")
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%s of size %d with %d entries: got %v, want an error that ends in %q", c.kinds,

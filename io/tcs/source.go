@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"io"
@@ -210,7 +211,7 @@ func (t *Tensor) Changed() error {
 	}
 	if st.Size != src.header.total {
 		return dataErr(src.path, "the file changed while it was in use: %s, had %d",
-			Count(st.Size, "byte"), src.header.total)
+			tensor.Count(st.Size, "byte"), src.header.total)
 	}
 	if st.Mtim != src.mtime {
 		return dataErr(src.path, "the file was written while it was in use")

@@ -1,6 +1,9 @@
 package tcs
 
-import "golang.org/x/sys/unix"
+import (
+	"distaff/io/tensor"
+	"golang.org/x/sys/unix"
+)
 
 // Statistics computes the statistics that a file's header contains. It reads the pos arrays,
 // and the crd arrays of singletons and of level 0.
@@ -30,16 +33,16 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		switch lev.Form() {
-		case Full:
+		case tensor.Full:
 			sh.Most[l] = lev.Size
-		case Segmented:
+		case tensor.Segmented:
 			lo, hi := part(lev.Pos.Len - 1)
 			if pos := lev.Pos.Sub(lo, hi+1); pos.Width == 4 {
 				sh.Sums[l], sh.Most[l] = segments(Slice[int32](pos))
 			} else {
 				sh.Sums[l], sh.Most[l] = segments(Slice[int64](pos))
 			}
-		case Single:
+		case tensor.Single:
 			lo, hi := part(lev.Crd.Len)
 			for i := lo; i < hi; i++ {
 				if lev.Crd.Int(i) < 0 {
@@ -48,7 +51,7 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 					sh.Most[l] = 1
 				}
 			}
-			padded = padded || KindOf(lev.Kind).Padded
+			padded = padded || lev.Kind.IsPadded()
 		}
 	}
 	lo, hi := part(t.Vals.Len)
@@ -86,7 +89,7 @@ func (sh StatsShare) stats(t *Tensor) Stats {
 	for l := range st.Levels {
 		s := &st.Levels[l]
 		s.Positions, s.Empty, s.Most = t.Positions(l), sh.Sums[l], sh.Most[l]
-		if lev := &t.Levels[l]; lev.Form() == Full && lev.Size == 0 {
+		if lev := &t.Levels[l]; lev.Form() == tensor.Full && lev.Size == 0 {
 			s.Empty = parents
 		}
 		parents = s.Positions
@@ -134,18 +137,14 @@ func (t *Tensor) sliceStats(lo, hi int64) (most, filled int64) {
 	if t.Dense() { // and Vals is not empty
 		return t.Vals.Len / t.Levels[0].Size, hi - lo
 	}
-	kinds := make([]LevelKind, len(t.Levels)) // looked up once instead of at each position
-	for l := range kinds {
-		kinds[l] = KindOf(t.Levels[l].Kind)
-	}
 	end := t.Positions(0)
 	coordinate := func(p int64) int64 {
-		if kinds[0].Form == Full {
+		if t.Levels[0].Form() == tensor.Full {
 			return p
 		}
 		return t.Levels[0].Crd.Int(p)
 	}
-	if kinds[0].Form != Full {
+	if t.Levels[0].Form() != tensor.Full {
 		for lo > 0 && lo < hi && coordinate(lo) == coordinate(lo-1) {
 			lo++
 		}
@@ -160,15 +159,15 @@ func (t *Tensor) sliceStats(lo, hi int64) (most, filled int64) {
 		if x < 0 {
 			continue
 		}
-		for l := 1; l < len(kinds); l++ {
+		for l := 1; l < len(t.Levels); l++ {
 			lev := &t.Levels[l]
-			switch kinds[l].Form {
-			case Full:
+			switch t.Levels[l].Form() {
+			case tensor.Full:
 				a, b = a*lev.Size, b*lev.Size
-			case Segmented:
+			case tensor.Segmented:
 				a, b = lev.Pos.Int(a), lev.Pos.Int(b)
-			case Single:
-				if b == a+1 && kinds[l].Padded && lev.Crd.Int(a) < 0 {
+			case tensor.Single:
+				if b == a+1 && lev.Kind.IsPadded() && lev.Crd.Int(a) < 0 {
 					b = a
 				}
 			}
@@ -219,9 +218,9 @@ func (f *File) Stats(sh StatsShare) Stats {
 	t := h.shape.bare()
 	for l := range t.Levels {
 		switch t.Levels[l].Form() {
-		case Segmented:
+		case tensor.Segmented:
 			t.Levels[l].Crd.Len = h.shape.Counts[l]
-		case Single:
+		case tensor.Single:
 			t.Levels[l].Crd.Len = t.Positions(l - 1)
 		}
 	}

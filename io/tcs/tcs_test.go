@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"bytes"
+	"distaff/io/tensor"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,8 +19,9 @@ import (
 // csr is a 3 by 4 matrix with a row that is empty.
 func csr(t testing.TB) *Tensor {
 	t.Helper()
-	a, err := New(&Shape{Header: Header{Dims: []int64{3, 4}, Type: Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{0, 4}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{3, 4}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 4}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +168,9 @@ func TestValidate(t *testing.T) {
 }
 
 func TestCompressed(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{700, 900}, Type: Float64}, Kinds: "dd",
-		Modes: []int{0, 1}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{700, 900}, Type: tensor.Float64},
+		Format: tensor.FormatOf("dd", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +230,9 @@ func TestCompressed(t *testing.T) {
 }
 
 func TestShrink(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 18}, Type: Float64}, Kinds: "d",
-		Modes: []int{0}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{1 << 18}, Type: tensor.Float64},
+		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,24 +339,26 @@ func TestLimit(t *testing.T) {
 }
 
 func TestTypes(t *testing.T) {
-	convert := func(to Type, v Value) (Value, error) {
+	convert := func(to tensor.Type, v tensor.Value) (tensor.Value, error) {
 		src, dst := make([]byte, 16), make([]byte, 16)
 		v.Type.Store(ptr(src), v)
 		_, err := ConvertValues(dst, to, src, v.Type, 1)
 		return to.Load(ptr(dst)), err
 	}
-	f := func(x float64) Value { return Value{Type: Float64, C: complex(x, 0)} }
-	n := func(x int64) Value { return Value{Type: Int64, I: x} }
+	f := func(x float64) tensor.Value { return tensor.Value{Type: tensor.Float64, C: complex(x, 0)} }
+	n := func(x int64) tensor.Value { return tensor.Value{Type: tensor.Int64, I: x} }
 	for _, c := range []struct {
-		v    Value
-		to   Type
+		v    tensor.Value
+		to   tensor.Type
 		want string
 	}{
-		{f(3), Int64, "3"}, {f(-3), Int32, "-3"}, {f(2.5), Int64, "!"}, {f(1e10), Int32, "!"},
-		{f(1 << 63), Int64, "!"},
-		{n(1<<62 + 1), Int64, "4611686018427387905"}, {n(1 << 40), Int32, "!"},
-		{n(7), Complex64, "7+0i"}, {f(0.1), Float32, "0.1"},
-		{Value{Type: Complex128, C: 1}, Float64, "!"}, {f(1.5), Complex128, "1.5+0i"},
+		{f(3), tensor.Int64, "3"}, {f(-3), tensor.Int32, "-3"}, {f(2.5), tensor.Int64, "!"},
+		{f(1e10), tensor.Int32, "!"},
+		{f(1 << 63), tensor.Int64, "!"},
+		{n(1<<62 + 1), tensor.Int64, "4611686018427387905"}, {n(1 << 40), tensor.Int32, "!"},
+		{n(7), tensor.Complex64, "7+0i"}, {f(0.1), tensor.Float32, "0.1"},
+		{tensor.Value{Type: tensor.Complex128, C: 1}, tensor.Float64, "!"},
+		{f(1.5), tensor.Complex128, "1.5+0i"},
 	} {
 		got, err := convert(c.to, c.v)
 		if s := got.String(); err == nil && s != c.want || (err != nil) != (c.want == "!") {
@@ -361,30 +367,11 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-func TestDepths(t *testing.T) {
-	for _, c := range []struct {
-		kinds string
-		want  []int
-		keeps bool
-	}{
-		{"", []int{}, false}, {"ds", []int{0, 1}, false}, {"uq", []int{1, 1}, false},
-		{"uc", []int{2, 2}, true},
-		{"ucq", []int{2, 2, 2}, false}, {"ucc", []int{3, 3, 3}, true}, {"du", []int{0, 2}, true},
-		{"us", []int{0, 1}, false},
-		{"sc", []int{0, 1}, false}, {"uqc", []int{1, 1, 2}, false}, {"uqs", []int{1, 1, 2}, false},
-		{"c", []int{0}, false},
-	} {
-		if got := Depths(c.kinds); !slices.Equal(got, c.want) || KeepsRepeats(c.kinds) != c.keeps {
-			t.Errorf("%s: got %v %v, want %v %v", c.kinds, got, KeepsRepeats(c.kinds), c.want,
-				c.keeps)
-		}
-	}
-}
-
 // TestNothingOfMuch walks a tensor of 2^40 rows and no columns.
 func TestNothingOfMuch(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{1 << 40, 0}, Type: Float64}, Kinds: "dd",
-		Modes: []int{0, 1}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{1 << 40, 0}, Type: tensor.Float64},
+		Format: tensor.FormatOf("dd", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,10 +394,11 @@ func TestNothingOfMuch(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	f.Add(file(f, csr(f), WriteOptions{}))
 	f.Add(file(f, csr(f), WriteOptions{Compress: true}))
-	f.Add(file(f, Scalar(Value{Type: Complex64, C: 2i}), WriteOptions{}))
+	f.Add(file(f, Scalar(tensor.Value{Type: tensor.Complex64, C: 2i}), WriteOptions{}))
 	for _, kinds := range []string{"uq", "dp", "sss", "ucq"} {
 		n := len(kinds)
-		s := &Shape{Header: Header{Type: Int32}, Kinds: kinds, Modes: Identity(n),
+		s := &Shape{Header: Header{Type: tensor.Int32},
+			Format: tensor.FormatOf(kinds, tensor.Identity(n)),
 			Counts: make([]int64, n)}
 		for range n {
 			s.Header.Dims = append(s.Header.Dims, 3)
@@ -493,7 +481,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := fmt.Sprint(a.FormatString(), " ", a.Header.Dims,
+	if s := fmt.Sprint(a.Format().String(), " ", a.Header.Dims,
 		Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
 		t.Errorf("got %s", s)
 	}
@@ -517,7 +505,7 @@ func TestEmptyPartOfArray(t *testing.T) {
 // An error about one element has its place.
 func TestPlaceOfError(t *testing.T) {
 	matrix := func(pos []int32, crd []int64) *Tensor {
-		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: Float64},
+		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: tensor.Float64},
 			Vals: Of(make([]float64, len(crd))),
 			Levels: []Level{{Kind: 'd', Size: 3},
 				{Kind: 's', Mode: 1, Size: 4, Pos: Of(pos), Crd: Of(crd)}}}

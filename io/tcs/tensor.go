@@ -1,9 +1,8 @@
 package tcs
 
 import (
-	"fmt"
+	"distaff/io/tensor"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"unsafe"
 )
@@ -18,18 +17,17 @@ type Array struct {
 	Width uint8
 }
 
-// Level is one storage level; the outermost level comes first. Kind is the letter of the level
-// kind (d s u q c p). A dense level has the coordinates [Offset, Offset+Size). For the other
-// kinds, Size is the size of the mode and Offset is 0.
+// Level is one storage level; the outermost level comes first. A dense level has the coordinates
+// [Offset, Offset+Size). For the other kinds, Size is the size of the mode and Offset is 0.
 type Level struct {
-	Kind         byte
+	Kind         tensor.Kind
 	Mode         int
 	Size, Offset int64
 	Pos, Crd     Array
 }
 
 // Form returns how the positions of the level are numbered.
-func (l *Level) Form() Form { return KindOf(l.Kind).Form }
+func (l *Level) Form() tensor.Form { return l.Kind.Form() }
 
 // Split is the place of a block in a mode of a split tensor (SuperTaco section 4.3): it is
 // block Index of Count blocks, and covers the range of the header's Box in that mode.
@@ -42,7 +40,7 @@ type Header struct {
 	Dims   []int64
 	Box    [][2]int64
 	Splits []Split
-	Type   Type
+	Type   tensor.Type
 }
 
 // Tensor is a header and its level arrays. A tensor of order 0 has no levels and one value.
@@ -66,42 +64,20 @@ type Tensor struct {
 // Order returns the number of modes.
 func (t *Tensor) Order() int { return len(t.Header.Dims) }
 
-// Format returns the level kinds, one letter a level, and the mode that each level stores.
-func (t *Tensor) Format() (kinds string, order []int) {
-	b := make([]byte, len(t.Levels))
-	order = make([]int, len(t.Levels))
+// Format returns the kinds of the levels and the mode that each level stores.
+func (t *Tensor) Format() tensor.Format {
+	f := tensor.Format{Levels: make([]tensor.Kind, len(t.Levels)), Order: make([]int, len(t.Levels))}
 	for l, lev := range t.Levels {
-		b[l], order[l] = lev.Kind, lev.Mode
+		f.Levels[l], f.Order[l] = lev.Kind, lev.Mode
 	}
-	return string(b), order
-}
-
-// FormatString returns the tensor's format in the syntax of the -f option: "ds", "ds:1,0".
-func (t *Tensor) FormatString() string {
-	kinds, order := t.Format()
-	return FormatString(kinds, order)
-}
-
-// FormatString returns level kinds and a mode order in the syntax of the -f option. It leaves
-// the order out if level l stores mode l.
-func FormatString(kinds string, order []int) string {
-	identity := true
-	s := make([]string, len(order))
-	for l, m := range order {
-		identity = identity && l == m
-		s[l] = fmt.Sprint(m)
-	}
-	if identity {
-		return kinds
-	}
-	return kinds + ":" + strings.Join(s, ",")
+	return f
 }
 
 // Dense reports whether every level is dense. A dense tensor has a value for every coordinate
 // of its box. Scalars are dense.
 func (t *Tensor) Dense() bool {
 	for _, l := range t.Levels {
-		if l.Form() != Full {
+		if l.Form() != tensor.Full {
 			return false
 		}
 	}
@@ -138,9 +114,9 @@ func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {
 		switch t.Levels[i].Form() {
-		case Full:
+		case tensor.Full:
 			p *= t.Levels[i].Size
-		case Segmented, Single:
+		case tensor.Segmented, tensor.Single:
 			p = t.Levels[i].Crd.Len
 		}
 	}

@@ -1,6 +1,9 @@
 package tcs
 
-import "slices"
+import (
+	"distaff/io/tensor"
+	"slices"
+)
 
 // Validate checks the arrays, and loads them first if needed. Positions must increase up to the
 // number of coordinates. Coordinates must be in the box and sorted as the kind of their level
@@ -75,11 +78,11 @@ func (t *Tensor) validate() error {
 
 // checkArrays checks everything that validate checks, except padding.
 func (t *Tensor) checkArrays() error {
-	kinds, _ := t.Format()
-	depths := Depths(kinds)
+	f := t.Format()
+	depths := f.Sharing()
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Form() == Segmented {
+		if lev.Form() == tensor.Segmented {
 			if err := t.checkPos(l); err != nil {
 				return err
 			}
@@ -87,10 +90,10 @@ func (t *Tensor) checkArrays() error {
 	}
 	for l := 0; l < len(t.Levels); l++ {
 		lev := &t.Levels[l]
-		if lev.Form() == Full {
+		if lev.Form() == tensor.Full {
 			continue
 		}
-		if Singleton(lev.Kind) && l > 0 && chained(kinds, l) {
+		if lev.Kind.IsSingle() && l > 0 && chained(f.Levels, l) {
 			continue // checked with the first level of its chain
 		}
 		if err := t.checkChain(l, depths); err != nil {
@@ -102,11 +105,11 @@ func (t *Tensor) checkArrays() error {
 
 // chained reports whether singleton level l belongs to a chain of singletons below an s or u
 // level.
-func chained(kinds string, l int) bool {
-	for l >= 0 && Singleton(kinds[l]) {
+func chained(kinds []tensor.Kind, l int) bool {
+	for l >= 0 && kinds[l].IsSingle() {
 		l--
 	}
-	return l >= 0 && KindOf(kinds[l]).Form == Segmented
+	return l >= 0 && kinds[l].HasPos()
 }
 
 // checkPos checks level l's pos array.
@@ -116,7 +119,7 @@ func (t *Tensor) checkPos(l int) error {
 	if n == 0 {
 		if lev.Crd.Len != 0 {
 			return t.dataErr("level %d has %s and no positions", l,
-				Count(lev.Crd.Len, "coordinate"))
+				tensor.Count(lev.Crd.Len, "coordinate"))
 		}
 		return nil
 	}
@@ -168,16 +171,16 @@ func drop[T int32 | int64](s []T) int64 {
 // levels), the coordinates have no order.
 func (t *Tensor) checkChain(l int, depths []int) error {
 	end := l + 1
-	for end < len(t.Levels) && Singleton(t.Levels[end].Kind) {
+	for end < len(t.Levels) && t.Levels[end].Kind.IsSingle() {
 		end++
 	}
 	for k := l; k < end; k++ {
-		if err := t.checkRange(k, k > l && chained(kindsOf(t), k)); err != nil {
+		if err := t.checkRange(k, k > l && chained(t.Format().Levels, k)); err != nil {
 			return err
 		}
 	}
 	lev := &t.Levels[l]
-	if lev.Form() != Segmented || lev.Pos.Len == 0 {
+	if lev.Form() != tensor.Segmented || lev.Pos.Len == 0 {
 		return nil
 	}
 	// Neighbors must first differ at this level or above, and the coordinate must increase
@@ -212,11 +215,6 @@ func (t *Tensor) checkChain(l int, depths []int) error {
 	})
 }
 
-func kindsOf(t *Tensor) string {
-	k, _ := t.Format()
-	return k
-}
-
 // unsorted returns the first position in segments [from, to) whose coordinate is not greater
 // than the coordinate before it, or -1 if there is none. With repeats, equal coordinates are
 // allowed.
@@ -244,7 +242,7 @@ func unsorted[T int32 | int64](crd []T, lev *Level, from, to int64, repeats bool
 }
 
 // grows reports whether position q-1 may come directly before position q in a segment,
-// according to their coordinates in levels [l, end). unique is Depths of level l.
+// according to their coordinates in levels [l, end). unique is Format.Sharing of level l.
 func (t *Tensor) grows(l, end int, q int64, unique int) bool {
 	for k := l; k < end; k++ {
 		c := &t.Levels[k].Crd
@@ -261,7 +259,7 @@ func (t *Tensor) grows(l, end int, q int64, unique int) bool {
 // or end-1 if there is none.
 func (t *Tensor) firstUnique(l, end int) int {
 	for k := l; k < end; k++ {
-		if !KindOf(t.Levels[k].Kind).Repeats {
+		if t.Levels[k].Kind.IsUnique() {
 			return k
 		}
 	}
@@ -273,7 +271,7 @@ func (t *Tensor) orderErr(l int, q int64) error {
 	return t.placeErr(l, CrdArray, q,
 		"coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l,
 		c.At(q), c.At(q-1),
-		map[bool]string{true: " and differ"}[!KindOf(t.Levels[l].Kind).Repeats])
+		map[bool]string{true: " and differ"}[t.Levels[l].Kind.IsUnique()])
 }
 
 // checkRange checks that each coordinate of level l is in the box, or is -1 if padding is
@@ -314,8 +312,8 @@ func (t *Tensor) checkRange(l int, inChain bool) error {
 // mayPad reports whether the coordinate -1 is possible in level l: in a p level, or in a
 // singleton below a p level. checkPads then checks the position.
 func (t *Tensor) mayPad(l int, q int64) bool {
-	kind := KindOf(t.Levels[l].Kind)
-	return kind.Padded || kind.Form == Single && t.mayHoldPads(l-1)
+	kind := t.Levels[l].Kind
+	return kind.IsPadded() || kind.IsSingle() && t.mayHoldPads(l-1)
 }
 
 // outside returns the index of the first coordinate outside [r[0], r[1]), or -1 if there is

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"slices"
 )
@@ -34,7 +35,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	if b.Box != nil {
 		if len(b.Box) != len(t.Header.Dims) {
 			return nil, &Error{Exit: exitCommand,
-				Msg: fmt.Sprintf("a box of %s for a tensor of %d", Count(len(b.Box), "mode"),
+				Msg: fmt.Sprintf("a box of %s for a tensor of %d", tensor.Count(len(b.Box), "mode"),
 					len(t.Header.Dims))}
 		}
 		v.Header.Box = slices.Clone(b.Box)

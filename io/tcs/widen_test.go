@@ -2,13 +2,14 @@ package tcs
 
 import (
 	"bytes"
+	"distaff/io/tensor"
 	"fmt"
 	"testing"
 )
 
 func TestWiden(t *testing.T) {
-	shape := &Shape{Header: Header{Dims: []int64{2, 3}, Type: Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	shape := &Shape{Header: Header{Dims: []int64{2, 3}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 2}}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -33,8 +34,8 @@ func TestWiden(t *testing.T) {
 }
 
 func TestNarrow(t *testing.T) {
-	shape := &Shape{Header: Header{Dims: []int64{3, 9}, Type: Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{0, 4}, Wide: true}
+	shape := &Shape{Header: Header{Dims: []int64{3, 9}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 4}, Wide: true}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +107,8 @@ func TestWidthsOfFiles(t *testing.T) {
 // rows is a tensor of two rows with n entries, some of them padding.
 func rows(t *testing.T, n int64, wide bool) *Tensor {
 	t.Helper()
-	shape := &Shape{Header: Header{Dims: []int64{2, n + 2, 3}, Type: Float64}, Kinds: "dsp",
-		Modes: []int{0, 1, 2}, Counts: []int64{0, n, 0}, Wide: wide}
+	shape := &Shape{Header: Header{Dims: []int64{2, n + 2, 3}, Type: tensor.Float64},
+		Format: tensor.FormatOf("dsp", []int{0, 1, 2}), Counts: []int64{0, n, 0}, Wide: wide}
 	x, err := New(shape, nil, "")
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package tcs
 
 import (
 	"bytes"
+	"distaff/io/tensor"
 	"encoding/binary"
 	"hash/crc32"
 	"strings"
@@ -42,8 +43,9 @@ func repack(t *testing.T, b []byte, frame func(chunk []byte) []byte) []byte {
 // their length declare it, are read up to the limit of docs/tcs.md, and no
 // frame may have more bytes than its chunk.
 func TestFramesOfOtherEncoders(t *testing.T) {
-	a, err := New(&Shape{Header: Header{Dims: []int64{5000}, Type: Float64}, Kinds: "d",
-		Modes: []int{0}}, nil, "")
+	a,
+		err := New(&Shape{Header: Header{Dims: []int64{5000}, Type: tensor.Float64},
+		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

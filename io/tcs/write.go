@@ -92,7 +92,7 @@ func newFileHeader(s *Shape) (*fileHeader, error) {
 	for _, sec := range lay.Sections {
 		h.sections = append(h.sections, fileSection{section: sec})
 	}
-	h.stats.Levels = make([]LevelStats, len(s.Kinds))
+	h.stats.Levels = make([]LevelStats, len(s.Format.Levels))
 	for l, n := range lay.Positions {
 		h.stats.Levels[l].Positions = n
 	}

@@ -1,6 +1,7 @@
 package tcs
 
 import (
+	"distaff/io/tensor"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -148,7 +149,7 @@ func (t *Tensor) loaded() bool {
 		return false
 	}
 	for _, l := range t.Levels {
-		if l.Form() != Full && l.Crd.Ptr == nil {
+		if l.Form() != tensor.Full && l.Crd.Ptr == nil {
 			return false
 		}
 	}
@@ -162,10 +163,10 @@ func (t *Tensor) decompress(limit *Limit) error {
 		return err
 	}
 	if limit.Max() <= 0 && total > limit.Free() {
-		return &MemoryError{What: "decompressing " + Printable(t.File()), Want: total,
+		return &MemoryError{What: "decompressing " + tensor.Printable(t.File()), Want: total,
 			Max: limit.Free(), Machine: true}
 	}
-	m, err := Alloc(limit, total, "decompressing "+Printable(t.File()))
+	m, err := Alloc(limit, total, "decompressing "+tensor.Printable(t.File()))
 	if err != nil {
 		return err
 	}
@@ -198,13 +199,13 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
 		return fmt.Errorf("its window, or what it refers back to, is larger than %s",
-			Size(maxWindow))
+			tensor.Bytes(maxWindow))
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("it has more than %s", Count(len(dst), "byte"))
+		return fmt.Errorf("it has more than %s", tensor.Count(len(dst), "byte"))
 	case err != nil:
 		return err
 	case len(out) != len(dst):
-		return fmt.Errorf("it has %s, want %d", Count(len(out), "byte"), len(dst))
+		return fmt.Errorf("it has %s, want %d", tensor.Count(len(out), "byte"), len(dst))
 	case &out[0] != &dst[0]:
 		copy(dst, out)
 	}
@@ -229,12 +230,12 @@ func (h *fileHeader) inflateTo(size int64, stored []byte,
 	for i := range n {
 		k := binary.LittleEndian.Uint64(stored[8*i:])
 		if k > uint64(int64(len(stored))-at[i]) {
-			return fmt.Errorf("chunk %d has %s, past the section's end", i, Count(k, "byte"))
+			return fmt.Errorf("chunk %d has %s, past the section's end", i, tensor.Count(k, "byte"))
 		}
 		at[i+1] = at[i] + int64(k)
 	}
 	if at[n] != int64(len(stored)) {
-		return fmt.Errorf("%s after the last chunk", Count(int64(len(stored))-at[n], "byte"))
+		return fmt.Errorf("%s after the last chunk", tensor.Count(int64(len(stored))-at[n], "byte"))
 	}
 	return parallel(n, func() func(int64) error {
 		dec := newDecoder()

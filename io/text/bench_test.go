@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // lines makes n entries of order 3, with values as a program prints them.
@@ -47,7 +47,7 @@ func BenchmarkParse(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			text := lines(1000000, f)
 			l := &Layout{File: "x", Order: 3, Values: 1, Base: 1,
-				Lims: []int64{1 << 40, 1 << 40, 1 << 40}, Comment: '#', Type: tcs.Float64}
+				Lims: []int64{1 << 40, 1 << 40, 1 << 40}, Comment: '#', Type: tensor.Float64}
 			b.SetBytes(int64(len(text)))
 			defer cpuRate(b, len(text))()
 			for b.Loop() {

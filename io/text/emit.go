@@ -6,14 +6,14 @@ import (
 	"unsafe"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Piece is a copy of some consecutive entries of a stream. It is the unit of work of a
 // goroutine that formats text.
 type Piece struct {
 	Batch    coo.Batch
-	Type     tcs.Type
+	Type     tensor.Type
 	From, To int64   // of WriteSpan: the interval of positions of the piece
 	At       []int64 // of WriteSpan: the position of each entry
 
@@ -38,7 +38,7 @@ func (p *Piece) extend(n int) {
 		p.Batch.Coords[m] = make([]int64, p.capacity)
 		copy(p.Batch.Coords[m], c[:p.Batch.N])
 	}
-	size := p.Type.Size()
+	size := int(p.Type.Size())
 	words := make([]uint64, p.capacity*2) // an array of words aligns the values
 	vals := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), p.capacity*size)
 	copy(vals, p.Batch.Vals[:p.Batch.N*size])
@@ -48,7 +48,7 @@ func (p *Piece) extend(n int) {
 // add appends entries [lo, hi) of b.
 func (p *Piece) add(b *coo.Batch, lo, hi int) {
 	p.extend(p.Batch.N + hi - lo)
-	size := p.Type.Size()
+	size := int(p.Type.Size())
 	for m := range p.Batch.Coords {
 		copy(p.Batch.Coords[m][p.Batch.N:], b.Coords[m][lo:hi])
 	}
@@ -64,7 +64,7 @@ type emitter struct {
 	failed            chan struct{}
 }
 
-func newEmitter(w io.Writer, typ tcs.Type, order, threads int,
+func newEmitter(w io.Writer, typ tensor.Type, order, threads int,
 	format func([]byte, *Piece) []byte) *emitter {
 	if threads <= 0 {
 		threads = runtime.GOMAXPROCS(0)
@@ -172,7 +172,7 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int,
 func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int,
 	format func(dst []byte, p *Piece) []byte) error {
 	e := newEmitter(w, in.Type(), 0, threads, format)
-	f := &filler{e: e, p: e.get(), size: in.Type().Size(), from: from, last: from - 1}
+	f := &filler{e: e, p: e.get(), size: int(in.Type().Size()), from: from, last: from - 1}
 	var b coo.Batch
 	var err error
 	for err == nil && !e.broken() {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Layout describes the lines of a file with one entry a line: Order coordinates, then Values
@@ -14,16 +14,16 @@ import (
 type Layout struct {
 	File    string
 	Order   int
-	Values  int      // 0: a pattern, all values are 1; 1: real; 2: real and imaginary parts
-	Base    int64    // the smallest coordinate, 0 or 1
-	Lims    []int64  // the size of each mode; tcs.MaxSize if unknown
-	From    []string // where each size was given, for messages; "" or a nil list: not known
-	Comment byte     // '#' or '%'
-	Integer bool     // the file declares that its numbers are integers
-	Type    tcs.Type // the type of the parsed values
-	Room    int      // reserve memory for this many times the entries; 0 counts as 1
-	Hint    string   // added to the message about a coordinate below Base
-	Ones    bool     // with Values 0: the number 1 may follow the coordinates
+	Values  int         // 0: a pattern, all values are 1; 1: real; 2: real and imaginary parts
+	Base    int64       // the smallest coordinate, 0 or 1
+	Lims    []int64     // the size of each mode; tcs.MaxSize if unknown
+	From    []string    // where each size was given, for messages; "" or a nil list: not known
+	Comment byte        // '#' or '%'
+	Integer bool        // the file declares that its numbers are integers
+	Type    tensor.Type // the type of the parsed values
+	Room    int         // reserve memory for this many times the entries; 0 counts as 1
+	Hint    string      // added to the message about a coordinate below Base
+	Ones    bool        // with Values 0: the number 1 may follow the coordinates
 }
 
 // Parse parses b.Text into b. It stops at the first error.
@@ -32,7 +32,7 @@ func (l *Layout) Parse(b *Block) {
 	cols, end := b.Coords, len(b.Text)
 	text := b.Text[:end+slack]
 	var f64 []float64
-	if l.Type == tcs.Float64 && l.Values == 1 && !l.Integer {
+	if l.Type == tensor.Float64 && l.Values == 1 && !l.Integer {
 		f64 = unsafe.Slice((*float64)(unsafe.Pointer(unsafe.SliceData(b.Vals))), len(b.Vals)/8)
 	}
 	order, base, comment := l.Order, l.Base, l.Comment
@@ -147,7 +147,7 @@ func (l *Layout) Parse(b *Block) {
 // finish sets the fields of b after n entries in the given number of lines.
 func (l *Layout) finish(b *Block, n, lines int) {
 	b.N, b.Raw, b.Lines = n, n, lines
-	b.Vals = b.Vals[:n*l.Type.Size()]
+	b.Vals = b.Vals[:n*int(l.Type.Size())]
 }
 
 // reserve clears b and makes room for every entry that b.Text can contain.
@@ -163,7 +163,7 @@ func (l *Layout) reserve(b *Block) {
 		}
 		b.Coords[m] = b.Coords[m][:n]
 	}
-	b.ReserveVals(n * l.Type.Size())
+	b.ReserveVals(n * int(l.Type.Size()))
 }
 
 // ReserveVals makes Vals n bytes long, aligned for every value type.
@@ -284,7 +284,7 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	case err == nil && v < l.Base:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v,
 			m, l.Base, l.Hint)
-	case l.Lims[m] == tcs.MaxSize:
+	case l.Lims[m] == tensor.MaxSize:
 		b.Err = Dataf(l.File, lines+1, col,
 			"got coordinate %s in mode %d, want at most %d: sizes are at most 2^61", Quote(tok), m,
 			l.Lims[m]-1+l.Base)
@@ -295,7 +295,7 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 		}
 		b.Err = Dataf(l.File, lines+1, col,
 			"got coordinate %s in mode %d, want at most %d: its size is %d%s",
-			tcs.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m], from)
+			tensor.Clip(string(tok)), m, l.Lims[m]-1+l.Base, l.Lims[m], from)
 	}
 }
 

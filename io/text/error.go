@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Exit codes, as in SPEC's "Errors".
@@ -69,7 +69,7 @@ func Quote(b []byte) string {
 
 // Clean escapes the control characters of a file name, and clips the name.
 func Clean(s string) string {
-	s = tcs.Clip(s)
+	s = tensor.Clip(s)
 	for _, r := range s {
 		if !strconv.IsPrint(r) {
 			q := strconv.Quote(s)

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // blank reports whether c is white space within a line.
@@ -342,9 +342,9 @@ func Whole(tok []byte) bool {
 // place.
 func Size(tok []byte) (int64, error) {
 	if v, err := Integer(tok); err == nil {
-		return v, tcs.CheckSize(v)
+		return v, tensor.CheckSize(v)
 	}
-	return tcs.ParseSize(string(tok))
+	return tensor.ParseSize(string(tok))
 }
 
 // Integer parses an integer that may be written with a point or an exponent: 3, 3.0, 30e-1.

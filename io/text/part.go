@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Parted is a stream whose file can be read in parts by several readers, which may be in
@@ -58,7 +58,7 @@ func (h Header) Check(s *Source) error {
 	if f, size := s.Plain(); f == nil || size != h.Size {
 		return Dataf(s.Name, 0, 0,
 			"another file is there than where its head was read: %s, want %d",
-			tcs.Count(s.size, "byte"), h.Size)
+			tensor.Count(s.size, "byte"), h.Size)
 	}
 	return nil
 }

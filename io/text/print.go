@@ -5,27 +5,27 @@ import (
 	"strconv"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // AppendValue appends value k of vals, which has values of type typ. It formats the shortest
 // number that reads back as the same value. A complex value is its two parts with a space
 // between them.
-func AppendValue(dst, vals []byte, typ tcs.Type, k int) []byte {
-	p := unsafe.Pointer(&vals[k*typ.Size()])
+func AppendValue(dst, vals []byte, typ tensor.Type, k int) []byte {
+	p := unsafe.Pointer(&vals[k*int(typ.Size())])
 	switch typ {
-	case tcs.Float64:
+	case tensor.Float64:
 		return appendFloat(dst, *(*float64)(p), 64)
-	case tcs.Float32:
+	case tensor.Float32:
 		return appendFloat(dst, float64(*(*float32)(p)), 32)
-	case tcs.Int64:
+	case tensor.Int64:
 		return strconv.AppendInt(dst, *(*int64)(p), 10)
-	case tcs.Int32:
+	case tensor.Int32:
 		return strconv.AppendInt(dst, int64(*(*int32)(p)), 10)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		q := (*[2]float64)(p)
 		return appendFloat(append(appendFloat(dst, q[0], 64), ' '), q[1], 64)
-	case tcs.Complex64:
+	case tensor.Complex64:
 		q := (*[2]float32)(p)
 		return appendFloat(append(appendFloat(dst, float64(q[0]), 32), ' '), float64(q[1]), 32)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestAppendValue(t *testing.T) {
@@ -32,7 +32,7 @@ func TestAppendValue(t *testing.T) {
 	}
 	z := []complex128{complex(1, -0.5)}
 	if got := string(AppendValue(nil, unsafe.Slice((*byte)(unsafe.Pointer(&z[0])), 16),
-		tcs.Complex128, 0)); got != "1 -0.5" {
+		tensor.Complex128, 0)); got != "1 -0.5" {
 		t.Errorf("got %s, want 1 -0.5", got)
 	}
 }

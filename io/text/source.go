@@ -14,6 +14,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // smallWindow and largeWindow bound the window of a zstd stream, in bytes. A decoder keeps a
@@ -229,7 +230,7 @@ func (s *Source) wrap(err error, what string) error {
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
 		e := &Error{File: s.Name,
 			Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what,
-				tcs.Size(s.window())), Exit: ExitData, Err: err}
+				tensor.Bytes(s.window())), Exit: ExitData, Err: err}
 		if s.window() < largeWindow {
 			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may take (--memory-limit)",
 				ExitMemory

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Entries is a coo.Stream over the lines of a Source, one entry a line. It starts at offset
@@ -28,7 +28,7 @@ type Entries struct {
 	// largest coordinates determine the sizes.
 	Sizes []int64
 	Order int
-	Value tcs.Type
+	Value tensor.Type
 	Opt   coo.Options
 
 	// Bound makes Parse refuse coordinates that exceed dims. It is nil if the file has its own
@@ -90,7 +90,7 @@ func (e *Entries) SetDims(dims []int64, from []string) {
 }
 
 // Type returns the type of the values.
-func (e *Entries) Type() tcs.Type { return e.Value }
+func (e *Entries) Type() tensor.Type { return e.Value }
 
 // Progress returns how many bytes of the file, or of the part, were read, and how many there
 // are.

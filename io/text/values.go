@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // StoreNumber parses the number buf[i:end] and stores it as value n of vals, whose type is typ.
@@ -12,24 +12,25 @@ import (
 // part. integer means that the file declares integers. The byte buf[end] must not continue a
 // number, and eight bytes must be readable from there. NumberError converts the error to a
 // message.
-func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, i, end int) error {
+func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byte, i,
+	end int) error {
 	tok := buf[i:end]
 	if len(tok) == 0 {
 		return errSyntax
 	}
 	if integer {
 		v, err := Int64(tok)
-		if err == errRange && typ != tcs.Int64 && typ != tcs.Int32 {
+		if err == errRange && typ != tensor.Int64 && typ != tensor.Int32 {
 			f, err := slowFloat(tok, 64)
 			put(vals, typ, n, k, f, 0)
 			return err
 		} else if err != nil {
 			return err
 		}
-		if typ == tcs.Int32 && v != int64(int32(v)) {
+		if typ == tensor.Int32 && v != int64(int32(v)) {
 			return errRange
 		}
-		if typ == tcs.Float32 || typ == tcs.Complex64 {
+		if typ == tensor.Float32 || typ == tensor.Complex64 {
 			// Convert directly: a float64 in between would round twice.
 			put(vals, typ, n, k, float64(float32(v)), 0)
 			return nil
@@ -38,9 +39,9 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 		return nil
 	}
 	switch typ {
-	case tcs.Int64, tcs.Int32:
+	case tensor.Int64, tensor.Int32:
 		v, err := Integer(tok)
-		if err == nil && typ == tcs.Int32 && v != int64(int32(v)) {
+		if err == nil && typ == tensor.Int32 && v != int64(int32(v)) {
 			err = errRange
 		}
 		if err != nil {
@@ -49,7 +50,7 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 		put(vals, typ, n, k, 0, v)
 		return nil
 	}
-	single := typ == tcs.Float32 || typ == tcs.Complex64
+	single := typ == tensor.Float32 || typ == tensor.Complex64
 	if man, exp, neg, next, ok := scanDecimal(buf, i); ok && next == end {
 		if single {
 			if f, ok := makeFloat32(man, exp, neg); ok {
@@ -73,27 +74,27 @@ func StoreNumber(vals []byte, typ tcs.Type, integer bool, n, k int, buf []byte, 
 }
 
 // PutOne stores 1, the value of an entry of a pattern, as value n of vals.
-func PutOne(vals []byte, typ tcs.Type, n int) { put(vals, typ, n, 0, 1, 1) }
+func PutOne(vals []byte, typ tensor.Type, n int) { put(vals, typ, n, 0, 1, 1) }
 
 // put stores part k of value n: f, or v if typ is an integer type.
-func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
-	p := unsafe.Pointer(&vals[n*typ.Size()])
+func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
+	p := unsafe.Pointer(&vals[n*int(typ.Size())])
 	switch typ {
-	case tcs.Float64:
+	case tensor.Float64:
 		*(*float64)(p) = f
-	case tcs.Float32:
+	case tensor.Float32:
 		*(*float32)(p) = float32(f)
-	case tcs.Int64:
+	case tensor.Int64:
 		*(*int64)(p) = v
-	case tcs.Int32:
+	case tensor.Int32:
 		*(*int32)(p) = int32(v)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		q := (*[2]float64)(p)
 		if k == 0 {
 			q[1] = 0
 		}
 		q[k] = f
-	case tcs.Complex64:
+	case tensor.Complex64:
 		q := (*[2]float32)(p)
 		if k == 0 {
 			q[1] = 0
@@ -105,7 +106,7 @@ func put(vals []byte, typ tcs.Type, n, k int, f float64, v int64) {
 }
 
 // NumberError returns the error for the number tok, for which StoreNumber returned err.
-func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer bool,
+func NumberError(file string, line, col int, tok []byte, typ tensor.Type, integer bool,
 	err error) *Error {
 	switch {
 	case err == errSyntax && integer:
@@ -115,7 +116,7 @@ func NumberError(file string, line, col int, tok []byte, typ tcs.Type, integer b
 	case err == errWhole:
 		return Commandf(file, line, col, "got %s, want an integer: the type asked for is %s",
 			Quote(tok), typ)
-	case typ == tcs.Float64 || typ == tcs.Complex128:
+	case typ == tensor.Float64 || typ == tensor.Complex128:
 		return Dataf(file, line, col, "got %s, want a number that %s can hold", Quote(tok), typ)
 	}
 	return Commandf(file, line, col, "got %s, want a number that %s, the type asked for, can hold",

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -57,13 +57,13 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 		return nil, err
 	}
 	typ := opt.Type
-	if typ == tcs.Invalid {
-		typ = tcs.Float64
+	if typ == tensor.None {
+		typ = tensor.Float64
 		if values == 2 {
-			typ = tcs.Complex128
+			typ = tensor.Complex128
 		}
 	}
-	if values == 2 && typ != tcs.Complex128 && typ != tcs.Complex64 {
+	if values == 2 && typ != tensor.Complex128 && typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, 0, 0,
 			"its values are complex, the type asked for is real")
 	}
@@ -78,7 +78,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 		Value: typ, Opt: opt}
 	exact := true
 	for m := range order {
-		lim, from := int64(tcs.MaxSize), ""
+		lim, from := int64(tensor.MaxSize), ""
 		switch {
 		case m < len(opt.Dims) && opt.Dims[m] >= 0:
 			if lim = opt.Dims[m]; opt.DimsFrom != nil {

@@ -13,28 +13,28 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 func TestReal(t *testing.T) {
 	f := readertest.File
 	readertest.ReadReal(t, Open, []readertest.Real{
 		f("tensors/asv_book_chapter_word_3d.tns.gz", []int64{66, 150, 12307}, false, 260300,
-			tcs.Float64),
-		f("tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884, tcs.Float64),
-		f("tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778, tcs.Float64),
-		f("tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543, tcs.Float64),
-		f("tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263, tcs.Float64),
-		f("tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956, tcs.Float64),
+			tensor.Float64),
+		f("tensors/birdstrikes_5d.tns.gz", []int64{29, 46, 37, 7, 151}, false, 8884, tensor.Float64),
+		f("tensors/coads_sst_3d.tns.gz", []int64{12, 86, 180}, false, 104778, tensor.Float64),
+		f("tensors/codex_s.tns.gz", []int64{2034, 42, 2032}, false, 36543, tensor.Float64),
+		f("tensors/eri_co2_p321_4d.tns.gz", []int64{27, 27, 27, 27}, false, 11263, tensor.Float64),
+		f("tensors/flights20k_odth.tns.gz", []int64{223, 224, 90, 24}, false, 19956, tensor.Float64),
 		f("tensors/flights20k_raw_dups_3d.tns.gz", []int64{223, 224, 24}, false, 20000,
-			tcs.Float64),
-		f("tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031, tcs.Float64),
-		f("tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8, tcs.Float64),
-		f("tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64, tcs.Float64),
-		f("quirks/hiparti_4d_3_16.tns", []int64{3, 3, 3, 3}, false, 16, tcs.Float64),
-		f("quirks/splatt_small.tns", []int64{2, 3, 2}, false, 6, tcs.Float64),
-		f("quirks/splatt_small4.tns", []int64{2, 2, 3, 3}, false, 8, tcs.Float64),
-		f("quirks/taco_3tensor.tns", []int64{1073, 1, 7}, false, 3, tcs.Float64),
+			tensor.Float64),
+		f("tensors/hiparti_3D_12031.tns.gz", []int64{100, 80, 60}, true, 12031, tensor.Float64),
+		f("tensors/matmul_2-2-2.tns", []int64{4, 4, 4}, false, 8, tensor.Float64),
+		f("tensors/matmul_4-4-4.tns", []int64{16, 16, 16}, false, 64, tensor.Float64),
+		f("quirks/hiparti_4d_3_16.tns", []int64{3, 3, 3, 3}, false, 16, tensor.Float64),
+		f("quirks/splatt_small.tns", []int64{2, 3, 2}, false, 6, tensor.Float64),
+		f("quirks/splatt_small4.tns", []int64{2, 2, 3, 3}, false, 8, tensor.Float64),
+		f("quirks/taco_3tensor.tns", []int64{1073, 1, 7}, false, 3, tensor.Float64),
 	})
 }
 
@@ -107,11 +107,11 @@ func TestRead(t *testing.T) {
 		{"complex", ComplexMark + "\n1 2 1.5 -2\n2 1 0 1\n", coo.Options{}, "[2 2]", false,
 			"[[0 1]:(1.5-2i) [1 0]:(0+1i)]"},
 		{"no complex", "# complex\n1 2 1 2\n", coo.Options{}, "[1 2 1]", false, "[[0 1 0]:(2+0i)]"},
-		{"as complex", "1 2 1.5\n", coo.Options{Type: tcs.Complex64}, "[1 2]", false,
+		{"as complex", "1 2 1.5\n", coo.Options{Type: tensor.Complex64}, "[1 2]", false,
 			"[[0 1]:(1.5+0i)]"},
-		{"as integers", "1 9007199254740993\n2 2.0\n", coo.Options{Type: tcs.Int64}, "[2]", false,
+		{"as integers", "1 9007199254740993\n2 2.0\n", coo.Options{Type: tensor.Int64}, "[2]", false,
 			"[[0]:(9.007199254740992e+15+0i) [1]:(2+0i)]"},
-		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tcs.Float32}, "[1]", false,
+		{"as float32", "1 16777217.0000001\n", coo.Options{Type: tensor.Float32}, "[1]", false,
 			"[[0]:(1.6777218e+07+0i)]"},
 		{"20 digits", "1 0.12345678901234567890\n", coo.Options{}, "[1]", false,
 			"[[0]:(0.12345678901234568+0i)]"},
@@ -223,9 +223,9 @@ func TestMalformed(t *testing.T) {
 			"x.tns:3:6: got the end of the line, want the imaginary part"},
 		{"complex none", ComplexMark + "\n1\n", coo.Options{}, 3,
 			"x.tns:2:1: got 1 column, want a complex value of two"},
-		{"complex to real", ComplexMark + "\n1 1 1\n", coo.Options{Type: tcs.Float64}, 2,
+		{"complex to real", ComplexMark + "\n1 1 1\n", coo.Options{Type: tensor.Float64}, 2,
 			"its values are complex, the type asked for is real"},
-		{"to integer", "1 1 1.5\n", coo.Options{Type: tcs.Int32}, 2,
+		{"to integer", "1 1 1.5\n", coo.Options{Type: tensor.Int32}, 2,
 			`x.tns:1:5: got "1.5", want an integer: the type asked for is int32`},
 		{"gzip cut", "\x1f\x8b\x08\x00\x00", coo.Options{}, 3,
 			"x.tns: gzip: the compressed data end early"},

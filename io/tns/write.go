@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 )
 
@@ -25,7 +25,7 @@ func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 
 // Head returns the text before the entries: a comment if the values are complex, otherwise
 // nothing.
-func Head(typ tcs.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
+func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if typ.IsComplex() {
 		return []byte(ComplexMark + "\n"), nil
 	}

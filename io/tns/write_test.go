@@ -11,10 +11,12 @@ import (
 	"distaff/io/coo"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-	tcs.Complex64}
+var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+	tensor.Complex128,
+	tensor.Complex64}
 
 func TestRoundTrip(t *testing.T) {
 	for _, typ := range types {
@@ -23,7 +25,7 @@ func TestRoundTrip(t *testing.T) {
 			if len(dims) > 0 {
 				n = 20
 			}
-			if len(dims) == 3 && typ == tcs.Float64 {
+			if len(dims) == 3 && typ == tensor.Float64 {
 				n = 40000 // several pieces
 			}
 			in := readertest.Random(dims, typ, n, 1)
@@ -50,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestWritten(t *testing.T) {
-	in := &readertest.List{Sizes: []int64{3, 3}, Of: tcs.Float64, Entries: []readertest.Entry{
+	in := &readertest.List{Sizes: []int64{3, 3}, Of: tensor.Float64, Entries: []readertest.Entry{
 		{Coords: []int64{2, 0}, Val: 0}, {Coords: []int64{0, 1}, Val: 1e6},
 		{Coords: []int64{0, 0}, Val: complex(math.Inf(-1), 0)},
 		{Coords: []int64{1, 2}, Val: 0.1}}}
@@ -62,7 +64,7 @@ func TestWritten(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", &b, want)
 	}
 	b.Reset()
-	z := &readertest.List{Sizes: []int64{3}, Of: tcs.Complex128,
+	z := &readertest.List{Sizes: []int64{3}, Of: tensor.Complex128,
 		Entries: []readertest.Entry{{Coords: []int64{2}, Val: complex(1, -0.5)}}}
 	if err := Write(&b, readertest.Ordered(t, z, nil), coo.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -84,7 +86,7 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestWriterFails(t *testing.T) {
-	in := readertest.Random([]int64{1 << 30, 1 << 30}, tcs.Float64, 50000, 1)
+	in := readertest.Random([]int64{1 << 30, 1 << 30}, tensor.Float64, 50000, 1)
 	for _, left := range []int{0, 100, 500000} {
 		in.Rewind()
 		if err := Write(&failing{left}, readertest.Ordered(t, in, nil),

@@ -9,10 +9,9 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -20,7 +19,7 @@ import (
 type statement struct {
 	src    string
 	levels map[string]string
-	typ    ir.Type
+	typ    tensor.Type
 }
 
 // suite is the suite for the backend of a target.
@@ -62,19 +61,19 @@ func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
 // data returns the operands by name.
 func data() map[string]*tcs.Tensor {
 	matrix := func(pos, crd []int32, vals []float64) *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64},
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}, Type: tensor.Float64},
 			Vals: tcs.Of(vals),
 			Levels: []tcs.Level{{Kind: 'd', Size: 3},
 				{Kind: 's', Mode: 1, Size: 4, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
 	}
 	integers := func(v ...int64) *tcs.Tensor {
-		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tcs.Int64}, Vals: tcs.Of(v),
+		return &tcs.Tensor{Header: tcs.Header{Dims: []int64{3}, Type: tensor.Int64}, Vals: tcs.Of(v),
 			Levels: []tcs.Level{{Kind: 'd', Size: 3}}}
 	}
 	return map[string]*tcs.Tensor{
 		"A": matrix([]int32{0, 1, 1, 3}, []int32{1, 0, 3}, []float64{2, 3, 5}),
 		"B": matrix([]int32{0, 1, 2, 3}, []int32{0, 2, 3}, []float64{10, 20, 30}),
-		"x": {Header: tcs.Header{Dims: []int64{4}, Type: tcs.Float64},
+		"x": {Header: tcs.Header{Dims: []int64{4}, Type: tensor.Float64},
 			Vals: tcs.Of([]float64{40, 10, 20, 40}), Levels: []tcs.Level{{Kind: 'd', Size: 4}}},
 		"n": integers(6, 7, 8), "z": integers(3, 0, 2), "m": integers(3, 1, 2),
 	}
@@ -83,8 +82,8 @@ func data() map[string]*tcs.Tensor {
 // unit compiles a statement.
 func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 	t.Helper()
-	if s.typ == ir.Invalid {
-		s.typ = ir.Float64
+	if s.typ == tensor.None {
+		s.typ = tensor.Float64
 	}
 	return Compile(t, s.src, s.levels, s.typ,
 		codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
@@ -92,7 +91,7 @@ func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 
 // Compile compiles a statement as r says, and sets r.Stmt and r.Tensors. All tensors have the type
 // typ. levels gives the levels of a tensor by its name; other tensors are dense.
-func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type,
+func Compile(t *testing.T, src string, levels map[string]string, typ tensor.Type,
 	r codegen.Request) *codegen.Unit {
 	t.Helper()
 	stmt, err := notation.Parse(src)
@@ -101,17 +100,17 @@ func Compile(t *testing.T, src string, levels map[string]string, typ ir.Type,
 	}
 	r.Stmt, r.Tensors = stmt, map[string]codegen.Tensor{}
 	add := func(a *notation.Access) {
-		f := format.DenseOf(len(a.Vars))
+		f := tensor.DenseOf(len(a.Vars))
 		x := codegen.Tensor{Format: f, Type: typ, NNZ: -1}
 		if l := levels[a.Name]; l != "" {
-			if _, x.Format, err = format.ParseFlag(a.Name + ":" + l); err != nil {
+			if _, x.Format, err = notation.ParseFormatFlag(a.Name + ":" + l); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for l, k := range x.Format.Levels {
 			x.Dims = append(x.Dims, r.Sizes[a.Vars[l]])
 			width := uint8(0)
-			if k != format.Dense {
+			if k != tensor.Dense {
 				width = 4
 			}
 			x.PosWidth, x.CrdWidth = append(x.PosWidth, width), append(x.CrdWidth, width)
@@ -166,13 +165,13 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 		args = append(args, in[a.Tensor])
 	}
 	c := &tcs.Tensor{Header: tcs.Header{Dims: []int64{3, 4}[:len(u.Result.Format.Levels)],
-		Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
-	if u.Compute == ir.Int64 {
-		c.Header.Type = tcs.Int64
+		Type: tensor.Float64}, Vals: tcs.Array{Width: 8}}
+	if u.Compute == tensor.Int64 {
+		c.Header.Type = tensor.Int64
 	}
 	for l, k := range u.Result.Format.Levels {
-		lev := tcs.Level{Kind: byte(k), Mode: l, Size: c.Header.Dims[l]}
-		if k != format.Dense {
+		lev := tcs.Level{Kind: k, Mode: l, Size: c.Header.Dims[l]}
+		if k != tensor.Dense {
 			lev.Pos.Width, lev.Crd.Width = u.Result.PosWidth[l], u.Result.CrdWidth[l]
 		}
 		c.Levels = append(c.Levels, lev)
@@ -181,7 +180,7 @@ func arguments(u *codegen.Unit) []*tcs.Tensor {
 	case share >= 0:
 		c.Levels[1] = args[share].Levels[1]
 		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99}) // uninitialized memory
-	case u.Result.Format.AllDense() && c.Header.Type == tcs.Int64:
+	case u.Result.Format.AllDense() && c.Header.Type == tensor.Int64:
 		c.Vals = tcs.Of([]int64{-9, -9, -9})
 	case u.Result.Format.AllDense():
 		c.Vals = tcs.Of([]float64{1e99, 1e99, 1e99})
@@ -231,7 +230,7 @@ func check(t *testing.T, b suite, s statement, want string) {
 // divide checks that a division by zero is an error with the coordinate.
 func divide(t *testing.T, b suite) {
 	for _, c := range []struct{ by, want string }{{"z", "at i = 1"}, {"m", ""}} {
-		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: ir.Int64}, b.target)
+		u := unit(t, statement{src: "q(i) = n(i) / " + c.by + "(i)", typ: tensor.Int64}, b.target)
 		leaf := build(t, b, u)
 		defer leaf.Close()
 		args := arguments(u)

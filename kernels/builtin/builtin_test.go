@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/builtin/spec"
 	_ "distaff/kernels/verified"
@@ -49,23 +48,23 @@ func each(dims []int64, f func(at []int64)) {
 }
 
 // pack stores a tensor in levels d and s, in the order of its modes.
-func (s sparse) pack(f format.Format, width uint8) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: s.dims, Type: tcs.Float64}}
+func (s sparse) pack(f tensor.Format, width uint8) *tcs.Tensor {
+	t := &tcs.Tensor{Header: tcs.Header{Dims: s.dims, Type: tensor.Float64}}
 	nodes := [][]int64{{}} // the coordinates that lead to each position
 	for l, kind := range f.Levels {
-		lev := tcs.Level{Kind: byte(kind), Mode: l, Size: s.dims[l]}
+		lev := tcs.Level{Kind: kind, Mode: l, Size: s.dims[l]}
 		var next [][]int64
 		pos, crd := []int64{0}, []int64{}
 		for _, n := range nodes {
 			for i := range s.dims[l] {
 				child := append(append([]int64(nil), n...), i)
-				if kind == format.Dense || s.below(child) {
+				if kind == tensor.Dense || s.below(child) {
 					next, crd = append(next, child), append(crd, i)
 				}
 			}
 			pos = append(pos, int64(len(crd)))
 		}
-		if kind != format.Dense {
+		if kind != tensor.Dense {
 			lev.Pos, lev.Crd = array(pos, width), array(crd, width)
 		}
 		nodes = next
@@ -175,12 +174,12 @@ func define(stmt *notation.Stmt, tensors map[string]sparse, sizes map[string]int
 
 // frame returns a result before the leaf runs, as codegen.Result describes it.
 func frame(u *codegen.Unit, dims []int64, args []*tcs.Tensor) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Vals: tcs.Array{Width: 8}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tensor.Float64}, Vals: tcs.Array{Width: 8}}
 	n := int64(1)
 	for l, kind := range u.Result.Format.Levels {
-		lev := tcs.Level{Kind: byte(kind), Mode: l, Size: dims[l]}
+		lev := tcs.Level{Kind: kind, Mode: l, Size: dims[l]}
 		n *= dims[l]
-		if kind != format.Dense {
+		if kind != tensor.Dense {
 			lev.Pos.Width, lev.Crd.Width = u.Result.PosWidth[l], u.Result.CrdWidth[l]
 		}
 		t.Levels = append(t.Levels, lev)
@@ -299,11 +298,11 @@ func TestKernels(t *testing.T) {
 
 // compare checks that values are equal, and that coordinates are equal except for zeros that dense
 // levels add.
-func compare(t *testing.T, name string, got, want sparse, f format.Format) {
+func compare(t *testing.T, name string, got, want sparse, f tensor.Format) {
 	t.Helper()
 	dense := false
 	for _, kind := range f.Levels {
-		dense = dense || kind == format.Dense
+		dense = dense || kind == tensor.Dense
 	}
 	for at, v := range want.vals {
 		if g, ok := got.vals[at]; !ok || g != v {
@@ -335,7 +334,7 @@ func TestFindOnlyEquals(t *testing.T) {
 		"a transpose":  parse("y(j) = A(i,j) * x(i)"),
 		"a format": func(r *codegen.Request) {
 			c := r.Tensors["x"]
-			c.Format, c.PosWidth, c.CrdWidth = format.SparseOf(1), []uint8{4}, []uint8{4}
+			c.Format, c.PosWidth, c.CrdWidth = tensor.SparseOf(1), []uint8{4}, []uint8{4}
 			r.Tensors["x"] = c
 		},
 		"a width": func(r *codegen.Request) {
@@ -345,7 +344,7 @@ func TestFindOnlyEquals(t *testing.T) {
 		},
 		"a type": func(r *codegen.Request) {
 			for name, c := range r.Tensors {
-				c.Type = ir.Float32
+				c.Type = tensor.Float32
 				r.Tensors[name] = c
 			}
 		},

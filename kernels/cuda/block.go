@@ -6,12 +6,13 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // block is the memory of an array in a call.
 type block struct {
 	name  string
-	elem  ir.Type
+	elem  tensor.Type
 	n     int64   // number of elements
 	first int64   // index of the first element
 	at    pointer // address on the device; 0 if the array is not there

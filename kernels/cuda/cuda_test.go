@@ -14,6 +14,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	_ "distaff/kernels/verified"
@@ -92,7 +93,7 @@ func matrix(n, m int64) *tcs.Tensor {
 		}
 		pos = append(pos, int32(len(crd)))
 	}
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64},
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tensor.Float64},
 		Vals: tcs.Of(vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: n},
 			{Kind: 's', Mode: 1, Size: m, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}}}
@@ -100,10 +101,10 @@ func matrix(n, m int64) *tcs.Tensor {
 
 // vector returns a dense vector.
 func vector[T float64 | int64](v ...T) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tcs.Float64},
+	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{int64(len(v))}, Type: tensor.Float64},
 		Vals: tcs.Of(v), Levels: []tcs.Level{{Kind: 'd', Size: int64(len(v))}}}
 	if _, ok := any(v).([]int64); ok {
-		t.Header.Type = tcs.Int64
+		t.Header.Type = tensor.Int64
 	}
 	return t
 }
@@ -216,7 +217,7 @@ func TestPublished(t *testing.T) {
 
 // empty returns a result that no leaf has filled yet.
 func empty(n, m int64) *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tcs.Float64},
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{n, m}, Type: tensor.Float64},
 		Vals: tcs.Array{Width: 8},
 		Levels: []tcs.Level{{Kind: 'd', Size: n},
 			{Kind: 's', Mode: 1, Size: m, Pos: tcs.Array{Width: 4}, Crd: tcs.Array{Width: 4}}}}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // pointer is an address in a device's memory; 0 means no address. The address of an array's element
@@ -90,19 +91,19 @@ func slotOf(l *ir.Lit) slot {
 // writeScalar writes a scalar's bytes to p.
 func writeScalar(p unsafe.Pointer, l *ir.Lit) {
 	switch l.Typ {
-	case ir.Bool:
+	case tensor.Bool:
 		*(*bool)(p) = l.I != 0
-	case ir.Int32:
+	case tensor.Int32:
 		*(*int32)(p) = int32(l.I)
-	case ir.Int64:
+	case tensor.Int64:
 		*(*int64)(p) = l.I
-	case ir.Float32:
+	case tensor.Float32:
 		*(*float32)(p) = float32(real(l.C))
-	case ir.Float64:
+	case tensor.Float64:
 		*(*float64)(p) = real(l.C)
-	case ir.Complex64:
+	case tensor.Complex64:
 		*(*complex64)(p) = complex64(l.C)
-	case ir.Complex128:
+	case tensor.Complex128:
 		*(*complex128)(p) = l.C
 	default:
 		panic("BUG: cuda: a scalar without a type")
@@ -110,24 +111,24 @@ func writeScalar(p unsafe.Pointer, l *ir.Lit) {
 }
 
 // readScalar reads a scalar of type t at p.
-func readScalar(p unsafe.Pointer, t ir.Type) *ir.Lit {
+func readScalar(p unsafe.Pointer, t tensor.Type) *ir.Lit {
 	l := &ir.Lit{Typ: t}
 	switch t {
-	case ir.Bool:
+	case tensor.Bool:
 		if *(*bool)(p) {
 			l.I = 1
 		}
-	case ir.Int32:
+	case tensor.Int32:
 		l.I = int64(*(*int32)(p))
-	case ir.Int64:
+	case tensor.Int64:
 		l.I = *(*int64)(p)
-	case ir.Float32:
+	case tensor.Float32:
 		l.C = complex(float64(*(*float32)(p)), 0)
-	case ir.Float64:
+	case tensor.Float64:
 		l.C = complex(*(*float64)(p), 0)
-	case ir.Complex64:
+	case tensor.Complex64:
 		l.C = complex128(*(*complex64)(p))
-	case ir.Complex128:
+	case tensor.Complex128:
 		l.C = *(*complex128)(p)
 	default:
 		panic("BUG: cuda: a scalar without a type")

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	emitcuda "distaff/codegen/emit/cuda"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -238,7 +238,7 @@ func (d *driver) launch(l launch) error {
 				fmt.Sprintf(
 					"kernel %s of %s wants %s of shared memory a block, which %s has not: "+
 						"choose smaller tiles or workspaces",
-					l.kernel, l.what, tcs.Size(l.shared), d.desc.name)}
+					l.kernel, l.what, tensor.Bytes(l.shared), d.desc.name)}
 		}
 	}
 	if err := d.awaitUploads(); err != nil {

@@ -4,25 +4,26 @@ import (
 	"unsafe"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // library does nothing, because the emulation multiplies matrices itself.
 func (d *emulated) library(string) error { return nil }
 
 // value returns an element of an array on the device.
-func (d *emulated) value(at pointer, elem ir.Type) complex128 {
+func (d *emulated) value(at pointer, elem tensor.Type) complex128 {
 	d.checkInside(at, elem.Size())
 	return readScalar(*(*unsafe.Pointer)(unsafe.Pointer(&at)), elem).C
 }
 
 // add adds x to an element.
-func (d *emulated) add(to pointer, elem ir.Type, x complex128) {
+func (d *emulated) add(to pointer, elem tensor.Type, x complex128) {
 	writeScalar(*(*unsafe.Pointer)(unsafe.Pointer(&to)),
 		&ir.Lit{Typ: elem, C: d.value(to, elem) + x})
 }
 
 // scalar returns the value of a library's scalar parameter.
-func scalar(x slot, elem ir.Type) complex128 { return readScalar(unsafe.Pointer(&x), elem).C }
+func scalar(x slot, elem tensor.Type) complex128 { return readScalar(unsafe.Pointer(&x), elem).C }
 
 // element returns the address of element (i,j).
 func (m denseMatrix) element(i, j, size int64) pointer {
@@ -50,9 +51,9 @@ func (d *emulated) gemm(p matrixProduct) error {
 }
 
 func (d *emulated) spmm(p sparseProduct) error {
-	size, index := p.elem.Size(), ir.Int64
+	size, index := p.elem.Size(), tensor.Int64
 	if p.width == 4 {
-		index = ir.Int32
+		index = tensor.Int32
 	}
 	number := func(list pointer, k int64) int64 {
 		at := list + pointer(k*p.width)

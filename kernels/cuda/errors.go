@@ -3,7 +3,7 @@ package cuda
 import (
 	"fmt"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // SetupError reports what a machine lacks for leaves on a GPU. It ends a run with code 1.
@@ -26,13 +26,13 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	s := fmt.Sprintf("%s takes %s of GPU memory", e.What, tcs.Size(e.Want))
+	s := fmt.Sprintf("%s takes %s of GPU memory", e.What, tensor.Bytes(e.Want))
 	if e.Want == 0 {
 		s = e.What + " takes more GPU memory than it gets"
 	}
 	if e.Total > 0 {
-		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tcs.Size(e.Free),
-			tcs.Size(e.Total))
+		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tensor.Bytes(e.Free),
+			tensor.Bytes(e.Total))
 	}
 	return s + "; more ranks, each with a GPU of its own, take less each"
 }

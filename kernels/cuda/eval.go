@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // memoryReader reads elements of arrays for expressions that are evaluated on the host.
@@ -46,7 +47,7 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 		if err != nil || !x.Widen {
 			return l, err
 		}
-		return &ir.Lit{Typ: ir.Int64, I: l.I}, nil
+		return &ir.Lit{Typ: tensor.Int64, I: l.I}, nil
 	case *ir.Cast:
 		l, err := s.eval(x.X, mem)
 		if err != nil {
@@ -105,8 +106,8 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.Op == ir.Mul && a.Typ == ir.Complex64 {
-		return &ir.Lit{Typ: ir.Complex64, C: complex128(
+	if x.Op == ir.Mul && a.Typ == tensor.Complex64 {
+		return &ir.Lit{Typ: tensor.Complex64, C: complex128(
 			mulComplex64(complex64(a.C), complex64(b.C)))}, nil
 	}
 	return literal(ir.Bin(x.Op, a, b), x)

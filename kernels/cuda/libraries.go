@@ -14,8 +14,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 	"distaff/kernels/cuda/toolkit"
 )
 
@@ -162,8 +162,9 @@ func (d *driver) refused(name string, rc C.int, what string) error {
 }
 
 // typeLetters are the letters that libraries use for value types.
-var typeLetters = map[ir.Type]C.int{ir.Float32: 's', ir.Float64: 'd', ir.Complex64: 'c',
-	ir.Complex128: 'z'}
+var typeLetters = map[tensor.Type]C.int{tensor.Float32: 's', tensor.Float64: 'd',
+	tensor.Complex64:  'c',
+	tensor.Complex128: 'z'}
 
 func flag(b bool) C.int {
 	if b {

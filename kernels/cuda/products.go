@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
+	"distaff/io/tensor"
 )
 
 // denseMatrix is a dense matrix on a device. Element (i,j) is i*row + j*col elements after at.
@@ -46,7 +47,7 @@ type matrixProduct struct {
 	m, n, k int64
 	c, a, b denseMatrix
 	alpha   slot
-	elem    ir.Type
+	elem    tensor.Type
 	what    string // the statement
 }
 
@@ -67,7 +68,7 @@ type sparseProduct struct {
 	pos, crd, vals pointer
 	c, b           denseMatrix
 	alpha          slot
-	elem           ir.Type
+	elem           tensor.Type
 	what           string
 }
 

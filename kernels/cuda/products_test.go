@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/backendtest"
 	"distaff/kernels/interpret"
@@ -71,49 +71,49 @@ var products = []struct {
 	first string
 }{
 	{scheduled{"rows times rows", "C(i,j) = A(i,k) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Float64}, 1, "dgemm NN 30 50 20 ld 30 20 30"},
+		"substitute({i,j,k},cublas)", tensor.Float64}, 1, "dgemm NN 30 50 20 ld 30 20 30"},
 	{scheduled{"of float32", "C(i,j) = A(i,k) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Float32}, 1, "sgemm NN 30 50 20 ld 30 20 30"},
+		"substitute({i,j,k},cublas)", tensor.Float32}, 1, "sgemm NN 30 50 20 ld 30 20 30"},
 	{scheduled{"of complex numbers", "C(i,j) = -2 * A(i,k) * B(j,k)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Complex128}, 1, "zgemm TN 30 50 20 ld 20 20 30"},
+		"substitute({i,j,k},cublas)", tensor.Complex128}, 1, "zgemm TN 30 50 20 ld 20 20 30"},
 	{scheduled{"columns times columns", "C(j,i) = A(k,i) * B(j,k)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Float64}, 1, "dgemm NN 50 30 20 ld 50 20 50"},
+		"substitute({i,j,k},cublas)", tensor.Float64}, 1, "dgemm NN 50 30 20 ld 50 20 50"},
 	{scheduled{"rows of both", "C(i,j) = A(i,k) * B(j,k)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Float64}, 1, "dgemm TN 30 50 20 ld 20 20 30"},
+		"substitute({i,j,k},cublas)", tensor.Float64}, 1, "dgemm TN 30 50 20 ld 20 20 30"},
 	{scheduled{"columns of both", "C(i,j) = A(k,i) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,j,k},cublas)", ir.Float64}, 1, "dgemm NT 30 50 20 ld 30 50 30"},
+		"substitute({i,j,k},cublas)", tensor.Float64}, 1, "dgemm NT 30 50 20 ld 30 50 30"},
 	{scheduled{"a batch", "C(i,b,j) = A(i,b,k) * B(b,k,j)", nil, sizesOfProducts, 0,
-		"reorder(b,i,j,k) substitute({i,j,k},cublas)", ir.Float64}, 4,
+		"reorder(b,i,j,k) substitute({i,j,k},cublas)", tensor.Float64}, 4,
 		"dgemm NN 30 50 20 ld 30 80 120"},
 	{scheduled{"two variables as one", "C(i,b,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,b,j,k},cublas)", ir.Float64}, 1, "dgemm NN 30 200 20 ld 30 20 30"},
+		"substitute({i,b,j,k},cublas)", tensor.Float64}, 1, "dgemm NN 30 200 20 ld 30 20 30"},
 	{scheduled{"two variables apart", "C(b,i,j) = A(i,b,k) * B(k,j)", nil, sizesOfProducts, 0,
-		"substitute({i,b,j,k},cublas)", ir.Float64}, 4, "dgemm NN 30 50 20 ld 30 80 30"},
+		"substitute({i,b,j,k},cublas)", tensor.Float64}, 4, "dgemm NN 30 50 20 ld 30 80 30"},
 	{scheduled{"two sums", "C(i,j) = A(i,b,k) * B(k,b,j)", nil, sizesOfProducts, 0,
-		"substitute({i,j,b,k},cublas)", ir.Float64}, 4, "dgemm NN 30 50 20 ld 120 80 30"},
+		"substitute({i,j,b,k},cublas)", tensor.Float64}, 4, "dgemm NN 30 50 20 ld 120 80 30"},
 	{scheduled{"MTTKRP", "E(i,j) = A(i,b,k) * B(b,j) * D(k,j)", nil, sizesOfProducts, 0,
 		"reorder(i,j,b,k) precompute(A(i,b,k)*D(k,j),{j,b},{jw,bw},T) " +
 			"substitute({bw,jw,k},cublas) split(j,j0,j1,32) parallelize(j0,GPUBlock,NoRaces) " +
 			"parallelize(j1,GPUThread,NoRaces)",
-		ir.Float64}, 50, "dgemm TT 4 30 20 ld 20 30 4"},
+		tensor.Float64}, 50, "dgemm TT 4 30 20 ld 20 30 4"},
 	{scheduled{"SpMV", spmv, map[string]string{"A": "ds"}, sizesOfProducts, 0.3,
-		"substitute({i,j},cusparse)", ir.Float64}, 1, "spmv type 1 index 2 50 x 30 nnz"},
+		"substitute({i,j},cusparse)", tensor.Float64}, 1, "spmv type 1 index 2 50 x 30 nnz"},
 	{scheduled{"SpMV of complex numbers", "y(i) = 3 * A(i,j) * x(j)", map[string]string{"A": "ds"},
-		sizesOfProducts, 0.3, "substitute({j,i},cusparse)", ir.Complex128}, 1,
+		sizesOfProducts, 0.3, "substitute({j,i},cusparse)", tensor.Complex128}, 1,
 		"spmv type 5 index 2 50 x 30 nnz"},
 	{scheduled{"SpMM", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"}, sizesOfProducts,
-		0.3, "substitute({i,j,k},cusparse)", ir.Float64}, 1, "op N cols 20 order 2 ld 20 20"},
+		0.3, "substitute({i,j,k},cusparse)", tensor.Float64}, 1, "op N cols 20 order 2 ld 20 20"},
 	{scheduled{"SpMM, a dense matrix by columns", "C(i,k) = A(i,j) * B(k,j)",
 		map[string]string{"A": "ds"}, sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)",
-		ir.Float32}, 1, "op T cols 20 order 2 ld 30 20"},
+		tensor.Float32}, 1, "op T cols 20 order 2 ld 30 20"},
 	{scheduled{"SpMM, a result by columns", "C(k,i) = A(i,j) * B(j,k)",
 		map[string]string{"A": "ds"}, sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)",
-		ir.Float64}, 1, "op T cols 20 order 1 ld 20 50"},
+		tensor.Float64}, 1, "op T cols 20 order 1 ld 20 50"},
 	{scheduled{"SpMM by columns", "C(k,i) = A(i,j) * B(k,j)", map[string]string{"A": "ds"},
-		sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)", ir.Float64}, 1,
+		sizesOfProducts, 0.3, "substitute({i,j,k},cusparse)", tensor.Float64}, 1,
 		"op N cols 20 order 1 ld 30 50"},
 	{scheduled{"SpMM, a column at a time", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
-		sizesOfProducts, 0.3, "reorder(k,i,j) substitute({i,j},cusparse)", ir.Float64}, 20,
+		sizesOfProducts, 0.3, "reorder(k,i,j) substitute({i,j},cusparse)", tensor.Float64}, 20,
 		"op N cols 1 order 2 ld 20 20"},
 }
 
@@ -163,7 +163,7 @@ func TestProductOfRows(t *testing.T) {
 			commands []string
 		}{{interpret.Backend{}, codegen.CPU, []string{""}},
 			{back, codegen.CUDA, []string{"substitute({i,j},cusparse)"}}} {
-			u := backendtest.Compile(t, spmv, map[string]string{"A": "ds"}, ir.Float64,
+			u := backendtest.Compile(t, spmv, map[string]string{"A": "ds"}, tensor.Float64,
 				codegen.Request{
 					Sizes: map[string]int64{"i": 60, "j": 40}, Target: target.target,
 					Schedule: target.commands, Parts: []string{"i"}, Verify: true})
@@ -222,7 +222,7 @@ func TestNoLibrary(t *testing.T) {
 			b, _ := withMath(t)
 			t.Setenv(c.variable, c.value)
 			s := scheduled{c.name, c.statement, map[string]string{}, sizesOfProducts, 0.3,
-				c.schedule, ir.Float64}
+				c.schedule, tensor.Float64}
 			if c.statement == spmv {
 				s.levels["A"] = "ds"
 			}

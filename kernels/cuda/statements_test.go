@@ -8,9 +8,8 @@ import (
 	"unsafe"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/backendtest"
 	"distaff/kernels/interpret"
@@ -23,27 +22,27 @@ type scheduled struct {
 	sizes     map[string]int64
 	density   float64
 	schedule  string // commands, with spaces between them
-	typ       ir.Type
+	typ       tensor.Type
 }
 
 var statements = []scheduled{
 	{"SpMV, a row a thread", spmv, map[string]string{"A": "ds"},
 		map[string]int64{"i": 700, "j": 300}, 0.03,
 		"split(i,block,thread,256) parallelize(block,GPUBlock,NoRaces) " +
-			"parallelize(thread,GPUThread,NoRaces)", ir.Float64},
+			"parallelize(thread,GPUThread,NoRaces)", tensor.Float64},
 	{"SpMV, a row a warp", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 700, "j": 300},
 		0.2,
 		"split(i,block,block_row,256) split(block_row,warp_row,warp,16) pos(j,jpos,A(i,j)) " +
 			"split(jpos,thread_nz,thread,32) reorder(block,warp,warp_row,thread,thread_nz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
-			"parallelize(thread,GPUThread,Temporary)", ir.Float64},
+			"parallelize(thread,GPUThread,Temporary)", tensor.Float64},
 	{"SpMV, by non-zeros", spmv, map[string]string{"A": "ds"}, map[string]int64{"i": 500, "j": 300},
 		0.05,
 		"fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,3584) " +
 			"split(fpos1,warp,fpos2,224) split(fpos2,thread,thread_nz,7) " +
 			"reorder(block,warp,thread,thread_nz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
-			"parallelize(thread,GPUThread,Atomics)", ir.Float32},
+			"parallelize(thread,GPUThread,Atomics)", tensor.Float32},
 	{"SpMM, by non-zeros", "C(i,k) = A(i,j) * B(j,k)", map[string]string{"A": "ds"},
 		map[string]int64{"i": 90, "j": 60, "k": 128}, 0.1,
 		"reorder(i,j,k) fuse(i,j,f) pos(f,fpos,A(i,j)) split(fpos,block,fpos1,256) " +
@@ -51,17 +50,17 @@ var statements = []scheduled{
 			"bound(dense_val_unbounded,dense_val,4,MaxExact) " +
 			"reorder(block,warp,dense_val,thread,nnz) " +
 			"parallelize(block,GPUBlock,IgnoreRaces) parallelize(warp,GPUWarp,IgnoreRaces) " +
-			"parallelize(thread,GPUThread,Atomics)", ir.Float64},
+			"parallelize(thread,GPUThread,Atomics)", tensor.Float64},
 	{"SpAdd, two passes", "C(i,j) = A(i,j) + B(i,j)",
 		map[string]string{"A": "ds", "B": "ds", "C": "ds"}, map[string]int64{"i": 400, "j": 100},
-		0.1, "", ir.Float64},
+		0.1, "", tensor.Float64},
 	{"SpAdd of integers", "C(i,j) = A(i,j) + B(i,j)",
 		map[string]string{"A": "ss", "B": "ds", "C": "ss"}, map[string]int64{"i": 400, "j": 100},
-		0.02, "", ir.Int64},
+		0.02, "", tensor.Int64},
 	{"SDDMM", "C(i,j) = A(i,j) * B(i,k) * D(k,j)", map[string]string{"A": "ds", "C": "ds"},
-		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", ir.Float64},
+		map[string]int64{"i": 70, "j": 50, "k": 20}, 0.2, "", tensor.Float64},
 	{"SpMV of complex numbers", spmv, map[string]string{"A": "ds"},
-		map[string]int64{"i": 300, "j": 100}, 0.1, "", ir.Complex128},
+		map[string]int64{"i": 300, "j": 100}, 0.1, "", tensor.Complex128},
 }
 
 // TestStatements compares compiled statements and schedules with the interpreter, which runs the
@@ -102,9 +101,6 @@ func (s scheduled) compile(t *testing.T, target codegen.Target, commands []strin
 		codegen.Request{Sizes: s.sizes, Target: target, Schedule: commands, Verify: true})
 }
 
-var valueTypes = map[ir.Type]tcs.Type{ir.Float64: tcs.Float64, ir.Float32: tcs.Float32,
-	ir.Int64: tcs.Int64, ir.Complex128: tcs.Complex128}
-
 // operands returns the arguments of a leaf without the result. Each name is made once.
 func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
 	rng *rand.Rand) []*tcs.Tensor {
@@ -120,11 +116,11 @@ func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
 
 // random returns a tensor of integers, so that sums do not depend on their order.
 func (s scheduled) random(x codegen.Tensor, rng *rand.Rand) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: x.Dims, Type: valueTypes[s.typ]}}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: x.Dims, Type: s.typ}}
 	n := int64(1) // positions
 	for l, k := range x.Format.Levels {
-		lev := tcs.Level{Kind: byte(k), Mode: l, Size: x.Dims[l]}
-		if k == format.Dense {
+		lev := tcs.Level{Kind: k, Mode: l, Size: x.Dims[l]}
+		if k == tensor.Dense {
 			n *= x.Dims[l]
 		} else {
 			pos, crd := []int32{0}, []int32{}
@@ -148,11 +144,11 @@ func (s scheduled) random(x codegen.Tensor, rng *rand.Rand) *tcs.Tensor {
 
 func (s scheduled) values(n int64, next func() int64) tcs.Array {
 	switch s.typ {
-	case ir.Float32:
+	case tensor.Float32:
 		return tcs.Of(made(n, func() float32 { return float32(next()) }))
-	case ir.Int64:
+	case tensor.Int64:
 		return tcs.Of(made(n, next))
-	case ir.Complex128:
+	case tensor.Complex128:
 		return tcs.Of(made(n, func() complex128 {
 			return complex(float64(next()),
 				float64(next()))
@@ -208,12 +204,12 @@ func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit,
 // result returns a leaf's result before the call.
 func (s scheduled) result(u *codegen.Unit, args []*tcs.Tensor) *tcs.Tensor {
 	wanted := u.Request.Tensors[u.Request.Stmt.LHS.Name]
-	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: valueTypes[s.typ]},
+	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: s.typ},
 		Vals: tcs.Array{Width: uint8(s.typ.Size())}}
 	n := int64(1)
 	for l, k := range u.Result.Format.Levels {
-		lev := tcs.Level{Kind: byte(k), Mode: l, Size: wanted.Dims[l]}
-		if k != format.Dense {
+		lev := tcs.Level{Kind: k, Mode: l, Size: wanted.Dims[l]}
+		if k != tensor.Dense {
 			lev.Pos.Width, lev.Crd.Width = u.Result.PosWidth[l], u.Result.CrdWidth[l]
 		}
 		n *= wanted.Dims[l]

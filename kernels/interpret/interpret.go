@@ -11,6 +11,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/interp"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -48,7 +49,7 @@ func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	for k, t := range args {
 		for _, lev := range t.Levels {
 			in[k].Levels = append(in[k].Levels, interp.Level{Size: lev.Size, Offset: lev.Offset,
-				Pos: array(lev.Pos, tcs.Int64), Crd: array(lev.Crd, tcs.Int64)})
+				Pos: array(lev.Pos, tensor.Int64), Crd: array(lev.Crd, tensor.Int64)})
 		}
 		in[k].Vals = array(t.Vals, t.Header.Type)
 	}
@@ -66,26 +67,26 @@ func (f *leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 }
 
 // array returns an array's memory in the interpreter's form. 4-byte integers are read as int32.
-func array(a tcs.Array, t tcs.Type) interp.Array {
+func array(a tcs.Array, t tensor.Type) interp.Array {
 	out := interp.Array{First: a.First}
 	if a.Ptr == nil || a.Len == 0 {
 		return out
 	}
-	if t == tcs.Int64 && a.Width == 4 {
-		t = tcs.Int32
+	if t == tensor.Int64 && a.Width == 4 {
+		t = tensor.Int32
 	}
 	switch t {
-	case tcs.Float64:
+	case tensor.Float64:
 		out.Data = tcs.Slice[float64](a)
-	case tcs.Float32:
+	case tensor.Float32:
 		out.Data = tcs.Slice[float32](a)
-	case tcs.Int64:
+	case tensor.Int64:
 		out.Data = tcs.Slice[int64](a)
-	case tcs.Int32:
+	case tensor.Int32:
 		out.Data = tcs.Slice[int32](a)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		out.Data = tcs.Slice[complex128](a)
-	case tcs.Complex64:
+	case tensor.Complex64:
 		out.Data = tcs.Slice[complex64](a)
 	}
 	return out

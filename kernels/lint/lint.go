@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 
 	"modernc.org/cc/v4"
 )
@@ -68,9 +69,10 @@ func Function(file, src, name string) (*ir.Extern, error) {
 
 // numbers maps the kinds of C numbers that leaves use, and void, to their names.
 var numbers = map[cc.Kind]string{
-	cc.Void: "void", cc.Bool: ir.Bool.C(), cc.Int: ir.Int32.C(), cc.Long: ir.Int64.C(),
-	cc.Float: ir.Float32.C(), cc.Double: ir.Float64.C(),
-	cc.ComplexFloat: ir.Complex64.C(), cc.ComplexDouble: ir.Complex128.C(),
+	cc.Void: "void", cc.Bool: ir.CType(tensor.Bool), cc.Int: ir.CType(tensor.Int32),
+	cc.Long:  ir.CType(tensor.Int64),
+	cc.Float: ir.CType(tensor.Float32), cc.Double: ir.CType(tensor.Float64),
+	cc.ComplexFloat: ir.CType(tensor.Complex64), cc.ComplexDouble: ir.CType(tensor.Complex128),
 }
 
 // typeName returns the name of a type as leaves write it, or package cc's name for other types. It

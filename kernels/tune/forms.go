@@ -12,11 +12,11 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 )
@@ -230,18 +230,18 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		return nil, err
 	}
 	dense := func(rows int64) codegen.Tensor {
-		t := codegen.Tensor{Format: format.DenseOf(x.order()), Type: ir.Float64,
+		t := codegen.Tensor{Format: tensor.DenseOf(x.order()), Type: tensor.Float64,
 			Dims: []int64{rows, x.values}[:x.order()], PosWidth: make([]uint8, x.order()),
 			CrdWidth: make([]uint8, x.order()), NNZ: rows * x.values}
 		t.Counts = []int64{rows, t.NNZ}[:x.order()]
 		return t
 	}
-	_, csr, err := format.ParseFlag("A:ds")
+	_, csr, err := notation.ParseFormatFlag("A:ds")
 	if err != nil {
 		return nil, err
 	}
 	entries := x.rows * formEntries
-	sparse := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{x.rows, x.picked},
+	sparse := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{x.rows, x.picked},
 		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: entries,
 		Counts: []int64{x.rows, entries}}
 	tensors := map[string]codegen.Tensor{"y": dense(x.rows), "A": sparse, "x": dense(x.picked)}
@@ -251,7 +251,7 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		tensors["y"] = sparse
 	}
 	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s,
-		ComputeType: ir.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
+		ComputeType: tensor.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
 		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
@@ -266,7 +266,7 @@ func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	}
 	values := make([]*tcs.Tensor, 2)
 	for n, length := range lengths {
-		if values[n], err = l.array(length, tcs.Float64, 8); err != nil {
+		if values[n], err = l.array(length, tensor.Float64, 8); err != nil {
 			closeAll(values[:n])
 			return nil, err
 		}
@@ -290,7 +290,7 @@ func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 
 // dense returns a dense tensor with the given number of rows.
 func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64,
+	t := &tcs.Tensor{Header: tcs.Header{Type: tensor.Float64,
 		Dims: []int64{rows, c.values}[:c.order()]}, Vals: vals}
 	for m, n := range t.Header.Dims {
 		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: n})
@@ -301,7 +301,7 @@ func (c formCase) dense(rows int64, vals tcs.Array) *tcs.Tensor {
 
 // appended returns a sparse matrix without entries. A leaf appends the entries.
 func (c formCase) appended() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Type: tcs.Float64, Dims: []int64{c.rows, c.picked}},
+	return &tcs.Tensor{Header: tcs.Header{Type: tensor.Float64, Dims: []int64{c.rows, c.picked}},
 		Levels: []tcs.Level{
 			{Kind: 'd', Mode: 0, Size: c.rows},
 			{Kind: 's', Mode: 1, Size: c.picked,

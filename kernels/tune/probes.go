@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen/emit/c"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 )
@@ -152,7 +153,7 @@ func dataBytes(m *Model, memory int64) (int64, error) {
 	if need := 3*want + 4*maxRandom; memory > 0 && memory < need {
 		return 0, &tcs.Error{Exit: 5, Msg: fmt.Sprintf(
 			"to measure this machine takes %s of memory, of which this process may take %s",
-			tcs.Size(need), tcs.Size(memory))}
+			tensor.Bytes(need), tensor.Bytes(memory))}
 	}
 	return want, nil
 }
@@ -173,13 +174,13 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 	linked := l.sets[len(l.sets)-1].upTo
 	random := min(max(powerOfTwo(m.lastCache()/32), minRandom), maxRandom)
 	var err error
-	if l.random, err = l.array(random, tcs.Int32, 4); err != nil {
+	if l.random, err = l.array(random, tensor.Int32, 4); err != nil {
 		return err
 	}
-	if l.links, err = l.array(linked, tcs.Int64, 8); err != nil {
+	if l.links, err = l.array(linked, tensor.Int64, 8); err != nil {
 		return err
 	}
-	if l.data, err = l.array(bytes/8, tcs.Float64, 8); err != nil {
+	if l.data, err = l.array(bytes/8, tensor.Float64, 8); err != nil {
 		return err
 	}
 	if err := l.calls("random", 1, l.random, nil, [2]int64{0, random}, 1); err != nil {
@@ -233,7 +234,7 @@ func makeSets(m *Model, elements int64) []set {
 }
 
 // array returns a tensor of n uninitialized values.
-func (l *leaves) array(n int64, typ tcs.Type, width uint8) (*tcs.Tensor, error) {
+func (l *leaves) array(n int64, typ tensor.Type, width uint8) (*tcs.Tensor, error) {
 	mem, err := l.arena.Alloc(n*int64(width), "the data that are measured with")
 	if err != nil {
 		return nil, err
@@ -255,7 +256,7 @@ func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 // l.found.
 func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, elements [2]int64,
 	reps int64) error {
-	args := []*tcs.Tensor{data, {Header: tcs.Header{Type: tcs.Float64}, Vals: tcs.Of(l.found)}}
+	args := []*tcs.Tensor{data, {Header: tcs.Header{Type: tensor.Float64}, Vals: tcs.Of(l.found)}}
 	if random != nil {
 		args = append(args, random)
 	}

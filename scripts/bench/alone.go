@@ -7,6 +7,7 @@ import (
 
 	emitc "distaff/codegen/emit/c"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/spmd"
 )
@@ -53,8 +54,8 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		t := operands[arg.Tensor]
 		if n == 0 {
 			dims := u.Request.Tensors[arg.Tensor].Dims
-			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tcs.Float64},
-				Kinds: strings.Repeat("d", len(dims)), Modes: tcs.Identity(len(dims)),
+			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tensor.Float64},
+				Format: tensor.FormatOf(strings.Repeat("d", len(dims)), tensor.Identity(len(dims))),
 				Counts: make([]int64, len(dims))}
 			if t, err = tcs.NewIn(shape, arg.Tensor, a.env.Arena.Alloc); err != nil {
 				return nil, err

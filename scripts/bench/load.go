@@ -9,6 +9,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -30,11 +31,12 @@ func loads(b *bench) error {
 	path := filepath.Join(dir, "a.tcs")
 	n := b.scaled(4000000)
 	s := &rowStream{dims: []int64{n, n}, each: 20}
-	if err := coo.AssembleFile(path, s, coo.Spec{Kinds: "ds", Name: "A"},
+	if err := coo.AssembleFile(path, s, coo.Spec{Format: tensor.FormatOf("ds", nil), Name: "A"},
 		coo.Config{}); err != nil {
 		return err
 	}
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: s.dims, Type: tcs.Float64, Name: "A"}
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: s.dims, Type: tensor.Float64,
+		Name: "A"}
 	cases := []struct {
 		name  string
 		cuts  [][]int64 // by mode
@@ -129,7 +131,7 @@ type rowStream struct {
 }
 
 func (s *rowStream) Dims() ([]int64, bool) { return s.dims, true }
-func (s *rowStream) Type() tcs.Type        { return tcs.Float64 }
+func (s *rowStream) Type() tensor.Type     { return tensor.Float64 }
 func (s *rowStream) Rewind() error         { s.row = 0; return nil }
 func (s *rowStream) Close() error          { return nil }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -242,8 +243,8 @@ func (b *bench) rowsOf(name string, n int64, entries func(row int64) int64) erro
 	for i := range n {
 		nnz += entries(i)
 	}
-	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tcs.Float64},
-		Kinds: "ds", Modes: []int{0, 1}, Counts: []int64{n, nnz}}, nil, name)
+	t, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{n, n}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{n, nnz}}, nil, name)
 	if err != nil {
 		return err
 	}

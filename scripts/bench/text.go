@@ -15,7 +15,7 @@ import (
 
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // texts is the section of text files in the page cache. It compares parsing on one thread and
@@ -53,7 +53,7 @@ func texts(b *bench) error {
 		{"parse .mtx, one core", 4, parse(mtxFile), mtxFile, 2, 2},
 		{"sorted .tns to sss .tcs", 1.5, func() error {
 			return convert.File(tnsFile, filepath.Join(dir, "out.tcs"),
-				convert.Options{HasFormat: true, Kinds: "sss"})
+				convert.Options{HasFormat: true, Format: tensor.FormatOf("sss", nil)})
 		}, tnsFile, 0, 3},
 	} {
 		if !b.wants(x.name) {
@@ -107,7 +107,8 @@ func (b *bench) textMemory(dir string, n int) error {
 	}
 	b.printf("\nan unsorted .tns of %s under a limit of %s: at most %s of its own%s, %s "+
 		"resident with mapped files\n",
-		tcs.Size(info.Size()), tcs.Size(limit), tcs.Size(own), b.over(own > limit), tcs.Size(all))
+		tensor.Bytes(info.Size()), tensor.Bytes(limit), tensor.Bytes(own), b.over(own > limit),
+		tensor.Bytes(all))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // matrix is a sparse matrix by rows.
@@ -286,7 +287,7 @@ func compressed(mode int, size int64, pos, crd []int32) tcs.Level {
 
 // dense returns a dense tensor in row-major order.
 func dense(vals []float64, dims ...int64) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tcs.Float64}, Vals: tcs.Of(vals)}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tensor.Float64}, Vals: tcs.Of(vals)}
 	for m, d := range dims {
 		t.Levels = append(t.Levels, tcs.Level{Kind: 'd', Mode: m, Size: d})
 	}
@@ -295,14 +296,14 @@ func dense(vals []float64, dims ...int64) *tcs.Tensor {
 
 // tensor returns the matrix in format ds, over its arrays.
 func (m *matrix) tensor() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tcs.Float64},
+	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tensor.Float64},
 		Vals:   tcs.Of(m.vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: m.rows}, compressed(1, m.cols, m.pos, m.crd)}}
 }
 
 // tensor returns the tensor in format sss, over its arrays.
 func (t *tensor3) tensor() *tcs.Tensor {
-	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tcs.Float64}, Vals: tcs.Of(t.vals),
+	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tensor.Float64}, Vals: tcs.Of(t.vals),
 		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0),
 			compressed(1, t.dims[1], t.pos1, t.crd1), compressed(2, t.dims[2], t.pos2, t.crd2)}}
 }

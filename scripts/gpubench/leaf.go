@@ -11,11 +11,10 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/cuda"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
-	"distaff/spmd/bridge"
 )
 
 // statement is the statement of a leaf, over existing tensors.
@@ -39,10 +38,10 @@ func (s *statement) request() (r codegen.Request, err error) {
 	if s.schedule != "" {
 		r.Schedule = []string{s.schedule}
 	}
-	left := codegen.Tensor{Format: format.DenseOf(len(s.dims)),
-		Type: bridge.IR(bridge.Type(tcs.Float64)), Dims: s.dims, NNZ: -1}
+	left := codegen.Tensor{Format: tensor.DenseOf(len(s.dims)),
+		Type: tensor.Float64, Dims: s.dims, NNZ: -1}
 	if s.result != "" {
-		if left.Format, err = format.Parse(s.result); err != nil {
+		if left.Format, err = notation.ParseFormat(s.result); err != nil {
 			return r, err
 		}
 	}
@@ -69,7 +68,7 @@ func (s *statement) request() (r codegen.Request, err error) {
 
 // describe returns the compiler's description of a tensor.
 func describe(t *tcs.Tensor) codegen.Tensor {
-	d := codegen.Tensor{Format: bridge.Format(t), Type: bridge.IR(bridge.Type(t.Header.Type)),
+	d := codegen.Tensor{Format: t.Format(), Type: t.Header.Type,
 		Dims: t.Header.Dims, NNZ: t.Vals.Len}
 	positions := int64(1)
 	for l := range t.Levels {
@@ -93,7 +92,7 @@ func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error
 		}
 		args = append(args, s.operands[a.Tensor])
 	}
-	out := &tcs.Tensor{Header: tcs.Header{Dims: s.dims, Type: tcs.Float64}}
+	out := &tcs.Tensor{Header: tcs.Header{Dims: s.dims, Type: tensor.Float64}}
 	switch share := u.Result.Shares; {
 	case share >= 0:
 		of := args[share]

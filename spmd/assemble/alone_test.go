@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/partition"
@@ -19,13 +20,14 @@ import (
 // allocated.
 func TestPartThatIsAPieceStays(t *testing.T) {
 	for _, kinds := range []string{"dd", "ds", "ss"} {
-		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tcs.Float64, Kinds: kinds,
-			Modes: []int{0, 1}}
+		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tensor.Float64,
+			Format: tensor.FormatOf(kinds, []int{0, 1})}
 		region := Region{Box: [][2]int64{{1, 3}, {0, 3}}, From: []int64{1, 0}, To: []int64{3, 0}}
 		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{1, 0}, {2, 2}},
 			vals: make([]byte, 16)}
 		part, err := coo.Assemble(in,
-			coo.Spec{Kinds: kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type, Box: region.Box},
+			coo.Spec{Format: tensor.FormatOf(kinds, like.Format.Order), Dims: like.Dims, Type: like.Type,
+				Box: region.Box},
 			coo.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -51,8 +53,8 @@ func TestPartThatIsAPieceStays(t *testing.T) {
 // A view between keys that shows exactly a piece's entries is the piece, if its segments end where
 // the view ends.
 func TestViewThatIsAPieceStays(t *testing.T) {
-	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds",
-		Modes: []int{0, 1}}
+	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tensor.Float64,
+		Format: tensor.FormatOf("ds", []int{0, 1})}
 	key := []int64{1, 2} // in the midst of a row
 	for _, test := range []struct {
 		rows     [2]int64
@@ -70,7 +72,7 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		in := &list{dims: like.Dims, typ: like.Type,
 			at: [][]int64{{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 2}}, vals: make([]byte, 40)}
 		whole, err := coo.Assemble(in,
-			coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type}, coo.Config{})
+			coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,8 +91,8 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		}
 		s := &Sum{Like: like, Parts: []Piece{{0, region}}, Pieces: []Piece{{0, region}}}
 		c, end := local.Alone(context.Background())
-		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
-			Modes: like.Modes, PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
+		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Format: like.Format,
+			PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
 		pieces, runErr := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part},
 			Options{Alloc: poisoned(nil), Shape: shape, Threads: 1})
 		end()
@@ -116,8 +118,8 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 // overlap of its part is copied, so that the part can be freed.
 func TestRowsStayInTheirPart(t *testing.T) {
 	const n, wide = 32, 3
-	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tcs.Float64, Kinds: "dd",
-		Modes: []int{0, 1}}
+	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tensor.Float64,
+		Format: tensor.FormatOf("dd", []int{0, 1})}
 	rows := func(rank int, lo,
 		hi int64) Piece {
 		return Piece{rank, Region{Box: [][2]int64{{lo, hi}, {0, wide}}}}

@@ -150,7 +150,7 @@ func (x *running) piece(k int) error {
 		return nil
 	}
 	build := x.sparse
-	if tcs.AllDense(x.sum.Like.Kinds) {
+	if x.sum.Like.Format.AllDense() {
 		build = x.dense
 	}
 	t, err := build(x.sum.Pieces[k].Region, list)

@@ -14,6 +14,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
@@ -26,14 +27,14 @@ import (
 // list is a stream of entries.
 type list struct {
 	dims []int64
-	typ  tcs.Type
+	typ  tensor.Type
 	at   [][]int64
 	vals []byte
 	done bool
 }
 
 func (s *list) Dims() ([]int64, bool) { return s.dims, true }
-func (s *list) Type() tcs.Type        { return s.typ }
+func (s *list) Type() tensor.Type     { return s.typ }
 func (s *list) Rewind() error         { s.done = false; return nil }
 func (s *list) Close() error          { return nil }
 
@@ -71,8 +72,9 @@ var storages = []struct {
 	{"sdsd", []int{0, 2, 1, 3}},
 }
 
-var types = []tcs.Type{tcs.Float64, tcs.Float32, tcs.Int64, tcs.Int32, tcs.Complex128,
-	tcs.Complex64}
+var types = []tensor.Type{tensor.Float64, tensor.Float32, tensor.Int64, tensor.Int32,
+	tensor.Complex128,
+	tensor.Complex64}
 
 // inRegion reports whether a coordinate is in a region, by the definition.
 func inRegion(at []int64, r Region, modes []int) bool {
@@ -108,14 +110,13 @@ func everywhere(box [][2]int64, f func(at []int64)) {
 func draw(r *rand.Rand, ranks int) *trial {
 	form := storages[r.IntN(len(storages))]
 	x := &trial{}
-	like := transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds,
-		Modes: form.modes}
+	like := transfer.Like{Name: "A", Type: types[r.IntN(len(types))],
+		Format: tensor.FormatOf(form.kinds, form.modes)}
 	for range form.kinds {
 		like.Dims = append(like.Dims, []int64{1, 2, 5, 9}[r.IntN(4)])
 	}
 	x.sum.Like = like
-	x.shape = &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
-		Modes: like.Modes}
+	x.shape = &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Format: like.Format}
 	for range form.kinds {
 		x.shape.PosWidth, x.shape.CrdWidth = append(x.shape.PosWidth, 4), append(x.shape.CrdWidth, 4)
 	}
@@ -129,7 +130,7 @@ func draw(r *rand.Rand, ranks int) *trial {
 // key returns a random tuple of coordinates, which may be after the last one.
 func (x *trial) key(r *rand.Rand, n int) []int64 {
 	var k []int64
-	for _, m := range x.sum.Like.Modes[:n] {
+	for _, m := range x.sum.Like.Format.Order[:n] {
 		k = append(k, r.Int64N(x.sum.Like.Dims[m]+1))
 	}
 	return k
@@ -187,7 +188,7 @@ func (x *trial) pieces(r *rand.Rand, ranks int) {
 
 // boxed returns a region whose box is as small as possible, or unchanged.
 func (x *trial) boxed(r *rand.Rand, p Region) Region {
-	n, ok := p.common(p, x.sum.Like.Modes)
+	n, ok := p.common(p, x.sum.Like.Format.Order)
 	if !ok {
 		n.Box = x.whole()
 		for m := range n.Box {
@@ -223,7 +224,7 @@ func (x *trial) part(r *rand.Rand, rank int) {
 	s := &list{dims: x.sum.Like.Dims, typ: x.sum.Like.Type}
 	filled := []float64{0, 0.3, 1}[r.IntN(3)]
 	everywhere(p.Box, func(at []int64) {
-		if inRegion(at, p, x.sum.Like.Modes) && r.Float64() < filled {
+		if inRegion(at, p, x.sum.Like.Format.Order) && r.Float64() < filled {
 			s.at = append(s.at, slices.Clone(at))
 			s.vals = append(s.vals, number(r, s.typ)...)
 		}
@@ -233,7 +234,7 @@ func (x *trial) part(r *rand.Rand, rank int) {
 
 // number returns a random value in memory: usually one whose sums round, sometimes -0, NaN or an
 // infinity.
-func number(r *rand.Rand, typ tcs.Type) []byte {
+func number(r *rand.Rand, typ tensor.Type) []byte {
 	one := func() float64 {
 		switch r.IntN(20) {
 		case 0:
@@ -245,7 +246,7 @@ func number(r *rand.Rand, typ tcs.Type) []byte {
 		}
 		return r.NormFloat64() * 1e3
 	}
-	v := tcs.Value{Type: typ, I: r.Int64N(200) - 100, C: complex(one(), 0)}
+	v := tensor.Value{Type: typ, I: r.Int64N(200) - 100, C: complex(one(), 0)}
 	if typ.IsComplex() {
 		v.C = complex(one(), one())
 	}
@@ -259,14 +260,14 @@ func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	like := x.sum.Like
 	in := *x.parts[k]
 	return coo.Assemble(&in,
-		coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type,
+		coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type,
 			Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // deep returns the last compressed level, or -1 if there is none.
 func (x *trial) deep() int {
-	for l := len(x.sum.Like.Kinds) - 1; l >= 0; l-- {
-		if x.sum.Like.Kinds[l] == 's' {
+	for l := len(x.sum.Like.Format.Levels) - 1; l >= 0; l-- {
+		if x.sum.Like.Format.Levels[l] == 's' {
 			return l
 		}
 	}
@@ -276,17 +277,17 @@ func (x *trial) deep() int {
 // path returns the coordinates of the levels down to the last compressed level, as a key.
 func (x *trial) path(at []int64) string {
 	var p []int64
-	for _, m := range x.sum.Like.Modes[:x.deep()+1] {
+	for _, m := range x.sum.Like.Format.Order[:x.deep()+1] {
 		p = append(p, at[m])
 	}
 	return fmt.Sprint(p)
 }
 
 // want returns the expected entries of piece k: the sums of the parts' entries, in order.
-func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
+func (x *trial) want(t *testing.T, k int) map[string]tensor.Value {
 	t.Helper()
-	piece, modes := x.sum.Pieces[k].Region, x.sum.Like.Modes
-	sums, paths := map[string]tcs.Value{}, map[string]bool{}
+	piece, modes := x.sum.Pieces[k].Region, x.sum.Like.Format.Order
+	sums, paths := map[string]tensor.Value{}, map[string]bool{}
 	for n := range x.parts {
 		part, err := x.tensor(n, nil)
 		if err != nil {
@@ -306,10 +307,10 @@ func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
 		})
 		part.Close()
 	}
-	out := map[string]tcs.Value{}
+	out := map[string]tensor.Value{}
 	everywhere(piece.Box, func(at []int64) {
 		if key := fmt.Sprint(at); x.deep() < 0 || paths[x.path(at)] {
-			out[key] = tcs.Value{Type: x.sum.Like.Type}
+			out[key] = tensor.Value{Type: x.sum.Like.Type}
 			if v, ok := sums[key]; ok {
 				out[key] = v
 			}
@@ -319,17 +320,17 @@ func (x *trial) want(t *testing.T, k int) map[string]tcs.Value {
 }
 
 // plus adds two values in their type.
-func plus(a, b tcs.Value) tcs.Value {
+func plus(a, b tensor.Value) tensor.Value {
 	switch a.Type {
-	case tcs.Int64, tcs.Int32:
+	case tensor.Int64, tensor.Int32:
 		a.I += b.I
-	case tcs.Float64:
+	case tensor.Float64:
 		a.C = complex(real(a.C)+real(b.C), 0)
-	case tcs.Float32:
+	case tensor.Float32:
 		a.C = complex(float64(float32(real(a.C))+float32(real(b.C))), 0)
-	case tcs.Complex128:
+	case tensor.Complex128:
 		a.C += b.C
-	case tcs.Complex64:
+	case tensor.Complex64:
 		a.C = complex128(complex64(a.C) + complex64(b.C))
 	}
 	return a
@@ -337,7 +338,7 @@ func plus(a, b tcs.Value) tcs.Value {
 
 // same compares two values by their bits, except that all NaNs are equal. The sign of a zero
 // matters if signed is true.
-func same(a, b tcs.Value, signed bool) bool {
+func same(a, b tensor.Value, signed bool) bool {
 	one := func(a, b float64) bool {
 		return a == b && (!signed || math.Signbit(a) == math.Signbit(b)) || a != a && b != b
 	}
@@ -428,9 +429,10 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		ranks := 1 + r.IntN(8)
 		x := draw(r, ranks)
-		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d parts, %d pieces", seed, x.sum.Like.Kinds,
-			x.sum.Like.Modes, x.sum.Like.Dims, ranks, len(x.sum.Parts), len(x.sum.Pieces))
-		want := make([]map[string]tcs.Value, len(x.sum.Pieces))
+		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d parts, %d pieces", seed,
+			x.sum.Like.Format.Levels,
+			x.sum.Like.Format.Order, x.sum.Like.Dims, ranks, len(x.sum.Parts), len(x.sum.Pieces))
+		want := make([]map[string]tensor.Value, len(x.sum.Pieces))
 		for k := range want {
 			want[k] = x.want(t, k)
 		}
@@ -466,10 +468,9 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 }
 
 // compare compares a piece with the expected entries, and checks its format.
-func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
-	if kinds, modes := p.Format(); kinds != x.sum.Like.Kinds ||
-		!slices.Equal(modes, x.sum.Like.Modes) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
-		return fmt.Errorf("it is %s of %v", p.FormatString(), boxOf(p))
+func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tensor.Value) error {
+	if !p.Format().Equal(x.sum.Like.Format) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
+		return fmt.Errorf("it is %s of %v", p.Format().String(), boxOf(p))
 	}
 	if _, ok := p.Shape(); !ok {
 		return errors.New("its arrays are not those of its box")
@@ -479,7 +480,7 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 		return err
 	}
 	// Keys that cut dense levels below a compressed one leave zeros, which are added.
-	signed := x.deep() < 0 || x.deep() == len(x.sum.Like.Kinds)-1
+	signed := x.deep() < 0 || x.deep() == len(x.sum.Like.Format.Levels)-1
 	n := 0
 	var err error
 	p.Entries(func(at []int64, i int64) bool {
@@ -501,7 +502,7 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
 
 // canonical compares the level arrays of a piece with the arrays of a tensor that is assembled from
 // its entries.
-func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error {
+func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tensor.Value) error {
 	like := x.sum.Like
 	in := &list{dims: like.Dims, typ: like.Type}
 	everywhere(x.sum.Pieces[k].Region.Box, func(at []int64) {
@@ -511,7 +512,7 @@ func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tcs.Value) error
 		}
 	})
 	w, err := coo.Assemble(in,
-		coo.Spec{Kinds: like.Kinds, Modes: like.Modes, Dims: like.Dims, Type: like.Type,
+		coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type,
 			Box: x.sum.Pieces[k].Region.Box}, coo.Config{Threads: 1})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
 )
@@ -79,8 +80,8 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 // is empty.
 func (s *Sum) copied(z plan.Size) int64 {
 	n := z.Memory()
-	for _, k := range s.Like.Kinds {
-		if kind := tcs.KindOf(byte(k)); kind.HasCrd() {
+	for _, k := range s.Like.Format.Levels {
+		if kind := tensor.Kind(k); kind.HasCrd() {
 			n += 2 * tcs.Align
 		}
 	}
@@ -92,7 +93,7 @@ func (s *Sum) copied(z plan.Size) int64 {
 // all parts, their maps, and level arrays while they grow.
 func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
-	dense := tcs.AllDense(s.Like.Kinds)
+	dense := s.Like.Format.AllDense()
 	for _, h := range list {
 		part := size(h.region)
 		switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/reduce"
 	"distaff/spmd/transfer"
 )
@@ -34,7 +35,7 @@ func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error)
 			tcs.CloseList(t, part)
 			return nil, err
 		}
-		if overlapsEarlier(list, k, x.sum.Like.Modes) {
+		if overlapsEarlier(list, k, x.sum.Like.Format.Order) {
 			addRuns(h.region, t, part)
 		} else {
 			copyRuns(h.region, t, part)
@@ -108,7 +109,7 @@ func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	}
 	clear(t.Vals.Bytes())
 	for k, h := range list {
-		if overlapsEarlier(list, k, x.sum.Like.Modes) {
+		if overlapsEarlier(list, k, x.sum.Like.Format.Order) {
 			fillRuns(h.region, t)
 		}
 	}
@@ -141,8 +142,8 @@ func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor,
 
 // newDense returns a dense tensor of a box with undefined values.
 func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Tensor, error) {
-	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type}, Kinds: like.Kinds,
-		Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type},
+		Format: like.Format, Counts: make([]int64, len(like.Format.Levels))}
 	t, err := tcs.NewIn(s, like.Name, alloc)
 	if err == nil {
 		t.Trust()
@@ -164,7 +165,7 @@ type runs struct {
 func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	x := &runs{r: r, to: to, from: from, row: make([]int64, len(to.Levels))}
 	n := int64(1)
-	for l := len(to.Levels) - 1; l >= 0 && to.Levels[l].Form() == tcs.Full; l-- {
+	for l := len(to.Levels) - 1; l >= 0 && to.Levels[l].Form() == tensor.Full; l-- {
 		x.row[l] = n
 		a, b, box := &to.Levels[l], &from.Levels[l], r.Box[to.Levels[l].Mode]
 		if box[0] != a.Offset || box[0] != b.Offset || box[1] != a.Offset+a.Size ||
@@ -224,17 +225,17 @@ func fillRuns(r Region, t *tcs.Tensor) {
 }
 
 // negativeZero returns the bytes of -0, or of 0 for types without a negative zero.
-func negativeZero(t tcs.Type) []byte {
+func negativeZero(t tensor.Type) []byte {
 	b := make([]byte, 0, 16)
 	switch t {
-	case tcs.Float64, tcs.Complex128:
+	case tensor.Float64, tensor.Complex128:
 		b = binary.NativeEndian.AppendUint64(b, math.Float64bits(math.Copysign(0, -1)))
-	case tcs.Float32, tcs.Complex64:
+	case tensor.Float32, tensor.Complex64:
 		b = binary.NativeEndian.AppendUint32(b, math.Float32bits(float32(math.Copysign(0, -1))))
 	default:
 		return b[:t.Size()]
 	}
-	return append(b, b[:t.Size()-len(b)]...)
+	return append(b, b[:int(t.Size())-len(b)]...)
 }
 
 // addRuns adds the values of a region of one dense tensor to another.

@@ -68,7 +68,7 @@ func (x *overlaps) of(k int) []overlap {
 	var out []overlap
 	for n := first; n < end; n++ {
 		part := x.list[n]
-		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Modes); ok {
+		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Format.Order); ok {
 			out = append(out, overlap{part, r})
 		}
 	}
@@ -77,4 +77,4 @@ func (x *overlaps) of(k int) []overlap {
 }
 
 // normal returns a region in normal form, or false if it is empty.
-func (x *overlaps) normal(r Region) (Region, bool) { return r.common(r, x.s.Like.Modes) }
+func (x *overlaps) normal(r Region) (Region, bool) { return r.common(r, x.s.Like.Format.Order) }

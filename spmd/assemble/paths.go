@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"distaff/codegen/format"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
@@ -31,11 +30,10 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	if len(groups) == 0 {
 		return nil
 	}
-	x := &completing{options: o, c: c.Uncounted(), b: b, deep: lastCompressed(b.Kinds),
+	x := &completing{options: o, c: c.Uncounted(), b: b, deep: lastCompressed(b.Format),
 		shape: *o.Shape}
 	x.shape.Type = b.Type
-	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds,
-		Modes: b.Modes}
+	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Format: b.Format}
 	differ, err := x.differ(groups)
 	if err != nil {
 		return err
@@ -65,21 +63,27 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 }
 
 // lastCompressed returns the last compressed level, or -1 if there is none.
-func lastCompressed(kinds string) int {
-	return strings.LastIndexByte(kinds,
-		byte(format.Compressed))
+func lastCompressed(f tensor.Format) int {
+	l := len(f.Levels) - 1
+	for l >= 0 && f.Levels[l] != tensor.Compressed {
+		l--
+	}
+	return l
 }
 
 // neighbours returns groups of neighbouring pieces. The pieces of a group differ only in modes of
 // the dense levels below the last compressed level. Empty pieces, and pieces without a neighbour,
 // are left out. A tensor with levels of other kinds than d and s has no groups.
 func neighbours(b *store.Blocks) (groups [][]int) {
-	deep := lastCompressed(b.Kinds)
-	if deep < 0 || deep == len(b.Kinds)-1 || strings.Trim(b.Kinds, "ds") != "" {
+	deep := lastCompressed(b.Format)
+	if deep < 0 || deep == len(b.Format.Levels)-1 ||
+		slices.ContainsFunc(b.Format.Levels, func(k tensor.Kind) bool {
+			return k != tensor.Dense && k != tensor.Compressed
+		}) {
 		return nil
 	}
 	cut := func(k int) bool {
-		return slices.ContainsFunc(b.Modes[deep+1:],
+		return slices.ContainsFunc(b.Format.Order[deep+1:],
 			func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Dims[m]} })
 	}
 	at := map[string]int{}
@@ -88,7 +92,7 @@ func neighbours(b *store.Blocks) (groups [][]int) {
 			continue
 		}
 		var above [][2]int64
-		for _, m := range b.Modes[:deep+1] {
+		for _, m := range b.Format.Order[:deep+1] {
 			above = append(above, box[m])
 		}
 		key := fmt.Sprint(above)

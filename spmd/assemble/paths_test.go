@@ -9,6 +9,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
@@ -38,8 +39,8 @@ type cut struct {
 
 func drawCut(r *rand.Rand, ranks int) *cut {
 	form := trailing[r.IntN(len(trailing))]
-	x := &cut{like: transfer.Like{Name: "A", Type: types[r.IntN(len(types))], Kinds: form.kinds,
-		Modes: form.modes}}
+	x := &cut{like: transfer.Like{Name: "A", Type: types[r.IntN(len(types))],
+		Format: tensor.FormatOf(form.kinds, form.modes)}}
 	x.part = partition.Whole(len(form.modes))
 	for m := range form.modes {
 		n := []int64{1, 2, 3, 5}[r.IntN(4)]
@@ -72,13 +73,13 @@ func drawCut(r *rand.Rand, ranks int) *cut {
 func (x *cut) piece(b int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	in := *x.pieces[b]
 	return coo.Assemble(&in,
-		coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type,
+		coo.Spec{Format: x.like.Format, Dims: x.like.Dims, Type: x.like.Type,
 			Box: x.part.Box(partition.Piece(b), x.like.Dims)}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // blocks returns the pieces, with only the own ones of rank.
 func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
-	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Kinds: x.like.Kinds, Modes: x.like.Modes,
+	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Format: x.like.Format,
 		Own: map[int]*tcs.Tensor{}}
 	for k := range x.pieces {
 		b.Owners = append(b.Owners, x.part.OwnerOf(partition.Piece(k)))
@@ -96,27 +97,27 @@ func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
 }
 
 // stored returns the entries of a tensor, by coordinate.
-func stored(t *tcs.Tensor) map[string]tcs.Value {
-	out := map[string]tcs.Value{}
+func stored(t *tcs.Tensor) map[string]tensor.Value {
+	out := map[string]tensor.Value{}
 	t.Entries(func(at []int64, i int64) bool { out[fmt.Sprint(at)] = t.Value(i); return true })
 	return out
 }
 
 // want returns the expected entries of piece b: the entries of the whole tensor in the piece's box.
-func (x *cut) want(t *testing.T, b int) map[string]tcs.Value {
+func (x *cut) want(t *testing.T, b int) map[string]tensor.Value {
 	t.Helper()
 	all := &list{dims: x.like.Dims, typ: x.like.Type}
 	for _, p := range x.pieces {
 		all.at, all.vals = append(all.at, p.at...), append(all.vals, p.vals...)
 	}
 	whole, err := coo.Assemble(all,
-		coo.Spec{Kinds: x.like.Kinds, Modes: x.like.Modes, Dims: x.like.Dims, Type: x.like.Type},
+		coo.Spec{Format: x.like.Format, Dims: x.like.Dims, Type: x.like.Type},
 		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
-	values, out := stored(whole), map[string]tcs.Value{}
+	values, out := stored(whole), map[string]tensor.Value{}
 	everywhere(x.part.Box(partition.Piece(b), x.like.Dims), func(at []int64) {
 		if v, ok := values[fmt.Sprint(at)]; ok {
 			out[fmt.Sprint(at)] = v
@@ -134,9 +135,10 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		ranks := 1 + r.IntN(5)
 		x, shared := drawCut(r, ranks), r.IntN(2) == 0
-		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Kinds, x.like.Modes,
+		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Format.Levels,
+			x.like.Format.Order,
 			x.like.Dims, ranks, len(x.pieces))
-		got := make([]map[string]tcs.Value, len(x.pieces))
+		got := make([]map[string]tensor.Value, len(x.pieces))
 		kept := make([]bool, len(x.pieces))
 		limit := limits(ranks, 0)
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
@@ -152,9 +154,8 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 			for k, t := range b.Own {
 				before[k] = t
 			}
-			shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: tcs.Float64, Kinds: b.Kinds,
-				Modes: b.Modes}
-			for range b.Kinds {
+			shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: tensor.Float64, Format: b.Format}
+			for range b.Format.Levels {
 				shape.PosWidth, shape.CrdWidth = append(shape.PosWidth, 4), append(shape.CrdWidth, 4)
 			}
 			if err := Complete(c, b,
@@ -217,7 +218,8 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 // f with the pieces.
 func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)) error {
 	return local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tcs.Float64, Kinds: "sd", Modes: []int{0, 1},
+		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tensor.Float64,
+			Format: tensor.FormatOf("sd", []int{0, 1}),
 			Owners: []int{0, 1}, Boxes: [][][2]int64{{{0, rows}, {0, 2}}, {{0, rows}, {2, 4}}},
 			Own: map[int]*tcs.Tensor{}}
 		in := &list{dims: b.Dims, typ: b.Type}
@@ -226,7 +228,7 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 		}
 		l := limit[c.Rank()]
 		own, err := coo.Assemble(in,
-			coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Box: b.Boxes[c.Rank()]},
+			coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type, Box: b.Boxes[c.Rank()]},
 			coo.Config{Limit: l, Threads: 1})
 		if err != nil {
 			return err
@@ -234,7 +236,7 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 		b.Own[c.Rank()] = own
 		defer tcs.CloseAll(b.Own)
 		l.ResetPeak()
-		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes,
+		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Format: b.Format,
 			PosWidth: []uint8{4, 4}, CrdWidth: []uint8{4, 4}}
 		if err := Complete(commtest.Apart(c), b,
 			Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"distaff/io/tensor"
 	"distaff/spmd/transfer"
 )
 
@@ -15,7 +16,7 @@ func TestNormalForm(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		x := &trial{
 			sum: Sum{Like: transfer.Like{Dims: []int64{3, 1 + r.Int64N(4), 3},
-				Modes: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}
+				Format: tensor.Format{Order: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}}
 		one := func() Region {
 			p := Region{Box: x.whole(), From: x.key(r, r.IntN(4)), To: x.key(r, r.IntN(4))}
 			for m := range p.Box {
@@ -27,7 +28,7 @@ func TestNormalForm(t *testing.T) {
 			return p
 		}
 		a, b := one(), one()
-		modes := x.sum.Like.Modes
+		modes := x.sum.Like.Format.Order
 		got, ok := a.common(b, modes)
 		box := [][2]int64{{9, 0}, {9, 0}, {9, 0}}
 		n := 0

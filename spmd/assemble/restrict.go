@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/transfer"
 )
 
@@ -12,7 +13,7 @@ import (
 // tensor has the values of the region's box.
 func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part *tcs.Tensor,
 	copied bool, err error) {
-	if tcs.AllDense(kindsOf(t)) {
+	if t.Dense() {
 		return DensePart(t, r.Box, name, alloc)
 	}
 	if b, ok := viewFor(t, r); ok {
@@ -23,11 +24,6 @@ func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part 
 	return part, true, err
 }
 
-func kindsOf(t *tcs.Tensor) string {
-	kinds, _ := t.Format()
-	return kinds
-}
-
 // viewFor returns the block whose view shows exactly the restriction of t to r. It returns false if
 // no view does. A view can cut only the outermost level, or the storage order between keys.
 func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
@@ -36,7 +32,7 @@ func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	if n > 0 && !t.KeysViewable(n) {
 		return b, false
 	}
-	_, modes := t.Format()
+	modes := t.Format().Order
 	all := Region{Box: boxOf(t), From: r.From, To: r.To}
 	all.Box[modes[0]] = r.Box[modes[0]]
 	if all, ok := all.common(all, modes); !ok || !all.equal(r) {
@@ -91,7 +87,7 @@ func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.
 		segments: make([]int64, len(t.Levels))}
 	for l := range t.Levels {
 		c.saved = append(c.saved, make([]int64, len(t.Levels)))
-		if t.Levels[l].Form() != tcs.Full {
+		if t.Levels[l].Form() != tensor.Full {
 			c.deep = l
 		}
 	}
@@ -106,7 +102,7 @@ func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.
 	clear(c.n)
 	clear(c.segments)
 	for l := range c.out.Levels {
-		if c.out.Levels[l].Form() != tcs.Full {
+		if c.out.Levels[l].Form() != tensor.Full {
 			c.out.Levels[l].Pos.SetInt(0, 0)
 		}
 	}
@@ -123,7 +119,7 @@ func (c *copier) allocate(name string, alloc transfer.Alloc) error {
 	var arrays []*tcs.Array
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Form() == tcs.Full {
+		if lev.Form() == tensor.Full {
 			b := t.Header.Box[lev.Mode]
 			lev.Offset, lev.Size = b[0], b[1]-b[0]
 			continue
@@ -158,7 +154,7 @@ func aligned(n int64) int64 { return (n + tcs.Align - 1) &^ (tcs.Align - 1) }
 // below copies everything below position p of the level above l. It reports whether there is any
 // entry.
 func (c *copier) below(l int, p int64, e edge) bool {
-	if c.t.Levels[l].Form() == tcs.Full {
+	if c.t.Levels[l].Form() == tensor.Full {
 		return c.dense(l, p, e)
 	}
 	return c.compressed(l, p, e)
@@ -182,7 +178,7 @@ func (c *copier) dense(l int, p int64, e edge) bool {
 // nothing records a position of the level above l that has no entries below it.
 func (c *copier) nothing(l int) {
 	lev := &c.t.Levels[l]
-	if lev.Form() != tcs.Full {
+	if lev.Form() != tensor.Full {
 		c.end(l)
 		return
 	}

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
 	"distaff/codegen/reference"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // all compares every coordinate. Several threads compare ranges of the first mode.
@@ -78,7 +80,7 @@ func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
 			continue
 		}
 		if order > 0 {
-			v = tcs.Value{Type: r.entries.t.Header.Type}
+			v = tensor.Value{Type: r.entries.t.Header.Type}
 		} else {
 			r.entries.advance()
 		}
@@ -105,15 +107,12 @@ func (r *rangeCheck) Close() error {
 
 // inOrder returns the result, or a copy of it whose entries are in the order of the modes.
 func (c *checker) inOrder(result *tcs.Tensor) (*tcs.Tensor, error) {
-	kinds, order := result.Format()
-	if slices.Equal(order, tcs.Identity(len(order))) && !tcs.KeepsRepeats(kinds) {
+	f := result.Format()
+	if slices.IsSorted(f.Order) && !f.Repeats() {
 		return result, nil
 	}
-	sparse := make([]byte, len(order))
-	for l := range sparse {
-		sparse[l] = 's'
-	}
-	return coo.Repack(result, string(sparse), nil, coo.KeepAll, c.problem.Env.Config())
+	sparse := tensor.FormatOf(strings.Repeat("s", len(f.Levels)), nil)
+	return coo.Repack(result, sparse, coo.KeepAll, c.problem.Env.Config())
 }
 
 // entryCursor iterates over a tensor's entries.
@@ -150,7 +149,7 @@ func entriesOf(t *tcs.Tensor, lo, hi int64) (*entryCursor, error) {
 
 // peek returns the current entry; ok is false after the last one. coord is valid until the next
 // call.
-func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
+func (s *entryCursor) peek() (coord []int64, v tensor.Value, ok bool, err error) {
 	for !s.end && s.k == s.b.N {
 		s.k = 0
 		if err := s.stream.Next(&s.b); err == io.EOF {
@@ -165,7 +164,8 @@ func (s *entryCursor) peek() (coord []int64, v tcs.Value, ok bool, err error) {
 	for m := range s.coord {
 		s.coord[m] = s.b.Coords[m][s.k]
 	}
-	return s.coord, s.t.Header.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*s.t.Header.Type.Size()])), true,
+	return s.coord, s.t.Header.Type.Load(unsafe.Pointer(&s.b.Vals[s.k*int(s.t.Header.Type.Size())])),
+		true,
 		nil
 }
 

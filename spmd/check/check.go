@@ -15,10 +15,10 @@ import (
 	"slices"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/env"
 )
 
@@ -53,7 +53,7 @@ func (d *Difference) Error() string {
 		s += fmt.Sprintf(" within %.3g", d.Within)
 	}
 	if d.More > 0 {
-		s += fmt.Sprintf("; %s more", tcs.Count(d.More, "coordinate"))
+		s += fmt.Sprintf("; %s more", tensor.Count(d.More, "coordinate"))
 	}
 	return s
 }
@@ -79,8 +79,8 @@ type Problem struct {
 	Env     *env.Env
 	Norm    *notation.Normal
 	Sizes   *notation.Sizes
-	Compute dtype.Type // the type that the statement computes in
-	Types   map[string]dtype.Type
+	Compute tensor.Type // the type that the statement computes in
+	Types   map[string]tensor.Type
 	Tensors map[string]*tcs.Tensor // the whole operands; for +=, also the old result under its name
 	Seed    int64                  // seed of the sample
 }
@@ -95,11 +95,11 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	}
 	team := reference.NewTeam(q, p.Env.Threads)
 	c := &checker{problem: p, team: team}
-	defer p.Env.WatchWork("check of "+tcs.Printable(p.Norm.LHS.Name), team)()
+	defer p.Env.WatchWork("check of "+tensor.Printable(p.Norm.LHS.Name), team)()
 	name := p.Norm.LHS.Name
 	space, fits := tcs.Coordinates(p.Sizes.Dims[name])
 	if fits && space <= checkAll {
-		said = fmt.Sprintf("all %s of %s agree", tcs.Count(space, "coordinate"), name)
+		said = fmt.Sprintf("all %s of %s agree", tensor.Count(space, "coordinate"), name)
 		if space == 1 {
 			said = name + " agrees"
 		}
@@ -119,7 +119,7 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 }
 
 // compare compares a value with the reference's point.
-func (c *checker) compare(f *found, coord []int64, p reference.Point, v tcs.Value) {
+func (c *checker) compare(f *found, coord []int64, p reference.Point, v tensor.Value) {
 	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
 		return
 	}
@@ -128,13 +128,13 @@ func (c *checker) compare(f *found, coord []int64, p reference.Point, v tcs.Valu
 
 // compareAbsent compares a value with a coordinate that the reference lacks, which has the value
 // zero.
-func (c *checker) compareAbsent(f *found, coord []int64, v tcs.Value) {
+func (c *checker) compareAbsent(f *found, coord []int64, v tensor.Value) {
 	if !v.IsZero() {
 		c.differ(f, coord, v, "0 (absent)", 0)
 	}
 }
 
-func (c *checker) differ(f *found, coord []int64, v tcs.Value, want string, within float64) {
+func (c *checker) differ(f *found, coord []int64, v tensor.Value, want string, within float64) {
 	f.n++
 	if f.first == nil {
 		f.first = &Difference{Tensor: c.problem.Norm.LHS.Name, Vars: c.problem.Norm.LHS.Vars,

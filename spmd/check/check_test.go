@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/memory"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	_ "distaff/kernels/verified"
 	"distaff/spmd/check"
 	"distaff/spmd/comm/local"
@@ -21,7 +22,7 @@ func vector(t *testing.T, size int64, at []int64, values []float64, levels strin
 	t.Helper()
 	x, err := memory.COO([]int64{size}, [][]int64{at}, values)
 	if err == nil {
-		x, err = coo.Repack(x, levels, nil, coo.KeepAll, coo.Config{Threads: 1})
+		x, err = coo.Repack(x, tensor.FormatOf(levels, nil), coo.KeepAll, coo.Config{Threads: 1})
 	}
 	if err != nil {
 		t.Fatal(err)

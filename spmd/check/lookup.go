@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // lookup finds the values of a whole tensor by coordinates, and the coordinates of its values, in
@@ -12,12 +13,12 @@ type lookup struct{ t *tcs.Tensor }
 
 // at returns the value at a coordinate: zero if it is absent, and the sum if it is stored more than
 // once.
-func (k *lookup) at(coord []int64) tcs.Value {
-	return k.below(0, 0, coord, tcs.Value{Type: k.t.Header.Type})
+func (k *lookup) at(coord []int64) tensor.Value {
+	return k.below(0, 0, coord, tensor.Value{Type: k.t.Header.Type})
 }
 
 // below adds to acc the values at coord that are below position p of the level above l.
-func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
+func (k *lookup) below(l int, p int64, coord []int64, acc tensor.Value) tensor.Value {
 	t := k.t
 	if l == len(t.Levels) {
 		return t.Header.Type.Add(acc, t.Value(p))
@@ -26,12 +27,12 @@ func (k *lookup) below(l int, p int64, coord []int64, acc tcs.Value) tcs.Value {
 	c := coord[lev.Mode]
 	lo, hi := p, p+1
 	switch lev.Form() {
-	case tcs.Full:
+	case tensor.Full:
 		if c < lev.Offset || c >= lev.Offset+lev.Size {
 			return acc
 		}
 		return k.below(l+1, p*lev.Size+c-lev.Offset, coord, acc)
-	case tcs.Segmented:
+	case tensor.Segmented:
 		lo, hi = lev.Pos.At(p), lev.Pos.At(p+1)
 		n := int(hi - lo)
 		first := sort.Search(n, func(i int) bool { return lev.Crd.At(lo+int64(i)) >= c })
@@ -53,7 +54,7 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 	p := i
 	for l := len(k.t.Levels) - 1; l >= 0; l-- {
 		lev := &k.t.Levels[l]
-		if lev.Form() == tcs.Full {
+		if lev.Form() == tensor.Full {
 			coord[lev.Mode] = lev.Offset + p%lev.Size
 			p /= lev.Size
 			continue
@@ -63,7 +64,7 @@ func (k *lookup) entry(i int64, coord []int64) bool {
 			return false
 		}
 		coord[lev.Mode] = c
-		if lev.Form() == tcs.Segmented {
+		if lev.Form() == tensor.Segmented {
 			// The parent is the last segment that begins at or before p.
 			p = int64(sort.Search(int(lev.Pos.Len),
 				func(q int) bool { return lev.Pos.Int(int64(q)) > p })) - 1

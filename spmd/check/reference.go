@@ -5,7 +5,7 @@ import (
 
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 )
 
@@ -19,7 +19,7 @@ func (p *Problem) reference() (reference.Problem, error) {
 	for name, t := range p.Tensors {
 		if t.Vals.Len > math.MaxInt32 {
 			return out, fault.Runf("%s has %s: the reference evaluator takes at most %d", name,
-				tcs.Count(t.Vals.Len, "value"), math.MaxInt32)
+				tensor.Count(t.Vals.Len, "value"), math.MaxInt32)
 		}
 		// The evaluator keeps its own copy outside the limit's allocator.
 		need := t.Vals.Len * int64(8*t.Order()+16)
@@ -28,7 +28,7 @@ func (p *Problem) reference() (reference.Problem, error) {
 			return out, fault.Memoryf(
 				"the reference evaluator's copy of %s takes %s; with %s in use that passes the memory "+
 					"limit of %s (--memory-limit)",
-				name, tcs.Size(need), tcs.Size(limit.Used()), tcs.Size(max))
+				name, tensor.Bytes(need), tensor.Bytes(limit.Used()), tensor.Bytes(max))
 		}
 		out.Tensors[name] = referenceTensor(t)
 	}
@@ -36,7 +36,7 @@ func (p *Problem) reference() (reference.Problem, error) {
 }
 
 func referenceTensor(t *tcs.Tensor) *reference.Tensor {
-	out := reference.NewTensor(bridge.Type(t.Header.Type), t.Header.Dims...)
+	out := reference.NewTensor(t.Header.Type, t.Header.Dims...)
 	t.Entries(func(coord []int64, i int64) bool {
 		v := t.Value(i)
 		out.Append(coord, reference.Value{I: v.I, C: v.C})
@@ -45,4 +45,6 @@ func referenceTensor(t *tcs.Tensor) *reference.Tensor {
 	return out.Finish()
 }
 
-func tcsValue(t tcs.Type, v reference.Value) tcs.Value { return tcs.Value{Type: t, I: v.I, C: v.C} }
+func tcsValue(t tensor.Type, v reference.Value) tensor.Value {
+	return tensor.Value{Type: t, I: v.I, C: v.C}
+}

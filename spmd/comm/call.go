@@ -1,6 +1,9 @@
 package comm
 
-import "fmt"
+import (
+	"distaff/io/tensor"
+	"fmt"
+)
 
 // The kinds of collective. The tag of every message of a collective contains the collective's kind
 // and number, so that ranks that are in different collectives never exchange data by mistake.
@@ -128,7 +131,7 @@ func (c *call) recv(b Buf, from int) error {
 }
 
 // temp allocates memory for n elements of type t. end frees it.
-func (c *call) temp(n int64, t Type) (Buf, error) {
+func (c *call) temp(n int64, t tensor.Type) (Buf, error) {
 	b, err := c.g.core.t.Alloc(n * t.Size())
 	if err != nil {
 		return b, c.g.fail(c.String(), -1, -1, err)

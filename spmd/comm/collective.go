@@ -1,6 +1,9 @@
 package comm
 
-import "fmt"
+import (
+	"distaff/io/tensor"
+	"fmt"
+)
 
 // From these sizes in bytes on, an algorithm for long messages is faster. They change the cost of a
 // collective but never its result.
@@ -62,7 +65,7 @@ func (g *group) countBcast(n int64, root int) {
 func (c *call) bcast(b Buf, root int) error {
 	p := len(c.g.core.members)
 	n := b.Bytes()
-	b = Buf{Ptr: b.Ptr, Len: n, Type: Byte, Heap: b.Heap}
+	b = Buf{Ptr: b.Ptr, Len: n, Type: tensor.Byte, Heap: b.Heap}
 	switch {
 	case p == 1:
 		return nil

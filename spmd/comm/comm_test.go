@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"math"
@@ -123,7 +124,7 @@ func TestNeutral(t *testing.T) {
 			t.Errorf("neutral of %v is %v, want %v", k.op, x[0], k.want)
 		}
 		y := []float64{2.5}
-		f, err := combinerOf(k.op, Float64)
+		f, err := combinerOf(k.op, tensor.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}

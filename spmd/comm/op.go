@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"distaff/io/tensor"
 	"fmt"
 	"math"
 	"unsafe"
@@ -33,42 +34,42 @@ func (o Op) String() string {
 type combiner func(dst, a, b unsafe.Pointer, n int64)
 
 // combiners holds the combiner of each operation and type, or nil if the type lacks the operation.
-var combiners = func() (all [Or + 1][numTypes]combiner) {
+var combiners = func() (all [Or + 1][tensor.NumTypes]combiner) {
 	for op := range all {
 		for t := range all[op] {
-			all[op][t] = newCombiner(Op(op), Type(t))
+			all[op][t] = newCombiner(Op(op), tensor.Type(t))
 		}
 	}
 	return all
 }()
 
 // combinerOf returns the combiner of op for type t, or an error if there is none.
-func combinerOf(op Op, t Type) (combiner, error) {
-	if op <= Or && t < numTypes && combiners[op][t] != nil {
+func combinerOf(op Op, t tensor.Type) (combiner, error) {
+	if op <= Or && t < tensor.NumTypes && combiners[op][t] != nil {
 		return combiners[op][t], nil
 	}
 	return nil, fmt.Errorf("%v of %v", op, t)
 }
 
-func newCombiner(op Op, t Type) combiner {
+func newCombiner(op Op, t tensor.Type) combiner {
 	switch t {
-	case Byte:
+	case tensor.Byte:
 		if op == And || op == Or {
 			return bitwise[uint8](op)
 		}
-	case Int32:
+	case tensor.Int32:
 		return integer[int32](op)
-	case Int64:
+	case tensor.Int64:
 		return integer[int64](op)
-	case Uint64:
+	case tensor.Uint64:
 		return integer[uint64](op)
-	case Float32:
+	case tensor.Float32:
 		return ordered[float32](op)
-	case Float64:
+	case tensor.Float64:
 		return ordered[float64](op)
-	case Complex64:
+	case tensor.Complex64:
 		return arithmetic[complex64](op)
-	case Complex128:
+	case tensor.Complex128:
 		return arithmetic[complex128](op)
 	}
 	return nil
@@ -128,7 +129,7 @@ func ordered[T ints | ~float32 | ~float64](op Op) combiner {
 	return arithmetic[T](op)
 }
 
-func arithmetic[T Elem](op Op) combiner {
+func arithmetic[T tensor.Element](op Op) combiner {
 	switch op {
 	case Sum:
 		return each(func(dst, a, b []T) {
@@ -149,21 +150,21 @@ func arithmetic[T Elem](op Op) combiner {
 // setNeutral fills b with the neutral element of op.
 func setNeutral(op Op, b Buf) {
 	switch b.Type {
-	case Byte:
+	case tensor.Byte:
 		fillInt[uint8](b, op, 0, math.MaxUint8)
-	case Int32:
+	case tensor.Int32:
 		fillInt[int32](b, op, math.MinInt32, math.MaxInt32)
-	case Int64:
+	case tensor.Int64:
 		fillInt[int64](b, op, math.MinInt64, math.MaxInt64)
-	case Uint64:
+	case tensor.Uint64:
 		fillInt[uint64](b, op, 0, math.MaxUint64)
-	case Float32:
+	case tensor.Float32:
 		fill(b, floatNeutral[float32](op))
-	case Float64:
+	case tensor.Float64:
 		fill(b, floatNeutral[float64](op))
-	case Complex64:
+	case tensor.Complex64:
 		fill(b, complex(floatNeutral[float32](op), 0))
-	case Complex128:
+	case tensor.Complex128:
 		fill(b, complex(floatNeutral[float64](op), 0))
 	}
 }

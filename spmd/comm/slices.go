@@ -1,10 +1,12 @@
 package comm
 
+import "distaff/io/tensor"
+
 // The functions below take Go slices. Each is like the method of Comm that has its name, but waits
 // until the operation is done.
 
 // Send sends s and waits until s may be written again.
-func Send[T Elem](c Comm, s []T, to, tag int) error {
+func Send[T tensor.Element](c Comm, s []T, to, tag int) error {
 	r, err := c.Isend(Of(s), to, tag)
 	if err != nil {
 		return err
@@ -13,7 +15,7 @@ func Send[T Elem](c Comm, s []T, to, tag int) error {
 }
 
 // Recv receives exactly len(s) elements from rank `from`.
-func Recv[T Elem](c Comm, s []T, from, tag int) error {
+func Recv[T tensor.Element](c Comm, s []T, from, tag int) error {
 	b := Of(s)
 	r, err := c.Irecv(b, from, tag)
 	if err != nil {
@@ -29,30 +31,33 @@ func Recv[T Elem](c Comm, s []T, from, tag int) error {
 }
 
 // Bcast copies root's s to every rank's s. All slices must have the same length.
-func Bcast[T Elem](c Comm, s []T, root int) error { return c.Bcast(Of(s), root) }
+func Bcast[T tensor.Element](c Comm, s []T, root int) error { return c.Bcast(Of(s), root) }
 
 // Reduce combines s elementwise into root's s.
-func Reduce[T Elem](c Comm, s []T, op Op, root int) error { return c.Reduce(Of(s), op, root) }
+func Reduce[T tensor.Element](c Comm, s []T, op Op,
+	root int) error {
+	return c.Reduce(Of(s), op, root)
+}
 
 // Allreduce combines s elementwise into every rank's s.
-func Allreduce[T Elem](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
+func Allreduce[T tensor.Element](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
 
 // AllreduceValue returns the combination of v over all ranks.
-func AllreduceValue[T Elem](c Comm, v T, op Op) (T, error) {
+func AllreduceValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Allreduce(Of(s), op)
 	return s[0], err
 }
 
 // ExscanValue returns the combination of v over the ranks below this one.
-func ExscanValue[T Elem](c Comm, v T, op Op) (T, error) {
+func ExscanValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Exscan(Of(s), op)
 	return s[0], err
 }
 
 // Allgather returns v of every rank, in order of rank.
-func Allgather[T Elem](c Comm, v T) ([]T, error) {
+func Allgather[T tensor.Element](c Comm, v T) ([]T, error) {
 	all := make([]T, c.Size())
 	err := c.Allgather(Of([]T{v}), Of(all))
 	return all, err
@@ -60,7 +65,7 @@ func Allgather[T Elem](c Comm, v T) ([]T, error) {
 
 // Allgatherv returns s of every rank, in order of rank. The slices may have different lengths,
 // which are exchanged first.
-func Allgatherv[T Elem](c Comm, s []T) ([][]T, error) {
+func Allgatherv[T tensor.Element](c Comm, s []T) ([][]T, error) {
 	counts, err := Allgather(c.Uncounted(), int64(len(s)))
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func Allgatherv[T Elem](c Comm, s []T) ([][]T, error) {
 }
 
 // Gatherv returns s of every rank at root, and nil at other ranks. The lengths are sent first.
-func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
+func Gatherv[T tensor.Element](c Comm, s []T, root int) ([][]T, error) {
 	var counts []int64
 	var flat []T
 	var off []int64
@@ -102,7 +107,7 @@ func Gatherv[T Elem](c Comm, s []T, root int) ([][]T, error) {
 
 // Alltoallv sends parts[r] to rank r, and returns the part that each rank sent to this one. The
 // lengths are exchanged first.
-func Alltoallv[T Elem](c Comm, parts [][]T) ([][]T, error) {
+func Alltoallv[T tensor.Element](c Comm, parts [][]T) ([][]T, error) {
 	p := c.Size()
 	if len(parts) != p {
 		return nil, &Error{Rank: c.WorldRank(c.Rank()), Op: "Alltoallv", Peer: -1, Tag: -1,

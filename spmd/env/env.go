@@ -20,6 +20,7 @@ import (
 	"distaff/codegen/strategy"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/kernels/target"
@@ -101,7 +102,7 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	if e.Threads == 0 {
 		why := ""
 		e.Threads, why = kernels.DefaultThreads(onNode, inProcess)
-		e.Detail(tcs.Count(e.Threads, "thread") + " (" + why + ")")
+		e.Detail(tensor.Count(e.Threads, "thread") + " (" + why + ")")
 	}
 	bytes, why := s.MemoryLimit, "--memory-limit"
 	if bytes == 0 {

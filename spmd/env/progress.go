@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -71,7 +71,7 @@ type Runs struct {
 // much of its loop the leaf at hand has done, or where that is unknown, how many of the runs are
 // done. result is the name of the tensor that they compute.
 func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
-	r = &Runs{name: tcs.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
+	r = &Runs{name: tensor.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
 	if e.set.Working != nil {
 		r.leaf = e.Track()
 	}
@@ -100,8 +100,8 @@ func (r *Runs) at() (what string, done, total int64) {
 	return what + ofLoop(", loop %d", loop), done, total
 }
 
-// LeafAt says in a few words how much of its loop the rank's leaf has done. It returns "" if no leaf
-// runs, or leaves are not tracked.
+// LeafAt says in a few words how much of its loop the rank's leaf has done. It returns "" if no
+// leaf runs, or leaves are not tracked.
 func (e *Env) LeafAt() string {
 	if e.Leaf == nil || !e.Leaf.Running() {
 		return ""

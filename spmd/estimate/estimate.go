@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
@@ -21,9 +22,8 @@ import (
 type Tensor struct {
 	Partition *partition.Partition
 	Dims      []int64
-	Kinds     string
-	Modes     []int // of the levels
-	Type      tcs.Type
+	Format    tensor.Format
+	Type      tensor.Type
 	Entries   float64
 	Counted   bool     // Entries is no estimate
 	Pattern   *Pattern // nil of what is there already
@@ -40,7 +40,7 @@ type Tensor struct {
 }
 
 // Sparse tells whether some level is not dense.
-func (t *Tensor) Sparse() bool { return !tcs.AllDense(t.Kinds) }
+func (t *Tensor) Sparse() bool { return !t.Format.AllDense() }
 
 // Space is the number of coordinates of some sizes.
 func Space(dims []int64) float64 {
@@ -85,10 +85,10 @@ func (t *Tensor) Wide() bool {
 
 // Widths are the bytes of the elements of each level's arrays, 0 of one that it lacks.
 func (t *Tensor) Widths() (pos, crd []uint8) {
-	pos, crd = make([]uint8, len(t.Modes)), make([]uint8, len(t.Modes))
-	for l, m := range t.Modes {
-		kind := tcs.KindOf(t.Kinds[l])
-		if kind.Form == tcs.Segmented {
+	pos, crd = make([]uint8, len(t.Format.Order)), make([]uint8, len(t.Format.Order))
+	for l, m := range t.Format.Order {
+		kind := t.Format.Levels[l]
+		if kind.Form() == tensor.Segmented {
 			pos[l] = width(t.Entries)
 		}
 		if kind.HasCrd() {
@@ -120,8 +120,8 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 }
 
 // As is the same tensor, stored in another format.
-func (t *Tensor) As(kinds string, modes []int) *Tensor {
-	return &Tensor{Partition: t.Partition, Dims: t.Dims, Kinds: kinds, Modes: modes, Type: t.Type,
+func (t *Tensor) As(f tensor.Format) *Tensor {
+	return &Tensor{Partition: t.Partition, Dims: t.Dims, Format: f, Type: t.Type,
 		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
@@ -135,8 +135,8 @@ func (t *Tensor) Over(part *partition.Partition) *Tensor {
 
 // LevelSizes are the sizes of the levels' modes.
 func (t *Tensor) LevelSizes() []int64 {
-	sizes := make([]int64, len(t.Modes))
-	for l, m := range t.Modes {
+	sizes := make([]int64, len(t.Format.Order))
+	for l, m := range t.Format.Order {
 		sizes[l] = t.Dims[m]
 	}
 	return sizes
@@ -144,17 +144,17 @@ func (t *Tensor) LevelSizes() []int64 {
 
 // Positions is about how many positions each level of the whole tensor has.
 func (t *Tensor) Positions() []int64 {
-	list, parents := make([]int64, len(t.Modes)), 1.0
-	for l, m := range t.Modes {
-		kind := tcs.KindOf(t.Kinds[l])
+	list, parents := make([]int64, len(t.Format.Order)), 1.0
+	for l, m := range t.Format.Order {
+		kind := t.Format.Levels[l]
 		switch {
 		case t.levels != nil:
 			parents = t.levels[l]
-		case kind.Form == tcs.Segmented && kind.Repeats:
+		case kind.Form() == tensor.Segmented && !kind.IsUnique():
 			parents = t.Entries
-		case kind.Form == tcs.Segmented:
+		case kind.Form() == tensor.Segmented:
 			parents = t.distinct(l, t.uncut(l), t.Entries).about
-		case kind.Form != tcs.Single:
+		case kind.Form() != tensor.Single:
 			parents *= float64(t.Dims[m])
 		}
 		list[l] = Round(parents)
@@ -237,10 +237,10 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 	for m := range t.Dims {
 		share *= part(m)
 	}
-	if paths = share; !tcs.KeepsRepeats(t.Kinds) {
+	if paths = share; !t.Format.Repeats() {
 		// Where dense levels below are cut, each block has the paths of those beside it too.
 		paths = 1
-		for _, m := range t.Modes[:t.lastCrd()+1] {
+		for _, m := range t.Format.Order[:t.lastCrd()+1] {
 			paths *= part(m)
 		}
 	}
@@ -282,20 +282,20 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	pos, crd := t.Widths()
 	parents := counted{1, 1}
 	c := cut{part: part, outer: 1, share: paths, places: 1}
-	for l, m := range t.Modes {
+	for l, m := range t.Format.Order {
 		c.outer *= part(m)
 		c.places *= t.reach(m, extent(m))
 		n := counted{parents.about * extent(m), parents.most * t.reach(m, extent(m))}
-		kind := tcs.KindOf(t.Kinds[l])
-		switch kind.Form {
-		case tcs.Segmented:
+		kind := t.Format.Levels[l]
+		switch kind.Form() {
+		case tensor.Segmented:
 			places := n.most
-			if n = entries; !kind.Repeats {
+			if n = entries; kind.IsUnique() {
 				n = t.distinct(l, c, t.Entries*paths)
 				n.most = max(n.about, min(n.most, places, below))
 			}
 			z.add(counted{parents.about + 1, parents.most + 1}, int64(pos[l]))
-		case tcs.Single:
+		case tensor.Single:
 			n = parents
 		}
 		if kind.HasCrd() {
@@ -349,7 +349,7 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	if t.Pattern != nil {
 		return t.foreseen(l, c)
 	}
-	if l == len(t.Kinds)-1 && t.levels == nil {
+	if l == len(t.Format.Levels)-1 && t.levels == nil {
 		return count(entries, c.share, t.most())
 	}
 	if t.levels != nil {
@@ -365,7 +365,7 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 		return count(about, about/n, n)
 	}
 	prefixes := c.outer
-	for _, m := range t.Modes[:l+1] {
+	for _, m := range t.Format.Order[:l+1] {
 		prefixes *= float64(t.Dims[m])
 	}
 	if prefixes == 0 {
@@ -378,8 +378,8 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 // else the positions below its outer dense levels.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
-	for l, m := range t.Modes {
-		if tcs.KindOf(t.Kinds[l]).HasCrd() {
+	for l, m := range t.Format.Order {
+		if t.Format.Levels[l].HasCrd() {
 			return 4 * (p + 1)
 		}
 		p *= float64(box[m][1] - box[m][0])

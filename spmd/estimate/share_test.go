@@ -4,10 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"distaff/codegen/notation"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 )
@@ -21,11 +22,10 @@ type drawn struct {
 // draw throws entries at random, or with coordinates that fall with a power of their rank, as a
 // tensor whose levels are all compressed.
 func draw(r *rand.Rand, skew float64, n int, dims ...int64) *drawn {
-	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Type: tcs.Float64,
+	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)), Dims: dims,
+		Type:    tensor.Float64,
+		Format:  tensor.FormatOf(strings.Repeat("s", len(dims)), nil),
 		Counted: true}}
-	for m := range dims {
-		x.Kinds, x.Modes = x.Kinds+"s", append(x.Modes, m)
-	}
 	seen := map[[4]int64]bool{}
 	for range n {
 		var at []int64
@@ -53,8 +53,8 @@ func key(at []int64) (k [4]int64) {
 
 // known has the tensor know the positions of its levels.
 func (x *drawn) known() *drawn {
-	for l := range x.Modes {
-		x.levels = append(x.levels, float64(len(prefixes(x.entries, x.Modes[:l+1], nil))))
+	for l := range x.Format.Order {
+		x.levels = append(x.levels, float64(len(prefixes(x.entries, x.Format.Order[:l+1], nil))))
 	}
 	return x
 }
@@ -147,7 +147,8 @@ func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
 		}
 		return nil
 	}}
-	y := &Tensor{Partition: partition.Whole(len(modes)), Kinds: kinds, Modes: modes, Type: tcs.Float64,
+	y := &Tensor{Partition: partition.Whole(len(modes)), Format: tensor.FormatOf(kinds, modes),
+		Type:    tensor.Float64,
 		Pattern: d.Pattern(n.LHS.Vars, n.Terms)}
 	for _, v := range n.LHS.Vars {
 		y.Dims = append(y.Dims, size[v])
@@ -159,16 +160,16 @@ func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
 // positions are those that a tensor of some entries has in a box, a level.
 func positions(y *Tensor, entries [][]int64, box [][2]int64) (list []int64) {
 	parents := int64(1)
-	for l, m := range y.Modes {
-		if y.Kinds[l] == 'd' {
+	for l, m := range y.Format.Order {
+		if y.Format.Levels[l] == 'd' {
 			parents *= box[m][1] - box[m][0]
 		} else {
 			// Places of dense levels are there for all entries that have a path in the box.
 			wide := slices.Clone(box)
-			for _, below := range y.Modes[y.lastCrd()+1:] {
+			for _, below := range y.Format.Order[y.lastCrd()+1:] {
 				wide[below] = [2]int64{0, y.Dims[below]}
 			}
-			parents = int64(len(prefixes(entries, y.Modes[:l+1], wide)))
+			parents = int64(len(prefixes(entries, y.Format.Order[:l+1], wide)))
 		}
 		list = append(list, parents)
 	}
@@ -244,7 +245,7 @@ func TestForeseen(t *testing.T) {
 						z, box := y.Block(b), y.Box(b)
 						bytes, parents := int64(0), int64(1)
 						for l, n := range positions(y, entries, box) {
-							if y.Kinds[l] != 'd' {
+							if y.Format.Levels[l] != 'd' {
 								bytes += 4*(parents+1) + 4*n
 							}
 							parents = n
@@ -269,7 +270,7 @@ func TestForeseen(t *testing.T) {
 // together is how many positions of level l are there together.
 func together(y *Tensor, l int) int64 {
 	n := int64(1)
-	for _, m := range y.Modes[:l+1] {
+	for _, m := range y.Format.Order[:l+1] {
 		if y.filled(m) {
 			n *= y.Dims[m]
 		}
@@ -281,7 +282,7 @@ func together(y *Tensor, l int) int64 {
 // known; of others entries are spread evenly.
 func TestShare(t *testing.T) {
 	x := fewRows(t)
-	s := &Tensor{Dims: []int64{4, 10}, Kinds: "ds", Modes: []int{0, 1}, Entries: 6}
+	s := &Tensor{Dims: []int64{4, 10}, Format: tensor.FormatOf("ds", []int{0, 1}), Entries: 6}
 	even := 1 - math.Pow(1-6./40, 10)
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -295,10 +296,11 @@ func TestShare(t *testing.T) {
 	near("columns", s.Share([]int{1}), 1-math.Pow(1-6./40, 4))
 	near("entries", s.Share([]int{1, 0}), 6./40)
 	near("nothing", s.Share(nil), 1)
-	rows := &Tensor{Dims: []int64{40, 5}, Kinds: "sd", Modes: []int{0, 1}, Entries: 35,
+	rows := &Tensor{Dims: []int64{40, 5}, Format: tensor.FormatOf("sd", []int{0, 1}), Entries: 35,
 		levels: []float64{7, 35}}
 	near("rows that are dense", rows.Share([]int{0, 1}), 7./40)
 	near("columns of these", rows.Share([]int{1}), 1)
-	near("of a dense tensor", (&Tensor{Dims: []int64{4}, Kinds: "d", Modes: []int{0}}).Share([]int{0}),
+	near("of a dense tensor",
+		(&Tensor{Dims: []int64{4}, Format: tensor.FormatOf("d", []int{0})}).Share([]int{0}),
 		1)
 }

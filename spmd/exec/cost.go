@@ -3,7 +3,7 @@ package exec
 import (
 	"context"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/assemble"
 	"distaff/spmd/plan"
 	"distaff/spmd/transfer"
@@ -156,9 +156,9 @@ func newCost(ranks, operands int) *Cost {
 
 // travel counts a block that is sent from one rank to another.
 func (c *Cost) travel(z plan.Size, from, to int) {
-	tcs.Add(&c.Sent[from], z.Bytes)
-	tcs.Add(&c.Messages[from], z.Arrays)
-	tcs.Add(&c.Received[to], z.Bytes)
+	tensor.Add(&c.Sent[from], z.Bytes)
+	tensor.Add(&c.Messages[from], z.Arrays)
+	tensor.Add(&c.Received[to], z.Bytes)
 }
 
 // broadcasts counts the operands that are broadcast. The sender sends the block once, and each
@@ -175,11 +175,11 @@ func (f *Forecast) broadcasts(c *Cost, all []bool) {
 		if f.isReplicated(n) {
 			continue
 		}
-		tcs.Add(&c.Sent[owner], z.Bytes)
-		tcs.Add(&c.Messages[owner], z.Arrays)
+		tensor.Add(&c.Sent[owner], z.Bytes)
+		tensor.Add(&c.Messages[owner], z.Arrays)
 		for rank := range c.ranks {
 			if rank != owner {
-				tcs.Add(&c.Received[rank], z.Bytes)
+				tensor.Add(&c.Received[rank], z.Bytes)
 				c.ranks[rank].incoming[n] = arriving{z.Memory(), 1}
 			}
 		}
@@ -216,8 +216,8 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 			return ctx.Err()
 		}
 		z, from, times := f.travels(operand)(b), s[0], int64(s[1])
-		tcs.Add(&c.Sent[from], tcs.Times(times, z.Bytes))
-		tcs.Add(&c.Messages[from], tcs.Times(times, z.Arrays))
+		tensor.Add(&c.Sent[from], tensor.Times(times, z.Bytes))
+		tensor.Add(&c.Messages[from], tensor.Times(times, z.Arrays))
 	}
 	return nil
 }
@@ -350,10 +350,10 @@ func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	if len(list) == 0 {
 		return nil
 	}
-	tcs.Add(&c.Sent[from], z.Bytes)
-	tcs.Add(&c.Messages[from], z.Arrays)
+	tensor.Add(&c.Sent[from], z.Bytes)
+	tensor.Add(&c.Messages[from], z.Arrays)
 	for _, to := range list {
-		tcs.Add(&c.Received[to], z.Bytes)
+		tensor.Add(&c.Received[to], z.Bytes)
 		c.ranks[to].addComplete(z)
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/exec"
@@ -25,8 +26,8 @@ func dense(t *testing.T, dims []int64, box [][2]int64, f func(c []int64) float64
 	t.Helper()
 	kinds := strings.Repeat("d", len(dims))
 	b,
-		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tcs.Float64},
-		Kinds: kinds, Modes: tcs.Identity(len(dims))}, nil, "")
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: dims, Box: box, Type: tensor.Float64},
+		Format: tensor.FormatOf(kinds, tensor.Identity(len(dims)))}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,8 +71,8 @@ var values = []func(c []int64) float64{
 // rank returns a rank of the problem with the blocks that it owns.
 func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil),
-		Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tcs.Float64, Kinds: "d",
-			Modes: []int{0}}}
+		Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tensor.Float64,
+			Format: tensor.FormatOf("d", []int{0})}}
 	for k, o := range p.Operands {
 		own := map[plan.Block]*tcs.Tensor{}
 		for b := range plan.Block(o.Partition.Pieces()) {
@@ -81,8 +82,8 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 		}
 		r.Own = append(r.Own, own)
 		kinds := strings.Repeat("d", o.Partition.Order)
-		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tcs.Float64,
-			Kinds: kinds, Modes: tcs.Identity(o.Partition.Order)})
+		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tensor.Float64,
+			Format: tensor.FormatOf(kinds, tensor.Identity(o.Partition.Order))})
 	}
 	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 		box := p.Result.Box(s.Partial.Result, []int64{rows})

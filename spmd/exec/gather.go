@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
 	"distaff/spmd/transfer"
@@ -96,7 +97,7 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	g := &gather{r: r, operand: operand, spans: want.Spans}
 	like := r.Like[operand]
 	g.row = int64(like.Type.Size())
-	for _, m := range like.Modes[1:] {
+	for _, m := range like.Format.Order[1:] {
 		g.row *= like.Dims[m]
 	}
 	if err := g.settle(want); err != nil {
@@ -143,9 +144,9 @@ func (g *gather) allocateOwn(within [2]int64) (err error) {
 	for m, n := range like.Dims {
 		box[m] = [2]int64{0, n}
 	}
-	box[like.Modes[0]] = within
+	box[like.Format.Order[0]] = within
 	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type},
-		Kinds: like.Kinds, Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+		Format: like.Format, Counts: make([]int64, len(like.Format.Levels))}
 	if g.read, err = tcs.NewIn(shape, like.Name, g.r.Alloc); err == nil {
 		clear(g.read.Vals.Bytes())
 	}
@@ -267,7 +268,7 @@ func (g *gather) reserve(p *parcel) error {
 		return err
 	}
 	g.memory = append(g.memory, mem)
-	p.packed = comm.Mem(mem.Array(0, bytes, 1).Ptr, bytes, comm.Byte)
+	p.packed = comm.Mem(mem.Array(0, bytes, 1).Ptr, bytes, tensor.Byte)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
 )
@@ -12,8 +13,8 @@ import (
 // single step, and that the memory is forecast.
 func TestUnionOfOneStep(t *testing.T) {
 	x,
-		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{9}, Type: tcs.Float64}, Kinds: "s",
-		Modes: []int{0}, Counts: []int64{2}}, nil, "A")
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{9}, Type: tensor.Float64},
+		Format: tensor.FormatOf("s", []int{0}), Counts: []int64{2}}, nil, "A")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +22,8 @@ func TestUnionOfOneStep(t *testing.T) {
 	copy(tcs.Slice[int32](x.Levels[0].Pos), []int32{0, 2})
 	copy(tcs.Slice[int32](x.Levels[0].Crd), []int32{3, 5})
 	limit := tcs.NewLimit(0)
-	shape := &reduce.Shape{Name: "A", Dims: []int64{9}, Type: tcs.Float64, Kinds: "s", Modes: []int{0},
+	shape := &reduce.Shape{Name: "A", Dims: []int64{9}, Type: tensor.Float64,
+		Format:   tensor.FormatOf("s", []int{0}),
 		PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
 	pattern, maps, err := reduce.Union(shape, [][2]int64{{0, 9}}, []*tcs.Tensor{x}, 16, limit)
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Error is a failure of a job with its exit code (SPEC, Errors).
@@ -50,7 +49,7 @@ func Sizes(dims []int64) string {
 }
 
 // Format formats a tensor format as flags do, or as "a scalar".
-func Format(f format.Format) string {
+func Format(f tensor.Format) string {
 	if len(f.Levels) == 0 {
 		return "a scalar"
 	}
@@ -60,7 +59,7 @@ func Format(f format.Format) string {
 // Bytes formats a number of bytes that may exceed 64 bits.
 func Bytes(b float64) string {
 	if b < 1<<62 {
-		return tcs.Size(int64(b))
+		return tensor.Bytes(int64(b))
 	}
 	return fmt.Sprintf("%.4g EiB", b/(1<<60))
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -24,13 +25,13 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	csr, err := format.Parse("ds")
+	csr, err := notation.ParseFormat("ds")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]string{
 		{Sizes(nil), "scalar"}, {Sizes([]int64{3}), "3"}, {Sizes([]int64{3, 4, 5}), "3x4x5"},
-		{Format(format.Format{}), "a scalar"}, {Format(csr), "ds"},
+		{Format(tensor.Format{}), "a scalar"}, {Format(csr), "ds"},
 		{Bytes(1 << 20), "1 MiB"}, {Bytes(1 << 70), "1024 EiB"},
 	} {
 		if c[0] != c[1] {

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"distaff/codegen"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
@@ -30,7 +30,7 @@ func FitsDevice(k *prepared.Statement) error {
 			err = fault.Memoryf(
 				"a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, and the GPU has %s: "+
 					"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name,
-				fault.Bytes(takes), rank, worst, fault.Bytes(part), tcs.Size(has))
+				fault.Bytes(takes), rank, worst, fault.Bytes(part), tensor.Bytes(has))
 		}
 	}
 	if k.Problem.Ranks == 1 {

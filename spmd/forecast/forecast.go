@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/tune"
-	"distaff/spmd/bridge"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
 	"distaff/spmd/input"
@@ -70,9 +68,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	}
 	name := k.Problem.Norm.LHS.Name
 	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Reader.Sizes.Dims[name],
-		Type: bridge.TCS(k.Reader.ResultType)}
-	f := k.Reader.Formats[name]
-	s.Kinds, s.Modes = f.Letters(), f.Order
+		Type: k.Reader.ResultType, Format: k.Reader.Formats[name]}
 	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
 		d := estimate.Densities{Of: x.sparse, Size: k.Reader.Sizes.Vars}
 		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
@@ -83,7 +79,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	if rests := k.ResultPartition(); rests != s.Partition {
 		resting := s.Over(rests)
 		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
-			resting.Type = bridge.TCS(k.Reader.Types[name])
+			resting.Type = k.Reader.Types[name]
 		}
 		x.homes[len(x.homes)-1] = resting
 	}
@@ -133,8 +129,8 @@ func (x *Forecast) Accesses() (list []Access) {
 	return list
 }
 
-// counted reports whether it is known how many values operand n stores. Nobody knows that of a sparse result, and of
-// dense levels below lists of coordinates.
+// counted reports whether it is known how many values operand n stores. Nobody knows that of a
+// sparse result, and of dense levels below lists of coordinates.
 func (x *Forecast) counted(n int) bool {
 	s, name := x.tensors[n], x.p.Operands[n].Tensor
 	src := x.k.Reader.Sources[name]
@@ -142,7 +138,7 @@ func (x *Forecast) counted(n int) bool {
 		return true
 	}
 	made := src.Held() && src.Generated() == nil && x.k.Reader.Everywhere(name) == nil
-	return src.CountKnown() && !made && !strings.HasSuffix(s.Kinds, "d")
+	return src.CountKnown() && !made && s.Format.TrailingDense() == 0
 }
 
 // Running is what one run of the statement in a program moves, whose operands are where it wants
@@ -160,8 +156,8 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 		for rank := 1; rank < n; rank++ { // to its parent in the binomial tree
 			parent := rank & (rank - 1)
 			c.BytesSent[rank], c.MessagesSent[rank] = z.Bytes, z.Arrays
-			tcs.Add(&c.BytesReceived[parent], z.Bytes)
-			tcs.Add(&c.BytesReceived[rank], z.Bytes) // of the broadcast
+			tensor.Add(&c.BytesReceived[parent], z.Bytes)
+			tensor.Add(&c.BytesReceived[rank], z.Bytes) // of the broadcast
 		}
 		c.BytesSent[0], c.MessagesSent[0] = z.Bytes, z.Arrays
 	}
@@ -208,8 +204,8 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 // estimated sizes an operand from what its input's head says.
 func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
-	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(),
-		Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
+	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Format: f,
+		Type: x.k.Reader.Types[name]}
 	if s.Entries, s.Counted = src.EntryCount(s.Dims), src.CountKnown(); !s.Sparse() {
 		s.Entries, s.Counted = estimate.Space(s.Dims), true
 	}
@@ -232,7 +228,7 @@ func (x *Forecast) exec() *exec.Forecast {
 	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
 		Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
 		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type,
-			Kinds: x.result().Kinds, Modes: x.result().Modes}, FinalPieces: x.assembled().Block,
+			Format: x.result().Format}, FinalPieces: x.assembled().Block,
 		Part: x.result().In}
 	for n, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)
@@ -294,7 +290,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 func (x *Forecast) finishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
-	if typ := bridge.TCS(x.k.Reader.Types[name]); typ != s.Type {
+	if typ := x.k.Reader.Types[name]; typ != s.Type {
 		narrow = int64(typ.Size())
 	}
 	repacks := x.p.Whole && len(x.units) > 0 && x.units[0].Result.Repack
@@ -424,7 +420,7 @@ func (x *Forecast) counts() map[string][]int64 {
 func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
-		if b >= 0 && !tcs.AllDense(x.tensors[n].Kinds) {
+		if b >= 0 && !x.tensors[n].Format.AllDense() {
 			entries += x.tensors[n].Block(b).Most()
 		}
 	}
@@ -454,7 +450,7 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
 		s, f := x.tensors[n], x.k.Reader.Formats[o.Tensor]
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(x.k.Reader.Types[o.Tensor]), Dims: s.Dims,
+		spec := codegen.Tensor{Format: f, Type: x.k.Reader.Types[o.Tensor], Dims: s.Dims,
 			NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
 		spec.PosWidth, spec.CrdWidth = s.Widths()
 		out[o.Name] = spec
@@ -477,9 +473,9 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			s := x.as(n, a.Format)
 			z := s.Block(needs[n])
 			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
-				w := *x.tensors[n].As(a.Format.Letters(), a.Format.Order)
+				w := *x.tensors[n].As(a.Format)
 				w.Widen(a.PosWidth, a.CrdWidth)
-				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Modes))*tcs.Align
+				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Format.Order))*tcs.Align
 			}
 			most = max(most, x.assembling(s, z))
 		}
@@ -510,10 +506,10 @@ func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
 }
 
 // as is an operand, or the result, in the format that a leaf has it in.
-func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
+func (x *Forecast) as(operand int, f tensor.Format) *estimate.Tensor {
 	key := fmt.Sprint(operand, f.Letters(), f.Order)
 	if x.copies[key] == nil {
-		x.copies[key] = x.tensors[operand].As(f.Letters(), f.Order)
+		x.copies[key] = x.tensors[operand].As(f)
 	}
 	return x.copies[key]
 }
@@ -521,13 +517,11 @@ func (x *Forecast) as(operand int, f format.Format) *estimate.Tensor {
 // store is the result as store is asked about it.
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds,
-		Modes: s.Modes},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: x.p.Ranks,
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Format: s.Format},
+		BlockFormat: s.Format, Sizes: s.Block, Ranks: x.p.Ranks,
 		Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
 	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
-		made := x.units[0].Result.Format
-		f.BlockKinds, f.BlockModes = made.Letters(), made.Order
+		f.BlockFormat = x.units[0].Result.Format
 	}
 	for b := range plan.Block(s.Partition.Pieces()) {
 		f.Blocks.Owners, f.Blocks.Boxes = append(f.Blocks.Owners, s.Partition.OwnerOf(b)),
@@ -570,9 +564,9 @@ func (x *Forecast) wholes() (bytes int64) {
 
 // writing is what writing a tensor that rank 0 has whole takes.
 func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Kinds: s.Kinds,
-		Modes: s.Modes, Owners: []int{0}},
-		BlockKinds: s.Kinds, BlockModes: s.Modes, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
+	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Format: s.Format,
+		Owners: []int{0}},
+		BlockFormat: s.Format, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
 		Threads: x.k.Reader.Env.Config().Threads}
 	for _, o := range x.want.Outputs {
 		if o.Tensor == name {

@@ -6,7 +6,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/ir"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cuda"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
@@ -58,7 +58,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 			s = x.as(n, a.Format)
 		}
 		args[i+1], blocks[i+1] = s, needs[n]
-		tcs.Add(&bytes, s.Block(needs[n]).Bytes)
+		tensor.Add(&bytes, s.Block(needs[n]).Bytes)
 	}
 	size := func(s ir.Slot) int64 {
 		t := args[s.Arg]
@@ -68,7 +68,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 		if !s.Field.HasLevel() {
 			return t.Block(blocks[s.Arg]).Entries
 		}
-		r := t.Box(blocks[s.Arg])[t.Modes[s.Level]]
+		r := t.Box(blocks[s.Arg])[t.Format.Order[s.Level]]
 		if s.Field == ir.Offset {
 			return r[0]
 		}
@@ -99,7 +99,7 @@ func (x *Forecast) pinned() (list []pinned) {
 		seen[name] = true
 		t := pinned{s, operand, make([]int64, x.p.Ranks), parts}
 		for b := range plan.Block(s.Partition.Pieces()) {
-			tcs.Add(&t.owned[s.Partition.OwnerOf(b)], s.Block(b).Bytes)
+			tensor.Add(&t.owned[s.Partition.OwnerOf(b)], s.Block(b).Bytes)
 		}
 		list = append(list, t)
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
@@ -73,8 +73,8 @@ func sum(list []float64) (n float64) {
 // tensor is a tensor that is cut so.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Reader.Formats[name]
-	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Kinds: f.Letters(),
-		Modes: f.Order, Type: bridge.TCS(x.k.Reader.Types[name])}
+	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Format: f,
+		Type: x.k.Reader.Types[name]}
 }
 
 // add counts what a tensor takes: where it is counted already, the larger of both at each rank.
@@ -175,9 +175,9 @@ func (x *Least) refusal(rank int) error {
 	need, limit, part := x.bytes(rank), k.Reader.Env.Limit.Max(), share(worst)
 	f, typ := k.Reader.Formats[name], k.Reader.Types[name]
 	sizes := fault.Sizes(k.Reader.Sizes.Dims[name])
-	size := tcs.Size
+	size := tensor.Bytes
 	if size(need) == size(limit) {
-		size = func(n int64) string { return tcs.Count(n, "byte") }
+		size = func(n int64) string { return tensor.Count(n, "byte") }
 	}
 	takes := size(estimate.Round(part))
 	if part >= 1<<62 {
@@ -231,10 +231,10 @@ func (x *Least) smaller(name string, room float64) string {
 	n, what := f.NumModes(), "compress its outer levels"
 	letters := []string{strings.Repeat("s", n)}
 	if f.AllDense() {
-		letters, what = append([]string{format.SparseOf(n).Letters()}, letters...), "store it sparse"
+		letters, what = append([]string{tensor.SparseOf(n).Letters()}, letters...), "store it sparse"
 	}
 	for _, l := range letters {
-		g, err := format.Parse(l)
+		g, err := notation.ParseFormat(l)
 		if err != nil {
 			panic("BUG: forecast: " + err.Error())
 		}

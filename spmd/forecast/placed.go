@@ -1,7 +1,7 @@
 package forecast
 
 import (
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
 	"distaff/spmd/input"
@@ -63,10 +63,10 @@ func (x *planner) copied(part *partition.Partition) {
 			if k > 0 {
 				sent = plan.Size{}
 			}
-			tcs.Add(&x.out.Tensors[len(x.out.Tensors)-1].Moved, z.Bytes)
-			tcs.Add(&x.out.Comm.BytesSent[ranks[0]], sent.Bytes)
-			tcs.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
-			tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
+			tensor.Add(&x.out.Tensors[len(x.out.Tensors)-1].Moved, z.Bytes)
+			tensor.Add(&x.out.Comm.BytesSent[ranks[0]], sent.Bytes)
+			tensor.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
+			tensor.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
 			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.forecast.Result(),
 				Box: x.forecast.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to,
 				Forwarded: k > 0}
@@ -80,12 +80,12 @@ func (x *planner) copied(part *partition.Partition) {
 }
 
 // travel counts what goes of a tensor from one rank to another.
-func (x *planner) travel(tensor int, z plan.Size, from, to int) PlannedMove {
-	t := &x.out.Tensors[tensor]
-	tcs.Add(&t.Moved, z.Bytes)
-	tcs.Add(&x.out.Comm.BytesSent[from], z.Bytes)
-	tcs.Add(&x.out.Comm.MessagesSent[from], z.Arrays)
-	tcs.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
+func (x *planner) travel(k int, z plan.Size, from, to int) PlannedMove {
+	t := &x.out.Tensors[k]
+	tensor.Add(&t.Moved, z.Bytes)
+	tensor.Add(&x.out.Comm.BytesSent[from], z.Bytes)
+	tensor.Add(&x.out.Comm.MessagesSent[from], z.Arrays)
+	tensor.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
 	return PlannedMove{PlannedBlock: PlannedBlock{Tensor: t.Name, Entries: z.Entries, Bytes: z.Bytes},
 		From: from, To: to}
 }
@@ -106,13 +106,14 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
 	plain := input.Even(g, ranks)
-	even := s.As(plain.Spec.Kinds, s.Modes)
+	even := s.As(tensor.Format{Levels: plain.Spec.Format.Levels, Order: s.Format.Order})
+	same := even.Format.Equal(s.Format)
 	even.Partition = plain.Partition
-	in.AsIs, in.Records = in.AsIs && plain.Spec.Kinds == s.Kinds, x.foretold(operand, even).Records
+	in.AsIs, in.Records = in.AsIs && same, x.foretold(operand, even).Records
 	even.Widen(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
 	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type,
-		Kinds: even.Kinds, Modes: s.Modes},
+		Format: even.Format},
 		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
 	pos, crd := even.Widths()
 	pieces := sum.Cost(ranks, pos, crd, drift(s),
@@ -121,14 +122,14 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	for b := range plan.Block(s.Partition.Pieces()) {
 		rank, z := s.Partition.OwnerOf(b), s.Block(b)
 		own[rank] += z.Memory()
-		if even.Kinds != s.Kinds {
+		if !same {
 			copying[rank] = max(copying[rank], x.assembling(s, z))
 		}
 	}
 	for rank := range ranks {
 		c.Peak[rank] = max(c.Peak[rank], c.Kept[rank]+pieces.Peak[rank],
 			pieces.Kept[rank]+own[rank]+copying[rank])
-		if even.Kinds == s.Kinds {
+		if same {
 			own[rank] += pieces.Left[rank]
 		}
 		if in.Tensor != nil && (rank == 0 || !in.Alone) {

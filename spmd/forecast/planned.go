@@ -7,7 +7,7 @@ import (
 
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
 	"distaff/spmd/plan"
@@ -334,7 +334,7 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 	t.Owners = make([]int, 0, t.Blocks)
 	for b := range plan.Block(t.Blocks) {
 		t.Owners = append(t.Owners, s.Partition.OwnerOf(b))
-		tcs.Add(&t.Bytes, s.Block(b).Bytes)
+		tensor.Add(&t.Bytes, s.Block(b).Bytes)
 	}
 	t.Held = t.Held || x.forecast.k.Lies(home) != nil
 	x.out.Estimated = x.out.Estimated || !t.Exact
@@ -486,7 +486,7 @@ func (x *planner) owns() {
 	for n, t := range x.out.Tensors {
 		for b, rank := range t.Owners {
 			z := x.forecast.homes[n].Block(plan.Block(b))
-			tcs.Add(&x.out.Owned[rank], z.Bytes)
+			tensor.Add(&x.out.Owned[rank], z.Bytes)
 			if d := x.detail(rank); d != nil {
 				d.Owns = append(d.Owns, PlannedBlock{Tensor: t.Name,
 					Box: x.forecast.homes[n].Box(plan.Block(b)), Entries: z.Entries, Bytes: z.Bytes})

@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/io/convert"
+	"distaff/io/tensor"
 	"distaff/kernels/tune"
 	"distaff/spmd/estimate"
 	"distaff/spmd/exec"
@@ -134,7 +133,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	}
 	done := u.Operations(at)
 	l.Serial, l.Joined = done.Serial, done.Joined
-	l.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64},
+	l.Single = slices.Contains([]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64},
 		x.k.Reader.ComputeType)
 	multiplication, addition := 1.0, 1.0
 	if x.k.Reader.ComputeType.IsComplex() { // of real numbers
@@ -193,7 +192,7 @@ func sharedValues(u *codegen.Unit, counts []int64, result *estimate.Tensor) int6
 	f, sizes := u.Result.Format, result.LevelSizes()
 	n, deep := int64(1), -1
 	for l, kind := range f.Levels {
-		if kind != format.Dense {
+		if kind != tensor.Dense {
 			deep = l
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/gen"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/load"
 	"distaff/spmd/partition"
@@ -20,10 +20,10 @@ import (
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Type == s.typ &&
-			r.Formats[s.name].Equal(bridge.FormatOf(h.Blocks.Kinds, h.Blocks.Modes))
+			r.Formats[s.name].Equal(h.Blocks.Format)
 	}
 	return s.Tensor.Header.Type == s.typ && s.Tensor.Header.Whole() &&
-		r.Formats[s.name].Equal(bridge.Format(s.Tensor)) && !s.In.NoDuplicates
+		r.Formats[s.name].Equal(s.Tensor.Format()) && !s.In.NoDuplicates
 }
 
 // Blocks makes the blocks of a tensor that rank c.Rank() owns in the partition part. The caller
@@ -127,7 +127,7 @@ func (r *Reader) Loose(name string) bool {
 // Target describes the blocks to make of a tensor with a partition.
 func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]
-	spec := coo.Spec{Kinds: f.Letters(), Modes: f.Order, Dims: r.Sizes.Dims[name], Type: s.typ,
+	spec := coo.Spec{Format: f, Dims: r.Sizes.Dims[name], Type: s.typ,
 		Name: s.From}
 	if s.In.NoDuplicates {
 		spec.Duplicates = coo.Refuse
@@ -178,8 +178,8 @@ func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Bl
 		}
 		header := tcs.Header{Dims: g.Spec.Dims, Box: g.Partition.Box(b, g.Spec.Dims), Type: g.Spec.Type}
 		t,
-			err := tcs.New(&tcs.Shape{Header: header, Kinds: g.Spec.Kinds, Modes: g.Spec.Modes,
-			Counts: make([]int64, len(g.Spec.Kinds))}, r.Env.Limit, s.name)
+			err := tcs.New(&tcs.Shape{Header: header, Format: g.Spec.Format,
+			Counts: make([]int64, len(g.Spec.Format.Levels))}, r.Env.Limit, s.name)
 		if err != nil {
 			tcs.CloseAll(own)
 			return nil, err
@@ -194,7 +194,7 @@ func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Bl
 type nothing struct{ s *Source }
 
 func (n nothing) Dims() ([]int64, bool)   { return n.s.dims, true }
-func (n nothing) Type() tcs.Type          { return n.s.typ }
+func (n nothing) Type() tensor.Type       { return n.s.typ }
 func (n nothing) Next(b *coo.Batch) error { return io.EOF }
 func (n nothing) Rewind() error           { return nil }
 func (n nothing) Close() error            { return nil }

@@ -3,10 +3,8 @@ package input
 import (
 	"fmt"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
-	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/estimate"
 	"distaff/spmd/fault"
 	"distaff/spmd/partition"
@@ -25,7 +23,7 @@ const (
 // inputs. Otherwise, or if nothing is known, it returns "".
 func (r *Reader) DenseResult() string {
 	name := r.p.Result
-	f, dims, typ := r.Formats[name], r.Sizes.Dims[name], bridge.TCS(r.Types[name])
+	f, dims, typ := r.Formats[name], r.Sizes.Dims[name], r.Types[name]
 	if _, given := r.p.Formats[name]; given || len(dims) == 0 || r.o.FixedPattern != nil {
 		return ""
 	}
@@ -34,7 +32,7 @@ func (r *Reader) DenseResult() string {
 	if bytes < worthBytes {
 		return ""
 	}
-	g := format.SparseOf(f.NumModes())
+	g := tensor.SparseOf(f.NumModes())
 	z := r.storedAs(name, g)
 	if float64(z.Bytes)*worthTimes > bytes {
 		return ""
@@ -42,19 +40,19 @@ func (r *Reader) DenseResult() string {
 	return fmt.Sprintf(
 		"%s (%s) is dense because no -f gives its format, and occupies %s; if the entries of its "+
 			"operands are spread evenly, it has about %s, which occupy %s with -f=%s:%v",
-		name, fault.Sizes(dims), fault.Bytes(bytes), tcs.Count(z.Entries, "entry"),
-		tcs.Size(z.Bytes), name, g)
+		name, fault.Sizes(dims), fault.Bytes(bytes), tensor.Count(z.Entries, "entry"),
+		tensor.Bytes(z.Bytes), name, g)
 }
 
 // BytesAs returns the estimated number of bytes of a tensor in the format g.
-func (r *Reader) BytesAs(name string, g format.Format) int64 { return r.storedAs(name, g).Bytes }
+func (r *Reader) BytesAs(name string, g tensor.Format) int64 { return r.storedAs(name, g).Bytes }
 
 // storedAs estimates the size of a tensor in the format g. The number of entries of the result
 // assumes that the entries of the operands are spread evenly.
-func (r *Reader) storedAs(name string, g format.Format) plan.Size {
+func (r *Reader) storedAs(name string, g tensor.Format) plan.Size {
 	dims := r.Sizes.Dims[name]
-	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Kinds: g.Letters(),
-		Modes: g.Order, Type: bridge.TCS(r.Types[name])}
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Format: g,
+		Type: r.Types[name]}
 	if name != r.p.Result {
 		t.Entries = r.Sources[name].EntryCount(dims)
 		return t.Block(0)
@@ -75,6 +73,6 @@ func (r *Reader) sparse(name string) *estimate.Tensor {
 	if f.AllDense() || src == nil {
 		return nil
 	}
-	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Kinds: f.Letters(), Modes: f.Order,
+	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Format: f,
 		Entries: src.EntryCount(r.Sizes.Dims[name])}
 }

@@ -2,10 +2,9 @@ package input
 
 import (
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/io/coo"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
 )
@@ -116,6 +115,6 @@ func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Give
 		Blocks: blocks, Ranks: ranks,
 		Machine: machine, Placements: r.p.Placements, Device: r.Env.Code() == codegen.CUDA,
 		Schedule: r.p.Schedule,
-		Limit:    limit, ValueBytes: int64(bridge.TCS(r.Types[r.p.Result]).Size()),
-		Format: func(tensor string) format.Format { return r.Formats[tensor] }, Entries: r.Estimate}
+		Limit:    limit, ValueBytes: int64(r.Types[r.p.Result].Size()),
+		Format: func(tensor string) tensor.Format { return r.Formats[tensor] }, Entries: r.Estimate}
 }

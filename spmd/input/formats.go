@@ -1,8 +1,7 @@
 package input
 
 import (
-	"distaff/codegen/format"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 )
 
 // pickFormats determines the format of every tensor.
@@ -12,17 +11,17 @@ func (r *Reader) pickFormats() {
 		if s := r.Sources[name]; !given {
 			switch {
 			case name == r.p.Result && r.o.FixedPattern != nil:
-				f = bridge.Format(r.o.FixedPattern)
+				f = r.o.FixedPattern.Format()
 			case s == nil || name == r.p.Result:
-				f = format.DenseOf(r.p.Orders[name])
+				f = tensor.DenseOf(r.p.Orders[name])
 			case s.Tensor != nil:
-				f = bridge.Format(s.Tensor)
+				f = s.Tensor.Format()
 			case s.held != nil:
-				f = bridge.FormatOf(s.held.Blocks.Kinds, s.held.Blocks.Modes)
+				f = s.held.Blocks.Format
 			case s.Dense:
-				f = format.DenseOf(s.order)
+				f = tensor.DenseOf(s.order)
 			default:
-				f = format.SparseOf(s.order)
+				f = tensor.SparseOf(s.order)
 			}
 		}
 		r.Formats[name] = f
@@ -34,11 +33,11 @@ func (r *Reader) pickFormats() {
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {
-			tensor := name
+			of := name
 			if name == r.p.Old {
-				tensor = r.p.Result
+				of = r.p.Result
 			}
-			if s.data, err = s.Gen.Bind(tensor, r.Sizes.Dims[name], s.typ, r.o.Seed); err != nil {
+			if s.data, err = s.Gen.Bind(of, r.Sizes.Dims[name], s.typ, r.o.Seed); err != nil {
 				return err
 			}
 		}
@@ -48,13 +47,13 @@ func (r *Reader) bindGenerated() (err error) {
 
 // EntryBytes returns the least number of bytes that an entry of a tensor with compressed levels
 // occupies: its value and its coordinate in the innermost level.
-func (r *Reader) EntryBytes(name string) int {
+func (r *Reader) EntryBytes(name string) int64 {
 	f := r.Formats[name]
 	bytes := r.Types[name].Size()
 	if len(f.Levels) == 0 {
 		return bytes
 	}
-	if last := len(f.Levels) - 1; f.Levels[last] != format.Dense {
+	if last := len(f.Levels) - 1; f.Levels[last] != tensor.Dense {
 		bytes += 4
 		if r.Sizes.Dims[name][f.Order[last]] > 1<<31-1 {
 			bytes += 4

@@ -1,11 +1,10 @@
 package input
 
 import (
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/gen"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/env"
 	"distaff/spmd/store"
 )
@@ -80,12 +79,12 @@ type Reader struct {
 
 	Sources     map[string]*Source
 	Sizes       *notation.Sizes
-	Types       map[string]dtype.Type // of every tensor
-	ComputeType dtype.Type            // type of the computation
+	Types       map[string]tensor.Type // of every tensor
+	ComputeType tensor.Type            // type of the computation
 	// type of the result while it is computed and summed; wider than in Types if the result is an
 	// integer type that must be narrowed
-	ResultType dtype.Type
-	Formats    map[string]format.Format
+	ResultType tensor.Type
+	Formats    map[string]tensor.Format
 
 	closers []func() error
 	ending  ending
@@ -94,7 +93,7 @@ type Reader struct {
 // NewReader returns a reader that has not opened its inputs. The caller closes it.
 func NewReader(e *env.Env, p *Statement, o Options) *Reader {
 	return &Reader{Env: e, p: p, o: o, Sources: map[string]*Source{},
-		Formats: map[string]format.Format{}}
+		Formats: map[string]tensor.Format{}}
 }
 
 // Close closes the inputs. The job must call it last: until then, if an input has changed and the

@@ -4,14 +4,13 @@ import (
 	"os"
 	"slices"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/gen"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
-	"distaff/spmd/bridge"
 	"distaff/spmd/fault"
 )
 
@@ -20,9 +19,9 @@ type Source struct {
 	name  string
 	In    Input
 	order int
-	From  string   // for messages: the file, or -g=...
-	typ   tcs.Type // type of the tensor
-	Dense bool     // every coordinate has an entry, so that the default format is dense
+	From  string      // for messages: the file, or -g=...
+	typ   tensor.Type // type of the tensor
+	Dense bool        // every coordinate has an entry, so that the default format is dense
 
 	// Exactly one of the following holds the data.
 	stream coo.Stream // a text file, .npy, .npz; at rank 0 only
@@ -33,7 +32,7 @@ type Source struct {
 	Gen    *gen.Kind
 	held   *Held
 	data   *gen.Generator // of Gen; set when sizes and formats are known
-	Scalar *tcs.Value
+	Scalar *tensor.Value
 
 	alone   bool  // only rank 0 has the tensor, and others have a tcs.Nothing
 	entries int64 // number of stored entries of the tensor
@@ -64,20 +63,20 @@ func (r *Reader) openInputs() error {
 		}
 		s := &Source{name: name, In: in, order: r.p.Orders[name], From: in.File}
 		r.Sources[name] = s // closed with the run, whatever happens below
-		want := bridge.TCS(r.p.Types[name])
+		want := r.p.Types[name]
 		var err error
 		switch {
 		case in.Generate != "":
 			s.From = "-g=" + name + ":" + in.Generate
 			s.typ = want
-			if s.typ == tcs.Invalid {
-				s.typ = tcs.Float64
+			if s.typ == tensor.None {
+				s.typ = tensor.Float64
 			}
 			if s.Gen, err = ParseKind(name, in.Generate); err == nil {
 				s.Dense = s.Gen.Dense()
 			}
 		case in.Scalar != nil:
-			var v tcs.Value
+			var v tensor.Value
 			if v, err = scalarValue(in.Scalar); err == nil {
 				err = s.setScalar(v, want)
 			}
@@ -99,9 +98,9 @@ func (r *Reader) openInputs() error {
 
 // setScalar sets the value of a scalar, converted to the type want. It returns an error if digits
 // would be lost.
-func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
+func (s *Source) setScalar(v tensor.Value, want tensor.Type) error {
 	s.typ, s.Dense = v.Type, true
-	if want != tcs.Invalid {
+	if want != tensor.None {
 		s.typ = want
 	}
 	out, err := convertValue(v, s.typ)
@@ -113,7 +112,7 @@ func (s *Source) setScalar(v tcs.Value, want tcs.Type) error {
 }
 
 // promote converts the old value that += adds to to the type of the result. s may be nil.
-func (s *Source) promote(to tcs.Type) (err error) {
+func (s *Source) promote(to tensor.Type) (err error) {
 	if s == nil || s.typ == to {
 		return nil
 	}
@@ -124,10 +123,10 @@ func (s *Source) promote(to tcs.Type) (err error) {
 	return err
 }
 
-func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
+func (s *Source) setTensor(t *tcs.Tensor, want tensor.Type) error {
 	s.Tensor, s.dims, s.exact, s.typ, s.Dense, s.entries = t, t.Header.Dims, true, t.Header.Type,
 		t.Dense(), t.Vals.Len
-	if want != tcs.Invalid {
+	if want != tensor.None {
 		if err := tcs.CanConvert(want, t.Header.Type); err != nil {
 			return fault.Commandf("-t=%s:%v: %v", s.name, want, err)
 		}
@@ -136,12 +135,12 @@ func (s *Source) setTensor(t *tcs.Tensor, want tcs.Type) error {
 	return nil
 }
 
-func (s *Source) setHeld(h *Held, want tcs.Type) error {
+func (s *Source) setHeld(h *Held, want tensor.Type) error {
 	b := h.Blocks
 	s.From = s.name + " of the program"
 	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Dims, true, b.Type,
-		tcs.AllDense(b.Kinds), h.Entries
-	if want != tcs.Invalid {
+		b.Format.AllDense(), h.Entries
+	if want != tensor.None {
 		if err := tcs.CanConvert(want, b.Type); err != nil {
 			return fault.Commandf("the type of %s: %v", s.name, err)
 		}
@@ -154,7 +153,8 @@ func (s *Source) setHeld(h *Held, want tcs.Type) error {
 // must be convertible to the source's type.
 func (r *Reader) Hold(name string, h *Held) error {
 	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type &&
-		s.held.Blocks.Kinds == h.Blocks.Kinds && slices.Equal(s.dims, h.Blocks.Dims) {
+		slices.Equal(s.held.Blocks.Format.Levels, h.Blocks.Format.Levels) &&
+		slices.Equal(s.dims, h.Blocks.Dims) {
 		s.In, s.held, s.entries = Hold(h), h, h.Entries
 		return nil
 	}
@@ -168,7 +168,7 @@ func (r *Reader) Hold(name string, h *Held) error {
 
 // openFile opens a file in the format of its extension. If the tensor is a scalar, the file name
 // may be a number.
-func (r *Reader) openFile(s *Source, want tcs.Type) error {
+func (r *Reader) openFile(s *Source, want tensor.Type) error {
 	if s.order == 0 {
 		if v, ok := parseScalar(s.In.File, want); ok {
 			s.From = "-i=" + s.name + ":" + s.In.File
@@ -176,7 +176,7 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		}
 		if _, err := convert.FormatOf(s.In.File); err != nil {
 			return fault.Commandf("-i=%s:%s: got %q, want a number (2.5, 1e-3, 1+2i) or a file: %v", s.name,
-				tcs.Printable(s.In.File), s.In.File, err)
+				tensor.Printable(s.In.File), s.In.File, err)
 		}
 	}
 	if convert.Ext(s.In.File) == ".tcs" {
@@ -187,8 +187,8 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 		s.alone = !mapped
 		r.closers = append(r.closers, t.Close)
 		if t.Order() != s.order {
-			return fault.Commandf("%s has %s, but %s has %d in the statement", tcs.Printable(s.In.File),
-				tcs.Count(int64(t.Order()), "mode"), s.name, s.order)
+			return fault.Commandf("%s has %s, but %s has %d in the statement", tensor.Printable(s.In.File),
+				tensor.Count(int64(t.Order()), "mode"), s.name, s.order)
 		}
 		return s.setTensor(t, want)
 	}
@@ -202,8 +202,8 @@ func (r *Reader) openFile(s *Source, want tcs.Type) error {
 	r.closers = append(r.closers, func() error { return s.stream.Close() })
 	s.dims, s.exact = st.Dims()
 	if len(s.dims) != s.order {
-		return fault.Commandf("%s has %s, but %s has %d in the statement", tcs.Printable(s.In.File),
-			tcs.Count(int64(len(s.dims)), "mode"), s.name, s.order)
+		return fault.Commandf("%s has %s, but %s has %d in the statement", tensor.Printable(s.In.File),
+			tensor.Count(int64(len(s.dims)), "mode"), s.name, s.order)
 	}
 	s.typ, s.about = st.Type(), aboutEntries(st, s.order)
 	if d, ok := st.(coo.Densed); ok {
@@ -229,7 +229,7 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 		}
 	}
 	return coo.Options{
-		Order: s.order, Dims: dims, DimsFrom: from, Type: bridge.TCS(r.p.Types[s.name]),
+		Order: s.order, Dims: dims, DimsFrom: from, Type: r.p.Types[s.name],
 		ZeroBased: s.In.ZeroBased,
 		Threads:   r.Env.Threads, Tmp: r.Env.Tmp, Limit: r.Env.Limit.Max(),
 	}
@@ -260,10 +260,10 @@ func (s *Source) known() []notation.Known {
 }
 
 // operandTypes returns the types of the operands for notation.InferTypes.
-func (r *Reader) operandTypes() map[string]dtype.Type {
-	out := map[string]dtype.Type{}
+func (r *Reader) operandTypes() map[string]tensor.Type {
+	out := map[string]tensor.Type{}
 	for name, s := range r.Sources {
-		out[name] = bridge.Type(s.typ)
+		out[name] = s.typ
 	}
 	return out
 }

@@ -6,53 +6,54 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 )
 
 // parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if the text is
 // not a number. The type is complex128 if the number has an imaginary part, int64 if want is int64
 // and the number is an integer, and otherwise float64.
-func parseScalar(s string, want tcs.Type) (tcs.Value, bool) {
+func parseScalar(s string, want tensor.Type) (tensor.Value, bool) {
 	s = strings.TrimSpace(s)
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tcs.Int64 {
-		return tcs.Value{Type: tcs.Int64, I: n}, true
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tensor.Int64 {
+		return tensor.Value{Type: tensor.Int64, I: n}, true
 	}
 	if f, err := strconv.ParseFloat(s, 64); err == nil && !strings.ContainsAny(s, "_xX") {
-		return tcs.Value{Type: tcs.Float64, C: complex(f, 0)}, true
+		return tensor.Value{Type: tensor.Float64, C: complex(f, 0)}, true
 	}
 	// Python prints j
 	if k := len(strings.TrimSuffix(s, ")")) - 1; k >= 0 && (s[k] == 'i' || s[k] == 'j') {
 		if c, err := strconv.ParseComplex(s[:k]+"i"+s[k+1:], 128); err == nil {
-			return tcs.Value{Type: tcs.Complex128, C: c}, true
+			return tensor.Value{Type: tensor.Complex128, C: c}, true
 		}
 	}
-	return tcs.Value{}, false
+	return tensor.Value{}, false
 }
 
 // scalarValue converts a Go number to a value of the same type.
-func scalarValue(x any) (tcs.Value, error) {
+func scalarValue(x any) (tensor.Value, error) {
 	switch x := x.(type) {
 	case int:
-		return tcs.Value{Type: tcs.Int64, I: int64(x)}, nil
+		return tensor.Value{Type: tensor.Int64, I: int64(x)}, nil
 	case int64:
-		return tcs.Value{Type: tcs.Int64, I: x}, nil
+		return tensor.Value{Type: tensor.Int64, I: x}, nil
 	case int32:
-		return tcs.Value{Type: tcs.Int32, I: int64(x)}, nil
+		return tensor.Value{Type: tensor.Int32, I: int64(x)}, nil
 	case float64:
-		return tcs.Value{Type: tcs.Float64, C: complex(x, 0)}, nil
+		return tensor.Value{Type: tensor.Float64, C: complex(x, 0)}, nil
 	case float32:
-		return tcs.Value{Type: tcs.Float32, C: complex(float64(x), 0)}, nil
+		return tensor.Value{Type: tensor.Float32, C: complex(float64(x), 0)}, nil
 	case complex128:
-		return tcs.Value{Type: tcs.Complex128, C: x}, nil
+		return tensor.Value{Type: tensor.Complex128, C: x}, nil
 	case complex64:
-		return tcs.Value{Type: tcs.Complex64, C: complex128(x)}, nil
+		return tensor.Value{Type: tensor.Complex64, C: complex128(x)}, nil
 	}
-	return tcs.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
+	return tensor.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
 }
 
 // ScalarTensor returns the value of Input.Scalar as a tensor, converted to the type want unless
 // want is tcs.Invalid. The caller closes it.
-func ScalarTensor(name string, x any, want tcs.Type) (*tcs.Tensor, error) {
+func ScalarTensor(name string, x any, want tensor.Type) (*tcs.Tensor, error) {
 	v, err := scalarValue(x)
 	if err != nil {
 		return nil, err
@@ -65,11 +66,11 @@ func ScalarTensor(name string, x any, want tcs.Type) (*tcs.Tensor, error) {
 }
 
 // convertValue converts v to the type to. It returns an error if digits would be lost.
-func convertValue(v tcs.Value, to tcs.Type) (tcs.Value, error) {
+func convertValue(v tensor.Value, to tensor.Type) (tensor.Value, error) {
 	var src, dst [16]byte
 	v.Type.Store(unsafe.Pointer(&src[0]), v)
 	if _, err := tcs.ConvertValues(dst[:], to, src[:v.Type.Size()], v.Type, 1); err != nil {
-		return tcs.Value{}, err
+		return tensor.Value{}, err
 	}
 	return to.Load(unsafe.Pointer(&dst[0])), nil
 }

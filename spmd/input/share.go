@@ -10,17 +10,18 @@ import (
 	"distaff/io/convert"
 	"distaff/io/gen"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
 // sourceHeader holds what every rank must know about an input that rank 0 opened.
 type sourceHeader struct {
-	Type    tcs.Type
+	Type    tensor.Type
 	Dense   bool
 	Dims    []int64
 	About   int64 // Source.about, if Counted is set; gob does not send a pointer to 0
 	Counted bool
-	Scalar  *tcs.Value
+	Scalar  *tensor.Value
 	Stream  bool
 	Exact   bool   // Dims are the sizes
 	Head    []byte // of a text file that ranks can read in parts
@@ -31,8 +32,7 @@ type sourceHeader struct {
 // piece or comes through a pipe.
 type storedHeader struct {
 	Header  tcs.Header
-	Kinds   string
-	Modes   []int
+	Format  tensor.Format
 	Entries int64
 }
 
@@ -98,9 +98,7 @@ func (s *Source) aloneHeader() *storedHeader {
 	if !s.alone {
 		return nil
 	}
-	h := &storedHeader{Header: s.Tensor.Header, Entries: s.entries}
-	h.Kinds, h.Modes = s.Tensor.Format()
-	return h
+	return &storedHeader{Header: s.Tensor.Header, Format: s.Tensor.Format(), Entries: s.entries}
 }
 
 // openParts opens this rank's part of every text file that can be read in parts. If some rank
@@ -124,7 +122,7 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 			return err
 		}
 		if blind < c.Size() {
-			r.Env.Note(tcs.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) +
+			r.Env.Note(tensor.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) +
 				" does not see that file")
 			continue
 		}
@@ -157,7 +155,7 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 		s.Tensor, s.entries = in.Tensor, in.Tensor.Vals.Len
 		return nil
 	case h.Alone != nil:
-		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Kinds, h.Alone.Modes), true,
+		s.Tensor, s.alone, s.entries = tcs.Nothing(h.Alone.Header, h.Alone.Format), true,
 			h.Alone.Entries
 		return nil
 	case convert.Ext(in.File) == ".tcs":

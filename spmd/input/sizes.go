@@ -6,12 +6,10 @@ import (
 	"io"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
-	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
 	"distaff/spmd/load"
@@ -43,9 +41,9 @@ func (r *Reader) declare() error {
 				"%s is stored as %v, and no input tells how many entries it has: "+
 					"give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
 		}
-		typ := bridge.TCS(r.p.Types[name])
-		if typ == tcs.Invalid {
-			typ = tcs.Float64
+		typ := r.p.Types[name]
+		if typ == tensor.None {
+			typ = tensor.Float64
 		}
 		r.Sources[name] = &Source{name: name, order: r.p.Orders[name], typ: typ, Dense: true}
 	}
@@ -75,7 +73,7 @@ func (r *Reader) Infer() error {
 	if result.IsInt() { // partial sums may exceed the range of the result's type
 		r.ResultType = computed
 	}
-	if err := r.Sources[r.p.Result].promote(bridge.TCS(result)); err != nil {
+	if err := r.Sources[r.p.Result].promote(result); err != nil {
 		return err
 	}
 	r.pickFormats()
@@ -88,7 +86,7 @@ func (r *Reader) Infer() error {
 // noteTypes tells the user about types whose values are stored in other types. If the statement
 // computes in t, an integer type, it also warns of quotients that drop a remainder, unless the user
 // has chosen an integer type for the result. x/x never drops a remainder.
-func (r *Reader) noteTypes(t dtype.Type) {
+func (r *Reader) noteTypes(t tensor.Type) {
 	if !r.Env.Root() {
 		return
 	}
@@ -110,15 +108,15 @@ func (r *Reader) noteTypes(t dtype.Type) {
 
 // guessOldType handles a result that += adds to and that has neither an input nor a type. It sets
 // its type to the type that the result would have without the old value.
-func (r *Reader) guessOldType(operands map[string]dtype.Type) error {
+func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 	name := r.p.Result
 	s := r.Sources[name]
-	if _, given := r.o.Inputs[name]; s == nil || given || r.p.Types[name] != dtype.None {
+	if _, given := r.o.Inputs[name]; s == nil || given || r.p.Types[name] != tensor.None {
 		return nil
 	}
 	delete(operands, name)
-	_, result, err := notation.InferTypes(r.p.Stmt, operands, dtype.None)
-	operands[name], s.typ = result, bridge.TCS(result)
+	_, result, err := notation.InferTypes(r.p.Stmt, operands, tensor.None)
+	operands[name], s.typ = result, result
 	return err
 }
 

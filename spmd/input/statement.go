@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/fault"
 )
@@ -24,8 +22,8 @@ type Statement struct {
 	Result  string
 	Names   []string                 // all tensors, the result first
 	Orders  map[string]int           // number of modes
-	Formats map[string]format.Format // the given formats
-	Types   map[string]dtype.Type    // the given types
+	Formats map[string]tensor.Format // the given formats
+	Types   map[string]tensor.Type   // the given types
 	Sizes   map[string][]int64       // the given sizes of each tensor; -1 if a size is not given
 
 	// Old is the name of the operand that represents the result's old value on the right side. Its
@@ -92,7 +90,7 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		Old: old, Inputs: j.Inputs, UserSizes: j.Sizes, SizesFrom: j.SizesFrom,
 		Stmt: stmt, Norm: notation.Normalize(stmt),
 		Result: stmt.LHS.Name,
-		Orders: map[string]int{}, Formats: map[string]format.Format{}, Types: map[string]dtype.Type{},
+		Orders: map[string]int{}, Formats: map[string]tensor.Format{}, Types: map[string]tensor.Type{},
 		Machine: j.Machine, Placements: j.Placements, Schedule: j.Schedule, memoryOf: j.MemoryOf,
 	}
 	for _, t := range stmt.Tensors() {
@@ -103,15 +101,15 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		if err := p.Has(name, "format", "-f="+name+":"+j.Formats[name]); err != nil {
 			return nil, err
 		}
-		_, f, err := format.ParseFlag(name + ":" + j.Formats[name])
+		_, f, err := notation.ParseFormatFlag(name + ":" + j.Formats[name])
 		if err != nil {
 			return nil, err
 		}
 		if f.NumModes() != p.Orders[name] {
 			return nil, fault.Commandf("-f=%s:%s: got %s, want %d: %s has %s in the statement", name,
 				j.Formats[name],
-				tcs.Count(int64(f.NumModes()), "level"), p.Orders[name], name,
-				tcs.Count(int64(p.Orders[name]), "mode"))
+				tensor.Count(int64(f.NumModes()), "level"), p.Orders[name], name,
+				tensor.Count(int64(p.Orders[name]), "mode"))
 		}
 		p.Formats[name] = f
 	}
@@ -120,8 +118,8 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 			if n == -1 && j.Partial {
 				continue
 			}
-			if err := tcs.CheckSize(n); err != nil {
-				return nil, fault.Commandf("-d=%s: %v", tcs.Printable(name), err)
+			if err := tensor.CheckSize(n); err != nil {
+				return nil, fault.Commandf("-d=%s: %v", tensor.Printable(name), err)
 			}
 		}
 	}
@@ -129,12 +127,12 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 		if err := p.Has(name, "type", "-t="+name+":"+j.Types[name]); err != nil {
 			return nil, err
 		}
-		t, err := dtype.Parse(j.Types[name])
+		t, err := notation.ParseType(j.Types[name])
 		if err != nil {
-			return nil, fault.Commandf("-t=%s:%s: %v", name, tcs.Printable(j.Types[name]), err)
+			return nil, fault.Commandf("-t=%s:%s: %v", name, tensor.Printable(j.Types[name]), err)
 		}
 		p.Types[name] = t
-		if s := dtype.Note(j.Types[name]); s != "" && name != old {
+		if s := tensor.TypeNote(j.Types[name]); s != "" && name != old {
 			p.typeNotes = append(p.typeNotes, name+": "+s)
 		}
 	}
@@ -182,7 +180,8 @@ func (p *Statement) placements() error {
 		for _, l := range p.Placements[name] {
 			if n := len(l.Modes); n != p.Orders[name] {
 				return fault.Commandf("%s: got %s, want %d: %s has %s in the statement", flag,
-					tcs.Count(int64(n), "mode"), p.Orders[name], name, tcs.Count(int64(p.Orders[name]), "mode"))
+					tensor.Count(int64(n), "mode"), p.Orders[name], name,
+					tensor.Count(int64(p.Orders[name]), "mode"))
 			}
 		}
 	}
@@ -223,7 +222,7 @@ func (p *Statement) Has(name, what, flag string) error {
 		return nil
 	}
 	return &diag.Error{Code: diag.NoTensor,
-		Msg: tcs.Printable(flag) + ": got " + article(what) + " for " + tcs.Printable(name) +
+		Msg: tensor.Printable(flag) + ": got " + article(what) + " for " + tensor.Printable(name) +
 			", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
 }
 
@@ -256,17 +255,17 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		}
 		if in.Scalar != nil && p.Orders[name] != 0 {
 			return fault.Commandf("the input of %s is a scalar; want a tensor of %s", name,
-				tcs.Count(int64(p.Orders[name]), "mode"))
+				tensor.Count(int64(p.Orders[name]), "mode"))
 		}
 		if in.Tensor != nil && in.Tensor.Order() != p.Orders[name] {
 			return fault.Commandf("the input of %s has %s; want %d", name,
-				tcs.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
+				tensor.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
 		}
 		if name == p.Result && !p.Stmt.Accumulate {
 			return fault.Commandf(
 				"%s: got an input for the result %s, which = overwrites; "+
 					"%s += ... adds to it, and on the right side %[2]s is its old value",
-				tcs.Printable(flag), name, p.Stmt.LHS)
+				tensor.Printable(flag), name, p.Stmt.LHS)
 		}
 	}
 	stdin := ""

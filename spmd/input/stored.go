@@ -2,14 +2,13 @@ package input
 
 import (
 	"math"
-	"strings"
+	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/assemble"
-	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
 	"distaff/spmd/load"
@@ -35,7 +34,7 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 	}
 	return Stored(r.Env, c, r.Target(part, name),
 		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-			r.Formats[name] = bridge.FormatOf(even.Spec.Kinds, even.Spec.Modes)
+			r.Formats[name] = even.Spec.Format
 			defer func() { r.Formats[name] = f }()
 			return r.Blocks(c, even.Partition, name)
 		})
@@ -59,11 +58,11 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 		return nil, err
 	}
 	own, err := assembled(e, c, plain, g.Partition, parts)
-	if err != nil || plain.Spec.Kinds == g.Spec.Kinds {
+	if err != nil || slices.Equal(plain.Spec.Format.Levels, g.Spec.Format.Levels) {
 		return own, err
 	}
 	for b, t := range own {
-		if own[b], err = coo.Repack(t, g.Spec.Kinds, g.Spec.Modes, coo.KeepAll, e.Config()); err != nil {
+		if own[b], err = coo.Repack(t, g.Spec.Format, coo.KeepAll, e.Config()); err != nil {
 			own[b] = t
 			break
 		}
@@ -82,10 +81,11 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
-	exact = plain.Moves(from, asIs && plain.Spec.Kinds == spec.Kinds, entries, travel)
+	exact = plain.Moves(from, asIs && slices.Equal(plain.Spec.Format.Levels, spec.Format.Levels),
+		entries, travel)
 	s := &assemble.Sum{
 		Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
-			Kinds: plain.Spec.Kinds, Modes: spec.Modes},
+			Format: tensor.Format{Levels: plain.Spec.Format.Levels, Order: spec.Format.Order}},
 		Parts:  assemble.PiecesOf(plain.Partition, spec.Dims),
 		Pieces: assemble.PiecesOf(g.Partition, spec.Dims),
 	}
@@ -93,7 +93,7 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 	for _, n := range spec.Dims {
 		all *= float64(n)
 	}
-	dense := tcs.AllDense(plain.Spec.Kinds)
+	dense := plain.Spec.Format.AllDense()
 	s.Moves(func(_ int, r assemble.Region) (z plan.Size) {
 		places := int64(1)
 		for _, side := range r.Box {
@@ -101,7 +101,7 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 		}
 		if z.Add(places, int64(spec.Type.Size())); !dense {
 			z = plan.Size{Entries: int64(math.Ceil(float64(entries) * float64(places) / all))}
-			z.Add(z.Entries, int64(spec.Type.Size()+4*len(spec.Dims)))
+			z.Add(z.Entries, int64(int(spec.Type.Size())+4*len(spec.Dims)))
 		}
 		return z
 	}, func(z plan.Size, from, to int) {
@@ -115,13 +115,13 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 // levels are dense or compressed, so that they can be cut and joined.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
-	even.Spec.Kinds = strings.Map(func(k rune) rune {
-		if k != rune(format.Dense) {
-			return rune(format.Compressed)
+	even.Spec.Format.Levels = slices.Clone(g.Spec.Format.Levels)
+	for l, k := range even.Spec.Format.Levels {
+		if k != tensor.Dense {
+			even.Spec.Format.Levels[l] = tensor.Compressed
 		}
-		return k
-	}, g.Spec.Kinds)
-	even.Partition = partition.Evenly(g.Spec.Dims, g.Spec.Modes[0], ranks)
+	}
+	even.Partition = partition.Evenly(g.Spec.Dims, g.Spec.Format.Order[0], ranks)
 	return &even
 }
 
@@ -157,7 +157,7 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	if t := r.Everywhere(name); t != nil && load.Findable(t) {
 		return load.Keys(r.Env.Ctx, t, o)
 	}
-	keys, _ := load.DenseKeys(r.Formats[name].Letters(), o, r.Sizes.Dims[name])
+	keys, _ := load.DenseKeys(r.Formats[name].Levels, o, r.Sizes.Dims[name])
 	return keys, nil
 }
 
@@ -166,7 +166,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
 	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
-		Kinds: spec.Kinds, Modes: spec.Modes}}
+		Format: spec.Format}}
 	for _, t := range parts {
 		s.Like.Type = t.Header.Type
 	}
@@ -184,7 +184,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 // shapeOf returns the shape of blocks whose arrays are as wide as the widest ones at any rank.
 func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape,
 	error) {
-	n := len(like.Modes)
+	n := len(like.Format.Order)
 	widths := make([]int64, 2*n)
 	for _, t := range parts {
 		for l, lev := range t.Levels {
@@ -195,8 +195,7 @@ func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) 
 	if err := comm.Allreduce(c.Uncounted(), widths, comm.Max); err != nil {
 		return nil, err
 	}
-	s := &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
-		Modes: like.Modes}
+	s := &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Format: like.Format}
 	for l := range n {
 		s.PosWidth, s.CrdWidth = append(s.PosWidth, uint8(widths[2*l])),
 			append(s.CrdWidth, uint8(widths[2*l+1]))

@@ -3,7 +3,7 @@ package input
 import (
 	"os"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/fault"
 )
@@ -50,10 +50,10 @@ func (s *Source) changed(several bool) error {
 	case err != nil:
 		return nil
 	case !os.SameFile(st, s.found) && several:
-		return fault.Dataf("%s: the file was replaced while it was in use", tcs.Printable(s.In.File))
+		return fault.Dataf("%s: the file was replaced while it was in use", tensor.Printable(s.In.File))
 	case os.SameFile(st, s.found) &&
 		(st.Size() != s.found.Size() || !st.ModTime().Equal(s.found.ModTime())):
-		return fault.Dataf("%s: the file was written while it was in use", tcs.Printable(s.In.File))
+		return fault.Dataf("%s: the file was written while it was in use", tensor.Printable(s.In.File))
 	}
 	return nil
 }

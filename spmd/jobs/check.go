@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/jobfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/program"
 )
 
@@ -54,7 +54,7 @@ func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.
 	which string) error {
 	defer n.Close()
 	line, _ := c.r.names.f.Position(s.Span().Pos)
-	where := fmt.Sprintf("%s:%d: %s run: ", tcs.Printable(c.r.names.f.Name), line, which)
+	where := fmt.Sprintf("%s:%d: %s run: ", tensor.Printable(c.r.names.f.Name), line, which)
 	var differs string
 	err := program.Shared(c.r.p, &differs, func() error {
 		said, d, err := k.Compare(n)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 var planRanks = flag.Int("plan.ranks", 1024, "for how many ranks TestPlanOfEveryJob plans")
@@ -103,14 +103,14 @@ func planWithin(t *testing.T, title, path string, ranks int, params map[string]s
 	})
 	took := processorTime(t) - before
 	t.Logf("%s: %d ranks in %v of processor time and %s", title, ranks,
-		took.Round(10*time.Millisecond), tcs.Size(peak))
+		took.Round(10*time.Millisecond), tensor.Bytes(peak))
 	if took > mostTaken {
 		t.Errorf("%s: a plan for %d ranks takes %v of processor time, want at most %v", title, ranks,
 			took, mostTaken)
 	}
 	if most := leastPlanned + int64(float64(ranks)*bytesPerRank); peak > most {
-		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tcs.Size(peak),
-			tcs.Size(most))
+		t.Errorf("%s: a plan for %d ranks takes %s, want at most %s", title, ranks, tensor.Bytes(peak),
+			tensor.Bytes(most))
 	}
 }
 

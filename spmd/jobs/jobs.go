@@ -25,8 +25,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/input"
 	"distaff/spmd/prepared"
@@ -358,7 +357,7 @@ func (r *names) at(it jobfile.Item, err error) error {
 		}
 	}
 	line, col := r.f.Position(it.Span().Pos)
-	return located{fmt.Errorf("%s:%d:%d: %w", tcs.Printable(r.f.Name), line, col, err)}
+	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
 }
 
 // statement prepares a statement, the first time, and runs it.
@@ -491,7 +490,7 @@ func (r *execution) note(line string) {
 // scalar is the value of a scalar, the same at every rank.
 func (r *execution) scalar(name string) (jobfile.Scalar, error) {
 	v, err := r.p.Value(name)
-	s := jobfile.Scalar{Type: bridge.Type(v.Type)}
+	s := jobfile.Scalar{Type: v.Type}
 	s.Value.I, s.Value.C = v.I, v.C
 	return s, err
 }

@@ -3,12 +3,10 @@ package jobs
 import (
 	"slices"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/plan"
 	"distaff/spmd/program"
 )
@@ -81,10 +79,10 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 
 // known is what is told of all tensors of a file before it runs.
 type known struct {
-	Names map[string]int64      // sizes, by their names
-	From  map[string]string     // what gave them, by their names
-	Dims  map[string][]int64    // of tensors
-	Types map[string]dtype.Type // of inputs that tell theirs
+	Names map[string]int64       // sizes, by their names
+	From  map[string]string      // what gave them, by their names
+	Dims  map[string][]int64     // of tensors
+	Types map[string]tensor.Type // of inputs that tell theirs
 }
 
 // products computes the grids of machines that have those of products, where placements lie over
@@ -125,14 +123,14 @@ func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (
 	}
 	norm := notation.Normalize(s.Stmt)
 	sizes := map[string][]notation.Known{}
-	formats := map[string]format.Format{}
+	formats := map[string]tensor.Format{}
 	for _, a := range s.Stmt.Tensors() {
 		for _, n := range k.Dims[a.Name] {
 			sizes[a.Name] = append(sizes[a.Name], notation.Known{Size: n, Exact: true, From: a.Name})
 		}
-		formats[a.Name] = format.DenseOf(a.Order)
+		formats[a.Name] = tensor.DenseOf(a.Order)
 		if t := r.f.Tensor(a.Name); t.Format != "" {
-			if formats[a.Name], err = format.Parse(t.Format); err != nil {
+			if formats[a.Name], err = notation.ParseFormat(t.Format); err != nil {
 				return nil, err
 			}
 		}
@@ -146,7 +144,7 @@ func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (
 		return nil, err
 	}
 	g := plan.Given{Norm: norm, Sizes: found.Vars, Ranks: ranks, Machine: m, Limit: limit,
-		ValueBytes: int64(bridge.TCS(types[s.Stmt.LHS.Name]).Size()),
-		Format:     func(name string) format.Format { return formats[name] }}
+		ValueBytes: int64(types[s.Stmt.LHS.Name].Size()),
+		Format:     func(name string) tensor.Format { return formats[name] }}
 	return g.Grid()
 }

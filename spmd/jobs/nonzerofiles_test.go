@@ -14,6 +14,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -21,7 +22,8 @@ import (
 func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 	t.Helper()
 	defer in.Close()
-	x, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Name: name}, coo.Config{Threads: 1})
+	x, err := coo.Assemble(in, coo.Spec{Format: tensor.FormatOf(kinds, nil), Name: name},
+		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +35,7 @@ func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 
 // inOneRow is a matrix of which one row has all entries.
 func inOneRow(rows, entries int64) *readertest.List {
-	l := &readertest.List{Sizes: []int64{rows, 2 * entries}, Of: tcs.Float64}
+	l := &readertest.List{Sizes: []int64{rows, 2 * entries}, Of: tensor.Float64}
 	for k := range entries {
 		l.Entries = append(l.Entries,
 			readertest.Entry{Coords: []int64{rows / 2, 2 * k}, Val: complex(float64(k+1), 0)})
@@ -173,7 +175,7 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 // wherever their parts are to lie.
 func TestNonzerosOfCoordinateLists(t *testing.T) {
 	matrix := func() *readertest.List {
-		l := &readertest.List{Sizes: []int64{13, 11}, Of: tcs.Float64}
+		l := &readertest.List{Sizes: []int64{13, 11}, Of: tensor.Float64}
 		for k := range int64(13 * 11) {
 			if i, j := k/11, k%11; (i*7+j*5)%3 == 0 && i != 4 && i != 12 || i == 6 {
 				l.Entries = append(l.Entries,
@@ -190,7 +192,7 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 		if columns {
 			modes, loops, outer = []int{1, 0}, "fuse(j,i,f)", "~y"
 		}
-		x, err := coo.Assemble(matrix(), coo.Spec{Kinds: letters, Modes: modes, Name: "B"},
+		x, err := coo.Assemble(matrix(), coo.Spec{Format: tensor.FormatOf(letters, modes), Name: "B"},
 			coo.Config{Threads: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +229,7 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 	const entries,
 		fibers = "fuse(i,j,f), fuse(f,k,g), pos(g,gp,B), divide(gp,gpo,gpi,M.x), distribute(gpo)",
 		"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"
-	l := &readertest.List{Sizes: []int64{7, 6, 5}, Of: tcs.Float64}
+	l := &readertest.List{Sizes: []int64{7, 6, 5}, Of: tensor.Float64}
 	for n := range int64(7 * 6 * 5) {
 		if i, j, k := n/30, n/5%6, n%5; i != 2 && (i*3+j*5+k*7)%4 == 0 || i == 4 && j == 3 {
 			l.Entries = append(l.Entries,
@@ -243,7 +245,8 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 			if err := l.Rewind(); err != nil {
 				t.Fatal(err)
 			}
-			x, err := coo.Assemble(l, coo.Spec{Kinds: c.kinds, Name: "B"}, coo.Config{Threads: 1})
+			x, err := coo.Assemble(l, coo.Spec{Format: tensor.FormatOf(c.kinds, nil), Name: "B"},
+				coo.Config{Threads: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

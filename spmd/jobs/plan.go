@@ -11,6 +11,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
@@ -319,16 +320,17 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	if _, ok := it.(*jobfile.Tensor); ok {
 		return // what reads a tensor to where it is placed is no part of a statement's traffic
 	}
-	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type && h.Blocks.Kinds == a.Blocks.Spec.Kinds &&
-		slices.Equal(h.Blocks.Modes, a.Blocks.Spec.Modes)
+	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type &&
+		slices.Equal(h.Blocks.Format.Levels, a.Blocks.Spec.Format.Levels) &&
+		slices.Equal(h.Blocks.Format.Order, a.Blocks.Spec.Format.Order)
 	var all *stats.Comm
 	travel := func(z plan.Size, from, to int) {
 		if all == nil {
 			all = newComm(x.ranks)
 		}
-		tcs.Add(&all.BytesSent[from], z.Bytes)
-		tcs.Add(&all.MessagesSent[from], z.Arrays)
-		tcs.Add(&all.BytesReceived[to], z.Bytes)
+		tensor.Add(&all.BytesSent[from], z.Bytes)
+		tensor.Add(&all.MessagesSent[from], z.Arrays)
+		tensor.Add(&all.BytesReceived[to], z.Bytes)
 		x.tally.route(it, name, from, to, z.Bytes)
 	}
 	exact := true
@@ -358,7 +360,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	z := plan.Size{}
 	bytes := int64(a.Blocks.Spec.Type.Size())
 	for _, d := range a.Blocks.Spec.Dims {
-		bytes = tcs.Times(bytes, d)
+		bytes = tensor.Times(bytes, d)
 	}
 	z.Add(bytes, 1)
 	if h != nil && h.Blocks.Guessed {
@@ -372,8 +374,8 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
 		others := int64(0) // bytes of ranks whose routes are not told
 		for n, box := range h.Blocks.Boxes {
-			r := box[h.Blocks.Modes[0]]
-			own := bytes / max(h.Blocks.Dims[h.Blocks.Modes[0]], 1) * (r[1] - r[0])
+			r := box[h.Blocks.Format.Order[0]]
+			own := bytes / max(h.Blocks.Dims[h.Blocks.Format.Order[0]], 1) * (r[1] - r[0])
 			c.BytesSent[n], c.BytesReceived[n] = own, bytes-own
 			if own > 0 {
 				c.MessagesSent[n] = 1
@@ -554,7 +556,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	if on == nil {
 		g = program.PlacedEvenly(h.Blocks, mode, x.ranks)
 	} else {
-		part, err := plan.Placed(p, on, h.Blocks.Dims, h.Blocks.Modes, x.ranks)
+		part, err := plan.Placed(p, on, h.Blocks.Dims, h.Blocks.Format.Order, x.ranks)
 		if err != nil {
 			return err
 		}
@@ -565,7 +567,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 				return err
 			}
 		default:
-			keys, ok := load.DenseKeys(h.Blocks.Kinds, a.Ordered, h.Blocks.Dims)
+			keys, ok := load.DenseKeys(h.Blocks.Format.Levels, a.Ordered, h.Blocks.Dims)
 			if a.Keys = keys; !ok {
 				a.Guess(h.Blocks.Dims, float64(h.Entries))
 			}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"distaff/codegen/jobfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // runningTick is how often it is told what runs.
@@ -68,7 +68,7 @@ func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string 
 		at = r.repeats[len(r.repeats)-1].t
 	}
 	line, _ := f.Position(at.Span().Pos)
-	words := []string{fmt.Sprintf("%s:%d", tcs.Printable(f.Name), line)}
+	words := []string{fmt.Sprintf("%s:%d", tensor.Printable(f.Name), line)}
 	for _, p := range r.repeats {
 		words = append(words, fmt.Sprintf("pass %d of %d", p.pass+1, p.t.N))
 	}
@@ -82,7 +82,7 @@ func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string 
 		if len(statement) > maxShown {
 			statement = append(statement[:maxShown-3], []rune("...")...)
 		}
-		text += ": " + tcs.Printable(string(statement))
+		text += ": " + tensor.Printable(string(statement))
 	}
 	return text
 }

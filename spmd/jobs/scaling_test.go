@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // growth is how an algorithm is scaled weakly: the sizes grow with the number of ranks, so that
@@ -252,8 +252,8 @@ func held(t *testing.T, path, want string) {
 	}
 }
 
-// scaledPlan has the figures of a plan: mean and largest bytes that a rank receives, messages that a
-// rank sends on average, and the largest memory of a rank.
+// scaledPlan has the figures of a plan: mean and largest bytes that a rank receives, messages that
+// a rank sends on average, and the largest memory of a rank.
 type scaledPlan struct {
 	ranks             int
 	machine           string
@@ -333,7 +333,7 @@ func bytesText(n float64) string {
 	if n < 1024 {
 		return countText(n)
 	}
-	return tcs.Size(int64(n))
+	return tensor.Bytes(int64(n))
 }
 
 // countText prints a count, which may be a mean: of large ones the whole part.

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
@@ -27,8 +27,8 @@ type names struct {
 	given map[string]input.Input // of tensors, in the place of what the file says
 	dir   string                 // of the file, to which paths in it are relative
 	sizes map[string]int64
-	from  map[string]string     // what gave the sizes, for messages; nil for what is not known
-	types map[string]dtype.Type // of tensors that are declared without one, by their inputs
+	from  map[string]string      // what gave the sizes, for messages; nil for what is not known
+	types map[string]tensor.Type // of tensors that are declared without one, by their inputs
 	// grids are those of machines that are computed for products, where placements lie over them.
 	grids map[*jobfile.Machine]*place.Machine
 }
@@ -45,7 +45,7 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 // tensor whose values are kept in another type.
 func TypeNotes(f *jobfile.File) (notes []string) {
 	for _, t := range f.Tensors {
-		if s := dtype.Note(t.Type); s != "" {
+		if s := tensor.TypeNote(t.Type); s != "" {
 			notes = append(notes, t.Name+": "+s)
 		}
 	}
@@ -121,7 +121,7 @@ func (r *names) ofInput(t *jobfile.Tensor, err error) error {
 // ofFile gives an error of a file its place in the job file, which names it there.
 func (r *names) ofFile(at notation.Span, err error) error {
 	line, col := r.f.Position(at.Pos)
-	return located{fmt.Errorf("%s:%d:%d: %w", tcs.Printable(r.f.Name), line, col, err)}
+	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
 }
 
 // Inputs refuses kinds of generated data that there are not, wrong parameters, and an index base of
@@ -141,7 +141,7 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		}
 		_, err := input.ParseKind(t.Name, in.Generate)
 		if _, given := r.given[t.Name]; err != nil && !given {
-			msg := strings.TrimPrefix(err.Error(), fmt.Sprintf("-g=%s:", tcs.Printable(t.Name)))
+			msg := strings.TrimPrefix(err.Error(), fmt.Sprintf("-g=%s:", tensor.Printable(t.Name)))
 			return r.f.Errorf(t.FromAt, jobfile.Declaration, "from %s", msg)
 		} else if err != nil {
 			return err
@@ -158,7 +158,7 @@ func (r *names) lookup(name string) (int64, bool) {
 // storage is how a declared tensor is stored.
 func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
-	if typ := r.types[t.Name]; typ != dtype.None && t.Type == "" {
+	if typ := r.types[t.Name]; typ != tensor.None && t.Type == "" {
 		how.Type = typ.String()
 	}
 	for m, s := range t.Sizes {
@@ -184,7 +184,7 @@ func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
 
 // where is the line of an item.
 func (r *names) where(it jobfile.Item) string {
-	return fmt.Sprintf("%s:%d", tcs.Printable(r.f.Name), r.line(it))
+	return fmt.Sprintf("%s:%d", tensor.Printable(r.f.Name), r.line(it))
 }
 
 func (r *names) line(it jobfile.Item) int {
@@ -226,7 +226,7 @@ func (r *names) filed() (*jobfile.Sizes, error) {
 			case !ok || given || exactly[name] || n > 0:
 			case has:
 				return nil, fault.Commandf("%s: nothing gives the size %s: %s has no entries; want -d=%s:SIZE",
-					r.where(t), name, tcs.Printable(in.File), name)
+					r.where(t), name, tensor.Printable(in.File), name)
 			case text.Stdin(in.File):
 				return nil, fault.Commandf(
 					"%s: nothing gives the size %s: standard input is read once, and its sizes are those of a file before it is read; want -d=%s:SIZE", r.where(t), name, name)

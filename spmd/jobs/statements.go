@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/jobfile"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
@@ -21,8 +20,8 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
-	"distaff/spmd/bridge"
 	"distaff/spmd/input"
 )
 
@@ -198,7 +197,7 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 }
 
 // given1 is one statement, whose result's sizes it adds to dims.
-func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims map[string][]int64,
+func (r *names) given1(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}}
@@ -227,7 +226,7 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 		if t.Format != "" {
 			g.Formats[name] = t.Format
 		}
-		if typ := types[name]; typ != dtype.None {
+		if typ := types[name]; typ != tensor.None {
 			g.Types[name] = typ.String()
 		}
 		if d := dims[name]; d != nil {
@@ -248,16 +247,16 @@ func (r *names) given1(s *jobfile.Statement, types map[string]dtype.Type, dims m
 }
 
 // typed are the types of the inputs that say theirs.
-func (r *names) typed() (map[string]dtype.Type, error) {
-	types := map[string]dtype.Type{}
+func (r *names) typed() (map[string]tensor.Type, error) {
+	types := map[string]tensor.Type{}
 	for _, t := range r.f.Tensors {
 		in, ok := r.input(t)
 		switch {
 		case !ok || text.Stdin(in.File):
 		case in.Tensor != nil:
-			types[t.Name] = bridge.Type(in.Tensor.Header.Type)
+			types[t.Name] = in.Tensor.Header.Type
 		case in.Generate != "":
-			types[t.Name] = dtype.Float64
+			types[t.Name] = tensor.Float64
 		case t.Order == 0 && jobfile.IsNumber(in.File):
 			types[t.Name] = jobfile.NumberType(in.File)
 		case in.File != "":
@@ -272,19 +271,19 @@ func (r *names) typed() (map[string]dtype.Type, error) {
 }
 
 // typeOf is the type of a file's values.
-func typeOf(in input.Input, order int) (dtype.Type, error) {
+func typeOf(in input.Input, order int) (tensor.Type, error) {
 	if convert.Ext(in.File) == ".tcs" {
 		t, err := tcs.Open(in.File)
 		if err != nil {
-			return dtype.None, err
+			return tensor.None, err
 		}
 		defer t.Close()
-		return bridge.Type(t.Header.Type), nil
+		return t.Header.Type, nil
 	}
 	s, err := convert.Open(in.File, coo.Options{Order: order, ZeroBased: in.ZeroBased})
 	if err != nil {
-		return dtype.None, err
+		return tensor.None, err
 	}
 	defer s.Close()
-	return bridge.Type(s.Type()), nil
+	return s.Type(), nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"distaff/codegen/jobfile"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/stats"
 )
 
@@ -36,24 +36,24 @@ const (
 // add adds n times as much as another has counted.
 func (t tally) add(o tally, n int64) {
 	for k, v := range o {
-		t[k] = tcs.Plus(t[k], tcs.Times(n, v))
+		t[k] = tensor.Plus(t[k], tensor.Times(n, v))
 	}
 }
 
 // travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
 // computes.
-func (t tally) travel(it jobfile.Item, tensor string, c *stats.Comm) {
-	t[count{item: it, what: carries, tensor: tensor, comm: c}]++
+func (t tally) travel(it jobfile.Item, name string, c *stats.Comm) {
+	t[count{item: it, what: carries, tensor: name, comm: c}]++
 }
 
 // route counts what goes of a tensor from one rank, or from Others, to another.
-func (t tally) route(it jobfile.Item, tensor string, from, to int, bytes int64) {
+func (t tally) route(it jobfile.Item, name string, from, to int, bytes int64) {
 	if from >= routed {
 		from = Others
 	}
 	if to < routed && from != to && bytes > 0 {
-		k := count{item: it, what: route, tensor: tensor, from: from, to: to}
-		t[k] = tcs.Plus(t[k], bytes)
+		k := count{item: it, what: route, tensor: name, from: from, to: to}
+		t[k] = tensor.Plus(t[k], bytes)
 	}
 }
 
@@ -118,11 +118,11 @@ func (p *PlannedItem) transfer(c count, n int64) {
 	switch t := &p.Moves[k]; c.what {
 	case carries:
 		for rank := range c.comm.BytesSent {
-			tcs.Add(&t.Bytes, tcs.Times(n, c.comm.BytesSent[rank]))
-			tcs.Add(&t.Messages, tcs.Times(n, c.comm.MessagesSent[rank]))
+			tensor.Add(&t.Bytes, tensor.Times(n, c.comm.BytesSent[rank]))
+			tensor.Add(&t.Messages, tensor.Times(n, c.comm.MessagesSent[rank]))
 		}
 	case times:
-		tcs.Add(&t.Times, n)
+		tensor.Add(&t.Times, n)
 	case inexact:
 		t.Exact = false
 	case route:
@@ -144,8 +144,8 @@ func saturated(c stats.Comm) bool {
 // addTo adds n times what is sent.
 func addTo(to, c *stats.Comm, n int64) {
 	for rank := range c.BytesSent {
-		tcs.Add(&to.BytesSent[rank], tcs.Times(n, c.BytesSent[rank]))
-		tcs.Add(&to.BytesReceived[rank], tcs.Times(n, c.BytesReceived[rank]))
-		tcs.Add(&to.MessagesSent[rank], tcs.Times(n, c.MessagesSent[rank]))
+		tensor.Add(&to.BytesSent[rank], tensor.Times(n, c.BytesSent[rank]))
+		tensor.Add(&to.BytesReceived[rank], tensor.Times(n, c.BytesReceived[rank]))
+		tensor.Add(&to.MessagesSent[rank], tensor.Times(n, c.MessagesSent[rank]))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"runtime"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd/build"
@@ -116,7 +116,7 @@ func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 		n, why := kernels.DefaultThreads(sharing, 1)
 		r.Threads = n
 		if rank == 0 && detail != nil {
-			detail(tcs.Count(int64(n), "thread") + " a rank (" + why + ")")
+			detail(tensor.Count(int64(n), "thread") + " a rank (" + why + ")")
 		}
 	}
 	if r.Threads > 1 && sharing*r.Threads > kernels.Cores() {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
 )
@@ -79,5 +79,5 @@ func orNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return tcs.Printable(s)
+	return tensor.Printable(s)
 }

@@ -53,13 +53,13 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 			bytes = 0 // for views between keys, only the ends of segments are copied
 		}
 		c.Kept[rank] += bytes
-		if in.Tensor == nil && tcs.AllDense(g.Spec.Kinds) {
+		if in.Tensor == nil && g.Spec.Format.AllDense() {
 			marks[rank] += z.Most()/8 + 8 + tcs.Align // coo.Once needs one bit for each position
 		}
 		if way == collecting {
 			builds[rank] = append(builds[rank],
 				coo.BlockCost{Entries: records(in, roomed, sizes, b), Bytes: bytes,
-					Dense: tcs.AllDense(g.Spec.Kinds) && g.Spec.Duplicates != coo.Refuse})
+					Dense: g.Spec.Format.AllDense() && g.Spec.Duplicates != coo.Refuse})
 		}
 	}
 	lanes := int64(ranks)
@@ -112,7 +112,7 @@ func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes
 	switch {
 	case asIs && g.Same(from):
 		return Cost{}, false
-	case !asIs || !tcs.AllDense(from.Kinds):
+	case !asIs || !from.Format.AllDense():
 		return g.Cost(Input{Entries: in.Entries, Records: in.Records}, sizes, ranks, limit), true
 	}
 	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)
@@ -150,7 +150,7 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.areViews(in, ranks) {
 		return shared, 0
 	}
-	if one := ranks == 1 && g.Partition.Pieces() == 1; one && tcs.AllDense(g.Spec.Kinds) &&
+	if one := ranks == 1 && g.Partition.Pieces() == 1; one && g.Spec.Format.AllDense() &&
 		g.Spec.Duplicates != coo.Refuse {
 		return shared, 0
 	} else if one {
@@ -167,12 +167,12 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	}
 	var entries coo.Stream
 	if in.Tensor != nil {
-		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Kinds, g.Spec.Modes, false))
+		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Format, false))
 	}
 	way = g.way(entries, roomed)
 	// coordinates may repeat
-	if way == joining && !tcs.KeepsRepeats(g.Spec.Kinds) &&
-		tcs.KeepsRepeats(kindsOf(entries.(coo.Tensored))) {
+	if way == joining && !g.Spec.Format.Repeats() &&
+		entries.(coo.Tensored).Tensor().Format().Repeats() {
 		return collecting, bytes
 	}
 	if way != spreading || in.Distinct {
@@ -206,8 +206,8 @@ const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.
 func (g *Target) levelSizes() []int64 {
-	sizes := make([]int64, len(g.Spec.Modes))
-	for l, m := range g.Spec.Modes {
+	sizes := make([]int64, len(g.Spec.Format.Order))
+	for l, m := range g.Spec.Format.Order {
 		sizes[l] = g.Spec.Dims[m]
 	}
 	return sizes

@@ -2,6 +2,7 @@ package load
 
 import (
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Piece returns rank r's share of t: an equal share of its bytes, in storage order (source 000,
@@ -33,12 +34,12 @@ func (s *bytesBefore) at(p int64) int64 {
 	n := p * int64(s.t.Vals.Width)
 	for l := len(s.t.Levels) - 1; l >= 0; l-- {
 		lev := &s.t.Levels[l]
-		if lev.Form() == tcs.Full {
+		if lev.Form() == tensor.Full {
 			p /= max(lev.Size, 1)
 			continue
 		}
 		n += p * int64(lev.Crd.Width)
-		if !tcs.Singleton(lev.Kind) {
+		if !lev.Kind.IsSingle() {
 			p = lastParent(s.t, l, p)
 			n += p * int64(lev.Pos.Width)
 		}

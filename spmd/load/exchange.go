@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
@@ -44,9 +45,9 @@ type exchange struct {
 }
 
 func newExchange(c comm.Comm, g *Target, owners []int32, to sink) *exchange {
-	x := &exchange{c: c, owners: owners, to: to, size: g.Spec.Type.Size(),
+	x := &exchange{c: c, owners: owners, to: to, size: int(g.Spec.Type.Size()),
 		out: make([][]byte, c.Size()), limit: g.Cfg.Limit}
-	for _, m := range g.Spec.Modes {
+	for _, m := range g.Spec.Format.Order {
 		x.wide = append(x.wide, wide(g.Spec.Dims[m]))
 	}
 	x.cols = make([][]int64, len(x.wide))
@@ -184,8 +185,8 @@ func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn
 		return err
 	}
 	defer recv.Release()
-	if err := x.c.Alltoallv(comm.Mem(send.Ptr, total, comm.Byte), sendCounts,
-		comm.Mem(recv.Ptr, in, comm.Byte), recvCounts); err != nil {
+	if err := x.c.Alltoallv(comm.Mem(send.Ptr, total, tensor.Byte), sendCounts,
+		comm.Mem(recv.Ptr, in, tensor.Byte), recvCounts); err != nil {
 		return err
 	}
 	p := recv.Slice()[:in]

@@ -9,6 +9,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/load"
 )
 
@@ -35,7 +36,8 @@ func TestPiecesTile(t *testing.T) {
 			kinds = "uccq"
 		}
 		whole, err := coo.Assemble(s,
-			coo.Spec{Kinds: kinds, Modes: rng.Perm(4), Dims: dims, Type: tcs.Float64}, coo.Config{})
+			coo.Spec{Format: tensor.FormatOf(kinds, rng.Perm(4)), Dims: dims, Type: tensor.Float64},
+			coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +95,7 @@ func tiles(t *testing.T, what, file string, ranks, entries int) {
 	dims := f.Header.Dims
 	part := schedule(ranks, [][]int64{{0, dims[3] / 2, dims[3]}}, []int{-1, -1, -1, 0})
 	blocks, _, err := blocksOf(file, part, ranks,
-		coo.Spec{Kinds: "ssss", Modes: tcs.Identity(4), Dims: dims, Name: "T"}, true, false)
+		coo.Spec{Format: tensor.FormatOf("ssss", tensor.Identity(4)), Dims: dims, Name: "T"}, true, false)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}

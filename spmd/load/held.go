@@ -11,6 +11,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/assemble"
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
@@ -38,7 +39,7 @@ func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
 		return nil, true, err
 	}
 	defer end()
-	if asIs && tcs.AllDense(from.Kinds) {
+	if asIs && from.Format.AllDense() {
 		own, err = g.moveDense(c, from)
 		return own, true, err
 	}
@@ -202,8 +203,8 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]
 	for _, b := range mine {
 		header := tcs.Header{Dims: from.Dims, Box: g.Partition.Box(b, from.Dims), Type: from.Type}
 		t,
-			err := tcs.New(&tcs.Shape{Header: header, Kinds: from.Kinds, Modes: from.Modes,
-			Counts: make([]int64, len(from.Kinds))}, g.Cfg.Limit, g.Spec.Name)
+			err := tcs.New(&tcs.Shape{Header: header, Format: from.Format,
+			Counts: make([]int64, len(from.Format.Levels))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
 			return own, err
 		}
@@ -276,7 +277,7 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 		return nil
 	}
 	like := transfer.Like{Name: m.g.Spec.Name, Dims: m.from.Dims, Type: m.from.Type,
-		Kinds: m.from.Kinds, Modes: m.from.Modes}
+		Format: m.from.Format}
 	t, err := transfer.Recv(m.c, like, owner, tagHeld, transfer.Pages(m.g.Cfg.Limit))
 	if err != nil {
 		return err
@@ -309,7 +310,7 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 		return exact
 	}
 	from = from.InBoxes()
-	if asIs && tcs.AllDense(from.Kinds) {
+	if asIs && from.Format.AllDense() {
 		g.parts(from, travel)
 		return exact
 	}
@@ -350,8 +351,8 @@ func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int
 
 // messageBytes returns the size of a group of n entries in a message (see exchange).
 func (g *Target) messageBytes(n int64) int64 {
-	bytes := 16 + int64(pad8(int(n)*g.Spec.Type.Size()))
-	for _, m := range g.Spec.Modes {
+	bytes := 16 + int64(pad8(int(n)*int(g.Spec.Type.Size())))
+	for _, m := range g.Spec.Format.Order {
 		if wide(g.Spec.Dims[m]) {
 			bytes += 8 * n
 		} else {
@@ -436,7 +437,7 @@ func (g *Target) entries(from *store.Blocks) coo.Stream {
 	x := &blockStream{t: from}
 	for _, n := range slices.Sorted(maps.Keys(from.Own)) {
 		t := from.Own[n]
-		x.parts = append(x.parts, coo.FromTensor(t, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
+		x.parts = append(x.parts, coo.FromTensor(t, coo.ZerosFor(t, g.Spec.Format, false)))
 	}
 	return x
 }
@@ -449,7 +450,7 @@ type blockStream struct {
 }
 
 func (x *blockStream) Dims() ([]int64, bool) { return x.t.Dims, true }
-func (x *blockStream) Type() tcs.Type        { return x.t.Type }
+func (x *blockStream) Type() tensor.Type     { return x.t.Type }
 
 func (x *blockStream) Next(b *coo.Batch) error {
 	for ; x.at < len(x.parts); x.at++ {

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -22,7 +23,7 @@ func TestRedistributeBetweenKeys(t *testing.T) {
 	dims := []int64{7, 5, 3}
 	for _, kinds := range []string{"ddd", "sdd", "dds", "sss", "dsd"} {
 		whole, err := coo.Assemble(random(rand.New(rand.NewPCG(1, 2)), dims, 2, false, false),
-			coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Name: "T"}, coo.Config{})
+			coo.Spec{Format: tensor.FormatOf(kinds, tensor.Identity(3)), Name: "T"}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestRedistributeBetweenKeys(t *testing.T) {
 						Owner: func(at []int64) int { return int(at[0]) % ranks },
 						Axes: []partition.Axis{{Modes: o.Modes, Ordered: o,
 							Keys: [][]int64{nil, keys[0], keys[1], nil}}}}
-					spec := coo.Spec{Kinds: kinds, Modes: tcs.Identity(3), Dims: dims, Type: tcs.Float64,
+					spec := coo.Spec{Format: tensor.FormatOf(kinds, tensor.Identity(3)), Dims: dims,
+						Type: tensor.Float64,
 						Name: "T"}
 					from := (&load.Target{Partition: part, Spec: spec}).Blocks()
 					for b := range plan.Block(3) {

@@ -60,12 +60,12 @@ func (g *Target) blocks(rank int) []plan.Block {
 func (g *Target) Blocks() *store.Blocks {
 	s := &g.Spec
 	return Blocks(g.Partition,
-		transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Kinds: s.Kinds, Modes: s.Modes})
+		transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Format: s.Format})
 }
 
 // Blocks describes the blocks of a tensor with the given partition. The result contains no tensors.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
-	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Kinds: like.Kinds, Modes: like.Modes,
+	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Format: like.Format,
 		Own: map[int]*tcs.Tensor{}, Guessed: part.Guessed()}
 	x.Owners, x.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
 	for b := range plan.Block(part.Pieces()) {
@@ -84,7 +84,7 @@ func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
 func (g *Target) Viewable(t *tcs.Tensor) bool {
 	for m := range g.Partition.Order {
 		if g.Partition.AxisOf(m) >= 0 &&
-			(len(t.Levels) == 0 || t.Levels[0].Mode != m || tcs.Singleton(t.Levels[0].Kind)) {
+			(len(t.Levels) == 0 || t.Levels[0].Mode != m || t.Levels[0].Kind.IsSingle()) {
 			return false
 		}
 	}

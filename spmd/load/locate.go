@@ -3,9 +3,9 @@ package load
 import (
 	"context"
 
-	"distaff/codegen/format"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/plan"
@@ -48,7 +48,7 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 		return false
 	}
 	for l := 1; l < len(a.Modes); l++ {
-		if t.Levels[l].Form() == tcs.Full {
+		if t.Levels[l].Form() == tensor.Full {
 			return false
 		}
 	}
@@ -94,7 +94,7 @@ func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list
 // compressed.
 func Findable(t *tcs.Tensor) bool {
 	for l := range t.Levels {
-		if k := t.Levels[l].Kind; k != byte(format.Dense) && k != byte(format.Compressed) {
+		if k := t.Levels[l].Kind; k != tensor.Dense && k != tensor.Compressed {
 			return false
 		}
 	}
@@ -111,9 +111,9 @@ func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, erro
 // DenseKeys returns the keys that Locate would find in any tensor with these sizes, if all levels
 // down to the innermost level that o cuts are dense. Sizes alone then determine the keys. Otherwise
 // ok is false. kinds holds the letters of the level kinds.
-func DenseKeys(kinds string, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
+func DenseKeys(kinds []tensor.Kind, o *place.Ordered, sizes []int64) (keys [][]int64, ok bool) {
 	for l := range o.Modes {
-		if kinds[l] != byte(format.Dense) {
+		if kinds[l] != tensor.Dense {
 			return nil, false
 		}
 	}

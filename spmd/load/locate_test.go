@@ -19,6 +19,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/readertest"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -79,7 +80,7 @@ func storedAs(t *testing.T, name string, in coo.Stream, kinds string, modes []in
 	if err := in.Rewind(); err != nil {
 		t.Fatal(err)
 	}
-	x, err := coo.Assemble(in, coo.Spec{Kinds: kinds, Modes: modes, Name: name},
+	x, err := coo.Assemble(in, coo.Spec{Format: tensor.FormatOf(kinds, modes), Name: name},
 		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatalf("%s as %s: %v", name, kinds, err)
@@ -145,7 +146,7 @@ func eachStored(t *testing.T, most int64, test func(s *stored)) {
 	formats := func(name string, in coo.Stream) {
 		dims, _ := in.Dims()
 		n := len(dims)
-		order := tcs.Identity(n)
+		order := tensor.Identity(n)
 		reversed := slices.Clone(order)
 		slices.Reverse(reversed)
 		inner := strings.Repeat("s", n-1)
@@ -237,9 +238,9 @@ func TestBetween(t *testing.T) {
 				err := local.Run(context.Background(), 3, func(c comm.Comm) error {
 					mine := *part
 					mine.Axes = slices.Clone(part.Axes)
-					kinds, _ := s.t.Format()
 					g := &load.Target{Partition: &mine,
-						Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: s.t.Header.Dims, Type: s.t.Header.Type}}
+						Spec: coo.Spec{Format: tensor.Format{Levels: s.t.Format().Levels, Order: modes},
+							Dims: s.t.Header.Dims, Type: s.t.Header.Type}}
 					own, viewed, err := g.Between(c, load.Source{Tensor: s.t, AsIs: true})
 					mu.Lock()
 					defer mu.Unlock()
@@ -275,6 +276,5 @@ func TestBetween(t *testing.T) {
 
 // modesOf returns the modes of a tensor's levels.
 func modesOf(t *tcs.Tensor) []int {
-	_, modes := t.Format()
-	return modes
+	return t.Format().Order
 }

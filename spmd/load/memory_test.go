@@ -7,6 +7,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -22,7 +23,7 @@ type scattered struct {
 }
 
 func (s *scattered) Dims() ([]int64, bool) { return s.dims, true }
-func (s *scattered) Type() tcs.Type        { return tcs.Float64 }
+func (s *scattered) Type() tensor.Type     { return tensor.Float64 }
 func (s *scattered) Rewind() error         { s.at = 0; return nil }
 func (s *scattered) Close() error          { return nil }
 func (s *scattered) Next(b *coo.Batch) error {
@@ -88,7 +89,8 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 					}
 				}
 				g := &load.Target{Partition: part, Cfg: coo.Config{Limit: limit, Threads: 1},
-					Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64, Name: "T"}}
+					Spec: coo.Spec{Format: tensor.FormatOf(c.kinds, []int{0, 1}), Dims: c.dims,
+						Type: tensor.Float64, Name: "T"}}
 				own, err := g.Scatter(k, in)
 				if err != nil {
 					return err
@@ -107,7 +109,8 @@ func TestMemoryOfUnorderedInput(t *testing.T) {
 				t.Fatal(err)
 			}
 			g := &load.Target{Partition: part,
-				Spec: coo.Spec{Kinds: c.kinds, Modes: []int{0, 1}, Dims: c.dims, Type: tcs.Float64}}
+				Spec: coo.Spec{Format: tensor.FormatOf(c.kinds, []int{0, 1}), Dims: c.dims,
+					Type: tensor.Float64}}
 			buffers := g.Cost(load.Input{Entries: n}, func(plan.Block) plan.Size { return plan.Size{} },
 				ranks, 0).Buffers
 			for r, peak := range peaks {

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/plan"
 )
 
@@ -62,11 +62,11 @@ func staged(blocks, record, free int64) int64 {
 }
 
 // recordBytes returns the size of an entry with the given number of modes that is not packed.
-func recordBytes(modes int, typ tcs.Type) int64 { return int64(8*modes + typ.Size()) }
+func recordBytes(modes int, typ tensor.Type) int64 { return int64(8*modes + int(typ.Size())) }
 
 // buffers returns the bytes that a rank needs during a whole Scatter in addition to blocks: staged
 // entries, and the messages if there are several ranks.
-func buffers(ranks int, blocks int64, modes int, typ tcs.Type, free int64) int64 {
+func buffers(ranks int, blocks int64, modes int, typ tensor.Type, free int64) int64 {
 	record := recordBytes(modes, typ)
 	n := blocks * staged(blocks, record, free) * record
 	if ranks > 1 {
@@ -79,7 +79,7 @@ func buffers(ranks int, blocks int64, modes int, typ tcs.Type, free int64) int64
 const tableBits = 12
 
 func newRouter(g *Target, in *coo.Intake) *router {
-	r := &router{in: in, size: g.Spec.Type.Size(), vals: true}
+	r := &router{in: in, size: int(g.Spec.Type.Size()), vals: true}
 	r.stage = make([]stage, g.Partition.Pieces())
 	r.capacity = int(staged(g.Partition.Pieces(), recordBytes(g.Partition.Order, g.Spec.Type),
 		g.Cfg.Limit.Free()))
@@ -91,7 +91,7 @@ func newRouter(g *Target, in *coo.Intake) *router {
 func (g *Target) split() []modeCuts {
 	split := make([]modeCuts, g.Partition.Order)
 	seen := map[int]int{} // by axis, its level
-	for l, m := range g.Spec.Modes {
+	for l, m := range g.Spec.Format.Order {
 		s := &split[l]
 		s.earlier = -1
 		axis := g.Partition.AxisOf(m)

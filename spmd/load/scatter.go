@@ -8,6 +8,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
@@ -45,12 +46,12 @@ func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor
 }
 
 // withDefaults returns the target with defaults filled in. typ is the default type of values.
-func (g *Target) withDefaults(typ tcs.Type) *Target {
+func (g *Target) withDefaults(typ tensor.Type) *Target {
 	t := *g
-	if t.Spec.Modes == nil {
-		t.Spec.Modes = tcs.Identity(len(t.Spec.Kinds))
+	if t.Spec.Format.Order == nil {
+		t.Spec.Format.Order = tensor.Identity(len(t.Spec.Format.Levels))
 	}
-	if t.Spec.Type == tcs.Invalid {
+	if t.Spec.Type == tensor.None {
 		t.Spec.Type = typ
 	}
 	return &t
@@ -85,7 +86,8 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	s.router = newRouter(g, intake)
 	held := buffers(s.c.Size(), g.Partition.Pieces(), g.Partition.Order, g.Spec.Type,
 		g.Cfg.Limit.Free())
-	if err := Agree(s.c, g.Cfg.Limit.Reserve(held, "distributing "+tcs.Printable(g.Spec.Name))); err !=
+	if err := Agree(s.c, g.Cfg.Limit.Reserve(held,
+		"distributing "+tensor.Printable(g.Spec.Name))); err !=
 		nil {
 		return nil, err
 	}
@@ -144,10 +146,10 @@ const (
 func (g *Target) way(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
-	case tcs.AllDense(g.Spec.Kinds):
+	case g.Spec.Format.AllDense():
 		return spreading
-	case stored && coo.InOrder(in, g.Spec.Modes) &&
-		(coo.Filled(in, g.Spec.Kinds, g.Spec.Modes) || s == nil):
+	case stored && coo.InOrder(in, g.Spec.Format.Order) &&
+		(coo.Filled(in, g.Spec.Format) || s == nil):
 		return joining
 	}
 	return collecting
@@ -157,17 +159,12 @@ func (g *Target) way(in coo.Stream, s *slots) int64 {
 func (g *Target) placing(in coo.Stream) coo.Placing {
 	t, stored := in.(coo.Tensored)
 	switch {
-	case !stored || g.Spec.Duplicates == coo.Refuse || tcs.KeepsRepeats(kindsOf(t)):
+	case !stored || g.Spec.Duplicates == coo.Refuse || t.Tensor().Format().Repeats():
 		return coo.Once
 	case t.Tensor().Dense():
 		return coo.Set
 	}
 	return coo.Add
-}
-
-func kindsOf(t coo.Tensored) string {
-	kinds, _ := t.Tensor().Format()
-	return kinds
 }
 
 // spec returns the spec of one block.
@@ -400,12 +397,12 @@ func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 // count makes the first pass over this rank's piece and sends the counts to the owners. The result
 // has, for each block of this rank, the part of every rank.
 func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
-	r, kinds := s.router, s.g.Spec.Kinds
+	r, levels := s.router, len(s.g.Spec.Format.Levels)
 	counters := make([]*coo.PartCounter, len(s.owners))
 	r.vals = false
 	r.flush = func(b plan.Block, cols [][]int64, vals []byte, n int) error {
 		if counters[b] == nil {
-			counters[b] = coo.NewPartCounter(kinds)
+			counters[b] = coo.NewPartCounter(levels)
 		}
 		counters[b].Add(cols, n)
 		return nil
@@ -434,7 +431,7 @@ func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	for from, msg := range in {
 		for len(msg) > 0 {
 			b := plan.Block(msg[0])
-			parts[b][from], msg = takePart(msg[1:], len(kinds))
+			parts[b][from], msg = takePart(msg[1:], levels)
 		}
 	}
 	return parts, nil

@@ -1,11 +1,5 @@
 package load
 
-import (
-	"strings"
-
-	"distaff/io/tcs"
-)
-
 // slots makes room in blocks for entries of other blocks.
 //
 // Dense levels below the last level of another kind have a position for every coordinate under each
@@ -24,9 +18,9 @@ type slots struct {
 
 // newSlots returns the slots of a target. It returns nil if no entry makes room in other blocks.
 func newSlots(g *Target, split []modeCuts) *slots {
-	kinds := g.Spec.Kinds
-	from := strings.LastIndexFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).HasCrd() }) + 1
-	if from == 0 || tcs.KeepsRepeats(kinds) {
+	format := g.Spec.Format
+	from := len(format.Levels) - format.TrailingDense()
+	if from == 0 || format.Repeats() {
 		return nil
 	}
 	s := &slots{from: from, zero: make([]byte, g.Spec.Type.Size()), pick: make([]int32, len(split))}

@@ -50,7 +50,7 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 		}
 		piece.Trust()
 	}
-	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Kinds, g.Spec.Modes, false)))
+	return g.Scatter(c, coo.FromTensor(piece, coo.ZerosFor(t, g.Spec.Format, false)))
 }
 
 // fromWhole makes the single block of a single rank. It is the tensor itself if s.AsIs is true.
@@ -62,7 +62,7 @@ func (g *Target) fromWhole(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 		return map[plan.Block]*tcs.Tensor{0: s.Tensor.Alias()}, nil
 	}
 	return g.Scatter(c, coo.FromTensor(s.Tensor,
-		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
+		coo.ZerosFor(s.Tensor, g.Spec.Format, false)))
 }
 
 // fromFirst makes the blocks of a tensor that only rank 0 has. Rank 0 streams it to the other
@@ -76,7 +76,7 @@ func (g *Target) fromFirst(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, e
 		return nil, err
 	}
 	return g.Scatter(c, coo.FromTensor(s.Tensor,
-		coo.ZerosFor(s.Tensor, g.Spec.Kinds, g.Spec.Modes, false)))
+		coo.ZerosFor(s.Tensor, g.Spec.Format, false)))
 }
 
 // ready loads and checks the whole tensor. If memory is too small to decompress a tensor, it is

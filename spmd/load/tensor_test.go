@@ -16,6 +16,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -31,7 +32,7 @@ type points struct {
 }
 
 func (s *points) Dims() ([]int64, bool) { return s.dims, true }
-func (s *points) Type() tcs.Type        { return tcs.Float64 }
+func (s *points) Type() tensor.Type     { return tensor.Float64 }
 func (s *points) Rewind() error         { s.next = 0; return nil }
 func (s *points) Close() error          { return nil }
 func (s *points) Next(b *coo.Batch) error {
@@ -46,7 +47,8 @@ func (s *points) Next(b *coo.Batch) error {
 			b.Coords[m][k] = s.at[(s.next+k)*order+m]
 		}
 		v := float64(s.next+k+1) / 7
-		tcs.Float64.Store(unsafe.Pointer(&b.Vals[8*k]), tcs.Value{Type: tcs.Float64, C: complex(v, 0)})
+		tensor.Float64.Store(unsafe.Pointer(&b.Vals[8*k]),
+			tensor.Value{Type: tensor.Float64, C: complex(v, 0)})
 	}
 	s.next += n
 	return nil
@@ -156,9 +158,9 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 		t.Run(format.kinds, func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(uint64(f), 9))
-			modes := tcs.Identity(3)
+			modes := tensor.Identity(3)
 			whole, err := coo.Assemble(random(rng, dims, 3, format.single, format.twice),
-				coo.Spec{Kinds: format.kinds, Modes: modes, Name: "T"}, coo.Config{})
+				coo.Spec{Format: tensor.FormatOf(format.kinds, modes), Name: "T"}, coo.Config{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,11 +169,12 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 			if err := tcs.Write(path, whole, tcs.WriteOptions{Compress: f%4 == 3}); err != nil {
 				t.Fatal(err)
 			}
-			targets := []coo.Spec{{Kinds: format.kinds, Modes: modes}, {Kinds: "sss", Modes: []int{2, 0, 1}},
-				{Kinds: "ddd", Modes: []int{0, 2, 1}}}
+			targets := []coo.Spec{{Format: tensor.FormatOf(format.kinds, modes)},
+				{Format: tensor.FormatOf("sss", []int{2, 0, 1})},
+				{Format: tensor.FormatOf("ddd", []int{0, 2, 1})}}
 			for _, s := range schedules {
 				for n, spec := range targets {
-					spec.Dims, spec.Type, spec.Name = dims, tcs.Float64, "T"
+					spec.Dims, spec.Type, spec.Name = dims, tensor.Float64, "T"
 					want := map[plan.Block][]string{}
 					part := schedule(1, s.points, s.cuts)
 					for b := range plan.Block(part.Pieces()) {
@@ -181,12 +184,12 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 						got, _, err := blocksOf(path, schedule(ranks, s.points, s.cuts), ranks, spec, true, n == 0)
 						if err != nil {
 							t.Fatalf("%s to %s, %s, %d ranks: %v", format.kinds,
-								tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, err)
+								spec.Format.String(), s.name, ranks, err)
 						}
 						for b, w := range want {
 							if !slices.Equal(got[b], w) {
 								t.Fatalf("%s to %s, %s, %d ranks, block %d: got %v\nwant %v", format.kinds,
-									tcs.FormatString(spec.Kinds, spec.Modes), s.name, ranks, b, got[b], w)
+									spec.Format.String(), s.name, ranks, b, got[b], w)
 							}
 						}
 					}
@@ -231,7 +234,8 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 			s.at = append(s.at, i, j*24)
 		}
 	}
-	whole, err := coo.Assemble(s, coo.Spec{Kinds: "ds", Name: "T"}, coo.Config{})
+	whole, err := coo.Assemble(s, coo.Spec{Format: tensor.FormatOf("ds", nil), Name: "T"},
+		coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +251,8 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 // buffers of known size.
 func TestMemoryOfARank(t *testing.T) {
 	path, bytes := large(t, 60000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{60000, 1000}, Type: tcs.Float64,
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: []int64{60000, 1000},
+		Type: tensor.Float64,
 		Name: "T"}
 	for _, ranks := range []int{2, 4} {
 		part := schedule(ranks, [][]int64{{0, 18000, 60000}, {0, 100, 500, 1000}}, []int{0, 1})
@@ -309,7 +314,8 @@ func touched(t *testing.T, x *tcs.Tensor) int64 {
 // part, and the pages around the elements that a search reads.
 func TestARankReadsItsPiece(t *testing.T) {
 	path, bytes := large(t, 400000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{400000, 1000}, Type: tcs.Float64,
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: []int64{400000, 1000},
+		Type: tensor.Float64,
 		Name: "T"}
 	const ranks = 4
 	for _, test := range []struct {
@@ -359,7 +365,8 @@ func TestARankReadsItsPiece(t *testing.T) {
 func TestChunksOfAPiece(t *testing.T) {
 	const rows = 400000
 	path, bytes := large(t, rows, true)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{rows, 1000}, Type: tcs.Float64,
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: []int64{rows, 1000},
+		Type: tensor.Float64,
 		Name: "T"}
 	for _, ranks := range []int{3, 8} {
 		points := make([]int64, ranks+1)
@@ -396,7 +403,8 @@ func damage(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{20000, 1000}, Type: tcs.Float64,
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: []int64{20000, 1000},
+		Type: tensor.Float64,
 		Name: "T"}
 	bad := filepath.Join(t.TempDir(), "bad.tcs")
 	rng := rand.New(rand.NewPCG(8, 8))
@@ -433,7 +441,8 @@ func damage(t *testing.T, path string) {
 // of ranks.
 func TestATruncatedFile(t *testing.T) {
 	path, bytes := large(t, 40000, false)
-	spec := coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Dims: []int64{40000, 1000}, Type: tcs.Float64,
+	spec := coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Dims: []int64{40000, 1000},
+		Type: tensor.Float64,
 		Name: "T"}
 	err := local.Run(context.Background(), 3, func(c comm.Comm) error {
 		x, err := tcs.Open(path)

@@ -18,6 +18,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -28,7 +29,7 @@ import (
 // list returns a tensor's entries as lines of text, with values as bits.
 func list(t *tcs.Tensor) []string {
 	var out []string
-	size := t.Header.Type.Size()
+	size := int(t.Header.Type.Size())
 	t.Entries(func(at []int64, i int64) bool {
 		out = append(out, fmt.Sprint(at, " ", t.Vals.Bytes()[int(i)*size:int(i+1)*size]))
 		return true
@@ -81,7 +82,8 @@ func loaded(path string, opt coo.Options, dims []int64, kinds string, ranks int)
 		}
 		part.SetDims(dims, nil)
 		g := &load.Target{Partition: uneven(dims, c.Size()),
-			Spec: coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Type: opt.Type,
+			Spec: coo.Spec{Format: tensor.FormatOf(kinds, tensor.Identity(len(dims))), Dims: dims,
+				Type: opt.Type,
 				Name: path}}
 		own, err := g.Scatter(c, part)
 		if err != nil {
@@ -274,7 +276,8 @@ func whole(path string, opt coo.Options, kinds string) (out []string, dims []int
 		s.(coo.Sizable).SetDims(dims, nil)
 	}
 	t, err := coo.Assemble(s,
-		coo.Spec{Kinds: kinds, Modes: tcs.Identity(len(dims)), Dims: dims, Name: path}, coo.Config{})
+		coo.Spec{Format: tensor.FormatOf(kinds, tensor.Identity(len(dims))), Dims: dims, Name: path},
+		coo.Config{})
 	if err != nil {
 		return nil, dims, err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Streams merges one or more streams into one stream. Each stream must be sorted by the coordinates
@@ -61,7 +61,7 @@ type tree struct {
 }
 
 func (t *tree) Dims() ([]int64, bool) { return t.leaves[0].in.Dims() }
-func (t *tree) Type() tcs.Type        { return t.leaves[0].in.Type() }
+func (t *tree) Type() tensor.Type     { return t.leaves[0].in.Type() }
 
 func (t *tree) Close() error {
 	var first error
@@ -188,7 +188,7 @@ func (t *tree) Next(b *coo.Batch) error {
 			return err
 		}
 	}
-	size := t.Type().Size()
+	size := int(t.Type().Size())
 	dims, _ := t.Dims()
 	t.own.Resize(len(dims), t.capacity, size)
 	n := 0

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/merge"
 )
 
@@ -19,7 +19,7 @@ type sorted struct {
 }
 
 func (s *sorted) Dims() ([]int64, bool) { return []int64{100, 100}, true }
-func (s *sorted) Type() tcs.Type        { return tcs.Int64 }
+func (s *sorted) Type() tensor.Type     { return tensor.Int64 }
 func (s *sorted) Rewind() error         { s.at = 0; return nil }
 func (s *sorted) Close() error          { return nil }
 func (s *sorted) Next(b *coo.Batch) error {

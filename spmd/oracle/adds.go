@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // addsShare is of how many cases with a dense result one has a leaf made that adds to it.
@@ -59,7 +59,7 @@ func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error)
 // tolerance of one.
 func (c *compiled) doubled(x, y reference.Value, slack float64) bool {
 	if t := c.p.Result; t.IsInt() {
-		return t == dtype.Int32 && int32(2*x.I) == int32(y.I) || t == dtype.Int64 && 2*x.I == y.I
+		return t == tensor.Int32 && int32(2*x.I) == int32(y.I) || t == tensor.Int64 && 2*x.I == y.I
 	}
 	near := func(x, y float64) bool { return math.Abs(2*x-y) <= 3*slack+1e-6*math.Abs(x) }
 	if infinite(reference.Value{C: 2 * x.C}) || math.IsNaN(slack) {

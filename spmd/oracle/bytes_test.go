@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 	"distaff/spmd"
 )
 
@@ -22,12 +22,12 @@ func TestOracleSameBytes(t *testing.T) {
 		n = *nFlag
 	}
 	for k := *firstFlag; k < *firstFlag+n; k++ {
-		o := Options{Exact: true, Types: []dtype.Type{dtype.Float64}}
+		o := Options{Exact: true, Types: []tensor.Type{tensor.Float64}}
 		switch k % 6 {
 		case 0:
-			o.Types = []dtype.Type{dtype.Int64}
+			o.Types = []tensor.Type{tensor.Int64}
 		case 1:
-			o.Types = []dtype.Type{dtype.Complex64}
+			o.Types = []tensor.Type{tensor.Complex64}
 		}
 		if k%2 == 1 {
 			o.Zeros, o.Beside, o.MaxPoints = 0.8, 0.3, 300

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // Case is one statement with its data.
@@ -32,9 +31,9 @@ type Case struct {
 // Tensor is an operand or, first in a case, the result.
 type Tensor struct {
 	Name   string
-	Format format.Format
+	Format tensor.Format
 	// Type is dtype.None for a result without -t.
-	Type dtype.Type
+	Type tensor.Type
 	Dims []int64
 	// Entries are in any order; a coordinate may repeat, and is then kept
 	// repeated where Format.Repeats, and summed elsewhere.
@@ -66,7 +65,7 @@ func (c *Case) Clone() *Case {
 	for _, t := range c.Tensors {
 		d := *t
 		d.Dims = slices.Clone(t.Dims)
-		d.Format = format.Format{Levels: slices.Clone(t.Format.Levels),
+		d.Format = tensor.Format{Levels: slices.Clone(t.Format.Levels),
 			Order: slices.Clone(t.Format.Order)}
 		d.Entries = make([]Entry, len(t.Entries))
 		for k, e := range t.Entries {
@@ -84,7 +83,7 @@ type Prepared struct {
 	Parsed          *notation.Stmt
 	Normal          *notation.Normal
 	Sizes           *notation.Sizes
-	Compute, Result dtype.Type
+	Compute, Result tensor.Type
 }
 
 // Prepare reads the statement and checks that the case is one: tensors and
@@ -107,7 +106,7 @@ func (c *Case) Prepare() (*Prepared, error) {
 		return nil, fmt.Errorf("%d tensors for the %d of %s", len(c.Tensors), len(uses), c.Stmt)
 	}
 	known := map[string][]notation.Known{}
-	types := map[string]dtype.Type{}
+	types := map[string]tensor.Type{}
 	for k, u := range uses {
 		t := c.Tensor(u.Name)
 		if t == nil || k == 0 && t != c.Tensors[0] {
@@ -141,13 +140,13 @@ func (t *Tensor) check(order int, input bool) error {
 	if err := t.Format.Check(); err != nil {
 		return err
 	}
-	if input && (!t.Input || t.Type == dtype.None) {
+	if input && (!t.Input || t.Type == tensor.None) {
 		return fmt.Errorf("an operand wants a type and Input")
 	}
 	if !t.Input && len(t.Entries) > 0 {
 		return fmt.Errorf("entries without Input")
 	}
-	if t.Input && t.Type == dtype.None {
+	if t.Input && t.Type == tensor.None {
 		return fmt.Errorf("an input wants a type")
 	}
 	if t.Input && order == 0 && len(t.Entries) != 1 {
@@ -171,7 +170,7 @@ func (t *Tensor) check(order int, input bool) error {
 
 // held keeps of the entries those that the format's singletons have room for
 // beside those before them.
-func held(f format.Format, entries []Entry) []Entry {
+func held(f tensor.Format, entries []Entry) []Entry {
 	for _, l := range f.Bound() {
 		have := map[string]int64{}
 		var keep []Entry
@@ -189,7 +188,7 @@ func held(f format.Format, entries []Entry) []Entry {
 }
 
 // prefix is a coordinate's parts in levels 0 to l-1.
-func prefix(f format.Format, coord []int64, l int) []int64 {
+func prefix(f tensor.Format, coord []int64, l int) []int64 {
 	out := make([]int64, l)
 	for k := range out {
 		out[k] = coord[f.Order[k]]
@@ -209,7 +208,7 @@ func coordKey(coord []int64) string {
 // stored lists, sorted, the coordinates that a tensor of a format stores when
 // it has the given ones: these, and all that its trailing dense levels make
 // room for beside them.
-func stored(f format.Format, dims []int64, coords [][]int64) [][]int64 {
+func stored(f tensor.Format, dims []int64, coords [][]int64) [][]int64 {
 	top := len(f.Levels) - f.TrailingDense()
 	seen := map[string]bool{}
 	var out [][]int64
@@ -268,8 +267,8 @@ func (t *Tensor) Reference() *reference.Tensor {
 // Want is what is right for a case.
 type Want struct {
 	Dims   []int64
-	Type   dtype.Type
-	Format format.Format
+	Type   tensor.Type
+	Format tensor.Format
 	Coords [][]int64 // present coordinates, ascending
 	Points []reference.Point
 	// Err is set where the statement divides an integer by zero: an engine

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // style is what a case's values are like.
@@ -46,7 +46,7 @@ func (g *generator) data(s *notation.Stmt) *Case {
 				t.Format = g.format(u.Order, "d", true)
 			}
 			if !t.Input && g.chance(0.85) {
-				t.Type = dtype.None
+				t.Type = tensor.None
 			}
 		}
 		if f, ok := g.formats[u.Name]; ok {
@@ -65,22 +65,22 @@ func (g *generator) data(s *notation.Stmt) *Case {
 }
 
 // types returns a function that gives each tensor its type.
-func (g *generator) types() func() dtype.Type {
+func (g *generator) types() func() tensor.Type {
 	choice := g.o.Types
 	if choice == nil {
-		choice = []dtype.Type{dtype.Float64}
+		choice = []tensor.Type{tensor.Float64}
 		switch g.pick(50, 10, 14, 6, 20) {
 		case 1:
-			choice = []dtype.Type{dtype.Float32}
+			choice = []tensor.Type{tensor.Float32}
 		case 2:
-			choice = []dtype.Type{dtype.Int32, dtype.Int64}
+			choice = []tensor.Type{tensor.Int32, tensor.Int64}
 		case 3:
-			choice = []dtype.Type{dtype.Complex64, dtype.Complex128}
+			choice = []tensor.Type{tensor.Complex64, tensor.Complex128}
 		case 4:
-			choice = dtype.All
+			choice = tensor.ValueTypes
 		}
 	}
-	return func() dtype.Type { return choice[g.rand.IntN(len(choice))] }
+	return func() tensor.Type { return choice[g.rand.IntN(len(choice))] }
 }
 
 // sizes gives each variable a size, equal where a tensor's mode asks for it.
@@ -214,12 +214,12 @@ func (g *generator) entries(t *Tensor, st style) {
 	t.Entries = held(t.Format, t.Entries)
 }
 
-func (g *generator) value(t dtype.Type, st style) reference.Value {
+func (g *generator) value(t tensor.Type, st style) reference.Value {
 	if t.IsInt() {
 		v := g.integer(st)
 		if st.large && g.chance(0.2) {
 			v = []int64{math.MaxInt32, math.MinInt32, 1 << 30, -1}[g.rand.IntN(4)]
-			if t == dtype.Int64 && g.chance(0.5) {
+			if t == tensor.Int64 && g.chance(0.5) {
 				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.rand.IntN(3)]
 			}
 		}
@@ -240,7 +240,7 @@ func (g *generator) integer(st style) int64 {
 	return v
 }
 
-func (g *generator) float(t dtype.Type, st style) float64 {
+func (g *generator) float(t tensor.Type, st style) float64 {
 	switch {
 	case g.o.Zeros > 0 && g.chance(g.o.Zeros):
 		return []float64{0, math.Copysign(0, -1), math.Copysign(0, -1), -1}[g.rand.IntN(4)]
@@ -248,7 +248,7 @@ func (g *generator) float(t dtype.Type, st style) float64 {
 		return []float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(0, -1)}[g.rand.IntN(4)]
 	case st.fraction && g.chance(0.7):
 		v := g.rand.NormFloat64() * 3
-		if t == dtype.Float32 || t == dtype.Complex64 {
+		if t == tensor.Float32 || t == tensor.Complex64 {
 			v = float64(float32(v))
 		}
 		return v

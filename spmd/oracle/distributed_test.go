@@ -17,7 +17,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 	"distaff/spmd/comm"
@@ -447,7 +447,8 @@ func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 func TestDistributedShrinks(t *testing.T) {
 	t.Parallel()
 	e := rotatedWrong{distributed{target: spmd.Interpreter}}
-	rep := Sweep(context.Background(), e, Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}},
+	rep := Sweep(context.Background(), e,
+		Options{MaxPoints: 100, Types: []tensor.Type{tensor.Float64}},
 		1, 0, 100, 4)
 	if len(rep.Failures) < 4 {
 		t.Fatalf("the mistake was found %d times, want 4", len(rep.Failures))

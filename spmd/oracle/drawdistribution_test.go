@@ -294,11 +294,12 @@ func (d *distributer) positions(vars []string) bool {
 			break
 		}
 		names = append(names, v)
-		caps := f.Levels[l].Caps()
-		if caps.Padded {
+		caps := f.Levels[l]
+		if caps.IsPadded() {
 			break
 		}
-		if !caps.Locate && (caps.Unique || l == len(f.Levels)-1) && (d.levels == 0 || d.chance(0.7)) {
+		if !caps.CanLocate() && (caps.IsUnique() || l == len(f.Levels)-1) &&
+			(d.levels == 0 || d.chance(0.7)) {
 			d.levels = l + 1
 		}
 	}

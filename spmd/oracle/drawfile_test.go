@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/jobfile"
+	"distaff/io/tensor"
 )
 
 // fileGen draws job files.
@@ -82,7 +81,7 @@ func (g *fileGen) declare() {
 func (g *fileGen) source(t *fileTensor) {
 	if len(t.Dims) == 0 {
 		t.file, t.text = "number", " type "+t.Type.String()
-		if t.Type == dtype.Float64 && g.chance(0.5) {
+		if t.Type == tensor.Float64 && g.chance(0.5) {
 			t.text = ""
 		}
 		return
@@ -99,7 +98,7 @@ func (g *fileGen) source(t *fileTensor) {
 	case t.file == ".tcs" && g.chance(0.3) && !t.repeats():
 		t.as = g.format(len(t.Dims), "s", false)
 	case t.file == ".npy":
-		t.as = format.DenseOf(len(t.Dims))
+		t.as = tensor.DenseOf(len(t.Dims))
 	}
 	if t.file != ".tcs" && t.file != ".npy" || g.chance(0.5) {
 		t.text += " type " + t.Type.String()
@@ -108,11 +107,11 @@ func (g *fileGen) source(t *fileTensor) {
 
 // result draws how the declaration of a tensor without an input stores it.
 func (g *fileGen) result(t *fileTensor) {
-	if len(t.Dims) > 0 && !(t.Format.Equal(format.DenseOf(len(t.Dims))) && g.chance(0.5)) {
+	if len(t.Dims) > 0 && !(t.Format.Equal(tensor.DenseOf(len(t.Dims))) && g.chance(0.5)) {
 		t.text = ": " + t.Format.String()
 	}
 	if g.chance(0.7) {
-		t.Type = dtype.None
+		t.Type = tensor.None
 	} else {
 		t.text += " type " + t.Type.String()
 	}

@@ -15,10 +15,9 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/ir"
 	"distaff/codegen/provenance"
+	"distaff/io/tensor"
 	"distaff/kernels/lint"
 )
 
@@ -114,8 +113,8 @@ type loopNest struct {
 	vars          []string // of the loops, as the statement's accesses have them
 	assign        *cin.Assign
 	result        string
-	formats       map[string]format.Format
-	compute       ir.Type
+	formats       map[string]tensor.Format
+	compute       tensor.Type
 
 	params []string // that are left to read, as "TYPE NAME"
 	out    strings.Builder
@@ -149,7 +148,7 @@ func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name 
 	names := slices.Clone(n.vars[:1+rng.IntN(len(n.vars))])
 	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	b := &loopNest{name: name, assign: n.assign, result: cin.Target(s).Name,
-		formats: map[string]format.Format{}}
+		formats: map[string]tensor.Format{}}
 	for _, t := range p.Case.Tensors {
 		b.formats[t.Name] = t.Format
 	}
@@ -226,11 +225,11 @@ func (b *loopNest) function(params string) string {
 
 // lookUp finds the value of an access at the loops' coordinates, and whether it is there.
 func (b *loopNest) lookUp(a *cin.Access, value string) {
-	t := b.compute.C()
+	t := ir.CType(b.compute)
 	fmt.Fprintf(&b.out, "%[1]s %[2]s = 0; int _has%[2]s = 0;\n", t, value)
 	f, ok := b.formats[a.Name]
 	if !ok { // a workspace
-		f = format.DenseOf(len(a.Vars))
+		f = tensor.DenseOf(len(a.Vars))
 	}
 	first := slices.IndexFunc(f.Order,
 		func(mode int) bool { return slices.Contains(b.vars, a.Vars[mode]) })
@@ -242,7 +241,7 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 	closing := ""
 	below := false
 	for l := first; l < len(f.Order); l++ {
-		if f.Levels[l] != format.Compressed {
+		if f.Levels[l] != tensor.Compressed {
 			continue
 		}
 		_, pos := b.next()
@@ -265,11 +264,11 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 		return "_has" + have[x.Key()], have[x.Key()]
 	case *cin.Lit:
 		if c := x.Value.C; x.Value.Typ.IsComplex() {
-			return "1", fmt.Sprintf("(%s)(%v + %v*I)", b.compute.C(), real(c), imag(c))
+			return "1", fmt.Sprintf("(%s)(%v + %v*I)", ir.CType(b.compute), real(c), imag(c))
 		} else if !x.Value.Typ.IsInt() {
-			return "1", fmt.Sprintf("(%s)(%v)", b.compute.C(), real(c))
+			return "1", fmt.Sprintf("(%s)(%v)", ir.CType(b.compute), real(c))
 		}
-		return "1", fmt.Sprintf("(%s)(%d)", b.compute.C(), x.Value.I)
+		return "1", fmt.Sprintf("(%s)(%d)", ir.CType(b.compute), x.Value.I)
 	case *cin.Neg:
 		has, value = b.expr(x.X, have)
 		return has, "-(" + value + ")"
@@ -319,7 +318,7 @@ func TestOracleExterns(t *testing.T) {
 	var cases []*Case
 	for m, line := range externLines {
 		for k := *firstFlag; k < *firstFlag+n; k++ {
-			p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, k), dtype.Float64)
+			p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, k), tensor.Float64)
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
@@ -363,7 +362,7 @@ func TestOracleExternsSanitized(t *testing.T) {
 	e.schedules = x
 	var cases []*Case
 	for m, line := range externLines {
-		p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, *firstFlag), dtype.Float64)
+		p, err := kernelCaseOf(line, Rand(*seedFlag+uint64(m)<<32, *firstFlag), tensor.Float64)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}

@@ -240,7 +240,7 @@ func (c *fileProgram) compare(file string, t *Tensor) error {
 	}
 	defer got.Close()
 	if len(t.Dims) == 0 {
-		if v, w := got.Value(0), t.Entries[0].Value; got.Header.Type != tcsTypes[t.Type] || v.I != w.I ||
+		if v, w := got.Value(0), t.Entries[0].Value; got.Header.Type != t.Type || v.I != w.I ||
 			v.C != w.C {
 			return fmt.Errorf("got %s, %s, want %s, %s", v.Text(), got.Header.Type, w.Format(t.Type), t.Type)
 		}

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // A fileProgram is a random program that is written as a job file: tensors that are declared, and
@@ -33,7 +31,7 @@ type fileTensor struct {
 	*Tensor
 	// the ending of the file that it is read from; "number" for a scalar; "" for nothing
 	file  string
-	as    format.Format // in which a .tcs file stores it
+	as    tensor.Format // in which a .tcs file stores it
 	sizes []string      // as they are written
 	text  string        // behind the sizes: levels and type
 	own   bool          // its format is its file's
@@ -85,7 +83,7 @@ func (t *fileTensor) line() string {
 }
 
 // numberText is a scalar's value as a job file has it.
-func numberText(t dtype.Type, e Entry) string {
+func numberText(t tensor.Type, e Entry) string {
 	if t.IsComplex() {
 		return fmt.Sprintf("%g%+gi", real(e.Value.C), imag(e.Value.C))
 	}
@@ -257,7 +255,7 @@ func (c *fileCond) holds(w *world) (bool, error) {
 // summaryOf is the line that is printed of a tensor.
 func summaryOf(t *Tensor) string {
 	if len(t.Dims) == 0 {
-		return t.Name + " = " + tcsValue(tcsTypes[t.Type], t.Entries[0].Value).Text()
+		return t.Name + " = " + tcsValue(t.Type, t.Entries[0].Value).Text()
 	}
 	var dims []string
 	for _, d := range t.Dims {
@@ -268,23 +266,23 @@ func summaryOf(t *Tensor) string {
 	if want == nil {
 		return text + "..."
 	}
-	sum := tcs.Value{Type: tcs.Float64}
+	sum := tensor.Value{Type: tensor.Float64}
 	for _, p := range want.Points {
 		sum.I, sum.C = sum.I+p.Value.I, sum.C+p.Value.C
 	}
 	switch {
 	case t.Type.IsInt():
-		sum.Type = tcs.Int64
+		sum.Type = tensor.Int64
 	case t.Type.IsComplex():
-		sum.Type = tcs.Complex128
+		sum.Type = tensor.Complex128
 	}
-	return text + tcs.Count(int64(len(stored(t.Format, t.Dims, want.Coords))),
+	return text + tensor.Count(int64(len(stored(t.Format, t.Dims, want.Coords))),
 		"entry") + ", sum " + sum.Text()
 }
 
 // types are those of tensors that are declared, where inputs tell them.
-func (c *fileProgram) types() map[string]dtype.Type {
-	known := map[string]dtype.Type{}
+func (c *fileProgram) types() map[string]tensor.Type {
+	known := map[string]tensor.Type{}
 	for _, t := range c.tensors {
 		if t.Input {
 			known[t.Name] = t.Type

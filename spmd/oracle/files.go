@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"distaff/codegen/format"
 	"distaff/codegen/reference"
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 )
@@ -25,7 +25,7 @@ import (
 type files struct {
 	dir   string                   // where they lie; "" for none
 	in    map[string]string        // by tensor: the ending
-	other map[string]format.Format // of a .tcs file that the job stores otherwise
+	other map[string]tensor.Format // of a .tcs file that the job stores otherwise
 	out   string                   // the ending of the result's file, or ""
 	name  string                   // of the result's file
 	write string
@@ -34,7 +34,7 @@ type files struct {
 
 // files are the case's choices.
 func (e Jobs) files(p *Prepared) *files {
-	f := &files{in: map[string]string{}, other: map[string]format.Format{}}
+	f := &files{in: map[string]string{}, other: map[string]tensor.Format{}}
 	if e.Dir == "" {
 		return f
 	}
@@ -135,9 +135,9 @@ func (f *files) check(want *tcs.Tensor) error {
 		if err := got.Validate(); err != nil {
 			return err
 		}
-		if got.FormatString() != want.FormatString() || got.Header.Type != want.Header.Type {
+		if got.Format().String() != want.Format().String() || got.Header.Type != want.Header.Type {
 			return fmt.Errorf("the result's file is of format %s and type %v, want %s and %v",
-				got.FormatString(), got.Header.Type, want.FormatString(), want.Header.Type)
+				got.Format().String(), got.Header.Type, want.Format().String(), want.Header.Type)
 		}
 		return same(f.out, output(got), output(want))
 	case "":
@@ -162,9 +162,8 @@ func (f *files) checkOther(want *tcs.Tensor) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	kinds, modes := want.Format()
 	got, err := coo.Assemble(in,
-		coo.Spec{Kinds: kinds, Modes: modes, Dims: want.Header.Dims, Type: want.Header.Type,
+		coo.Spec{Format: want.Format(), Dims: want.Header.Dims, Type: want.Header.Type,
 			Name: f.name}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
@@ -177,7 +176,7 @@ func (f *files) checkOther(want *tcs.Tensor) (err error) {
 			o.Entries[k].Value.C += 0
 		}
 	}
-	if kinds[len(kinds)-1] == byte(format.Dense) || strings.HasPrefix(f.out, ".np") {
+	if want.Format().TrailingDense() > 0 || strings.HasPrefix(f.out, ".np") {
 		for _, o := range []*Output{a, b} {
 			o.Entries = slices.DeleteFunc(o.Entries,
 				func(e Entry) bool { return e.Value == reference.Value{} })

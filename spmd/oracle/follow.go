@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // following is a statement whose sparse result has the pattern of an operand's
@@ -31,7 +31,7 @@ func (g *generator) following() *notation.Stmt {
 	}
 	kinds[g.rand.IntN(order-1)] = 's' // in the result too
 	b := &notation.Access{Name: "B"}
-	g.formats = map[string]format.Format{}
+	g.formats = map[string]tensor.Format{}
 	sum := rest[0] // of the other factors alone
 	if g.chance(0.7) {
 		sum = outer[order-1]
@@ -56,7 +56,7 @@ func (g *generator) following() *notation.Stmt {
 		}
 		g.rand.Shuffle(len(a.Vars), func(x, y int) { a.Vars[x], a.Vars[y] = a.Vars[y], a.Vars[x] })
 		if g.chance(0.7) {
-			g.formats[a.Name] = format.DenseOf(len(a.Vars))
+			g.formats[a.Name] = tensor.DenseOf(len(a.Vars))
 		}
 		if g.chance(0.5) {
 			e = &notation.Binary{Op: '*', X: e, Y: a}
@@ -77,7 +77,7 @@ func (g *generator) following() *notation.Stmt {
 func (g *generator) product() *notation.Stmt {
 	g.pool = []string{"i", "j", "k"}
 	g.long, g.sum = "k", "j"
-	g.formats = map[string]format.Format{}
+	g.formats = map[string]tensor.Format{}
 	kinds := func() []byte { return []byte{"ds"[g.rand.IntN(2)], 's'} }
 	operand := func(name string, vars ...string) *notation.Access {
 		a := &notation.Access{Name: name}
@@ -98,9 +98,9 @@ func (g *generator) beside() *notation.Stmt {
 	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.rand.IntN(len(g.pool)-1)])}
 	g.rand.Shuffle(len(left.Vars),
 		func(x, y int) { left.Vars[x], left.Vars[y] = left.Vars[y], left.Vars[x] })
-	g.formats = map[string]format.Format{}
+	g.formats = map[string]tensor.Format{}
 	if g.chance(0.8) {
-		g.formats["A"] = format.DenseOf(len(left.Vars))
+		g.formats["A"] = tensor.DenseOf(len(left.Vars))
 	}
 	var e notation.Expr = &notation.Access{Name: "B", Vars: slices.Clone(g.pool)}
 	g.used = append(g.used, e.(*notation.Access))
@@ -115,7 +115,7 @@ func (g *generator) beside() *notation.Stmt {
 		}
 		a := &notation.Access{Name: string(rune('Y' + k)), Vars: slices.Clone(left.Vars)}
 		if g.chance(0.7) {
-			g.formats[a.Name] = format.DenseOf(len(a.Vars))
+			g.formats[a.Name] = tensor.DenseOf(len(a.Vars))
 		}
 		add(a)
 	}
@@ -126,7 +126,7 @@ func (g *generator) beside() *notation.Stmt {
 }
 
 // stored is a format whose level l stores vars[l], and the variables of its modes.
-func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string) {
+func (g *generator) stored(vars []string, kinds []byte) (tensor.Format, []string) {
 	perm := make([]int, len(vars))
 	for m := range perm {
 		perm[m] = m
@@ -138,7 +138,7 @@ func (g *generator) stored(vars []string, kinds []byte) (format.Format, []string
 	for l, m := range perm {
 		modes[m], order[l] = vars[l], strconv.Itoa(m)
 	}
-	f, err := format.Parse(string(kinds) + ":" + strings.Join(order, ","))
+	f, err := notation.ParseFormat(string(kinds) + ":" + strings.Join(order, ","))
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
 	}
@@ -159,7 +159,7 @@ func (g *generator) zeroSum() *notation.Stmt {
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
 	}
-	g.formats = map[string]format.Format{}
+	g.formats = map[string]tensor.Format{}
 	for _, u := range s.Tensors() {
 		g.formats[u.Name] = g.format(u.Order, "dss", true)
 	}

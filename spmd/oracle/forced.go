@@ -16,7 +16,7 @@ func (p *Prepared) ForcedConversion() bool {
 	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
 		f := p.Case.Tensor(a.Name).Format
 		for l, k := range f.Levels {
-			for above := 0; above < l && k.Caps().HasCrd; above++ {
+			for above := 0; above < l && k.HasCrd(); above++ {
 				g.add(a.Vars[f.Order[above]], a.Vars[f.Order[l]])
 			}
 		}

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Options shape the cases. The zero value is the widest choice.
@@ -21,7 +20,7 @@ type Options struct {
 	// fractions, division, infinities and NaN.
 	Exact bool
 	// Types restricts the tensors' types; nil for a mix.
-	Types []dtype.Type
+	Types []tensor.Type
 	// Follow is the share of cases that sum over a sparse operand's pattern, as
 	// what adds to sparse blocks in place wants.
 	Follow float64
@@ -53,7 +52,7 @@ func (o Options) withDefaults() Options {
 		o.MaxPoints = 4000
 	}
 	if o.Kinds == "" {
-		o.Kinds = format.Format{Levels: format.Kinds}.Letters()
+		o.Kinds = tensor.Format{Levels: tensor.Kinds}.Letters()
 	}
 	return o
 }
@@ -95,7 +94,7 @@ type generator struct {
 	rand    *rand.Rand
 	o       Options
 	pool    []string                 // variables to choose from
-	formats map[string]format.Format // those that the statement was made for
+	formats map[string]tensor.Format // those that the statement was made for
 	used    []*notation.Access
 	divides bool
 	long    string // a variable that is to be longer than all others; "" for any or none
@@ -221,7 +220,7 @@ func (g *generator) vars(n int) []string {
 }
 
 // format is a random format. A result's holds any tensor.
-func (g *generator) format(order int, kinds string, result bool) format.Format {
+func (g *generator) format(order int, kinds string, result bool) tensor.Format {
 	weight := map[byte]int{'d': 40, 's': 45, 'u': 12, 'q': 30, 'c': 12, 'p': 6}
 	weights := make([]int, len(kinds))
 	for k := range kinds {
@@ -246,13 +245,13 @@ func (g *generator) format(order int, kinds string, result bool) format.Format {
 			}
 			text += ":" + strings.Join(modes, ",")
 		}
-		f, err := format.Parse(text)
+		f, err := notation.ParseFormat(text)
 		if err == nil && zeros && f.AllDense() {
 			continue
 		}
 		if err == nil && !(result &&
 			(len(f.Bound()) > 0 || slices.ContainsFunc(f.Levels,
-				func(k format.Kind) bool { return k.Caps().Padded }))) {
+				func(k tensor.Kind) bool { return k.IsPadded() }))) {
 			return f
 		}
 	}

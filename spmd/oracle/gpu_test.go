@@ -16,10 +16,10 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // gpuEngine runs a case under a random schedule for a GPU, or a GPU's default schedule. What no
@@ -336,8 +336,9 @@ func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 func lineSweep(e Engine, m, first, n uint64) error {
 	for k := first; k < first+n; k++ {
 		r := Rand(*seedFlag+m<<32, k)
-		types := []dtype.Type{dtype.Float64, dtype.Float64, dtype.Float64, dtype.Float32, dtype.Int64,
-			dtype.Int32, dtype.Complex128, dtype.Complex64}
+		types := []tensor.Type{tensor.Float64, tensor.Float64, tensor.Float64, tensor.Float32,
+			tensor.Int64,
+			tensor.Int32, tensor.Complex128, tensor.Complex64}
 		p, err := kernelCaseOf(gpuLines[m], r, types[r.IntN(len(types))])
 		if err != nil {
 			return fmt.Errorf("%s: %w", gpuLines[m], err)

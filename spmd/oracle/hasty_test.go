@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/dtype"
 	emitc "distaff/codegen/emit/c"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
 
@@ -19,7 +19,7 @@ import (
 // so that loops of lanes are full.
 func rounding(seed, k uint64) *Case {
 	r := Rand(seed, k)
-	types := [][]dtype.Type{{dtype.Float64}, {dtype.Float32}, {dtype.Complex128}}[r.IntN(8)/3]
+	types := [][]tensor.Type{{tensor.Float64}, {tensor.Float32}, {tensor.Complex128}}[r.IntN(8)/3]
 	c := Generate(r, Options{MaxPoints: 30_000, MaxOrder: 3, MaxOperands: 4, Types: types,
 		Denser: true})
 	for _, t := range c.Tensors {
@@ -27,7 +27,7 @@ func rounding(seed, k uint64) *Case {
 			x := &t.Entries[n].Value.C
 			*x = complex(r.NormFloat64(), 0)
 			switch {
-			case t.Type == dtype.Float32:
+			case t.Type == tensor.Float32:
 				*x = complex(float64(float32(real(*x))), 0)
 			case t.Type.IsComplex():
 				*x += complex(0, r.NormFloat64())

@@ -12,6 +12,7 @@ import (
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -161,7 +162,7 @@ func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	for k, t := range args {
 		for _, lev := range t.Levels {
 			l := interp.Level{Pos: intArray(lev.Pos), Crd: intArray(lev.Crd)}
-			if lev.Form() == tcs.Full {
+			if lev.Form() == tensor.Full {
 				l.Size, l.Offset = lev.Size, lev.Offset
 			}
 			in[k].Levels = append(in[k].Levels, l)
@@ -201,17 +202,17 @@ func orEmpty[T any](s []T) []T {
 func valArray(t *tcs.Tensor) interp.Array {
 	var data any
 	switch t.Header.Type {
-	case tcs.Int32:
+	case tensor.Int32:
 		data = orEmpty(tcs.Slice[int32](t.Vals))
-	case tcs.Int64:
+	case tensor.Int64:
 		data = orEmpty(tcs.Slice[int64](t.Vals))
-	case tcs.Float32:
+	case tensor.Float32:
 		data = orEmpty(tcs.Slice[float32](t.Vals))
-	case tcs.Float64:
+	case tensor.Float64:
 		data = orEmpty(tcs.Slice[float64](t.Vals))
-	case tcs.Complex64:
+	case tensor.Complex64:
 		data = orEmpty(tcs.Slice[complex64](t.Vals))
-	case tcs.Complex128:
+	case tensor.Complex128:
 		data = orEmpty(tcs.Slice[complex128](t.Vals))
 	}
 	return interp.Array{Data: data, First: t.Vals.First}

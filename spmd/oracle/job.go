@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/place"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 )
@@ -190,7 +190,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 			job.Formats[t.Name] = t.Format.String()
 			job.Sizes[t.Name] = t.Dims
 		}
-		if k == 0 && t.Type != dtype.None {
+		if k == 0 && t.Type != tensor.None {
 			job.Types[t.Name] = t.Type.String()
 		}
 		if !t.Input {
@@ -226,27 +226,27 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 
 // checkResult holds the result's type and storage to what was asked for.
 func checkResult(t *tcs.Tensor, p *Prepared) error {
-	if t.Header.Type != tcsTypes[p.Result] {
+	if t.Header.Type != p.Result {
 		return fmt.Errorf("the result's type is %s, want %s", t.Header.Type, p.Result)
 	}
-	if f := p.Case.Tensors[0].Format.String(); t.FormatString() != f {
-		return fmt.Errorf("the result's format is %s, want %s", t.FormatString(), f)
+	if f := p.Case.Tensors[0].Format.String(); t.Format().String() != f {
+		return fmt.Errorf("the result's format is %s, want %s", t.Format().String(), f)
 	}
 	return t.Validate()
 }
 
 // scalar is a value as the job takes it.
-func scalar(t dtype.Type, v reference.Value) any {
+func scalar(t tensor.Type, v reference.Value) any {
 	switch t {
-	case dtype.Int32:
+	case tensor.Int32:
 		return int32(v.I)
-	case dtype.Int64:
+	case tensor.Int64:
 		return v.I
-	case dtype.Float32:
+	case tensor.Float32:
 		return float32(real(v.C))
-	case dtype.Float64:
+	case tensor.Float64:
 		return real(v.C)
-	case dtype.Complex64:
+	case tensor.Complex64:
 		return complex64(v.C)
 	}
 	return v.C

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/interp"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // kernelLines are statements that the default schedule treats with care: rows summed in
@@ -46,22 +45,22 @@ var kernelLines = []string{
 
 // kernelCase is a random case of a line.
 func kernelCase(line string, r *rand.Rand) (*Prepared, error) {
-	return kernelCaseOf(line, r, dtype.Float64)
+	return kernelCaseOf(line, r, tensor.Float64)
 }
 
 // kernelCaseOf is kernelCase with tensors of other types.
-func kernelCaseOf(line string, r *rand.Rand, types ...dtype.Type) (*Prepared, error) {
+func kernelCaseOf(line string, r *rand.Rand, types ...tensor.Type) (*Prepared, error) {
 	src, tensors, _ := strings.Cut(line, ";")
 	s, err := notation.Parse(src)
 	if err != nil {
 		return nil, err
 	}
 	g := &generator{rand: r, o: Options{Exact: true, Types: types}.withDefaults(),
-		formats: map[string]format.Format{}}
+		formats: map[string]tensor.Format{}}
 	for _, f := range strings.Fields(tensors) {
 		name, kinds, _ := strings.Cut(f, ":")
 		list := strings.Split(kinds, "/")
-		if g.formats[name], err = format.Parse(list[r.IntN(len(list))]); err != nil {
+		if g.formats[name], err = notation.ParseFormat(list[r.IntN(len(list))]); err != nil {
 			return nil, err
 		}
 	}

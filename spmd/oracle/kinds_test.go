@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/interp"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
 
@@ -206,11 +205,11 @@ func kindCase(stmt, formats, a string, seed uint64) (*Case, error) {
 	c := &Case{Stmt: stmt, Variant: g.rand.Uint64N(1 << 20)}
 	n := notation.Normalize(s)
 	for k, u := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
-		f, err := format.Parse(form[u.Name])
+		f, err := notation.ParseFormat(form[u.Name])
 		if err != nil {
 			return nil, err
 		}
-		t := &Tensor{Name: u.Name, Format: f, Type: dtype.Float64, Input: k > 0}
+		t := &Tensor{Name: u.Name, Format: f, Type: tensor.Float64, Input: k > 0}
 		for _, v := range u.Vars {
 			t.Dims = append(t.Dims, sizes[v])
 		}

@@ -12,18 +12,16 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
 
 // largeSizes lists sizes of which two or three multiply past 2^63. The square of 3037000499 is just
 // below it.
 var largeSizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 3037000499, 3037000500, 1 << 32, 2902330,
-	1 << 40, tcs.MaxSize - 1, tcs.MaxSize}
+	1 << 40, tensor.MaxSize - 1, tensor.MaxSize}
 
 // largeLines are statements over tensors that store entries only, with an access whose positions
 // loops go through.
@@ -101,11 +99,11 @@ func largeCase(seed, k uint64) (*Case, error) {
 	}
 	c := &Case{Stmt: line.stmt, Variant: r.Uint64()}
 	for k, a := range append([]*notation.Access{s.LHS}, s.Accesses()...) {
-		t := &Tensor{Name: a.Name, Type: dtype.Float64, Input: k > 0}
-		if t.Format, err = format.Parse(
+		t := &Tensor{Name: a.Name, Type: tensor.Float64, Input: k > 0}
+		if t.Format, err = notation.ParseFormat(
 			[]string{"s", "q", "u"}[r.IntN(3)] + strings.Repeat("s", max(len(a.Vars)-1, 0))); err != nil ||
 			len(a.Vars) == 0 || k == 0 {
-			t.Format, err = format.Parse(strings.Repeat("s", len(a.Vars)))
+			t.Format, err = notation.ParseFormat(strings.Repeat("s", len(a.Vars)))
 		}
 		if err != nil {
 			return nil, err

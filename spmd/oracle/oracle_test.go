@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -149,8 +149,8 @@ func TestOracleRanks(t *testing.T) {
 // point of the dense space.
 func TestBrute(t *testing.T) {
 	t.Parallel()
-	for _, ty := range []dtype.Type{dtype.Float64, dtype.Int64} {
-		o := Options{MaxPoints: 200, Types: []dtype.Type{ty}}
+	for _, ty := range []tensor.Type{tensor.Float64, tensor.Int64} {
+		o := Options{MaxPoints: 200, Types: []tensor.Type{ty}}
 		done := 0
 		for k := uint64(0); done < 700; k++ {
 			c := Generate(Rand(*seedFlag, k), o)
@@ -176,7 +176,7 @@ func TestBrute(t *testing.T) {
 
 // bruteCan tells whether brute evaluates the case as defined: in one type, with
 // one size for each name, and integers that float64 holds.
-func bruteCan(p *Prepared, ty dtype.Type) bool {
+func bruteCan(p *Prepared, ty tensor.Type) bool {
 	sizes := map[string]int64{}
 	for _, v := range p.Normal.Vars {
 		name := v
@@ -398,7 +398,7 @@ func TestForcedConversion(t *testing.T) {
 // TestSweepShrinks plants a mistake in an engine and looks at what is reported.
 func TestSweepShrinks(t *testing.T) {
 	rep := Sweep(context.Background(), forgetful{},
-		Options{MaxPoints: 200, Types: []dtype.Type{dtype.Float64}}, 1, 0, 300, 2)
+		Options{MaxPoints: 200, Types: []tensor.Type{tensor.Float64}}, 1, 0, 300, 2)
 	if len(rep.Failures) == 0 {
 		t.Fatal("the mistake was not found")
 	}

@@ -7,10 +7,10 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
-	"distaff/codegen/format"
 	"distaff/codegen/strategy"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // compiled is a case with its operands stored and its leaf made: what an
@@ -45,7 +45,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	left := p.Case.Tensors[0]
 	req := codegen.Request{
 		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
-		ComputeType: irTypes[p.Compute], Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10,
+		ComputeType: p.Compute, Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10,
 		Verify: true,
 	}
 	if p.Case.Variant/64%2 == 0 {
@@ -83,7 +83,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 			req.Tensors[t.Name] = spec
 		}
 	}
-	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: irTypes[p.Result],
+	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: p.Result,
 		Dims: left.Dims, NNZ: -1}
 	if change != nil {
 		if err = change(&req); err != nil {
@@ -133,7 +133,7 @@ func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 	for _, a := range c.unit.Args[1:] {
 		t := stored[a.Tensor]
 		if a.Convert {
-			if t, err = coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll,
+			if t, err = coo.Repack(t, a.Format, coo.KeepAll,
 				coo.Config{Threads: 1}); err != nil {
 				return fmt.Errorf("converting %s to %s: %w", a.Tensor, a.Format, err)
 			}
@@ -149,7 +149,7 @@ func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 
 // describe is what the compiler is told of a stored tensor.
 func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
-	out := codegen.Tensor{Format: t.Format, Type: irTypes[t.Type], Dims: t.Dims, NNZ: s.Vals.Len}
+	out := codegen.Tensor{Format: t.Format, Type: t.Type, Dims: t.Dims, NNZ: s.Vals.Len}
 	for l, lev := range s.Levels {
 		out.PosWidth = append(out.PosWidth, lev.Pos.Width)
 		out.CrdWidth = append(out.CrdWidth, lev.Crd.Width)
@@ -163,10 +163,10 @@ func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
 // levels without arrays, which the leaf publishes.
 func (c *compiled) result() (*tcs.Tensor, error) {
 	u, left := c.unit.Result, c.p.Case.Tensors[0]
-	header := tcs.Header{Dims: left.Dims, Type: tcsTypes[c.p.Result]}
+	header := tcs.Header{Dims: left.Dims, Type: c.p.Result}
 	if u.Format.AllDense() {
 		t,
-			err := tcs.New(&tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order,
+			err := tcs.New(&tcs.Shape{Header: header, Format: u.Format,
 			Counts: make([]int64, len(left.Dims))}, nil, left.Name)
 		if err == nil {
 			scribble(t.Vals)
@@ -180,9 +180,9 @@ func (c *compiled) result() (*tcs.Tensor, error) {
 	t.Vals.Width = uint8(t.Header.Type.Size())
 	for l, kind := range u.Format.Levels {
 		m := u.Format.Order[l]
-		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: left.Dims[m]}
+		lev := tcs.Level{Kind: kind, Mode: m, Size: left.Dims[m]}
 		switch {
-		case kind == format.Dense:
+		case kind == tensor.Dense:
 		case u.Shares >= 0:
 			from := c.args[u.Shares].Levels[l]
 			lev.Pos, lev.Crd = from.Pos, from.Crd
@@ -229,7 +229,7 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 	}
 	if c.unit.Result.Repack {
 		f := c.p.Case.Tensors[0].Format
-		r, err := coo.Repack(t, f.Letters(), f.Order, coo.KeepAll, coo.Config{Threads: 1})
+		r, err := coo.Repack(t, f, coo.KeepAll, coo.Config{Threads: 1})
 		if err != nil {
 			return nil, fmt.Errorf("storing the result as %s: %w", f, err)
 		}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"distaff/codegen/dtype"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or
@@ -60,7 +60,8 @@ var defaultProducts = []string{
 }
 
 // productTypes are those of the cases, in turn.
-var productTypes = [4]dtype.Type{dtype.Float64, dtype.Float32, dtype.Complex128, dtype.Complex64}
+var productTypes = [4]tensor.Type{tensor.Float64, tensor.Float32, tensor.Complex128,
+	tensor.Complex64}
 
 // TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on
 // several threads, give what the statement says, and most of these statements have one.

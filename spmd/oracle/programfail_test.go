@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -84,8 +83,8 @@ func TestOracleProgramErrors(t *testing.T) {
 // TestReadingLimited: a program whose memory has room for a statement, and not for its result in
 // one piece, is held to what it was after the statement.
 func TestReadingLimited(t *testing.T) {
-	dense, _ := format.Parse("dd")
-	B := &Tensor{Name: "B", Format: dense, Type: dtype.Float64, Dims: []int64{4, 4}, Input: true}
+	dense, _ := notation.ParseFormat("dd")
+	B := &Tensor{Name: "B", Format: dense, Type: tensor.Float64, Dims: []int64{4, 4}, Input: true}
 	c := &programCase{ranks: 1,
 		steps: []*progStep{{op: "set", tensor: B},
 			{op: "prepare", stmt: "A(i,j) = B(i,j)", splits: []string{"i:4", "j:2"}}, {op: "run"}}}
@@ -164,8 +163,8 @@ func (c *programCase) addFailures(r *rand.Rand) {
 	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()},
 		w: newWorld(), c: c}
 	g.types = g.generator.types()
-	g.add(number("nul", dtype.Int64, 0))
-	g.add(number("big", dtype.Int32, 1<<30))
+	g.add(number("nul", tensor.Int64, 0))
+	g.add(number("big", tensor.Int32, 1<<30))
 	for _, s := range steps {
 		for tries := 0; g.chance(0.25) && tries < 5; tries++ {
 			g.failure()
@@ -175,7 +174,7 @@ func (c *programCase) addFailures(r *rand.Rand) {
 	g.failure()
 }
 
-func number(name string, typ dtype.Type, n int64) *progStep {
+func number(name string, typ tensor.Type, n int64) *progStep {
 	return &progStep{op: "set",
 		tensor: &Tensor{Name: name, Type: typ, Dims: []int64{}, Input: true,
 			Entries: []Entry{{Coord: []int64{}, Value: reference.Int(n)}}}}

@@ -14,6 +14,7 @@ import (
 
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -269,9 +270,9 @@ func compareWhole(whole *tcs.Tensor, want *Want) error {
 	if err := whole.Validate(); err != nil || want == nil {
 		return err
 	}
-	if whole.Header.Type != tcsTypes[want.Type] || whole.FormatString() != want.Format.String() ||
+	if whole.Header.Type != want.Type || whole.Format().String() != want.Format.String() ||
 		!slices.Equal(whole.Header.Dims, want.Dims) {
-		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Header.Type, whole.FormatString(),
+		return fmt.Errorf("%s %s %v, want %s %s %v", whole.Header.Type, whole.Format().String(),
 			whole.Header.Dims, want.Type, want.Format, want.Dims)
 	}
 	return want.Compare(output(whole), nil)
@@ -314,7 +315,7 @@ func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement,
 		m := given[s.name]
 		for i := range m.Vals.Len {
 			v := m.Value(i)
-			m.SetValue(i, tcs.Value{Type: v.Type, I: -v.I, C: 0 - v.C})
+			m.SetValue(i, tensor.Value{Type: v.Type, I: -v.I, C: 0 - v.C})
 		}
 		return p.Set(s.name, spmd.InMemory(m), spmd.Storage{})
 	case "prepare":

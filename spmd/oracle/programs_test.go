@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // A programCase is a random program: steps over tensors that keep their names.
@@ -147,7 +146,7 @@ func (w *world) caseOf(text string) (*Case, error) {
 			left.Entries = is.Entries
 		}
 	} else {
-		left.Format, _ = format.Parse(strings.Repeat("d", len(s.LHS.Vars)))
+		left.Format, _ = notation.ParseFormat(strings.Repeat("d", len(s.LHS.Vars)))
 	}
 	for m, v := range s.LHS.Vars {
 		n, ok := sizes[v]
@@ -335,7 +334,7 @@ type programGen struct {
 	w     *world
 	c     *programCase
 	sizes []int64
-	types func() dtype.Type
+	types func() tensor.Type
 	vars  []string // of the statement, with
 	size  map[string]int64
 }
@@ -462,8 +461,8 @@ func (g *programGen) input(name string) *progStep {
 	t.Input = true
 	if is := g.w.tensors[name]; is != nil && g.chance(0.6) { // other values, another pattern
 		t.Format, t.Type, t.Dims = is.Format, is.Type, is.Dims
-		if t.Type == dtype.None {
-			t.Type = dtype.Float64
+		if t.Type == tensor.None {
+			t.Type = tensor.Float64
 		}
 	}
 	g.entries(t, style{})
@@ -584,8 +583,8 @@ func (g *programGen) splits(text string) []string {
 }
 
 // plainFormat has compressed levels alone.
-func plainFormat(order int) format.Format {
-	f, err := format.Parse(strings.Repeat("s", order))
+func plainFormat(order int) tensor.Format {
+	f, err := notation.ParseFormat(strings.Repeat("s", order))
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
 	}

@@ -17,9 +17,9 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
 	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/cc"
 	"distaff/spmd"
@@ -266,7 +266,7 @@ func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30
 	for k, t := range p.Case.Tensors {
 		j.Formats[t.Name] = t.Format.String()
-		if t.Type != dtype.None {
+		if t.Type != tensor.None {
 			j.Types[t.Name] = t.Type.String()
 		}
 		j.Sizes[t.Name] = t.Dims
@@ -470,7 +470,7 @@ func TestScheduleShrinks(t *testing.T) {
 	alone := 0
 	for seed := range uint64(8) {
 		rep := Sweep(context.Background(), unrolledWrong{},
-			Options{MaxPoints: 100, Types: []dtype.Type{dtype.Float64}}, seed, 0, 200, 1)
+			Options{MaxPoints: 100, Types: []tensor.Type{tensor.Float64}}, seed, 0, 200, 1)
 		if len(rep.Failures) == 0 {
 			t.Fatalf("seed %d: the mistake was not found", seed)
 		}

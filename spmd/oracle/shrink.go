@@ -4,10 +4,9 @@ import (
 	"iter"
 	"slices"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // Shrink makes a failing case small: it takes each simpler case that still
@@ -144,7 +143,7 @@ func simplerResult(c *Case, yield func(*Case) bool) bool {
 		left.Dims = slices.Delete(left.Dims, m, m+1)
 		left.Format = withoutMode(left.Format, m)
 		if left.Format.Check() != nil {
-			left.Format = format.DenseOf(len(left.Dims))
+			left.Format = tensor.DenseOf(len(left.Dims))
 		}
 		if !yield(d) {
 			return false
@@ -153,8 +152,8 @@ func simplerResult(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-func withoutMode(f format.Format, m int) format.Format {
-	var out format.Format
+func withoutMode(f tensor.Format, m int) tensor.Format {
+	var out tensor.Format
 	for l, x := range f.Order {
 		if x == m {
 			continue
@@ -223,11 +222,11 @@ func smallerSizes(c *Case, yield func(*Case) bool) bool {
 func simplerFormats(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		n := len(t.Dims)
-		try := []format.Format{format.DenseOf(n), format.SparseOf(n),
-			{Levels: t.Format.Levels, Order: format.DenseOf(n).Order}}
+		try := []tensor.Format{tensor.DenseOf(n), tensor.SparseOf(n),
+			{Levels: t.Format.Levels, Order: tensor.DenseOf(n).Order}}
 		for l := range t.Format.Levels {
-			for _, kind := range []format.Kind{format.Dense, format.Compressed} {
-				f := format.Format{Levels: slices.Clone(t.Format.Levels), Order: t.Format.Order}
+			for _, kind := range []tensor.Kind{tensor.Dense, tensor.Compressed} {
+				f := tensor.Format{Levels: slices.Clone(t.Format.Levels), Order: t.Format.Order}
 				f.Levels[l] = kind
 				try = append(try, f)
 			}
@@ -247,10 +246,10 @@ func simplerFormats(c *Case, yield func(*Case) bool) bool {
 }
 
 // plainness is smaller for plainer formats.
-func plainness(f format.Format) int {
+func plainness(f tensor.Format) int {
 	n := 0
 	for l, k := range f.Levels {
-		n += 2 * slices.Index(format.Kinds, k)
+		n += 2 * slices.Index(tensor.Kinds, k)
 		if f.Order[l] != l {
 			n++
 		}
@@ -264,16 +263,16 @@ func simplerTypes(c *Case, yield func(*Case) bool) bool {
 		d := c.Clone()
 		u := d.Tensors[k]
 		switch {
-		case !t.Input && t.Type != dtype.None:
-			u.Type = dtype.None
-		case t.Input && t.Type != dtype.Float64:
-			u.Type = dtype.Float64
+		case !t.Input && t.Type != tensor.None:
+			u.Type = tensor.None
+		case t.Input && t.Type != tensor.Float64:
+			u.Type = tensor.Float64
 			for e := range u.Entries {
 				v := u.Entries[e].Value
 				if t.Type.IsComplex() {
 					v.C = complex(real(v.C), 0)
 				}
-				u.Entries[e].Value = reference.Convert(v, realOf(t.Type), dtype.Float64)
+				u.Entries[e].Value = reference.Convert(v, realOf(t.Type), tensor.Float64)
 			}
 		default:
 			continue
@@ -285,9 +284,9 @@ func simplerTypes(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-func realOf(t dtype.Type) dtype.Type {
+func realOf(t tensor.Type) tensor.Type {
 	if t.IsComplex() {
-		return dtype.Float64
+		return tensor.Float64
 	}
 	return t
 }

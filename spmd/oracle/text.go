@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 )
 
 // Text is the case as a case file: the statement, a line "variant N", a line
@@ -41,7 +41,7 @@ func (c *Case) Text() string {
 			sizes[m] = strconv.FormatInt(d, 10)
 		}
 		typ := ""
-		if t.Type != dtype.None {
+		if t.Type != tensor.None {
 			typ = t.Type.String()
 		}
 		fmt.Fprintln(&b, word, t.Name, orDash(t.Format.String()), orDash(typ),
@@ -108,11 +108,11 @@ func (c *Case) parseLine(f []string) (err error) {
 			}
 		}
 		t := &Tensor{Name: f[1], Input: f[0] == "tensor"}
-		if t.Format, err = format.Parse(f[2]); err != nil {
+		if t.Format, err = notation.ParseFormat(f[2]); err != nil {
 			return err
 		}
 		if f[3] != "" {
-			if t.Type, err = dtype.Parse(f[3]); err != nil {
+			if t.Type, err = notation.ParseType(f[3]); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func (c *Case) parseLine(f []string) (err error) {
 	return err
 }
 
-func parseValue(t dtype.Type, s string) (v reference.Value, err error) {
+func parseValue(t tensor.Type, s string) (v reference.Value, err error) {
 	switch {
 	case t.IsInt():
 		v.I, err = strconv.ParseInt(s, 10, 64)
@@ -175,7 +175,7 @@ func (c *Case) Script() string {
 			}
 			args += " -d=" + t.Name + ":" + strings.Join(sizes, ",")
 		}
-		if t.Type != dtype.None {
+		if t.Type != tensor.None {
 			args += " -t=" + t.Name + ":" + t.Type.String()
 		}
 		switch {
@@ -196,7 +196,7 @@ func (c *Case) Script() string {
 }
 
 // scalarText is a value as text files have it: a complex one as two numbers.
-func scalarText(t dtype.Type, v reference.Value) string {
+func scalarText(t tensor.Type, v reference.Value) string {
 	if t.IsComplex() {
 		return fmt.Sprint(real(v.C), imag(v.C))
 	}

@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/format"
 	"distaff/codegen/reference"
 	"distaff/io/convert"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/tns"
 )
 
@@ -69,7 +69,7 @@ func (f *files) store(t *Tensor, file string, wide bool) error {
 		as.Format = x
 	}
 	if f.in[t.Name] == ".npy" {
-		as.Format = format.DenseOf(len(t.Dims))
+		as.Format = tensor.DenseOf(len(t.Dims))
 	}
 	s, err := as.Assemble(wide)
 	if err != nil {

@@ -25,9 +25,8 @@ func (r *Result) gatherDense() (*tcs.Tensor, error) {
 		}
 		return nil, nil
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Kinds: b.Kinds,
-		Modes:  b.Modes,
-		Counts: make([]int64, len(b.Kinds))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Format: b.Format,
+		Counts: make([]int64, len(b.Format.Levels))}
 	whole, err := tcs.New(shape, limit, r.Name)
 	if err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package output
 
 import (
-	"strings"
-
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/spmd/env"
@@ -30,13 +28,13 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 	if r.Whole {
 		return b.Own[0].Alias(), nil
 	}
-	if tcs.AllDense(b.Kinds) {
+	if b.Format.AllDense() {
 		return r.gatherDense()
 	}
 	var whole *tcs.Tensor
-	err := store.Gather(r.Env.Comm, b, b.Modes, coo.KeepAll, r.Env.Config(),
+	err := store.Gather(r.Env.Comm, b, b.Format.Order, coo.KeepAll, r.Env.Config(),
 		func(s coo.Stream) (err error) {
-			spec := coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type, Name: r.Name}
+			spec := coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type, Name: r.Name}
 			whole, err = coo.Assemble(s, spec, r.Env.Config())
 			return err
 		})
@@ -47,7 +45,7 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
 	// a scalar is shown with its value, and padding is visible only in the whole tensor
-	if r.Whole || len(b.Dims) == 0 || strings.Contains(b.Kinds, "p") {
+	if r.Whole || len(b.Dims) == 0 || b.Format.HasPadding() {
 		whole, err := r.Gather()
 		if err != nil || whole == nil {
 			return "", err
@@ -61,6 +59,6 @@ func (r *Result) Summary() (string, error) {
 		return "", err
 	}
 	total, err := mine.Gather(r.Env.Comm.Uncounted())
-	return summary.Line(r.Name, b.Dims, tcs.FormatString(b.Kinds, b.Modes), b.Type, entries, total),
+	return summary.Line(r.Name, b.Dims, b.Format.String(), b.Type, entries, total),
 		err
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 )
 
 // bothWays is a block schedule, given by flags and by commands.
@@ -113,14 +113,14 @@ func (x *bothWays) tensors() (list []string) {
 }
 
 // format returns the format of a tensor, whose levels are all dense.
-func (x *bothWays) format(name string) format.Format {
+func (x *bothWays) format(name string) tensor.Format {
 	s, err := notation.Parse(x.statement)
 	if err != nil {
 		panic(err)
 	}
 	for _, a := range s.Tensors() {
 		if a.Name == name {
-			return format.DenseOf(a.Order)
+			return tensor.DenseOf(a.Order)
 		}
 	}
 	panic("no tensor " + name)

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 )
 
 // given returns a statement with index variables of size 8 on 4 ranks in a grid of two by two.
@@ -24,12 +24,12 @@ func given(t *testing.T, statement, schedule string, placements ...string) Given
 	g := Given{Norm: n, Sizes: map[string]int64{}, Ranks: 4, Placements: map[string]place.Placement{},
 		Blocks:  &place.BlockSpec{},
 		Entries: func(string) float64 { return 1 }}
-	formats := map[string]format.Format{}
-	g.Format = func(tensor string) format.Format { return formats[tensor] }
+	formats := map[string]tensor.Format{}
+	g.Format = func(tensor string) tensor.Format { return formats[tensor] }
 	for k, a := range s.Tensors() {
-		var f format.Format
+		var f tensor.Format
 		for m := range a.Order {
-			f.Levels, f.Order = append(f.Levels, format.Compressed), append(f.Order, m)
+			f.Levels, f.Order = append(f.Levels, tensor.Compressed), append(f.Order, m)
 		}
 		formats[a.Name] = f
 		g.Names = append(g.Names, a.Name)

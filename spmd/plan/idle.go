@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"distaff/codegen/place"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/plan/flow"
 )
 
@@ -119,5 +119,5 @@ func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	}
 	return fmt.Sprintf("of %d ranks %d %s all %s of the schedule (%s): with --map=%s %d ranks do",
 		p.Ranks, own.Working, run,
-		tcs.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
+		tensor.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
 }

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 	"distaff/spmd/plan/flow"
 )
 
@@ -30,7 +30,7 @@ type Given struct {
 	// of a value of the result. Both are used if the machine is computed for a product.
 	Limit      int64
 	ValueBytes int64
-	Format     func(tensor string) format.Format
+	Format     func(tensor string) tensor.Format
 	Entries    func(tensor string) float64 // returns the estimated number of entries
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"distaff/codegen/format"
+	"distaff/io/tensor"
 )
 
 // apartProblem returns the product of dense matrices with sizes of 1 to 9 on two by two ranks, with
@@ -24,8 +24,8 @@ func apartProblem(t *testing.T, r *rand.Rand, schedule string) (*Problem, *Given
 		placements = append(placements, fmt.Sprintf("%s(x,y) -> M(%s,%s)", tensor, placed[0], placed[1]))
 	}
 	g := given(t, product, schedule, placements...)
-	g.Format = func(string) format.Format {
-		return format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
+	g.Format = func(string) tensor.Format {
+		return tensor.Format{Levels: []tensor.Kind{tensor.Dense, tensor.Dense}, Order: []int{0, 1}}
 	}
 	for _, v := range g.Norm.Vars {
 		g.Sizes[v] = 1 + r.Int64N(9)

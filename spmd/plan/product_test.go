@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
+	"distaff/io/tensor"
 )
 
 // productGiven returns a statement of dense tensors on a machine of COSMA, with variables of size
@@ -24,11 +24,11 @@ func productGiven(t *testing.T, statement string, ranks int, limit int64,
 	}
 	g := &Given{Norm: notation.Normalize(s), Sizes: map[string]int64{}, Ranks: ranks, Machine: m,
 		Schedule: commands, Limit: limit, ValueBytes: 8,
-		Format: func(name string) format.Format {
+		Format: func(name string) tensor.Format {
 			if name == "S" {
-				return format.Format{Levels: []format.Kind{format.Dense, format.Compressed}, Order: []int{0, 1}}
+				return tensor.Format{Levels: []tensor.Kind{tensor.Dense, tensor.Compressed}, Order: []int{0, 1}}
 			}
-			return format.Format{Levels: []format.Kind{format.Dense, format.Dense}, Order: []int{0, 1}}
+			return tensor.Format{Levels: []tensor.Kind{tensor.Dense, tensor.Dense}, Order: []int{0, 1}}
 		}}
 	for _, v := range g.Norm.Vars {
 		g.Sizes[v] = 64

@@ -1,6 +1,9 @@
 package plan
 
-import "distaff/io/tcs"
+import (
+	"distaff/io/tcs"
+	"distaff/io/tensor"
+)
 
 // Size is the actual or estimated size of a block.
 type Size struct {
@@ -19,7 +22,7 @@ type Sizes func(b Block) Size
 // Add adds an array of n elements of width bytes each.
 func (z *Size) Add(n, width int64) {
 	if n > 0 && width > 0 {
-		tcs.Add(&z.Bytes, tcs.Times(n, width))
+		tensor.Add(&z.Bytes, tensor.Times(n, width))
 		z.Arrays++
 	}
 }
@@ -30,9 +33,9 @@ func (z Size) Most() int64 { return z.Entries + z.MoreEntries }
 // Memory returns the upper bound of the bytes that the block occupies in memory. Arrays are
 // aligned, and large memory is rounded up to pages. An empty block occupies memory too.
 func (z Size) Memory() int64 {
-	n := tcs.Plus(tcs.Plus(z.Bytes, z.MoreBytes), z.Arrays*tcs.Align)
+	n := tensor.Plus(tensor.Plus(z.Bytes, z.MoreBytes), z.Arrays*tcs.Align)
 	if n >= 1<<18 {
-		n = tcs.Plus(n, 1<<12)
+		n = tensor.Plus(n, 1<<12)
 	}
 	return max(n, tcs.Align)
 }

@@ -61,14 +61,14 @@ func (p *Problem) cutStored(g *Given) {
 // each block of o must cover the whole level.
 func (p *Problem) mergesLevel(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
-		if !g.Format(o.Tensor).Levels[l].Caps().Locate {
+		if !g.Format(o.Tensor).Levels[l].CanLocate() {
 			continue
 		}
 		for k := range p.Operands {
 			other := &p.Operands[k]
 			f := g.Format(other.Tensor)
 			for l, n := range f.Order {
-				if f.Levels[l].Caps().HasCrd && other.Vars[n] == o.Vars[m] {
+				if f.Levels[l].HasCrd() && other.Vars[n] == o.Vars[m] {
 					return true
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 	"distaff/spmd/jobs"
 )
@@ -232,7 +232,7 @@ func (x *flow) sums() (list []moment) {
 
 // block returns a block and its size in words.
 func (x *flow) block(b forecast.PlannedBlock) string {
-	return fmt.Sprintf("%v, %s,", b, About(x.exact[b.Tensor], tcs.Size(b.Bytes)))
+	return fmt.Sprintf("%v, %s,", b, About(x.exact[b.Tensor], tensor.Bytes(b.Bytes)))
 }
 
 // travels returns how many blocks travel in a moment and their size, in words, and says how many of
@@ -247,7 +247,7 @@ func (x *flow) travels(m *moment) string {
 		verb = "travels"
 	}
 	s := fmt.Sprintf("; %s %s, %s", countOf(len(m.moves), "block"), verb,
-		About(exact, tcs.Size(m.bytes())))
+		About(exact, tensor.Bytes(m.bytes())))
 	if len(m.moves) > momentArrows {
 		s += fmt.Sprintf("; the first %s have arrows", grouped(momentArrows))
 	}

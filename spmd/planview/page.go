@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 	"distaff/spmd/jobs"
 )
@@ -102,7 +102,7 @@ func Page(p *forecast.Planned) ([]byte, error) {
 // FilePage returns the page of a job file's plan, with a section for each statement.
 func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	ranks := len(p.Comm.BytesSent)
-	d := &page{Title: tcs.Printable(file), Legend: legend(ranks)}
+	d := &page{Title: tensor.Printable(file), Legend: legend(ranks)}
 	statements := 0
 	for _, it := range p.Items {
 		if it.Plan != nil {
@@ -117,7 +117,7 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 		for _, m := range it.Moves {
 			s.Moves = append(s.Moves,
 				transfer{m.Tensor, grouped(m.Times), About(m.Exact, grouped(m.Messages)),
-					About(m.Exact, tcs.Size(m.Bytes))})
+					About(m.Exact, tensor.Bytes(m.Bytes))})
 		}
 		if it.Plan != nil {
 			s.Plan = newStatementPlan(it.Plan, share(statements))
@@ -175,16 +175,16 @@ func newStatementPlan(p *forecast.Planned, r budget) *statementPlan {
 		d.Memory = append(d.Memory, strings.ToUpper(line[:1])+line[1:]+".")
 	}
 	for _, t := range p.Tensors {
-		source := tcs.Printable(t.Source)
+		source := tensor.Printable(t.Source)
 		if t.Result {
 			source = "result"
 		}
 		if lies := Lies(p, t); lies != "" {
-			source += ", " + tcs.Printable(lies)
+			source += ", " + tensor.Printable(lies)
 		}
 		d.Tensors = append(d.Tensors,
 			tensorRow{Label(t), t.Format + " " + t.Type, extents(t.Sizes), grouped(t.Blocks),
-				About(t.Counted, grouped(t.Entries)), About(t.Exact, tcs.Size(t.Bytes)), source})
+				About(t.Counted, grouped(t.Entries)), About(t.Exact, tensor.Bytes(t.Bytes)), source})
 		d.Pictures = append(d.Pictures, draw(p, t, r.blocks/len(p.Tensors)))
 	}
 	d.table(p, r, l)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"distaff/io/picture"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 	"distaff/spmd/stats"
 )
@@ -44,11 +44,11 @@ func Quantities(p *forecast.Planned) []Quantity {
 func (q Quantity) text(n float64, plain func(float64) string) string {
 	switch {
 	case q.Bytes && n < math.MaxInt64:
-		return tcs.Size(int64(n + 0.5))
+		return tensor.Bytes(int64(n + 0.5))
 	case q.Bytes:
-		return tcs.Size(math.MaxInt64)
+		return tensor.Bytes(math.MaxInt64)
 	case n >= math.MaxInt64:
-		return tcs.Number(math.MaxInt64)
+		return tensor.Number(math.MaxInt64)
 	}
 	return plain(n)
 }

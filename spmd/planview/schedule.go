@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 )
 
@@ -109,7 +109,7 @@ func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 // moved returns how many bytes of a tensor move from or to its placement.
 func moved(t forecast.PlannedTensor) string {
 	if t.Exact {
-		return tcs.Size(t.Moved)
+		return tensor.Bytes(t.Moved)
 	}
-	return "~" + tcs.Size(t.Moved)
+	return "~" + tensor.Bytes(t.Moved)
 }

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/forecast"
 )
 
@@ -34,12 +34,13 @@ func Exact(p *forecast.Planned) map[string]bool {
 func MemoryNotes(p *forecast.Planned) (list []string) {
 	if p.Least > 0 {
 		list = append(list, fmt.Sprintf(
-			"a rank needs at least %s of memory: a run with a lower limit is refused", tcs.Size(p.Least)))
+			"a rank needs at least %s of memory: a run with a lower limit is refused",
+			tensor.Bytes(p.Least)))
 	}
 	if most := slices.Max(p.Memory); p.MemoryLimit > 0 && most > p.MemoryLimit {
 		list = append(list, fmt.Sprintf("a rank would need %s, but --memory-limit is %s",
-			tcs.Size(most),
-			tcs.Size(p.MemoryLimit)))
+			tensor.Bytes(most),
+			tensor.Bytes(p.MemoryLimit)))
 	}
 	return list
 }

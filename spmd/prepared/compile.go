@@ -15,7 +15,6 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/kernels"
-	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
 	"distaff/spmd/plan"
@@ -51,7 +50,7 @@ func (k *Statement) Compile() error {
 	}
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
-	k.exec.Result.Type = bridge.TCS(k.Reader.ResultType)
+	k.exec.Result.Type = k.Reader.ResultType
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
 	} else if k.exec.Into = nil; inPlace {
@@ -371,7 +370,7 @@ func (k *Statement) compileSum() error {
 			Y: &notation.Access{Name: "Q", Vars: vars}},
 	}
 	stmt.Src = stmt.String()
-	like := codegen.Tensor{Format: result.Format, Type: bridge.IR(k.Reader.ResultType),
+	like := codegen.Tensor{Format: result.Format, Type: k.Reader.ResultType,
 		Dims:     k.Reader.Sizes.Dims[k.p.Result],
 		PosWidth: result.PosWidth, CrdWidth: result.CrdWidth, NNZ: -1}
 	k.sum = k.leafOf(map[string]codegen.Tensor{"P": like, "Q": like})
@@ -460,7 +459,7 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 		if err := c.Allreduce(comm.Of(counts), comm.Sum); err != nil {
 			return nil, err
 		}
-		spec := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]),
+		spec := codegen.Tensor{Format: f, Type: k.Reader.Types[o.Tensor],
 			Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: counts[n], Counts: counts[:n]}
 		for l := range n {
 			spec.PosWidth = append(spec.PosWidth, uint8(widths[2*l]))
@@ -505,17 +504,17 @@ func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]
-		t := codegen.Tensor{Format: f, Type: bridge.IR(k.Reader.Types[o.Tensor]),
+		t := codegen.Tensor{Format: f, Type: k.Reader.Types[o.Tensor],
 			Dims: k.Reader.Sizes.Dims[o.Tensor], NNZ: kernels.UnknownSize}
 		if o.Tensor == k.p.Result {
 			t.NNZ = -1
 		}
 		t.PosWidth, t.CrdWidth = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 		for l, kind := range f.Levels {
-			if kind.Caps().HasPos {
+			if kind.HasPos() {
 				t.PosWidth[l] = 4
 			}
-			if kind.Caps().HasCrd {
+			if kind.HasCrd() {
 				t.CrdWidth[l] = 4
 				if t.Dims[f.Order[l]] > math.MaxInt32 {
 					t.CrdWidth[l] = 8

@@ -3,8 +3,8 @@ package prepared
 import (
 	"slices"
 
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // A term whose index space is empty, since one of its variables has the size 0, adds
@@ -89,7 +89,7 @@ func (s *leaf) idle() []string {
 	deep := len(f.Levels) - f.TrailingDense()
 	for l, m := range f.Order {
 		// A dense level above a compressed one has positions; values of 0 lie in others.
-		if f.Levels[l] == format.Dense && (l < deep || f.AllDense() && !slices.Contains(s.dims, 0)) {
+		if f.Levels[l] == tensor.Dense && (l < deep || f.AllDense() && !slices.Contains(s.dims, 0)) {
 			need(n.LHS.Vars[m])
 		}
 	}

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/exec"
 	"distaff/spmd/plan"
 )
@@ -137,9 +137,9 @@ func (k *Statement) bounding(v string) (list []stored) {
 // copiedDense tells whether a leaf reads an operand in a copy that stores no coordinates of v.
 func (k *Statement) copiedDense(operand int, v string) bool {
 	o := &k.Problem.Operands[operand]
-	stores := func(f format.Format) bool {
+	stores := func(f tensor.Format) bool {
 		for l, m := range f.Order {
-			if o.Vars[m] == v && f.Levels[l].Caps().HasCrd {
+			if o.Vars[m] == v && f.Levels[l].HasCrd() {
 				return true
 			}
 		}
@@ -221,7 +221,7 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	}
 	form := k.Reader.Formats[k.Problem.Operands[n].Tensor]
 	for l, m := range form.Order {
-		if a.Vars[m] == v && (form.Levels[l].Caps().HasCrd || k.cutBelow(n, l)) {
+		if a.Vars[m] == v && (form.Levels[l].HasCrd() || k.cutBelow(n, l)) {
 			list = append(list, stored{n, l})
 		}
 	}
@@ -262,7 +262,7 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 // spanLevel widens a range to hold the coordinates of a level at which leaves look at others: of a
 // dense one, all that the block has.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
-	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
+	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {
 			r[0], r[1] = min(r[0], own[0]), max(r[1], own[1])
 		}
@@ -274,11 +274,11 @@ func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 // eachCoordinate calls f with those of a level that are not padding, of a dense one with those
 // below which there may be entries.
 func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
-	if lev := &t.Levels[level]; lev.Form() == tcs.Full {
+	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		r, below := t.Header.Range(lev.Mode), &t.Levels[level+1]
 		for c := r[0]; c < r[1]; c++ {
 			q := c - lev.Offset - below.Pos.First
-			if level > 0 || below.Form() != tcs.Segmented || below.Pos.Int(q) < below.Pos.Int(q+1) {
+			if level > 0 || below.Form() != tensor.Segmented || below.Pos.Int(q) < below.Pos.Int(q+1) {
 				f(c)
 			}
 		}

@@ -86,8 +86,8 @@ func (k *Statement) accumulate(inPlace bool) {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
-		Shape: &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Kinds: like.Kinds,
-			Modes: like.Modes, PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
+		Shape: &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Format: like.Format,
+			PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
 		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
 		Alloc:   k.Reader.Env.Arena.Alloc,
 		Threads: k.Reader.Env.Threads,

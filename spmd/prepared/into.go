@@ -5,10 +5,9 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 )
 
@@ -39,7 +38,7 @@ func (k *Statement) readyInto() error {
 	e := &into{given: k.o.FixedPattern, wide: k.o.FixedPattern}
 	if k.narrows() {
 		var err error
-		if e.wide, err = k.withValues(e.given, bridge.TCS(k.Reader.ResultType)); err != nil {
+		if e.wide, err = k.withValues(e.given, k.Reader.ResultType); err != nil {
 			return err
 		}
 		k.closing(e.wide)
@@ -56,13 +55,13 @@ func (k *Statement) readyInto() error {
 	}
 	if u.Repack {
 		var err error
-		if e.made, err = coo.Repack(e.wide, u.Format.Letters(), u.Format.Order, coo.KeepAll,
+		if e.made, err = coo.Repack(e.wide, u.Format, coo.KeepAll,
 			k.Reader.Env.Config()); err != nil {
 			return err
 		}
 		k.closing(e.made)
 		if e.padded = e.made.Vals.Len != e.wide.Vals.Len ||
-			slices.Contains(s.format.Levels, format.SingletonPadded); !e.padded {
+			slices.Contains(s.format.Levels, tensor.SingletonPadded); !e.padded {
 			e.made.Vals = e.wide.Vals
 		}
 	}
@@ -89,11 +88,11 @@ func (k *Statement) fitsInto() error {
 		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed",
 			name, t.File())
 	}
-	if want := k.Reader.Types[name]; bridge.Type(t.Header.Type) != want || !t.Header.Whole() ||
+	if want := k.Reader.Types[name]; t.Header.Type != want || !t.Header.Whole() ||
 		!slices.Equal(t.Header.Dims, k.Reader.Sizes.Dims[name]) ||
-		!bridge.Format(t).Equal(k.Reader.Formats[name]) {
+		!t.Format().Equal(k.Reader.Formats[name]) {
 		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole",
-			fault.Sizes(t.Header.Dims), fault.Format(bridge.Format(t)), bridge.Type(t.Header.Type),
+			fault.Sizes(t.Header.Dims), fault.Format(t.Format()), t.Header.Type,
 			fault.Sizes(k.Reader.Sizes.Dims[name]), fault.Format(k.Reader.Formats[name]), want)
 	}
 	for i, o := range k.Problem.Operands {
@@ -121,7 +120,7 @@ func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	from := bound[u.Shares-1]
 	for l, k := range u.Format.Levels[:len(u.Format.Levels)-u.Format.TrailingDense()] {
 		a, b := &e.given.Levels[l], &from.Levels[l]
-		if k != format.Dense && (!sameArray(a.Pos, b.Pos) || !sameArray(a.Crd, b.Crd)) {
+		if k != tensor.Dense && (!sameArray(a.Pos, b.Pos) || !sameArray(a.Crd, b.Crd)) {
 			return false
 		}
 	}
@@ -145,7 +144,7 @@ func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	if e.padded {
-		t, err := coo.Repack(e.made, s.format.Letters(), s.format.Order, coo.KeepAll,
+		t, err := coo.Repack(e.made, s.format, coo.KeepAll,
 			s.k.Reader.Env.Config())
 		if err != nil {
 			return nil, err

@@ -8,15 +8,13 @@ import (
 	"time"
 
 	"distaff/codegen"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 	"distaff/kernels/builtin"
-	"distaff/spmd/bridge"
 	"distaff/spmd/fault"
 )
 
@@ -29,8 +27,8 @@ type leaf struct {
 	norm       *notation.Normal // what to compute, if not the whole of stmt
 	operands   map[string]codegen.Tensor
 	old        *codegen.Tensor // of a +=
-	format     format.Format   // of the result, as it is wanted
-	typ        dtype.Type      // of the result
+	format     tensor.Format   // of the result, as it is wanted
+	typ        tensor.Type     // of the result
 	dims       []int64         // of the result
 	exact      []string        // variables that the leaf always gets the whole range of
 	widths     *codegen.Result // whose widths the result has, nil for the compiler's choice
@@ -84,7 +82,7 @@ func (s *leaf) request() codegen.Request {
 	req := codegen.Request{
 		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old,
 		Sizes:       k.Reader.Sizes.Vars,
-		ComputeType: bridge.IR(k.Reader.ComputeType), Schedule: s.schedule, Exact: s.exact,
+		ComputeType: k.Reader.ComputeType, Schedule: s.schedule, Exact: s.exact,
 		Elsewhere: s.elsewhere,
 		Parts:     s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		InPlace:           s.inPlace,
@@ -109,7 +107,7 @@ func (s *leaf) request() codegen.Request {
 		req.InPlace = ""
 	}
 	maps.Copy(req.Tensors, s.operands)
-	result := codegen.Tensor{Format: s.format, Type: bridge.IR(s.typ), Dims: s.dims, NNZ: -1}
+	result := codegen.Tensor{Format: s.format, Type: s.typ, Dims: s.dims, NNZ: -1}
 	if s.widths != nil {
 		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
 	}
@@ -164,7 +162,7 @@ func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	if err := s.k.Reader.Env.Fetch(t); err != nil {
 		return nil, err
 	}
-	c, err := coo.Repack(t, a.Format.Letters(), a.Format.Order, coo.KeepAll, s.k.Reader.Env.Config())
+	c, err := coo.Repack(t, a.Format, coo.KeepAll, s.k.Reader.Env.Config())
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +257,7 @@ func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 		return t, nil
 	}
 	defer t.Close()
-	return coo.Repack(t, s.format.Letters(), s.format.Order, coo.KeepAll, s.k.Reader.Env.Config())
+	return coo.Repack(t, s.format, coo.KeepAll, s.k.Reader.Env.Config())
 }
 
 // UserNames are variables of the normal form as the user wrote them.
@@ -278,9 +276,9 @@ func (k *Statement) UserNames(vars []string) []string {
 // arrays shared with an operand, or a frame that the leaf publishes into.
 func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
 	k, u := s.k, s.unit.Result
-	header := tcs.Header{Dims: s.dims, Box: box, Type: bridge.TCS(s.typ)}
+	header := tcs.Header{Dims: s.dims, Box: box, Type: s.typ}
 	if u.Format.AllDense() {
-		shape := &tcs.Shape{Header: header, Kinds: u.Format.Letters(), Modes: u.Format.Order,
+		shape := &tcs.Shape{Header: header, Format: u.Format,
 			Counts: make([]int64, len(u.Format.Levels))}
 		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Reader.Env.Arena.Alloc)
 	}
@@ -296,8 +294,8 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	t.Vals.Width = uint8(t.Header.Type.Size())
 	for l, kind := range u.Format.Levels {
 		m := u.Format.Order[l]
-		lev := tcs.Level{Kind: byte(kind), Mode: m, Size: t.Header.Dims[m]}
-		if kind == format.Dense {
+		lev := tcs.Level{Kind: kind, Mode: m, Size: t.Header.Dims[m]}
+		if kind == tensor.Dense {
 			lev.Size, lev.Offset = t.Header.Box[m][1]-t.Header.Box[m][0], t.Header.Box[m][0]
 		} else {
 			lev.Pos.Width, lev.Crd.Width = u.PosWidth[l], u.CrdWidth[l]
@@ -314,7 +312,7 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
 	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
 	for l, m := range f.Order {
-		lev := tcs.Level{Kind: byte(format.Dense), Size: t.Header.Box[m][1] - t.Header.Box[m][0],
+		lev := tcs.Level{Kind: tensor.Dense, Size: t.Header.Box[m][1] - t.Header.Box[m][0],
 			Offset: t.Header.Box[m][0]}
 		if l < len(f.Order)-f.TrailingDense() {
 			lev = from.Levels[l]
@@ -323,15 +321,15 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 		}
 		lev.Mode = m
 		t.Levels[l] = lev
-		if lev.Kind == byte(format.Dense) {
+		if lev.Kind == tensor.Dense {
 			// a first one that wraps has no memory behind it
-			n, first = tcs.Times(n, lev.Size), first*lev.Size
+			n, first = tensor.Times(n, lev.Size), first*lev.Size
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
 	}
 	width := uint8(t.Header.Type.Size())
-	mem, err := s.k.Reader.Env.Arena.Alloc(tcs.Times(n, int64(width)),
+	mem, err := s.k.Reader.Env.Arena.Alloc(tensor.Times(n, int64(width)),
 		"the values of "+s.stmt.LHS.Name)
 	if err != nil {
 		t.Close()

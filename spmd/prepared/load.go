@@ -6,7 +6,6 @@ import (
 
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -181,6 +180,6 @@ func (k *Statement) blocksOf(name string, part *partition.Partition,
 // ResultLike is how blocks of the result travel.
 func (k *Statement) ResultLike() transfer.Like {
 	like := k.exec.Result
-	like.Type = bridge.TCS(k.Reader.Types[k.p.Result])
+	like.Type = k.Reader.Types[k.p.Result]
 	return like
 }

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
-	"distaff/spmd/bridge"
 	"distaff/spmd/load"
 	"distaff/spmd/plan"
 )
@@ -23,7 +23,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
 		wide := blocks[b]
-		if blocks[b], err = k.withValues(wide, bridge.TCS(k.Reader.Types[k.p.Result])); err == nil {
+		if blocks[b], err = k.withValues(wide, k.Reader.Types[k.p.Result]); err == nil {
 			if err = k.narrowValues(blocks[b], wide); err == nil {
 				wide.Close()
 				continue
@@ -41,7 +41,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 }
 
 // withValues is t over the same level arrays, with values of a type and memory of its own.
-func (k *Statement) withValues(t *tcs.Tensor, typ tcs.Type) (*tcs.Tensor, error) {
+func (k *Statement) withValues(t *tcs.Tensor, typ tensor.Type) (*tcs.Tensor, error) {
 	width := uint8(typ.Size())
 	mem, err := k.Reader.Env.Arena.Alloc(t.Vals.Len*int64(width), "the values of "+k.p.Result)
 	if err != nil {

@@ -166,7 +166,7 @@ func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 		err = k.first(err)
 	} else if n.sum {
 		values := transfer.Values(t)
-		values.Type = elements[t.Header.Type]
+		values.Type = t.Header.Type
 		values.Len = t.Vals.Len
 		err = k.Reader.Env.Comm.Allreduce(values, comm.Sum)
 	}
@@ -189,11 +189,6 @@ func (n *near) block(h *input.Held) *tcs.Tensor {
 	}
 	return h.Blocks.Own[int(n.step.Partial.Result)]
 }
-
-// elements are the types of values as comm adds them.
-var elements = map[tcs.Type]comm.Type{tcs.Float64: comm.Float64, tcs.Float32: comm.Float32,
-	tcs.Int64: comm.Int64, tcs.Int32: comm.Int32,
-	tcs.Complex128: comm.Complex128, tcs.Complex64: comm.Complex64}
 
 // first has rank 0 tell of an error that all ranks find in what each runs alike: others wait a
 // moment for it.

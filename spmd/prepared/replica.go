@@ -133,14 +133,15 @@ func InRows(b *store.Blocks, ranks int) bool {
 		}
 		for m, r := range b.Boxes[n] {
 			switch {
-			case m != b.Modes[0] && r != [2]int64{0, b.Dims[m]}, m == b.Modes[0] && r[0] != end:
+			case m != b.Format.Order[0] && r != [2]int64{0, b.Dims[m]},
+				m == b.Format.Order[0] && r[0] != end:
 				return false
-			case m == b.Modes[0]:
+			case m == b.Format.Order[0]:
 				end = r[1]
 			}
 		}
 	}
-	return end == b.Dims[b.Modes[0]]
+	return end == b.Dims[b.Format.Order[0]]
 }
 
 // gatherNew is the whole of a dense tensor of which each rank has rows. Collective.
@@ -159,19 +160,19 @@ func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error)
 // gather makes t the whole of a dense tensor of which each rank has rows. Collective.
 func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	row := int64(t.Header.Type.Size())
-	for _, m := range b.Modes[1:] {
+	for _, m := range b.Format.Order[1:] {
 		row *= b.Dims[m]
 	}
 	counts := make([]int64, len(b.Owners))
 	for n, box := range b.Boxes {
-		r := box[b.Modes[0]]
+		r := box[b.Format.Order[0]]
 		counts[n] = (r[1] - r[0]) * row
 	}
 	me := k.Reader.Env.Comm.Rank()
 	send := comm.Buf{}
 	if counts[me] > 0 { // the block may show a part of more rows
 		own := b.Own[me]
-		first := (b.Boxes[me][b.Modes[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(
+		first := (b.Boxes[me][b.Format.Order[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(
 			t.Header.Type.Size())
 		send = transfer.Values(own).Slice(first, first+counts[me])
 	}
@@ -201,8 +202,8 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 // newDense is a dense tensor of any values.
 func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	like := k.likeOf(name, k.Reader.Formats[name])
-	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Kinds: like.Kinds,
-		Modes: like.Modes, Counts: make([]int64, len(like.Kinds))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Format: like.Format,
+		Counts: make([]int64, len(like.Format.Levels))}
 	return tcs.NewIn(shape, name, k.Reader.Env.Arena.Alloc)
 }
 

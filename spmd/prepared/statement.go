@@ -2,10 +2,9 @@ package prepared
 
 import (
 	"distaff/codegen"
-	"distaff/codegen/format"
 	"distaff/codegen/strategy"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 	"distaff/spmd/input"
@@ -94,9 +93,9 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 }
 
 // likeOf describes the blocks of a tensor in a format.
-func (k *Statement) likeOf(name string, f format.Format) transfer.Like {
+func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
 	return transfer.Like{Name: name, Dims: k.Reader.Sizes.Dims[name],
-		Type: bridge.TCS(k.Reader.Types[name]), Kinds: f.Letters(), Modes: f.Order}
+		Type: k.Reader.Types[name], Format: f}
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.

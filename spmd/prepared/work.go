@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/dtype"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/tune"
 	"distaff/spmd/plan"
 )
@@ -52,7 +52,7 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 			w.sum.Model.Written += levelBytes(t)
 		}
 	}
-	w.sum.Model.Single = slices.Contains([]dtype.Type{dtype.Int32, dtype.Float32, dtype.Complex64},
+	w.sum.Model.Single = slices.Contains([]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64},
 		k.Reader.ComputeType)
 	w.done, w.read = true, nil
 }

@@ -25,7 +25,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/notation"
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
@@ -47,7 +47,7 @@ type Options struct {
 type Program struct {
 	env        *env.Env
 	o          Options
-	tensors    map[string]*tensor
+	tensors    map[string]*programTensor
 	statements map[*Statement]bool
 	done       map[string]*Statement // statements of Do, by text
 	versions   int64
@@ -74,8 +74,9 @@ func since(at time.Time, to *time.Duration) time.Time {
 
 // New returns a program without tensors. The caller closes it, and then e.
 func New(e *env.Env, o Options) *Program {
-	return &Program{env: e, o: o, tensors: map[string]*tensor{}, statements: map[*Statement]bool{},
-		done: map[string]*Statement{}}
+	return &Program{env: e, o: o, tensors: map[string]*programTensor{},
+		statements: map[*Statement]bool{},
+		done:       map[string]*Statement{}}
 }
 
 // Rank returns this rank's number, from 0. Ranks returns the number of ranks.
@@ -89,8 +90,8 @@ func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 // fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
-// TrackLeaves has the rank's leaves tell how far they are. It returns a function that says this in a
-// few words, "" if no leaf runs (env.Env.LeafAt), and that any goroutine may call.
+// TrackLeaves has the rank's leaves tell how far they are. It returns a function that says this in
+// a few words, "" if no leaf runs (env.Env.LeafAt), and that any goroutine may call.
 func (p *Program) TrackLeaves() func() string {
 	p.env.Track()
 	return p.env.LeafAt
@@ -137,7 +138,7 @@ func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if !notation.IsName(name) {
 		return fault.Commandf(
 			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
-			tcs.Printable(name))
+			tensor.Printable(name))
 	}
 	if in.File == "" && in.Generate == "" && in.Scalar == nil && in.Tensor == nil {
 		return fault.Commandf(
@@ -160,7 +161,7 @@ func (p *Program) Declare(name string, how Storage) error {
 	if !notation.IsName(name) {
 		return fault.Commandf(
 			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
-			tcs.Printable(name))
+			tensor.Printable(name))
 	}
 	t, err := p.newTensor(name, input.Input{}, how)
 	if err != nil {
@@ -180,7 +181,7 @@ func (p *Program) Drop(name string) {
 }
 
 // put assigns a tensor to a name.
-func (p *Program) put(name string, t *tensor) {
+func (p *Program) put(name string, t *programTensor) {
 	p.Drop(name)
 	p.tensors[name] = t
 }
@@ -237,7 +238,7 @@ func (p *Program) failed(err error) error {
 }
 
 // tensor returns the tensor of a name. It returns an error if it has no value.
-func (p *Program) tensor(name string) (*tensor, error) {
+func (p *Program) tensor(name string) (*programTensor, error) {
 	t := p.tensors[name]
 	switch {
 	case t == nil:
@@ -245,7 +246,7 @@ func (p *Program) tensor(name string) (*tensor, error) {
 		if list := p.Names(); len(list) > 0 {
 			known = "tensors with a value: " + strings.Join(list, ", ")
 		}
-		return nil, fault.Commandf("%s has no value; %s", tcs.Printable(name), known)
+		return nil, fault.Commandf("%s has no value; %s", tensor.Printable(name), known)
 	case t.broken != "":
 		return nil, fault.Commandf("%s has no value: %s failed while it wrote it", name, t.broken)
 	case !t.hasValue():
@@ -256,7 +257,7 @@ func (p *Program) tensor(name string) (*tensor, error) {
 }
 
 // result returns a distributed tensor in the form that package output needs.
-func (p *Program) result(t *tensor) *output.Result {
+func (p *Program) result(t *programTensor) *output.Result {
 	return t.result(p.env)
 }
 

@@ -7,6 +7,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
@@ -17,7 +18,7 @@ import (
 
 // lentTensor returns a tensor in memory whose blocks are read outside of a run of a statement,
 // perhaps by other ranks.
-func (p *Program) lentTensor(name string) (*tensor, error) {
+func (p *Program) lentTensor(name string) (*programTensor, error) {
 	t, err := p.inMemory(name)
 	if err == nil {
 		t.lent = true
@@ -26,7 +27,7 @@ func (p *Program) lentTensor(name string) (*tensor, error) {
 }
 
 // inMemory returns a tensor whose values are in memory.
-func (p *Program) inMemory(name string) (*tensor, error) {
+func (p *Program) inMemory(name string) (*programTensor, error) {
 	if err := p.usable(); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (p *Program) inMemory(name string) (*tensor, error) {
 
 // fetch loads a tensor that no statement has read. blocks is a block schedule of the statement that
 // Loading returns; nil selects the default one.
-func (p *Program) fetch(t *tensor, blocks *place.BlockSpec) error {
+func (p *Program) fetch(t *programTensor, blocks *place.BlockSpec) error {
 	order, err := t.order()
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 }
 
 // order returns the number of modes of a tensor that is not loaded.
-func (t *tensor) order() (int, error) {
+func (t *programTensor) order() (int, error) {
 	switch {
 	case t.how.Sizes != nil: // a scalar has none
 		return len(t.how.Sizes), nil
@@ -103,17 +104,17 @@ func (t *tensor) order() (int, error) {
 }
 
 // Value returns the value of a scalar at every rank. Every rank must call it.
-func (p *Program) Value(name string) (tcs.Value, error) {
+func (p *Program) Value(name string) (tensor.Value, error) {
 	t, err := p.inMemory(name)
 	if err != nil {
-		return tcs.Value{}, err
+		return tensor.Value{}, err
 	}
 	b := t.held.Blocks
 	if len(b.Dims) != 0 {
-		return tcs.Value{}, fault.Commandf("%s has %s, want a scalar", name,
-			tcs.Count(int64(len(b.Dims)), "mode"))
+		return tensor.Value{}, fault.Commandf("%s has %s, want a scalar", name,
+			tensor.Count(int64(len(b.Dims)), "mode"))
 	}
-	var v tcs.Value
+	var v tensor.Value
 	if x := b.Own[0]; x != nil {
 		v = x.Value(0)
 	}
@@ -132,7 +133,7 @@ func (p *Program) Value(name string) (tcs.Value, error) {
 	if err := c.Bcast(comm.Of(number), b.Owners[0]); err != nil {
 		return v, p.failed(err)
 	}
-	return tcs.Value{Type: b.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
+	return tensor.Value{Type: b.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
 }
 
 // Tensor returns the whole tensor at rank 0, and nil at other ranks. The caller closes it. With one
@@ -155,7 +156,7 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 }
 
 // loosen records that the caller has the memory of a tensor and may change its values.
-func (p *Program) loosen(t *tensor) {
+func (p *Program) loosen(t *programTensor) {
 	t.held.Loose = true
 	t.forget()
 	for s := range p.statements {

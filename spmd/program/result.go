@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 	"distaff/spmd/input"
 	"distaff/spmd/load"
@@ -22,7 +22,7 @@ func (s *Statement) compute() error {
 	name := s.parsed.Result
 	t := p.tensors[name]
 	if t == nil {
-		t = &tensor{env: p.env, name: name}
+		t = &programTensor{env: p.env, name: name}
 		p.tensors[name] = t
 	}
 	if placed, ok := s.how.Placements[name]; ok {
@@ -61,7 +61,7 @@ func (s *Statement) compute() error {
 
 // computeWhole runs a statement on whole tensors at one rank. If possible, it overwrites the old
 // result.
-func (s *Statement) computeWhole(t *tensor) error {
+func (s *Statement) computeWhole(t *programTensor) error {
 	into := s.overwritable(t)
 	out, err := s.k.ComputeWhole(into)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Statement) hasUncertainZeros() bool {
 
 // computeNear runs a statement whose every rank runs one step on data that it already has. If
 // possible, it overwrites the old result.
-func (s *Statement) computeNear(t *tensor) error {
+func (s *Statement) computeNear(t *programTensor) error {
 	p := s.p
 	var into *input.Held
 	switch {
@@ -124,7 +124,7 @@ func (s *Statement) computeNear(t *tensor) error {
 
 // computeOver runs a statement on several ranks that overwrites its result's old value. The result
 // keeps its blocks.
-func (s *Statement) computeOver(t *tensor) error {
+func (s *Statement) computeOver(t *programTensor) error {
 	if err := s.p.settle(t); err != nil {
 		return s.p.failed(err)
 	}
@@ -138,7 +138,7 @@ func (s *Statement) computeOver(t *tensor) error {
 }
 
 // wroteOver records that the result has new values in the same memory.
-func (s *Statement) wroteOver(t *tensor) {
+func (s *Statement) wroteOver(t *programTensor) {
 	t.held.Blocks.Sums = s.hasUncertainZeros()
 	t.version, t.broken = s.p.version(), ""
 }
@@ -153,7 +153,7 @@ func (s *Statement) markLent() {
 }
 
 // settle waits until no other rank reads a tensor's blocks. Every rank must call it.
-func (p *Program) settle(t *tensor) error {
+func (p *Program) settle(t *programTensor) error {
 	if !p.mayRead(t) {
 		return nil
 	}
@@ -162,7 +162,7 @@ func (p *Program) settle(t *tensor) error {
 }
 
 // mayRead reports whether another rank may still read a tensor's blocks.
-func (p *Program) mayRead(t *tensor) bool {
+func (p *Program) mayRead(t *programTensor) bool {
 	c := p.env.Comm
 	return t.lent && c.Size() > 1 && c.OneProcess()
 }
@@ -170,7 +170,7 @@ func (p *Program) mayRead(t *tensor) bool {
 // overwritable returns the tensor whose memory the result may overwrite, or nil. That is the old
 // result, if the statement does not read it or its leaf reads it in place. Whether its pattern is
 // the result's pattern is checked by the leaf.
-func (s *Statement) overwritable(t *tensor) *tcs.Tensor {
+func (s *Statement) overwritable(t *programTensor) *tcs.Tensor {
 	if s.canOverwriteOld(t) {
 		return t.held.Blocks.Own[0]
 	}
@@ -181,14 +181,14 @@ func (s *Statement) overwritable(t *tensor) *tcs.Tensor {
 }
 
 // readsResult reports whether the statement reads its result.
-func (s *Statement) readsResult(t *tensor) bool {
+func (s *Statement) readsResult(t *programTensor) bool {
 	return slices.ContainsFunc(s.reads, func(r read) bool { return r.name == t.name })
 }
 
 // canOverwriteOld reports whether the statement can overwrite its result's old value: the leaf must
 // read the old value in place, from blocks that the tensor owns, at every rank. A tensor that every
 // rank has completely is overwritten only if each rank writes its own copy.
-func (s *Statement) canOverwriteOld(t *tensor) bool {
+func (s *Statement) canOverwriteOld(t *programTensor) bool {
 	if !s.k.Overwrites() || !s.hasFinalStorage(t) ||
 		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
 		return false
@@ -203,24 +203,24 @@ func (s *Statement) canOverwriteOld(t *tensor) bool {
 
 // hasFinalStorage reports whether the result has its final format, type and sizes already, in
 // memory that a statement made.
-func (s *Statement) hasFinalStorage(t *tensor) bool {
+func (s *Statement) hasFinalStorage(t *programTensor) bool {
 	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
 		return false
 	}
 	b, r := t.held.Blocks, s.reader
-	return b.Type == bridge.TCS(r.Types[t.name]) && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) &&
-		r.Formats[t.name].Equal(bridge.FormatOf(b.Kinds, b.Modes))
+	return b.Type == r.Types[t.name] && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) &&
+		r.Formats[t.name].Equal(b.Format)
 }
 
 // replace assigns a tensor that a statement made to the name of t.
-func (p *Program) replace(t *tensor, h *input.Held) {
+func (p *Program) replace(t *programTensor, h *input.Held) {
 	p.release(t.name)
 	t.hold(h)
 	t.version, t.ours, t.broken = p.version(), true, ""
 }
 
 // markBroken records that the statement failed while it wrote its result. It returns err.
-func (s *Statement) markBroken(t *tensor, err error) error {
+func (s *Statement) markBroken(t *programTensor, err error) error {
 	t.broken = s.text
 	return err
 }
@@ -232,7 +232,7 @@ func (p *Program) Place(name string, mode int) error {
 	return p.place(name, func(order int) (int, error) {
 		if mode < -1 || mode >= order {
 			return 0, fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode,
-				tcs.Count(int64(order), "mode"))
+				tensor.Count(int64(order), "mode"))
 		}
 		return mode, nil
 	}, func(b *store.Blocks) (*partition.Partition, error) {
@@ -249,7 +249,7 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	err := p.place(name, func(order int) (int, error) {
 		return LoadedBy, to.Check(m, order)
 	}, func(b *store.Blocks) (*partition.Partition, error) {
-		return plan.Placed(to, m, b.Dims, b.Modes, p.Ranks())
+		return plan.Placed(to, m, b.Dims, b.Format.Order, p.Ranks())
 	})
 	if err == nil {
 		p.tensors[name].lieIn(to.Memory())
@@ -326,7 +326,7 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 
 // moved returns the tensor in the pieces of a partition, or nil if it has these pieces already.
 // Every rank must call it.
-func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, error) {
+func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Held, error) {
 	b := t.held.Blocks
 	g := Placed(b, part)
 	g.Spec.Name, g.Cfg = t.name, p.env.Config()
@@ -352,7 +352,7 @@ func (p *Program) moved(t *tensor, part *partition.Partition) (*input.Held, erro
 // Placed returns the target of a tensor that is moved to a partition.
 func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 	return &load.Target{Partition: part,
-		Spec: coo.Spec{Kinds: b.Kinds, Modes: b.Modes, Dims: b.Dims, Type: b.Type}}
+		Spec: coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type}}
 }
 
 // PlacedEvenly returns the target of Place.
@@ -387,7 +387,8 @@ func (p *Program) redistributed(g *load.Target,
 	}
 	own, err = input.Stored(p.env, p.env.Comm, g,
 		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
-			own, _, err := even.Redistribute(p.env.Comm, b, asIs && even.Spec.Kinds == g.Spec.Kinds)
+			own, _, err := even.Redistribute(p.env.Comm, b,
+				asIs && slices.Equal(even.Spec.Format.Levels, g.Spec.Format.Levels))
 			return own, err
 		})
 	return own, true, err

@@ -7,13 +7,10 @@ import (
 	"time"
 
 	"distaff/codegen/diag"
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
-	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/fault"
 	"distaff/spmd/forecast"
 	"distaff/spmd/input"
@@ -69,7 +66,7 @@ type Statement struct {
 	sizes []int64 // given sizes
 	adds  bool    // += adds to a value
 	// the tensor that the last run wrote, if the next run may write it again without a check
-	wrote *tensor
+	wrote *programTensor
 }
 
 // read is a tensor that a statement reads.
@@ -318,7 +315,7 @@ func (s *Statement) given() (*input.Given, error) {
 }
 
 // addStorage adds the known storage of a tensor to g.
-func addStorage(g *input.Given, t *tensor) {
+func addStorage(g *input.Given, t *programTensor) {
 	if f := t.format(); f != "" {
 		g.Formats[t.name] = f
 	}
@@ -438,10 +435,10 @@ func (s *Statement) refresh() (again string, err error) {
 			return r.name + " is another tensor", nil
 		}
 		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand],
-			bridge.TCS(s.reader.Types[r.operand]), s.reader.Formats[r.operand]) {
+			s.reader.Types[r.operand], s.reader.Formats[r.operand]) {
 			return r.name + " has another format, type or size", nil
 		}
-		s.mayNotFit = s.mayNotFit || !tcs.AllDense(t.held.Blocks.Kinds)
+		s.mayNotFit = s.mayNotFit || !t.held.Blocks.Format.AllDense()
 		if !s.ownsBlocks(r.operand, t.held) { // blocks of the tensor are sent
 			if err := t.fetch(); err != nil {
 				return "", p.failed(err)
@@ -476,13 +473,13 @@ func (s *Statement) resultChange() string {
 		return ""
 	}
 	if t == nil {
-		t = &tensor{env: s.p.env, name: name}
+		t = &programTensor{env: s.p.env, name: name}
 	}
-	f := format.DenseOf(s.parsed.Orders[name])
+	f := tensor.DenseOf(s.parsed.Orders[name])
 	if now := t.format(); now != "" {
-		f, _ = format.Parse(now)
+		f, _ = notation.ParseFormat(now)
 	}
-	typ, given := s.reader.Types[name].String(), s.parsed.Types[name] != dtype.None
+	typ, given := s.reader.Types[name].String(), s.parsed.Types[name] != tensor.None
 	switch now := t.typ(); {
 	case !f.Equal(s.reader.Formats[name]), now != "" && now != typ, now == "" && given:
 		return name + " must have another format or type"

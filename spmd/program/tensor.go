@@ -3,12 +3,11 @@ package program
 import (
 	"slices"
 
-	"distaff/codegen/dtype"
-	"distaff/codegen/format"
+	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/io/memory"
 	"distaff/io/tcs"
-	"distaff/spmd/bridge"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/env"
 	"distaff/spmd/fault"
@@ -19,8 +18,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// tensor is a tensor of a program at one rank.
-type tensor struct {
+// programTensor is a tensor of a program at one rank.
+type programTensor struct {
 	env  *env.Env
 	name string
 	how  Storage
@@ -35,8 +34,8 @@ type tensor struct {
 }
 
 // newTensor returns a tensor that no statement has read or written yet.
-func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, error) {
-	t := &tensor{env: p.env, name: name, in: in, how: how, version: p.version()}
+func (p *Program) newTensor(name string, in input.Input, how Storage) (*programTensor, error) {
+	t := &programTensor{env: p.env, name: name, in: in, how: how, version: p.version()}
 	order := len(how.Sizes)
 	if in.Tensor != nil {
 		if err := memory.Check(in.Tensor, name, p.o.TrustInput); err != nil {
@@ -46,27 +45,27 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 		order = in.Tensor.Order()
 		if len(how.Sizes) > 0 && len(how.Sizes) != order {
 			return nil, fault.Commandf("%s: got %s, want %d: the tensor in memory has %s", name,
-				tcs.Count(int64(len(how.Sizes)), "size"), order, tcs.Count(int64(order), "mode"))
+				tensor.Count(int64(len(how.Sizes)), "size"), order, tensor.Count(int64(order), "mode"))
 		}
 	}
 	if how.Format != "" {
-		_, f, err := format.ParseFlag(name + ":" + how.Format)
+		_, f, err := notation.ParseFormatFlag(name + ":" + how.Format)
 		if err != nil {
 			return nil, err
 		}
 		if order > 0 && f.NumModes() != order {
 			return nil, fault.Commandf("%s: the format %s has %s, want %d", name, how.Format,
-				tcs.Count(int64(f.NumModes()), "level"), order)
+				tensor.Count(int64(f.NumModes()), "level"), order)
 		}
 	}
 	if how.Type != "" {
-		if _, err := dtype.Parse(how.Type); err != nil {
+		if _, err := notation.ParseType(how.Type); err != nil {
 			return nil, fault.Commandf("%s: %v", name, err)
 		}
 	}
 	for _, n := range how.Sizes {
 		if n != -1 {
-			if err := tcs.CheckSize(n); err != nil {
+			if err := tensor.CheckSize(n); err != nil {
 				return nil, fault.Commandf("%s: %v", name, err)
 			}
 		}
@@ -81,17 +80,17 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*tensor, 
 }
 
 // holdScalar sets the value of a scalar that is given as a number.
-func (p *Program) holdScalar(t *tensor) error {
+func (p *Program) holdScalar(t *programTensor) error {
 	if order := max(len(t.how.Sizes), len(t.how.Format)); order > 0 {
 		return fault.Commandf("%s: got a scalar, and sizes or a format of a tensor with modes", t.name)
 	}
-	typ := tcs.Invalid
+	typ := tensor.None
 	if t.how.Type != "" {
-		d, err := dtype.Parse(t.how.Type)
+		d, err := notation.ParseType(t.how.Type)
 		if err != nil {
 			return fault.Commandf("%s: %v", t.name, err)
 		}
-		typ = bridge.TCS(d)
+		typ = d
 	}
 	x, err := input.ScalarTensor(t.name, t.in.Scalar, typ)
 	if err != nil {
@@ -104,20 +103,20 @@ func (p *Program) holdScalar(t *tensor) error {
 }
 
 // storedAs reports whether a tensor in memory has the requested storage.
-func (t *tensor) storedAs(x *tcs.Tensor) bool {
+func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 	for m, n := range t.how.Sizes {
 		if n != -1 && n != x.Header.Dims[m] {
 			return false
 		}
 	}
 	if t.how.Type != "" {
-		if d, err := dtype.Parse(t.how.Type); err != nil || d != bridge.Type(x.Header.Type) {
+		if d, err := notation.ParseType(t.how.Type); err != nil || d != x.Header.Type {
 			return false
 		}
 	}
 	if t.how.Format != "" {
-		if _, f, err := format.ParseFlag(t.name + ":" + t.how.Format); err != nil ||
-			!f.Equal(bridge.Format(x)) {
+		if _, f, err := notation.ParseFormatFlag(t.name + ":" + t.how.Format); err != nil ||
+			!f.Equal(x.Format()) {
 			return false
 		}
 	}
@@ -126,9 +125,8 @@ func (t *tensor) storedAs(x *tcs.Tensor) bool {
 
 // alone returns a tensor that only rank 0 has.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
-	kinds, modes := x.Format()
-	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Kinds: kinds,
-		Modes: modes, Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
+	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Format: x.Format(),
+		Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
 	var box [][2]int64
 	for _, d := range x.Header.Dims {
 		box = append(box, [2]int64{0, d})
@@ -141,13 +139,13 @@ func (p *Program) alone(x *tcs.Tensor) *input.Held {
 }
 
 // hold sets the tensor's blocks.
-func (t *tensor) hold(h *input.Held) {
+func (t *programTensor) hold(h *input.Held) {
 	t.unhold()
 	t.held, t.in, t.lent = h, input.Input{}, false
 	t.keep()
 }
 
-func (t *tensor) unhold() {
+func (t *programTensor) unhold() {
 	if t.held == nil {
 		return
 	}
@@ -168,7 +166,7 @@ func (t *tensor) unhold() {
 // keep keeps the blocks where leaves run (on a device), from one statement to the next. Their
 // values change only if a statement with one rank overwrites them; other statements make blocks of
 // their own.
-func (t *tensor) keep() {
+func (t *programTensor) keep() {
 	if t.held.Loose {
 		return
 	}
@@ -181,7 +179,7 @@ func (t *tensor) keep() {
 }
 
 // lieIn moves the tensor to the memory that a placement names.
-func (t *tensor) lieIn(m place.Memory) {
+func (t *programTensor) lieIn(m place.Memory) {
 	if t.memory == m {
 		return
 	}
@@ -194,7 +192,7 @@ func (t *tensor) lieIn(m place.Memory) {
 }
 
 // forget ends the effect of keep.
-func (t *tensor) forget() {
+func (t *programTensor) forget() {
 	for _, b := range t.held.Blocks.Own {
 		t.env.Forget(b)
 	}
@@ -202,25 +200,25 @@ func (t *tensor) forget() {
 }
 
 // drop releases the tensor's memory.
-func (t *tensor) drop() {
+func (t *programTensor) drop() {
 	t.unhold()
 	t.in = input.Input{}
 }
 
 // hasValue reports whether the tensor has a value.
-func (t *tensor) hasValue() bool {
+func (t *programTensor) hasValue() bool {
 	in := &t.in
 	return t.broken == "" && (t.held != nil || in.File != "" || in.Generate != "" || in.Tensor != nil)
 }
 
 // isAddedTo reports whether += adds to the tensor. It is also true if the last write failed, and +=
 // then returns an error.
-func (t *tensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
+func (t *programTensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
 
 // sizes returns the sizes to give to a statement that writes the tensor. They are the declared
 // ones. If none were declared, the sizes of the modes with asTheyWere[m] are taken from the
 // tensor's value. It may return nil.
-func (t *tensor) sizes(asTheyWere []bool) []int64 {
+func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {
 	case len(t.how.Sizes) > 0 || asTheyWere == nil:
@@ -242,7 +240,7 @@ func (t *tensor) sizes(asTheyWere []bool) []int64 {
 }
 
 // input returns the tensor as an input of a statement.
-func (t *tensor) input() (input.Input, error) {
+func (t *programTensor) input() (input.Input, error) {
 	if t.held != nil {
 		return input.Hold(t.held), t.fetch()
 	}
@@ -251,7 +249,7 @@ func (t *tensor) input() (input.Input, error) {
 
 // fetch copies the values to this rank's memory, if statements have left newer ones where leaves
 // run. It must be called before anything except a leaf reads the values.
-func (t *tensor) fetch() error {
+func (t *programTensor) fetch() error {
 	for _, b := range t.held.Blocks.Own {
 		if err := t.env.Fetch(b); err != nil {
 			return err
@@ -261,47 +259,47 @@ func (t *tensor) fetch() error {
 }
 
 // format returns the format as -f names it, or "" if it is not determined.
-func (t *tensor) format() string {
+func (t *programTensor) format() string {
 	if t.held != nil {
-		return tcs.FormatString(t.held.Blocks.Kinds, t.held.Blocks.Modes)
+		return t.held.Blocks.Format.String()
 	}
 	if t.how.Format == "" && t.in.Tensor != nil {
-		return t.in.Tensor.FormatString()
+		return t.in.Tensor.Format().String()
 	}
 	return t.how.Format
 }
 
 // typ returns the type as -t names it, or "" if it is not determined.
-func (t *tensor) typ() string {
+func (t *programTensor) typ() string {
 	if t.held != nil {
-		return bridge.Type(t.held.Blocks.Type).String()
+		return t.held.Blocks.Type.String()
 	}
 	if t.how.Type == "" && t.in.Tensor != nil {
-		return bridge.Type(t.in.Tensor.Header.Type).String()
+		return t.in.Tensor.Header.Type.String()
 	}
 	return t.how.Type
 }
 
 // sameStorage reports whether h has the sizes, type and format that a statement was prepared for.
-func sameStorage(h *input.Held, dims []int64, typ tcs.Type, f format.Format) bool {
+func sameStorage(h *input.Held, dims []int64, typ tensor.Type, f tensor.Format) bool {
 	b := h.Blocks
 	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) &&
-		f.Equal(bridge.FormatOf(b.Kinds, b.Modes))
+		f.Equal(b.Format)
 }
 
 // result returns the tensor in the form that package output needs.
-func (t *tensor) result(e *env.Env) *output.Result {
+func (t *programTensor) result(e *env.Env) *output.Result {
 	b := t.held.Blocks
 	return &output.Result{Env: e, Name: t.name, Blocks: b,
 		Whole: t.held.AsIs && e.Comm.Size() == 1 && len(b.Owners) == 1,
-		Like:  transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Kinds: b.Kinds, Modes: b.Modes}}
+		Like:  transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Format: b.Format}}
 }
 
 // counted returns a distributed tensor with its number of entries. asIs says that the blocks have
 // the storage format of the tensor. Every rank must call it.
 func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
 	h := &input.Held{Blocks: b, AsIs: asIs}
-	if tcs.AllDense(b.Kinds) {
+	if b.Format.AllDense() {
 		h.Entries = 1
 		for _, d := range b.Dims {
 			h.Entries *= d

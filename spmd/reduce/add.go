@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // number is a value type.
@@ -48,17 +49,17 @@ func adderOf(a, b *tcs.Tensor) adder {
 		panic("BUG: reduce: tensors of different types are added")
 	}
 	switch a.Header.Type {
-	case tcs.Float64:
+	case tensor.Float64:
 		return of[float64]{}
-	case tcs.Float32:
+	case tensor.Float32:
 		return of[float32]{}
-	case tcs.Int64:
+	case tensor.Int64:
 		return of[int64]{}
-	case tcs.Int32:
+	case tensor.Int32:
 		return of[int32]{}
-	case tcs.Complex128:
+	case tensor.Complex128:
 		return of[complex128]{}
-	case tcs.Complex64:
+	case tensor.Complex64:
 		return of[complex64]{}
 	}
 	panic("BUG: reduce: tensors of an unknown type are added")
@@ -137,7 +138,7 @@ type overlap struct{ to, from, n int64 }
 // below returns the values below one position of a sum and of a block.
 func below(sum, block *tcs.Tensor) values {
 	v := values{to: 1, from: 1, overlaps: []overlap{{0, 0, 1}}}
-	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tcs.Full; l-- {
+	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tensor.Full; l-- {
 		a, b := &sum.Levels[l], &block.Levels[l]
 		if one := v.overlaps[0]; v.from == v.to && one.n == v.to {
 			v.overlaps = []overlap{{v.to * (b.Offset - a.Offset), 0, one.n * b.Size}}

@@ -5,22 +5,22 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
-// Shape is common to all blocks of a result. Kinds contains only the levels d and s.
+// Shape is common to all blocks of a result.
 type Shape struct {
 	Name               string
 	Dims               []int64
-	Type               tcs.Type
-	Kinds              string
-	Modes              []int
+	Type               tensor.Type
+	Format             tensor.Format // of levels d and s
 	PosWidth, CrdWidth []uint8
 }
 
 // deep returns the last compressed level, or -1 if there is none.
 func (s *Shape) deep() int {
-	for l := len(s.Kinds) - 1; l >= 0; l-- {
-		if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
+	for l := len(s.Format.Levels) - 1; l >= 0; l-- {
+		if s.Format.Levels[l].Form() != tensor.Full {
 			return l
 		}
 	}
@@ -137,12 +137,12 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 // frame returns the tensor of a block without arrays.
 func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Dims, Box: slices.Clone(box), Type: s.Type},
-		Levels: make([]tcs.Level, len(s.Kinds))}
+		Levels: make([]tcs.Level, len(s.Format.Levels))}
 	t.Vals.Width = uint8(s.Type.Size())
-	for l := range s.Kinds {
-		m := s.Modes[l]
-		lev := tcs.Level{Kind: s.Kinds[l], Mode: m, Size: s.Dims[m]}
-		if lev.Form() == tcs.Full {
+	for l := range s.Format.Levels {
+		m := s.Format.Order[l]
+		lev := tcs.Level{Kind: s.Format.Levels[l], Mode: m, Size: s.Dims[m]}
+		if lev.Form() == tensor.Full {
 			lev.Size, lev.Offset = box[m][1]-box[m][0], box[m][0]
 		}
 		t.Levels[l] = lev

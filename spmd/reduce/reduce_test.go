@@ -11,6 +11,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // list is a stream of entries.
@@ -22,7 +23,7 @@ type list struct {
 }
 
 func (s *list) Dims() ([]int64, bool) { return s.dims, true }
-func (s *list) Type() tcs.Type        { return tcs.Float64 }
+func (s *list) Type() tensor.Type     { return tensor.Float64 }
 func (s *list) Rewind() error         { s.n = 0; return nil }
 func (s *list) Close() error          { return nil }
 
@@ -55,7 +56,7 @@ func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bo
 		in.at, in.vals = append(in.at, at), append(in.vals, float64(1+r.IntN(9)))
 	}
 	b, err := coo.Assemble(in,
-		coo.Spec{Kinds: s.Kinds, Modes: s.Modes, Dims: dims, Type: tcs.Float64, Box: box}, coo.Config{})
+		coo.Spec{Format: s.Format, Dims: dims, Type: tensor.Float64, Box: box}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestUnion(t *testing.T) {
 		{"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}},
 		{"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
 		for trial := range 24 {
-			s := &Shape{Name: "A", Type: tcs.Float64, Kinds: f.kinds, Modes: f.modes}
+			s := &Shape{Name: "A", Type: tensor.Float64, Format: tensor.FormatOf(f.kinds, f.modes)}
 			box := [][2]int64{}
 			for l := range f.kinds {
 				size := []int64{3, 12, 400}[r.IntN(3)]
@@ -173,7 +174,8 @@ func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.T
 
 func TestUnionCountsMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tcs.Float64, Kinds: "s", Modes: []int{0},
+	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tensor.Float64,
+		Format:   tensor.FormatOf("s", []int{0}),
 		PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
 	box := [][2]int64{{0, 100000}}
 	sources := []*tcs.Tensor{random(t, r, s, box, 50000, false), random(t, r, s, box, 50000, false)}
@@ -208,11 +210,11 @@ func TestPartsOfABox(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for trial := range 120 {
 		kinds := []string{"ds", "dds", "ssd", "sdd", "dsd", "sds"}[trial%6]
-		s := &Shape{Name: "A", Type: tcs.Float64, Kinds: kinds}
+		s := &Shape{Name: "A", Type: tensor.Float64, Format: tensor.FormatOf(kinds, nil)}
 		var box [][2]int64
-		for l := range kinds {
+		for range kinds {
 			size := 2 + r.Int64N(5)
-			s.Dims, s.Modes, box = append(s.Dims, size), append(s.Modes, l), append(box, [2]int64{0, size})
+			s.Dims, box = append(s.Dims, size), append(box, [2]int64{0, size})
 			s.PosWidth, s.CrdWidth = append(s.PosWidth, 4), append(s.CrdWidth, 4)
 		}
 		var sources []*tcs.Tensor
@@ -256,17 +258,18 @@ func TestPartsOfABox(t *testing.T) {
 
 func TestAddDense(t *testing.T) {
 	for _, threads := range []int{1, 3} {
-		for typ, values := range map[tcs.Type]int{tcs.Float64: 300000, tcs.Float32: 10, tcs.Int64: 10,
-			tcs.Int32: 200000, tcs.Complex128: 10, tcs.Complex64: 10} {
+		for typ, values := range map[tensor.Type]int{tensor.Float64: 300000, tensor.Float32: 10,
+			tensor.Int64: 10,
+			tensor.Int32: 200000, tensor.Complex128: 10, tensor.Complex64: 10} {
 			mk := func() *tcs.Tensor {
 				b,
 					err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{int64(values)}, Type: typ},
-					Kinds: "d", Modes: []int{0}}, nil, "")
+					Format: tensor.FormatOf("d", []int{0})}, nil, "")
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i := range int64(values) {
-					b.SetValue(i, tcs.Value{Type: typ, I: 3, C: 3})
+					b.SetValue(i, tensor.Value{Type: typ, I: 3, C: 3})
 				}
 				return b
 			}

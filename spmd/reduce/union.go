@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // union merges patterns: level by level, below each coordinate.
@@ -83,7 +84,7 @@ type scratch struct {
 func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,
-		scratch: make([]scratch, len(s.Kinds)+1)}
+		scratch: make([]scratch, len(s.Format.Levels)+1)}
 	if u.deep < 0 {
 		panic("BUG: reduce: a union of dense blocks")
 	}
@@ -91,7 +92,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	for l := range u.deep + 1 {
 		list := make([]level, len(sources))
 		for k, t := range sources {
-			if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
+			if s.Format.Levels[l].Form() != tensor.Full {
 				list[k] = level{newInts(t.Levels[l].Pos), newInts(t.Levels[l].Crd)}
 			}
 		}
@@ -117,7 +118,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 		roots = append(roots, head{int32(k), 0})
 	}
 	for l := range u.pos {
-		if tcs.KindOf(s.Kinds[l]).Form != tcs.Full {
+		if s.Format.Levels[l].Form() != tensor.Full {
 			u.push(&u.pos[l], 0)
 		}
 	}
@@ -137,7 +138,7 @@ func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tenso
 	}
 	a := mem.Array(0, n, width)
 	a.First = crd.First
-	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tcs.Int64},
+	t := &tcs.Tensor{Header: tcs.Header{Dims: []int64{n}, Type: tensor.Int64},
 		Levels: []tcs.Level{{Kind: 's', Size: crd.Len, Crd: a}}}
 	t.Vals.Width = 8
 	t.Hold(mem)
@@ -146,8 +147,8 @@ func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tenso
 
 func (u *union) columns(limit *tcs.Limit) {
 	s := u.shape
-	u.pos, u.crd = make([]column, len(s.Kinds)), make([]column, len(s.Kinds))
-	for l := range s.Kinds {
+	u.pos, u.crd = make([]column, len(s.Format.Levels)), make([]column, len(s.Format.Levels))
+	for l := range s.Format.Levels {
 		what := "the coordinates of " + s.Name
 		u.pos[l] = column{arr: tcs.Array{Width: s.PosWidth[l]}, limit: limit, what: what}
 		u.crd[l] = column{arr: tcs.Array{Width: s.CrdWidth[l]}, limit: limit, what: what}
@@ -160,7 +161,7 @@ func (u *union) pattern() *Pattern {
 	n := int64(1)
 	for l := range t.Levels {
 		lev := &t.Levels[l]
-		if lev.Form() == tcs.Full {
+		if lev.Form() == tensor.Full {
 			n *= lev.Size
 			continue
 		}
@@ -184,7 +185,7 @@ func (u *union) below(l int, heads []head) {
 	if u.err != nil {
 		return
 	}
-	if tcs.KindOf(u.shape.Kinds[l]).Form == tcs.Full {
+	if u.shape.Format.Levels[l].Form() == tensor.Full {
 		u.dense(l, heads)
 		return
 	}
@@ -200,7 +201,7 @@ func (u *union) below(l int, heads []head) {
 
 // dense visits every coordinate of the box with the sources that cover it.
 func (u *union) dense(l int, heads []head) {
-	r := u.box[u.shape.Modes[l]]
+	r := u.box[u.shape.Format.Order[l]]
 	s := &u.scratch[l]
 	next := slices.Grow(s.heads[:0], len(heads))
 	s.heads = next

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels/tune"
 )
 
@@ -66,7 +66,7 @@ func (w *Work) String() string {
 	}
 	line := fmt.Sprintf(
 		"roofline: the leaves move %s at least and do %s%.4g multiplications and additions",
-		tcs.Size(w.Bytes), about, float64(w.Flops))
+		tensor.Bytes(w.Bytes), about, float64(w.Flops))
 	if w.Share == nil {
 		return line + "; there is no model of this machine to compare with (distaff doctor " +
 			"--tune measures it)"

@@ -11,6 +11,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )
@@ -38,7 +39,7 @@ func BenchmarkColumns(b *testing.B) {
 	for k := range 2 {
 		box := [][2]int64{{0, n}, {int64(k) * n / 2, int64(k+1) * n / 2}}
 		m, err := coo.Assemble(&ones{dims: dims, entries: parts[k]},
-			coo.Spec{Kinds: "ds", Modes: []int{0, 1}, Box: box}, coo.Config{})
+			coo.Spec{Format: tensor.FormatOf("ds", []int{0, 1}), Box: box}, coo.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -55,7 +56,8 @@ func BenchmarkFibers(b *testing.B) {
 	for k := range int64(2) {
 		box := [][2]int64{{0, dims[0]}, {0, dims[1]}, {k * dims[2] / 2, (k + 1) * dims[2] / 2}}
 		s := &scattered{dims: dims, box: box, n: n / 2, seed: uint64(k)}
-		m, err := coo.Assemble(s, coo.Spec{Kinds: "sss", Modes: []int{0, 1, 2}, Box: box}, coo.Config{})
+		m, err := coo.Assemble(s, coo.Spec{Format: tensor.FormatOf("sss", []int{0, 1, 2}), Box: box},
+			coo.Config{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -74,7 +76,7 @@ type scattered struct {
 }
 
 func (s *scattered) Dims() ([]int64, bool) { return s.dims, true }
-func (s *scattered) Type() tcs.Type        { return tcs.Float64 }
+func (s *scattered) Type() tensor.Type     { return tensor.Float64 }
 func (s *scattered) Rewind() error         { s.at = 0; return nil }
 func (s *scattered) Next(b *coo.Batch) error {
 	n := min(s.n-s.at, coo.BatchSize)
@@ -94,7 +96,7 @@ func (s *scattered) Next(b *coo.Batch) error {
 
 // benchmarkStore stores a tensor from a block at each rank.
 func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tensor) {
-	modes, bytes := tcs.Identity(len(dims)), int64(0)
+	modes, bytes := tensor.Identity(len(dims)), int64(0)
 	for _, m := range blocks {
 		bytes += m.Bytes()
 	}
@@ -107,7 +109,7 @@ func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tens
 			b.Fatal(err)
 		}
 		err = local.Run(context.Background(), len(blocks), func(c comm.Comm) error {
-			bl := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes,
+			bl := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(kinds, modes),
 				Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
 			for k, m := range blocks {
 				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Header.Box)

@@ -5,6 +5,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
 )
@@ -13,9 +14,8 @@ import (
 // that it covers, and the blocks of this rank. Everything except Own is the same at every rank.
 type Blocks struct {
 	Dims   []int64
-	Type   tcs.Type
-	Kinds  string // storage of the tensor; a block may be stored differently
-	Modes  []int
+	Type   tensor.Type
+	Format tensor.Format // of the tensor; a block may have another format
 	Owners []int
 	Boxes  [][][2]int64 // for each block, its range in each mode; together the boxes are the tensor
 	// From and To are nil, or the blocks follow one another in storage order. Block k then has the
@@ -37,7 +37,7 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	if t.From == nil {
 		return t.Boxes[k : k+1]
 	}
-	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Modes, t.Dims)
+	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Format.Order, t.Dims)
 }
 
 // Boxed returns the tensor in blocks that are boxes. Blocks between keys become views of their
@@ -100,7 +100,7 @@ func (t *Blocks) numbers() []int {
 // hasTensorFormat reports whether this rank's blocks are stored in the tensor's own format.
 func (t *Blocks) hasTensorFormat() bool {
 	for _, b := range t.Own {
-		if kinds, modes := b.Format(); kinds != t.Kinds || !slices.Equal(modes, t.Modes) {
+		if !b.Format().Equal(t.Format) {
 			return false
 		}
 	}
@@ -108,16 +108,16 @@ func (t *Blocks) hasTensorFormat() bool {
 }
 
 // isDense reports whether every level is dense. A scalar is dense.
-func (t *Blocks) isDense() bool { return tcs.AllDense(t.Kinds) }
+func (t *Blocks) isDense() bool { return t.Format.AllDense() }
 
 // shape returns the shape of the whole tensor, given the number of positions of each level.
 func (t *Blocks) shape(counts []int64) *tcs.Shape {
-	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Kinds: t.Kinds, Modes: t.Modes,
+	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Format: t.Format,
 		Counts: counts}
 }
 
 func (t *Blocks) spec() coo.Spec {
-	return coo.Spec{Kinds: t.Kinds, Modes: t.Modes, Dims: t.Dims, Type: t.Type}
+	return coo.Spec{Format: t.Format, Dims: t.Dims, Type: t.Type}
 }
 
 // rowwise returns the blocks sorted by their range in a mode. ok is false if the blocks do not tile
@@ -154,7 +154,7 @@ func isExact(t *tcs.Tensor) bool {
 		lev := &t.Levels[l]
 		r := t.Header.Range(lev.Mode)
 		switch lev.Form() {
-		case tcs.Full:
+		case tensor.Full:
 			if l > 0 && (lev.Offset != r[0] || lev.Size != r[1]-r[0]) {
 				return false
 			}
@@ -164,7 +164,7 @@ func isExact(t *tcs.Tensor) bool {
 				lo, hi = lo*lev.Size, hi*lev.Size
 			}
 			continue
-		case tcs.Segmented:
+		case tensor.Segmented:
 			if lev.Pos.Len != hi-lo+1 || lev.Pos.First != lo {
 				return false
 			}

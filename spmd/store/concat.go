@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
@@ -31,7 +32,7 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	if !ok {
 		return nil, nil
 	}
-	levels := len(t.Kinds)
+	levels := len(t.Format.Levels)
 	fine := t.hasTensorFormat()
 	counts := make([]int64, len(t.Owners)*levels) // number of positions, by block and level
 	share := make([]int64, c.Size())
@@ -76,10 +77,10 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 // parts returns the blocks in the order of their arrays in the file. ok is false if the
 // blocks are cut in another way.
 func (t *Blocks) parts() (order []int, ok bool) {
-	if len(t.Kinds) == 0 || tcs.Singleton(t.Kinds[0]) {
+	if len(t.Format.Levels) == 0 || t.Format.Levels[0].IsSingle() {
 		return nil, false
 	}
-	return t.rowwise(t.Modes[0])
+	return t.rowwise(t.Format.Order[0])
 }
 
 // isSkewed reports whether some rank holds too many of the entries. share is the number of entries
@@ -97,7 +98,7 @@ const smallResult = 1 << 16
 
 // positions returns the number of positions of level l of block b, for which isExact holds.
 func positions(b *tcs.Tensor, l int) int64 {
-	if b.Levels[l].Form() != tcs.Full {
+	if b.Levels[l].Form() != tensor.Full {
 		return b.Levels[l].Crd.Len
 	}
 	r := b.Header.Range(b.Levels[l].Mode)

@@ -6,19 +6,19 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/plan"
 )
 
 // Forecast describes a tensor that is going to be written, before it has blocks.
 type Forecast struct {
-	Blocks     Blocks // without Own
-	BlockKinds string
-	BlockModes []int // of the blocks that leaves make
-	Sizes      plan.Sizes
-	Ranks      int
-	Limit      int64 // of a rank's memory; 0 for no limit
-	Threads    int   // of a rank
+	Blocks      Blocks        // without Own
+	BlockFormat tensor.Format // of the blocks that leaves make
+	Sizes       plan.Sizes
+	Ranks       int
+	Limit       int64 // of a rank's memory; 0 for no limit
+	Threads     int   // of a rank
 }
 
 // Cost returns how many bytes each rank needs besides its blocks while Write writes the tensor to
@@ -37,15 +37,14 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		share[owner] += z.Memory()
 		entries[owner] += z.Most()
 	}
-	modes, lists := f.Blocks.Modes, form.Name != "tcs" && !form.Filled
+	modes, lists := f.Blocks.Format.Order, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
-		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.isDense(), f.Blocks.Modes, 1))
+		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.isDense(), f.Blocks.Format.Order, 1))
 	}
 	switch {
 	// the block is the tensor
-	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockKinds == f.Blocks.Kinds &&
-		slices.Equal(f.BlockModes, f.Blocks.Modes):
-		if form.Name != "tcs" && !slices.Equal(f.Blocks.Modes, modes) {
+	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockFormat.Equal(f.Blocks.Format):
+		if form.Name != "tcs" && !slices.Equal(f.Blocks.Format.Order, modes) {
 			cost[0] = f.sorting(modes).AssembleBytes(entries[0], 0, f.Limit)
 		}
 		return cost
@@ -85,8 +84,8 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 // order. sum means that entries with equal coordinates are added.
 func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
-	if slices.Equal(f.BlockModes, modes) && !isPadded(f.BlockKinds) &&
-		!(sum && tcs.KeepsRepeats(f.BlockKinds)) {
+	if slices.Equal(f.BlockFormat.Order, modes) && !f.BlockFormat.HasPadding() &&
+		!(sum && f.BlockFormat.Repeats()) {
 		return cost
 	}
 	each, sorting := int64(f.Blocks.Type.Size()), f.sorting(modes)
@@ -128,9 +127,9 @@ func (f *Forecast) SummaryCost() []int64 {
 		entries[owner] += n
 		total += n
 	}
-	entry, others := int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size()), int64(f.Ranks-1)
+	entry, others := int64(8*len(f.Blocks.Dims)+int(f.Blocks.Type.Size())), int64(f.Ranks-1)
 	most := max(bufferMemory/2, 4*others*minBatch*entry)
-	copies := f.copies(f.Blocks.Modes, false)
+	copies := f.copies(f.Blocks.Format.Order, false)
 	for rank := range cost {
 		// a message holds a multiple of 16 entries
 		rounded := 15 * (min(entries[rank], others) + min(total, others))
@@ -141,7 +140,7 @@ func (f *Forecast) SummaryCost() []int64 {
 
 // GatherCost returns how many bytes each rank needs at most, besides its blocks, while Gather sends
 // all entries to rank 0: two messages at each other rank, and two for each of them at rank 0.
-func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Modes, false) }
+func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Format.Order, false) }
 
 // gathering returns the same if the entries are in the order of modes. sum means that entries with
 // equal coordinates are added.
@@ -154,7 +153,7 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
 		cost[rank] = 2 * messageEntries(max(entries[rank], 1),
-			maxBatch) * int64(8*len(f.Blocks.Dims)+f.Blocks.Type.Size())
+			maxBatch) * int64(8*len(f.Blocks.Dims)+int(f.Blocks.Type.Size()))
 		cost[0] += cost[rank]
 	}
 	for rank := range cost {
@@ -166,7 +165,8 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 // inPlace reports whether each rank writes its blocks directly from memory. entries is the number
 // of entries of each rank.
 func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
-	if f.BlockKinds != f.Blocks.Kinds || !slices.Equal(f.BlockModes, modes) {
+	if !slices.Equal(f.BlockFormat.Levels, f.Blocks.Format.Levels) ||
+		!slices.Equal(f.BlockFormat.Order, modes) {
 		return false
 	}
 	switch {

@@ -66,7 +66,7 @@ func (t *Blocks) intervals(f *frame) bool {
 // sameOrder reports whether blocks are stored in the order of the array.
 func (d *dense) sameOrder() bool {
 	for l, m := range d.f.modes {
-		if d.t.Modes[l] != m {
+		if d.t.Format.Order[l] != m {
 			return false
 		}
 	}

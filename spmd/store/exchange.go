@@ -7,6 +7,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/merge"
 )
@@ -51,7 +52,7 @@ type exchange struct {
 func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64,
 	limit *tcs.Limit) (*exchange, error) {
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
-	entry := int64(8*len(t.Dims) + t.Type.Size())
+	entry := int64(8*len(t.Dims) + int(t.Type.Size()))
 	pairs := int64(4 * max(c.Size()-1, 1))
 	bytes, err := bufferBytes(c, limit)
 	if err != nil {
@@ -179,7 +180,7 @@ func (x *exchange) local(k int) (coo.Stream, error) {
 type none struct{ t *Blocks }
 
 func (s *none) Dims() ([]int64, bool)   { return s.t.Dims, true }
-func (s *none) Type() tcs.Type          { return s.t.Type }
+func (s *none) Type() tensor.Type       { return s.t.Type }
 func (s *none) Next(b *coo.Batch) error { return io.EOF }
 func (s *none) Rewind() error           { return nil }
 func (s *none) Close() error            { return nil }
@@ -191,12 +192,12 @@ type message struct {
 }
 
 func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
-	n := x.most(entries) * int64(8*len(x.t.Dims)+x.t.Type.Size())
+	n := x.most(entries) * int64(8*len(x.t.Dims)+int(x.t.Type.Size()))
 	mem, err := tcs.Alloc(x.limit, 2*n, "buffers to store the result")
 	if err != nil {
 		return nil, [2]message{}, err
 	}
-	size := x.t.Type.Size()
+	size := int(x.t.Type.Size())
 	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
 }
 
@@ -357,7 +358,7 @@ func (x *exchange) newReceiver(from int, entries int64) (*receiver, error) {
 }
 
 func (r *receiver) Dims() ([]int64, bool) { return r.x.t.Dims, true }
-func (r *receiver) Type() tcs.Type        { return r.x.t.Type }
+func (r *receiver) Type() tensor.Type     { return r.x.t.Type }
 func (r *receiver) Close() error          { return nil }
 
 // post starts to receive the next message into buffer k.

@@ -16,6 +16,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )
@@ -23,7 +24,7 @@ import (
 // matrix assembles a matrix of ones in coordinate order.
 func matrix(t testing.TB, dims []int64, kinds string, entries [][2]int64) *tcs.Tensor {
 	s := &ones{dims: dims, entries: entries}
-	m, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: []int{0, 1}}, coo.Config{})
+	m, err := coo.Assemble(s, coo.Spec{Format: tensor.FormatOf(kinds, []int{0, 1})}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ type ones struct {
 }
 
 func (s *ones) Dims() ([]int64, bool) { return s.dims, true }
-func (s *ones) Type() tcs.Type        { return tcs.Float64 }
+func (s *ones) Type() tensor.Type     { return tensor.Float64 }
 func (s *ones) Rewind() error         { s.at = 0; return nil }
 func (s *ones) Next(b *coo.Batch) error {
 	n := min(len(s.entries)-s.at, coo.BatchSize)
@@ -48,7 +49,7 @@ func (s *ones) Next(b *coo.Batch) error {
 	b.Resize(2, n, 8)
 	for k := range n {
 		b.Coords[0][k], b.Coords[1][k] = s.entries[s.at+k][0], s.entries[s.at+k][1]
-		tcs.Float64.Store(ptrOf(b.Vals[8*k:]), tcs.Value{Type: tcs.Float64, C: 1})
+		tensor.Float64.Store(ptrOf(b.Vals[8*k:]), tensor.Value{Type: tensor.Float64, C: 1})
 	}
 	s.at += n
 	return nil
@@ -249,7 +250,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				file = f
 			}
-			b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: x.kinds, Modes: []int{0, 1},
+			b := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(x.kinds, []int{0, 1}),
 				Owners: []int{0, 1}, Own: map[int]*tcs.Tensor{}}
 			for k := range 2 {
 				box := [][2]int64{{0, 200}, {0, 200}}
@@ -264,7 +265,7 @@ func TestFullDisk(t *testing.T) {
 				}
 			}
 			m, err := coo.Assemble(&ones{dims: dims, entries: own},
-				coo.Spec{Kinds: x.kinds, Modes: []int{0, 1}, Box: box}, coo.Config{})
+				coo.Spec{Format: tensor.FormatOf(x.kinds, []int{0, 1}), Box: box}, coo.Config{})
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ import (
 
 // keyed cuts a tensor between random keys of its outermost levels, some of which are equal.
 func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partition.Partition {
-	_, modes := whole.Format()
+	modes := whole.Format().Order
 	n := 1 + rng.IntN(len(modes))
 	parts := 1 + rng.Int64N(6)
 	a := partition.Axis{Modes: modes[:n],
@@ -51,9 +51,8 @@ func keyed(t *testing.T, rng *rand.Rand, whole *tcs.Tensor, ranks int) *partitio
 
 // between returns the blocks between keys that a rank has.
 func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blocks, error) {
-	kinds, modes := whole.Format()
 	b := (&load.Target{Partition: part,
-		Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims,
+		Spec: coo.Spec{Format: whole.Format(), Dims: whole.Header.Dims,
 			Type: whole.Header.Type}}).Blocks()
 	for k := range plan.Block(part.Pieces()) {
 		if part.OwnerOf(k) != rank {
@@ -64,7 +63,7 @@ func between(whole *tcs.Tensor, part *partition.Partition, rank int) (*store.Blo
 			return nil, err
 		}
 		defer v.Close()
-		spec := coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Type: whole.Header.Type,
+		spec := coo.Spec{Format: whole.Format(), Dims: whole.Header.Dims, Type: whole.Header.Type,
 			Name: "T", Box: b.Boxes[k]}
 		if b.Own[int(k)], err = coo.Assemble(coo.FromTensor(v, coo.KeepAll), spec,
 			coo.Config{}); err != nil {
@@ -86,7 +85,8 @@ func TestKeysAreThoseOfOneRank(t *testing.T) {
 				ranks := 1 + rng.IntN(6)
 				part := keyed(t, rng, whole, ranks)
 				for _, name := range []string{"t.tcs", "t.tns", "t.npy", "t.tns.gz"} {
-					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.FormatString(), seed,
+					what := fmt.Sprintf("%s, seed %d, %d ranks, keys %v, sizes %v: %s", whole.Format().String(),
+						seed,
 						ranks, part.Axes[0].Keys, whole.Header.Dims, name)
 					var file *outfile.File
 					entries := int64(0)

@@ -3,10 +3,10 @@ package store
 import (
 	"math/bits"
 	"slices"
-	"strings"
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
@@ -58,14 +58,15 @@ var shrinkWindows int64 = 1
 // differently from the result, if a listed row is empty, or if one row has more entries than fit in
 // a window. Every rank must call it.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
-	levels := len(t.Kinds)
-	compressed := strings.TrimLeft(t.Kinds, "d")
-	if levels < 2 || compressed == "" || strings.Trim(compressed, "s") != "" ||
-		!isCountable(t.Dims, t.Modes[:levels-1]) {
+	levels := len(t.Format.Levels)
+	dense := t.Format.LeadingDense()
+	other := func(k tensor.Kind) bool { return k != tensor.Compressed }
+	if levels < 2 || dense == levels || slices.ContainsFunc(t.Format.Levels[dense:], other) ||
+		!isCountable(t.Dims, t.Format.Order[:levels-1]) {
 		return nil, nil
 	}
-	x := &rows{c: c, t: t, f: newFrame(t.Dims, t.Modes[:levels-1]),
-		dense: levels - len(compressed), row: levels - 2, limit: limit}
+	x := &rows{c: c, t: t, f: newFrame(t.Dims, t.Format.Order[:levels-1]),
+		dense: dense, row: levels - 2, limit: limit}
 	fine := t.hasTensorFormat()
 	for _, b := range t.Own {
 		fine = fine && isExact(b) && hasNoEmptySegment(b, x.dense)
@@ -73,7 +74,7 @@ func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	if fine, err := agree(c, fine); err != nil || !fine {
 		return nil, err
 	}
-	x.order = t.along(t.Modes[levels-1])
+	x.order = t.along(t.Format.Order[levels-1])
 	if ok, err := x.cut(); err != nil || !ok {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (x *rows) perRow() int64 {
 	if x.isListed() {
 		return 0
 	}
-	last, parts := x.t.Modes[x.row+1], map[[2]int64]bool{}
+	last, parts := x.t.Format.Order[x.row+1], map[[2]int64]bool{}
 	for _, box := range x.t.Boxes {
 		parts[box[last]] = true
 	}

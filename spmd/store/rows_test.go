@@ -26,7 +26,7 @@ func TestRows(t *testing.T) {
 			x.part = problem(rng, whole.Header.Dims, ranks, -1)
 			restore := store.SmallWindows([]int64{1, 3000, 15000, 40000, 80000}[rng.IntN(5)])
 			what := fmt.Sprintf("%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, sizes %v",
-				whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, whole.Header.Dims)
+				whole.Format().String(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, whole.Header.Dims)
 			got, err := x.write(whole, ranks, filepath.Join(dir, "t.tcs"), store.Mode(rng.IntN(3)), nil)
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)

@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 )
@@ -54,8 +55,9 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 	block string, modes []int, want bool) {
 	t.Helper()
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &Blocks{Dims: dims, Type: tcs.Float64, Kinds: kinds, Modes: modes, Boxes: boxes,
-			Own: map[int]*tcs.Tensor{}}
+		b := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(kinds, modes),
+			Boxes: boxes,
+			Own:   map[int]*tcs.Tensor{}}
 		for k, box := range boxes {
 			b.Owners = append(b.Owners, k%2)
 			if k%2 != c.Rank() {
@@ -68,7 +70,7 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 				}
 			}
 			m, err := coo.Assemble(&ones{dims: dims, entries: in},
-				coo.Spec{Kinds: block, Modes: modes, Box: box}, coo.Config{})
+				coo.Spec{Format: tensor.FormatOf(block, modes), Box: box}, coo.Config{})
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // run is a block's entries in the order of modes, outermost first, which can be found by position
@@ -28,9 +29,9 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 	var list []*run
 	for _, k := range t.numbers() {
 		b := t.Own[k]
-		kinds, _ := b.Format()
-		repeats := tcs.KeepsRepeats(kinds)
-		if !isPadded(kinds) && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) &&
+		f := b.Format()
+		repeats := f.Repeats()
+		if !f.HasPadding() && !(sum && repeats) && coo.InOrder(coo.FromTensorBy(b, zeros, 0), modes) &&
 			isExact(b) {
 			list = append(list, &run{t: b, zeros: zeros})
 			continue
@@ -45,11 +46,6 @@ func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([
 	return list, nil
 }
 
-// isPadded reports whether a format with these kinds may have positions without an entry.
-func isPadded(kinds string) bool {
-	return strings.ContainsFunc(kinds, func(k rune) bool { return tcs.KindOf(byte(k)).Padded })
-}
-
 func closeRuns(list []*run) {
 	for _, r := range list {
 		if r.own {
@@ -61,7 +57,8 @@ func closeRuns(list []*run) {
 // sortedCopy returns a copy of a block's entries as a coordinate list sorted by modes.
 func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	cfg coo.Config) (*tcs.Tensor, error) {
-	spec := coo.Spec{Kinds: coordinates(len(modes), repeats), Modes: modes, Dims: b.Header.Dims,
+	spec := coo.Spec{Format: tensor.FormatOf(coordinates(len(modes), repeats), modes),
+		Dims: b.Header.Dims,
 		Name: "a block of the result"}
 	t, err := coo.Assemble(coo.FromTensor(b, zeros), spec, cfg)
 	var full *tcs.MemoryError
@@ -105,13 +102,13 @@ func (r *run) at(i int64, coord []int64) {
 	for l := len(r.t.Levels) - 1; l >= 0; l-- {
 		lev := &r.t.Levels[l]
 		switch lev.Form() {
-		case tcs.Full:
+		case tensor.Full:
 			coord[l] = lev.Offset + p%lev.Size
 			p /= lev.Size
-		case tcs.Segmented:
+		case tensor.Segmented:
 			coord[l] = lev.Crd.At(p)
 			p = lev.Pos.First + after(lev.Pos, p) - 1
-		case tcs.Single:
+		case tensor.Single:
 			coord[l] = lev.Crd.At(p)
 		}
 	}

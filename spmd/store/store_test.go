@@ -15,6 +15,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
 	"distaff/spmd/load"
@@ -59,7 +60,8 @@ func random(t *testing.T, rng *rand.Rand) *tcs.Tensor {
 	formats := []string{"sss", "dss", "ddd", "ucq", "sds", "dds"}
 	modes := rng.Perm(3)
 	out, err := coo.Assemble(s,
-		coo.Spec{Kinds: formats[rng.IntN(len(formats))], Modes: modes, Name: "T"}, coo.Config{})
+		coo.Spec{Format: tensor.FormatOf(formats[rng.IntN(len(formats))], modes), Name: "T"},
+		coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +74,7 @@ type cellStream struct {
 }
 
 func (s *cellStream) Dims() ([]int64, bool) { return s.dims, true }
-func (s *cellStream) Type() tcs.Type        { return tcs.Float64 }
+func (s *cellStream) Type() tensor.Type     { return tensor.Float64 }
 func (s *cellStream) Rewind() error         { s.done = false; return nil }
 func (s *cellStream) Close() error          { return nil }
 func (s *cellStream) Next(b *coo.Batch) error {
@@ -84,7 +86,8 @@ func (s *cellStream) Next(b *coo.Batch) error {
 	for k, c := range s.cells {
 		b.Coords[0][k], b.Coords[1][k], b.Coords[2][k] = c/(s.dims[1]*s.dims[2]), c/s.dims[2]%s.dims[1],
 			c%s.dims[2]
-		tcs.Float64.Store(ptr(b.Vals[8*k:]), tcs.Value{Type: tcs.Float64, C: complex(float64(c+1), 0)})
+		tensor.Float64.Store(ptr(b.Vals[8*k:]),
+			tensor.Value{Type: tensor.Float64, C: complex(float64(c+1), 0)})
 	}
 	return nil
 }
@@ -125,7 +128,8 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		}
 		part := problem(rng, whole.Header.Dims, ranks, outermost)
 		order := rng.Perm(3)
-		sorted, err := coo.Sort(coo.FromTensor(whole, coo.DropFill), coo.Spec{Modes: order}, coo.Config{})
+		sorted, err := coo.Sort(coo.FromTensor(whole, coo.DropFill),
+			coo.Spec{Format: tensor.Format{Order: order}}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,14 +139,13 @@ func TestBlocksComeBackWhole(t *testing.T) {
 		}
 		var got []string
 		err = local.Run(context.Background(), ranks, func(c comm.Comm) error {
-			kinds, modes := whole.Format()
 			g := &load.Target{Partition: part,
-				Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: whole.Header.Dims, Name: "T"}}
+				Spec: coo.Spec{Format: whole.Format(), Dims: whole.Header.Dims, Name: "T"}}
 			own, err := blocks(c, g, whole, way)
 			if err != nil {
 				return err
 			}
-			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Kinds: kinds, Modes: modes,
+			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Format: whole.Format(),
 				Own: map[int]*tcs.Tensor{}}
 			for k := range plan.Block(part.Pieces()) {
 				b.Owners = append(b.Owners, part.OwnerOf(k))
@@ -167,11 +170,11 @@ func TestBlocksComeBackWhole(t *testing.T) {
 			})
 		})
 		if err != nil {
-			t.Fatalf("seed %d, way %d, %d ranks, %s: %v", seed, way, ranks, whole.FormatString(), err)
+			t.Fatalf("seed %d, way %d, %d ranks, %s: %v", seed, way, ranks, whole.Format().String(), err)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d, way %d, %d ranks, %s by %v:\ngot  %v\nwant %v", seed, way, ranks,
-				whole.FormatString(), order, got, want)
+				whole.Format().String(), order, got, want)
 		}
 		whole.Close()
 	}
@@ -188,7 +191,8 @@ func blocks(c comm.Comm, g *load.Target, whole *tcs.Tensor, way int) (map[plan.B
 		return g.Scatter(c, coo.FromTensor(piece, coo.DropFill))
 	}
 	if !g.Viewable(whole) {
-		return nil, fmt.Errorf("axes %v of %s are not viewable", g.Partition.Axes, whole.FormatString())
+		return nil, fmt.Errorf("axes %v of %s are not viewable", g.Partition.Axes,
+			whole.Format().String())
 	}
 	return g.Views(c.Rank(), whole)
 }

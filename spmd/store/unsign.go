@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // Unsign removes the sign of zeros among this rank's values if these are sums (Sums). Otherwise the
@@ -17,9 +18,9 @@ func (t *Blocks) Unsign(threads int) {
 	}
 	for _, b := range t.Own {
 		switch t.Type {
-		case tcs.Float64, tcs.Complex128:
+		case tensor.Float64, tensor.Complex128:
 			unsign(parts[float64](b.Vals), threads)
-		case tcs.Float32, tcs.Complex64:
+		case tensor.Float32, tensor.Complex64:
 			unsign(parts[float32](b.Vals), threads)
 		}
 	}

@@ -54,7 +54,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	if err := convert.Writable(name, len(t.Dims)); err != nil {
 		return err
 	}
-	wo := f.Options(t.isDense(), t.Modes, cfg.Threads)
+	wo := f.Options(t.isDense(), t.Format.Order, cfg.Threads)
 	how := []int64{0, 0} // whether ranks write by themselves, and whether in order
 	if c.Rank() == 0 {
 		if err := f.Room(file, name, t.Type, t.Dims, 0, wo); err != nil {
@@ -95,7 +95,7 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	}
 	modes, zeros := f.Order(len(t.Dims), wo), coo.DropFill
 	if f.Name == "tcs" {
-		modes, zeros = t.Modes, coo.KeepAll
+		modes, zeros = t.Format.Order, coo.KeepAll
 	}
 	return Gather(c, t, modes, zeros, cfg, func(in coo.Stream) error {
 		return convert.WriteStream(file, name, in, t.spec(), wo,

@@ -18,6 +18,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
@@ -44,7 +45,7 @@ type entryList struct {
 }
 
 func (s *entryList) Dims() ([]int64, bool) { return s.dims, true }
-func (s *entryList) Type() tcs.Type        { return tcs.Float64 }
+func (s *entryList) Type() tensor.Type     { return tensor.Float64 }
 func (s *entryList) Rewind() error         { s.done = false; return nil }
 func (s *entryList) Close() error          { return nil }
 func (s *entryList) Next(b *coo.Batch) error {
@@ -57,7 +58,8 @@ func (s *entryList) Next(b *coo.Batch) error {
 		for m := range c {
 			b.Coords[m][k] = c[m]
 		}
-		tcs.Float64.Store(ptr(b.Vals[8*k:]), tcs.Value{Type: tcs.Float64, C: complex(s.vals[k], 0)})
+		tensor.Float64.Store(ptr(b.Vals[8*k:]),
+			tensor.Value{Type: tensor.Float64, C: complex(s.vals[k], 0)})
 	}
 	return nil
 }
@@ -91,13 +93,14 @@ func sample(t *testing.T, rng *rand.Rand, kinds string) *tcs.Tensor {
 				key += fmt.Sprint(c[modes[l]], " ")
 			}
 		}
-		if seen[key] && !tcs.KeepsRepeats(kinds) {
+		if seen[key] && !tensor.FormatOf(kinds, nil).Repeats() {
 			continue
 		}
 		seen[key] = true
 		s.coord, s.vals = append(s.coord, c), append(s.vals, float64(1+rng.IntN(9)))
 	}
-	out, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: modes, Name: "T"}, coo.Config{})
+	out, err := coo.Assemble(s, coo.Spec{Format: tensor.FormatOf(kinds, modes), Name: "T"},
+		coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +119,8 @@ type cut struct {
 
 // own returns the blocks of a rank. Every rank must call it.
 func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
-	kinds, modes := t.Format()
 	g := &load.Target{Partition: x.part,
-		Spec: coo.Spec{Kinds: kinds, Modes: modes, Dims: t.Header.Dims, Name: "T", Wide: x.wide}}
+		Spec: coo.Spec{Format: t.Format(), Dims: t.Header.Dims, Name: "T", Wide: x.wide}}
 	way := x.way
 	if !g.Viewable(t) {
 		way = 0
@@ -127,7 +129,7 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes,
+	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Format: t.Format(),
 		Own: map[int]*tcs.Tensor{}}
 	for k := range plan.Block(x.part.Pieces()) {
 		b.Owners = append(b.Owners, x.part.OwnerOf(k))
@@ -211,7 +213,7 @@ func (x *cut) forecast(t *testing.T, whole *tcs.Tensor, ranks int, name string) 
 		f.Blocks = *b
 		f.Blocks.Own = nil
 		for k, own := range b.Own {
-			f.BlockKinds, f.BlockModes = own.Format()
+			f.BlockFormat = own.Format()
 			sizes[plan.Block(k)] = plan.Size{Entries: own.Vals.Len, Bytes: own.Bytes(), Arrays: 1}
 		}
 		return nil
@@ -266,7 +268,8 @@ func TestFilesAreThoseOfOneRank(t *testing.T) {
 					mode := store.Mode(rng.IntN(3))
 					what := fmt.Sprintf(
 						"%s, seed %d, %d ranks, way %d, wide %v, far %v, axes %v, mode %d, sizes %v: %s",
-						whole.FormatString(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode, whole.Header.Dims,
+						whole.Format().String(), seed, ranks, x.way, x.wide, x.far, x.part.Axes, mode,
+						whole.Header.Dims,
 						name)
 					got, err := x.write(whole, ranks, filepath.Join(dir, name), mode, nil)
 					if err != nil {
@@ -312,7 +315,7 @@ func TestSizesPastOneWindow(t *testing.T) {
 			s.coord = append(s.coord, []int64{rng.Int64N(1200) * rng.Int64N(1200) / 1200, rng.Int64N(1500)})
 			s.vals = append(s.vals, float64(1+rng.IntN(9)))
 		}
-		whole, err := coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: []int{0, 1}}, coo.Config{})
+		whole, err := coo.Assemble(s, coo.Spec{Format: tensor.FormatOf(kinds, []int{0, 1})}, coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,8 +339,9 @@ func TestSizesPastOneWindow(t *testing.T) {
 				}
 				same(t, fmt.Sprint(kinds, modes, name), got, alone[filepath.Ext(name)])
 				if most := x.forecast(t, whole, ranks, name); limit.Peak() > most {
-					t.Errorf("%s %v %s: took %s, and %s are forecast", kinds, modes, name, tcs.Size(limit.Peak()),
-						tcs.Size(most))
+					t.Errorf("%s %v %s: took %s, and %s are forecast", kinds, modes, name,
+						tensor.Bytes(limit.Peak()),
+						tensor.Bytes(most))
 				}
 				if limit.Used() != 0 {
 					t.Errorf("%s %s: %d bytes are still counted", kinds, name, limit.Used())

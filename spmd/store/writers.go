@@ -4,6 +4,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 )
 
 // output is a tensor that all ranks write to a file.
@@ -65,14 +66,14 @@ func denseFile(s *sharedFile, o *output) (func() error, error) {
 		return nil, nil
 	}
 	return func() error {
-		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Kinds))))
+		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Format.Levels))))
 		if err != nil {
 			return err
 		}
 		if err := s.resize(lay.Size()); err != nil {
 			return err
 		}
-		spans, err := writeDense(s, o.t, o.t.Modes, lay.Sections()[0].Offset, o.cfg.Limit)
+		spans, err := writeDense(s, o.t, o.t.Format.Order, lay.Sections()[0].Offset, o.cfg.Limit)
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 		if err := s.resize(int64(len(head)) + total*int64(o.t.Type.Size())); err != nil {
 			return err
 		}
-		spans, err := writeDense(s, o.t, tcs.Identity(len(o.t.Dims)), int64(len(head)), o.cfg.Limit)
+		spans, err := writeDense(s, o.t, tensor.Identity(len(o.t.Dims)), int64(len(head)), o.cfg.Limit)
 		if err != nil {
 			return err
 		}

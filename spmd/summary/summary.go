@@ -5,19 +5,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strings"
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
 )
 
 // Line returns the line about a result that is distributed over the ranks.
-func Line(name string, dims []int64, format string, typ tcs.Type, stored int64,
-	total tcs.Value) string {
+func Line(name string, dims []int64, format string, typ tensor.Type, stored int64,
+	total tensor.Value) string {
 	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ,
-		tcs.Count(stored, "entry"), total.Text())
+		tensor.Count(stored, "entry"), total.Text())
 }
 
 // Describe returns a line about a tensor: its sizes, format, type and number of entries.
@@ -25,8 +25,8 @@ func Describe(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return name + " = " + t.Value(0).Text()
 	}
-	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Header.Dims), t.FormatString(),
-		t.Header.Type, tcs.Count(Entries(t), "entry"))
+	return fmt.Sprintf("%s: %s, %s, %v, %s", name, fault.Sizes(t.Header.Dims), t.Format().String(),
+		t.Header.Type, tensor.Count(Entries(t), "entry"))
 }
 
 // Of returns the line about a result that is not written to a file.
@@ -39,8 +39,7 @@ func Of(name string, t *tcs.Tensor) string {
 
 // Entries returns the number of stored entries: positions of values that are not padding.
 func Entries(t *tcs.Tensor) int64 {
-	kinds, _ := t.Format()
-	if !strings.Contains(kinds, "p") {
+	if !t.Format().HasPadding() {
 		return t.Vals.Len
 	}
 	n := int64(0)
@@ -49,7 +48,7 @@ func Entries(t *tcs.Tensor) int64 {
 }
 
 // sumOf returns the sum of all values.
-func sumOf(t *tcs.Tensor) tcs.Value {
+func sumOf(t *tcs.Tensor) tensor.Value {
 	a := Sum{Type: t.Header.Type}
 	a.Add(t.Vals.Bytes())
 	return a.total()
@@ -58,7 +57,7 @@ func sumOf(t *tcs.Tensor) tcs.Value {
 // Sum adds values. Floating-point values are added with compensation (Neumaier 1974), so that the
 // printed sum does not lose digits for large tensors.
 type Sum struct {
-	Type     tcs.Type
+	Type     tensor.Type
 	n        int64
 	re, im   float64
 	cre, cim float64
@@ -67,7 +66,7 @@ type Sum struct {
 // Add adds the values in b, which are in the machine's representation of Type.
 func (a *Sum) Add(b []byte) {
 	size := a.Type.Size()
-	if a.Type == tcs.Float64 {
+	if a.Type == tensor.Float64 {
 		s, c := a.re, a.cre
 		for ; len(b) >= 8; b = b[8:] {
 			compensated(&s, &c, math.Float64frombits(binary.LittleEndian.Uint64(b)))
@@ -108,13 +107,13 @@ func (a *Sum) merge(o Sum) {
 }
 
 // Gather returns the sum over all ranks, at rank 0. Every rank must call it.
-func (a *Sum) Gather(c comm.Comm) (tcs.Value, error) {
+func (a *Sum) Gather(c comm.Comm) (tensor.Value, error) {
 	ints, floats := make([]int64, c.Size()), make([]float64, 4*c.Size())
 	if err := c.Gather(comm.Of([]int64{a.n}), comm.Of(ints), 0); err != nil {
-		return tcs.Value{}, err
+		return tensor.Value{}, err
 	}
 	if err := c.Gather(comm.Of([]float64{a.re, a.cre, a.im, a.cim}), comm.Of(floats), 0); err != nil {
-		return tcs.Value{}, err
+		return tensor.Value{}, err
 	}
 	total := Sum{Type: a.Type}
 	for n := range ints {
@@ -124,9 +123,9 @@ func (a *Sum) Gather(c comm.Comm) (tcs.Value, error) {
 	return total.total(), nil
 }
 
-func (a *Sum) total() tcs.Value {
+func (a *Sum) total() tensor.Value {
 	if a.Type.IsInt() {
-		return tcs.Value{Type: tcs.Int64, I: a.n}
+		return tensor.Value{Type: tensor.Int64, I: a.n}
 	}
 	whole := func(s, c float64) float64 {
 		if math.IsNaN(c) || math.IsInf(s, 0) {
@@ -134,9 +133,9 @@ func (a *Sum) total() tcs.Value {
 		}
 		return s + c
 	}
-	v := tcs.Value{Type: tcs.Float64, C: complex(whole(a.re, a.cre), whole(a.im, a.cim))}
+	v := tensor.Value{Type: tensor.Float64, C: complex(whole(a.re, a.cre), whole(a.im, a.cim))}
 	if a.Type.IsComplex() {
-		v.Type = tcs.Complex128
+		v.Type = tensor.Complex128
 	}
 	return v
 }

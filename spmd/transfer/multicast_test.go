@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
@@ -79,15 +80,15 @@ const samples = 4 // kinds of sample
 // sample returns a block of a kind that n chooses, with values that depend on n: sparse, dense,
 // without entries, or without any array.
 func sample(n int) *tcs.Tensor {
-	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 2}}
 	switch n % samples {
 	case 1:
-		s.Kinds, s.Counts = "dd", []int64{0, 0}
+		s.Format, s.Counts = tensor.DenseOf(2), []int64{0, 0}
 	case 2:
 		s.Counts = []int64{0, 0}
 	case 3:
-		s.Kinds, s.Counts, s.Header.Dims = "dd", []int64{0, 0}, []int64{0, 4}
+		s.Format, s.Counts, s.Header.Dims = tensor.DenseOf(2), []int64{0, 0}, []int64{0, 4}
 	}
 	t, err := tcs.NewIn(s, "",
 		func(bytes int64, what string) (*tcs.Memory, error) { return tcs.Alloc(nil, bytes, what) })

@@ -21,17 +21,17 @@ import (
 	"fmt"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
 // Like describes blocks of a tensor, as the receiver knows them beforehand. Name is used in
 // messages.
 type Like struct {
-	Name  string
-	Dims  []int64
-	Type  tcs.Type
-	Kinds string
-	Modes []int
+	Name   string
+	Dims   []int64
+	Type   tensor.Type
+	Format tensor.Format
 }
 
 // Alloc allocates the memory for a block that is received: bytes of undefined contents, aligned to
@@ -47,15 +47,14 @@ func Pages(limit *tcs.Limit) Alloc {
 
 // LikeOf returns the description of blocks of t.
 func LikeOf(name string, t *tcs.Tensor) Like {
-	kinds, modes := t.Format()
-	return Like{Name: name, Dims: t.Header.Dims, Type: t.Header.Type, Kinds: kinds, Modes: modes}
+	return Like{Name: name, Dims: t.Header.Dims, Type: t.Header.Type, Format: t.Format()}
 }
 
 // perLevel is the number of integers that a control message has for each level: size, offset, box,
 // and the length, first position and width of pos and of crd.
 const perLevel = 10
 
-func (k Like) metaLen() int { return perLevel*len(k.Kinds) + 2 }
+func (k Like) metaLen() int { return perLevel*len(k.Format.Levels) + 2 }
 
 // meta returns the control message of t.
 func meta(t *tcs.Tensor) []int64 {
@@ -80,7 +79,7 @@ func arrays(t *tcs.Tensor) []*tcs.Array {
 // buf returns the memory of an array of t. It is on the Go heap if the tensor was made from slices
 // of the program.
 func buf(t *tcs.Tensor, a *tcs.Array) comm.Buf {
-	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), comm.Byte)
+	b := comm.Mem(a.Ptr, a.Len*int64(a.Width), tensor.Byte)
 	b.Heap = !t.Holds(*a)
 	return b
 }
@@ -199,15 +198,16 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.T
 func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type,
 		Box: make([][2]int64, len(k.Dims))}}
-	t.Levels = make([]tcs.Level, len(k.Kinds))
+	t.Levels = make([]tcs.Level, len(k.Format.Levels))
 	for l := range t.Levels {
 		v := m[l*perLevel:]
-		t.Header.Box[k.Modes[l]] = [2]int64{v[2], v[3]}
-		t.Levels[l] = tcs.Level{Kind: k.Kinds[l], Mode: k.Modes[l], Size: v[0], Offset: v[1],
-			Pos: tcs.Array{Len: v[4], First: v[5], Width: uint8(v[6])},
-			Crd: tcs.Array{Len: v[7], First: v[8], Width: uint8(v[9])}}
+		t.Header.Box[k.Format.Order[l]] = [2]int64{v[2], v[3]}
+		t.Levels[l] = tcs.Level{Kind: k.Format.Levels[l], Mode: k.Format.Order[l], Size: v[0],
+			Offset: v[1],
+			Pos:    tcs.Array{Len: v[4], First: v[5], Width: uint8(v[6])},
+			Crd:    tcs.Array{Len: v[7], First: v[8], Width: uint8(v[9])}}
 	}
-	v := m[len(k.Kinds)*perLevel:]
+	v := m[len(k.Format.Levels)*perLevel:]
 	t.Vals = tcs.Array{Len: v[0], First: v[1], Width: uint8(k.Type.Size())}
 	var bytes int64
 	offsets := []int64{}

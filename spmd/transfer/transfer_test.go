@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/commtest"
 	"distaff/spmd/comm/local"
@@ -17,8 +18,8 @@ import (
 // block is a matrix of compressed rows with the given number of rows, in memory that counts its
 // closes.
 func block(closed *int) *tcs.Tensor {
-	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tcs.Float64}, Kinds: "ds",
-		Modes: []int{0, 1}, Counts: []int64{0, 2}}
+	s := &tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tensor.Float64},
+		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 2}}
 	t, err := tcs.NewIn(s, "", func(bytes int64, what string) (*tcs.Memory, error) {
 		m, err := tcs.Alloc(nil, bytes, what)
 		if err != nil {
@@ -50,7 +51,8 @@ func TestSendAndBcast(t *testing.T) {
 				if c.Rank() == 1 {
 					own = block(&closed)
 				}
-				like := Like{Name: "A", Dims: []int64{3, 4}, Type: tcs.Float64, Kinds: "ds", Modes: []int{0, 1}}
+				like := Like{Name: "A", Dims: []int64{3, 4}, Type: tensor.Float64,
+					Format: tensor.FormatOf("ds", []int{0, 1})}
 				var err error
 				switch {
 				case bcast:
@@ -142,7 +144,7 @@ func TestBuffersOfTheGoHeap(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer view.Close()
-	slices := &tcs.Tensor{Header: tcs.Header{Dims: []int64{2}, Type: tcs.Float64},
+	slices := &tcs.Tensor{Header: tcs.Header{Dims: []int64{2}, Type: tensor.Float64},
 		Levels: []tcs.Level{{Kind: 'd', Size: 2}}, Vals: tcs.Of([]float64{1, 2})}
 	for _, c := range []struct {
 		t    *tcs.Tensor
@@ -150,7 +152,8 @@ func TestBuffersOfTheGoHeap(t *testing.T) {
 	}{{held, false}, {view, false}, {slices, true}} {
 		for _, a := range arrays(c.t) {
 			if b := buf(c.t, a); a.Len > 0 && b.Heap != c.heap {
-				t.Errorf("%s: a buffer of %d bytes is of the Go heap: %v, want %v", c.t.FormatString(), b.Len,
+				t.Errorf("%s: a buffer of %d bytes is of the Go heap: %v, want %v", c.t.Format().String(),
+					b.Len,
 					b.Heap, c.heap)
 			}
 		}

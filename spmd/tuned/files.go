@@ -82,8 +82,7 @@ func parsed(path, tmp string) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	defer s.Close()
-	kinds, modes := convert.Formatted(s)
-	return coo.Assemble(s, coo.Spec{Kinds: kinds, Modes: modes, Name: path}, coo.Config{Tmp: tmp})
+	return coo.Assemble(s, coo.Spec{Format: convert.Formatted(s), Name: path}, coo.Config{Tmp: tmp})
 }
 
 // loaded opens and checks a .tcs file, as a job does.

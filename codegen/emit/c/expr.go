@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // expr is x in C, in parentheses if it binds less than prec.
@@ -12,20 +13,20 @@ func (f *cfunc) expr(x ir.Expr, prec int) string { return clike.Expr(f, x, prec)
 
 // cfunc is a clike.Dialect.
 
-func (f *cfunc) Type(t ir.Type) string { return ctype(t) }
-func (f *cfunc) Long() string          { return "L" }
-func (f *cfunc) Inf(t ir.Type) string  { return "__builtin_inf" + floatSuffix(t) + "()" }
-func (f *cfunc) NaN(t ir.Type) string  { return "__builtin_nan" + floatSuffix(t) + `("")` }
+func (f *cfunc) Type(t tensor.Type) string { return ctype(t) }
+func (f *cfunc) Long() string              { return "L" }
+func (f *cfunc) Inf(t tensor.Type) string  { return "__builtin_inf" + floatSuffix(t) + "()" }
+func (f *cfunc) NaN(t tensor.Type) string  { return "__builtin_nan" + floatSuffix(t) + `("")` }
 
-func floatSuffix(t ir.Type) string {
-	if t == ir.Float32 {
+func floatSuffix(t tensor.Type) string {
+	if t == tensor.Float32 {
 		return "f"
 	}
 	return ""
 }
 
 // Helper is the name of a helper, which it asks for.
-func (f *cfunc) Helper(name string, t ir.Type) string {
+func (f *cfunc) Helper(name string, t tensor.Type) string {
 	if name == "trunc" || name == "div" && t.IsComplex() {
 		name += "_" + clike.Suffix(t)
 		f.leaf.file.need(name)

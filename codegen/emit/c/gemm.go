@@ -6,13 +6,15 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // gemmKinds are the values of dst_gemm's type.
-var gemmKinds = map[ir.Type]int{ir.Float32: 0, ir.Float64: 1, ir.Complex64: 2, ir.Complex128: 3}
+var gemmKinds = map[tensor.Type]int{tensor.Float32: 0, tensor.Float64: 1, tensor.Complex64: 2,
+	tensor.Complex128: 3}
 
 // product is the function that multiplies two values in a helper.
-func product(t ir.Type) string {
+func product(t tensor.Type) string {
 	if t.IsComplex() {
 		return "dst_mul_" + clike.Suffix(t)
 	}
@@ -21,7 +23,7 @@ func product(t ir.Type) string {
 
 // tileStep adds to a row of a tile of sums the products of one element of A and of one row of a
 // panel of B.
-func tileStep(t ir.Type) string {
+func tileStep(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n                s[r][q] += a[r] * x[q];"
 	}
@@ -29,7 +31,7 @@ func tileStep(t ir.Type) string {
 }
 
 // tileValue is the value of a tile of sums in column q of the row at hand.
-func tileValue(t ir.Type) string {
+func tileValue(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "sums[q]"
 	}
@@ -37,7 +39,7 @@ func tileValue(t ir.Type) string {
 }
 
 // panelStore stores x in column q of a row of a panel of B that is n columns wide.
-func panelStore(t ir.Type) string {
+func panelStore(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "                to[q] = x;"
 	}

@@ -8,6 +8,7 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // mostPieces is the largest number of pieces of a loop whose sums are kept one
@@ -96,7 +97,7 @@ func picksRows(b *ir.Block) bool {
 	for _, t := range b.List {
 		switch t := t.(type) {
 		case *ir.Declare:
-			indexed[t.V] = t.V.Typ == ir.Int64 && follows(t.Init)
+			indexed[t.V] = t.V.Typ == tensor.Int64 && follows(t.Init)
 		case *ir.For:
 			lanes := false
 			if t.Kind == ir.Vector && len(t.Reduce) == 0 {
@@ -445,7 +446,7 @@ func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	}
 	switch {
 	case len(c.piece.reduce) > 0 && chunk != "":
-		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", ir.Int64), chunk,
+		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", tensor.Int64), chunk,
 			even(fmt.Sprint(mostPieces)))
 	case len(c.piece.reduce) > 0:
 		return even(fmt.Sprint(mostPieces))

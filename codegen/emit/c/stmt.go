@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 func (f *cfunc) stmts(list []ir.Stmt) {
@@ -157,7 +158,7 @@ func (f *cfunc) added(to string, x ir.Expr) string {
 func (f *cfunc) store(s *ir.Store) {
 	at := f.Array(s.A) + "[" + f.expr(s.Index, 0) + "]"
 	x := f.expr(s.X, 0)
-	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
+	if s.A.Elem == tensor.Int32 && s.X.Type() == tensor.Int64 {
 		x = "(int32_t)" + f.expr(s.X, clike.PrecUnary)
 	}
 	op := "="
@@ -209,7 +210,7 @@ func (f *cfunc) fill(s *ir.Fill) {
 		f.Line("const %s %s = %s;", ctype(s.X.Type()), value, x)
 		x = value
 	}
-	if s.A.Elem == ir.Int32 && s.X.Type() == ir.Int64 {
+	if s.A.Elem == tensor.Int32 && s.X.Type() == tensor.Int64 {
 		x = "(int32_t)" + x
 	}
 	if n, ok := filled(s); ok {

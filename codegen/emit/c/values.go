@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // A number of a statement, such as the value of a job file's param, is no part of an unnamed text:
@@ -35,11 +36,11 @@ func Values(fn *ir.Func) []byte {
 	for n, l := range list {
 		at := out[valueBytes*n:]
 		switch l.Typ {
-		case ir.Int32:
+		case tensor.Int32:
 			binary.NativeEndian.PutUint32(at, uint32(l.I))
-		case ir.Int64:
+		case tensor.Int64:
 			binary.NativeEndian.PutUint64(at, uint64(l.I))
-		case ir.Float32, ir.Complex64:
+		case tensor.Float32, tensor.Complex64:
 			binary.NativeEndian.PutUint32(at, math.Float32bits(float32(real(l.C))))
 			binary.NativeEndian.PutUint32(at[4:], math.Float32bits(float32(imag(l.C))))
 		default:
@@ -81,7 +82,7 @@ func values(fn *ir.Func) (list []*ir.Lit) {
 // isValue reports whether l is a number of the statement that no code is made for.
 func isValue(l *ir.Lit) bool {
 	switch {
-	case l.At == 0 || l.Typ == ir.Bool:
+	case l.At == 0 || l.Typ == tensor.Bool:
 		return false
 	case l.Typ.IsInt():
 		return l.I < -1 || l.I > 1

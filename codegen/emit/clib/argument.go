@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"distaff/codegen/emit/signature"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // ctypes maps types of values to C types.
-var ctypes = map[ir.Type]string{
-	ir.Int32: "int32_t", ir.Int64: "int64_t", ir.Float32: "float", ir.Float64: "double",
-	ir.Complex64: "float _Complex", ir.Complex128: "double _Complex",
+var ctypes = map[tensor.Type]string{
+	tensor.Int32: "int32_t", tensor.Int64: "int64_t", tensor.Float32: "float",
+	tensor.Float64:   "double",
+	tensor.Complex64: "float _Complex", tensor.Complex128: "double _Complex",
 }
 
 // argument describes t[k] for the header.
@@ -60,10 +60,10 @@ func argument(s *signature.Signature, k int) string {
 // level describes a level of an argument for the header.
 func level(s *signature.Signature, l int, lev signature.Level, given bool) string {
 	v := s.Vars[lev.Var].Name
-	if lev.Kind == format.Dense {
+	if lev.Kind == tensor.Dense {
 		return fmt.Sprintf("dense, %s: size is that of %s, offset 0", v, v)
 	}
-	text := fmt.Sprintf("%s, %s: ", lev.Kind.Word(), v)
+	text := fmt.Sprintf("%s, %s: ", lev.Kind.Words(), v)
 	above := "positions of the level above"
 	if l == 0 {
 		above = "1"
@@ -77,7 +77,7 @@ func level(s *signature.Signature, l int, lev signature.Level, given bool) strin
 		return text + fmt.Sprintf("crd int%d_t", 8*lev.Crd)
 	case lev.Pos != 0:
 		order := "ascending in each segment"
-		if !lev.Kind.Caps().Unique {
+		if !lev.Kind.IsUnique() {
 			order = "sorted in each segment, repeats allowed"
 		}
 		return text + fmt.Sprintf("pos int%d_t[%s + 1], crd int%d_t[the last of pos], %s", 8*lev.Pos,

@@ -10,9 +10,8 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/emit/clib"
 	"distaff/codegen/emit/signature"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // product returns the files of C(i,j) = A(i,k) * B(k,j), all in CSR. They are called name.
@@ -22,21 +21,21 @@ func product(t *testing.T, name string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	csr, err := format.Parse("ds")
+	csr, err := notation.ParseFormat("ds")
 	if err != nil {
 		t.Fatal(err)
 	}
-	operand := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{9, 9},
+	operand := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{9, 9},
 		PosWidth: []uint8{0, 8}, CrdWidth: []uint8{0, 4}, NNZ: 20}
 	u, err := codegen.Compile(codegen.Request{
 		Stmt: stmt, Name: name, Sizes: map[string]int64{"i": 9, "j": 9, "k": 9},
 		Tensors: map[string]codegen.Tensor{"A": operand, "B": operand,
-			"C": {Format: csr, Type: ir.Float64, Dims: []int64{9, 9}, NNZ: -1}},
+			"C": {Format: csr, Type: tensor.Float64, Dims: []int64{9, 9}, NNZ: -1}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := []ir.Type{ir.Float64, ir.Float64, ir.Float64}
+	types := []tensor.Type{tensor.Float64, tensor.Float64, tensor.Float64}
 	return clib.Files(name, clib.Leaf{Func: u.Func, Signature: signature.Of(stmt.String(), u, types)})
 }
 

@@ -17,12 +17,13 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Dialect is a language like C, in a function that is being printed.
 type Dialect interface {
 	// Type returns the language's type of a value.
-	Type(t ir.Type) string
+	Type(t tensor.Type) string
 	// Variable and Array return the function's names for variables and arrays of the IR.
 	Variable(v *ir.Var) string
 	Array(a *ir.Array) string
@@ -30,12 +31,12 @@ type Dialect interface {
 	// function to the file. The possible names are min, max, make, mul and div for complex numbers,
 	// div and rem for integers, search and search_upper, and trunc, for which t is the integer's
 	// type.
-	Helper(name string, t ir.Type) string
+	Helper(name string, t tensor.Type) string
 	// Long returns the suffix of an Int64 literal that does not fit an int.
 	Long() string
 	// Inf and NaN return expressions of a Float32 or Float64, with precedence PrecPrimary.
-	Inf(t ir.Type) string
-	NaN(t ir.Type) string
+	Inf(t tensor.Type) string
+	NaN(t tensor.Type) string
 	// Special prints x, in parentheses if it binds less than prec, if the language prints it in a
 	// special way. Otherwise it returns false.
 	Special(x ir.Expr, prec int) (string, bool)
@@ -78,19 +79,20 @@ func Paren(s string, own, prec int) string {
 }
 
 // Suffix returns the name of a type in names of the prelude.
-func Suffix(t ir.Type) string {
-	return map[ir.Type]string{
-		ir.Bool: "b", ir.Int32: "i32", ir.Int64: "i64", ir.Float32: "f32", ir.Float64: "f64",
-		ir.Complex64: "c64", ir.Complex128: "c128",
+func Suffix(t tensor.Type) string {
+	return map[tensor.Type]string{
+		tensor.Bool: "b", tensor.Int32: "i32", tensor.Int64: "i64", tensor.Float32: "f32",
+		tensor.Float64:   "f64",
+		tensor.Complex64: "c64", tensor.Complex128: "c128",
 	}[t]
 }
 
 // Component returns the type of a complex number's components.
-func Component(t ir.Type) ir.Type {
-	if t == ir.Complex64 {
-		return ir.Float32
+func Component(t tensor.Type) tensor.Type {
+	if t == tensor.Complex64 {
+		return tensor.Float32
 	}
-	return ir.Float64
+	return tensor.Float64
 }
 
 // Expr returns x in d, in parentheses if it binds less than prec.
@@ -130,9 +132,9 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:
-		return x.Typ == ir.Int64 && x.I == int64(int32(x.I)) && x.I != math.MinInt32
+		return x.Typ == tensor.Int64 && x.I == int64(int32(x.I)) && x.I != math.MinInt32
 	case *ir.Load:
-		return x.Widen && x.A.Elem == ir.Int32
+		return x.Widen && x.A.Elem == tensor.Int32
 	case *ir.Select:
 		return narrow(x.X) && narrow(x.Y)
 	}
@@ -142,7 +144,7 @@ func narrow(x ir.Expr) bool {
 // Wide returns x as an expression that has its type in the IR.
 func Wide(d Dialect, x ir.Expr, prec int) string {
 	if narrow(x) {
-		return Paren("("+d.Type(ir.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
+		return Paren("("+d.Type(tensor.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
 	}
 	return Expr(d, x, prec)
 }
@@ -179,7 +181,7 @@ func binary(d Dialect, x *ir.Binary, prec int) string {
 		left, right = PrecSum, PrecSum
 	}
 	lhs := Expr(d, x.X, left)
-	if t == ir.Int64 && !x.Op.IsCompare() && narrow(x.X) && narrow(x.Y) {
+	if t == tensor.Int64 && !x.Op.IsCompare() && narrow(x.X) && narrow(x.Y) {
 		lhs = Wide(d, x.X, left)
 	}
 	return Paren(lhs+" "+x.Op.String()+" "+Expr(d, x.Y, right), own, prec)
@@ -219,7 +221,7 @@ func cast(d Dialect, x *ir.Cast, prec int) string {
 	switch {
 	case from == to:
 		return Expr(d, x.X, prec)
-	case to == ir.Bool:
+	case to == tensor.Bool:
 		return Paren(Expr(d, x.X, PrecSum)+" != 0", PrecEqual, prec)
 	case to.IsInt() && from.IsFloat():
 		return d.Helper("trunc", to) + "(" + Expr(d, x.X, 0) + ")"
@@ -229,11 +231,11 @@ func cast(d Dialect, x *ir.Cast, prec int) string {
 
 func literal(d Dialect, l *ir.Lit, prec int) string {
 	switch l.Typ {
-	case ir.Bool:
+	case tensor.Bool:
 		return strconv.FormatInt(l.I, 10)
-	case ir.Int32, ir.Int64:
+	case tensor.Int32, tensor.Int64:
 		return Integer(d, l.I, prec)
-	case ir.Float32, ir.Float64:
+	case tensor.Float32, tensor.Float64:
 		return float(d, real(l.C), l.Typ, prec)
 	}
 	part := Component(l.Typ)
@@ -263,7 +265,7 @@ func signed(negative bool) int {
 }
 
 // float returns the shortest decimal that is read back as x.
-func float(d Dialect, x float64, t ir.Type, prec int) string {
+func float(d Dialect, x float64, t tensor.Type, prec int) string {
 	switch {
 	case x != x:
 		return d.NaN(t)
@@ -273,7 +275,7 @@ func float(d Dialect, x float64, t ir.Type, prec int) string {
 		return Paren("-"+d.Inf(t), PrecUnary, prec)
 	}
 	bits, suffix := 64, ""
-	if t == ir.Float32 {
+	if t == tensor.Float32 {
 		bits, suffix = 32, "f"
 	}
 	s := strconv.FormatFloat(x, 'g', -1, bits)

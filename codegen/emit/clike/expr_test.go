@@ -5,30 +5,31 @@ import (
 	"testing"
 
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // plain is a dialect without special rules.
 type plain struct{}
 
-func (plain) Type(t ir.Type) string                { return t.String() }
-func (plain) Variable(v *ir.Var) string            { return v.Name }
-func (plain) Array(a *ir.Array) string             { return a.Name }
-func (plain) Helper(name string, t ir.Type) string { return name + "_" + t.String() }
-func (plain) Long() string                         { return "LL" }
-func (plain) Inf(ir.Type) string                   { return "INF" }
-func (plain) NaN(ir.Type) string                   { return "NAN" }
-func (plain) Special(ir.Expr, int) (string, bool)  { return "", false }
+func (plain) Type(t tensor.Type) string                { return t.String() }
+func (plain) Variable(v *ir.Var) string                { return v.Name }
+func (plain) Array(a *ir.Array) string                 { return a.Name }
+func (plain) Helper(name string, t tensor.Type) string { return name + "_" + t.String() }
+func (plain) Long() string                             { return "LL" }
+func (plain) Inf(tensor.Type) string                   { return "INF" }
+func (plain) NaN(tensor.Type) string                   { return "NAN" }
+func (plain) Special(ir.Expr, int) (string, bool)      { return "", false }
 
 // TestExpr checks that C expressions keep the structure and the types that they have in the IR.
 func TestExpr(t *testing.T) {
-	i, j, n := &ir.Var{Name: "i", Typ: ir.Int64}, &ir.Var{Name: "j", Typ: ir.Int64},
-		&ir.Var{Name: "n", Typ: ir.Int32}
-	x, z := &ir.Var{Name: "x", Typ: ir.Float64}, &ir.Var{Name: "z", Typ: ir.Complex128}
-	crd := &ir.Array{Name: "crd", Elem: ir.Int32}
+	i, j, n := &ir.Var{Name: "i", Typ: tensor.Int64}, &ir.Var{Name: "j", Typ: tensor.Int64},
+		&ir.Var{Name: "n", Typ: tensor.Int32}
+	x, z := &ir.Var{Name: "x", Typ: tensor.Float64}, &ir.Var{Name: "z", Typ: tensor.Complex128}
+	crd := &ir.Array{Name: "crd", Elem: tensor.Int32}
 	at := &ir.Load{A: crd, Index: i, Widen: true}
 	b := func(op ir.Op, x, y ir.Expr) ir.Expr { return &ir.Binary{Op: op, X: x, Y: y} }
-	num := func(k int64) ir.Expr { return &ir.Lit{Typ: ir.Int64, I: k} }
-	float := func(v float64, typ ir.Type) ir.Expr { return &ir.Lit{Typ: typ, C: complex(v, 0)} }
+	num := func(k int64) ir.Expr { return &ir.Lit{Typ: tensor.Int64, I: k} }
+	float := func(v float64, typ tensor.Type) ir.Expr { return &ir.Lit{Typ: typ, C: complex(v, 0)} }
 	less := b(ir.Lt, i, j)
 	for _, c := range []struct {
 		x    ir.Expr
@@ -48,15 +49,15 @@ func TestExpr(t *testing.T) {
 		{&ir.Unary{Op: ir.Neg, X: &ir.Unary{Op: ir.Neg, X: x}}, "-(-x)"},
 		{&ir.Unary{Op: ir.Neg, X: num(-3)}, "-(int64)-3"},
 		{b(ir.Add, &ir.Select{Cond: less, X: i, Y: j}, i), "(i < j ? i : j) + i"},
-		{&ir.Cast{Typ: ir.Int32, X: x}, "trunc_int32(x)"},
-		{&ir.Cast{Typ: ir.Float64, X: n}, "(float64)n"}, {&ir.Cast{Typ: ir.Bool, X: i}, "i != 0"},
+		{&ir.Cast{Typ: tensor.Int32, X: x}, "trunc_int32(x)"},
+		{&ir.Cast{Typ: tensor.Float64, X: n}, "(float64)n"}, {&ir.Cast{Typ: tensor.Bool, X: i}, "i != 0"},
 		{&ir.Search{A: crd, Lo: i, Hi: j, Key: num(5), Upper: true}, "search_upper_int32(crd, i, j, 5)"},
 		{num(math.MinInt32), "(-2147483647 - 1)"}, {num(math.MinInt64), "(-9223372036854775807LL - 1)"},
 		{num(1 << 31), "2147483648LL"},
-		{float(0.1, ir.Float64), "0.1"}, {float(2, ir.Float32), "2.0f"},
-		{float(1e300, ir.Float64), "1e+300"}, {float(math.Copysign(0, -1), ir.Float64), "-0.0"},
-		{float(math.Inf(-1), ir.Float64), "-INF"}, {float(math.NaN(), ir.Float32), "NAN"},
-		{&ir.Lit{Typ: ir.Complex128, C: complex(1, -2)}, "make_complex128(1.0, -2.0)"},
+		{float(0.1, tensor.Float64), "0.1"}, {float(2, tensor.Float32), "2.0f"},
+		{float(1e300, tensor.Float64), "1e+300"}, {float(math.Copysign(0, -1), tensor.Float64), "-0.0"},
+		{float(math.Inf(-1), tensor.Float64), "-INF"}, {float(math.NaN(), tensor.Float32), "NAN"},
+		{&ir.Lit{Typ: tensor.Complex128, C: complex(1, -2)}, "make_complex128(1.0, -2.0)"},
 	} {
 		if got := Expr(plain{}, c.x, 0); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
@@ -69,9 +70,9 @@ func TestExpr(t *testing.T) {
 
 // TestStable checks that a bound is stable if nothing in the body changes what it reads.
 func TestStable(t *testing.T) {
-	i, n := &ir.Var{Name: "i", Typ: ir.Int64}, &ir.Var{Name: "n", Typ: ir.Int64}
-	pos, own := &ir.Array{Name: "pos", Elem: ir.Int64, Const: true},
-		&ir.Array{Name: "own", Elem: ir.Int64}
+	i, n := &ir.Var{Name: "i", Typ: tensor.Int64}, &ir.Var{Name: "n", Typ: tensor.Int64}
+	pos, own := &ir.Array{Name: "pos", Elem: tensor.Int64, Const: true},
+		&ir.Array{Name: "own", Elem: tensor.Int64}
 	body := &ir.Block{List: []ir.Stmt{
 		&ir.For{V: i, Lo: n, Hi: n, Step: 1, Body: &ir.Block{List: []ir.Stmt{&ir.Assign{V: n, X: i}}}}}}
 	for _, c := range []struct {
@@ -85,7 +86,7 @@ func TestStable(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", Expr(plain{}, c.x, 0), got, c.want)
 		}
 	}
-	lit := func(k int64) ir.Expr { return &ir.Lit{Typ: ir.Int64, I: k} }
+	lit := func(k int64) ir.Expr { return &ir.Lit{Typ: tensor.Int64, I: k} }
 	for _, c := range []struct {
 		lo, hi ir.Expr
 		step   int64

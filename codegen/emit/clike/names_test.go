@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 func TestNames(t *testing.T) {
@@ -48,12 +48,12 @@ func TestComment(t *testing.T) {
 // TestPrelude checks that the requested helpers are printed with the helpers that they use, each
 // once, in the order of the list.
 func TestPrelude(t *testing.T) {
-	types := []ir.Type{ir.Float64, ir.Complex128}
+	types := []tensor.Type{tensor.Float64, tensor.Complex128}
 	helpers := []Helper{{Name: "base"}, {Name: "max", Types: types},
 		{Name: "abs", Types: types, Uses: []string{"max:$P"}},
 		{Name: "div", Types: types, Uses: []string{"abs"}}, {Name: "other"}}
-	text := func(name string, t ir.Type) string {
-		if t == ir.Invalid {
+	text := func(name string, t tensor.Type) string {
+		if t == tensor.None {
 			return name
 		}
 		return name + ":" + t.String()

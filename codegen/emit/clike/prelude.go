@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Helper is a part of a prelude. If it has types, there is a copy for each type, named after the
 // type.
 type Helper struct {
 	Name  string
-	Types []ir.Type
+	Types []tensor.Type
 	// Uses lists earlier parts that this one needs, as "name" or "name:type". For a typed part,
 	// "name" means the copy for its own type, and "name:$P" the copy for the type of its
 	// components.
@@ -21,14 +21,14 @@ type Helper struct {
 // Prelude returns the text of the helpers in needs, by name or by "name:type", and of the helpers
 // that they use, in the order of the list. Each helper begins with an empty line.
 func Prelude(helpers []Helper, needs map[string]bool,
-	text func(name string, t ir.Type) string) string {
+	text func(name string, t tensor.Type) string) string {
 	var pieces []string
 	for _, h := range slices.Backward(helpers) {
 		if len(h.Types) == 0 && needs[h.Name] {
 			for _, u := range h.Uses {
 				needs[u] = true
 			}
-			pieces = append(pieces, "\n"+text(h.Name, ir.Invalid))
+			pieces = append(pieces, "\n"+text(h.Name, tensor.None))
 		}
 		for _, t := range slices.Backward(h.Types) {
 			if !needs[h.Name+":"+t.String()] {
@@ -44,7 +44,7 @@ func Prelude(helpers []Helper, needs map[string]bool,
 	return strings.Join(pieces, "")
 }
 
-func use(u string, t ir.Type) string {
+func use(u string, t tensor.Type) string {
 	if !strings.Contains(u, ":") {
 		return u + ":" + t.String()
 	}

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Prelude is a CUDA C++ file, the same for all leaves, with the kernels that Fill and Scan call.
@@ -46,7 +46,7 @@ type Call struct {
 
 // Fill returns the launches that set n elements of a type to one value. It returns no steps if n is
 // 0.
-func Fill(t ir.Type, n int64) Call {
+func Fill(t tensor.Type, n int64) Call {
 	if n <= 0 {
 		return Call{}
 	}
@@ -59,7 +59,7 @@ func Fill(t ir.Type, n int64) Call {
 // Scan returns the launches that replace n integers, Int32 or Int64, with their prefix sums. There
 // are three: the first computes the sums of tiles, the second computes the sum before each tile,
 // and the third adds this sum to the prefix sums within each tile. Scan returns no steps if n is 0.
-func Scan(t ir.Type, n int64) Call {
+func Scan(t tensor.Type, n int64) Call {
 	if !t.IsInt() {
 		panic(fmt.Sprintf("BUG: emit/cuda: scan of %s", t))
 	}

@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/emit/cuda"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // parse parses a leaf with one launch of 64 threads in two blocks. The caller gives the launch's
@@ -107,15 +108,16 @@ func TestPrelude(t *testing.T) {
 		scan(t, p, make([]int32, n))
 		scan(t, p, make([]int64, n))
 	}
-	if err := call(p, cuda.Scan(ir.Int64, 4096*300), make([]int64, 4096*300), nil,
+	if err := call(p, cuda.Scan(tensor.Int64, 4096*300), make([]int64, 4096*300), nil,
 		make([]int64, 300)); err != nil {
 		t.Errorf("a scan of 300 tiles: %v", err)
 	}
 	for _, x := range []struct {
-		t     ir.Type
+		t     tensor.Type
 		value any
-	}{{ir.Bool, true}, {ir.Int32, int32(-5)}, {ir.Int64, int64(-1 << 50)}, {ir.Float32, float32(1.5)},
-		{ir.Float64, -0.1}, {ir.Complex64, complex64(2 - 3i)}, {ir.Complex128, 4 - 5i}} {
+	}{{tensor.Bool, true}, {tensor.Int32, int32(-5)}, {tensor.Int64, int64(-1 << 50)},
+		{tensor.Float32, float32(1.5)},
+		{tensor.Float64, -0.1}, {tensor.Complex64, complex64(2 - 3i)}, {tensor.Complex128, 4 - 5i}} {
 		whole := slice(x.t, 700)
 		if err := call(p, cuda.Fill(x.t, 700), whole, x.value, nil); err != nil {
 			t.Fatal(err)
@@ -126,10 +128,10 @@ func TestPrelude(t *testing.T) {
 			}
 		}
 	}
-	if c := cuda.Scan(ir.Int32, 0); len(c.Steps) > 0 {
+	if c := cuda.Scan(tensor.Int32, 0); len(c.Steps) > 0 {
 		t.Errorf("a scan of nothing has steps %v", c.Steps)
 	}
-	if c := cuda.Fill(ir.Int32, 1<<40); c.Steps[0].Grid > cuda.MaxGrid {
+	if c := cuda.Fill(tensor.Int32, 1<<40); c.Steps[0].Grid > cuda.MaxGrid {
 		t.Errorf("a fill has %d blocks", c.Steps[0].Grid)
 	}
 }
@@ -145,9 +147,9 @@ func scan[T int32 | int64](t *testing.T, p *program, a []T) {
 		sum += a[k]
 		want[k] = sum
 	}
-	typ := ir.Int32
+	typ := tensor.Int32
 	if _, wide := any(sum).(int64); wide {
-		typ = ir.Int64
+		typ = tensor.Int64
 	}
 	c := cuda.Scan(typ, int64(len(a)))
 	if err := call(p, c, a, nil, make([]T, c.Sums)); err != nil {

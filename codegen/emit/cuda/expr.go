@@ -5,13 +5,14 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // expr returns x in CUDA, in parentheses if it binds less than prec.
 func (k *kernel) expr(x ir.Expr, prec int) string { return clike.Expr(k, x, prec) }
 
 // Type returns the name of a type. It adds the type's helpers to the file.
-func (k *kernel) Type(t ir.Type) string {
+func (k *kernel) Type(t tensor.Type) string {
 	if t.IsComplex() {
 		k.need("complex:" + t.String())
 	}
@@ -22,23 +23,23 @@ func (k *kernel) Type(t ir.Type) string {
 func (k *kernel) Long() string { return "LL" }
 
 // Inf returns an infinity, given by its bits, because NVRTC has no macro for infinities.
-func (k *kernel) Inf(t ir.Type) string {
-	if t == ir.Float32 {
+func (k *kernel) Inf(t tensor.Type) string {
+	if t == tensor.Float32 {
 		return "__int_as_float(0x7f800000)"
 	}
 	return "__longlong_as_double(0x7ff0000000000000LL)"
 }
 
 // NaN returns a quiet NaN, given by its bits.
-func (k *kernel) NaN(t ir.Type) string {
-	if t == ir.Float32 {
+func (k *kernel) NaN(t tensor.Type) string {
+	if t == tensor.Float32 {
 		return "__int_as_float(0x7fc00000)"
 	}
 	return "__longlong_as_double(0x7ff8000000000000LL)"
 }
 
 // Helper returns the name of a helper, and adds it to the file.
-func (k *kernel) Helper(name string, t ir.Type) string {
+func (k *kernel) Helper(name string, t tensor.Type) string {
 	switch {
 	case name == "make":
 		return k.typed("complex", name, t)
@@ -77,13 +78,13 @@ func (k *kernel) castComplex(x *ir.Cast, prec int) (string, bool) {
 		return "", false
 	case from.IsComplex() && to.IsComplex():
 		k.need("cast")
-		name := map[ir.Type]string{ir.Complex128: "dst_widen", ir.Complex64: "dst_narrow"}[to]
+		name := map[tensor.Type]string{tensor.Complex128: "dst_widen", tensor.Complex64: "dst_narrow"}[to]
 		return name + "(" + k.expr(x.X, 0) + ")", true
 	case to.IsComplex():
 		part := clike.Component(to)
 		return fmt.Sprintf("%s(%s, 0)", k.Helper("make", to), k.expr(&ir.Cast{Typ: part, X: x.X}, 0)),
 			true
-	case from.IsComplex() && to == ir.Bool:
+	case from.IsComplex() && to == tensor.Bool:
 		zero := k.Helper("make", from) + "(0, 0)"
 		return clike.Paren(k.expr(x.X, clike.PrecSum)+" != "+zero, clike.PrecEqual, prec), true
 	case from.IsComplex():

@@ -8,6 +8,7 @@ import (
 	"distaff/codegen/emit/cuda"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // host interprets the host's statements of a leaf. It implements only what the leaves of the tests
@@ -104,7 +105,7 @@ func (h *host) launch(s *ir.Launch) {
 		args = append(args, h.arrays[a])
 	}
 	for _, v := range k.Vars {
-		if v.Typ != ir.Int64 {
+		if v.Typ != tensor.Int64 {
 			h.t.Fatalf("%s is a parameter of type %s", v.Name, v.Typ)
 		}
 		args = append(args, h.vars[v])

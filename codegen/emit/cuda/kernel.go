@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // kernel is a kernel while it is printed.
@@ -216,7 +217,7 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 func (k *kernel) need(name string) { k.file.needs[name] = true }
 
 // typed adds a helper for a type to the file, and returns the name that it usually has.
-func (k *kernel) typed(helper, name string, t ir.Type) string {
+func (k *kernel) typed(helper, name string, t tensor.Type) string {
 	k.need(helper + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)
 }

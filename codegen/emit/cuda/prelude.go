@@ -5,16 +5,16 @@ import (
 	"strings"
 
 	"distaff/codegen/emit/clike"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 //go:embed prelude/*.cuh
 var preludeFiles embed.FS
 
 var (
-	ints      = []ir.Type{ir.Int32, ir.Int64}
-	reals     = []ir.Type{ir.Int32, ir.Int64, ir.Float32, ir.Float64}
-	complexes = []ir.Type{ir.Complex64, ir.Complex128}
+	ints      = []tensor.Type{tensor.Int32, tensor.Int64}
+	reals     = []tensor.Type{tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64}
+	complexes = []tensor.Type{tensor.Complex64, tensor.Complex128}
 )
 
 // helpers lists the parts of a file's prelude in the order of printing.
@@ -42,17 +42,17 @@ var helpers = []clike.Helper{
 }
 
 // ctype returns the CUDA type of a value.
-func ctype(t ir.Type) string {
-	return map[ir.Type]string{
-		ir.Bool: "bool", ir.Int32: "int", ir.Int64: "long long", ir.Float32: "float",
-		ir.Float64:   "double",
-		ir.Complex64: "dst_c64", ir.Complex128: "dst_c128",
+func ctype(t tensor.Type) string {
+	return map[tensor.Type]string{
+		tensor.Bool: "bool", tensor.Int32: "int", tensor.Int64: "long long", tensor.Float32: "float",
+		tensor.Float64:   "double",
+		tensor.Complex64: "dst_c64", tensor.Complex128: "dst_c128",
 	}[t]
 }
 
 // atomicType returns the type of atomicAdd for values of a type. Integers are added as unsigned
 // integers.
-func atomicType(t ir.Type) string {
+func atomicType(t tensor.Type) string {
 	if t.IsInt() {
 		return "unsigned " + ctype(t)
 	}
@@ -60,16 +60,16 @@ func atomicType(t ir.Type) string {
 }
 
 // helperText returns the text of a helper for a type.
-func helperText(name string, t ir.Type) string {
+func helperText(name string, t tensor.Type) string {
 	text, err := preludeFiles.ReadFile("prelude/" + name + ".cuh")
 	if err != nil {
 		panic("BUG: emit/cuda: " + err.Error())
 	}
-	if t == ir.Invalid {
+	if t == tensor.None {
 		return string(text)
 	}
 	align := "8"
-	if t == ir.Complex128 {
+	if t == tensor.Complex128 {
 		align = "16"
 	}
 	part := clike.Component(t)

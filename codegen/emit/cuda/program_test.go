@@ -13,6 +13,7 @@ import (
 
 	"distaff/codegen/emit/cuda"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // program is a file of emulated kernels, compiled to a program that runs one kernel at a time.
@@ -116,12 +117,13 @@ func (p *program) run(kernel string, grid int64, args ...any) error {
 }
 
 // slice returns a slice of n elements of a type.
-func slice(t ir.Type, n int64) any {
-	return reflect.MakeSlice(map[ir.Type]reflect.Type{
-		ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](),
-		ir.Int64:   reflect.TypeFor[[]int64](),
-		ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
-		ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
+func slice(t tensor.Type, n int64) any {
+	return reflect.MakeSlice(map[tensor.Type]reflect.Type{
+		tensor.Bool: reflect.TypeFor[[]bool](), tensor.Int32: reflect.TypeFor[[]int32](),
+		tensor.Int64:   reflect.TypeFor[[]int64](),
+		tensor.Float32: reflect.TypeFor[[]float32](), tensor.Float64: reflect.TypeFor[[]float64](),
+		tensor.Complex64:  reflect.TypeFor[[]complex64](),
+		tensor.Complex128: reflect.TypeFor[[]complex128](),
 	}[t], int(n), int(n)).Interface()
 }
 

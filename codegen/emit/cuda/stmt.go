@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/emit/clike"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 func (k *kernel) stmts(list []ir.Stmt) {
@@ -133,7 +134,7 @@ func (k *kernel) store(s *ir.Store) {
 }
 
 // atomicAdd returns the text of an atomic addition by this thread alone.
-func (k *kernel) atomicAdd(t ir.Type, at, x string) string {
+func (k *kernel) atomicAdd(t tensor.Type, at, x string) string {
 	if u := atomicType(t); u != ctype(t) {
 		return fmt.Sprintf("atomicAdd((%s *)&%s, (%s)(%s))", u, at, u, x)
 	}
@@ -163,7 +164,7 @@ func (k *kernel) carried(cond ir.Expr) bool {
 
 // value returns x as an element of a.
 func (k *kernel) value(a *ir.Array, x ir.Expr) string {
-	if a.Elem == ir.Int32 && x.Type() == ir.Int64 && !clike.IsLit(x) {
+	if a.Elem == tensor.Int32 && x.Type() == tensor.Int64 && !clike.IsLit(x) {
 		return "(int)" + k.expr(x, clike.PrecUnary)
 	}
 	return k.expr(x, 0)
@@ -175,7 +176,7 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	switch {
 	case t.IsComplex():
 		k.Line("%s = %s(%s, %d);", v, k.typed("shuffle_c", "shuffle", t), x, s.Mask)
-	case t == ir.Bool:
+	case t == tensor.Bool:
 		k.Line("%s = __shfl_xor_sync(0xffffffffu, (int)%s, %d) != 0;", v, k.expr(s.X, clike.PrecUnary),
 			s.Mask)
 	default:

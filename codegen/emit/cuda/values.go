@@ -1,6 +1,9 @@
 package cuda
 
-import "distaff/codegen/ir"
+import (
+	"distaff/codegen/ir"
+	"distaff/io/tensor"
+)
 
 // valued returns the variables and arrays of 64-bit integers that contain tensors' values or
 // results computed from them. Sums and products of such values may wrap around, unlike sums and
@@ -42,8 +45,8 @@ func valued(f *ir.Func) map[any]bool {
 // isValue reports whether x is an integer whose arithmetic may wrap around: an Int32, a tensor's
 // value, a truncated float, or a result computed from such integers.
 func isValue(x ir.Expr, values map[any]bool) bool {
-	if x.Type() != ir.Int64 {
-		return x.Type() == ir.Int32
+	if x.Type() != tensor.Int64 {
+		return x.Type() == tensor.Int32
 	}
 	switch x := x.(type) {
 	case *ir.Var:
@@ -51,7 +54,7 @@ func isValue(x ir.Expr, values map[any]bool) bool {
 	case *ir.Load:
 		return !x.Widen && values[x.A]
 	case *ir.Cast:
-		return x.X.Type() != ir.Bool && (!x.X.Type().IsInt() || isValue(x.X, values))
+		return x.X.Type() != tensor.Bool && (!x.X.Type().IsInt() || isValue(x.X, values))
 	case *ir.Unary:
 		return isValue(x.X, values)
 	case *ir.Binary:

@@ -23,7 +23,7 @@ import (
 	"distaff/codegen/emit/c"
 	"distaff/codegen/emit/clib"
 	"distaff/codegen/emit/signature"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // Package describes a package to print.
@@ -34,7 +34,7 @@ type Package struct {
 	// Values, if it is not nil, is the leaf that computes values for a given pattern; see Values.
 	Values *codegen.Unit
 	// Types has the value types of the unit's arguments.
-	Types []ir.Type
+	Types []tensor.Type
 }
 
 // Name makes a package name from any text. It returns "leaf" if no part of the text can be used.

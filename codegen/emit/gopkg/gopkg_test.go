@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 func TestName(t *testing.T) {
@@ -31,23 +30,23 @@ func TestFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	csr, err := format.Parse("ds")
+	csr, err := notation.ParseFormat("ds")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{4, 4},
+	operand := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{4, 4},
 		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: 5}
-	result := codegen.Tensor{Format: csr, Type: ir.Float64, Dims: []int64{4, 4}, NNZ: -1}
+	result := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{4, 4}, NNZ: -1}
 	u, err := codegen.Compile(codegen.Request{
-		Stmt: stmt, Tensors: map[string]codegen.Tensor{"Y": result, "a": tensor, "A": tensor},
+		Stmt: stmt, Tensors: map[string]codegen.Tensor{"Y": result, "a": operand, "A": operand},
 		Sizes: map[string]int64{"i": 4, "I": 4}, Name: "both",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := make([]ir.Type, len(u.Args))
+	types := make([]tensor.Type, len(u.Args))
 	for k := range types {
-		types[k] = ir.Float64
+		types[k] = tensor.Float64
 	}
 	files := (&Package{Name: "both", Statement: stmt.String(), Unit: u, Types: types}).Files()
 	f, err := parser.ParseFile(token.NewFileSet(), "both.go", files["both.go"], 0)

@@ -6,14 +6,13 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/signature"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 // goTypes maps types of values to Go types.
-var goTypes = map[ir.Type]string{
-	ir.Int32: "int32", ir.Int64: "int64", ir.Float32: "float32", ir.Float64: "float64",
-	ir.Complex64: "complex64", ir.Complex128: "complex128",
+var goTypes = map[tensor.Type]string{
+	tensor.Int32: "int32", tensor.Int64: "int64", tensor.Float32: "float32", tensor.Float64: "float64",
+	tensor.Complex64: "complex64", tensor.Complex128: "complex128",
 }
 
 // fields makes different exported Go field names from users' names. It has the names made so far.
@@ -105,7 +104,7 @@ func describe(a signature.Arg) string {
 }
 
 // levelsText returns a format as users write it.
-func levelsText(f format.Format) string {
+func levelsText(f tensor.Format) string {
 	if len(f.Levels) == 0 {
 		return "none (a scalar: one value)"
 	}

@@ -8,9 +8,8 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Signature describes a leaf.
@@ -41,8 +40,8 @@ type Same struct {
 // Arg is an argument of the leaf.
 type Arg struct {
 	Tensor string
-	Type   ir.Type
-	Format format.Format // the format that the leaf reads or writes
+	Type   tensor.Type
+	Format tensor.Format // the format that the leaf reads or writes
 	Levels []Level
 	// Convert is true if the statement reads the tensor in another order than requested, so that
 	// the caller must convert it.
@@ -53,7 +52,7 @@ type Arg struct {
 
 // Level is a storage level of an argument.
 type Level struct {
-	Kind     format.Kind
+	Kind     tensor.Kind
 	Var      int   // index in Vars of the variable whose coordinates it has
 	Pos, Crd uint8 // bytes of an element; 0 if the level does not have the array
 	// Order says how the coordinates of this level and of the singletons below it are sorted. It is
@@ -84,7 +83,7 @@ type Result struct {
 }
 
 // Of returns the signature of a unit. types has the types of its arguments.
-func Of(statement string, u *codegen.Unit, types []ir.Type) *Signature {
+func Of(statement string, u *codegen.Unit, types []tensor.Type) *Signature {
 	if u.Result.Accumulate {
 		panic("BUG: signature: a leaf that adds to a result by a map of positions")
 	}
@@ -157,23 +156,23 @@ func (s *Signature) modes(n *notation.Normal) map[string][]int {
 	return out
 }
 
-func levels(f format.Format, modes []int, pos, crd []uint8) []Level {
+func levels(f tensor.Format, modes []int, pos, crd []uint8) []Level {
 	out := make([]Level, len(f.Levels))
 	sharing := f.Sharing()
 	for l, k := range f.Levels {
-		caps := k.Caps()
+		caps := k
 		out[l] = Level{Kind: k, Var: modes[f.Order[l]]}
-		if caps.HasPos {
+		if caps.HasPos() {
 			out[l].Pos = pos[l]
 		}
-		if caps.HasCrd {
+		if caps.HasCrd() {
 			out[l].Crd = crd[l]
 		}
-		if !caps.HasPos {
+		if !caps.HasPos() {
 			continue
 		}
 		o := Order{End: f.RunEnd(l) + 1, Repeats: sharing[l] == len(f.Levels)}
-		for o.Unique = l; o.Unique < o.End-1 && !f.Levels[o.Unique].Caps().Unique; {
+		for o.Unique = l; o.Unique < o.End-1 && !f.Levels[o.Unique].IsUnique(); {
 			o.Unique++
 		}
 		out[l].Order = o

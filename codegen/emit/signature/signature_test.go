@@ -7,9 +7,8 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/signature"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // of returns the signature of a statement over tensors with 9 coordinates in each mode, except for
@@ -23,7 +22,7 @@ func of(t *testing.T, text string, formats map[string]string,
 	}
 	norm := notation.Normalize(stmt)
 	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		ComputeType: ir.Float64}
+		ComputeType: tensor.Float64}
 	size := func(v string) int64 {
 		if n, ok := sizes[v]; ok {
 			return n
@@ -34,9 +33,9 @@ func of(t *testing.T, text string, formats map[string]string,
 		r.Sizes[v] = size(v)
 	}
 	for _, a := range append(stmt.Accesses(), stmt.LHS) {
-		x := codegen.Tensor{Format: format.DenseOf(len(a.Vars)), Type: ir.Float64, NNZ: 20}
+		x := codegen.Tensor{Format: tensor.DenseOf(len(a.Vars)), Type: tensor.Float64, NNZ: 20}
 		if text, ok := formats[a.Name]; ok {
-			if _, x.Format, err = format.ParseFlag(a.Name + ":" + text); err != nil {
+			if _, x.Format, err = notation.ParseFormatFlag(a.Name + ":" + text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -60,9 +59,9 @@ func of(t *testing.T, text string, formats map[string]string,
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := make([]ir.Type, len(u.Args))
+	types := make([]tensor.Type, len(u.Args))
 	for k := range types {
-		types[k] = ir.Float64
+		types[k] = tensor.Float64
 	}
 	return signature.Of(text, u, types)
 }
@@ -100,20 +99,20 @@ func TestLevels(t *testing.T) {
 		format string
 		want   []signature.Level
 	}{
-		{"ds", []signature.Level{{Kind: format.Dense, Var: 0},
-			{Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
-		{"ds:1,0", []signature.Level{{Kind: format.Dense, Var: 1},
-			{Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+		{"ds", []signature.Level{{Kind: tensor.Dense, Var: 0},
+			{Kind: tensor.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+		{"ds:1,0", []signature.Level{{Kind: tensor.Dense, Var: 1},
+			{Kind: tensor.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
 		{"ss", []signature.Level{
-			{Kind: format.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 1}},
-			{Kind: format.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
+			{Kind: tensor.Compressed, Var: 0, Pos: 4, Crd: 8, Order: signature.Order{End: 1}},
+			{Kind: tensor.Compressed, Var: 1, Pos: 4, Crd: 8, Order: signature.Order{End: 2, Unique: 1}}}},
 		{"uq", []signature.Level{
-			{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
-				Order: signature.Order{End: 2, Unique: 1}}, {Kind: format.Singleton, Var: 1, Crd: 8}}},
+			{Kind: tensor.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
+				Order: signature.Order{End: 2, Unique: 1}}, {Kind: tensor.Singleton, Var: 1, Crd: 8}}},
 		{"uc", []signature.Level{
-			{Kind: format.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
+			{Kind: tensor.CompressedNonunique, Var: 0, Pos: 4, Crd: 8,
 				Order: signature.Order{End: 2, Unique: 1, Repeats: true}},
-			{Kind: format.SingletonNonunique, Var: 1, Crd: 8}}},
+			{Kind: tensor.SingletonNonunique, Var: 1, Crd: 8}}},
 	} {
 		s := of(t, "a = B(i,j)", map[string]string{"B": c.format}, nil)
 		if x := s.Args[1]; x.Tensor != "B" || !reflect.DeepEqual(x.Levels, c.want) {

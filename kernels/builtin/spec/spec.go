@@ -9,9 +9,8 @@ import (
 	"strings"
 
 	"distaff/codegen"
-	"distaff/codegen/format"
-	"distaff/codegen/ir"
 	"distaff/codegen/notation"
+	"distaff/io/tensor"
 )
 
 // Kernel is one built-in leaf: a statement over float64 tensors of given formats.
@@ -87,16 +86,16 @@ func (k Kernel) Request() (codegen.Request, error) {
 		if _, ok := r.Tensors[a.Name]; ok {
 			return nil
 		}
-		f := format.DenseOf(len(a.Vars))
+		f := tensor.DenseOf(len(a.Vars))
 		if i := slices.IndexFunc(k.Formats, func(
 			s string) bool {
 			return strings.HasPrefix(s, a.Name+":")
 		}); i >= 0 {
-			if _, f, err = format.ParseFlag(k.Formats[i]); err != nil {
+			if _, f, err = notation.ParseFormatFlag(k.Formats[i]); err != nil {
 				return err
 			}
 		}
-		t := codegen.Tensor{Format: f, Type: ir.Float64, NNZ: -1}
+		t := codegen.Tensor{Format: f, Type: tensor.Float64, NNZ: -1}
 		if k.Width == 4 {
 			t.NNZ = narrowSize
 		}
@@ -109,7 +108,7 @@ func (k Kernel) Request() (codegen.Request, error) {
 				break // the compiler chooses the result's widths
 			}
 			w := k.Width
-			if kind == format.Dense {
+			if kind == tensor.Dense {
 				w = 0
 			}
 			t.PosWidth, t.CrdWidth = append(t.PosWidth, w), append(t.CrdWidth, w)

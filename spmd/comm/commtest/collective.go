@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
@@ -96,7 +97,7 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T,
 				for i := range own {
 					if own[i] != want[i] {
 						return fmt.Errorf("%s %v of %d %v: element %d is %v, want %v", what, op, n,
-							comm.TypeOf[T](),
+							tensor.TypeOf[T](),
 							i, own[i], want[i])
 					}
 				}

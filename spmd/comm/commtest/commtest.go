@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
@@ -425,7 +426,7 @@ func Large(c comm.Comm, n int64) error {
 	if n%8 == 0 {
 		clear(b)
 		b[n-8] = 1
-		if err := c.Allreduce(comm.Mem(unsafe.Pointer(&b[0]), n/8, comm.Int64), comm.Sum); err != nil {
+		if err := c.Allreduce(comm.Mem(unsafe.Pointer(&b[0]), n/8, tensor.Int64), comm.Sum); err != nil {
 			return err
 		}
 		if int(b[n-8]) != c.Size() {

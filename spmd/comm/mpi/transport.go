@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
 
@@ -38,7 +39,7 @@ func (t *transport) Fail(err error) { t.mon.fail(err) }
 
 func (t *transport) Alloc(n int64) (comm.Buf, error) {
 	p, err := cAlloc(n)
-	return comm.Mem(p, n, comm.Byte), err
+	return comm.Mem(p, n, tensor.Byte), err
 }
 
 func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }

@@ -5,10 +5,10 @@
 //
 //	PROGRAM LEAF THREADS FAIL
 //
-// FAIL is the number of the allocation that is to fail, or 0: then the program ends with a
-// message if the leaf leaks memory or releases what it did not allocate. With -1 the leaf
-// gets no allocator, and with -2 no environment. With -3 it gets no allocator and tells its progress:
-// the program ends with a message if the last loop is not told to its end.
+// FAIL is the number of the allocation that is to fail, or 0: then the program ends with a message
+// if the leaf leaks memory or releases what it did not allocate. With -1 the leaf gets no
+// allocator, and with -2 no environment. With -3 it gets no allocator and tells its progress: the
+// program ends with a message if the last loop is not told to its end.
 package program
 
 import (
@@ -22,6 +22,7 @@ import (
 	emitc "distaff/codegen/emit/c"
 	"distaff/codegen/interp"
 	"distaff/codegen/ir"
+	"distaff/io/tensor"
 )
 
 //go:embed src/main.c
@@ -54,18 +55,19 @@ func arrays(args []interp.Arg) []*interp.Array {
 	return list
 }
 
-var elements = map[ir.Type]reflect.Type{
-	ir.Bool: reflect.TypeFor[[]bool](), ir.Int32: reflect.TypeFor[[]int32](),
-	ir.Int64:   reflect.TypeFor[[]int64](),
-	ir.Float32: reflect.TypeFor[[]float32](), ir.Float64: reflect.TypeFor[[]float64](),
-	ir.Complex64: reflect.TypeFor[[]complex64](), ir.Complex128: reflect.TypeFor[[]complex128](),
+var elements = map[tensor.Type]reflect.Type{
+	tensor.Bool: reflect.TypeFor[[]bool](), tensor.Int32: reflect.TypeFor[[]int32](),
+	tensor.Int64:   reflect.TypeFor[[]int64](),
+	tensor.Float32: reflect.TypeFor[[]float32](), tensor.Float64: reflect.TypeFor[[]float64](),
+	tensor.Complex64:  reflect.TypeFor[[]complex64](),
+	tensor.Complex128: reflect.TypeFor[[]complex128](),
 }
 
 // types are the element types of all arrays once the leaf has run.
-func types(f *ir.Func, args []interp.Arg) []ir.Type {
-	of := map[*interp.Array]ir.Type{}
+func types(f *ir.Func, args []interp.Arg) []tensor.Type {
+	of := map[*interp.Array]tensor.Type{}
 	for _, a := range arrays(args) {
-		of[a] = ir.Bool
+		of[a] = tensor.Bool
 		for t, slice := range elements {
 			if reflect.TypeOf(a.Data) == slice {
 				of[a] = t
@@ -86,7 +88,7 @@ func types(f *ir.Func, args []interp.Arg) []ir.Type {
 			of[&arg.Vals] = p.A.Elem
 		}
 	})
-	var list []ir.Type
+	var list []tensor.Type
 	for _, a := range arrays(args) {
 		list = append(list, of[a])
 	}

@@ -1,4 +1,4 @@
-package format
+package tensor
 
 import (
 	"slices"
@@ -13,16 +13,16 @@ func TestParsePrints(t *testing.T) {
 		{"sss:2,0,1", "sss:2,0,1"}, {"dsdd", "dsdd"}, {"dp", "dp"}, {"p", "p"}, {"sq", "sq"},
 		{"uqq", "uqq"}, {"us", "us"}, {"dddddddd", "dddddddd"},
 	} {
-		f, err := Parse(c.in)
+		f, err := ParseFormat(c.in)
 		if err != nil {
-			t.Errorf("Parse(%q): %v", c.in, err)
+			t.Errorf("ParseFormat(%q): %v", c.in, err)
 			continue
 		}
 		if f.String() != c.want {
-			t.Errorf("Parse(%q) prints %q", c.in, f)
+			t.Errorf("ParseFormat(%q) prints %q", c.in, f)
 		}
-		if g, err := Parse(f.String()); err != nil || !g.Equal(f) {
-			t.Errorf("Parse(%q) is not %v", f.String(), f)
+		if g, err := ParseFormat(f.String()); err != nil || !g.Equal(f) {
+			t.Errorf("ParseFormat(%q) is not %v", f.String(), f)
 		}
 		if err := f.Check(); err != nil {
 			t.Errorf("Check(%q): %v", c.in, err)
@@ -51,26 +51,10 @@ func TestRefusals(t *testing.T) {
 		{"ds:a,b", `got mode "a"`},
 		{"ds:", "got 1 mode in the order, want 2"},
 	} {
-		_, err := Parse(c.in)
+		_, err := ParseFormat(c.in)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Parse(%q) = %v, want %q", c.in, err, c.want)
+			t.Errorf("ParseFormat(%q) = %v, want %q", c.in, err, c.want)
 		}
-	}
-}
-
-func TestParseFlag(t *testing.T) {
-	name, f, err := ParseFlag("B:ds:1,0")
-	if err != nil || name != "B" || f.String() != "ds:1,0" {
-		t.Errorf("got %q %v %v", name, f, err)
-	}
-	for _, s := range []string{"", "B", ":ds", "B:dq", "B:d s"} {
-		if _, _, err := ParseFlag(s); err == nil {
-			t.Errorf("ParseFlag(%q) gave no error", s)
-		}
-	}
-	_, _, err = ParseFlag("B:dq")
-	if want := "\n    B:dq\n       ^"; err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("caret: got %v, want suffix %q", err, want)
 	}
 }
 
@@ -86,19 +70,19 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestQueries(t *testing.T) {
-	f, _ := Parse("dsdd:3,1,0,2")
+	f, _ := ParseFormat("dsdd:3,1,0,2")
 	if f.TrailingDense() != 2 || f.AllDense() || f.Repeats() || f.Level(0) != 2 || f.Level(3) != 0 {
 		t.Errorf("dsdd: %d %v %v %d", f.TrailingDense(), f.AllDense(), f.Repeats(), f.Level(0))
 	}
-	f, _ = Parse("ucc")
+	f, _ = ParseFormat("ucc")
 	if !f.Repeats() || f.RunEnd(0) != 2 || f.RunEnd(2) != 2 {
 		t.Error("ucc keeps repeats in one run of levels")
 	}
-	f, _ = Parse("ucq")
+	f, _ = ParseFormat("ucq")
 	if f.Repeats() {
 		t.Error("ucq keeps no repeats")
 	}
-	if f, _ = Parse(""); !f.AllDense() || f.Repeats() {
+	if f, _ = ParseFormat(""); !f.AllDense() || f.Repeats() {
 		t.Error("a scalar is dense")
 	}
 }
@@ -126,7 +110,7 @@ func TestSharing(t *testing.T) {
 		{"uqq", []int{1, 1, 2}, []int{2}, false},
 		{"duc", []int{0, 3, 3}, nil, true},
 	} {
-		f, err := Parse(c.in)
+		f, err := ParseFormat(c.in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,18 +118,6 @@ func TestSharing(t *testing.T) {
 			f.Repeats() != c.repeats {
 			t.Errorf("%s: sharing %v, bound %v, repeats %v, want %v", c.in, f.Sharing(), f.Bound(),
 				f.Repeats(), c)
-		}
-	}
-}
-
-func TestCaps(t *testing.T) {
-	for _, k := range Kinds {
-		c := k.Caps()
-		if c.HasPos && !c.HasCrd || c.Branchless && c.HasPos || c.Locate == c.HasCrd {
-			t.Errorf("%v: arrays do not fit its properties: %+v", k, c)
-		}
-		if k.Word() == "" {
-			t.Errorf("%v has no name", k)
 		}
 	}
 }

@@ -1,41 +1,11 @@
-// Package format describes how the coordinate tree of a tensor is stored: the kind of each storage
-// level, outermost first, and the order of the modes.
-//
-// A level maps each position of its parent level to some positions of its own, and each of its
-// positions has a coordinate. The parent of the outermost level is the root, which has only
-// position 0. The compiler asks a kind for its capabilities (Caps) and tests its letter only where
-// no capability says enough. Capabilities say how a level is iterated, whether a coordinate can be
-// located, and how a result is assembled.
-//
-// The positions of the last level number the values. A coordinate is present if there is a path to
-// it from the root, whether its value is zero or not. Every coordinate of a dense level is on a
-// path, and the padding of a padded singleton is on none.
-package format
+package tensor
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"distaff/codegen/diag"
 )
-
-// Kind is a level kind, by TACO's letter.
-type Kind byte
-
-const (
-	Dense               Kind = 'd' // every coordinate of [offset, offset+size)
-	Compressed          Kind = 's' // pos/crd segments, unique sorted coordinates
-	CompressedNonunique Kind = 'u' // pos/crd segments, a coordinate may repeat
-	Singleton           Kind = 'q' // one coordinate for each parent position
-	SingletonNonunique  Kind = 'c' // the same, but a coordinate may repeat
-	// one slot for each parent position; coordinate -1 marks padding, an absent entry
-	SingletonPadded Kind = 'p'
-)
-
-// Kinds lists the level kinds.
-var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique,
-	SingletonPadded}
 
 // Format is the storage format of one tensor.
 type Format struct {
@@ -44,71 +14,48 @@ type Format struct {
 	Order []int
 }
 
-// Parse reads a level string with an optional mode order, such as "ds" or "ds:1,0". The empty
-// string is the format of a scalar.
-func Parse(s string) (Format, error) { return parse(s, 0) }
-
-// ParseFlag reads the value of the flag -f, NAME:LEVELS[:ORDER].
-func ParseFlag(s string) (name string, f Format, err error) {
-	name, _, ok := strings.Cut(s, ":")
-	if !ok || name == "" {
-		return "", Format{}, diag.At(diag.BadFormat, s, 0, len(s),
-			"got no tensor and levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
+// ParseFormat reads a level string with an optional mode order, such as "ds" or "ds:1,0". The empty
+// string is the format of a scalar. The error is a *FormatError.
+func ParseFormat(text string) (Format, error) {
+	levels, order, hasOrder := strings.Cut(text, ":")
+	refuse := func(pos, end int, format string, args ...any) (Format, error) {
+		return Format{}, &FormatError{Pos: pos, End: end, Msg: fmt.Sprintf(format, args...)}
 	}
-	f, err = parse(s, len(name)+1)
-	return name, f, err
-}
-
-// named maps common names of formats to the level strings that they mean. Error messages use it.
-var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss",
-	"dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
-
-// parse reads src[at:]. Errors point into src.
-func parse(src string, at int) (Format, error) {
-	levels, order, hasOrder := strings.Cut(src[at:], ":")
-	var f Format
 	if s, ok := named[strings.ToLower(levels)]; ok {
-		return f, diag.At(diag.BadFormat, src, at, at+len(levels),
-			"got %s, want a letter for each level: %s is %s", levels, strings.ToUpper(levels), s)
+		return refuse(0, len(levels), "got %s, want a letter for each level: %s is %s", levels,
+			strings.ToUpper(levels), s)
 	}
-	for k := 0; k < len(levels); k++ {
-		kind := Kind(levels[k])
-		if !kind.Valid() {
-			r := []rune(levels[k:])[0]
-			return Format{}, diag.At(diag.BadFormat, src, at+k, at+k+len(string(r)),
-				"got level %q, want one of %s", r, listed())
+	var f Format
+	for l := range len(levels) {
+		k := Kind(levels[l])
+		if !k.IsValid() {
+			r := []rune(levels[l:])[0]
+			return refuse(l, l+len(string(r)), "got level %q, want one of %s", r, listed())
 		}
-		f.Levels = append(f.Levels, kind)
-		if msg := f.refuse(k); msg != "" {
-			return Format{}, diag.At(diag.BadFormat, src, at+k, at+k+1, "%s", msg)
+		f.Levels = append(f.Levels, k)
+		if msg := f.refuse(l); msg != "" {
+			return refuse(l, l+1, "%s", msg)
 		}
 	}
-	f.Order = make([]int, len(f.Levels))
-	for l := range f.Order {
-		f.Order[l] = l
-	}
-	if !hasOrder {
+	f.Order = Identity(len(f.Levels))
+	if !hasOrder || len(f.Levels) == 0 && order == "" {
 		return f, nil
 	}
-	pos := at + len(levels) + 1
+	pos := len(levels) + 1
 	parts := strings.Split(order, ",")
-	if len(f.Levels) == 0 && order == "" {
-		return f, nil
-	}
 	if len(parts) != len(f.Levels) {
-		return Format{}, diag.At(diag.BadFormat, src, pos, len(src),
-			"got %s in the order, want %d, one a level", diag.Count(len(parts), "mode"), len(f.Levels))
+		return refuse(pos, len(text), "got %s in the order, want %d, one a level",
+			Count(len(parts), "mode"), len(f.Levels))
 	}
 	seen := make([]bool, len(parts))
 	for l, p := range parts {
 		m, err := strconv.Atoi(strings.TrimSpace(p))
 		if err != nil || m < 0 || m >= len(parts) {
-			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p),
-				"got mode %q, want a number from 0 to %d", p, len(parts)-1)
+			return refuse(pos, pos+len(p), "got mode %q, want a number from 0 to %d", Clip(p),
+				len(parts)-1)
 		}
 		if seen[m] {
-			return Format{}, diag.At(diag.BadFormat, src, pos, pos+len(p),
-				"got mode %d twice, want each mode once", m)
+			return refuse(pos, pos+len(p), "got mode %d twice, want each mode once", m)
 		}
 		seen[m] = true
 		f.Order[l] = m
@@ -117,18 +64,31 @@ func parse(src string, at int) (Format, error) {
 	return f, nil
 }
 
+// FormatError is a mistake in a format's text, at bytes Pos to End.
+type FormatError struct {
+	Pos, End int
+	Msg      string
+}
+
+func (e *FormatError) Error() string { return e.Msg }
+
+// named maps common names of formats to the level strings that they mean. Error messages use it.
+var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss",
+	"dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
+
 // listed returns the level kinds and their names, for a message.
 func listed() string {
 	var out []string
 	for _, k := range Kinds {
-		out = append(out, k.String()+" ("+k.Word()+")")
+		out = append(out, k.String()+" ("+k.Words()+")")
 	}
 	return strings.Join(out, ", ")
 }
 
-// Check returns an error if Parse would refuse the format. Code that builds a Format uses it.
+// Check returns the error with which ParseFormat would refuse the format. Code that builds a Format
+// uses it.
 func (f Format) Check() error {
-	_, err := Parse(f.full())
+	_, err := ParseFormat(f.full())
 	return err
 }
 
@@ -167,12 +127,9 @@ func SparseOf(order int) Format {
 	return f
 }
 
+// uniform returns the format whose levels are all of kind k, in the order of the modes.
 func uniform(k Kind, order int) Format {
-	f := Format{Levels: make([]Kind, order), Order: make([]int, order)}
-	for l := range f.Levels {
-		f.Levels[l], f.Order[l] = k, l
-	}
-	return f
+	return Format{Levels: slices.Repeat([]Kind{k}, order), Order: Identity(order)}
 }
 
 // String returns the level string, followed by the mode order if it is not 0,1,2... Parse reads it
@@ -195,6 +152,7 @@ func (f Format) Letters() string {
 	return string(b)
 }
 
+// full returns the level string and the mode order.
 func (f Format) full() string {
 	modes := make([]string, len(f.Order))
 	for l, m := range f.Order {
@@ -233,6 +191,18 @@ func (f Format) TrailingDense() int {
 	return n
 }
 
+// LeadingDense returns how many of the outermost levels are dense.
+func (f Format) LeadingDense() int {
+	n := 0
+	for n < len(f.Levels) && f.Levels[n] == Dense {
+		n++
+	}
+	return n
+}
+
+// HasPadding reports whether a position of the last level may have no entry.
+func (f Format) HasPadding() bool { return slices.ContainsFunc(f.Levels, Kind.IsPadded) }
+
 // Repeats reports whether a coordinate may be stored several times; the tensor's value is then the
 // sum. This is so if the last level is u, or c in a run of c levels that begins below a u. (In a
 // run of c levels below an s, each coordinate has only one place, as in a q.)
@@ -253,12 +223,12 @@ func (f Format) Sharing() []int {
 	d := make([]int, n)
 	for l := n - 1; l >= 0; l-- {
 		d[l] = l
-		if f.Levels[l].Caps().Unique || !f.repeating(l) {
+		if f.Levels[l].IsUnique() || !f.repeating(l) {
 			continue
 		}
 		if l == n-1 {
 			d[l] = n
-		} else if f.Levels[l+1].Caps().Branchless {
+		} else if f.Levels[l+1].IsSingle() {
 			d[l] = d[l+1]
 		}
 	}
@@ -280,7 +250,7 @@ func (f Format) Bound() []int {
 	var out []int
 	d := f.Sharing()
 	for l, k := range f.Levels {
-		if k.Caps().Branchless && (l == 0 || d[l-1] < l) {
+		if k.IsSingle() && (l == 0 || d[l-1] < l) {
 			out = append(out, l)
 		}
 	}
@@ -290,8 +260,31 @@ func (f Format) Bound() []int {
 // RunEnd returns the last level of the run of singletons below level l, or l if there is none.
 // Levels l to RunEnd have the same positions, one for one.
 func (f Format) RunEnd(l int) int {
-	for l+1 < len(f.Levels) && f.Levels[l+1].Caps().Branchless {
+	for l+1 < len(f.Levels) && f.Levels[l+1].IsSingle() {
 		l++
 	}
 	return l
+}
+
+// Ordered returns the format with the mode order 0, 1, ... if it has none.
+func (f Format) Ordered() Format {
+	if f.Order == nil {
+		f.Order = Identity(len(f.Levels))
+	}
+	return f
+}
+
+// FormatOf returns the format whose level kinds have the given letters. order is the mode that each
+// level stores, or nil for 0, 1, ... It does not check the format.
+func FormatOf(letters string, order []int) Format {
+	return Format{Levels: []Kind(letters), Order: order}.Ordered()
+}
+
+// Identity returns the mode order 0, 1, ..., n-1.
+func Identity(n int) []int {
+	m := make([]int, n)
+	for i := range m {
+		m[i] = i
+	}
+	return m
 }

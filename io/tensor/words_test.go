@@ -1,4 +1,4 @@
-package tcs
+package tensor
 
 import "testing"
 
@@ -12,7 +12,16 @@ func TestCount(t *testing.T) {
 			t.Errorf("Count(%d, %q) = %q, want %q", c.n, c.noun, got, c.want)
 		}
 	}
-	if got := Size(1); got != "1 byte" {
-		t.Errorf("Size(1) = %q", got)
+	if got := Bytes(1); got != "1 byte" {
+		t.Errorf("Bytes(1) = %q", got)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for in, want := range map[string]string{"plain.tns": "plain.tns", `a"b`: `a"b`,
+		"a\x1b[2Jb": `a\x1b[2Jb`, "\u202ename": `\u202ename`} {
+		if got := Printable(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
 	}
 }

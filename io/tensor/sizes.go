@@ -1,4 +1,4 @@
-package tcs
+package tensor
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func sizeError(got string) error {
 // CheckSpace returns an error if an array over all coordinates of dims, with elements of width
 // bytes, would exceed MaxCount bytes. It counts a size of 0 as 1: a mode of size 0 in the
 // innermost level does not reduce the number of positions of the levels above.
-func CheckSpace(dims []int64, width int) error {
+func CheckSpace(dims []int64, width int64) error {
 	n := uint64(width)
 	for _, d := range dims {
 		if err := CheckSize(d); err != nil {

@@ -1,0 +1,91 @@
+package tensor
+
+// Kind is the kind of a level, by TACO's letter. It says how the coordinates of the level are
+// stored and what a loop can do with them. The properties are those of Chou, Kjolstad and
+// Amarasinghe ("Format abstraction for sparse tensor algebra compilers", 2018), as far as the
+// compiler needs them; padded singletons are those of TACO's tool.
+type Kind byte
+
+const (
+	Dense               Kind = 'd' // every coordinate of [offset, offset+size)
+	Compressed          Kind = 's' // pos/crd segments, unique sorted coordinates
+	CompressedNonunique Kind = 'u' // pos/crd segments, a coordinate may repeat
+	Singleton           Kind = 'q' // one coordinate for each parent position
+	SingletonNonunique  Kind = 'c' // the same, but a coordinate may repeat
+	// one slot for each parent position; coordinate -1 marks padding, an absent entry
+	SingletonPadded Kind = 'p'
+)
+
+// Kinds lists the level kinds.
+var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique,
+	SingletonPadded}
+
+// Form is the rule by which the positions of a level are numbered. It determines which arrays the
+// level has.
+type Form uint8
+
+const (
+	// Full: every coordinate of the range has a position below each parent. The position is
+	// parent*size + coordinate - offset. The level has no arrays.
+	Full Form = iota + 1
+	// Segmented: the positions below parent p are pos[p] to pos[p+1]-1. The coordinate of each
+	// is in crd.
+	Segmented
+	// Single: the only position below parent p is p. Its coordinate is in crd.
+	Single
+)
+
+// kinds is the table of level kinds, indexed by letter. form is 0 for other letters.
+var kinds = [256]struct {
+	words   string
+	form    Form
+	repeats bool
+	padded  bool
+}{
+	Dense:               {words: "dense", form: Full},
+	Compressed:          {words: "compressed", form: Segmented},
+	CompressedNonunique: {words: "compressed with repeats", form: Segmented, repeats: true},
+	Singleton:           {words: "singleton", form: Single},
+	SingletonNonunique:  {words: "singleton with repeats", form: Single, repeats: true},
+	SingletonPadded:     {words: "padded singleton", form: Single, padded: true},
+}
+
+// IsValid reports whether k is the letter of a kind.
+func (k Kind) IsValid() bool { return kinds[k].form != 0 }
+
+// Form returns how positions of the level are numbered. It panics if k is not the letter of a kind.
+func (k Kind) Form() Form {
+	f := kinds[k].form
+	if f == 0 {
+		k.panic()
+	}
+	return f
+}
+
+func (k Kind) panic() { panic("BUG: no level kind " + string(rune(k))) }
+
+// IsUnique reports whether siblings, the positions below one parent, have different coordinates.
+func (k Kind) IsUnique() bool { return !kinds[k].repeats }
+
+// IsSingle reports whether the level has exactly one position for each parent position.
+func (k Kind) IsSingle() bool { return k.Form() == Single }
+
+// IsPadded reports whether a position may have no entry; its coordinate is then -1.
+func (k Kind) IsPadded() bool { return kinds[k].padded }
+
+// HasPos reports whether the level has a pos array: pos[p] to pos[p+1] are the children of parent
+// position p.
+func (k Kind) HasPos() bool { return k.Form() == Segmented }
+
+// HasCrd reports whether the level has a crd array, which holds the coordinate of each position.
+func (k Kind) HasCrd() bool { return k.Form() != Full }
+
+// CanLocate reports whether the position of a coordinate can be computed. A loop over a level that
+// can counts coordinates. A loop over another level counts positions and loads their coordinates.
+func (k Kind) CanLocate() bool { return k.Form() == Full }
+
+// Words returns the kind in words, such as "compressed with repeats".
+func (k Kind) Words() string { return kinds[k].words }
+
+// String returns the letter of the kind.
+func (k Kind) String() string { return string(rune(k)) }

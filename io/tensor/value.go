@@ -1,0 +1,158 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"unsafe"
+)
+
+// Value is one value of any type. I holds an integer, C a real or complex number.
+type Value struct {
+	Type Type
+	I    int64
+	C    complex128
+}
+
+// Complex returns the value as a complex number. Integers above 2^53 are rounded.
+func (v Value) Complex() complex128 {
+	if v.Type.IsInt() {
+		return complex(float64(v.I), 0)
+	}
+	return v.C
+}
+
+// Float returns the real part of the value.
+func (v Value) Float() float64 { return real(v.Complex()) }
+
+// IsZero reports whether the value equals zero, of either sign.
+func (v Value) IsZero() bool { return v.I == 0 && v.C == 0 }
+
+// Load reads a value of type t at p.
+func (t Type) Load(p unsafe.Pointer) Value {
+	switch t {
+	case Float64:
+		return Value{Type: t, C: complex(*(*float64)(p), 0)}
+	case Float32:
+		return Value{Type: t, C: complex(float64(*(*float32)(p)), 0)}
+	case Int64:
+		return Value{Type: t, I: *(*int64)(p)}
+	case Int32:
+		return Value{Type: t, I: int64(*(*int32)(p))}
+	case Complex128:
+		return Value{Type: t, C: *(*complex128)(p)}
+	case Complex64:
+		return Value{Type: t, C: complex128(*(*complex64)(p))}
+	}
+	panic("BUG: tensor: load of an invalid type")
+}
+
+// Store writes v at p as a value of type t. The value must fit the type (see ConvertValues).
+func (t Type) Store(p unsafe.Pointer, v Value) {
+	switch t {
+	case Float64:
+		*(*float64)(p) = v.Float()
+	case Float32:
+		*(*float32)(p) = float32(v.Float())
+	case Int64:
+		*(*int64)(p) = v.asInt()
+	case Int32:
+		*(*int32)(p) = int32(v.asInt())
+	case Complex128:
+		*(*complex128)(p) = v.Complex()
+	case Complex64:
+		*(*complex64)(p) = complex64(v.Complex())
+	default:
+		panic("BUG: tensor: store of an invalid type")
+	}
+}
+
+func (v Value) asInt() int64 {
+	if v.Type.IsInt() {
+		return v.I
+	}
+	return int64(real(v.C))
+}
+
+// Add returns a + b in type t. Integers wrap around.
+func (t Type) Add(a, b Value) Value {
+	switch t {
+	case Int64:
+		return Value{Type: t, I: a.I + b.I}
+	case Int32:
+		return Value{Type: t, I: int64(int32(a.I) + int32(b.I))}
+	case Float32:
+		return Value{Type: t, C: complex(float64(float32(real(a.C))+float32(real(b.C))), 0)}
+	case Complex64:
+		return Value{Type: t, C: complex128(complex64(a.C) + complex64(b.C))}
+	default:
+		return Value{Type: t, C: a.C + b.C}
+	}
+}
+
+// FitsInt reports whether the value is a whole number that integer type to represents.
+func (v Value) FitsInt(to Type) bool {
+	if !v.Type.IsInt() {
+		f := real(v.C)
+		if f != math.Trunc(f) || !(f >= -0x1p63 && f < 0x1p63) {
+			return false
+		}
+		v = Value{Type: Int64, I: int64(f)}
+	}
+	return to == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
+}
+
+// String formats the value as Go's fmt does: 2.5, -7, 1+2i.
+func (v Value) String() string {
+	switch v.Type {
+	case Int64, Int32:
+		return fmt.Sprint(v.I)
+	case Float32:
+		return fmt.Sprint(float32(real(v.C)))
+	case Float64:
+		return fmt.Sprint(real(v.C))
+	case Complex64:
+		s := fmt.Sprint(complex64(v.C))
+		return s[1 : len(s)-1]
+	case Complex128:
+		s := fmt.Sprint(v.C)
+		return s[1 : len(s)-1]
+	}
+	return "invalid"
+}
+
+// Text formats the value with the fewest digits that read back the same value: 3.5, 120000,
+// 1e+30, 1+2i.
+func (v Value) Text() string {
+	bits := 64
+	switch v.Type {
+	case Int64, Int32:
+		return strconv.FormatInt(v.I, 10)
+	case Float32, Complex64:
+		bits = 32
+	}
+	s := floatText(real(v.C), bits)
+	if !v.Type.IsComplex() {
+		return s
+	}
+	im := floatText(imag(v.C), bits)
+	if im[0] != '-' && im[0] != '+' {
+		im = "+" + im
+	}
+	return s + im + "i"
+}
+
+func floatText(f float64, bits int) string {
+	switch a := math.Abs(f); {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	case a == 0 || a >= 1e-5 && a < 1e16:
+		return strconv.FormatFloat(f, 'f', -1, bits)
+	default:
+		return strconv.FormatFloat(f, 'e', -1, bits)
+	}
+}

@@ -1,0 +1,74 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// MaxQuoted is the largest number of characters that a message shows of a value from a file or
+// a user.
+const MaxQuoted = 300
+
+// Clip returns s, or its first MaxQuoted characters and the number of bytes that follow.
+func Clip(s string) string {
+	n := 0
+	for i := range s {
+		if n++; n > MaxQuoted {
+			return fmt.Sprintf("%s... (and %d more bytes)", s[:i], len(s)-i)
+		}
+	}
+	return s
+}
+
+// Printable returns s, clipped, with its control and unprintable characters escaped. Text from
+// users, files and folders that stands in a message cannot send commands to a terminal then.
+func Printable(s string) string {
+	s = Clip(s)
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	q := strconv.Quote(s)
+	return q[1 : len(q)-1]
+}
+
+// Count formats a number of things for a message: "1 entry", "3 entries". The noun must have a
+// plural in s.
+func Count[T int | int64 | uint64](n T, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		noun = noun[:len(noun)-1] + "ie"
+	}
+	return Number(n) + " " + noun + "s"
+}
+
+// Number formats a count for a message. It prints math.MaxInt64 as "more than 9.2e18" (see
+// Times).
+func Number[T int | int64 | uint64](n T) string {
+	if int64(n) == math.MaxInt64 {
+		return "more than 9.2e18"
+	}
+	return fmt.Sprint(n)
+}
+
+// Bytes formats a number of bytes with a binary unit: 1.50 GiB. It prints math.MaxInt64 as "more
+// than 8 EiB" (see Times).
+func Bytes(n int64) string {
+	if n == math.MaxInt64 {
+		return "more than 8 EiB"
+	}
+	units := []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	if n < 1024 {
+		return Count(n, "byte")
+	}
+	f := float64(n) / 1024
+	u := 0
+	for ; f >= 1024 && u < len(units)-1; u++ {
+		f /= 1024
+	}
+	return fmt.Sprintf("%.4g %s", f, units[u])
+}
