@@ -14,6 +14,14 @@ type Format struct {
 	Order []int
 }
 
+// Layout describes how a tensor is stored: the sizes of its modes, the type of its values, and its
+// format.
+type Layout struct {
+	Dims   []int64
+	Type   Type
+	Format Format
+}
+
 // ParseFormat reads a level string with an optional mode order, such as "ds" or "ds:1,0". The empty
 // string is the format of a scalar. The error is a *FormatError.
 func ParseFormat(text string) (Format, error) {

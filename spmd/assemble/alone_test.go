@@ -20,14 +20,16 @@ import (
 // allocated.
 func TestPartThatIsAPieceStays(t *testing.T) {
 	for _, kinds := range []string{"dd", "ds", "ss"} {
-		like := transfer.Like{Name: "A", Dims: []int64{4, 3}, Type: tensor.Float64,
-			Format: tensor.FormatOf(kinds, []int{0, 1})}
+		like := transfer.Like{Name: "A",
+			Layout: tensor.Layout{Dims: []int64{4, 3}, Type: tensor.Float64,
+				Format: tensor.FormatOf(kinds, []int{0, 1})}}
 		region := Region{Box: [][2]int64{{1, 3}, {0, 3}}, From: []int64{1, 0}, To: []int64{3, 0}}
-		in := &list{dims: like.Dims, typ: like.Type, at: [][]int64{{1, 0}, {2, 2}},
+		in := &list{dims: like.Layout.Dims, typ: like.Layout.Type, at: [][]int64{{1, 0}, {2, 2}},
 			vals: make([]byte, 16)}
 		part, err := coo.Assemble(in,
-			coo.Spec{Format: tensor.FormatOf(kinds, like.Format.Order), Dims: like.Dims, Type: like.Type,
-				Box: region.Box},
+			coo.Spec{Format: tensor.FormatOf(kinds, like.Layout.Format.Order), Dims: like.Layout.Dims,
+				Type: like.Layout.Type,
+				Box:  region.Box},
 			coo.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -53,8 +55,9 @@ func TestPartThatIsAPieceStays(t *testing.T) {
 // A view between keys that shows exactly a piece's entries is the piece, if its segments end where
 // the view ends.
 func TestViewThatIsAPieceStays(t *testing.T) {
-	like := transfer.Like{Name: "A", Dims: []int64{3, 4}, Type: tensor.Float64,
-		Format: tensor.FormatOf("ds", []int{0, 1})}
+	like := transfer.Like{Name: "A",
+		Layout: tensor.Layout{Dims: []int64{3, 4}, Type: tensor.Float64,
+			Format: tensor.FormatOf("ds", []int{0, 1})}}
 	key := []int64{1, 2} // in the midst of a row
 	for _, test := range []struct {
 		rows     [2]int64
@@ -69,10 +72,11 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		{[2]int64{0, 2}, nil, key, 0, 2, []int64{0, 1, 2}, false, false},
 		{[2]int64{1, 3}, key, nil, 2, 3, []int64{0, 2, 3}, false, false},
 	} {
-		in := &list{dims: like.Dims, typ: like.Type,
+		in := &list{dims: like.Layout.Dims, typ: like.Layout.Type,
 			at: [][]int64{{0, 1}, {1, 0}, {1, 2}, {1, 3}, {2, 2}}, vals: make([]byte, 40)}
 		whole, err := coo.Assemble(in,
-			coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type}, coo.Config{})
+			coo.Spec{Format: like.Layout.Format, Dims: like.Layout.Dims, Type: like.Layout.Type},
+			coo.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +95,7 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 		}
 		s := &Sum{Like: like, Parts: []Piece{{0, region}}, Pieces: []Piece{{0, region}}}
 		c, end := local.Alone(context.Background())
-		shape := &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Format: like.Format,
+		shape := &reduce.Shape{Name: "A", Layout: like.Layout,
 			PosWidth: []uint8{8, 8}, CrdWidth: []uint8{8, 8}}
 		pieces, runErr := s.Run(c, map[partition.Piece]*tcs.Tensor{0: part},
 			Options{Alloc: poisoned(nil), Shape: shape, Threads: 1})
@@ -118,8 +122,9 @@ func TestViewThatIsAPieceStays(t *testing.T) {
 // overlap of its part is copied, so that the part can be freed.
 func TestRowsStayInTheirPart(t *testing.T) {
 	const n, wide = 32, 3
-	like := transfer.Like{Name: "A", Dims: []int64{n, wide}, Type: tensor.Float64,
-		Format: tensor.FormatOf("dd", []int{0, 1})}
+	like := transfer.Like{Name: "A",
+		Layout: tensor.Layout{Dims: []int64{n, wide}, Type: tensor.Float64,
+			Format: tensor.FormatOf("dd", []int{0, 1})}}
 	rows := func(rank int, lo,
 		hi int64) Piece {
 		return Piece{rank, Region{Box: [][2]int64{{lo, hi}, {0, wide}}}}

@@ -150,7 +150,7 @@ func (x *running) piece(k int) error {
 		return nil
 	}
 	build := x.sparse
-	if x.sum.Like.Format.AllDense() {
+	if x.sum.Like.Layout.Format.AllDense() {
 		build = x.dense
 	}
 	t, err := build(x.sum.Pieces[k].Region, list)

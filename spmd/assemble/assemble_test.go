@@ -110,13 +110,14 @@ func everywhere(box [][2]int64, f func(at []int64)) {
 func draw(r *rand.Rand, ranks int) *trial {
 	form := storages[r.IntN(len(storages))]
 	x := &trial{}
-	like := transfer.Like{Name: "A", Type: types[r.IntN(len(types))],
-		Format: tensor.FormatOf(form.kinds, form.modes)}
+	like := transfer.Like{Name: "A",
+		Layout: tensor.Layout{Type: types[r.IntN(len(types))],
+			Format: tensor.FormatOf(form.kinds, form.modes)}}
 	for range form.kinds {
-		like.Dims = append(like.Dims, []int64{1, 2, 5, 9}[r.IntN(4)])
+		like.Layout.Dims = append(like.Layout.Dims, []int64{1, 2, 5, 9}[r.IntN(4)])
 	}
 	x.sum.Like = like
-	x.shape = &reduce.Shape{Name: "A", Dims: like.Dims, Type: like.Type, Format: like.Format}
+	x.shape = &reduce.Shape{Name: "A", Layout: like.Layout}
 	for range form.kinds {
 		x.shape.PosWidth, x.shape.CrdWidth = append(x.shape.PosWidth, 4), append(x.shape.CrdWidth, 4)
 	}
@@ -130,15 +131,15 @@ func draw(r *rand.Rand, ranks int) *trial {
 // key returns a random tuple of coordinates, which may be after the last one.
 func (x *trial) key(r *rand.Rand, n int) []int64 {
 	var k []int64
-	for _, m := range x.sum.Like.Format.Order[:n] {
-		k = append(k, r.Int64N(x.sum.Like.Dims[m]+1))
+	for _, m := range x.sum.Like.Layout.Format.Order[:n] {
+		k = append(k, r.Int64N(x.sum.Like.Layout.Dims[m]+1))
 	}
 	return k
 }
 
 func (x *trial) whole() [][2]int64 {
 	box := [][2]int64{}
-	for _, d := range x.sum.Like.Dims {
+	for _, d := range x.sum.Like.Layout.Dims {
 		box = append(box, [2]int64{0, d})
 	}
 	return box
@@ -147,7 +148,7 @@ func (x *trial) whole() [][2]int64 {
 // pieces cuts the tensor by keys or into a grid of boxes. Some pieces are empty, and some are left
 // out.
 func (x *trial) pieces(r *rand.Rand, ranks int) {
-	order := len(x.sum.Like.Dims)
+	order := len(x.sum.Like.Layout.Dims)
 	var all []Region
 	if order > 0 && r.IntN(2) == 0 {
 		n := 1 + r.IntN(order)
@@ -166,7 +167,7 @@ func (x *trial) pieces(r *rand.Rand, ranks int) {
 			if r.IntN(2) == 0 {
 				continue
 			}
-			c := r.Int64N(x.sum.Like.Dims[m] + 1)
+			c := r.Int64N(x.sum.Like.Layout.Dims[m] + 1)
 			var cut [][][2]int64
 			for _, b := range boxes {
 				left, right := slices.Clone(b), slices.Clone(b)
@@ -188,7 +189,7 @@ func (x *trial) pieces(r *rand.Rand, ranks int) {
 
 // boxed returns a region whose box is as small as possible, or unchanged.
 func (x *trial) boxed(r *rand.Rand, p Region) Region {
-	n, ok := p.common(p, x.sum.Like.Format.Order)
+	n, ok := p.common(p, x.sum.Like.Layout.Format.Order)
 	if !ok {
 		n.Box = x.whole()
 		for m := range n.Box {
@@ -203,7 +204,7 @@ func (x *trial) boxed(r *rand.Rand, p Region) Region {
 
 // part adds a part with random entries: a piece by itself, or any region.
 func (x *trial) part(r *rand.Rand, rank int) {
-	order := len(x.sum.Like.Dims)
+	order := len(x.sum.Like.Layout.Dims)
 	p := Region{Box: x.whole()}
 	if r.IntN(2) == 0 {
 		for m := range p.Box {
@@ -221,10 +222,10 @@ func (x *trial) part(r *rand.Rand, rank int) {
 	if len(x.sum.Pieces) > 0 && r.IntN(3) == 0 {
 		p = x.sum.Pieces[r.IntN(len(x.sum.Pieces))].Region
 	}
-	s := &list{dims: x.sum.Like.Dims, typ: x.sum.Like.Type}
+	s := &list{dims: x.sum.Like.Layout.Dims, typ: x.sum.Like.Layout.Type}
 	filled := []float64{0, 0.3, 1}[r.IntN(3)]
 	everywhere(p.Box, func(at []int64) {
-		if inRegion(at, p, x.sum.Like.Format.Order) && r.Float64() < filled {
+		if inRegion(at, p, x.sum.Like.Layout.Format.Order) && r.Float64() < filled {
 			s.at = append(s.at, slices.Clone(at))
 			s.vals = append(s.vals, number(r, s.typ)...)
 		}
@@ -260,14 +261,14 @@ func (x *trial) tensor(k int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	like := x.sum.Like
 	in := *x.parts[k]
 	return coo.Assemble(&in,
-		coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type,
+		coo.Spec{Format: like.Layout.Format, Dims: like.Layout.Dims, Type: like.Layout.Type,
 			Box: x.sum.Parts[k].Region.Box}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // deep returns the last compressed level, or -1 if there is none.
 func (x *trial) deep() int {
-	for l := len(x.sum.Like.Format.Levels) - 1; l >= 0; l-- {
-		if x.sum.Like.Format.Levels[l] == 's' {
+	for l := len(x.sum.Like.Layout.Format.Levels) - 1; l >= 0; l-- {
+		if x.sum.Like.Layout.Format.Levels[l] == 's' {
 			return l
 		}
 	}
@@ -277,7 +278,7 @@ func (x *trial) deep() int {
 // path returns the coordinates of the levels down to the last compressed level, as a key.
 func (x *trial) path(at []int64) string {
 	var p []int64
-	for _, m := range x.sum.Like.Format.Order[:x.deep()+1] {
+	for _, m := range x.sum.Like.Layout.Format.Order[:x.deep()+1] {
 		p = append(p, at[m])
 	}
 	return fmt.Sprint(p)
@@ -286,7 +287,7 @@ func (x *trial) path(at []int64) string {
 // want returns the expected entries of piece k: the sums of the parts' entries, in order.
 func (x *trial) want(t *testing.T, k int) map[string]tensor.Value {
 	t.Helper()
-	piece, modes := x.sum.Pieces[k].Region, x.sum.Like.Format.Order
+	piece, modes := x.sum.Pieces[k].Region, x.sum.Like.Layout.Format.Order
 	sums, paths := map[string]tensor.Value{}, map[string]bool{}
 	for n := range x.parts {
 		part, err := x.tensor(n, nil)
@@ -310,7 +311,7 @@ func (x *trial) want(t *testing.T, k int) map[string]tensor.Value {
 	out := map[string]tensor.Value{}
 	everywhere(piece.Box, func(at []int64) {
 		if key := fmt.Sprint(at); x.deep() < 0 || paths[x.path(at)] {
-			out[key] = tensor.Value{Type: x.sum.Like.Type}
+			out[key] = tensor.Value{Type: x.sum.Like.Layout.Type}
 			if v, ok := sums[key]; ok {
 				out[key] = v
 			}
@@ -401,7 +402,7 @@ func (x *trial) costs(c comm.Comm, peak int64) error {
 		return nil
 	}
 	cost := x.sum.Cost(c.Size(), nil, nil, Drift{}, func(r Region) (z plan.Size) {
-		z.Add(r.coordinates(), int64(x.sum.Like.Type.Size()))
+		z.Add(r.coordinates(), int64(x.sum.Like.Layout.Type.Size()))
 		return z
 	})
 	if most := cost.Peak[c.Rank()] + int64(tcs.Align*len(x.sum.Pieces)); peak > most {
@@ -430,8 +431,9 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 		ranks := 1 + r.IntN(8)
 		x := draw(r, ranks)
 		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d parts, %d pieces", seed,
-			x.sum.Like.Format.Levels,
-			x.sum.Like.Format.Order, x.sum.Like.Dims, ranks, len(x.sum.Parts), len(x.sum.Pieces))
+			x.sum.Like.Layout.Format.Levels,
+			x.sum.Like.Layout.Format.Order, x.sum.Like.Layout.Dims, ranks, len(x.sum.Parts),
+			len(x.sum.Pieces))
 		want := make([]map[string]tensor.Value, len(x.sum.Pieces))
 		for k := range want {
 			want[k] = x.want(t, k)
@@ -469,7 +471,8 @@ func TestPiecesAreTheSumsOfParts(t *testing.T) {
 
 // compare compares a piece with the expected entries, and checks its format.
 func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tensor.Value) error {
-	if !p.Format().Equal(x.sum.Like.Format) || !slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
+	if !p.Format().Equal(x.sum.Like.Layout.Format) ||
+		!slices.Equal(boxOf(p), x.sum.Pieces[k].Region.Box) {
 		return fmt.Errorf("it is %s of %v", p.Format().String(), boxOf(p))
 	}
 	if _, ok := p.Shape(); !ok {
@@ -480,7 +483,7 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tensor.Value) erro
 		return err
 	}
 	// Keys that cut dense levels below a compressed one leave zeros, which are added.
-	signed := x.deep() < 0 || x.deep() == len(x.sum.Like.Format.Levels)-1
+	signed := x.deep() < 0 || x.deep() == len(x.sum.Like.Layout.Format.Levels)-1
 	n := 0
 	var err error
 	p.Entries(func(at []int64, i int64) bool {
@@ -504,15 +507,15 @@ func (x *trial) compare(p *tcs.Tensor, k int, want map[string]tensor.Value) erro
 // its entries.
 func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tensor.Value) error {
 	like := x.sum.Like
-	in := &list{dims: like.Dims, typ: like.Type}
+	in := &list{dims: like.Layout.Dims, typ: like.Layout.Type}
 	everywhere(x.sum.Pieces[k].Region.Box, func(at []int64) {
 		if _, ok := want[fmt.Sprint(at)]; ok {
 			in.at, in.vals = append(in.at, slices.Clone(at)),
-				append(in.vals, make([]byte, like.Type.Size())...)
+				append(in.vals, make([]byte, like.Layout.Type.Size())...)
 		}
 	})
 	w, err := coo.Assemble(in,
-		coo.Spec{Format: like.Format, Dims: like.Dims, Type: like.Type,
+		coo.Spec{Format: like.Layout.Format, Dims: like.Layout.Dims, Type: like.Layout.Type,
 			Box: x.sum.Pieces[k].Region.Box}, coo.Config{Threads: 1})
 	if err != nil {
 		return err
@@ -533,7 +536,7 @@ func (x *trial) canonical(p *tcs.Tensor, k int, want map[string]tensor.Value) er
 // only whether anything moves.
 func (x *trial) traffic(c comm.Comm) error {
 	var want comm.Counters
-	width := int64(x.sum.Like.Type.Size())
+	width := int64(x.sum.Like.Layout.Type.Size())
 	x.sum.Moves(func(_ int, r Region) plan.Size {
 		var z plan.Size
 		z.Add(r.coordinates(), width)

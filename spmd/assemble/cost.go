@@ -80,7 +80,7 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 // is empty.
 func (s *Sum) copied(z plan.Size) int64 {
 	n := z.Memory()
-	for _, k := range s.Like.Format.Levels {
+	for _, k := range s.Like.Layout.Format.Levels {
 		if kind := tensor.Kind(k); kind.HasCrd() {
 			n += 2 * tcs.Align
 		}
@@ -93,7 +93,7 @@ func (s *Sum) copied(z plan.Size) int64 {
 // all parts, their maps, and level arrays while they grow.
 func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
-	dense := s.Like.Format.AllDense()
+	dense := s.Like.Layout.Format.AllDense()
 	for _, h := range list {
 		part := size(h.region)
 		switch {
@@ -104,7 +104,7 @@ func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint
 		}
 	}
 	if !dense {
-		levels := z.Memory() - z.Most()*int64(s.Like.Type.Size())
+		levels := z.Memory() - z.Most()*int64(s.Like.Layout.Type.Size())
 		pos = slices.Clone(pos)
 		for l := range pos {
 			// a compressed level, which has positions while it is built

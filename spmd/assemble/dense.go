@@ -35,7 +35,7 @@ func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error)
 			tcs.CloseList(t, part)
 			return nil, err
 		}
-		if overlapsEarlier(list, k, x.sum.Like.Format.Order) {
+		if overlapsEarlier(list, k, x.sum.Like.Layout.Format.Order) {
 			addRuns(h.region, t, part)
 		} else {
 			copyRuns(h.region, t, part)
@@ -72,8 +72,8 @@ func (x *running) viewOfFirst(piece Region, list []overlap) (*tcs.Tensor, error)
 	if n := v.Vals.Len; n != piece.coordinates() || 8*n < minShareEighths*part.Vals.Len {
 		return nil, nil
 	}
-	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Dims, Box: slices.Clone(piece.Box),
-		Type: x.sum.Like.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: x.sum.Like.Layout.Dims, Box: slices.Clone(piece.Box),
+		Type: x.sum.Like.Layout.Type}, Levels: slices.Clone(part.Levels), Vals: v.Vals}
 	for l := range t.Levels {
 		lev := &t.Levels[l]
 		lev.Offset, lev.Size = piece.Box[lev.Mode][0], piece.Box[lev.Mode][1]-piece.Box[lev.Mode][0]
@@ -109,7 +109,7 @@ func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	}
 	clear(t.Vals.Bytes())
 	for k, h := range list {
-		if overlapsEarlier(list, k, x.sum.Like.Format.Order) {
+		if overlapsEarlier(list, k, x.sum.Like.Layout.Format.Order) {
 			fillRuns(h.region, t)
 		}
 	}
@@ -142,8 +142,8 @@ func Join(like transfer.Like, box [][2]int64, parts []*tcs.Tensor,
 
 // newDense returns a dense tensor of a box with undefined values.
 func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Tensor, error) {
-	s := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type},
-		Format: like.Format, Counts: make([]int64, len(like.Format.Levels))}
+	s := &tcs.Shape{Header: tcs.Header{Dims: like.Layout.Dims, Box: box, Type: like.Layout.Type},
+		Format: like.Layout.Format, Counts: make([]int64, len(like.Layout.Format.Levels))}
 	t, err := tcs.NewIn(s, like.Name, alloc)
 	if err == nil {
 		t.Trust()

@@ -26,7 +26,7 @@ type overlap struct {
 func (s *Sum) overlaps() *overlaps {
 	x := &overlaps{s: s, mode: -1}
 	most := 0
-	for m := range s.Like.Dims {
+	for m := range s.Like.Layout.Dims {
 		seen := map[int64]bool{}
 		for k := range s.Parts {
 			seen[s.Parts[k].Region.Box[m][0]] = true
@@ -68,7 +68,7 @@ func (x *overlaps) of(k int) []overlap {
 	var out []overlap
 	for n := first; n < end; n++ {
 		part := x.list[n]
-		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Format.Order); ok {
+		if r, ok := piece.common(x.s.Parts[part].Region, x.s.Like.Layout.Format.Order); ok {
 			out = append(out, overlap{part, r})
 		}
 	}
@@ -77,4 +77,7 @@ func (x *overlaps) of(k int) []overlap {
 }
 
 // normal returns a region in normal form, or false if it is empty.
-func (x *overlaps) normal(r Region) (Region, bool) { return r.common(r, x.s.Like.Format.Order) }
+func (x *overlaps) normal(r Region) (Region,
+	bool) {
+	return r.common(r, x.s.Like.Layout.Format.Order)
+}

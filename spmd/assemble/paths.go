@@ -30,10 +30,10 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	if len(groups) == 0 {
 		return nil
 	}
-	x := &completing{options: o, c: c.Uncounted(), b: b, deep: lastCompressed(b.Format),
+	x := &completing{options: o, c: c.Uncounted(), b: b, deep: lastCompressed(b.Layout.Format),
 		shape: *o.Shape}
-	x.shape.Type = b.Type
-	x.like = transfer.Like{Name: o.Shape.Name, Dims: b.Dims, Type: b.Type, Format: b.Format}
+	x.shape.Layout.Type = b.Layout.Type
+	x.like = transfer.Like{Name: o.Shape.Name, Layout: b.Layout}
 	differ, err := x.differ(groups)
 	if err != nil {
 		return err
@@ -75,16 +75,16 @@ func lastCompressed(f tensor.Format) int {
 // the dense levels below the last compressed level. Empty pieces, and pieces without a neighbour,
 // are left out. A tensor with levels of other kinds than d and s has no groups.
 func neighbours(b *store.Blocks) (groups [][]int) {
-	deep := lastCompressed(b.Format)
-	if deep < 0 || deep == len(b.Format.Levels)-1 ||
-		slices.ContainsFunc(b.Format.Levels, func(k tensor.Kind) bool {
+	deep := lastCompressed(b.Layout.Format)
+	if deep < 0 || deep == len(b.Layout.Format.Levels)-1 ||
+		slices.ContainsFunc(b.Layout.Format.Levels, func(k tensor.Kind) bool {
 			return k != tensor.Dense && k != tensor.Compressed
 		}) {
 		return nil
 	}
 	cut := func(k int) bool {
-		return slices.ContainsFunc(b.Format.Order[deep+1:],
-			func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Dims[m]} })
+		return slices.ContainsFunc(b.Layout.Format.Order[deep+1:],
+			func(m int) bool { return b.Boxes[k][m] != [2]int64{0, b.Layout.Dims[m]} })
 	}
 	at := map[string]int{}
 	for k, box := range b.Boxes {
@@ -92,7 +92,7 @@ func neighbours(b *store.Blocks) (groups [][]int) {
 			continue
 		}
 		var above [][2]int64
-		for _, m := range b.Format.Order[:deep+1] {
+		for _, m := range b.Layout.Format.Order[:deep+1] {
 			above = append(above, box[m])
 		}
 		key := fmt.Sprint(above)
@@ -336,7 +336,7 @@ func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes)
 	for _, g := range neighbours(b) {
 		for _, k := range g {
 			z := size(plan.Block(k))
-			paths := z.Memory() - z.Most()*int64(b.Type.Size())
+			paths := z.Memory() - z.Most()*int64(b.Layout.Type.Size())
 			rank := b.Owners[k]
 			most[rank] = max(most[rank], z.Memory()+5*paths+reduce.Building(paths, pos, crd))
 		}

@@ -39,12 +39,13 @@ type cut struct {
 
 func drawCut(r *rand.Rand, ranks int) *cut {
 	form := trailing[r.IntN(len(trailing))]
-	x := &cut{like: transfer.Like{Name: "A", Type: types[r.IntN(len(types))],
-		Format: tensor.FormatOf(form.kinds, form.modes)}}
+	x := &cut{like: transfer.Like{Name: "A",
+		Layout: tensor.Layout{Type: types[r.IntN(len(types))],
+			Format: tensor.FormatOf(form.kinds, form.modes)}}}
 	x.part = partition.Whole(len(form.modes))
 	for m := range form.modes {
 		n := []int64{1, 2, 3, 5}[r.IntN(4)]
-		x.like.Dims = append(x.like.Dims, n)
+		x.like.Layout.Dims = append(x.like.Layout.Dims, n)
 		if r.IntN(3) > 0 {
 			x.part.Axes = append(x.part.Axes,
 				partition.Axis{Modes: []int{m}, Cuts: place.EvenCuts(n, int64(1+r.IntN(3)))})
@@ -57,8 +58,8 @@ func drawCut(r *rand.Rand, ranks int) *cut {
 	x.part.Owner = func(at []int64) int { return owners[x.part.Of(at)] }
 	filled := []float64{0, 0.1, 0.4, 1}[r.IntN(4)]
 	for b := range owners {
-		p := &list{dims: x.like.Dims, typ: x.like.Type}
-		everywhere(x.part.Box(partition.Piece(b), x.like.Dims), func(at []int64) {
+		p := &list{dims: x.like.Layout.Dims, typ: x.like.Layout.Type}
+		everywhere(x.part.Box(partition.Piece(b), x.like.Layout.Dims), func(at []int64) {
 			if r.Float64() < filled {
 				p.at = append(p.at, append([]int64{}, at...))
 				p.vals = append(p.vals, number(r, p.typ)...)
@@ -73,17 +74,17 @@ func drawCut(r *rand.Rand, ranks int) *cut {
 func (x *cut) piece(b int, limit *tcs.Limit) (*tcs.Tensor, error) {
 	in := *x.pieces[b]
 	return coo.Assemble(&in,
-		coo.Spec{Format: x.like.Format, Dims: x.like.Dims, Type: x.like.Type,
-			Box: x.part.Box(partition.Piece(b), x.like.Dims)}, coo.Config{Limit: limit, Threads: 1})
+		coo.Spec{Format: x.like.Layout.Format, Dims: x.like.Layout.Dims, Type: x.like.Layout.Type,
+			Box: x.part.Box(partition.Piece(b), x.like.Layout.Dims)}, coo.Config{Limit: limit, Threads: 1})
 }
 
 // blocks returns the pieces, with only the own ones of rank.
 func (x *cut) blocks(rank int, limit *tcs.Limit) (*store.Blocks, error) {
-	b := &store.Blocks{Dims: x.like.Dims, Type: x.like.Type, Format: x.like.Format,
+	b := &store.Blocks{Layout: x.like.Layout,
 		Own: map[int]*tcs.Tensor{}}
 	for k := range x.pieces {
 		b.Owners = append(b.Owners, x.part.OwnerOf(partition.Piece(k)))
-		b.Boxes = append(b.Boxes, x.part.Box(partition.Piece(k), x.like.Dims))
+		b.Boxes = append(b.Boxes, x.part.Box(partition.Piece(k), x.like.Layout.Dims))
 		if b.Owners[k] != rank {
 			continue
 		}
@@ -106,19 +107,19 @@ func stored(t *tcs.Tensor) map[string]tensor.Value {
 // want returns the expected entries of piece b: the entries of the whole tensor in the piece's box.
 func (x *cut) want(t *testing.T, b int) map[string]tensor.Value {
 	t.Helper()
-	all := &list{dims: x.like.Dims, typ: x.like.Type}
+	all := &list{dims: x.like.Layout.Dims, typ: x.like.Layout.Type}
 	for _, p := range x.pieces {
 		all.at, all.vals = append(all.at, p.at...), append(all.vals, p.vals...)
 	}
 	whole, err := coo.Assemble(all,
-		coo.Spec{Format: x.like.Format, Dims: x.like.Dims, Type: x.like.Type},
+		coo.Spec{Format: x.like.Layout.Format, Dims: x.like.Layout.Dims, Type: x.like.Layout.Type},
 		coo.Config{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer whole.Close()
 	values, out := stored(whole), map[string]tensor.Value{}
-	everywhere(x.part.Box(partition.Piece(b), x.like.Dims), func(at []int64) {
+	everywhere(x.part.Box(partition.Piece(b), x.like.Layout.Dims), func(at []int64) {
 		if v, ok := values[fmt.Sprint(at)]; ok {
 			out[fmt.Sprint(at)] = v
 		}
@@ -135,9 +136,9 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		ranks := 1 + r.IntN(5)
 		x, shared := drawCut(r, ranks), r.IntN(2) == 0
-		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Format.Levels,
-			x.like.Format.Order,
-			x.like.Dims, ranks, len(x.pieces))
+		name := fmt.Sprintf("seed %d: %s%v of %v, %d ranks, %d pieces", seed, x.like.Layout.Format.Levels,
+			x.like.Layout.Format.Order,
+			x.like.Layout.Dims, ranks, len(x.pieces))
 		got := make([]map[string]tensor.Value, len(x.pieces))
 		kept := make([]bool, len(x.pieces))
 		limit := limits(ranks, 0)
@@ -154,8 +155,9 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 			for k, t := range b.Own {
 				before[k] = t
 			}
-			shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: tensor.Float64, Format: b.Format}
-			for range b.Format.Levels {
+			shape := &reduce.Shape{Name: "A",
+				Layout: tensor.Layout{Dims: b.Layout.Dims, Type: tensor.Float64, Format: b.Layout.Format}}
+			for range b.Layout.Format.Levels {
 				shape.PosWidth, shape.CrdWidth = append(shape.PosWidth, 4), append(shape.CrdWidth, 4)
 			}
 			if err := Complete(c, b,
@@ -218,17 +220,18 @@ func TestPiecesStoreThePathsOfTheWhole(t *testing.T) {
 // f with the pieces.
 func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)) error {
 	return local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &store.Blocks{Dims: []int64{rows, 4}, Type: tensor.Float64,
-			Format: tensor.FormatOf("sd", []int{0, 1}),
+		b := &store.Blocks{Layout: tensor.Layout{Dims: []int64{rows, 4}, Type: tensor.Float64,
+			Format: tensor.FormatOf("sd", []int{0, 1})},
 			Owners: []int{0, 1}, Boxes: [][][2]int64{{{0, rows}, {0, 2}}, {{0, rows}, {2, 4}}},
 			Own: map[int]*tcs.Tensor{}}
-		in := &list{dims: b.Dims, typ: b.Type}
+		in := &list{dims: b.Layout.Dims, typ: b.Layout.Type}
 		for i := int64(0); i < rows && c.Rank() == 0; i++ {
 			in.at, in.vals = append(in.at, []int64{i, 1}), append(in.vals, make([]byte, 8)...)
 		}
 		l := limit[c.Rank()]
 		own, err := coo.Assemble(in,
-			coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type, Box: b.Boxes[c.Rank()]},
+			coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type,
+				Box: b.Boxes[c.Rank()]},
 			coo.Config{Limit: l, Threads: 1})
 		if err != nil {
 			return err
@@ -236,7 +239,7 @@ func halves(rows int64, limit []*tcs.Limit, f func(c comm.Comm, b *store.Blocks)
 		b.Own[c.Rank()] = own
 		defer tcs.CloseAll(b.Own)
 		l.ResetPeak()
-		shape := &reduce.Shape{Name: "A", Dims: b.Dims, Type: b.Type, Format: b.Format,
+		shape := &reduce.Shape{Name: "A", Layout: b.Layout,
 			PosWidth: []uint8{4, 4}, CrdWidth: []uint8{4, 4}}
 		if err := Complete(commtest.Apart(c), b,
 			Options{Alloc: transfer.Pages(l), Limit: l, Shape: shape, Threads: 1}); err != nil {

@@ -15,8 +15,9 @@ func TestNormalForm(t *testing.T) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		x := &trial{
-			sum: Sum{Like: transfer.Like{Dims: []int64{3, 1 + r.Int64N(4), 3},
-				Format: tensor.Format{Order: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}}
+			sum: Sum{Like: transfer.Like{
+				Layout: tensor.Layout{Dims: []int64{3, 1 + r.Int64N(4), 3},
+					Format: tensor.Format{Order: [][]int{{0, 1, 2}, {2, 0, 1}}[r.IntN(2)]}}}}}
 		one := func() Region {
 			p := Region{Box: x.whole(), From: x.key(r, r.IntN(4)), To: x.key(r, r.IntN(4))}
 			for m := range p.Box {
@@ -28,7 +29,7 @@ func TestNormalForm(t *testing.T) {
 			return p
 		}
 		a, b := one(), one()
-		modes := x.sum.Like.Format.Order
+		modes := x.sum.Like.Layout.Format.Order
 		got, ok := a.common(b, modes)
 		box := [][2]int64{{9, 0}, {9, 0}, {9, 0}}
 		n := 0

@@ -60,7 +60,7 @@ func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
 			if t := x.Of(a.Name); t != nil {
-				for _, m := range t.Format.Order[:t.lastCrd()+1] {
+				for _, m := range t.Layout.Format.Order[:t.lastCrd()+1] {
 					vars = append(vars, a.Vars[m])
 				}
 			}

@@ -21,9 +21,7 @@ import (
 // Tensor is a tensor that is to be cut into blocks.
 type Tensor struct {
 	Partition *partition.Partition
-	Dims      []int64
-	Format    tensor.Format
-	Type      tensor.Type
+	Layout    tensor.Layout
 	Entries   float64
 	Counted   bool     // Entries is no estimate
 	Pattern   *Pattern // nil of what is there already
@@ -40,7 +38,7 @@ type Tensor struct {
 }
 
 // Sparse tells whether some level is not dense.
-func (t *Tensor) Sparse() bool { return !t.Format.AllDense() }
+func (t *Tensor) Sparse() bool { return !t.Layout.Format.AllDense() }
 
 // Space is the number of coordinates of some sizes.
 func Space(dims []int64) float64 {
@@ -85,14 +83,14 @@ func (t *Tensor) Wide() bool {
 
 // Widths are the bytes of the elements of each level's arrays, 0 of one that it lacks.
 func (t *Tensor) Widths() (pos, crd []uint8) {
-	pos, crd = make([]uint8, len(t.Format.Order)), make([]uint8, len(t.Format.Order))
-	for l, m := range t.Format.Order {
-		kind := t.Format.Levels[l]
+	pos, crd = make([]uint8, len(t.Layout.Format.Order)), make([]uint8, len(t.Layout.Format.Order))
+	for l, m := range t.Layout.Format.Order {
+		kind := t.Layout.Format.Levels[l]
 		if kind.Form() == tensor.Segmented {
 			pos[l] = width(t.Entries)
 		}
 		if kind.HasCrd() {
-			crd[l] = width(float64(t.Dims[m]))
+			crd[l] = width(float64(t.Layout.Dims[m]))
 		}
 		if t.wide[0] != nil {
 			pos[l], crd[l] = max(pos[l], t.wide[0][l]), max(crd[l], t.wide[1][l])
@@ -121,7 +119,8 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 
 // As is the same tensor, stored in another format.
 func (t *Tensor) As(f tensor.Format) *Tensor {
-	return &Tensor{Partition: t.Partition, Dims: t.Dims, Format: f, Type: t.Type,
+	return &Tensor{Partition: t.Partition,
+		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},
 		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
@@ -135,18 +134,18 @@ func (t *Tensor) Over(part *partition.Partition) *Tensor {
 
 // LevelSizes are the sizes of the levels' modes.
 func (t *Tensor) LevelSizes() []int64 {
-	sizes := make([]int64, len(t.Format.Order))
-	for l, m := range t.Format.Order {
-		sizes[l] = t.Dims[m]
+	sizes := make([]int64, len(t.Layout.Format.Order))
+	for l, m := range t.Layout.Format.Order {
+		sizes[l] = t.Layout.Dims[m]
 	}
 	return sizes
 }
 
 // Positions is about how many positions each level of the whole tensor has.
 func (t *Tensor) Positions() []int64 {
-	list, parents := make([]int64, len(t.Format.Order)), 1.0
-	for l, m := range t.Format.Order {
-		kind := t.Format.Levels[l]
+	list, parents := make([]int64, len(t.Layout.Format.Order)), 1.0
+	for l, m := range t.Layout.Format.Order {
+		kind := t.Layout.Format.Levels[l]
 		switch {
 		case t.levels != nil:
 			parents = t.levels[l]
@@ -155,7 +154,7 @@ func (t *Tensor) Positions() []int64 {
 		case kind.Form() == tensor.Segmented:
 			parents = t.distinct(l, t.uncut(l), t.Entries).about
 		case kind.Form() != tensor.Single:
-			parents *= float64(t.Dims[m])
+			parents *= float64(t.Layout.Dims[m])
 		}
 		list[l] = Round(parents)
 	}
@@ -177,15 +176,15 @@ func (t *Tensor) Segments() []tcs.LevelStats {
 
 // Bytes is about what the whole tensor takes.
 func (t *Tensor) Bytes() int64 {
-	box := make([][2]int64, len(t.Dims))
-	for m, d := range t.Dims {
+	box := make([][2]int64, len(t.Layout.Dims))
+	for m, d := range t.Layout.Dims {
 		box[m] = [2]int64{0, d}
 	}
 	return t.estimate(box, nil).Bytes
 }
 
 // Box is the range of each mode that block b has.
-func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Dims) }
+func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Layout.Dims) }
 
 // Block is the size of block b: plan.Sizes.
 func (t *Tensor) Block(b plan.Block) plan.Size {
@@ -224,7 +223,7 @@ func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
-		d := float64(t.Dims[m])
+		d := float64(t.Layout.Dims[m])
 		switch {
 		case stored != nil && m == stored.Modes[0]:
 			return 1 / float64(stored.Ranges())
@@ -234,13 +233,13 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 		return float64(box[m][1]-box[m][0]) / d
 	}
 	share = 1
-	for m := range t.Dims {
+	for m := range t.Layout.Dims {
 		share *= part(m)
 	}
-	if paths = share; !t.Format.Repeats() {
+	if paths = share; !t.Layout.Format.Repeats() {
 		// Where dense levels below are cut, each block has the paths of those beside it too.
 		paths = 1
-		for _, m := range t.Format.Order[:t.lastCrd()+1] {
+		for _, m := range t.Layout.Format.Order[:t.lastCrd()+1] {
 			paths *= part(m)
 		}
 	}
@@ -268,7 +267,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
 	part, share, paths := t.shares(box, stored)
 	together := 1.0 // coordinates that have entries all or none
-	for m := range t.Dims {
+	for m := range t.Layout.Dims {
 		if t.filled(m) {
 			together *= max(extent(m), 1)
 		}
@@ -282,11 +281,11 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	pos, crd := t.Widths()
 	parents := counted{1, 1}
 	c := cut{part: part, outer: 1, share: paths, places: 1}
-	for l, m := range t.Format.Order {
+	for l, m := range t.Layout.Format.Order {
 		c.outer *= part(m)
 		c.places *= t.reach(m, extent(m))
 		n := counted{parents.about * extent(m), parents.most * t.reach(m, extent(m))}
-		kind := t.Format.Levels[l]
+		kind := t.Layout.Format.Levels[l]
 		switch kind.Form() {
 		case tensor.Segmented:
 			places := n.most
@@ -303,7 +302,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 		}
 		parents = n
 	}
-	z.add(parents, int64(t.Type.Size()))
+	z.add(parents, int64(t.Layout.Type.Size()))
 	z.size.Entries = Round(parents.about)
 	z.size.MoreEntries = max(ceil(parents.most)-z.size.Entries, 0)
 	return z.size
@@ -320,14 +319,14 @@ func (t *Tensor) reach(m int, about float64) float64 {
 	chunk, tail := a.Entries/float64(a.Ranges()), -math.Log(rarely)
 	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+chunk)
 	further := root * root / max(chunk, rarely)
-	return max(about, min(max(about, 1)*further, float64(t.Dims[m])))
+	return max(about, min(max(about, 1)*further, float64(t.Layout.Dims[m])))
 }
 
 // Drift is how far from where they are guessed chunks may begin, where they do not lie at equal
 // distances: by which share of a chunk's entries at both ends together, of all entries at most, and
 // by how many blocks.
 func (t *Tensor) Drift() (share float64, blocks int64) {
-	for m := range t.Dims {
+	for m := range t.Layout.Dims {
 		a := t.Partition.GuessedIn(m)
 		if a == nil || a.Ranges() == 1 {
 			continue
@@ -349,7 +348,7 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	if t.Pattern != nil {
 		return t.foreseen(l, c)
 	}
-	if l == len(t.Format.Levels)-1 && t.levels == nil {
+	if l == len(t.Layout.Format.Levels)-1 && t.levels == nil {
 		return count(entries, c.share, t.most())
 	}
 	if t.levels != nil {
@@ -365,8 +364,8 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 		return count(about, about/n, n)
 	}
 	prefixes := c.outer
-	for _, m := range t.Format.Order[:l+1] {
-		prefixes *= float64(t.Dims[m])
+	for _, m := range t.Layout.Format.Order[:l+1] {
+		prefixes *= float64(t.Layout.Dims[m])
 	}
 	if prefixes == 0 {
 		return counted{}
@@ -378,13 +377,13 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 // else the positions below its outer dense levels.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
-	for l, m := range t.Format.Order {
-		if t.Format.Levels[l].HasCrd() {
+	for l, m := range t.Layout.Format.Order {
+		if t.Layout.Format.Levels[l].HasCrd() {
 			return 4 * (p + 1)
 		}
 		p *= float64(box[m][1] - box[m][0])
 	}
-	return p * float64(t.Type.Size())
+	return p * float64(t.Layout.Type.Size())
 }
 
 // width is the bytes of a position or coordinate up to n.

@@ -38,8 +38,9 @@ func TestBlocks(t *testing.T) {
 		{"uq", plan.Size{Entries: 250, Bytes: 2*4 + 2*250*4 + 250*8, Arrays: 4}, 4 * 2},
 		{"dp", plan.Size{Entries: 25, Bytes: 25*4 + 25*8, Arrays: 2}, 4 * 26},
 	} {
-		x := &Tensor{Partition: cutInRows(0, 25, 100), Dims: []int64{100, 40},
-			Format: tensor.FormatOf(c.kinds, []int{0, 1}), Type: tensor.Float64, Entries: 1000}
+		x := &Tensor{Partition: cutInRows(0, 25, 100),
+			Layout: tensor.Layout{Dims: []int64{100, 40}, Type: tensor.Float64,
+				Format: tensor.FormatOf(c.kinds, []int{0, 1})}, Entries: 1000}
 		if got := about(x.Block(0)); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.kinds, got, c.want)
 		}
@@ -51,9 +52,9 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	// Two compressed levels: of 1000 entries over 100 rows all but a few have some.
-	x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40},
-		Format: tensor.FormatOf("ss", []int{0, 1}),
-		Type:   tensor.Float64, Entries: 50}
+	x := &Tensor{Partition: cutInRows(0, 100),
+		Layout: tensor.Layout{Dims: []int64{100, 40}, Type: tensor.Float64,
+			Format: tensor.FormatOf("ss", []int{0, 1})}, Entries: 50}
 	if z := x.Block(0); z.Bytes != 2*4+39*4+40*4+50*4+50*8 || z.Entries != 50 {
 		t.Errorf("ss of 50 entries: got %+v, want 39 rows", z)
 	}
@@ -64,8 +65,9 @@ func TestBlocks(t *testing.T) {
 func TestBlocksOfDenseRows(t *testing.T) {
 	part := partition.Whole(2)
 	part.Axes = []partition.Axis{{Modes: []int{1}, Cuts: []int64{0, 10, 40}}}
-	x := &Tensor{Partition: part, Dims: []int64{100, 40}, Format: tensor.FormatOf("sd", []int{0, 1}),
-		Type: tensor.Float64, Entries: 50}
+	x := &Tensor{Partition: part,
+		Layout: tensor.Layout{Dims: []int64{100, 40}, Type: tensor.Float64,
+			Format: tensor.FormatOf("sd", []int{0, 1})}, Entries: 50}
 	for b, columns := range []int64{10, 30} {
 		rows := 100 * -math.Expm1(-0.5) // of 50 entries over 100 rows
 		values := Round(rows * float64(columns))
@@ -79,7 +81,8 @@ func TestBlocksOfDenseRows(t *testing.T) {
 // Densities of products and sums are those of independent entries.
 func TestDensities(t *testing.T) {
 	tensor := func(kinds string, share float64, dims ...int64) *Tensor {
-		return &Tensor{Dims: dims, Format: tensor.FormatOf(kinds, []int{0, 1}[:len(dims)]),
+		return &Tensor{Layout: tensor.Layout{Dims: dims,
+			Format: tensor.FormatOf(kinds, []int{0, 1}[:len(dims)])},
 			Entries: share * Space(dims)}
 	}
 	size := map[string]int64{"i": 10, "j": 3, "k": 1000}
@@ -123,8 +126,9 @@ func TestPositions(t *testing.T) {
 		want  []int64 // of 100 x 40, of 50 entries
 	}{{"dd", []int64{100, 4000}}, {"ds", []int64{100, 50}}, {"ss", []int64{39, 50}},
 		{"uq", []int64{50, 50}}} {
-		x := &Tensor{Partition: cutInRows(0, 100), Dims: []int64{100, 40},
-			Format: tensor.FormatOf(c.kinds, []int{0, 1}), Type: tensor.Float64, Entries: 50}
+		x := &Tensor{Partition: cutInRows(0, 100),
+			Layout: tensor.Layout{Dims: []int64{100, 40}, Type: tensor.Float64,
+				Format: tensor.FormatOf(c.kinds, []int{0, 1})}, Entries: 50}
 		if got := x.Positions(); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %v positions, want %v", c.kinds, got, c.want)
 		}
@@ -156,9 +160,9 @@ func fewRows(t *testing.T) *tcs.Tensor {
 // Of segments a tensor in its own format tells, and a copy in another one does not.
 func TestSegments(t *testing.T) {
 	x := fewRows(t)
-	s := &Tensor{Partition: cutInRows(0, 4), Dims: []int64{4, 10},
-		Format: tensor.FormatOf("ds", []int{0, 1}),
-		Type:   tensor.Float64, Entries: 6}
+	s := &Tensor{Partition: cutInRows(0, 4),
+		Layout: tensor.Layout{Dims: []int64{4, 10}, Type: tensor.Float64,
+			Format: tensor.FormatOf("ds", []int{0, 1})}, Entries: 6}
 	if got := s.Segments(); got != nil {
 		t.Errorf("of a tensor of which nothing is known: got %+v", got)
 	}

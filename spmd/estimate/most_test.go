@@ -27,9 +27,9 @@ func TestMost(t *testing.T) {
 		if k%2 == 0 {
 			part.Axes[0].Modes, part.Axes[0].Cuts = []int{1}, []int64{0, 5, 150, columns}
 		}
-		x := &Tensor{Partition: part, Dims: []int64{rows, columns},
-			Format: tensor.FormatOf("ss", []int{0, 1}),
-			Type:   tensor.Float64, Entries: float64(entries), Counted: true}
+		x := &Tensor{Partition: part,
+			Layout: tensor.Layout{Dims: []int64{rows, columns}, Type: tensor.Float64,
+				Format: tensor.FormatOf("ss", []int{0, 1})}, Entries: float64(entries), Counted: true}
 		for b := range plan.Block(3) {
 			box := x.Box(b)
 			n, first := int64(0), map[int]bool{}
@@ -57,9 +57,9 @@ func TestMost(t *testing.T) {
 // TestEmptyBox: a block in an empty box is reckoned with no entry.
 func TestEmptyBox(t *testing.T) {
 	for _, kinds := range []string{"ss", "ds", "sd", "uq"} {
-		x := &Tensor{Partition: cutInRows(0, 0, 5), Dims: []int64{5, 7},
-			Format: tensor.FormatOf(kinds, []int{0, 1}),
-			Type:   tensor.Float64, Entries: 3, Counted: true}
+		x := &Tensor{Partition: cutInRows(0, 0, 5),
+			Layout: tensor.Layout{Dims: []int64{5, 7}, Type: tensor.Float64,
+				Format: tensor.FormatOf(kinds, []int{0, 1})}, Entries: 3, Counted: true}
 		if z := x.Block(0); z.Most() != 0 {
 			t.Errorf("%s: got %+v", kinds, z)
 		}
@@ -82,9 +82,9 @@ func TestGuessedChunks(t *testing.T) {
 			Ordered: &place.Ordered{Modes: []int{0}, Cuts: []place.OrderedCut{{N: chunks, Level: 0}}}}
 		axis.Guess([]int64{rows}, float64(entries))
 		x := &Tensor{Partition: &partition.Partition{Order: 1, Axes: []partition.Axis{axis},
-			Owner: func([]int64) int { return 0 }}, Dims: []int64{rows},
-			Format: tensor.FormatOf("d", []int{0}),
-			Type:   tensor.Float64, Entries: rows}
+			Owner: func([]int64) int { return 0 }},
+			Layout: tensor.Layout{Dims: []int64{rows}, Type: tensor.Float64,
+				Format: tensor.FormatOf("d", []int{0})}, Entries: rows}
 		first := func(n int) int { // the row that chunk n begins with
 			switch place := entries * n / chunks; {
 			case n == 0:

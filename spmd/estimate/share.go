@@ -16,7 +16,7 @@ func (t *Tensor) Share(modes []int) float64 {
 		return 1
 	}
 	known, need := -1, 0
-	for n, m := range t.Format.Order[:inner] {
+	for n, m := range t.Layout.Format.Order[:inner] {
 		if slices.Contains(modes, m) {
 			known, need = -1, n+1
 		}
@@ -27,14 +27,14 @@ func (t *Tensor) Share(modes []int) float64 {
 	if need == 0 {
 		return 1
 	}
-	upTo, entries := len(t.Format.Order), t.Entries
+	upTo, entries := len(t.Layout.Format.Order), t.Entries
 	if known > 0 {
 		upTo, entries = known, t.present(known)
 	}
 	places, summed := 1.0, 1.0
-	for n, m := range t.Format.Order[:upTo] {
-		if places *= float64(t.Dims[m]); n >= inner || !slices.Contains(modes, m) {
-			summed *= float64(t.Dims[m])
+	for n, m := range t.Layout.Format.Order[:upTo] {
+		if places *= float64(t.Layout.Dims[m]); n >= inner || !slices.Contains(modes, m) {
+			summed *= float64(t.Layout.Dims[m])
 		}
 	}
 	if places == 0 {
@@ -54,8 +54,8 @@ func atSome(d, n float64) float64 {
 
 // lastCrd is the last level that is not dense; -1 where all are.
 func (t *Tensor) lastCrd() int {
-	for l := len(t.Format.Levels) - 1; l >= 0; l-- {
-		if t.Format.Levels[l].HasCrd() {
+	for l := len(t.Layout.Format.Levels) - 1; l >= 0; l-- {
+		if t.Layout.Format.Levels[l].HasCrd() {
 			return l
 		}
 	}
@@ -68,11 +68,11 @@ func (t *Tensor) present(n int) float64 {
 	if t.levels == nil || n == 0 || t.repeats(n) {
 		return -1
 	}
-	if t.Format.Levels[n-1].HasCrd() {
+	if t.Layout.Format.Levels[n-1].HasCrd() {
 		return t.levels[n-1]
 	}
-	if st := t.Segments(); n < len(t.Format.Levels) && n < len(st) &&
-		t.Format.Levels[n].Form() == tensor.Segmented {
+	if st := t.Segments(); n < len(t.Layout.Format.Levels) && n < len(st) &&
+		t.Layout.Format.Levels[n].Form() == tensor.Segmented {
 		return t.levels[n-1] - float64(st[n].Empty)
 	}
 	return -1
@@ -80,7 +80,7 @@ func (t *Tensor) present(n int) float64 {
 
 // repeats tells whether several positions of the first n levels may have the same coordinates.
 func (t *Tensor) repeats(n int) bool {
-	for _, k := range t.Format.Levels[:n] {
+	for _, k := range t.Layout.Format.Levels[:n] {
 		if !tensor.Kind(k).IsUnique() {
 			return true
 		}
@@ -113,8 +113,8 @@ type cut struct {
 // uncut is the whole tensor, at level l.
 func (t *Tensor) uncut(l int) cut {
 	c := cut{part: func(int) float64 { return 1 }, outer: 1, share: 1, places: 1}
-	for _, m := range t.Format.Order[:l+1] {
-		c.places *= float64(t.Dims[m])
+	for _, m := range t.Layout.Format.Order[:l+1] {
+		c.places *= float64(t.Layout.Dims[m])
 	}
 	return c
 }
@@ -123,22 +123,22 @@ func (t *Tensor) uncut(l int) cut {
 // side by side along modes which are filled everywhere or nowhere are there together.
 func (t *Tensor) foreseen(l int, c cut) counted {
 	all, together := 1.0, 1.0
-	for _, m := range t.Format.Order[:l+1] {
-		all *= float64(t.Dims[m])
+	for _, m := range t.Layout.Format.Order[:l+1] {
+		all *= float64(t.Layout.Dims[m])
 		if t.filled(m) {
-			together *= float64(t.Dims[m]) * c.part(m)
+			together *= float64(t.Layout.Dims[m]) * c.part(m)
 		}
 	}
-	n := all * t.Pattern.Share(t.Format.Order[:l+1])
+	n := all * t.Pattern.Share(t.Layout.Format.Order[:l+1])
 	if n == 0 || together == 0 {
 		return counted{}
 	}
 	// entries below a position, and the share of their coordinates that the box has
 	each, inner := t.Entries/n, 1.0
-	for k := l + 1; k < len(t.Format.Order); k++ {
-		switch m := t.Format.Order[k]; {
+	for k := l + 1; k < len(t.Layout.Format.Order); k++ {
+		switch m := t.Layout.Format.Order[k]; {
 		case t.filled(m):
-			each /= math.Max(float64(t.Dims[m]), 1)
+			each /= math.Max(float64(t.Layout.Dims[m]), 1)
 		case k <= t.lastCrd():
 			inner *= c.part(m)
 		}

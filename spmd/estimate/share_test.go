@@ -22,9 +22,9 @@ type drawn struct {
 // draw throws entries at random, or with coordinates that fall with a power of their rank, as a
 // tensor whose levels are all compressed.
 func draw(r *rand.Rand, skew float64, n int, dims ...int64) *drawn {
-	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)), Dims: dims,
-		Type:    tensor.Float64,
-		Format:  tensor.FormatOf(strings.Repeat("s", len(dims)), nil),
+	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)),
+		Layout: tensor.Layout{Dims: dims, Type: tensor.Float64,
+			Format: tensor.FormatOf(strings.Repeat("s", len(dims)), nil)},
 		Counted: true}}
 	seen := map[[4]int64]bool{}
 	for range n {
@@ -53,8 +53,8 @@ func key(at []int64) (k [4]int64) {
 
 // known has the tensor know the positions of its levels.
 func (x *drawn) known() *drawn {
-	for l := range x.Format.Order {
-		x.levels = append(x.levels, float64(len(prefixes(x.entries, x.Format.Order[:l+1], nil))))
+	for l := range x.Layout.Format.Order {
+		x.levels = append(x.levels, float64(len(prefixes(x.entries, x.Layout.Format.Order[:l+1], nil))))
 	}
 	return x
 }
@@ -147,29 +147,29 @@ func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
 		}
 		return nil
 	}}
-	y := &Tensor{Partition: partition.Whole(len(modes)), Format: tensor.FormatOf(kinds, modes),
-		Type:    tensor.Float64,
+	y := &Tensor{Partition: partition.Whole(len(modes)),
+		Layout:  tensor.Layout{Type: tensor.Float64, Format: tensor.FormatOf(kinds, modes)},
 		Pattern: d.Pattern(n.LHS.Vars, n.Terms)}
 	for _, v := range n.LHS.Vars {
-		y.Dims = append(y.Dims, size[v])
+		y.Layout.Dims = append(y.Layout.Dims, size[v])
 	}
-	y.Entries = Space(y.Dims) * d.Sum(n.Terms, nil)
+	y.Entries = Space(y.Layout.Dims) * d.Sum(n.Terms, nil)
 	return y, pattern(n, of, size)
 }
 
 // positions are those that a tensor of some entries has in a box, a level.
 func positions(y *Tensor, entries [][]int64, box [][2]int64) (list []int64) {
 	parents := int64(1)
-	for l, m := range y.Format.Order {
-		if y.Format.Levels[l] == 'd' {
+	for l, m := range y.Layout.Format.Order {
+		if y.Layout.Format.Levels[l] == 'd' {
 			parents *= box[m][1] - box[m][0]
 		} else {
 			// Places of dense levels are there for all entries that have a path in the box.
 			wide := slices.Clone(box)
-			for _, below := range y.Format.Order[y.lastCrd()+1:] {
-				wide[below] = [2]int64{0, y.Dims[below]}
+			for _, below := range y.Layout.Format.Order[y.lastCrd()+1:] {
+				wide[below] = [2]int64{0, y.Layout.Dims[below]}
 			}
-			parents = int64(len(prefixes(entries, y.Format.Order[:l+1], wide)))
+			parents = int64(len(prefixes(entries, y.Layout.Format.Order[:l+1], wide)))
 		}
 		list = append(list, parents)
 	}
@@ -219,8 +219,8 @@ func TestForeseen(t *testing.T) {
 				{"Y(i,j,l) = B(i,j)*X(l) + a(i)*b(j)*X(l)", "sss", natural(3), false},
 			} {
 				y, entries := result(t, c.src, c.kinds, c.modes, of, size)
-				box := make([][2]int64, len(y.Dims))
-				for m, d := range y.Dims {
+				box := make([][2]int64, len(y.Layout.Dims))
+				for m, d := range y.Layout.Dims {
 					box[m][1] = d
 				}
 				got, want := y.Positions(), positions(y, entries, box)
@@ -236,16 +236,16 @@ func TestForeseen(t *testing.T) {
 				if skew > 0 {
 					continue
 				}
-				for cutMode := range y.Dims {
-					y.Partition = partition.Whole(len(y.Dims))
+				for cutMode := range y.Layout.Dims {
+					y.Partition = partition.Whole(len(y.Layout.Dims))
 					y.Partition.Axes = []partition.Axis{
-						{Modes: []int{cutMode}, Cuts: []int64{0, y.Dims[cutMode] / 3, y.Dims[cutMode]}}}
+						{Modes: []int{cutMode}, Cuts: []int64{0, y.Layout.Dims[cutMode] / 3, y.Layout.Dims[cutMode]}}}
 					y.known, y.found = nil, nil
 					for b := range plan.Block(2) {
 						z, box := y.Block(b), y.Box(b)
 						bytes, parents := int64(0), int64(1)
 						for l, n := range positions(y, entries, box) {
-							if y.Format.Levels[l] != 'd' {
+							if y.Layout.Format.Levels[l] != 'd' {
 								bytes += 4*(parents+1) + 4*n
 							}
 							parents = n
@@ -270,9 +270,9 @@ func TestForeseen(t *testing.T) {
 // together is how many positions of level l are there together.
 func together(y *Tensor, l int) int64 {
 	n := int64(1)
-	for _, m := range y.Format.Order[:l+1] {
+	for _, m := range y.Layout.Format.Order[:l+1] {
 		if y.filled(m) {
-			n *= y.Dims[m]
+			n *= y.Layout.Dims[m]
 		}
 	}
 	return n
@@ -282,7 +282,8 @@ func together(y *Tensor, l int) int64 {
 // known; of others entries are spread evenly.
 func TestShare(t *testing.T) {
 	x := fewRows(t)
-	s := &Tensor{Dims: []int64{4, 10}, Format: tensor.FormatOf("ds", []int{0, 1}), Entries: 6}
+	s := &Tensor{Layout: tensor.Layout{Dims: []int64{4, 10},
+		Format: tensor.FormatOf("ds", []int{0, 1})}, Entries: 6}
 	even := 1 - math.Pow(1-6./40, 10)
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -296,11 +297,13 @@ func TestShare(t *testing.T) {
 	near("columns", s.Share([]int{1}), 1-math.Pow(1-6./40, 4))
 	near("entries", s.Share([]int{1, 0}), 6./40)
 	near("nothing", s.Share(nil), 1)
-	rows := &Tensor{Dims: []int64{40, 5}, Format: tensor.FormatOf("sd", []int{0, 1}), Entries: 35,
+	rows := &Tensor{Layout: tensor.Layout{Dims: []int64{40, 5},
+		Format: tensor.FormatOf("sd", []int{0, 1})}, Entries: 35,
 		levels: []float64{7, 35}}
 	near("rows that are dense", rows.Share([]int{0, 1}), 7./40)
 	near("columns of these", rows.Share([]int{1}), 1)
 	near("of a dense tensor",
-		(&Tensor{Dims: []int64{4}, Format: tensor.FormatOf("d", []int{0})}).Share([]int{0}),
+		(&Tensor{Layout: tensor.Layout{Dims: []int64{4}, Format: tensor.FormatOf("d", []int{0})}}).Share(
+			[]int{0}),
 		1)
 }

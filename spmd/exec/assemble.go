@@ -12,13 +12,13 @@ import (
 // that they are made of. The parts are the pieces of the addend, if there is one, followed by the
 // overlapping blocks that steps make. added is the number of pieces of the addend.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
-	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Dims)}
+	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Layout.Dims)}
 	if p.Added != nil {
-		s.Parts = assemble.PiecesOf(p.Operands[p.Added.Operand].Partition, like.Dims)
+		s.Parts = assemble.PiecesOf(p.Operands[p.Added.Operand].Partition, like.Layout.Dims)
 		added = len(s.Parts)
 	}
 	for b := range plan.Block(p.Result.Pieces()) {
-		box, from, to := p.Part(b, like.Dims)
+		box, from, to := p.Part(b, like.Layout.Dims)
 		s.Parts = append(s.Parts,
 			assemble.Piece{Rank: p.Result.OwnerOf(b), Region: assemble.Region{Box: box, From: from, To: to}})
 	}
@@ -95,7 +95,7 @@ func (f *Forecast) assembled(c *Cost) {
 		ranks := part.Ranks(b)
 		for _, to := range f.copies(c, f.FinalPieces(b), ranks[0], ranks[1:]) {
 			if f.Watch != nil {
-				f.Watch.Part(part.Box(b, f.Like.Dims), f.FinalPieces(b), ranks[0], to)
+				f.Watch.Part(part.Box(b, f.Like.Layout.Dims), f.FinalPieces(b), ranks[0], to)
 			}
 		}
 	}

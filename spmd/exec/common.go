@@ -92,7 +92,7 @@ func (x *common) orNil() *common {
 // stays nil. Every rank must call it.
 func (g *gather) share(want Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
-	rows, least := like.Dims[like.Format.Order[0]], MinCommon.Load()
+	rows, least := like.Layout.Dims[like.Layout.Format.Order[0]], MinCommon.Load()
 	if !r.Shares || r.Comm.Size() == 1 || int64(r.Comm.Size()-1)*rows*g.row < least {
 		return nil
 	}
@@ -120,8 +120,9 @@ func (g *gather) share(want Rows) (err error) {
 				list = append(list, rank)
 			}
 		}
-		shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Format: like.Format,
-			Counts: make([]int64, len(like.Format.Levels))}
+		shape := &tcs.Shape{Header: tcs.Header{Dims: like.Layout.Dims, Type: like.Layout.Type},
+			Format: like.Layout.Format,
+			Counts: make([]int64, len(like.Layout.Format.Levels))}
 		if g.read, err = transfer.Common(r.Comm, list, shape, like.Name, r.Limit,
 			tagOf(g.operand)); err != nil {
 			return err

@@ -71,8 +71,9 @@ var values = []func(c []int64) float64{
 // rank returns a rank of the problem with the blocks that it owns.
 func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 	r := &exec.Rank{Comm: c, Plan: p, Alloc: transfer.Pages(nil),
-		Result: transfer.Like{Name: "a", Dims: []int64{rows}, Type: tensor.Float64,
-			Format: tensor.FormatOf("d", []int{0})}}
+		Result: transfer.Like{Name: "a",
+			Layout: tensor.Layout{Dims: []int64{rows}, Type: tensor.Float64,
+				Format: tensor.FormatOf("d", []int{0})}}}
 	for k, o := range p.Operands {
 		own := map[plan.Block]*tcs.Tensor{}
 		for b := range plan.Block(o.Partition.Pieces()) {
@@ -82,8 +83,9 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 		}
 		r.Own = append(r.Own, own)
 		kinds := strings.Repeat("d", o.Partition.Order)
-		r.Like = append(r.Like, transfer.Like{Name: o.Tensor, Dims: sizes[k], Type: tensor.Float64,
-			Format: tensor.FormatOf(kinds, tensor.Identity(o.Partition.Order))})
+		r.Like = append(r.Like, transfer.Like{Name: o.Tensor,
+			Layout: tensor.Layout{Dims: sizes[k], Type: tensor.Float64,
+				Format: tensor.FormatOf(kinds, tensor.Identity(o.Partition.Order))}})
 	}
 	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 		box := p.Result.Box(s.Partial.Result, []int64{rows})

@@ -306,7 +306,7 @@ func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	if len(list) == 1 { // the part is the whole block
 		return list[0], nil
 	}
-	t, err := assemble.Join(like, o.Partition.Box(b, like.Dims), list, in.r.Alloc)
+	t, err := assemble.Join(like, o.Partition.Box(b, like.Layout.Dims), list, in.r.Alloc)
 	if err == nil {
 		in.joined[b] = t
 	}

@@ -96,9 +96,9 @@ func (x *rows) count() int64 {
 func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	g := &gather{r: r, operand: operand, spans: want.Spans}
 	like := r.Like[operand]
-	g.row = int64(like.Type.Size())
-	for _, m := range like.Format.Order[1:] {
-		g.row *= like.Dims[m]
+	g.row = int64(like.Layout.Type.Size())
+	for _, m := range like.Layout.Format.Order[1:] {
+		g.row *= like.Layout.Dims[m]
 	}
 	if err := g.settle(want); err != nil {
 		g.close()
@@ -140,13 +140,13 @@ func (g *gather) settle(want Rows) error {
 // allocateOwn allocates an array that this rank does not share, for a range of rows.
 func (g *gather) allocateOwn(within [2]int64) (err error) {
 	like := g.r.Like[g.operand]
-	box := make([][2]int64, len(like.Dims))
-	for m, n := range like.Dims {
+	box := make([][2]int64, len(like.Layout.Dims))
+	for m, n := range like.Layout.Dims {
 		box[m] = [2]int64{0, n}
 	}
-	box[like.Format.Order[0]] = within
-	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Box: box, Type: like.Type},
-		Format: like.Format, Counts: make([]int64, len(like.Format.Levels))}
+	box[like.Layout.Format.Order[0]] = within
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Layout.Dims, Box: box, Type: like.Layout.Type},
+		Format: like.Layout.Format, Counts: make([]int64, len(like.Layout.Format.Levels))}
 	if g.read, err = tcs.NewIn(shape, like.Name, g.r.Alloc); err == nil {
 		clear(g.read.Vals.Bytes())
 	}

@@ -22,8 +22,9 @@ func TestUnionOfOneStep(t *testing.T) {
 	copy(tcs.Slice[int32](x.Levels[0].Pos), []int32{0, 2})
 	copy(tcs.Slice[int32](x.Levels[0].Crd), []int32{3, 5})
 	limit := tcs.NewLimit(0)
-	shape := &reduce.Shape{Name: "A", Dims: []int64{9}, Type: tensor.Float64,
-		Format:   tensor.FormatOf("s", []int{0}),
+	shape := &reduce.Shape{Name: "A",
+		Layout: tensor.Layout{Dims: []int64{9}, Type: tensor.Float64,
+			Format: tensor.FormatOf("s", []int{0})},
 		PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
 	pattern, maps, err := reduce.Union(shape, [][2]int64{{0, 9}}, []*tcs.Tensor{x}, 16, limit)
 	if err != nil {

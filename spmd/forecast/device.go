@@ -45,13 +45,13 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))
 	for i, o := range p.Operands {
-		if t := x.tensor(o.Tensor, o.Partition); len(t.Dims) > 0 && o.Gathered == nil &&
+		if t := x.tensor(o.Tensor, o.Partition); len(t.Layout.Dims) > 0 && o.Gathered == nil &&
 			t.Partition.Given() {
 			operands[i] = t
 		}
 	}
 	result := x.tensor(p.Norm.LHS.Name, p.Result)
-	if len(result.Dims) == 0 || result.Sparse() || !result.Partition.Given() {
+	if len(result.Layout.Dims) == 0 || result.Sparse() || !result.Partition.Given() {
 		result = nil
 	}
 	for s := range p.Steps(k.Reader.Env.Comm.Rank()) {
@@ -85,7 +85,7 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 func fixedOf(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
 	bytes := t.Fixed(b)
 	if src := k.Reader.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
-		bytes += src.EntryCount(t.Dims) * float64(k.Reader.EntryBytes(name))
+		bytes += src.EntryCount(t.Layout.Dims) * float64(k.Reader.EntryBytes(name))
 	}
 	return bytes
 }

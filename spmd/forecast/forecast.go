@@ -67,9 +67,10 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 		}
 	}
 	name := k.Problem.Norm.LHS.Name
-	s := &estimate.Tensor{Partition: x.p.Result, Dims: k.Reader.Sizes.Dims[name],
-		Type: k.Reader.ResultType, Format: k.Reader.Formats[name]}
-	if s.Entries = estimate.Space(s.Dims); s.Sparse() {
+	s := &estimate.Tensor{Partition: x.p.Result,
+		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.ResultType,
+			Format: k.Reader.Formats[name]}}
+	if s.Entries = estimate.Space(s.Layout.Dims); s.Sparse() {
 		d := estimate.Densities{Of: x.sparse, Size: k.Reader.Sizes.Vars}
 		s.Pattern = d.Pattern(k.Problem.Norm.LHS.Vars, k.Problem.Summed().Terms)
 		s.Entries *= d.Sum(k.Problem.Summed().Terms, nil)
@@ -79,7 +80,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	if rests := k.ResultPartition(); rests != s.Partition {
 		resting := s.Over(rests)
 		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
-			resting.Type = k.Reader.Types[name]
+			resting.Layout.Type = k.Reader.Types[name]
 		}
 		x.homes[len(x.homes)-1] = resting
 	}
@@ -138,7 +139,7 @@ func (x *Forecast) counted(n int) bool {
 		return true
 	}
 	made := src.Held() && src.Generated() == nil && x.k.Reader.Everywhere(name) == nil
-	return src.CountKnown() && !made && s.Format.TrailingDense() == 0
+	return src.CountKnown() && !made && s.Layout.Format.TrailingDense() == 0
 }
 
 // Running is what one run of the statement in a program moves, whose operands are where it wants
@@ -204,10 +205,10 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 // estimated sizes an operand from what its input's head says.
 func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
-	s := &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Format: f,
-		Type: x.k.Reader.Types[name]}
-	if s.Entries, s.Counted = src.EntryCount(s.Dims), src.CountKnown(); !s.Sparse() {
-		s.Entries, s.Counted = estimate.Space(s.Dims), true
+	s := &estimate.Tensor{Partition: part,
+		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name], Format: f}}
+	if s.Entries, s.Counted = src.EntryCount(s.Layout.Dims), src.CountKnown(); !s.Sparse() {
+		s.Entries, s.Counted = estimate.Space(s.Layout.Dims), true
 	}
 	if t := src.Tensor; t != nil && x.k.Reader.AsStored(src) {
 		s.Stored(t)
@@ -227,9 +228,9 @@ func (x *Forecast) exec() *exec.Forecast {
 	pos, crd := x.result().Widths()
 	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
 		Result: x.result().Block, Sparse: x.result().Sparse(), Rows: x.rows,
-		Like: transfer.Like{Name: x.Result(), Dims: x.result().Dims, Type: x.result().Type,
-			Format: x.result().Format}, FinalPieces: x.assembled().Block,
-		Part: x.result().In}
+		Like:        transfer.Like{Name: x.Result(), Layout: x.result().Layout},
+		FinalPieces: x.assembled().Block,
+		Part:        x.result().In}
 	for n, s := range x.tensors[:len(x.tensors)-1] {
 		f.Operands, f.Parts = append(f.Operands, s.Block), append(f.Parts, x.homes[n].Block)
 	}
@@ -290,7 +291,7 @@ func (x *Forecast) memory(cost *exec.Cost) []int64 {
 func (x *Forecast) finishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
-	if typ := x.k.Reader.Types[name]; typ != s.Type {
+	if typ := x.k.Reader.Types[name]; typ != s.Layout.Type {
 		narrow = int64(typ.Size())
 	}
 	repacks := x.p.Whole && len(x.units) > 0 && x.units[0].Result.Repack
@@ -363,7 +364,7 @@ func (x *Forecast) loading() (own, peak []int64) {
 func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
 	name := x.k.Problem.Operands[operand].Tensor
 	src := x.k.Reader.Sources[name]
-	listed := src.Listed(src.EntryCount(s.Dims))
+	listed := src.Listed(src.EntryCount(s.Layout.Dims))
 	in := x.k.Reader.Foretold(name, estimate.Round(listed))
 	in.Records = func(b plan.Block, roomed bool) int64 { return s.Records(b, listed, roomed) }
 	return in
@@ -373,7 +374,7 @@ func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
 // they are taken to be.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
-	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Type.Size()), Ahead: codegen.MapAhead}
+	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
 	units, inPlace, err := k.Units(x.like(), cost.Several())
 	x.units, x.refused = units, err
 	if m.InPlace = inPlace; err != nil {
@@ -420,7 +421,7 @@ func (x *Forecast) counts() map[string][]int64 {
 func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
-		if b >= 0 && !x.tensors[n].Format.AllDense() {
+		if b >= 0 && !x.tensors[n].Layout.Format.AllDense() {
 			entries += x.tensors[n].Block(b).Most()
 		}
 	}
@@ -450,7 +451,7 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
 		s, f := x.tensors[n], x.k.Reader.Formats[o.Tensor]
-		spec := codegen.Tensor{Format: f, Type: x.k.Reader.Types[o.Tensor], Dims: s.Dims,
+		spec := codegen.Tensor{Format: f, Type: x.k.Reader.Types[o.Tensor], Dims: s.Layout.Dims,
 			NNZ: estimate.Round(s.Entries), Counts: s.Positions()}
 		spec.PosWidth, spec.CrdWidth = s.Widths()
 		out[o.Name] = spec
@@ -475,7 +476,7 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
 				w := *x.tensors[n].As(a.Format)
 				w.Widen(a.PosWidth, a.CrdWidth)
-				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Format.Order))*tcs.Align
+				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Layout.Format.Order))*tcs.Align
 			}
 			most = max(most, x.assembling(s, z))
 		}
@@ -501,7 +502,7 @@ func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
 	if !s.Sparse() { // each entry goes to its place
 		return 0
 	}
-	return coo.NewSortCost(s.LevelSizes(), s.Type,
+	return coo.NewSortCost(s.LevelSizes(), s.Layout.Type,
 		x.k.Reader.Env.Config().Threads).AssembleBytes(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
@@ -517,8 +518,8 @@ func (x *Forecast) as(operand int, f tensor.Format) *estimate.Tensor {
 // store is the result as store is asked about it.
 func (x *Forecast) store() *store.Forecast {
 	s := x.resting()
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Format: s.Format},
-		BlockFormat: s.Format, Sizes: s.Block, Ranks: x.p.Ranks,
+	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout},
+		BlockFormat: s.Layout.Format, Sizes: s.Block, Ranks: x.p.Ranks,
 		Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
 	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
 		f.BlockFormat = x.units[0].Result.Format
@@ -548,7 +549,7 @@ func (x *Forecast) wholes() (bytes int64) {
 			continue
 		}
 		seen[o.Tensor] = true
-		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Dims)))
+		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Layout.Dims)))
 		if !x.p.Whole { // else it is there
 			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1,
 				x.want.MemoryLimit)
@@ -564,9 +565,9 @@ func (x *Forecast) wholes() (bytes int64) {
 
 // writing is what writing a tensor that rank 0 has whole takes.
 func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
-	f := &store.Forecast{Blocks: store.Blocks{Dims: s.Dims, Type: s.Type, Format: s.Format,
+	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout,
 		Owners: []int{0}},
-		BlockFormat: s.Format, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
+		BlockFormat: s.Layout.Format, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
 		Threads: x.k.Reader.Env.Config().Threads}
 	for _, o := range x.want.Outputs {
 		if o.Tensor == name {

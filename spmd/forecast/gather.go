@@ -13,8 +13,8 @@ import (
 // each entry is taken to be of another row.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
-	mode := x.tensors[operand].Format.Order[0]
-	all := [2]int64{0, x.tensors[operand].Dims[mode]}
+	mode := x.tensors[operand].Layout.Format.Order[0]
+	all := [2]int64{0, x.tensors[operand].Layout.Dims[mode]}
 	if len(x.units) == 0 && x.refused == nil {
 		x.units, _, x.refused = x.k.Units(x.like(), false)
 	}
@@ -40,12 +40,12 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 // operands, where all of these have a dense level of the rows.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
 	o := &x.p.Operands[operand]
-	mode := x.tensors[operand].Format.Order[0]
-	rows = [2]int64{x.tensors[operand].Dims[mode], 0}
+	mode := x.tensors[operand].Layout.Format.Order[0]
+	rows = [2]int64{x.tensors[operand].Layout.Dims[mode], 0}
 	for _, n := range by {
 		s := x.tensors[n]
 		m := slices.Index(x.p.Operands[n].Vars, o.Vars[mode])
-		if s.Format.Levels[slices.Index(s.Format.Order, m)].HasCrd() {
+		if s.Layout.Format.Levels[slices.Index(s.Layout.Format.Order, m)].HasCrd() {
 			return rows, false
 		}
 		for _, needs := range t.Needs(rank, n) {
@@ -64,8 +64,8 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]
-	mode := x.tensors[operand].Format.Order[0]
-	size := x.tensors[operand].Dims[mode]
+	mode := x.tensors[operand].Layout.Format.Order[0]
+	size := x.tensors[operand].Layout.Dims[mode]
 	rows, banded = [2]int64{size, 0}, true
 	for _, n := range by {
 		s := x.tensors[n]

@@ -68,7 +68,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 		if !s.Field.HasLevel() {
 			return t.Block(blocks[s.Arg]).Entries
 		}
-		r := t.Box(blocks[s.Arg])[t.Format.Order[s.Level]]
+		r := t.Box(blocks[s.Arg])[t.Layout.Format.Order[s.Level]]
 		if s.Field == ir.Offset {
 			return r[0]
 		}

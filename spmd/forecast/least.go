@@ -73,8 +73,8 @@ func sum(list []float64) (n float64) {
 // tensor is a tensor that is cut so.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Reader.Formats[name]
-	return &estimate.Tensor{Partition: part, Dims: x.k.Reader.Sizes.Dims[name], Format: f,
-		Type: x.k.Reader.Types[name]}
+	return &estimate.Tensor{Partition: part,
+		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name], Format: f}}
 }
 
 // add counts what a tensor takes: where it is counted already, the larger of both at each rank.
@@ -94,7 +94,7 @@ func (x *Least) add(t *leastOf) {
 
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Reader.Sources[o.Tensor]
-	if src.Held() || len(s.Dims) == 0 || !s.Partition.Given() {
+	if src.Held() || len(s.Layout.Dims) == 0 || !s.Partition.Given() {
 		// scalars take no memory of a rank's, and before anything is read it is not known where which
 		// entries are
 		return
@@ -103,7 +103,7 @@ func (x *Least) operand(o plan.Operand) {
 		at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed,
 			x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
-		t.entries = src.Gen.Entries(s.Dims)
+		t.entries = src.Gen.Entries(s.Layout.Dims)
 		t.spread = t.entries * float64(x.k.Reader.EntryBytes(o.Tensor))
 	}
 	x.add(t)
@@ -112,7 +112,7 @@ func (x *Least) operand(o plan.Operand) {
 func (x *Least) result() {
 	p, name := x.k.Problem, x.k.Problem.Norm.LHS.Name
 	s := x.tensor(name, p.FinalPartition())
-	if len(s.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
+	if len(s.Layout.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
 		return
 	}
 	t := &leastOf{name: name, at: make([]float64, p.Ranks)}

@@ -106,15 +106,16 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		return g.Cost(in, s.Block, ranks, x.want.MemoryLimit)
 	}
 	plain := input.Even(g, ranks)
-	even := s.As(tensor.Format{Levels: plain.Spec.Format.Levels, Order: s.Format.Order})
-	same := even.Format.Equal(s.Format)
+	even := s.As(tensor.Format{Levels: plain.Spec.Format.Levels, Order: s.Layout.Format.Order})
+	same := even.Layout.Format.Equal(s.Layout.Format)
 	even.Partition = plain.Partition
 	in.AsIs, in.Records = in.AsIs && same, x.foretold(operand, even).Records
 	even.Widen(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
-	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor, Dims: s.Dims, Type: s.Type,
-		Format: even.Format},
-		Parts: assemble.PiecesOf(plain.Partition, s.Dims), Pieces: assemble.PiecesOf(s.Partition, s.Dims)}
+	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor,
+		Layout: tensor.Layout{Dims: s.Layout.Dims, Type: s.Layout.Type, Format: even.Layout.Format}},
+		Parts:  assemble.PiecesOf(plain.Partition, s.Layout.Dims),
+		Pieces: assemble.PiecesOf(s.Partition, s.Layout.Dims)}
 	pos, crd := even.Widths()
 	pieces := sum.Cost(ranks, pos, crd, drift(s),
 		func(r assemble.Region) plan.Size { return even.In(r.Box) })

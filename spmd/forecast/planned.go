@@ -317,8 +317,8 @@ func (x *planner) nest() {
 // tensor describes a tensor.
 func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home plan.Home) {
 	src := x.forecast.k.Reader.Sources[name]
-	t := PlannedTensor{Name: name, Sizes: s.Dims,
-		Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Type.String(),
+	t := PlannedTensor{Name: name, Sizes: s.Layout.Dims,
+		Format: fault.Format(x.forecast.k.Reader.Formats[name]), Type: s.Layout.Type.String(),
 		Blocks: s.Partition.Pieces(), Held: home.MatchesBlocks,
 		Entries: estimate.Round(s.Entries), Exact: s.Exact(), Counted: s.Exact() || src.CountKnown(),
 		Vars: []string{}, Axes: axes(s)}
@@ -357,7 +357,7 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 		}
 		cuts, sizes := make([]int64, a.Ranges()+1), make([]int64, len(a.Modes))
 		for k, m := range a.Modes {
-			sizes[k] = s.Dims[m]
+			sizes[k] = s.Layout.Dims[m]
 		}
 		cuts[len(cuts)-1] = sizes[0]
 		for k := range cuts[:len(cuts)-1] {

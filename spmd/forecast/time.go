@@ -145,7 +145,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		if t == nil {
 			continue
 		}
-		width := int64(t.Type.Size())
+		width := int64(t.Layout.Type.Size())
 		levels := max(t.Bytes()-last(at.Counts[n])*width, 0)
 		if n > 0 {
 			l.Read += levels + min(estimate.Round(done.Reads[n]), values[n])*width
@@ -161,7 +161,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	l.Searches, l.Atomics, l.Taken = done.Moves.Searches, done.Moves.Atomics, done.Moves.Taken
 	for _, p := range done.Moves.Picks {
 		t := args[p.Arg]
-		width := float64(t.Type.Size())
+		width := float64(t.Layout.Type.Size())
 		if t.Sparse() {
 			width += 4 // of coordinates
 		}

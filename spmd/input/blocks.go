@@ -19,8 +19,8 @@ import (
 // conversion. The source must be a tensor in memory, over ranks or in a .tcs file.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
-		return h.AsIs && h.Blocks.Type == s.typ &&
-			r.Formats[s.name].Equal(h.Blocks.Format)
+		return h.AsIs && h.Blocks.Layout.Type == s.typ &&
+			r.Formats[s.name].Equal(h.Blocks.Layout.Format)
 	}
 	return s.Tensor.Header.Type == s.typ && s.Tensor.Header.Whole() &&
 		r.Formats[s.name].Equal(s.Tensor.Format()) && !s.In.NoDuplicates

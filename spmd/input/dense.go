@@ -51,8 +51,8 @@ func (r *Reader) BytesAs(name string, g tensor.Format) int64 { return r.storedAs
 // assumes that the entries of the operands are spread evenly.
 func (r *Reader) storedAs(name string, g tensor.Format) plan.Size {
 	dims := r.Sizes.Dims[name]
-	t := &estimate.Tensor{Partition: partition.Whole(len(dims)), Dims: dims, Format: g,
-		Type: r.Types[name]}
+	t := &estimate.Tensor{Partition: partition.Whole(len(dims)),
+		Layout: tensor.Layout{Dims: dims, Type: r.Types[name], Format: g}}
 	if name != r.p.Result {
 		t.Entries = r.Sources[name].EntryCount(dims)
 		return t.Block(0)
@@ -73,6 +73,6 @@ func (r *Reader) sparse(name string) *estimate.Tensor {
 	if f.AllDense() || src == nil {
 		return nil
 	}
-	return &estimate.Tensor{Dims: r.Sizes.Dims[name], Format: f,
+	return &estimate.Tensor{Layout: tensor.Layout{Dims: r.Sizes.Dims[name], Format: f},
 		Entries: src.EntryCount(r.Sizes.Dims[name])}
 }

@@ -17,7 +17,7 @@ func (r *Reader) pickFormats() {
 			case s.Tensor != nil:
 				f = s.Tensor.Format()
 			case s.held != nil:
-				f = s.held.Blocks.Format
+				f = s.held.Blocks.Layout.Format
 			case s.Dense:
 				f = tensor.DenseOf(s.order)
 			default:

@@ -138,10 +138,10 @@ func (s *Source) setTensor(t *tcs.Tensor, want tensor.Type) error {
 func (s *Source) setHeld(h *Held, want tensor.Type) error {
 	b := h.Blocks
 	s.From = s.name + " of the program"
-	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Dims, true, b.Type,
-		b.Format.AllDense(), h.Entries
+	s.held, s.dims, s.exact, s.typ, s.Dense, s.entries = h, b.Layout.Dims, true, b.Layout.Type,
+		b.Layout.Format.AllDense(), h.Entries
 	if want != tensor.None {
-		if err := tcs.CanConvert(want, b.Type); err != nil {
+		if err := tcs.CanConvert(want, b.Layout.Type); err != nil {
 			return fault.Commandf("the type of %s: %v", s.name, err)
 		}
 		s.typ = want
@@ -152,9 +152,9 @@ func (s *Source) setHeld(h *Held, want tensor.Type) error {
 // Hold replaces the source called name by a distributed tensor of the same sizes. The tensor's type
 // must be convertible to the source's type.
 func (r *Reader) Hold(name string, h *Held) error {
-	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Type == h.Blocks.Type &&
-		slices.Equal(s.held.Blocks.Format.Levels, h.Blocks.Format.Levels) &&
-		slices.Equal(s.dims, h.Blocks.Dims) {
+	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Layout.Type == h.Blocks.Layout.Type &&
+		slices.Equal(s.held.Blocks.Layout.Format.Levels, h.Blocks.Layout.Format.Levels) &&
+		slices.Equal(s.dims, h.Blocks.Layout.Dims) {
 		s.In, s.held, s.entries = Hold(h), h, h.Entries
 		return nil
 	}

@@ -84,8 +84,9 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 	exact = plain.Moves(from, asIs && slices.Equal(plain.Spec.Format.Levels, spec.Format.Levels),
 		entries, travel)
 	s := &assemble.Sum{
-		Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
-			Format: tensor.Format{Levels: plain.Spec.Format.Levels, Order: spec.Format.Order}},
+		Like: transfer.Like{Name: spec.Name,
+			Layout: tensor.Layout{Dims: spec.Dims, Type: spec.Type,
+				Format: tensor.Format{Levels: plain.Spec.Format.Levels, Order: spec.Format.Order}}},
 		Parts:  assemble.PiecesOf(plain.Partition, spec.Dims),
 		Pieces: assemble.PiecesOf(g.Partition, spec.Dims),
 	}
@@ -165,10 +166,10 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition,
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
-	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name, Dims: spec.Dims, Type: spec.Type,
-		Format: spec.Format}}
+	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name,
+		Layout: tensor.Layout{Dims: spec.Dims, Type: spec.Type, Format: spec.Format}}}
 	for _, t := range parts {
-		s.Like.Type = t.Header.Type
+		s.Like.Layout.Type = t.Header.Type
 	}
 	shape, err := shapeOf(c, s.Like, parts)
 	if err != nil {
@@ -184,7 +185,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 // shapeOf returns the shape of blocks whose arrays are as wide as the widest ones at any rank.
 func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape,
 	error) {
-	n := len(like.Format.Order)
+	n := len(like.Layout.Format.Order)
 	widths := make([]int64, 2*n)
 	for _, t := range parts {
 		for l, lev := range t.Levels {
@@ -195,7 +196,7 @@ func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) 
 	if err := comm.Allreduce(c.Uncounted(), widths, comm.Max); err != nil {
 		return nil, err
 	}
-	s := &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Format: like.Format}
+	s := &reduce.Shape{Name: like.Name, Layout: like.Layout}
 	for l := range n {
 		s.PosWidth, s.CrdWidth = append(s.PosWidth, uint8(widths[2*l])),
 			append(s.CrdWidth, uint8(widths[2*l+1]))

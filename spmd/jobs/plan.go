@@ -320,9 +320,9 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	if _, ok := it.(*jobfile.Tensor); ok {
 		return // what reads a tensor to where it is placed is no part of a statement's traffic
 	}
-	asIs := h.AsIs && h.Blocks.Type == a.Blocks.Spec.Type &&
-		slices.Equal(h.Blocks.Format.Levels, a.Blocks.Spec.Format.Levels) &&
-		slices.Equal(h.Blocks.Format.Order, a.Blocks.Spec.Format.Order)
+	asIs := h.AsIs && h.Blocks.Layout.Type == a.Blocks.Spec.Type &&
+		slices.Equal(h.Blocks.Layout.Format.Levels, a.Blocks.Spec.Format.Levels) &&
+		slices.Equal(h.Blocks.Layout.Format.Order, a.Blocks.Spec.Format.Order)
 	var all *stats.Comm
 	travel := func(z plan.Size, from, to int) {
 		if all == nil {
@@ -374,8 +374,8 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
 		others := int64(0) // bytes of ranks whose routes are not told
 		for n, box := range h.Blocks.Boxes {
-			r := box[h.Blocks.Format.Order[0]]
-			own := bytes / max(h.Blocks.Dims[h.Blocks.Format.Order[0]], 1) * (r[1] - r[0])
+			r := box[h.Blocks.Layout.Format.Order[0]]
+			own := bytes / max(h.Blocks.Layout.Dims[h.Blocks.Layout.Format.Order[0]], 1) * (r[1] - r[0])
 			c.BytesSent[n], c.BytesReceived[n] = own, bytes-own
 			if own > 0 {
 				c.MessagesSent[n] = 1
@@ -490,7 +490,7 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 
 // share has the blocks of tensors that lie alike share their lists, which are long for many ranks.
 func (x *follower) share(b *store.Blocks) {
-	key := fmt.Sprint(b.Dims, len(b.Owners))
+	key := fmt.Sprint(b.Layout.Dims, len(b.Owners))
 	for _, o := range x.lists[key] {
 		if slices.Equal(b.Owners, o.Owners) && slices.EqualFunc(b.Boxes, o.Boxes, slices.Equal) {
 			b.Owners, b.Boxes = o.Owners, o.Boxes
@@ -556,7 +556,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 	if on == nil {
 		g = program.PlacedEvenly(h.Blocks, mode, x.ranks)
 	} else {
-		part, err := plan.Placed(p, on, h.Blocks.Dims, h.Blocks.Format.Order, x.ranks)
+		part, err := plan.Placed(p, on, h.Blocks.Layout.Dims, h.Blocks.Layout.Format.Order, x.ranks)
 		if err != nil {
 			return err
 		}
@@ -567,9 +567,9 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 				return err
 			}
 		default:
-			keys, ok := load.DenseKeys(h.Blocks.Format.Levels, a.Ordered, h.Blocks.Dims)
+			keys, ok := load.DenseKeys(h.Blocks.Layout.Format.Levels, a.Ordered, h.Blocks.Layout.Dims)
 			if a.Keys = keys; !ok {
-				a.Guess(h.Blocks.Dims, float64(h.Entries))
+				a.Guess(h.Blocks.Layout.Dims, float64(h.Entries))
 			}
 		}
 		g = program.Placed(h.Blocks, part)

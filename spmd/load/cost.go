@@ -112,7 +112,7 @@ func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes
 	switch {
 	case asIs && g.Same(from):
 		return Cost{}, false
-	case !asIs || !from.Format.AllDense():
+	case !asIs || !from.Layout.Format.AllDense():
 		return g.Cost(Input{Entries: in.Entries, Records: in.Records}, sizes, ranks, limit), true
 	}
 	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)

@@ -39,7 +39,7 @@ func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
 		return nil, true, err
 	}
 	defer end()
-	if asIs && from.Format.AllDense() {
+	if asIs && from.Layout.Format.AllDense() {
 		own, err = g.moveDense(c, from)
 		return own, true, err
 	}
@@ -62,7 +62,7 @@ func (g *Target) Same(from *store.Blocks) bool {
 			}
 		}
 		if from.Owners[b] != g.Partition.OwnerOf(b) ||
-			!slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Dims)) {
+			!slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Layout.Dims)) {
 			return false
 		}
 	}
@@ -97,7 +97,7 @@ func (g *Target) overlaps(from *store.Blocks) *overlaps {
 func (x *overlaps) of(n int) []wanted {
 	x.list = x.list[:0]
 	box := x.from.Boxes[n]
-	if !boxesOverlap(box, whole(x.from.Dims)) {
+	if !boxesOverlap(box, whole(x.from.Layout.Dims)) {
 		return nil
 	}
 	for k := range x.g.Partition.Axes {
@@ -130,7 +130,7 @@ func (x *overlaps) orderedRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 func (x *overlaps) outerRange(a *partition.Axis, k int64) [2]int64 {
 	sizes := make([]int64, len(a.Modes))
 	for n, m := range a.Modes {
-		sizes[n] = x.from.Dims[m]
+		sizes[n] = x.from.Layout.Dims[m]
 	}
 	return a.Bounds(k, sizes)[0]
 }
@@ -201,10 +201,11 @@ func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]
 	}()
 	mine := g.blocks(c.Rank())
 	for _, b := range mine {
-		header := tcs.Header{Dims: from.Dims, Box: g.Partition.Box(b, from.Dims), Type: from.Type}
+		header := tcs.Header{Dims: from.Layout.Dims, Box: g.Partition.Box(b, from.Layout.Dims),
+			Type: from.Layout.Type}
 		t,
-			err := tcs.New(&tcs.Shape{Header: header, Format: from.Format,
-			Counts: make([]int64, len(from.Format.Levels))}, g.Cfg.Limit, g.Spec.Name)
+			err := tcs.New(&tcs.Shape{Header: header, Format: from.Layout.Format,
+			Counts: make([]int64, len(from.Layout.Format.Levels))}, g.Cfg.Limit, g.Spec.Name)
 		if err != nil {
 			return own, err
 		}
@@ -252,7 +253,7 @@ const aheadBytes = 64 << 20
 
 // send starts to send the overlap of block n and a block of another rank.
 func (m *moving) send(n int, w wanted, rank int) error {
-	box := intersection(m.g.Partition.Box(w.b, m.from.Dims), m.from.Boxes[n])
+	box := intersection(m.g.Partition.Box(w.b, m.from.Layout.Dims), m.from.Boxes[n])
 	t, _, err := assemble.DensePart(m.from.Own[n], box, m.g.Spec.Name, transfer.Pages(m.g.Cfg.Limit))
 	if err != nil {
 		return err
@@ -276,8 +277,7 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 		CopyCommon(to, m.from.Own[n])
 		return nil
 	}
-	like := transfer.Like{Name: m.g.Spec.Name, Dims: m.from.Dims, Type: m.from.Type,
-		Format: m.from.Format}
+	like := transfer.Like{Name: m.g.Spec.Name, Layout: m.from.Layout}
 	t, err := transfer.Recv(m.c, like, owner, tagHeld, transfer.Pages(m.g.Cfg.Limit))
 	if err != nil {
 		return err
@@ -310,7 +310,7 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 		return exact
 	}
 	from = from.InBoxes()
-	if asIs && from.Format.AllDense() {
+	if asIs && from.Layout.Format.AllDense() {
 		g.parts(from, travel)
 		return exact
 	}
@@ -320,8 +320,9 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 			exact = false
 			var z plan.Size
 			for _, w := range blocks {
-				box := g.Partition.Box(w.b, from.Dims)
-				if share := volume(intersection(box, from.Boxes[n])) / volume(whole(from.Dims)); share > 0 {
+				box := g.Partition.Box(w.b, from.Layout.Dims)
+				if share := volume(intersection(box, from.Boxes[n])) / volume(whole(from.Layout.Dims)); share >
+					0 {
 					z.Entries += int64(math.Ceil(float64(entries) * share))
 				}
 			}
@@ -341,8 +342,8 @@ func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int
 		for rank, blocks := range x.receivers(n) {
 			for _, w := range blocks {
 				var z plan.Size
-				z.Add(int64(volume(intersection(g.Partition.Box(w.b, from.Dims), from.Boxes[n]))),
-					int64(from.Type.Size()))
+				z.Add(int64(volume(intersection(g.Partition.Box(w.b, from.Layout.Dims), from.Boxes[n]))),
+					int64(from.Layout.Type.Size()))
 				travel(z, owner, rank)
 			}
 		}
@@ -449,8 +450,8 @@ type blockStream struct {
 	at    int
 }
 
-func (x *blockStream) Dims() ([]int64, bool) { return x.t.Dims, true }
-func (x *blockStream) Type() tensor.Type     { return x.t.Type }
+func (x *blockStream) Dims() ([]int64, bool) { return x.t.Layout.Dims, true }
+func (x *blockStream) Type() tensor.Type     { return x.t.Layout.Type }
 
 func (x *blockStream) Next(b *coo.Batch) error {
 	for ; x.at < len(x.parts); x.at++ {

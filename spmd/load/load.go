@@ -28,6 +28,7 @@ package load
 import (
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
@@ -60,17 +61,17 @@ func (g *Target) blocks(rank int) []plan.Block {
 func (g *Target) Blocks() *store.Blocks {
 	s := &g.Spec
 	return Blocks(g.Partition,
-		transfer.Like{Name: s.Name, Dims: s.Dims, Type: s.Type, Format: s.Format})
+		transfer.Like{Name: s.Name, Layout: tensor.Layout{Dims: s.Dims, Type: s.Type, Format: s.Format}})
 }
 
 // Blocks describes the blocks of a tensor with the given partition. The result contains no tensors.
 func Blocks(part *partition.Partition, like transfer.Like) *store.Blocks {
-	x := &store.Blocks{Dims: like.Dims, Type: like.Type, Format: like.Format,
+	x := &store.Blocks{Layout: like.Layout,
 		Own: map[int]*tcs.Tensor{}, Guessed: part.Guessed()}
 	x.Owners, x.Boxes = make([]int, 0, part.Pieces()), make([][][2]int64, 0, part.Pieces())
 	for b := range plan.Block(part.Pieces()) {
 		x.Owners = append(x.Owners, part.OwnerOf(b))
-		x.Boxes = append(x.Boxes, part.Box(b, like.Dims))
+		x.Boxes = append(x.Boxes, part.Box(b, like.Layout.Dims))
 		if part.Ordered() != nil {
 			from, to := part.Keys(b)
 			x.From, x.To = append(x.From, from), append(x.To, to)

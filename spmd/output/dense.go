@@ -25,8 +25,9 @@ func (r *Result) gatherDense() (*tcs.Tensor, error) {
 		}
 		return nil, nil
 	}
-	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Dims, Type: b.Type}, Format: b.Format,
-		Counts: make([]int64, len(b.Format.Levels))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: b.Layout.Dims, Type: b.Layout.Type},
+		Format: b.Layout.Format,
+		Counts: make([]int64, len(b.Layout.Format.Levels))}
 	whole, err := tcs.New(shape, limit, r.Name)
 	if err != nil {
 		return nil, err

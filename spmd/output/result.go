@@ -28,13 +28,13 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 	if r.Whole {
 		return b.Own[0].Alias(), nil
 	}
-	if b.Format.AllDense() {
+	if b.Layout.Format.AllDense() {
 		return r.gatherDense()
 	}
 	var whole *tcs.Tensor
-	err := store.Gather(r.Env.Comm, b, b.Format.Order, coo.KeepAll, r.Env.Config(),
+	err := store.Gather(r.Env.Comm, b, b.Layout.Format.Order, coo.KeepAll, r.Env.Config(),
 		func(s coo.Stream) (err error) {
-			spec := coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type, Name: r.Name}
+			spec := coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type, Name: r.Name}
 			whole, err = coo.Assemble(s, spec, r.Env.Config())
 			return err
 		})
@@ -45,7 +45,7 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
 	// a scalar is shown with its value, and padding is visible only in the whole tensor
-	if r.Whole || len(b.Dims) == 0 || b.Format.HasPadding() {
+	if r.Whole || len(b.Layout.Dims) == 0 || b.Layout.Format.HasPadding() {
 		whole, err := r.Gather()
 		if err != nil || whole == nil {
 			return "", err
@@ -53,12 +53,13 @@ func (r *Result) Summary() (string, error) {
 		defer whole.Close()
 		return summary.Of(r.Name, whole), nil
 	}
-	mine := summary.Sum{Type: b.Type}
+	mine := summary.Sum{Type: b.Layout.Type}
 	entries, err := store.Summary(r.Env.Comm, b, r.Env.Config(), mine.Add)
 	if err != nil {
 		return "", err
 	}
 	total, err := mine.Gather(r.Env.Comm.Uncounted())
-	return summary.Line(r.Name, b.Dims, b.Format.String(), b.Type, entries, total),
+	return summary.Line(r.Name, b.Layout.Dims, b.Layout.Format.String(), b.Layout.Type, entries,
+			total),
 		err
 }

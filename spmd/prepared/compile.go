@@ -50,7 +50,7 @@ func (k *Statement) Compile() error {
 	}
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
-	k.exec.Result.Type = k.Reader.ResultType
+	k.exec.Result.Layout.Type = k.Reader.ResultType
 	if !result.Format.AllDense() {
 		k.accumulate(inPlace)
 	} else if k.exec.Into = nil; inPlace {

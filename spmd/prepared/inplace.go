@@ -86,9 +86,9 @@ func (k *Statement) accumulate(inPlace bool) {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
-		Shape: &reduce.Shape{Name: like.Name, Dims: like.Dims, Type: like.Type, Format: like.Format,
+		Shape: &reduce.Shape{Name: like.Name, Layout: like.Layout,
 			PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
-		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Dims) },
+		Box:     func(b plan.Block) [][2]int64 { return k.Problem.Result.Box(b, like.Layout.Dims) },
 		Alloc:   k.Reader.Env.Arena.Alloc,
 		Threads: k.Reader.Env.Threads,
 		Keep:    k.o.Several,

@@ -180,6 +180,6 @@ func (k *Statement) blocksOf(name string, part *partition.Partition,
 // ResultLike is how blocks of the result travel.
 func (k *Statement) ResultLike() transfer.Like {
 	like := k.exec.Result
-	like.Type = k.Reader.Types[k.p.Result]
+	like.Layout.Type = k.Reader.Types[k.p.Result]
 	return like
 }

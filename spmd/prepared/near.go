@@ -213,7 +213,7 @@ func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
 		b.Own[block] = t
 	}
 	h := &input.Held{Blocks: &b, Entries: 1, AsIs: true, Apart: true}
-	for _, d := range b.Dims {
+	for _, d := range b.Layout.Dims {
 		h.Entries *= d
 	}
 	if n.sum || n.everywhere {

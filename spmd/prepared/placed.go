@@ -77,7 +77,7 @@ func (k *Statement) pieces() assemble.Options {
 		Threads: k.Reader.Env.Threads, Abort: k.exec.Abort}
 	if k.exec.Sparse != nil {
 		shape := *k.exec.Sparse.Shape
-		shape.Type = k.ResultLike().Type
+		shape.Layout.Type = k.ResultLike().Layout.Type
 		o.Shape = &shape
 	}
 	return o

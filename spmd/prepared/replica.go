@@ -38,7 +38,7 @@ func (k *Statement) Replicated() []bool { return k.replicated }
 
 // bytes are those of a tensor with dense levels.
 func (k *Statement) bytes(name string) float64 {
-	n := float64(k.likeOf(name, k.Reader.Formats[name]).Type.Size())
+	n := float64(k.likeOf(name, k.Reader.Formats[name]).Layout.Type.Size())
 	for _, d := range k.Reader.Sizes.Dims[name] {
 		n *= float64(d)
 	}
@@ -123,7 +123,7 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 // InRows tells whether the ranks, in order, have one block each, of consecutive ranges of the
 // outermost level.
 func InRows(b *store.Blocks, ranks int) bool {
-	if len(b.Dims) == 0 || len(b.Owners) != ranks {
+	if len(b.Layout.Dims) == 0 || len(b.Owners) != ranks {
 		return false
 	}
 	end := int64(0)
@@ -133,15 +133,15 @@ func InRows(b *store.Blocks, ranks int) bool {
 		}
 		for m, r := range b.Boxes[n] {
 			switch {
-			case m != b.Format.Order[0] && r != [2]int64{0, b.Dims[m]},
-				m == b.Format.Order[0] && r[0] != end:
+			case m != b.Layout.Format.Order[0] && r != [2]int64{0, b.Layout.Dims[m]},
+				m == b.Layout.Format.Order[0] && r[0] != end:
 				return false
-			case m == b.Format.Order[0]:
+			case m == b.Layout.Format.Order[0]:
 				end = r[1]
 			}
 		}
 	}
-	return end == b.Dims[b.Format.Order[0]]
+	return end == b.Layout.Dims[b.Layout.Format.Order[0]]
 }
 
 // gatherNew is the whole of a dense tensor of which each rank has rows. Collective.
@@ -160,20 +160,21 @@ func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error)
 // gather makes t the whole of a dense tensor of which each rank has rows. Collective.
 func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	row := int64(t.Header.Type.Size())
-	for _, m := range b.Format.Order[1:] {
-		row *= b.Dims[m]
+	for _, m := range b.Layout.Format.Order[1:] {
+		row *= b.Layout.Dims[m]
 	}
 	counts := make([]int64, len(b.Owners))
 	for n, box := range b.Boxes {
-		r := box[b.Format.Order[0]]
+		r := box[b.Layout.Format.Order[0]]
 		counts[n] = (r[1] - r[0]) * row
 	}
 	me := k.Reader.Env.Comm.Rank()
 	send := comm.Buf{}
 	if counts[me] > 0 { // the block may show a part of more rows
 		own := b.Own[me]
-		first := (b.Boxes[me][b.Format.Order[0]][0]-own.Levels[0].Offset)*row - own.Vals.First*int64(
-			t.Header.Type.Size())
+		first := (b.Boxes[me][b.Layout.Format.Order[0]][0]-own.Levels[0].Offset)*row -
+			own.Vals.First*int64(
+				t.Header.Type.Size())
 		send = transfer.Values(own).Slice(first, first+counts[me])
 	}
 	if err := k.Reader.Env.Comm.Allgatherv(send, transfer.Values(t), counts); err != nil {
@@ -202,8 +203,9 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 // newDense is a dense tensor of any values.
 func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	like := k.likeOf(name, k.Reader.Formats[name])
-	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Dims, Type: like.Type}, Format: like.Format,
-		Counts: make([]int64, len(like.Format.Levels))}
+	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Layout.Dims, Type: like.Layout.Type},
+		Format: like.Layout.Format,
+		Counts: make([]int64, len(like.Layout.Format.Levels))}
 	return tcs.NewIn(shape, name, k.Reader.Env.Arena.Alloc)
 }
 

@@ -94,8 +94,8 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 
 // likeOf describes the blocks of a tensor in a format.
 func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
-	return transfer.Like{Name: name, Dims: k.Reader.Sizes.Dims[name],
-		Type: k.Reader.Types[name], Format: f}
+	return transfer.Like{Name: name,
+		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.Types[name], Format: f}}
 }
 
 // Compute runs the statement once, and returns the result's blocks that live at this rank.

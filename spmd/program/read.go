@@ -110,9 +110,9 @@ func (p *Program) Value(name string) (tensor.Value, error) {
 		return tensor.Value{}, err
 	}
 	b := t.held.Blocks
-	if len(b.Dims) != 0 {
+	if len(b.Layout.Dims) != 0 {
 		return tensor.Value{}, fault.Commandf("%s has %s, want a scalar", name,
-			tensor.Count(int64(len(b.Dims)), "mode"))
+			tensor.Count(int64(len(b.Layout.Dims)), "mode"))
 	}
 	var v tensor.Value
 	if x := b.Own[0]; x != nil {
@@ -133,7 +133,7 @@ func (p *Program) Value(name string) (tensor.Value, error) {
 	if err := c.Bcast(comm.Of(number), b.Owners[0]); err != nil {
 		return v, p.failed(err)
 	}
-	return tensor.Value{Type: b.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
+	return tensor.Value{Type: b.Layout.Type, I: number[0], C: complex(parts[0], parts[1])}, nil
 }
 
 // Tensor returns the whole tensor at rank 0, and nil at other ranks. The caller closes it. With one
@@ -238,7 +238,7 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 		if err != nil {
 			return err
 		}
-		if err := convert.Writable(o.File, len(t.held.Blocks.Dims)); err != nil {
+		if err := convert.Writable(o.File, len(t.held.Blocks.Layout.Dims)); err != nil {
 			return err
 		}
 	}

@@ -208,8 +208,8 @@ func (s *Statement) hasFinalStorage(t *programTensor) bool {
 		return false
 	}
 	b, r := t.held.Blocks, s.reader
-	return b.Type == r.Types[t.name] && slices.Equal(b.Dims, r.Sizes.Dims[t.name]) &&
-		r.Formats[t.name].Equal(b.Format)
+	return b.Layout.Type == r.Types[t.name] && slices.Equal(b.Layout.Dims, r.Sizes.Dims[t.name]) &&
+		r.Formats[t.name].Equal(b.Layout.Format)
 }
 
 // replace assigns a tensor that a statement made to the name of t.
@@ -236,7 +236,7 @@ func (p *Program) Place(name string, mode int) error {
 		}
 		return mode, nil
 	}, func(b *store.Blocks) (*partition.Partition, error) {
-		return partition.Evenly(b.Dims, mode, p.Ranks()), nil
+		return partition.Evenly(b.Layout.Dims, mode, p.Ranks()), nil
 	})
 }
 
@@ -249,7 +249,7 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	err := p.place(name, func(order int) (int, error) {
 		return LoadedBy, to.Check(m, order)
 	}, func(b *store.Blocks) (*partition.Partition, error) {
-		return plan.Placed(to, m, b.Dims, b.Format.Order, p.Ranks())
+		return plan.Placed(to, m, b.Layout.Dims, b.Layout.Format.Order, p.Ranks())
 	})
 	if err == nil {
 		p.tensors[name].lieIn(to.Memory())
@@ -292,7 +292,7 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 	}
 	var order int
 	if t.held != nil {
-		order = len(t.held.Blocks.Dims)
+		order = len(t.held.Blocks.Layout.Dims)
 	} else if order, err = t.order(); err != nil {
 		return err
 	}
@@ -352,12 +352,12 @@ func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Hel
 // Placed returns the target of a tensor that is moved to a partition.
 func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 	return &load.Target{Partition: part,
-		Spec: coo.Spec{Format: b.Format, Dims: b.Dims, Type: b.Type}}
+		Spec: coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type}}
 }
 
 // PlacedEvenly returns the target of Place.
 func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
-	return Placed(b, partition.Evenly(b.Dims, mode, ranks))
+	return Placed(b, partition.Evenly(b.Layout.Dims, mode, ranks))
 }
 
 // aliasOf returns a tensor that shares and retains the memory of t, or nil if t is nil.

@@ -438,7 +438,7 @@ func (s *Statement) refresh() (again string, err error) {
 			s.reader.Types[r.operand], s.reader.Formats[r.operand]) {
 			return r.name + " has another format, type or size", nil
 		}
-		s.mayNotFit = s.mayNotFit || !t.held.Blocks.Format.AllDense()
+		s.mayNotFit = s.mayNotFit || !t.held.Blocks.Layout.Format.AllDense()
 		if !s.ownsBlocks(r.operand, t.held) { // blocks of the tensor are sent
 			if err := t.fetch(); err != nil {
 				return "", p.failed(err)

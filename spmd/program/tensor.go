@@ -125,7 +125,8 @@ func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 
 // alone returns a tensor that only rank 0 has.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
-	b := &store.Blocks{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type, Format: x.Format(),
+	b := &store.Blocks{Layout: tensor.Layout{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type,
+		Format: x.Format()},
 		Owners: []int{0}, Own: map[int]*tcs.Tensor{}}
 	var box [][2]int64
 	for _, d := range x.Header.Dims {
@@ -224,7 +225,7 @@ func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	case len(t.how.Sizes) > 0 || asTheyWere == nil:
 		return t.how.Sizes
 	case t.held != nil:
-		dims = slices.Clone(t.held.Blocks.Dims)
+		dims = slices.Clone(t.held.Blocks.Layout.Dims)
 	case t.in.Tensor != nil:
 		dims = slices.Clone(t.in.Tensor.Header.Dims)
 	}
@@ -261,7 +262,7 @@ func (t *programTensor) fetch() error {
 // format returns the format as -f names it, or "" if it is not determined.
 func (t *programTensor) format() string {
 	if t.held != nil {
-		return t.held.Blocks.Format.String()
+		return t.held.Blocks.Layout.Format.String()
 	}
 	if t.how.Format == "" && t.in.Tensor != nil {
 		return t.in.Tensor.Format().String()
@@ -272,7 +273,7 @@ func (t *programTensor) format() string {
 // typ returns the type as -t names it, or "" if it is not determined.
 func (t *programTensor) typ() string {
 	if t.held != nil {
-		return t.held.Blocks.Type.String()
+		return t.held.Blocks.Layout.Type.String()
 	}
 	if t.how.Type == "" && t.in.Tensor != nil {
 		return t.in.Tensor.Header.Type.String()
@@ -283,8 +284,8 @@ func (t *programTensor) typ() string {
 // sameStorage reports whether h has the sizes, type and format that a statement was prepared for.
 func sameStorage(h *input.Held, dims []int64, typ tensor.Type, f tensor.Format) bool {
 	b := h.Blocks
-	return h.AsIs && b.Type == typ && slices.Equal(b.Dims, dims) &&
-		f.Equal(b.Format)
+	return h.AsIs && b.Layout.Type == typ && slices.Equal(b.Layout.Dims, dims) &&
+		f.Equal(b.Layout.Format)
 }
 
 // result returns the tensor in the form that package output needs.
@@ -292,16 +293,16 @@ func (t *programTensor) result(e *env.Env) *output.Result {
 	b := t.held.Blocks
 	return &output.Result{Env: e, Name: t.name, Blocks: b,
 		Whole: t.held.AsIs && e.Comm.Size() == 1 && len(b.Owners) == 1,
-		Like:  transfer.Like{Name: t.name, Dims: b.Dims, Type: b.Type, Format: b.Format}}
+		Like:  transfer.Like{Name: t.name, Layout: b.Layout}}
 }
 
 // counted returns a distributed tensor with its number of entries. asIs says that the blocks have
 // the storage format of the tensor. Every rank must call it.
 func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
 	h := &input.Held{Blocks: b, AsIs: asIs}
-	if b.Format.AllDense() {
+	if b.Layout.Format.AllDense() {
 		h.Entries = 1
-		for _, d := range b.Dims {
+		for _, d := range b.Layout.Dims {
 			h.Entries *= d
 		}
 		return h, nil

@@ -46,7 +46,7 @@ func (u *union) merge(l int, heads []head) {
 			n += hi - lo
 		}
 	}
-	r := u.box[u.shape.Format.Order[l]]
+	r := u.box[u.shape.Layout.Format.Order[l]]
 	switch {
 	case len(s.runs) == 0:
 	case len(s.runs) == 1:
@@ -101,7 +101,7 @@ func (u *union) sorted(l int, s *scratch) {
 // countingSort sorts n entries by counting the entries of each coordinate of the range, and visits
 // them.
 func (u *union) countingSort(l int, s *scratch, n int64) {
-	r := u.box[u.shape.Format.Order[l]]
+	r := u.box[u.shape.Layout.Format.Order[l]]
 	size := r[1] - r[0] + 1
 	count := slices.Grow(s.count[:0], int(size))[:size]
 	clear(count)

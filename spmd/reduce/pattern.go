@@ -11,16 +11,14 @@ import (
 // Shape is common to all blocks of a result.
 type Shape struct {
 	Name               string
-	Dims               []int64
-	Type               tensor.Type
-	Format             tensor.Format // of levels d and s
+	Layout             tensor.Layout // with levels d and s
 	PosWidth, CrdWidth []uint8
 }
 
 // deep returns the last compressed level, or -1 if there is none.
 func (s *Shape) deep() int {
-	for l := len(s.Format.Levels) - 1; l >= 0; l-- {
-		if s.Format.Levels[l].Form() != tensor.Full {
+	for l := len(s.Layout.Format.Levels) - 1; l >= 0; l-- {
+		if s.Layout.Format.Levels[l].Form() != tensor.Full {
 			return l
 		}
 	}
@@ -136,12 +134,13 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 
 // frame returns the tensor of a block without arrays.
 func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Dims, Box: slices.Clone(box), Type: s.Type},
-		Levels: make([]tcs.Level, len(s.Format.Levels))}
-	t.Vals.Width = uint8(s.Type.Size())
-	for l := range s.Format.Levels {
-		m := s.Format.Order[l]
-		lev := tcs.Level{Kind: s.Format.Levels[l], Mode: m, Size: s.Dims[m]}
+	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Layout.Dims, Box: slices.Clone(box),
+		Type: s.Layout.Type},
+		Levels: make([]tcs.Level, len(s.Layout.Format.Levels))}
+	t.Vals.Width = uint8(s.Layout.Type.Size())
+	for l := range s.Layout.Format.Levels {
+		m := s.Layout.Format.Order[l]
+		lev := tcs.Level{Kind: s.Layout.Format.Levels[l], Mode: m, Size: s.Layout.Dims[m]}
 		if lev.Form() == tensor.Full {
 			lev.Size, lev.Offset = box[m][1]-box[m][0], box[m][0]
 		}

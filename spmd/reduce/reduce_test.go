@@ -46,7 +46,7 @@ func (s *list) Next(b *coo.Batch) error {
 // random assembles a block of random entries, integers from 1 to 9.
 func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bool) *tcs.Tensor {
 	t.Helper()
-	dims := s.Dims
+	dims := s.Layout.Dims
 	in := &list{dims: dims}
 	for range n {
 		at := make([]int64, len(dims))
@@ -56,7 +56,7 @@ func random(t *testing.T, r *rand.Rand, s *Shape, box [][2]int64, n int, wide bo
 		in.at, in.vals = append(in.at, at), append(in.vals, float64(1+r.IntN(9)))
 	}
 	b, err := coo.Assemble(in,
-		coo.Spec{Format: s.Format, Dims: dims, Type: tensor.Float64, Box: box}, coo.Config{})
+		coo.Spec{Format: s.Layout.Format, Dims: dims, Type: tensor.Float64, Box: box}, coo.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,8 @@ func TestUnion(t *testing.T) {
 		{"ssd", []int{0, 1, 2}}, {"sds", []int{2, 0, 1}}, {"dsd", []int{0, 1, 2}},
 		{"dds", []int{0, 2, 1}}, {"sss", []int{0, 1, 2}}} {
 		for trial := range 24 {
-			s := &Shape{Name: "A", Type: tensor.Float64, Format: tensor.FormatOf(f.kinds, f.modes)}
+			s := &Shape{Name: "A", Layout: tensor.Layout{Type: tensor.Float64,
+				Format: tensor.FormatOf(f.kinds, f.modes)}}
 			box := [][2]int64{}
 			for l := range f.kinds {
 				size := []int64{3, 12, 400}[r.IntN(3)]
@@ -98,7 +99,7 @@ func TestUnion(t *testing.T) {
 					size = 5000
 				}
 				lo := r.Int64N(size)
-				s.Dims = append(s.Dims, size)
+				s.Layout.Dims = append(s.Layout.Dims, size)
 				box = append(box, [2]int64{lo, lo + 1 + r.Int64N(size-lo)})
 				s.PosWidth, s.CrdWidth = append(s.PosWidth, 4), append(s.CrdWidth, 4)
 				if trial%4 == 3 && f.kinds[l] == 's' {
@@ -174,8 +175,8 @@ func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.T
 
 func TestUnionCountsMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	s := &Shape{Name: "A", Dims: []int64{100000}, Type: tensor.Float64,
-		Format:   tensor.FormatOf("s", []int{0}),
+	s := &Shape{Name: "A", Layout: tensor.Layout{Dims: []int64{100000}, Type: tensor.Float64,
+		Format: tensor.FormatOf("s", []int{0})},
 		PosWidth: []uint8{4}, CrdWidth: []uint8{4}}
 	box := [][2]int64{{0, 100000}}
 	sources := []*tcs.Tensor{random(t, r, s, box, 50000, false), random(t, r, s, box, 50000, false)}
@@ -210,11 +211,12 @@ func TestPartsOfABox(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for trial := range 120 {
 		kinds := []string{"ds", "dds", "ssd", "sdd", "dsd", "sds"}[trial%6]
-		s := &Shape{Name: "A", Type: tensor.Float64, Format: tensor.FormatOf(kinds, nil)}
+		s := &Shape{Name: "A", Layout: tensor.Layout{Type: tensor.Float64,
+			Format: tensor.FormatOf(kinds, nil)}}
 		var box [][2]int64
 		for range kinds {
 			size := 2 + r.Int64N(5)
-			s.Dims, box = append(s.Dims, size), append(box, [2]int64{0, size})
+			s.Layout.Dims, box = append(s.Layout.Dims, size), append(box, [2]int64{0, size})
 			s.PosWidth, s.CrdWidth = append(s.PosWidth, 4), append(s.CrdWidth, 4)
 		}
 		var sources []*tcs.Tensor

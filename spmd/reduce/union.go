@@ -84,7 +84,7 @@ type scratch struct {
 func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,
-		scratch: make([]scratch, len(s.Format.Levels)+1)}
+		scratch: make([]scratch, len(s.Layout.Format.Levels)+1)}
 	if u.deep < 0 {
 		panic("BUG: reduce: a union of dense blocks")
 	}
@@ -92,7 +92,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	for l := range u.deep + 1 {
 		list := make([]level, len(sources))
 		for k, t := range sources {
-			if s.Format.Levels[l].Form() != tensor.Full {
+			if s.Layout.Format.Levels[l].Form() != tensor.Full {
 				list[k] = level{newInts(t.Levels[l].Pos), newInts(t.Levels[l].Crd)}
 			}
 		}
@@ -118,7 +118,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 		roots = append(roots, head{int32(k), 0})
 	}
 	for l := range u.pos {
-		if s.Format.Levels[l].Form() != tensor.Full {
+		if s.Layout.Format.Levels[l].Form() != tensor.Full {
 			u.push(&u.pos[l], 0)
 		}
 	}
@@ -147,8 +147,9 @@ func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tenso
 
 func (u *union) columns(limit *tcs.Limit) {
 	s := u.shape
-	u.pos, u.crd = make([]column, len(s.Format.Levels)), make([]column, len(s.Format.Levels))
-	for l := range s.Format.Levels {
+	u.pos, u.crd = make([]column, len(s.Layout.Format.Levels)),
+		make([]column, len(s.Layout.Format.Levels))
+	for l := range s.Layout.Format.Levels {
 		what := "the coordinates of " + s.Name
 		u.pos[l] = column{arr: tcs.Array{Width: s.PosWidth[l]}, limit: limit, what: what}
 		u.crd[l] = column{arr: tcs.Array{Width: s.CrdWidth[l]}, limit: limit, what: what}
@@ -185,7 +186,7 @@ func (u *union) below(l int, heads []head) {
 	if u.err != nil {
 		return
 	}
-	if u.shape.Format.Levels[l].Form() == tensor.Full {
+	if u.shape.Layout.Format.Levels[l].Form() == tensor.Full {
 		u.dense(l, heads)
 		return
 	}
@@ -201,7 +202,7 @@ func (u *union) below(l int, heads []head) {
 
 // dense visits every coordinate of the box with the sources that cover it.
 func (u *union) dense(l int, heads []head) {
-	r := u.box[u.shape.Format.Order[l]]
+	r := u.box[u.shape.Layout.Format.Order[l]]
 	s := &u.scratch[l]
 	next := slices.Grow(s.heads[:0], len(heads))
 	s.heads = next

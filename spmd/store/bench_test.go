@@ -109,7 +109,8 @@ func benchmarkStore(b *testing.B, dims []int64, kinds string, blocks []*tcs.Tens
 			b.Fatal(err)
 		}
 		err = local.Run(context.Background(), len(blocks), func(c comm.Comm) error {
-			bl := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(kinds, modes),
+			bl := &Blocks{Layout: tensor.Layout{Dims: dims, Type: tensor.Float64,
+				Format: tensor.FormatOf(kinds, modes)},
 				Own: map[int]*tcs.Tensor{c.Rank(): blocks[c.Rank()]}}
 			for k, m := range blocks {
 				bl.Owners, bl.Boxes = append(bl.Owners, k), append(bl.Boxes, m.Header.Box)

@@ -13,9 +13,7 @@ import (
 // Blocks describes the blocks of one tensor: the rank that holds each block, the box of coordinates
 // that it covers, and the blocks of this rank. Everything except Own is the same at every rank.
 type Blocks struct {
-	Dims   []int64
-	Type   tensor.Type
-	Format tensor.Format // of the tensor; a block may have another format
+	Layout tensor.Layout // of the tensor; a block may have another format
 	Owners []int
 	Boxes  [][][2]int64 // for each block, its range in each mode; together the boxes are the tensor
 	// From and To are nil, or the blocks follow one another in storage order. Block k then has the
@@ -37,7 +35,7 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	if t.From == nil {
 		return t.Boxes[k : k+1]
 	}
-	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Format.Order, t.Dims)
+	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Layout.Format.Order, t.Layout.Dims)
 }
 
 // Boxed returns the tensor in blocks that are boxes. Blocks between keys become views of their
@@ -100,7 +98,7 @@ func (t *Blocks) numbers() []int {
 // hasTensorFormat reports whether this rank's blocks are stored in the tensor's own format.
 func (t *Blocks) hasTensorFormat() bool {
 	for _, b := range t.Own {
-		if !b.Format().Equal(t.Format) {
+		if !b.Format().Equal(t.Layout.Format) {
 			return false
 		}
 	}
@@ -108,16 +106,17 @@ func (t *Blocks) hasTensorFormat() bool {
 }
 
 // isDense reports whether every level is dense. A scalar is dense.
-func (t *Blocks) isDense() bool { return t.Format.AllDense() }
+func (t *Blocks) isDense() bool { return t.Layout.Format.AllDense() }
 
 // shape returns the shape of the whole tensor, given the number of positions of each level.
 func (t *Blocks) shape(counts []int64) *tcs.Shape {
-	return &tcs.Shape{Header: tcs.Header{Dims: t.Dims, Type: t.Type}, Format: t.Format,
+	return &tcs.Shape{Header: tcs.Header{Dims: t.Layout.Dims, Type: t.Layout.Type},
+		Format: t.Layout.Format,
 		Counts: counts}
 }
 
 func (t *Blocks) spec() coo.Spec {
-	return coo.Spec{Format: t.Format, Dims: t.Dims, Type: t.Type}
+	return coo.Spec{Format: t.Layout.Format, Dims: t.Layout.Dims, Type: t.Layout.Type}
 }
 
 // rowwise returns the blocks sorted by their range in a mode. ok is false if the blocks do not tile
@@ -125,7 +124,7 @@ func (t *Blocks) spec() coo.Spec {
 func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 	for k, box := range t.Boxes {
 		for m, r := range box {
-			if m != mode && r != [2]int64{0, t.Dims[m]} {
+			if m != mode && r != [2]int64{0, t.Layout.Dims[m]} {
 				return nil, false
 			}
 		}
@@ -143,7 +142,7 @@ func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 		}
 		end = r[1]
 	}
-	return order, end == t.Dims[mode]
+	return order, end == t.Layout.Dims[mode]
 }
 
 // isExact reports whether a block's arrays hold the entries of its box and nothing else, level by

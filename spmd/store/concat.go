@@ -32,7 +32,7 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	if !ok {
 		return nil, nil
 	}
-	levels := len(t.Format.Levels)
+	levels := len(t.Layout.Format.Levels)
 	fine := t.hasTensorFormat()
 	counts := make([]int64, len(t.Owners)*levels) // number of positions, by block and level
 	share := make([]int64, c.Size())
@@ -77,10 +77,10 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 // parts returns the blocks in the order of their arrays in the file. ok is false if the
 // blocks are cut in another way.
 func (t *Blocks) parts() (order []int, ok bool) {
-	if len(t.Format.Levels) == 0 || t.Format.Levels[0].IsSingle() {
+	if len(t.Layout.Format.Levels) == 0 || t.Layout.Format.Levels[0].IsSingle() {
 		return nil, false
 	}
-	return t.rowwise(t.Format.Order[0])
+	return t.rowwise(t.Layout.Format.Order[0])
 }
 
 // isSkewed reports whether some rank holds too many of the entries. share is the number of entries

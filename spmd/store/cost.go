@@ -37,19 +37,20 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		share[owner] += z.Memory()
 		entries[owner] += z.Most()
 	}
-	modes, lists := f.Blocks.Format.Order, form.Name != "tcs" && !form.Filled
+	modes, lists := f.Blocks.Layout.Format.Order, form.Name != "tcs" && !form.Filled
 	if form.Name != "tcs" {
-		modes = form.Order(len(f.Blocks.Dims), form.Options(f.Blocks.isDense(), f.Blocks.Format.Order, 1))
+		modes = form.Order(len(f.Blocks.Layout.Dims),
+			form.Options(f.Blocks.isDense(), f.Blocks.Layout.Format.Order, 1))
 	}
 	switch {
 	// the block is the tensor
-	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockFormat.Equal(f.Blocks.Format):
-		if form.Name != "tcs" && !slices.Equal(f.Blocks.Format.Order, modes) {
+	case f.Ranks == 1 && len(f.Blocks.Owners) == 1 && f.BlockFormat.Equal(f.Blocks.Layout.Format):
+		if form.Name != "tcs" && !slices.Equal(f.Blocks.Layout.Format.Order, modes) {
 			cost[0] = f.sorting(modes).AssembleBytes(entries[0], 0, f.Limit)
 		}
 		return cost
 	// all entries go through one stream
-	case len(f.Blocks.Dims) == 0 || form.Name != "tcs" && form.Head == nil ||
+	case len(f.Blocks.Layout.Dims) == 0 || form.Name != "tcs" && form.Head == nil ||
 		convert.Compressed(name) || text.Stdin(name):
 		return f.gathering(modes, form.Name != "tcs")
 	}
@@ -63,14 +64,15 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		// dense.exchange: two windows that arrive and one that is assembled, and one for each other
 		// rank
 		case arrays:
-			size := int64(f.Blocks.Type.Size())
-			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Dims, modes).total, size, f.Ranks,
+			size := int64(f.Blocks.Layout.Type.Size())
+			*n = int64(f.Ranks+2) * size * newWindows(newFrame(f.Blocks.Layout.Dims, modes).total, size,
+				f.Ranks,
 				rankBufferBytes(f.Limit > 0, free)).step
 		default:
 			*n = f.buffers(share[rank], free)
 		}
 		if lists {
-			*n += spooled(entries[rank] * int64(maxNumberText*(len(f.Blocks.Dims)+1)))
+			*n += spooled(entries[rank] * int64(maxNumberText*(len(f.Blocks.Layout.Dims)+1)))
 		}
 		if !arrays {
 			*n += copies[rank]
@@ -88,9 +90,9 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 		!(sum && f.BlockFormat.Repeats()) {
 		return cost
 	}
-	each, sorting := int64(f.Blocks.Type.Size()), f.sorting(modes)
+	each, sorting := int64(f.Blocks.Layout.Type.Size()), f.sorting(modes)
 	for _, m := range modes {
-		each += width(f.Blocks.Dims[m])
+		each += width(f.Blocks.Layout.Dims[m])
 	}
 	for b, owner := range f.Blocks.Owners {
 		n := f.Sizes(plan.Block(b)).Most()
@@ -107,9 +109,9 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 func (f *Forecast) sorting(modes []int) coo.SortCost {
 	sizes := make([]int64, len(modes))
 	for l, m := range modes {
-		sizes[l] = f.Blocks.Dims[m]
+		sizes[l] = f.Blocks.Layout.Dims[m]
 	}
-	return coo.NewSortCost(sizes, f.Blocks.Type, f.Threads)
+	return coo.NewSortCost(sizes, f.Blocks.Layout.Type, f.Threads)
 }
 
 // SummaryCost returns how many bytes each rank needs at most, besides its blocks, while Summary
@@ -127,9 +129,10 @@ func (f *Forecast) SummaryCost() []int64 {
 		entries[owner] += n
 		total += n
 	}
-	entry, others := int64(8*len(f.Blocks.Dims)+int(f.Blocks.Type.Size())), int64(f.Ranks-1)
+	entry, others := int64(8*len(f.Blocks.Layout.Dims)+int(f.Blocks.Layout.Type.Size())),
+		int64(f.Ranks-1)
 	most := max(bufferMemory/2, 4*others*minBatch*entry)
-	copies := f.copies(f.Blocks.Format.Order, false)
+	copies := f.copies(f.Blocks.Layout.Format.Order, false)
 	for rank := range cost {
 		// a message holds a multiple of 16 entries
 		rounded := 15 * (min(entries[rank], others) + min(total, others))
@@ -140,7 +143,7 @@ func (f *Forecast) SummaryCost() []int64 {
 
 // GatherCost returns how many bytes each rank needs at most, besides its blocks, while Gather sends
 // all entries to rank 0: two messages at each other rank, and two for each of them at rank 0.
-func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Format.Order, false) }
+func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
 // gathering returns the same if the entries are in the order of modes. sum means that entries with
 // equal coordinates are added.
@@ -153,7 +156,7 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	copies := f.copies(modes, sum)
 	for rank := 1; rank < f.Ranks; rank++ {
 		cost[rank] = 2 * messageEntries(max(entries[rank], 1),
-			maxBatch) * int64(8*len(f.Blocks.Dims)+int(f.Blocks.Type.Size()))
+			maxBatch) * int64(8*len(f.Blocks.Layout.Dims)+int(f.Blocks.Layout.Type.Size()))
 		cost[0] += cost[rank]
 	}
 	for rank := range cost {
@@ -165,13 +168,13 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 // inPlace reports whether each rank writes its blocks directly from memory. entries is the number
 // of entries of each rank.
 func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
-	if !slices.Equal(f.BlockFormat.Levels, f.Blocks.Format.Levels) ||
+	if !slices.Equal(f.BlockFormat.Levels, f.Blocks.Layout.Format.Levels) ||
 		!slices.Equal(f.BlockFormat.Order, modes) {
 		return false
 	}
 	switch {
 	case f.Blocks.isDense() && (form.Name == "tcs" || form.Filled):
-		return f.Blocks.intervals(newFrame(f.Blocks.Dims, modes))
+		return f.Blocks.intervals(newFrame(f.Blocks.Layout.Dims, modes))
 	case form.Name == "tcs":
 		_, ok := f.Blocks.parts()
 		return ok && !isSkewed(entries)

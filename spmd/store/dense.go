@@ -29,8 +29,8 @@ type dense struct {
 func writeDense(s *sharedFile, t *Blocks, modes []int, off int64,
 	limit *tcs.Limit) ([]coo.FileRange,
 	error) {
-	d := &dense{c: s.c, t: t, f: newFrame(t.Dims, modes), own: t.numbers(),
-		size:  int64(t.Type.Size()),
+	d := &dense{c: s.c, t: t, f: newFrame(t.Layout.Dims, modes), own: t.numbers(),
+		size:  int64(t.Layout.Type.Size()),
 		limit: limit, w: s, off: off}
 	for _, k := range d.own {
 		if !covers(t.Own[k]) {
@@ -66,7 +66,7 @@ func (t *Blocks) intervals(f *frame) bool {
 // sameOrder reports whether blocks are stored in the order of the array.
 func (d *dense) sameOrder() bool {
 	for l, m := range d.f.modes {
-		if d.t.Format.Order[l] != m {
+		if d.t.Layout.Format.Order[l] != m {
 			return false
 		}
 	}

@@ -52,7 +52,7 @@ type exchange struct {
 func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]int64,
 	limit *tcs.Limit) (*exchange, error) {
 	x := &exchange{c: c, t: t, modes: modes, runs: runs, bounds: bounds, limit: limit}
-	entry := int64(8*len(t.Dims) + int(t.Type.Size()))
+	entry := int64(8*len(t.Layout.Dims) + int(t.Layout.Type.Size()))
 	pairs := int64(4 * max(c.Size()-1, 1))
 	bytes, err := bufferBytes(c, limit)
 	if err != nil {
@@ -179,8 +179,8 @@ func (x *exchange) local(k int) (coo.Stream, error) {
 // none is a stream without entries.
 type none struct{ t *Blocks }
 
-func (s *none) Dims() ([]int64, bool)   { return s.t.Dims, true }
-func (s *none) Type() tensor.Type       { return s.t.Type }
+func (s *none) Dims() ([]int64, bool)   { return s.t.Layout.Dims, true }
+func (s *none) Type() tensor.Type       { return s.t.Layout.Type }
 func (s *none) Next(b *coo.Batch) error { return io.EOF }
 func (s *none) Rewind() error           { return nil }
 func (s *none) Close() error            { return nil }
@@ -192,12 +192,12 @@ type message struct {
 }
 
 func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
-	n := x.most(entries) * int64(8*len(x.t.Dims)+int(x.t.Type.Size()))
+	n := x.most(entries) * int64(8*len(x.t.Layout.Dims)+int(x.t.Layout.Type.Size()))
 	mem, err := tcs.Alloc(x.limit, 2*n, "buffers to store the result")
 	if err != nil {
 		return nil, [2]message{}, err
 	}
-	size := int(x.t.Type.Size())
+	size := int(x.t.Layout.Type.Size())
 	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
 }
 
@@ -249,7 +249,7 @@ func (x *exchange) send(to int, entries int64) error {
 // two messages.
 func (x *exchange) sendAll(s coo.Stream, buffers [2]message, to, most int) error {
 	var under [2]*comm.Request
-	p := &packer{s: s, order: len(x.t.Dims)}
+	p := &packer{s: s, order: len(x.t.Layout.Dims)}
 	ends := 0
 	for k := 0; ends < 2; k = 1 - k {
 		if under[k] != nil {
@@ -357,8 +357,8 @@ func (x *exchange) newReceiver(from int, entries int64) (*receiver, error) {
 	return r, nil
 }
 
-func (r *receiver) Dims() ([]int64, bool) { return r.x.t.Dims, true }
-func (r *receiver) Type() tensor.Type     { return r.x.t.Type }
+func (r *receiver) Dims() ([]int64, bool) { return r.x.t.Layout.Dims, true }
+func (r *receiver) Type() tensor.Type     { return r.x.t.Layout.Type }
 func (r *receiver) Close() error          { return nil }
 
 // post starts to receive the next message into buffer k.
@@ -412,7 +412,7 @@ func (r *receiver) take(b *coo.Batch) error {
 	if err := q.Wait(); err != nil {
 		return err
 	}
-	order, m := len(r.x.t.Dims), r.buffers[k]
+	order, m := len(r.x.t.Layout.Dims), r.buffers[k]
 	n := int(q.Bytes()) / (8*order + m.size)
 	if n == 0 {
 		r.ended = true

@@ -250,7 +250,8 @@ func TestFullDisk(t *testing.T) {
 				}
 				file = f
 			}
-			b := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(x.kinds, []int{0, 1}),
+			b := &Blocks{Layout: tensor.Layout{Dims: dims, Type: tensor.Float64,
+				Format: tensor.FormatOf(x.kinds, []int{0, 1})},
 				Owners: []int{0, 1}, Own: map[int]*tcs.Tensor{}}
 			for k := range 2 {
 				box := [][2]int64{{0, 200}, {0, 200}}

@@ -12,7 +12,7 @@ import (
 // Every rank must call it.
 func writeListed(s *sharedFile, t *Blocks, f *convert.Format, wo coo.WriteOptions,
 	cfg coo.Config) (err error) {
-	modes := f.Order(len(t.Dims), wo)
+	modes := f.Order(len(t.Layout.Dims), wo)
 	p, err := newPieces(s.c, t, modes, coo.DropFill, true, cfg)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func writeListed(s *sharedFile, t *Blocks, f *convert.Format, wo coo.WriteOption
 	var strides []int64
 	var total int64
 	if f.Strides != nil {
-		strides, total = f.Strides(t.Dims, wo)
+		strides, total = f.Strides(t.Layout.Dims, wo)
 	}
 	from, to := p.span(strides, total)
 	in := &counted{Stream: p.exchange.stream}
@@ -45,7 +45,7 @@ func writeListed(s *sharedFile, t *Blocks, f *convert.Format, wo coo.WriteOption
 		}
 		bytes, nnz = bytes+all[2*rank], nnz+all[2*rank+1]
 	}
-	head, err := f.Head(t.Type, t.Dims, nnz, wo)
+	head, err := f.Head(t.Layout.Type, t.Layout.Dims, nnz, wo)
 	if err != nil {
 		return err
 	}
@@ -97,11 +97,11 @@ func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 func (p *pieces) writeFilled(s *sharedFile, f *convert.Format, in coo.Stream, span [2]int64,
 	total int64,
 	wo coo.WriteOptions) error {
-	head, err := f.Head(p.exchange.t.Type, p.exchange.t.Dims, 0, wo)
+	head, err := f.Head(p.exchange.t.Layout.Type, p.exchange.t.Layout.Dims, 0, wo)
 	if err != nil {
 		return err
 	}
-	size, first := int64(p.exchange.t.Type.Size()), int64(len(head))
+	size, first := int64(p.exchange.t.Layout.Type.Size()), int64(len(head))
 	if err := s.resize(first + total*size); err != nil {
 		return err
 	}

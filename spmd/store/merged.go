@@ -42,15 +42,15 @@ func (p *pieces) close(err error) error {
 // count makes the first pass over this rank's piece and combines its counts with the counts of all
 // other pieces. Every rank must call it.
 func (p *pieces) count() (*coo.Joined, error) {
-	levels := len(p.exchange.t.Format.Levels)
-	if f := p.exchange.t.Format; f.LeadingDense() == levels-1 &&
+	levels := len(p.exchange.t.Layout.Format.Levels)
+	if f := p.exchange.t.Layout.Format; f.LeadingDense() == levels-1 &&
 		f.Levels[levels-1] == tensor.Compressed {
 		return p.bounded()
 	}
 	var mine []int64
 	err := p.exchange.pass(func() error {
 		x, err := coo.CountPart(p.exchange.stream,
-			tensor.Format{Levels: p.exchange.t.Format.Levels, Order: p.exchange.modes})
+			tensor.Format{Levels: p.exchange.t.Layout.Format.Levels, Order: p.exchange.modes})
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (p *pieces) count() (*coo.Joined, error) {
 // bounded is count for dense levels above one compressed level. It reads no entries, because each
 // entry has a coordinate in the compressed level. Every rank must call it.
 func (p *pieces) bounded() (*coo.Joined, error) {
-	levels := len(p.exchange.t.Format.Levels)
+	levels := len(p.exchange.t.Layout.Format.Levels)
 	// For each piece: the number of entries in this rank's runs, and the first and the last
 	// coordinates.
 	ends := 2*levels + 1
@@ -129,7 +129,7 @@ func addEnds(a, b []int64) {
 // join combines the counts of this rank's piece with the counts of all other pieces. Every rank
 // must call it.
 func (p *pieces) join(mine []int64) (*coo.Joined, error) {
-	levels := len(p.exchange.t.Format.Levels)
+	levels := len(p.exchange.t.Layout.Format.Levels)
 	all := make([]int64, len(mine)*p.exchange.c.Size())
 	if err := p.exchange.c.Allgather(comm.Of(mine), comm.Of(all)); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 
 // writeMerged writes a .tcs file in two passes over the pieces. Every rank must call it.
 func writeMerged(s *sharedFile, t *Blocks, cfg coo.Config) (err error) {
-	p, err := newPieces(s.c, t, t.Format.Order, coo.KeepAll, false, cfg)
+	p, err := newPieces(s.c, t, t.Layout.Format.Order, coo.KeepAll, false, cfg)
 	if err != nil {
 		return err
 	}

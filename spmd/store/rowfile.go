@@ -112,7 +112,7 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	}
 	lists := 1 + x.halves()
 	for range lists {
-		size := int64(x.t.Type.Size())
+		size := int64(x.t.Layout.Type.Size())
 		sizes = append(sizes, wide(rows, 4), wide(entries, x.crdWidth()), wide(entries, size))
 		if x.isListed() {
 			sizes = append(sizes, wide(rows, 8))
@@ -201,7 +201,7 @@ func (a *rowFile) window(w int, in [][]byte) (err error) {
 	} else {
 		l = a.place(w, parts)
 	}
-	width, size := x.crdWidth(), int64(x.t.Type.Size())
+	width, size := x.crdWidth(), int64(x.t.Layout.Type.Size())
 	entries := x.starts[w+1] - x.starts[w]
 	if n := len(l.ends); int64(len(l.crd)) != entries*width || int64(len(l.vals)) != entries*size ||
 		n > 0 && int64(l.ends[n-1]) != entries {
@@ -227,7 +227,7 @@ func (x *rows) halves() int {
 
 // merge merges the listed rows of all parts into one list.
 func (a *rowFile) merge(parts []part) rowList {
-	width, size := a.x.crdWidth(), int64(a.x.t.Type.Size())
+	width, size := a.x.crdWidth(), int64(a.x.t.Layout.Type.Size())
 	for round := 0; len(parts) > 2; round++ {
 		buf := a.half[round%2]
 		for i := 0; i+1 < len(parts); i += 2 {
@@ -274,7 +274,7 @@ func (a *rowFile) place(w int, parts []part) rowList {
 	for i, n := range all.ends {
 		all.ends[i], sum = sum, sum+n
 	}
-	width, size := x.crdWidth(), int64(x.t.Type.Size())
+	width, size := x.crdWidth(), int64(x.t.Layout.Type.Size())
 	for _, p := range parts {
 		ends, from := p.list.ends, int32(0)
 		x.f.eachRun(x.t.Boxes[p.block], lo, hi, func(_ []int64, key, n int64) {

@@ -35,7 +35,7 @@ func (x *rows) size(w, rank int) int64 {
 		return 0
 	}
 	_, vals := x.offsets(w, rank)
-	return (vals + x.entries[i]*int64(x.t.Type.Size()) + 15) &^ 15
+	return (vals + x.entries[i]*int64(x.t.Layout.Type.Size()) + 15) &^ 15
 }
 
 // offsets returns the aligned offsets of the coordinates and the values in a bundle.
@@ -71,7 +71,7 @@ func (x *rows) bundle(mem []byte, w, rank int) bundle {
 	at := x.heading(w, rank)
 	q.list.ends = words[int32](mem[at : at+4*x.rows[i]])
 	q.list.crd = mem[crd : crd+x.entries[i]*x.crdWidth()]
-	q.list.vals = mem[vals : vals+x.entries[i]*int64(x.t.Type.Size())]
+	q.list.vals = mem[vals : vals+x.entries[i]*int64(x.t.Layout.Type.Size())]
 	return q
 }
 
@@ -130,7 +130,7 @@ func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	if lo == hi {
 		return p
 	}
-	b, size := x.t.Own[k], int64(x.t.Type.Size())
+	b, size := x.t.Own[k], int64(x.t.Layout.Type.Size())
 	lev := &b.Levels[x.row+1]
 	if p.ends = buf.ends[:hi-lo]; x.isListed() {
 		p.keys = buf.keys[:hi-lo]
@@ -154,7 +154,7 @@ type part struct {
 // mode. It leaves out blocks without rows in w.
 func (x *rows) parts(w int, bundles []bundle) []part {
 	var list []part
-	me, size, width := x.c.Rank(), int64(x.t.Type.Size()), x.crdWidth()
+	me, size, width := x.c.Rank(), int64(x.t.Layout.Type.Size()), x.crdWidth()
 	for _, k := range x.order {
 		q := &bundles[x.t.Owners[k]]
 		if len(q.rows) == 0 {

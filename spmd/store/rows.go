@@ -58,14 +58,14 @@ var shrinkWindows int64 = 1
 // differently from the result, if a listed row is empty, or if one row has more entries than fit in
 // a window. Every rank must call it.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
-	levels := len(t.Format.Levels)
-	dense := t.Format.LeadingDense()
+	levels := len(t.Layout.Format.Levels)
+	dense := t.Layout.Format.LeadingDense()
 	other := func(k tensor.Kind) bool { return k != tensor.Compressed }
-	if levels < 2 || dense == levels || slices.ContainsFunc(t.Format.Levels[dense:], other) ||
-		!isCountable(t.Dims, t.Format.Order[:levels-1]) {
+	if levels < 2 || dense == levels || slices.ContainsFunc(t.Layout.Format.Levels[dense:], other) ||
+		!isCountable(t.Layout.Dims, t.Layout.Format.Order[:levels-1]) {
 		return nil, nil
 	}
-	x := &rows{c: c, t: t, f: newFrame(t.Dims, t.Format.Order[:levels-1]),
+	x := &rows{c: c, t: t, f: newFrame(t.Layout.Dims, t.Layout.Format.Order[:levels-1]),
 		dense: dense, row: levels - 2, limit: limit}
 	fine := t.hasTensorFormat()
 	for _, b := range t.Own {
@@ -74,7 +74,7 @@ func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	if fine, err := agree(c, fine); err != nil || !fine {
 		return nil, err
 	}
-	x.order = t.along(t.Format.Order[levels-1])
+	x.order = t.along(t.Layout.Format.Order[levels-1])
 	if ok, err := x.cut(); err != nil || !ok {
 		return nil, err
 	}
@@ -102,9 +102,9 @@ func (x *rows) isListed() bool { return x.dense <= x.row }
 // window. Every entry may be a listed row, with a key and an end.
 func (x *rows) entry() int64 {
 	if x.isListed() {
-		return 20 + int64(x.t.Type.Size())
+		return 20 + int64(x.t.Layout.Type.Size())
 	}
-	return 8 + int64(x.t.Type.Size())
+	return 8 + int64(x.t.Layout.Type.Size())
 }
 
 // perRow returns the largest number of bytes that a row occupies besides its entries: an end in
@@ -114,7 +114,7 @@ func (x *rows) perRow() int64 {
 	if x.isListed() {
 		return 0
 	}
-	last, parts := x.t.Format.Order[x.row+1], map[[2]int64]bool{}
+	last, parts := x.t.Layout.Format.Order[x.row+1], map[[2]int64]bool{}
 	for _, box := range x.t.Boxes {
 		parts[box[last]] = true
 	}

@@ -55,7 +55,8 @@ func takes(t *testing.T, name string, dims []int64, boxes [][][2]int64, list [][
 	block string, modes []int, want bool) {
 	t.Helper()
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
-		b := &Blocks{Dims: dims, Type: tensor.Float64, Format: tensor.FormatOf(kinds, modes),
+		b := &Blocks{Layout: tensor.Layout{Dims: dims, Type: tensor.Float64,
+			Format: tensor.FormatOf(kinds, modes)},
 			Boxes: boxes,
 			Own:   map[int]*tcs.Tensor{}}
 		for k, box := range boxes {

@@ -145,7 +145,8 @@ func TestBlocksComeBackWhole(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			b := &store.Blocks{Dims: whole.Header.Dims, Type: whole.Header.Type, Format: whole.Format(),
+			b := &store.Blocks{Layout: tensor.Layout{Dims: whole.Header.Dims, Type: whole.Header.Type,
+				Format: whole.Format()},
 				Own: map[int]*tcs.Tensor{}}
 			for k := range plan.Block(part.Pieces()) {
 				b.Owners = append(b.Owners, part.OwnerOf(k))

@@ -24,7 +24,7 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 		}
 	}
 	if t.isDense() {
-		return newFrame(t.Dims, t.Format.Order).total, nil
+		return newFrame(t.Layout.Dims, t.Layout.Format.Order).total, nil
 	}
 	x, err := newConcat(c, t)
 	if err != nil {
@@ -35,9 +35,9 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 		if err != nil {
 			return 0, err
 		}
-		return lay.Positions[len(t.Format.Levels)-1], nil
+		return lay.Positions[len(t.Layout.Format.Levels)-1], nil
 	}
-	p, err := newPieces(c, t, t.Format.Order, coo.KeepAll, false, cfg)
+	p, err := newPieces(c, t, t.Layout.Format.Order, coo.KeepAll, false, cfg)
 	if err != nil {
 		return 0, err
 	}
@@ -49,7 +49,7 @@ func Summary(c comm.Comm, t *Blocks, cfg coo.Config, add func(vals []byte)) (ent
 	if err != nil {
 		return 0, err
 	}
-	return lay.Positions[len(t.Format.Levels)-1], nil
+	return lay.Positions[len(t.Layout.Format.Levels)-1], nil
 }
 
 // values calls add with the values of block k.

@@ -17,7 +17,7 @@ func (t *Blocks) Unsign(threads int) {
 		return
 	}
 	for _, b := range t.Own {
-		switch t.Type {
+		switch t.Layout.Type {
 		case tensor.Float64, tensor.Complex128:
 			unsign(parts[float64](b.Vals), threads)
 		case tensor.Float32, tensor.Complex64:

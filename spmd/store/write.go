@@ -51,20 +51,20 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 	if err != nil {
 		return err
 	}
-	if err := convert.Writable(name, len(t.Dims)); err != nil {
+	if err := convert.Writable(name, len(t.Layout.Dims)); err != nil {
 		return err
 	}
-	wo := f.Options(t.isDense(), t.Format.Order, cfg.Threads)
+	wo := f.Options(t.isDense(), t.Layout.Format.Order, cfg.Threads)
 	how := []int64{0, 0} // whether ranks write by themselves, and whether in order
 	if c.Rank() == 0 {
-		if err := f.Room(file, name, t.Type, t.Dims, 0, wo); err != nil {
+		if err := f.Room(file, name, t.Layout.Type, t.Layout.Dims, 0, wo); err != nil {
 			return err
 		}
 		if c.Size() == 1 && len(t.Owners) == 1 && t.hasTensorFormat() { // the block is the tensor
 			return convert.WriteTo(file, name, t.Own[0],
 				convert.WriteOptions{Threads: cfg.Threads, Limit: cfg.Limit, Tmp: cfg.Tmp})
 		}
-		if len(t.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) &&
+		if len(t.Layout.Dims) > 0 && (f.Name == "tcs" || f.Head != nil) && !convert.Compressed(name) &&
 			!file.Streams() {
 			how[0] = 1
 		}
@@ -93,9 +93,9 @@ func Write(c comm.Comm, t *Blocks, file *outfile.File, name string, mode Mode,
 			return err
 		}
 	}
-	modes, zeros := f.Order(len(t.Dims), wo), coo.DropFill
+	modes, zeros := f.Order(len(t.Layout.Dims), wo), coo.DropFill
 	if f.Name == "tcs" {
-		modes, zeros = t.Format.Order, coo.KeepAll
+		modes, zeros = t.Layout.Format.Order, coo.KeepAll
 	}
 	return Gather(c, t, modes, zeros, cfg, func(in coo.Stream) error {
 		return convert.WriteStream(file, name, in, t.spec(), wo,

@@ -129,7 +129,8 @@ func (x *cut) own(t *tcs.Tensor, c comm.Comm) (*store.Blocks, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &store.Blocks{Dims: t.Header.Dims, Type: t.Header.Type, Format: t.Format(),
+	b := &store.Blocks{Layout: tensor.Layout{Dims: t.Header.Dims, Type: t.Header.Type,
+		Format: t.Format()},
 		Own: map[int]*tcs.Tensor{}}
 	for k := range plan.Block(x.part.Pieces()) {
 		b.Owners = append(b.Owners, x.part.OwnerOf(k))

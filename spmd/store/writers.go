@@ -66,14 +66,14 @@ func denseFile(s *sharedFile, o *output) (func() error, error) {
 		return nil, nil
 	}
 	return func() error {
-		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Format.Levels))))
+		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Layout.Format.Levels))))
 		if err != nil {
 			return err
 		}
 		if err := s.resize(lay.Size()); err != nil {
 			return err
 		}
-		spans, err := writeDense(s, o.t, o.t.Format.Order, lay.Sections()[0].Offset, o.cfg.Limit)
+		spans, err := writeDense(s, o.t, o.t.Layout.Format.Order, lay.Sections()[0].Offset, o.cfg.Limit)
 		if err != nil {
 			return err
 		}
@@ -87,15 +87,16 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 		return nil, nil
 	}
 	return func() error {
-		head, err := o.format.Head(o.t.Type, o.t.Dims, 0, o.wo)
+		head, err := o.format.Head(o.t.Layout.Type, o.t.Layout.Dims, 0, o.wo)
 		if err != nil {
 			return err
 		}
-		_, total := o.format.Strides(o.t.Dims, o.wo)
-		if err := s.resize(int64(len(head)) + total*int64(o.t.Type.Size())); err != nil {
+		_, total := o.format.Strides(o.t.Layout.Dims, o.wo)
+		if err := s.resize(int64(len(head)) + total*int64(o.t.Layout.Type.Size())); err != nil {
 			return err
 		}
-		spans, err := writeDense(s, o.t, tensor.Identity(len(o.t.Dims)), int64(len(head)), o.cfg.Limit)
+		spans, err := writeDense(s, o.t, tensor.Identity(len(o.t.Layout.Dims)), int64(len(head)),
+			o.cfg.Limit)
 		if err != nil {
 			return err
 		}

@@ -29,9 +29,7 @@ import (
 // messages.
 type Like struct {
 	Name   string
-	Dims   []int64
-	Type   tensor.Type
-	Format tensor.Format
+	Layout tensor.Layout
 }
 
 // Alloc allocates the memory for a block that is received: bytes of undefined contents, aligned to
@@ -47,14 +45,15 @@ func Pages(limit *tcs.Limit) Alloc {
 
 // LikeOf returns the description of blocks of t.
 func LikeOf(name string, t *tcs.Tensor) Like {
-	return Like{Name: name, Dims: t.Header.Dims, Type: t.Header.Type, Format: t.Format()}
+	return Like{Name: name, Layout: tensor.Layout{Dims: t.Header.Dims, Type: t.Header.Type,
+		Format: t.Format()}}
 }
 
 // perLevel is the number of integers that a control message has for each level: size, offset, box,
 // and the length, first position and width of pos and of crd.
 const perLevel = 10
 
-func (k Like) metaLen() int { return perLevel*len(k.Format.Levels) + 2 }
+func (k Like) metaLen() int { return perLevel*len(k.Layout.Format.Levels) + 2 }
 
 // meta returns the control message of t.
 func meta(t *tcs.Tensor) []int64 {
@@ -196,19 +195,20 @@ func Bcast(c comm.Comm, t *tcs.Tensor, like Like, root int, alloc Alloc) (*tcs.T
 
 // allocate makes the block that control message m describes.
 func (k Like) allocate(m []int64, alloc Alloc) (*tcs.Tensor, error) {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Dims, Type: k.Type,
-		Box: make([][2]int64, len(k.Dims))}}
-	t.Levels = make([]tcs.Level, len(k.Format.Levels))
+	t := &tcs.Tensor{Header: tcs.Header{Dims: k.Layout.Dims, Type: k.Layout.Type,
+		Box: make([][2]int64, len(k.Layout.Dims))}}
+	t.Levels = make([]tcs.Level, len(k.Layout.Format.Levels))
 	for l := range t.Levels {
 		v := m[l*perLevel:]
-		t.Header.Box[k.Format.Order[l]] = [2]int64{v[2], v[3]}
-		t.Levels[l] = tcs.Level{Kind: k.Format.Levels[l], Mode: k.Format.Order[l], Size: v[0],
+		t.Header.Box[k.Layout.Format.Order[l]] = [2]int64{v[2], v[3]}
+		t.Levels[l] = tcs.Level{Kind: k.Layout.Format.Levels[l], Mode: k.Layout.Format.Order[l],
+			Size:   v[0],
 			Offset: v[1],
 			Pos:    tcs.Array{Len: v[4], First: v[5], Width: uint8(v[6])},
 			Crd:    tcs.Array{Len: v[7], First: v[8], Width: uint8(v[9])}}
 	}
-	v := m[len(k.Format.Levels)*perLevel:]
-	t.Vals = tcs.Array{Len: v[0], First: v[1], Width: uint8(k.Type.Size())}
+	v := m[len(k.Layout.Format.Levels)*perLevel:]
+	t.Vals = tcs.Array{Len: v[0], First: v[1], Width: uint8(k.Layout.Type.Size())}
 	var bytes int64
 	offsets := []int64{}
 	for _, a := range arrays(t) {

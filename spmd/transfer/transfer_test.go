@@ -51,8 +51,8 @@ func TestSendAndBcast(t *testing.T) {
 				if c.Rank() == 1 {
 					own = block(&closed)
 				}
-				like := Like{Name: "A", Dims: []int64{3, 4}, Type: tensor.Float64,
-					Format: tensor.FormatOf("ds", []int{0, 1})}
+				like := Like{Name: "A", Layout: tensor.Layout{Dims: []int64{3, 4}, Type: tensor.Float64,
+					Format: tensor.FormatOf("ds", []int{0, 1})}}
 				var err error
 				switch {
 				case bcast:
