@@ -32,23 +32,23 @@ func Flags() []cli.Flag {
 		return &cli.StringFlag{Name: name, Aliases: aliases, Usage: usage}
 	}
 	return []cli.Flag{
-		text("`LEVELS[:ORDER]` storage of a .tcs file, and what dense means for the others "+
-			"(default: that of a .tcs input; dense for a dense file; else s, ds, sss, ...)", "f",
+		text("`LEVELS[:ORDER]` storage of a .tcs file; other outputs write what it stores "+
+			"(default: the format of a .tcs input; dense for a dense file; otherwise s, ds, sss, ...)", "f",
 			"format"),
 		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
 			"input's)", "t", "type"),
 		text("`N,N,...` sizes, one a mode, for a file that has none", "d", "dims"),
 		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
-		text("`sum|error` what becomes of repeated coordinates (default: sum)", "duplicates"),
+		text("`sum|error` how repeated coordinates are treated (default: sum)", "duplicates"),
 		&cli.BoolFlag{Name: "fit-dense",
 			Usage: "dense levels cover the smallest to the largest coordinate only"},
 		&cli.BoolFlag{Name: "trust-input",
 			Usage: "skips the checks of a .tcs input's checksums and arrays: a bad file may then " +
 				"crash the program or give garbage; the output still gets its name only when all " +
 				"is done"},
-		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, else "+
-			"a quarter of the machine's)", "memory-limit"),
-		text("`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)", "tmp"),
+		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, or "+
+			"a quarter of the machine's memory)", "memory-limit"),
+		text("`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)", "tmp"),
 		text("`N` threads (default: all cores)", "threads"),
 		text("`auto|always|never` shows bytes, rate and time left (default: auto, on a terminal)",
 			"progress"),

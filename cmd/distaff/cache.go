@@ -20,10 +20,11 @@ func cacheCommand() *command {
 	return &command{
 		name: "cache", args: "path|list|clear",
 		short: "shows or empties the cache of compiled leaves",
-		long: `path prints the cache's folder, list what it holds, clear removes all of it. The
-folder is DISTAFF_CACHE, else distaff in XDG_CACHE_HOME, else ~/.cache/distaff. The list has a
-line for each leaf, the one that was used last first: the beginning of its key, size, when it was made and last used, the CPU
-that it is for, the statement, and the format and type of each tensor as the leaf takes it. The use
+		long: `path prints the cache's folder, list prints its contents, clear removes all of
+it. The folder is DISTAFF_CACHE, or distaff in XDG_CACHE_HOME, or
+~/.cache/distaff. The list has a line for each leaf, the last used first: the
+beginning of its key, size, when it was made and last used, its CPU, the
+statement, and the format and type of each tensor as the leaf takes it. The use
 of a leaf in a cache that only others may write is not recorded.`,
 		examples: []string{"distaff cache list", "distaff cache list --json",
 			"distaff cache clear"},

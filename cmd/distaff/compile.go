@@ -30,7 +30,7 @@ func compileCommand() *command {
   cin      concrete index notation: loops, workspaces, assignments
   provenance  where the schedule's index variables come from, as a DOT graph
   lattice  the merge lattice of every loop: where it looks for values
-  schedule the commands that the leaf is made by, those of the default schedule too, a
+  schedule the commands that make the leaf, also of the default schedule, a
            line each, with the reason for it; given back by -s=@FILE they make the same leaf
   network  how a product of several tensors is contracted: the tree, loops and intermediates,
            what they cost, and what one nest of loops and two at a time would
@@ -40,21 +40,23 @@ func compileCommand() *command {
   cuda     the kernels of the leaf in CUDA C++, with --target=cuda, which it implies, and
            then the default; ir shows their launches. Neither needs a GPU
   go       a Go package with the C under cgo, ready to import: --out names its folder
-  after:PASS  what a pass of the compiler made, for those who work on it
+  after:PASS  the result of one pass of the compiler, for its developers
 
-Where every operand has an input, they are loaded and the leaf is the one that run
-would call. Else a tensor without an input is float64 and dense unless -t and -f
-say otherwise, a size that nothing gives is taken as large, and the leaf of a +=
-has an operand for the old value of the left side. --cache compiles
-the C for --cpu into the cache: there, run finds it on a machine without a
-compiler. Where not every operand has an input, or with --ranks or --split, a leaf
-for any sizes goes with it, which serves any data of the same formats and types, on
-any number of ranks; where every operand has one, --ranks and --split add what
-their blocks need: leaves for groups of terms, the sum of two blocks. It takes
-the flags of run; those that only concern a run change nothing. With -v the passes
-say how long they took, in their order, and what each made is verified, the C too. Of a job file it prints
-the stage of each statement, under a line that names it; go makes a package for each, in
-a folder named by its line.`,
+If every operand has an input, the operands are loaded and the leaf is the one
+that run would call. Otherwise a tensor without an input is float64 and dense
+unless -t and -f say otherwise, a size that nothing gives is taken as large, and
+the leaf of a += has an operand for the old value of the left side.
+
+--cache compiles the C for --cpu into the cache, where run finds it on a machine
+without a compiler. If an operand has no input, or with --ranks or --split, it
+adds a leaf for any sizes, which serves any data of the same formats and types,
+on any number of ranks. If every operand has an input, --ranks and --split add
+the leaves that their blocks need.
+
+Flags that only concern a run change nothing. With -v each pass says how long it
+took, and its result is verified, the C too. Of a job file it prints the stage of
+each statement, under a line that names it; go makes a package for each, in a
+folder named by its line.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,

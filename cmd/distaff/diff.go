@@ -16,10 +16,10 @@ import (
 func diffCommand() *command {
 	return &command{
 		name: "diff", args: "A B", short: "compares two files as tensors",
-		long: `Compares two files of any formats as tensors: what one lacks is zero. Values are
-equal where |a-b| <= atol + rtol*|b|, where both are NaN, or the same infinity. The
-exit code is 0 where the tensors are equal and 4 where they differ, in values or
-in sizes. Those of a file that has none fit all that hold its coordinates.`,
+		long: `Compares two files of any formats as tensors; an absent entry is zero. Values
+are equal if |a-b| <= atol + rtol*|b|, if both are NaN, or if they are the same
+infinity. The exit code is 0 if the tensors are equal, and 4 if values or sizes
+differ. A file without sizes matches all sizes that hold its coordinates.`,
 		examples: []string{"distaff diff a.tcs a.mtx",
 			"distaff diff y.npy reference.npy --rtol=1e-12"},
 		flags: join([]cliFlag{

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"distaff/cmd/argv"
+	"distaff/codegen/diag"
+	"distaff/codegen/schedule"
 	"distaff/io/pythontest"
 )
 
@@ -386,7 +388,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// commandsText is the part of the reference that the commands' definitions say.
+// commandsText returns the section of the reference that is generated from the definitions of the
+// commands: their usage, texts and flags. Examples of commands are in their help only.
 func commandsText() string {
 	var b strings.Builder
 	shared := map[string]string{} // a flag's text, and the command that has it first
@@ -418,40 +421,106 @@ func commandsText() string {
 			b.WriteString("| flag | |\n| --- | --- |\n" + rows + "\n")
 		}
 		if len(also) > 0 {
-			fmt.Fprintf(&b, "Further flags as of %s: `distaff help %s` lists them.\n\n",
-				strings.Join(also, ", "), c.name)
+			fmt.Fprintf(&b, "Further flags as of %s.\n\n", strings.Join(also, ", "))
 		}
-		for _, e := range c.examples {
-			fmt.Fprintf(&b, "    %s\n", e)
-		}
-		b.WriteString("\n")
 	}
 	return b.String()
 }
 
-// TestReference holds the reference's commands to their definitions. -update
-// writes them.
+// environmentText returns the table of the reference that is generated from environment.
+func environmentText() string {
+	var b strings.Builder
+	b.WriteString("| variable | meaning |\n| --- | --- |\n")
+	for _, e := range environment {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(e[0], ", ", "`, `"), e[1])
+	}
+	return b.String()
+}
+
+const referencePage = "../../docs/reference.md"
+
+// TestReference checks that the reference has the commands and the variables of the environment
+// as they are defined. With -update it writes them into the page.
 func TestReference(t *testing.T) {
-	const path, begin, end = "../../docs/reference.md", "<!-- commands -->\n", "<!-- end -->\n"
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(referencePage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	got, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s lacks %q or %q", path, begin, end)
+	page := string(text)
+	for _, part := range []struct{ begin, end, want string }{
+		{"<!-- environment -->\n", "<!-- end of environment -->\n", environmentText()},
+		{"<!-- commands -->\n", "<!-- end -->\n", commandsText()},
+	} {
+		before, rest, ok := strings.Cut(page, part.begin)
+		got, after, ok2 := strings.Cut(rest, part.end)
+		if !ok || !ok2 {
+			t.Fatalf("%s lacks %q or %q", referencePage, part.begin, part.end)
+		}
+		if got != part.want && !*update {
+			t.Fatalf("%s: what follows %q differs from its definition: go test ./cmd/distaff -run "+
+				"Reference -update", referencePage, part.begin)
+		}
+		page = before + part.begin + part.want + part.end + after
 	}
-	want := commandsText()
-	if got == want {
+	if page == string(text) {
 		return
 	}
-	if !*update {
-		t.Fatalf("%s: the commands differ from their definitions: go test ./cmd/distaff -run "+
-			"Reference -update", path)
-	}
-	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o666); err != nil {
+	if err := os.WriteFile(referencePage, []byte(page), 0o666); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestReferenceComplete checks that the reference names every command, flag, scheduling command
+// and exit code, and every variable DISTAFF_... in the source of the program.
+func TestReferenceComplete(t *testing.T) {
+	text, err := os.ReadFile(referencePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{} // a text that the page must have, by where it is from
+	for _, c := range commands() {
+		want["distaff "+c.name] = "the commands"
+		for _, f := range c.flags {
+			want["--"+f.Names()[len(f.Names())-1]] = "the flags of " + c.name
+		}
+	}
+	for _, s := range schedule.Names() {
+		want[s] = "the scheduling commands"
+	}
+	for n := range diag.ExitMemory + 1 {
+		want[fmt.Sprintf("\n| %d | ", n)] = "the exit codes"
+	}
+	own := regexp.MustCompile(`"(DISTAFF_[A-Z_]+)"`)
+	internal := map[string]bool{ // the program sets these for its own child processes
+		"DISTAFF_COMPILE_SERVER": true, "DISTAFF_MPI_PROBE": true,
+		"DISTAFF_DATA": true, // only benchmarks and tests read it
+	}
+	for _, root := range []string{".", "../front", "../conv", "../../codegen", "../../io",
+		"../../kernels", "../../spmd"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+				strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			for _, m := range own.FindAllStringSubmatch(string(b), -1) {
+				if !internal[m[1]] {
+					want[m[1]] = path
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(want) < 80 {
+		t.Errorf("got %d names, want 80 at least: %v", len(want), want)
+	}
+	for w, from := range want {
+		if !strings.Contains(string(text), w) {
+			t.Errorf("%s lacks %q, of %s", referencePage, w, from)
+		}
 	}
 }
 

@@ -22,16 +22,18 @@ import (
 func doctorCommand() *command {
 	return &command{
 		name: "doctor", short: "says what this machine has, what is missing and what that costs",
-		long: `Looks for all that jobs use: a C compiler with OpenMP, caches, MPI, CUDA and
-BLAS, the cores and the memory that this process may use. Each line says ok, note or missing,
-what was found and where; what is missing is followed by what it costs. Of CUDA these are the
-driver, NVRTC, which compiles for it, cuBLAS and cuSPARSE, which schedules name, and each GPU. --json prints the same as a list, in which each
-has a state, what it is about, and the lines that tell of it. The exit
-code is 0 where statements can be compiled and run on this CPU, else 1.
---tune first measures the machine, in 3 seconds, which is to do nothing else meanwhile: how fast caches and memory are read,
-written and gathered from, multiply-adds, atomic additions, parallel regions, calls of leaves, and messages between ranks of a
-process. Under mpirun or srun it measures the messages between the ranks that were started, and prints these. What was measured is kept in
-the cache, and shown by doctor without --tune; --json has it as the machine model, in bytes and seconds.`,
+		long: `Looks for everything that jobs use: a C compiler with OpenMP, caches, MPI, BLAS,
+CUDA (the driver, NVRTC, cuBLAS, cuSPARSE and each GPU), and the cores and memory
+that this process may use. Each line says ok, note or missing, what was found and
+where; a missing thing is followed by its cost. The exit code is 0 if
+statements can be compiled and run on this CPU, and 1 otherwise.
+
+--tune first measures the machine for 3 seconds, and nothing else should run
+then: the speeds of caches, memory, gathers, multiply-adds, atomic additions,
+parallel regions, calls of leaves, and messages between ranks of a process.
+Under mpirun or srun it measures and prints only the messages between the ranks
+that were started. The results stay in the cache, and doctor shows them without
+--tune; --json has them as the machine model, in bytes and seconds.`,
 		examples: []string{"distaff doctor", "distaff doctor --json", "distaff doctor --tune",
 			"mpirun -n 2 distaff doctor --tune"},
 		flags: join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON"),

@@ -61,12 +61,12 @@ func dataFlags() []cli.Flag {
 			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
 				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
 		list("g", al("generate"), catData,
-			"`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values lie "+
-				"in (0,1], or with :int at the end are integers 1 to 9"),
+			"`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values are "+
+				"in (0,1], or with :int at the end integers 1 to 9"),
 		list("index-base", nil, catData,
 			"`[T:]0|1` the first coordinate in .tns files (default: 1)"),
 		list("duplicates", nil, catData,
-			"`[T:]sum|error` what becomes of repeated coordinates (default: sum)"),
+			"`[T:]sum|error` how repeated coordinates are treated (default: sum)"),
 		text("seed", nil, catData,
 			"`N` fixes generated data, together with the tensor's name (default: 0)"),
 		on("trust-input", nil, catData,
@@ -86,7 +86,7 @@ func placeFlags() []cli.Flag {
 			"`GRID` arranges the ranks in a grid named M, as in 2x2 or Grid(2,2), or in a "+
 				"hierarchy, as in \"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
 		list("p", al("place"), catSchedule,
-			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B lie: a mode is cut evenly over a "+
+			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B are: a mode is cut evenly over a "+
 				"dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+
 				"takes one for each level, with ; between them"),
 		list("split", nil, catSchedule,
@@ -96,9 +96,9 @@ func placeFlags() []cli.Flag {
 			"`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
 		text("network", nil, catSchedule,
-			"`auto|direct|pairwise|TREE` how a product of many tensors is contracted: where it "+
-				"pays in several steps, in one nest of loops, two at a time, or as a tree such "+
-				"as ((A*B)*C)*D says; docs/networks.md (default: auto)"),
+			"`auto|direct|pairwise|TREE` how a product of many tensors is contracted: in several "+
+				"steps if that pays, in one nest of loops, two at a time, or as a tree, such "+
+				"as ((A*B)*C)*D; docs/networks.md (default: auto)"),
 		text("intermediate-order", nil, catSchedule,
 			"`N` the most index variables that an intermediate of a contracted product has "+
 				"(default: the fewest that cost no more)"),
@@ -113,12 +113,12 @@ func machineFlags() []cli.Flag {
 		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
 		text("threads", nil, catRun,
 			"`N` threads a rank; with --target=cuda they load, sort and check, and leaves run on "+
-				"the GPU (default: OMP_NUM_THREADS, else the rank's share of the cores that "+
+				"the GPU (default: OMP_NUM_THREADS, or the rank's share of the cores that "+
 				"affinity, cgroup and Slurm leave; at most 8 times the machine's hardware "+
 				"threads, or 64)"),
 		text("target", nil, catRun,
 			"`cpu|cuda|interpreter` what leaves run on: code compiled for this CPU; an NVIDIA "+
-				"GPU, one a rank, of those of its machine in turn (docs/gpu.md); or an "+
+				"GPU, assigned to ranks round-robin (docs/gpu.md); or an "+
 				"interpreter, which needs no C compiler, checks every access to memory and "+
 				"is very slow (default: cpu)"),
 		text("cpu", nil, catRun,
@@ -129,9 +129,9 @@ func machineFlags() []cli.Flag {
 				"fastest on this CPU, or the defaults; results are the same (default: auto)"),
 		text("memory-limit", nil, catRun,
 			"`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 "+
-				"(default: DISTAFF_MEMORY_LIMIT, else the rank's share of 90% of what machine, "+
-				"cgroup and Slurm allow)"),
-		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
+				"(default: DISTAFF_MEMORY_LIMIT, or the rank's share of 90% of the memory that "+
+				"machine, cgroup and Slurm allow)"),
+		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)"),
 	}
 }
 
@@ -139,15 +139,15 @@ func machineFlags() []cli.Flag {
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("repeat", nil, catRun,
-			"`N` runs the compute phase N times; the result is that of one run (default: 1)"),
+			"`N` runs the compute phase N times; the result is the result of one run (default: 1)"),
 		text("warmup", nil, catRun,
 			"`N` further runs before those, untimed (default: 0); of a job file they print "+
 				"nothing"),
 		on("check", nil, catRun,
-			"compares the result with the reference evaluator, on all threads; exit 4 where they "+
+			"compares the result with the reference evaluator, on all threads; exit 4 if they "+
 				"differ"),
 		on("verify", nil, catRun,
-			"holds what each pass of the compiler makes to its rules, and parses and types the C "+
+			"verifies the result of each pass of the compiler, and parses and types the C "+
 				"of each leaf (as -v does)"),
 		list("o", al("output"), catOutput,
 			"`T:FILE` writes T to a .tcs .tns .mtx .npy or .npz file; T:-.mtx writes standard "+
@@ -159,8 +159,8 @@ func runFlags() []cli.Flag {
 			"`FILE.json` writes times, volumes and balance; it and the outputs are replaced "+
 				"together, or none is"),
 		text("progress", nil, catOutput,
-			"`auto|always|never` shows how far loading, computing and --check are (of computing: how "+
-				"much of its loop the leaf of rank 0 has done), and which statement of a job file runs "+
+			"`auto|always|never` shows how far loading, computing (the loop of rank 0) and --check "+
+				"are, and which statement of a job file runs "+
 				"(default: auto, on a terminal)"),
 		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
 	}
@@ -169,8 +169,8 @@ func runFlags() []cli.Flag {
 // talkFlags returns the flags for the amount of messages, which every command has.
 func talkFlags() []cli.Flag {
 	return []cli.Flag{
-		on("v", al("verbose"), catOutput, "tells more on standard error"),
-		on("q", al("quiet"), catOutput, "tells nothing but errors on standard error"),
+		on("v", al("verbose"), catOutput, "says more on standard error"),
+		on("q", al("quiet"), catOutput, "writes only errors to standard error"),
 	}
 }
 

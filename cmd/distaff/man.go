@@ -113,20 +113,26 @@ func describe() string {
 
 // environment lists the environment variables that distaff reads.
 var environment = [][2]string{
-	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff)"},
+	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff, or " +
+		"~/.cache/distaff)"},
 	{"DISTAFF_CC, DISTAFF_CFLAGS", "the C compiler, and further flags for it"},
 	{"DISTAFF_BLAS",
 		"the BLAS for products of dense operands: the path or name of an OpenBLAS, BLIS or MKL, " +
-			"gonum, or none; else one that is linked in, or the first that is found"},
+			"gonum, or none (default: the one that is linked in, or the first that is found)"},
 	{"DISTAFF_MPICC, DISTAFF_MPI_WRAPPER",
 		"the MPI compiler that builds the wrapper, or the wrapper itself"},
+	{"DISTAFF_NVRTC, DISTAFF_CUBLAS, DISTAFF_CUSPARSE",
+		"these CUDA libraries: a file or a folder (default: the usual folders, CUDA_HOME and " +
+			"CUDA_PATH)"},
 	{"DISTAFF_MEMORY_LIMIT", "as --memory-limit"},
 	{"DISTAFF_TMP", "as --tmp (default: TMPDIR)"},
-	{"OMP_NUM_THREADS", "threads a rank"},
+	{"OMP_NUM_THREADS", "as --threads"},
+	{"OMP_WAIT_POLICY, GOMP_SPINCOUNT",
+		"how idle threads wait; without both, they sleep if there are more threads than cores"},
 	{"NO_COLOR, LC_ALL, LC_CTYPE, LANG",
-		"pictures in characters are plain ASCII where NO_COLOR is set, or the first of the " +
-			"others that is set says no UTF-8"},
-	{"CUDA_VISIBLE_DEVICES", "as elsewhere"},
+		"pictures in characters are plain ASCII if NO_COLOR is set, or if the first of the " +
+			"others that is set names no UTF-8"},
+	{"CUDA_VISIBLE_DEVICES", "the GPUs that CUDA shows to the program"},
 }
 
 // tns2tcs describes the program tns2tcs.

@@ -15,27 +15,31 @@ func planCommand() *command {
 		name: "plan", args: "STATEMENT|FILE.dst",
 		short: "prints what every rank would do, without running it",
 		long: `Prints what every rank owns, fetches, computes and sends, step by step, with
-bytes, messages, memory and balance. It takes the flags of run; those that only
-concern a run change nothing. It runs and compiles nothing, needs no MPI and reads headers
-only, but for a .tns file without sizes, whose coordinates give them, and a .tcs file whose entries are cut, which tells
-where parts of them begin. Bytes of dense
-tensors are those of a run. Those of sparse blocks are estimates, as if entries were spread
-evenly; they are marked with ~. So are counts of entries, but for those of a .tcs file, a generated
-tensor, and a file that was read and repeats no coordinate: repeats are summed, and headers do not
-tell of them. Without a header a text file's entries are told from its first lines. Of many ranks the first four are printed in full, with --json the first 4096, and all with -v. Of a job file it prints the
-plan of each statement, where it stands, with what moves tensors from where others left them to where it wants them,
-how often it runs, and what all of the file sends. Repeats count with all of their passes, also those that a condition may end.
-A plan is refused, with the same words, where its run is refused for sizes alone: too many points of fused loops,
-a bound that does not hold, loops that would not end.
-Where this machine was measured (distaff doctor --tune) a line a phase says what it is predicted to take, in --json as predicted_seconds.`,
+bytes, messages, memory and balance. It runs and compiles nothing, needs no MPI,
+and ignores flags that only concern a run. It reads headers only, except for a
+.tns file without sizes and a .tcs file whose entries are cut.
+
+Bytes of dense tensors are exact. Bytes of sparse blocks are estimates for
+evenly spread entries, marked with ~. Counts of entries are exact for .tcs
+files, generated tensors, and files that were read and repeat no coordinate.
+If a text file has no header, its first lines give an estimate.
+
+Of many ranks it prints the first four in full, with --json the first 4096, and
+with -v all. Of a job file it prints the plan of each statement, and what the
+whole file sends, with all passes of its repeats.
+
+A plan is refused if its run would be refused for sizes alone: too many points
+of fused loops, a bound that does not hold, loops that would not end. After
+distaff doctor --tune, each phase has a line with its predicted time, in --json
+predicted_seconds.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
 			[]cliFlag{on("json", nil, catOutput, "prints JSON"),
 				text("html", nil, catOutput,
-					"`FILE` writes a page that a browser shows: the ranks, which of them owns "+
+					"`FILE` writes a page that a browser shows: which rank owns "+
 						"which block, what travels before, in and after each step, and what each "+
-						"rank does; a job file's has a section for each statement")}),
+						"rank does, for each statement")}),
 		action: planAction,
 	}
 }

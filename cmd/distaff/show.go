@@ -19,7 +19,7 @@ func readFlags() []cliFlag {
 		text("t", al("type"), "",
 			"`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
 		text("index-base", nil, "", "`0|1` the first coordinate in .tns files (default: 1)"),
-		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, else TMPDIR)"),
+		text("tmp", nil, "", "`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)"),
 		text("threads", nil, "", "`N` threads (default: all cores)"),
 	}
 }

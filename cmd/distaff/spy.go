@@ -18,21 +18,18 @@ import (
 func spyCommand() *command {
 	return &command{
 		name: "spy", args: "FILE", short: "draws where the entries of a file lie",
-		long: `Draws where the entries of any readable file lie: a matrix, with mode 0 down and
+		long: `Draws where the entries of any readable file are: a matrix, with mode 0 down and
 mode 1 across; each pair of modes of a tensor of higher order, or the pair that
---modes says; a vector, or one mode, as a strip. Entries are counted in bins of
-equal width, stored zeros too, and repeated coordinates as often as they come.
-The picture says how large a bin is and how many entries its colors mean, in
-even steps, or, where the counts span more than two decades, in steps of equal
-ratio. The longer side is at most three times the shorter. The file is read once,
-in memory that does not depend on its size.
+--modes names; a vector, or one mode, as a strip. Entries are counted in bins of
+equal width, including stored zeros and every repeated coordinate. The picture
+gives the size of a bin and the number of entries that each color means, in even
+steps, or in equal ratios over more than two decades. The file is read once, in
+memory that does not depend on its size.
 
-Without --out the picture is made of characters, as wide as the terminal, or 80
-wide where there is none: a dot for each bin that has an entry, where at most half
-of them have, else shades. They are plain ASCII where NO_COLOR is set, or where
-LC_ALL, LC_CTYPE or LANG says no UTF-8. An .svg file and a .png file show the same,
-on white; a dark screen shows an .svg file inverted. Either appears whole or not at
-all.`,
+Without --out the picture consists of characters, as wide as the terminal, or 80
+without a terminal: dots if at most half of the bins have an entry, and shades
+otherwise. They are ASCII if NO_COLOR is set, or if LC_ALL, LC_CTYPE or LANG
+names no UTF-8. An .svg or .png file is on white; a dark screen inverts an .svg.`,
 		examples: []string{
 			"distaff spy matrix.mtx",
 			"distaff spy matrix.mtx.gz --out=matrix.svg",
@@ -47,7 +44,7 @@ all.`,
 					"(default: characters on standard output)"),
 			text("memory-limit", nil, "",
 				"`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, "+
-					"else a quarter of the machine's)"),
+					"or a quarter of the machine's memory)"),
 			text("progress", nil, "",
 				"`auto|always|never` shows how far reading is (default: auto, on a terminal)"),
 		}, readFlags(), talkFlags()),
