@@ -33,8 +33,8 @@ func Flags() []cli.Flag {
 	}
 	return []cli.Flag{
 		text("`LEVELS[:ORDER]` storage of a .tcs file; other outputs write what it stores "+
-			"(default: the format of a .tcs input; dense for a dense file; otherwise s, ds, sss, ...)", "f",
-			"format"),
+			"(default: the format of a .tcs input; dense for a dense file; otherwise s, ds, sss, ...)",
+			"f", "format"),
 		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
 			"input's)", "t", "type"),
 		text("`N,N,...` sizes, one a mode, for a file that has none", "d", "dims"),

@@ -477,7 +477,7 @@ func TestReferenceComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{} // a text that the page must have, by where it is from
+	want := map[string]string{} // each text that the page must have, with its source
 	for _, c := range commands() {
 		want["distaff "+c.name] = "the commands"
 		for _, f := range c.flags {

@@ -159,9 +159,9 @@ func runFlags() []cli.Flag {
 			"`FILE.json` writes times, volumes and balance; it and the outputs are replaced "+
 				"together, or none is"),
 		text("progress", nil, catOutput,
-			"`auto|always|never` shows how far loading, computing (the loop of rank 0) and --check "+
-				"are, and which statement of a job file runs "+
-				"(default: auto, on a terminal)"),
+			"`auto|always|never` shows how far loading, computing (the loop of rank 0) and "+
+				"--check are, and which statement of a job file runs (default: auto, on a "+
+				"terminal)"),
 		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
 	}
 }
