@@ -47,6 +47,12 @@ func (b Buf) Slice(lo, hi int64) Buf {
 	return b
 }
 
+// isOfTypeOf reports whether the elements of both buffers have one type. The zero Buf, which has no
+// elements, is of any type.
+func (b Buf) isOfTypeOf(o Buf) bool {
+	return b.Type == o.Type || b.Type == tensor.None || o.Type == tensor.None
+}
+
 // check returns an error if the buffer describes no memory.
 func (b Buf) check() error {
 	switch {

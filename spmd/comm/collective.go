@@ -218,7 +218,7 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 	if err != nil {
 		return err
 	}
-	if recv.Type != send.Type || counts[root] != send.Len {
+	if !recv.isOfTypeOf(send) || counts[root] != send.Len {
 		return c.misuse("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root],
 			recv.Type)
 	}
@@ -274,7 +274,7 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 		return err
 	}
 	me := c.g.core.rank
-	if recv.Type != send.Type || counts[me] != send.Len {
+	if !recv.isOfTypeOf(send) || counts[me] != send.Len {
 		return c.misuse("sends %d %v to a part of %d %v", send.Len, send.Type, counts[me], recv.Type)
 	}
 	send.copyTo(recv.Slice(off[me], off[me+1]))
@@ -368,7 +368,7 @@ func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int
 		return err
 	}
 	p, me := len(g.core.members), g.core.rank
-	if send.Type != recv.Type || sendCounts[me] != recvCounts[me] {
+	if !send.isOfTypeOf(recv) || sendCounts[me] != recvCounts[me] {
 		return c.misuse("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me],
 			recv.Type)
 	}
