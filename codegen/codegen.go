@@ -1,41 +1,47 @@
-// Package codegen is the compiler: from a statement of tensor index notation
-// and the formats of its tensors to the leaf that computes it.
+// Package codegen compiles a statement of tensor index notation to a leaf. A leaf is a function
+// that computes the statement for one block of its tensors. What the leaf looks like depends on the
+// formats of the tensors.
 //
-// Compile runs a table of passes (passes.go): the normal form (notation), one
-// order of all loops and the conversions that it forces (order.go, convert.go), the
-// nest in concrete index notation (network.go, terms.go, nest.go, cin), what is decided of
-// its loops and its result, and the leaf (lower, lattice, ir).
+// Compile runs a table of passes (passes.go):
 //
-// A leaf does not depend on sizes but for the width of its integers and the
-// choice of workspaces: every variable's range is an argument, and dense
-// levels have a size and an offset.
+//   - The statement is brought into the normal form, a sum of products (notation).
+//   - One order is found for all loops. Operands whose storage order does not fit are converted (order.go, convert.go).
+//   - The statement becomes a nest of loops in concrete index notation (network.go, terms.go, nest.go, cin).
+//   - A strategy chooses how the loops run and how the result is assembled (strategies.go).
+//   - The nest is lowered to the IR of a leaf (leaf.go, lower, lattice, ir).
+//
+// A leaf serves tensors of any size: the range of each variable is an argument, and a dense level
+// has a size and an offset. Sizes decide only the width of the leaf's integers, the choice of
+// workspaces and of loops, and a few short trip counts that are compiled in.
 //
 // # Files
 //
 //	codegen.go     Request and Unit; Compile
-//	passes.go      the table of passes, and what runs it
-//	outcomes.go    what passes make: its text, and its verifiers
-//	terms.go       products on their way down the order of variables
+//	passes.go      the table of passes, and the loop that runs it
+//	outcomes.go    the text of each pass's outcome, and its verifier
+//	terms.go       terms as the nest builder uses them: products with sums that are not yet bound
 //	order.go       the one order of all variables
-//	network.go     contractions: sums that are taken out of a term, and computed by themselves
+//	network.go     contractions: intermediates that are taken out of a term
 //	nest.go        the default nest of loops, with workspaces
-//	products.go    terms that are products of dense matrices
-//	gemms.go       contractions that are products of dense matrices
+//	products.go    terms that are computed as products of dense matrices
+//	gemms.go       contractions that are computed as products of dense matrices
 //	manyterms.go   sums of more operands than one loop merges
 //	scheduled.go   the perfect nest that a schedule starts from
-//	convert.go     operands that another format serves better
+//	convert.go     the choice of operands that are converted to another format
 //	layouts.go     dense operands that are read from copies
-//	share.go       results that have an operand's level arrays
+//	share.go       results that use an operand's level arrays
 //	width.go       widths of positions and coordinates
-//	strategies.go  the strategy: the default, or a schedule's
+//	strategies.go  the strategy: the default, or the one of a schedule
 //	printed.go     the strategy as scheduling commands
-//	gpudefault.go  the default schedule of a GPU: one of the forms of gpuforms.go and gpurows.go
-//	leaf.go        lowering, and what comes before and after it
-//	inplace.go     leaves that write over the left tensor's old value
-//	operations.go  how many operations a leaf does, and how many steps its loops take
-//	moves.go       how a leaf goes through memory, for predictions of its time
-//	positiontiles.go  what tiles of an operand's positions take besides
-//	segments.go    how long the segments of a level are
+//	gpudefault.go  the default schedule of a GPU, one of the forms of gpuforms.go and gpurows.go
+//	gpuforms.go    forms that cut the positions of a sparse operand
+//	gpurows.go     forms that cut rows, or places of the result
+//	leaf.go        lowering, and the passes before and after it
+//	inplace.go     leaves that overwrite the left tensor's old value
+//	operations.go  the number of operations of a leaf, and of steps of its loops
+//	moves.go       how a leaf accesses memory, for predictions of its time
+//	positiontiles.go  the overhead of tiles of an operand's positions
+//	segments.go    the distribution of the lengths of a level's segments
 package codegen
 
 import (
@@ -52,143 +58,146 @@ import (
 	"distaff/io/tensor"
 )
 
-// Request is what to compile.
+// Request describes the statement to compile, its tensors, the machine, and the caller's wishes.
 type Request struct {
 	Stmt *notation.Stmt
-	// Normal is what to compile instead of Stmt's normal form, such as a part
-	// of its terms; nil for the whole. Compile does not change it.
+	// Normal, if not nil, is compiled instead of Stmt's normal form. It may have only some of the
+	// terms. Compile does not change it.
 	Normal *notation.Normal
-	// Tensors has every tensor of the statement, the left one as it is wanted.
+	// Tensors describes every tensor of the statement. The left tensor is described as the caller
+	// wants the result.
 	Tensors map[string]Tensor
-	// Old is the left tensor's value before a +=; nil where there is none: it
-	// is zero then.
+	// Old describes the left tensor's value before a +=. If it is nil, that value is zero.
 	Old *Tensor
-	// Sizes has the size of every variable of the statement's normal form, by
-	// its name there or, where it lacks that, in the source.
+	// Sizes has the size of every variable of the statement. The key is the name in the normal form
+	// or, if that is missing, the name in the source.
 	Sizes map[string]int64
-	// ComputeType is the type that the statement computes in; Invalid for the
-	// promotion of the operands' (notation.InferTypes).
+	// ComputeType is the type that the statement computes in. If it is tensor.None, Compile derives
+	// the type from the operands (notation.InferTypes).
 	ComputeType tensor.Type
-	// Exact lists variables that the leaf is always called with the whole range
-	// of. Where such a range is short and its loops are dense, it is compiled in.
+	// Exact lists variables whose whole range is passed in every call of the leaf. If the range is
+	// short and its loops are dense, the trip count may be compiled into the leaf.
 	Exact []string
-	Name  string // of the leaf: a C identifier; "" for "leaf"
-	// Target is the machine that the leaf is for.
+	// Name is the leaf's name, a C identifier. If it is "", the name is "leaf".
+	Name string
+	// Target is the machine that the leaf runs on.
 	Target Target
-	// Threads is 1 for a leaf that is to run on one thread alone. Any other
-	// leaf takes the number of threads as it is called.
+	// Threads is 1 if the leaf runs on one thread only. Otherwise the number of threads is an
+	// argument of the call.
 	Threads int
-	// LongRow is the number of entries past which one row of a parallel loop is
-	// itself run on all threads; 0 for DefaultLongRow. It shows in the bits of a
-	// sum of floats.
+	// LongRow is the number of entries from which all threads share a single row of a parallel loop.
+	// 0 means DefaultLongRow. It affects the rounding of floating-point sums.
 	LongRow int64
-	// ChunkWork is the number of stored entries from which on it pays a thread to
-	// take up another chunk of a sparse result; 0 for DefaultChunkWork. It shows in
-	// no bit of the result.
+	// ChunkWork is the number of stored entries for which it pays that a thread starts another chunk
+	// of a sparse result. 0 means DefaultChunkWork. It does not affect the result.
 	ChunkWork int64
-	// FarBytes is the size of dense operands and results that do not stay in the caches of a
-	// core, so that rows picked from them are prefetched; 0 for DefaultFarBytes.
+	// FarBytes is the size in bytes from which a dense operand or result does not stay in the caches
+	// of a core. Rows that are picked from such an array are prefetched. 0 means DefaultFarBytes.
 	FarBytes int64
-	// Forms are those of code that were measured to be fastest on the processor that the leaf is for;
-	// nil for the defaults. They show in no bit of a result.
+	// Forms are the forms of code that were fastest when measured on the processor that the leaf is
+	// for. If it is nil, the defaults are used. They do not affect the result.
 	Forms strategy.Forms
-	// GemmWork is the number of multiply-adds from which on a product of dense operands is one of
-	// matrices, by a BLAS if there is one; 0 for DefaultGemmWork, of shapes that are not narrow. It
-	// shows in the bits of sums.
+	// GemmWork is the number of multiply-adds from which a product of dense operands is computed as a
+	// product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and then narrow
+	// matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
-	// CapacityBytes is the most that the arrays of a result of unknown length begin
-	// with, where it is far below what they are expected to take: they grow from there. 0
-	// is no bound.
+	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
+	// applies only if the expected size exceeds it; the arrays grow beyond it when they need to. 0
+	// means no limit.
 	CapacityBytes int64
-	// Schedule, if not nil, has scheduling commands, which take the place of
-	// the default schedule. The leaf is then called on the whole range of every
-	// variable but those of Parts, on which it is called with operands that
-	// store no more than the range.
+	// Schedule, if not nil, has scheduling commands that replace the default schedule. The leaf is
+	// then called on the whole range of every variable that is not in Parts. For a variable in Parts,
+	// it is called on a part of the range, and the operands store nothing outside of that part.
 	Schedule []string
 	Parts    []string
-	// Elsewhere has the variables and tensors, as the user named them, that only terms of the
-	// statement have which Normal lacks: a command that names one of them is for these terms.
+	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of the
+	// statement that Normal lacks. A command that names one of them is for those terms and is left
+	// out.
 	Elsewhere []string
-	// ConvertBySize says that the operands that are converted to fit the order of the loops are chosen
-	// by the sizes of their modes, and not by the entries that they store: a schedule is then taken,
-	// or refused, whatever they store.
+	// ConvertBySize makes the choice of operands to convert depend on the sizes of their modes, not
+	// on their numbers of entries. A schedule is then accepted or refused whatever the operands
+	// store.
 	ConvertBySize bool
-	// Chunked, if not "", is an operand of whose entries a call has a chunk, over the range of each of
-	// its variables that holds the chunk's coordinates. Others may store coordinates outside of these
-	// ranges.
+	// Chunked, if not "", is an operand that calls get in chunks of its entries. The ranges of its
+	// variables then contain the coordinates of the chunk. Other operands may store coordinates
+	// outside of these ranges.
 	Chunked string
-	// Network says how products of several tensors are contracted: "auto" or "" where it pays,
-	// "direct" in one nest of loops, "pairwise" two at a time, or a tree such as "((A*B)*C)*D".
+	// Network says how products of several tensors are contracted: "auto" or "" makes intermediates
+	// if they pay, "direct" uses one nest of loops, "pairwise" contracts two tensors at a time, and a
+	// tree such as "((A*B)*C)*D" gives the order.
 	Network string
-	// IntermediateOrder is the most variables that an intermediate of these has; 0 for any number.
+	// IntermediateOrder is the largest number of variables of an intermediate. 0 means no limit.
 	IntermediateOrder int
-	// Cuts are the ranges that are cut over all calls of the leaf, which so many ranks share; none
-	// where one call does all.
+	// Cuts lists the ranges that are divided among calls of the leaf, and Ranks is the number of
+	// ranks that share the calls. Cuts is nil if one call computes everything.
 	Cuts  []Cut
 	Ranks int
-	// AsStored says that no dense operand is read from a copy in another order of its modes, but for
-	// those that a schedule names.
+	// AsStored forbids copies of dense operands in another order of their modes, except those that a
+	// schedule asks for.
 	AsStored bool
-	// Names has the names that the user gave tensors, where Normal has others.
+	// Names gives the user's name of a tensor that has another name in Normal.
 	Names map[string]string
-	// Accumulate asks for a leaf that adds to a result which is there already, and
-	// holds, among other coordinates, those that it would store. It is made
-	// where the result is dense or would have an operand's level arrays (see Result.Accumulate).
+	// Accumulate asks for a leaf that adds to an existing result. The existing result must contain
+	// all coordinates that the leaf would store. The request is met only if the result is dense or
+	// can use an operand's level arrays (see Result.Accumulate).
 	Accumulate bool
-	// FixedPattern asks for the numeric phase alone: the leaf is called with a result that
-	// has its level arrays already, such as those of an earlier result over operands
-	// with the same patterns, and writes its values (see Result.FixedPattern). The left one
-	// of Tensors has the widths of these arrays.
+	// FixedPattern asks for the numeric phase alone. The caller passes a result that already has its
+	// level arrays, such as the arrays of an earlier result whose operands had the same patterns, and
+	// the leaf writes the values (see Result.FixedPattern). The left tensor's entry in Tensors has
+	// the widths of these arrays.
 	FixedPattern bool
-	// InPlace is the operand, or the left tensor for what += adds to, that is the left tensor's
-	// old value, and whose memory the result may take: see Result.InPlace. "" for none.
+	// InPlace names an operand that holds the left tensor's old value, and whose memory the result
+	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that there
+	// is no such operand.
 	InPlace string
-	// Extern is the C function called name that file defines, for schedules that substitute one; nil
-	// where there are none.
+	// Extern returns the C function called name that file defines, for schedules that substitute one.
+	// It is nil if no file may be read.
 	Extern func(file, name string) (*ir.Extern, error)
-	// Verify runs the verifier of each pass behind it. One that fails is a bug: a panic.
+	// Verify runs the verifier of each pass after the pass. A failure is a bug, so Compile panics.
 	Verify bool
-	// Trace, if not nil, is told of each pass behind it. text prints what it made, and is
-	// called before Trace returns, if at all.
+	// Trace, if not nil, is called after each pass with its name and duration. text returns the text
+	// of the pass's outcome; it may only be called before Trace returns.
 	Trace func(pass string, took time.Duration, text func() string)
 }
 
-// Target is a machine that leaves run on.
+// Target is a kind of machine that leaves run on.
 type Target uint8
 
 const (
 	CPU  Target = iota // threads and vector lanes
-	CUDA               // a GPU of NVIDIA's
+	CUDA               // an NVIDIA GPU
 )
 
 func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
 
-// DefaultLongRow is the LongRow of a request that has none: the work of several
+// DefaultLongRow is the default of Request.LongRow. A row of this length is as much work as several
 // starts of a parallel region.
 const DefaultLongRow = 1 << 16
 
-// MapAhead is the number of elements that a map has behind those that count (Arg.Map).
+// MapAhead is the number of additional elements that the caller appends to a map because the leaf
+// reads ahead (see Arg.Map).
 const MapAhead = strategy.MapAhead
 
-// DefaultChunkWork is the ChunkWork of a request that has none: chunks whose
-// results lie in a core's own cache.
+// DefaultChunkWork is the default of Request.ChunkWork. The result of a chunk of this size fits in
+// a core's own cache.
 const DefaultChunkWork = 1 << 13
 
-// DefaultFarBytes is the FarBytes of a request that has none: what a core's own caches hold.
+// DefaultFarBytes is the default of Request.FarBytes, in bytes. A core's own caches hold about this
+// much.
 const DefaultFarBytes = 1 << 20
 
-// Tensor is what the compiler knows of a tensor.
+// Tensor is the information that the compiler has about a tensor.
 type Tensor struct {
 	Format             tensor.Format
 	Type               tensor.Type
 	Dims               []int64
-	PosWidth, CrdWidth []uint8 // bytes of a pos or crd element, a level; 0 where there are none
-	NNZ                int64   // stored values; -1 unknown
-	Counts             []int64 // positions a level; nil unknown
+	PosWidth, CrdWidth []uint8 // by level, bytes of a pos or crd element; 0 if the level has none
+	NNZ                int64   // number of stored values; -1 if unknown
+	Counts             []int64 // number of positions of each level; nil if unknown
 }
 
-// Cut is a range that is cut into N parts: that of a variable, or of the positions of levels over
-// several, outermost first.
+// Cut says that a range is cut into N parts. With one variable it is the variable's range. With
+// several, outermost first, it is the range of positions of the levels over these variables.
 type Cut struct {
 	Vars []string
 	N    int64
@@ -196,46 +205,50 @@ type Cut struct {
 
 // Unit is a compiled statement.
 type Unit struct {
-	Request Request // what was compiled, which shares the caller's maps
+	Request Request // the request, which shares maps with the caller
 	Func    *ir.Func
 	Args    []Arg // the leaf's arguments; Args[0] is the result
-	// the variables whose ranges the leaf takes, in order; its operands store nothing outside them
+	// Vars lists the variables whose ranges the leaf takes, in the order of its arguments. The
+	// operands of a call store nothing outside of the ranges.
 	Vars   []string
 	Result Result
-	// one line for each conversion, and for what a schedule says and gets in another way
+	// Notes has a line for each conversion, and for each command of a schedule that is carried out in
+	// another way than it says.
 	Notes []string
-	Order []string // the loop order of all variables
+	Order []string // all variables in the order of the loops
 	CIN   cin.Stmt
-	// Network says how the products of its terms are contracted, as text.
+	// Network returns a text that says how the products of the statement's terms are contracted.
 	Network func() string
-	// Workspaces is the most bytes that the workspaces of a call take on so many threads, with the
-	// partial results of chunks, where no operand has more entries, and no variable a larger range,
-	// than the request says.
+	// Workspaces returns the largest number of bytes that a call needs for workspaces and for the
+	// partial results of chunks, on the given number of threads. It assumes that no operand has more
+	// entries, and no variable a larger range, than the request says.
 	Workspaces func(threads int) int64
-	// Begun is what the arrays of a result that grows take before the first entry is there, where the
-	// sparse operands of a call have so many together: those that become the result's, and beside them
-	// pieces of chunks with what joins them. within says that the result has no more entries than the
-	// operands: beside is then what pieces take to the end.
+	// Begun returns the memory in bytes that the arrays of a growing result occupy before the first
+	// entry is stored. entries is the number of entries of all sparse operands of the call. kept is
+	// the memory of the arrays that become the result. beside is the memory of the chunks' pieces and
+	// of the tables that join them. If within is true, the result has no more entries than the
+	// operands, and beside covers the pieces until the call ends.
 	Begun func(entries int64, threads int, within bool) (kept, beside int64)
 	// Compute is the type that the leaf computes in.
 	Compute tensor.Type
-	// Lattices are those that the leaf's loops step through, as text (lower.Lowered).
+	// Lattices is the text of the merge lattices of the leaf's loops (lower.Lowered).
 	Lattices string
-	// Times are the passes that made it, in their order.
+	// Times has the duration of each pass, in the order of the passes.
 	Times []PassTime
-	// Hasty, which Compile leaves false, says that all calls of the leaf together are expected to take
-	// less time than it takes to compile it for speed.
+	// Hasty says that all calls of the leaf together are expected to take less time than an
+	// optimizing compilation of its code. Compile leaves it false; the caller may set it.
 	Hasty bool
 
-	matrices map[cin.Stmt]bool // of CIN, the outermost loops of products of matrices
-	kept     map[cin.Stmt]bool // of CIN, statements that sum a row of the result in registers
+	matrices map[cin.Stmt]bool // statements of CIN that are the outermost loops of matrix products
+	kept     map[cin.Stmt]bool // statements of CIN that sum a row of the result in registers
 	spaces   map[string]strategy.Space
-	windowed map[string]bool // the variables whose loops are merged in windows
-	gathered map[string]bool // those whose loops gather in lanes
-	joined   bool            // see Operations
+	windowed map[string]bool // variables whose loops are merged in windows
+	gathered map[string]bool // variables whose loops gather values in vector lanes
+	joined   bool            // see Operations.Joined
 }
 
-// PassTime is how long a pass took, with all of its runs.
+// PassTime is the time that all runs of a pass took together. A pass can run again when a later
+// pass goes back.
 type PassTime struct {
 	Pass string
 	Took time.Duration
@@ -244,57 +257,62 @@ type PassTime struct {
 // Arg is an argument of the leaf.
 type Arg struct {
 	Tensor string
-	// in concrete index notation: the tensor's, with a ' for each further format of it
+	// Name is the operand's name in concrete index notation: the tensor's name, with a ' appended for
+	// each further format in which the leaf reads the tensor.
 	Name   string
-	Format tensor.Format // as the leaf reads it; where Convert is set, not as requested
-	// Convert: the caller converts the tensor to Format for this argument,
-	// with all that is stored: the zeros of dense levels are entries too.
+	Format tensor.Format // the format that the leaf reads; see Convert
+	// Convert says that the caller must convert the tensor to Format. All that is stored is
+	// converted: the zeros of dense levels become entries too.
 	Convert bool
-	// Old: the left tensor's old value, of a +=.
+	// Old says that the argument is the left tensor's value before a +=.
 	Old bool
-	// Map: no tensor of the statement, but a compressed level whose crd array
-	// has, for each position of argument Result.Shares at the result's last
-	// compressed level, the result's position q of the same coordinates, or
-	// -1-q where no values are there yet and the leaf is to set them. MapAhead
-	// elements more are read, of any positions that the result has, 0 among them.
+	// Map says that the argument is not a tensor of the statement but one compressed level. Its crd
+	// array has an element for each position of argument Result.Shares at the result's last
+	// compressed level. The element is q, the result's position of the same coordinates, or -1-q if
+	// the result has no values there yet and the leaf must set them. The array has MapAhead more
+	// elements than that, each a valid position of the result such as 0, because the leaf reads
+	// ahead.
 	Map bool
-	// PosWidth and CrdWidth are those that the leaf reads, a level.
+	// PosWidth and CrdWidth are, by level, the widths in bytes of the pos and crd arrays that the
+	// leaf reads.
 	PosWidth, CrdWidth []uint8
 }
 
-// Result is what the leaf makes of the left tensor. Dense results are memory
-// of the caller's, uninitialised, which the leaf writes in full; others are
-// published by the leaf, and belong to the caller from then on.
+// Result describes the result of a leaf. The caller allocates the memory of a dense result and need
+// not initialize it, because the leaf writes every value. The leaf allocates the arrays of any
+// other result, which belong to the caller after the call; Shares and FixedPattern are exceptions.
 type Result struct {
-	Format tensor.Format // levels d and s only
-	// Repack: the caller converts the leaf's result to the requested format,
-	// which has other level kinds.
+	// Format has only dense and compressed levels (d and s).
+	Format tensor.Format
+	// Repack says that the caller must convert the leaf's result to the requested format, which has
+	// other kinds of levels.
 	Repack bool
-	// Shares is the argument whose level arrays are the result's own as well,
-	// down to the result's last compressed level, so that the leaf writes
-	// values alone; -1 for none. The caller then allocates Vals: as many
-	// values as that level of the argument has positions, times the sizes of
-	// the dense levels below it.
+	// Shares is the number of the argument whose level arrays the result uses, down to the result's
+	// last compressed level, or -1 if there is none. The leaf then writes only values. The caller
+	// allocates memory for them: the number of positions that the argument has at that level, times
+	// the sizes of the dense levels below it.
 	Shares int
-	// Accumulate: the leaf adds its values to those that the result has: of a dense one at
-	// their places; of any other at the positions that the last argument (Arg.Map) tells, and
-	// reads and writes nothing else of it. The widths are those of Shares all the same.
+	// Accumulate says that the leaf adds its values to the values of an existing result. In a dense
+	// result the places follow from the coordinates. In any other result the last argument (Arg.Map)
+	// gives the positions, and the leaf accesses nothing but values of the result. The widths are
+	// nevertheless the widths of argument Shares.
 	Accumulate bool
-	// FixedPattern: the leaf takes the level arrays, whose owner they stay with, as well
-	// as memory for the values from the caller. It writes every value: 0 at
-	// coordinates that the statement gives none for. At a coordinate that the arrays
-	// lack it fails with ir.FailPattern; nothing is stored elsewhere, and the other
-	// values are undefined. The arrays themselves are trusted as operands' are.
+	// FixedPattern says that the caller passes the level arrays, which it still owns after the call,
+	// and memory for the values. The leaf writes every value, and writes 0 where the statement has no
+	// value. If the statement has a value at a coordinate that the arrays lack, the leaf fails with
+	// ir.FailPattern. It then writes nothing outside the result, and the result's values are
+	// undefined. The leaf does not check the arrays themselves, as it does not check operands.
 	FixedPattern bool
-	// InPlace is the argument whose values the leaf reads from the result's memory, which holds
-	// them as it begins: the argument itself may be the result. 0 for none.
+	// InPlace is the number of the argument whose values the leaf reads from the result's memory.
+	// This memory contains the argument's values when the call begins, so the argument may be the
+	// result itself. 0 means that there is no such argument.
 	InPlace            int
 	PosWidth, CrdWidth []uint8
 }
 
-// Compile compiles a statement that notation.Check accepts, and in which the left tensor's
-// old value, where it is read, has a name of its own (notation.NameOld). Errors are the
-// user's mistakes.
+// Compile compiles a statement that notation.Check has accepted. If the statement reads the left
+// tensor's old value, that value must have a name of its own (notation.NameOld). An error is a
+// mistake of the user.
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {
 		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
@@ -322,28 +340,28 @@ type compilation struct {
 	request Request
 	normal  *notation.Normal
 	unit    *Unit
-	planned Result // the result, with level arrays of its own
+	planned Result // the result if it has its own level arrays
 	uses    []*use
 	byKey   map[string]*use
 	ops     []lower.Operand
-	stats   []strategy.Tensor // their entries and counts
-	args    []Arg             // those that ops are
+	stats   []strategy.Tensor // the statistics of ops, with the same numbers
+	args    []Arg             // the arguments that ops describe
 	nest    *nest
-	// contractions are those of each term; nil where it has none.
+	// contractions has an element for each term of the normal form. It is nil if the term cannot be
+	// contracted.
 	contractions []*contracted
-	layoutLines  []ScheduleLine // the layouts that were chosen
-	plain        cin.Stmt       // what the nest became, without a schedule
-	share        *cin.Access    // whose level arrays the result has too; nil for none
-	own          bool           // the result must have level arrays of its own
-	loopsAlone   bool           // no loops are products of matrices by default
-	// commands are those of a schedule.
-	commands []*schedule.Command
-	orders   []schedule.Order // what they say of the strategy
-	strategy *strategy.Value
-	lowered  *lower.Lowered
+	layoutLines  []ScheduleLine      // layout commands for the copies that were chosen
+	plain        cin.Stmt            // the nest before a schedule changes it
+	share        *cin.Access         // the operand whose level arrays the result uses, or nil
+	own          bool                // the result must have its own level arrays
+	loopsAlone   bool                // no loops become products of matrices by default
+	commands     []*schedule.Command // the commands of the schedule
+	orders       []schedule.Order    // the commands' orders for the strategy
+	strategy     *strategy.Value
+	lowered      *lower.Lowered
 }
 
-// normalize brings the statement into the normal form, unless the request has it.
+// normalize brings the statement into the normal form, unless the request contains one.
 func (c *compilation) normalize() error {
 	if c.request.Normal != nil {
 		normal := *c.request.Normal
@@ -355,7 +373,7 @@ func (c *compilation) normalize() error {
 	return nil
 }
 
-// size is the size of a variable.
+// size returns the size of a variable.
 func (c *compilation) size(v string) int64 {
 	if n, ok := c.request.Sizes[v]; ok {
 		return n
@@ -368,6 +386,7 @@ func (c *compilation) size(v string) int64 {
 	panic("BUG: codegen: no size for variable " + v)
 }
 
+// tensor returns what the request says about a tensor that is not the old value of a +=.
 func (c *compilation) tensor(name string) Tensor {
 	t, ok := c.request.Tensors[name]
 	if !ok {
@@ -376,7 +395,7 @@ func (c *compilation) tensor(name string) Tensor {
 	return t
 }
 
-// types finds the type to compute in.
+// types finds the type to compute in, unless the request gives it.
 func (c *compilation) types() error {
 	if c.request.ComputeType != tensor.None {
 		return nil
@@ -396,8 +415,8 @@ func (c *compilation) types() error {
 	return err
 }
 
-// result plans the leaf's result: requested levels that are neither dense nor
-// compressed are made as compressed ones.
+// result plans the leaf's result. A level that the request wants neither dense nor compressed is
+// planned as compressed, and the caller repacks the result.
 func (c *compilation) result() error {
 	t := c.tensor(c.request.Stmt.LHS.Name)
 	r := Result{Shares: -1, Format: tensor.Format{Levels: slices.Clone(t.Format.Levels),
@@ -412,7 +431,7 @@ func (c *compilation) result() error {
 	return nil
 }
 
-// collect finds the uses of tensors, and adds the term that += reads.
+// collect adds the term that += reads, and then finds the uses of all tensors.
 func (c *compilation) collect() error {
 	lhs := c.normal.LHS
 	if c.normal.Accumulate && c.request.Old != nil {
@@ -440,15 +459,15 @@ func (c *compilation) collect() error {
 	return nil
 }
 
-// order finds the loop order, and the conversions that it forces.
+// order finds the order of the loops, and the conversions that it forces.
 func (c *compilation) order() error {
 	u := c.unit
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size, c.conversionCost)
 	return nil
 }
 
-// operands makes the leaf's arguments: the result, and each tensor once for
-// each format that it is read in.
+// operands makes the leaf's arguments: the result, and one argument for each format in which a
+// tensor is read.
 func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.request.Stmt.LHS.Name
@@ -489,7 +508,7 @@ func (c *compilation) operands() error {
 	return nil
 }
 
-// terms makes products of the normal form's terms.
+// terms prepares the nest builder, and turns each term of the normal form into a product.
 func (c *compilation) terms() error {
 	c.nest = &nest{
 		order:   c.unit.Order,
@@ -516,7 +535,7 @@ func (c *compilation) terms() error {
 	return nil
 }
 
-// taken are the names that no temporary may have.
+// taken returns the names that a temporary may not have: the names of all tensors and variables.
 func (c *compilation) taken() map[string]bool {
 	taken := map[string]bool{}
 	for name := range c.request.Tensors {
@@ -528,14 +547,14 @@ func (c *compilation) taken() map[string]bool {
 	return taken
 }
 
-// contract takes sums out of the terms, as the contractions say.
+// contract takes the intermediates of the chosen contractions out of the terms.
 func (c *compilation) contract() error {
 	c.nest.contract(c.contractions, c.normal.Vars)
 	c.unit.Network = c.networkText
 	return nil
 }
 
-// loops makes the concrete index notation.
+// loops builds the nest of loops in concrete index notation.
 func (c *compilation) loops() error {
 	c.findProducts()
 	c.plain = c.nest.statement()

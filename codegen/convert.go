@@ -12,24 +12,26 @@ import (
 	"distaff/io/tensor"
 )
 
-// use is a tensor of the right side read at certain variables: accesses alike
-// in both are one use. += reads the left tensor's old value as one more.
+// use is a tensor of the right side with the variables at which it is read. All accesses with the
+// same tensor and variables are one use. The old value that += reads is a further use.
 type use struct {
 	tensor  string
 	old     bool
 	vars    []string
 	given   Tensor
-	format  tensor.Format // as the leaf reads it
-	convert bool
-	name    string // of the operand in concrete index notation
+	format  tensor.Format // the format that the leaf reads
+	convert bool          // it is converted, or copied, from given.Format to format
+	name    string        // the operand's name in concrete index notation
 }
 
+// useKey returns the key of an access's use in compilation.byKey.
 func useKey(a *notation.Access) string { return a.Name + "(" + strings.Join(a.Vars, ",") + ")" }
 
-// fit finds one order for all loops. Where the storage orders allow none, it
-// converts the operands that are cheapest to convert, each at the cost of its use, to
-// storage that fits the order of the others. It sets the uses' formats and
-// returns the order, with a note for each conversion.
+// fit finds one order for all loops. If the storage orders of the uses contradict each other, it
+// converts some operands to storage that fits the order required by the others. It chooses the
+// operands whose conversion costs least; cost returns the cost of converting one. sizes returns the
+// size of a variable. fit sets the formats of the uses, and returns the order with a note for each
+// conversion.
 func fit(n *notation.Normal, result tensor.Format, uses []*use, sizes func(string) int64,
 	cost func(*use) float64) (order []string, notes []string) {
 	fixed := newGraph(n.Vars)
@@ -69,8 +71,10 @@ func fit(n *notation.Normal, result tensor.Format, uses []*use, sizes func(strin
 	return order, notes
 }
 
-// cheapest is the set of uses of least cost for which ok holds; ok holds for
-// all of them together, and for a set that holds a set for which it does.
+// cheapest returns the cheapest set of uses to convert for which ok returns true. ok must return
+// true for the set of all uses, and for each superset of a set for which it returns true. Dense
+// operands are never in the set. If more than 12 operands are sparse, not all sets are tried: see
+// shrunk.
 func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	var sparse []*use
 	for _, u := range uses {
@@ -100,7 +104,8 @@ func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use
 	return best
 }
 
-// shrunk leaves uses out of the whole set while it can, expensive ones first.
+// shrunk starts from all uses and removes one after the other, the most expensive first, if ok
+// still returns true without it.
 func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	chosen := slices.Clone(uses)
 	slices.SortStableFunc(chosen, func(u, v *use) int { return cmp.Compare(cost(v), cost(u)) })
@@ -114,8 +119,9 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	return chosen
 }
 
-// conversionCost is what it costs to convert a use: the entries that are stored, or, where the
-// choice is not to hang on them (Request.ConvertBySize), all that its tensor has room for.
+// conversionCost returns the cost of converting a use: the number of its entries or, if the choice
+// must not depend on it (Request.ConvertBySize), the number of its tensor's coordinates. An unknown
+// number of entries costs more than any other.
 func (c *compilation) conversionCost(u *use) float64 {
 	if !c.request.ConvertBySize {
 		if u.given.NNZ < 0 {
@@ -130,9 +136,9 @@ func (c *compilation) conversionCost(u *use) float64 {
 	return cost
 }
 
-// reordered is a format of u's tensor with its modes in the order of the
-// loops. Coordinates that were stored as a list stay one; otherwise levels
-// become compressed, but for an outermost dense one of moderate size.
+// reordered returns a format for u's tensor whose modes are in the order of the loops. A list of
+// coordinates stays a list. Otherwise all levels become compressed, except that an outermost dense
+// level stays dense if its size is moderate: at most 2^20 plus four times the number of entries.
 func reordered(u *use, order []string, sizes func(string) int64) tensor.Format {
 	old := u.given.Format
 	f := tensor.Format{Levels: slices.Clone(old.Levels), Order: slices.Clone(old.Order)}

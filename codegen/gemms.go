@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// findGemms notes the products of matrices that a term, which adds to places over left as these are
-// stored, and its parts end in.
+// findGemms adds the products of matrices that a term and its parts end in to n.gemms. left has the
+// variables of the tensor that the term is added to, in storage order.
 func (n *nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
@@ -33,35 +33,36 @@ func (n *nest) findGemms(x *term, left []string) {
 	n.gemms = append(n.gemms, p)
 }
 
-// gemmOrder are the loops of a term's product of matrices: sums first, and then those of its
-// places, as these are stored.
+// gemmOrder returns the variables of the loops of a term's product of matrices: the summed
+// variables first, and then the variables of left in storage order.
 func (x *term) gemmOrder(left []string) []string {
-	return append(keep(x.sums, x.gemm.Sums), keep(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))...)
+	return append(keepOnly(x.sums, x.gemm.Sums), keepOnly(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))...)
 }
 
-// keep are those of list that are among some.
-func keep(list, some []string) []string {
+// keepOnly returns the elements of list that are also in some.
+func keepOnly(list, some []string) []string {
 	return slices.DeleteFunc(slices.Clone(list),
 		func(v string) bool { return !slices.Contains(some, v) })
 }
 
-// isGemmFrom tells whether a term's product of matrices has the loop over v, and no loop but its
-// own is left.
+// isGemmFrom reports whether a term ends in a product of matrices that replaces the loop over v.
+// The remaining loops are then loops of the product.
 func (x *term) isGemmFrom(v string) bool {
 	return x.gemm != nil &&
 		slices.Contains(x.gemm.Vars(), v)
 }
 
-// gemmLoops are the loops of a term's product of matrices, which adds to t.
+// gemmLoops returns the loops of a term's product of matrices, which adds to t.
 func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
-	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.x(x)}
+	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.expression(x)}
 	for _, v := range slices.Backward(x.gemmOrder(t.left)) {
 		s = &cin.Forall{Var: v, Body: s}
 	}
 	return s
 }
 
-// withoutProducts begins again with loops alone.
+// withoutProducts restarts the passes without products of matrices. It returns the error that asks
+// for that.
 func (c *compilation) withoutProducts() error {
 	c.loopsAlone = true
 	if len(c.nest.gemms) > 0 {
@@ -70,8 +71,8 @@ func (c *compilation) withoutProducts() error {
 	return &goBack{to: "nest"}
 }
 
-// gemmInside tells whether some loops inside of s are a product of matrices of a contraction, and
-// whether s is one.
+// gemmInside reports whether s contains the loops of a contraction's product of matrices, and
+// whether s itself begins them.
 func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {
@@ -83,7 +84,8 @@ func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	return inside, whole
 }
 
-// nestOf is what stands inside of loops over vars, in this order; nil where s is none.
+// nestOf returns the statement inside loops over vars in this order, or nil if s does not begin
+// with these loops.
 func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	for _, v := range vars {
 		l, ok := s.(*cin.Forall)
@@ -95,8 +97,8 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	return s
 }
 
-// keepsThreads tells whether loops run in order though they are outermost ones: a product of
-// matrices inside of them runs on all threads.
+// keepsThreads reports whether an outermost loop must stay serial because a product of matrices in
+// it runs on all threads.
 func (n *nest) keepsThreads(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
 		return whole || n.sizes(f.Var) < manyProducts
@@ -110,7 +112,7 @@ func (n *nest) keepsThreads(f *cin.Forall) bool {
 	})
 }
 
-// strategyProducts are the products of matrices of the default strategy.
+// strategyProducts returns the products of matrices of the default strategy, each with its reason.
 func (c *compilation) strategyProducts() (out []strategy.Product) {
 	if c.request.Schedule != nil {
 		return nil

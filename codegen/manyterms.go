@@ -48,7 +48,7 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 // operandsOf notes the operands that a term reads inside the loop over order[k] and in none that is
 // inside that one, and those whose coordinates it walks there.
 func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
-	cin.ExprAccesses(n.x(x.whole()), func(a *cin.Access) {
+	cin.ExprAccesses(n.expression(x.whole()), func(a *cin.Access) {
 		key := a.Key()
 		if n.depth(a) == k+1 {
 			read[key] = true

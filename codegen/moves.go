@@ -10,65 +10,69 @@ import (
 	"distaff/io/tensor"
 )
 
-// Moves are how a call goes through memory and through loops whose lengths data decide. All of them
-// are estimates, with entries spread evenly: what a time is predicted from.
+// Moves describes how a call accesses memory, and how often it takes branches that depend on the
+// data. A prediction of the call's time is made from it. All numbers are estimates, which assume
+// that entries are spread evenly.
 type Moves struct {
 	Picks   []Pick
 	Inserts []Insert
-	// Loads is the values that innermost loops load and store, in memory or in a cache. Products of
-	// matrices keep theirs in registers.
+	// Loads is the number of values that innermost loops load and store, from memory or a cache.
+	// Products of matrices keep their values in registers and are not counted.
 	Loads float64
-	// Enters is how often a loop over a segment of an operand begins.
+	// Enters is the number of times that a loop over a segment of an operand begins.
 	Enters float64
-	// Ends is how often a loop over a segment of an operand ends, or an intersection goes on in
-	// another operand, where that cannot be foretold.
+	// Ends is the number of branches that the processor cannot predict: a loop over a segment of an
+	// operand ends, or an intersection advances another operand than in the step before.
 	Ends float64
-	// Steps is those of loops that walk several operands together, once for each of these. Where a sum
-	// is merged in windows, several coordinates that a union gives are one.
+	// Steps is the number of steps of loops that merge several operands, times the number of
+	// operands. For a sum that is merged in windows, one step covers several coordinates of the
+	// union.
 	Steps float64
-	// Searches is the steps of binary searches, by which a tile of an operand's positions finds its
-	// coordinates.
+	// Searches is the number of steps of binary searches. A tile of an operand's positions finds its
+	// first coordinates by such searches.
 	Searches float64
-	// Atomics is atomic additions to the result, and Taken how often a thread takes the next
-	// iterations of a loop that it shares.
+	// Atomics is the number of atomic additions to the result. Taken is the number of times that a
+	// thread takes its next iterations from a loop that threads share dynamically.
 	Atomics, Taken float64
 }
 
-// Pick is rows of an argument's values that are read, or written, in an order that coordinates of
-// another decide.
+// Pick describes rows of an argument's values that are read or written in an order that the
+// coordinates of another operand decide.
 type Pick struct {
-	Arg   int     // 0 is the result
-	Count float64 // rows
-	Run   float64 // values of a row, which lie side by side
-	// Passes is how often the loop that picks rows begins anew. In each pass coordinates ascend, so
-	// that no more is gone through than what the loops around it leave of the array: Reach, a share of
-	// it.
+	Arg   int     // the number of the argument; 0 is the result
+	Count float64 // the number of rows
+	Run   float64 // the number of values of a row, which are adjacent
+	// Passes is the number of times that the loop that picks rows begins. Coordinates ascend within a
+	// pass. Reach is the part of the array, from 0 to 1, that one pass can access: the loops around
+	// the pass fix the coordinates of the other part.
 	Passes, Reach float64
-	// Within is the share of the array in which rows lie that loops come back to: what the outermost
-	// loops leave of it that are over variables of its own.
+	// Within is the part of the array, from 0 to 1, whose rows are picked repeatedly before the loops
+	// move on to another part. The outermost loops over variables of the array itself select this
+	// part.
 	Within float64
-	Lanes  bool // values are picked in lanes, several by one instruction
+	Lanes  bool // one instruction gathers several values in vector lanes
 }
 
-// Insert is values, or rows of so many, that are put to places of a workspace, in any order.
+// Insert describes values, or rows of values, that are stored in a workspace in any order.
 type Insert struct {
-	Count  float64
-	Row    float64 // values
-	Places float64 // of the workspace, for a value or a row each
-	Passes float64 // how often it is filled, and read
-	// Listed says that it has a place for each entry alone, which Keys coordinates tell, and Kept that
-	// it keeps all that is put to it, one behind the other, until it is sorted: of a row what it is
-	// made of.
+	Count  float64 // the number of values or rows, in all passes together
+	Row    float64 // the number of values of a row; 1 for single values
+	Places float64 // the number of coordinates of the workspace; each has a value or a row
+	Passes float64 // the number of times that the workspace is filled and read
+	// Listed says that the workspace stores entries with their keys, and has no place for each
+	// coordinate. A key has Keys coordinates. Kept says that the workspace appends everything that is
+	// stored in it, and sums entries of the same key only after it has sorted them. If Row exceeds 1,
+	// such a workspace keeps the scalar factor of each row and reads the row itself when it sums.
 	Listed, Kept bool
 	Keys         int
-	Sorted       bool // its entries are put in order
+	Sorted       bool // its entries are sorted before they are read
 }
 
-// shortSort is how many entries are put in order by comparing at most, and digit the bits by which
-// others are in turn.
-const shortSort, digit = 32, 8
+// shortSort is the largest number of listed entries that are sorted by comparisons. Longer lists
+// are sorted by radix, with digits of digitBits bits.
+const shortSort, digitBits = 32, 8
 
-// Compared is how many comparisons put its entries in order.
+// Compared returns the number of comparisons that sort the entries, in all passes together.
 func (x Insert) Compared() float64 {
 	if each := x.Each(); x.Sorted && each > 1 && (each <= shortSort || !x.Listed) {
 		return x.Found() * math.Log2(each)
@@ -76,15 +80,17 @@ func (x Insert) Compared() float64 {
 	return 0
 }
 
-// Digits is by how many digits its entries are put in order; 0 where they are by comparing.
+// Digits returns the number of digits by which the entries are sorted, or 0 if they are sorted by
+// comparisons or not at all.
 func (x Insert) Digits() float64 {
 	if !x.Sorted || !x.Listed || x.Each() <= shortSort {
 		return 0
 	}
-	return math.Ceil(math.Log2(max(x.Places, 2)) / digit)
+	return math.Ceil(math.Log2(max(x.Places, 2)) / digitBits)
 }
 
-// Each is how many entries it has each time that it is read: values that it keeps, or their sums.
+// Each returns the number of entries of the workspace when it is read, in one pass. These are all
+// values that were stored if the workspace keeps them, and otherwise their sums.
 func (x Insert) Each() float64 {
 	n := x.Found()
 	if x.Kept {
@@ -93,7 +99,8 @@ func (x Insert) Each() float64 {
 	return n / max(x.Passes, 1)
 }
 
-// Found is how many entries the workspace has in all passes together.
+// Found returns the expected number of places with an entry, summed over all passes, if values go
+// to random places.
 func (x Insert) Found() float64 {
 	if x.Passes <= 0 || x.Places <= 0 {
 		return 0
@@ -101,8 +108,8 @@ func (x Insert) Found() float64 {
 	return -x.Passes * x.Places * math.Expm1(-x.Count/x.Passes/x.Places)
 }
 
-// producers collects what temporaries are made of.
-func (w *work) producers(s cin.Stmt) {
+// producers records in makes, for each temporary of s, the right sides that are assigned to it.
+func (w *opCounter) producers(s cin.Stmt) {
 	w.makes, w.fill = map[string][]cin.Expr{}, map[string]float64{}
 	cin.Walk(s, func(t cin.Stmt) {
 		if where, ok := t.(*cin.Where); ok {
@@ -113,9 +120,9 @@ func (w *work) producers(s cin.Stmt) {
 	})
 }
 
-// upTo is the last level of an argument's access to which some variables bind all levels; -1 for
-// none.
-func (w *work) upTo(arg int, a *cin.Access, vars []string) int {
+// lastBoundLevel returns the number of the last level of an access to argument arg for which vars
+// contains the variables of this level and of all levels above it. It returns -1 if there is none.
+func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
 	for l, m := range w.unit.Args[arg].Format.Order {
 		if !slices.Contains(vars, a.Vars[m]) {
 			return l - 1
@@ -124,9 +131,11 @@ func (w *work) upTo(arg int, a *cin.Access, vars []string) int {
 	return len(a.Vars) - 1
 }
 
-// within is the share of the coordinates of some variables, of loops from the outermost, at which
-// an expression may have a value, as far as levels tell that are bound by then.
-func (w *work) within(x cin.Expr, vars []string) float64 {
+// density returns the share of the coordinates of vars at which an expression may have a value.
+// vars are the variables of loops from the outermost inward. A sparse operand counts with the
+// levels whose variables vars contains. A temporary counts with the expressions that make it and,
+// once that is known, with the share of its places that are filled.
+func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:
 		if made := w.makes[x.Name]; made != nil {
@@ -138,7 +147,7 @@ func (w *work) within(x cin.Expr, vars []string) float64 {
 			}
 			absent := 1.0
 			for _, y := range made {
-				absent *= 1 - w.within(y, vars)
+				absent *= 1 - w.density(y, vars)
 			}
 			if filled {
 				return (1 - absent) * share
@@ -149,7 +158,7 @@ func (w *work) within(x cin.Expr, vars []string) float64 {
 		if arg < 0 || len(x.Vars) == 0 {
 			return 1
 		}
-		level := w.upTo(arg, x, vars)
+		level := w.lastBoundLevel(arg, x, vars)
 		if level < 0 {
 			return 1
 		}
@@ -157,9 +166,9 @@ func (w *work) within(x cin.Expr, vars []string) float64 {
 		for _, m := range w.unit.Args[arg].Format.Order[:level+1] {
 			bound = append(bound, x.Vars[m])
 		}
-		return w.stored(arg, level, bound).of
+		return w.stored(arg, level, bound).value
 	case *cin.Neg:
-		return w.within(x.X, vars)
+		return w.density(x.X, vars)
 	case *cin.Binary:
 		switch x.Op {
 		case '*':
@@ -171,30 +180,34 @@ func (w *work) within(x cin.Expr, vars []string) float64 {
 					}
 					seen[a.Key()] = true
 				}
-				all *= w.within(f, vars)
+				all *= w.density(f, vars)
 			}
 			return all
 		case '/':
-			return w.within(x.X, vars)
+			return w.density(x.X, vars)
 		}
-		a, b := w.within(x.X, vars), w.within(x.Y, vars)
+		a, b := w.density(x.X, vars), w.density(x.Y, vars)
 		return a + b - a*b
 	}
 	return 1
 }
 
-// runs is how often the body of the loops over vars runs for the sake of x.
-func (w *work) runs(x cin.Expr, vars []string) float64 { return w.space(vars) * w.within(x, vars) }
-
-// sparse tells whether the last of some loops skips coordinates.
-func (w *work) sparse(x cin.Expr, vars []string) bool {
-	n := len(vars) - 1
-	return w.within(x, vars) < w.within(x, vars[:n])*(1-1e-9)
+// runs returns the number of coordinates of vars at which x may have a value.
+func (w *opCounter) runs(x cin.Expr, vars []string) float64 {
+	return w.space(vars) * w.density(x, vars)
 }
 
-// walked lists what the last of some loops steps through, operands and rows of workspaces beside
-// them, and tells whether x is a sum.
-func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
+// skipsCoordinates reports whether the innermost of the loops over vars skips coordinates because x
+// has no value there.
+func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
+	n := len(vars) - 1
+	return w.density(x, vars) < w.density(x, vars[:n])*(1-1e-9)
+}
+
+// walkedAccesses lists the accesses in x whose segments the innermost of the loops over vars walks.
+// Workspaces that the loop reads sparsely are added if there is such an operand. sum is true if x
+// contains an addition or subtraction.
+func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
 	seen := func(x *cin.Access) bool {
@@ -206,7 +219,7 @@ func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) 
 		switch x := x.(type) {
 		case *cin.Access:
 			if _, filled := w.fill[x.Name]; filled && slices.Contains(x.Vars, vars[n]) {
-				if !seen(x) && w.sparse(x, vars) {
+				if !seen(x) && w.skipsCoordinates(x, vars) {
 					rows = append(rows, x)
 				}
 				return
@@ -218,7 +231,7 @@ func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) 
 			if arg < 0 || seen(x) {
 				return
 			}
-			if level := w.upTo(arg, x, vars); w.ends(arg, x, level, vars[n]) {
+			if level := w.lastBoundLevel(arg, x, vars); w.hasSegments(arg, x, level, vars[n]) {
 				list = append(list, x)
 			}
 		case *cin.Neg:
@@ -236,14 +249,16 @@ func (w *work) walked(x cin.Expr, vars []string) (list []*cin.Access, sum bool) 
 	return list, sum
 }
 
-// ends tells whether a level of an access has segments, along v.
-func (w *work) ends(arg int, a *cin.Access, level int, v string) bool {
+// hasSegments reports whether a level of an access has segments, because it is not dense, and has
+// the variable v.
+func (w *opCounter) hasSegments(arg int, a *cin.Access, level int, v string) bool {
 	f := w.unit.Args[arg].Format
 	return level >= 0 && f.Levels[level] != tensor.Dense && a.Vars[f.Order[level]] == v
 }
 
-// loop counts the ends and the steps of the last of some loops.
-func (w *work) loop(body cin.Stmt, vars []string) {
+// loop counts the branches and the merge steps of the innermost of the loops over vars. It
+// considers the assignment in body that runs most often.
+func (w *opCounter) loop(body cin.Stmt, vars []string) {
 	var most cin.Expr
 	cin.Paths(body, func(_ []*cin.Forall, a *cin.Assign) {
 		if most == nil || w.runs(a.RHS, vars) > w.runs(most, vars) {
@@ -253,7 +268,7 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	if most == nil {
 		return
 	}
-	list, sum := w.walked(most, vars)
+	list, sum := w.walkedAccesses(most, vars)
 	if len(list) == 0 {
 		return
 	}
@@ -262,9 +277,9 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	if enters == 0 {
 		return
 	}
-	least := 0.0 // entries of a segment
+	least := 0.0 // the smallest number of entries of a segment
 	arg := w.arg(list[0].Name)
-	if level := w.upTo(arg, list[0], vars); level > 0 &&
+	if level := w.lastBoundLevel(arg, list[0], vars); level > 0 &&
 		w.unit.Args[arg].Format.Levels[level-1] != tensor.Dense {
 		least = 1
 	}
@@ -279,18 +294,18 @@ func (w *work) loop(body cin.Stmt, vars []string) {
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
 	default:
-		w.meet(list, most, vars, enters)
+		w.intersect(list, most, vars, enters)
 	}
 }
 
-// windowStep is how many coordinates of a merge in windows take as long as a step.
+// windowStep is the number of coordinates of a windowed merge that take the time of one step.
 const windowStep = 2
 
-// windows is the steps of a sum that is merged in windows in some loops: its unions are of the
-// first ir.MostSegments terms, and of what these give and as many of the next ones as there is room
-// for.
-func (w *work) windows(x cin.Expr, vars []string) float64 {
-	var sums []cin.Expr // of the first two terms, the first three, and so on
+// windows returns the number of steps of a sum x that is merged in windows in loops over vars. One
+// union merges at most ir.MostSegments segments. The first union merges the first terms, and each
+// further union merges the result so far with the next terms.
+func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
+	var sums []cin.Expr // the sums of the first two terms, of the first three, and so on
 	for b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-'); b, ok = b.X.(*cin.Binary) {
 		sums = append(sums, b)
 	}
@@ -304,10 +319,10 @@ func (w *work) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// meet counts the steps of an intersection that begins so often, and how often it goes on in
-// another operand than in the step before: of two with a and b entries 2ab/(a+b) times, which is
-// how many runs there are where these lie in any order.
-func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
+// intersect counts the steps of an intersection of the accesses in list, which begins enters times,
+// and the steps that advance another operand than the step before. For operands with a and b
+// entries in random order, there are 2ab/(a+b) of the latter: that is the expected number of runs.
+func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0
 	for _, a := range list {
@@ -315,7 +330,7 @@ func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float6
 		if before == 0 {
 			return
 		}
-		n := w.runs(a, vars) / before * w.longer(a, x, vars)
+		n := w.runs(a, vars) / before * w.lengthBias(a, x, vars)
 		steps, squares = steps+n, squares+n*n
 	}
 	w.moves.Steps += enters * steps
@@ -324,20 +339,21 @@ func (w *work) meet(list []*cin.Access, x cin.Expr, vars []string, enters float6
 	}
 }
 
-// longer is how many times longer the segments of an access are in the last of some loops than all
-// of its operand's are on average: where loops around walk the same segments under another name, as
-// that over j of A(i,j)*A(i,k) does, they come to one as often as it has entries.
-func (w *work) longer(a *cin.Access, x cin.Expr, vars []string) float64 {
+// lengthBias returns the ratio of the mean segment length of an access in the innermost of the
+// loops over vars to the mean length of the segments of its operand. The ratio exceeds 1 if an
+// outer loop walks the same segments under another name, as the loop over j of A(i,j)*A(i,k) does:
+// a segment with n entries is then entered n times.
+func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1
 	if arg < 0 {
 		return 1
 	}
-	level := w.upTo(arg, a, vars)
-	if !w.ends(arg, a, level, vars[n]) || w.extents.Segments == nil || w.extents.Segments[arg] == nil {
+	level := w.lastBoundLevel(arg, a, vars)
+	if !w.hasSegments(arg, a, level, vars[n]) || w.extents.Segments == nil || w.extents.Segments[arg] == nil {
 		return 1
 	}
 	order := w.unit.Args[arg].Format.Order
-	under := func(a *cin.Access) (list []string) { // the variables of the levels above
+	under := func(a *cin.Access) (list []string) { // the variables of the levels above level
 		for _, m := range order[:level] {
 			list = append(list, a.Vars[m])
 		}
@@ -365,11 +381,12 @@ func (w *work) longer(a *cin.Access, x cin.Expr, vars []string) float64 {
 		entries).weighted(float64(len(again))) * parents / entries
 }
 
-// assign counts the rows that an assignment picks, and what it puts to places of a workspace.
-func (w *work) assign(a *cin.Assign, vars []string) {
+// assign counts the values that an assignment in loops over vars loads and stores, the rows that it
+// picks, and its insertions into a workspace.
+func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	skips := make([]bool, len(vars))
 	for n := range vars {
-		skips[n] = w.sparse(a.RHS, vars[:n+1])
+		skips[n] = w.skipsCoordinates(a.RHS, vars[:n+1])
 	}
 	seen := map[string]bool{}
 	runs, picks := w.runs(a.RHS, vars), len(w.moves.Picks)
@@ -405,10 +422,10 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 			Kept:   s.Form.Kind == strategy.Terms, Keys: n - s.Form.Dense}
 		put.Sorted = put.Listed || s.Form.Kind == strategy.MarkedList
 		put.Count /= max(put.Row, 1)
-		if put.Kept && put.Row > 1 { // rows are read as they are summed, in the order of their keys
+		if put.Kept && put.Row > 1 { // factors of rows are read later, sorted by key
 			w.moves.Picks = w.moves.Picks[:picks]
 			cin.ExprAccesses(a.RHS, func(x *cin.Access) {
-				if !w.own(x, vars[len(vars)-1:]) { // a value of the term, which is kept
+				if !w.hasVars(x, vars[len(vars)-1:]) { // its value is kept with the key
 					return
 				}
 				w.moves.Picks = append(w.moves.Picks,
@@ -423,14 +440,15 @@ func (w *work) assign(a *cin.Assign, vars []string) {
 	}
 }
 
-// pick counts the rows of an access that loops which skip coordinates pick. A row is what lies side
-// by side below the innermost level that is looked up at such a coordinate.
-func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
+// pick counts the rows of an access that are picked by loops that skip coordinates. A row begins
+// below the innermost dense level whose variable belongs to such a loop, and consists of the
+// adjacent values there. skips says for each of the loops over vars whether it skips coordinates.
+func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1
 	for l, m := range f.Order {
 		if arg == 0 && f.Levels[l] != tensor.Dense {
-			break // from here on it is appended, or lies as an operand does
+			break // the result is appended to from here on, or has an operand's order
 		}
 		n := slices.Index(vars, a.Vars[m])
 		if n >= 0 && skips[n] && f.Levels[l] == tensor.Dense {
@@ -445,7 +463,7 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 		switch {
 		case l <= level:
 		case arg == 0 && f.Levels[l] != tensor.Dense:
-			return // it is appended, or lies as an operand does
+			return // the result is appended to, or has an operand's order
 		case f.Levels[l] != tensor.Dense:
 			if above := w.extents.Counts[arg][l-1]; above > 0 {
 				run *= float64(w.extents.Counts[arg][l]) / float64(above)
@@ -457,7 +475,7 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run,
 		Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1,
 		Lanes: w.unit.gathered[vars[len(vars)-1]]}
-	own := true // all loops so far are over variables of the array
+	own := true // all loops so far are over variables of dense levels of the array
 	for n, v := range vars[:loop] {
 		m := slices.Index(a.Vars, v)
 		if has := m >= 0 && f.Levels[slices.Index(f.Order, m)] == tensor.Dense; !has {
@@ -465,14 +483,14 @@ func (w *work) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips [
 			continue
 		}
 		p.Reach /= max(w.size(v), 1)
-		if own && !w.own(a, vars[n+1:loop+1]) {
+		if own && !w.hasVars(a, vars[n+1:loop+1]) {
 			p.Within = p.Reach
 		}
 	}
 	w.moves.Picks = append(w.moves.Picks, p)
 }
 
-// own tells whether an access has all of some variables.
-func (w *work) own(a *cin.Access, vars []string) bool {
+// hasVars reports whether an access has all of vars.
+func (w *opCounter) hasVars(a *cin.Access, vars []string) bool {
 	return !slices.ContainsFunc(vars, func(v string) bool { return !slices.Contains(a.Vars, v) })
 }

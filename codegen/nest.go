@@ -303,7 +303,7 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 func (n *nest) walks(x *term) string {
 	var keys []string
 	x = x.whole()
-	cin.ExprAccesses(n.x(x), func(a *cin.Access) {
+	cin.ExprAccesses(n.expression(x), func(a *cin.Access) {
 		if n.isSparse(a) && !slices.Contains(keys, a.Key()) {
 			keys = append(keys, a.Key())
 		}
@@ -339,11 +339,11 @@ func (n *nest) sumOf(terms []*term) cin.Expr {
 	for _, t := range terms {
 		switch {
 		case sum == nil:
-			sum = n.x(t)
+			sum = n.expression(t)
 		case t.neg:
-			sum = &cin.Binary{Op: '-', X: sum, Y: n.x(&term{factors: t.factors})}
+			sum = &cin.Binary{Op: '-', X: sum, Y: n.expression(&term{factors: t.factors})}
 		default:
-			sum = &cin.Binary{Op: '+', X: sum, Y: n.x(t)}
+			sum = &cin.Binary{Op: '+', X: sum, Y: n.expression(t)}
 		}
 	}
 	return sum

@@ -10,35 +10,41 @@ import (
 	"distaff/io/tensor"
 )
 
-// Extents are those of a call of a leaf.
+// Extents describes the sizes of a call of a leaf.
 type Extents struct {
-	Size   func(v string) int64 // of the range of a variable (Unit.Vars)
-	Counts [][]int64            // by argument, positions a level; nil of the result
-	// by argument, those of each level; nil where nothing is known of them
+	// Size returns the length of the range of a variable of Unit.Vars.
+	Size func(v string) int64
+	// Counts has, by argument, the number of positions of each level. The result's element is nil.
+	Counts [][]int64
+	// Segments describes, by argument, the segments of each level. Unknown elements are nil.
 	Segments [][]Segments
-	NoMoves  bool // Operations.Moves is not wanted, which takes longer than all else
+	// NoMoves says that Operations.Moves is not wanted. It takes most of the time.
+	NoMoves bool
 }
 
-// Operations are what a call of a leaf does.
+// Operations describes what a call of a leaf does.
 type Operations struct {
-	Multiplications, Additions float64   // of values: divisions are multiplications
-	Reads                      []float64 // by argument, how often a value of it is read
-	// Exact says that the counts are sure. Else patterns that meet were taken to be spread evenly, and
-	// independent of each other.
+	// Multiplications and Additions count operations on values. A division is a multiplication.
+	Multiplications, Additions float64
+	// Reads has, by argument, the number of reads of its values.
+	Reads []float64
+	// Exact says that the counts are certain. Otherwise they assume that patterns which meet are
+	// spread evenly and are independent of each other.
 	Exact bool
 	// Serial says that the whole call runs on one thread.
 	Serial bool
-	// Joined says that the result is in pieces where several threads make it, which are copied when
-	// all of them are there: rows of places behind each coordinate have more than the room that is
-	// given to coordinates.
+	// Joined says that several threads make pieces of the result, and that the pieces are copied when
+	// all of them are finished. This is so if a row of values belongs to each coordinate, because the
+	// values then exceed the memory that is reserved for coordinates.
 	Joined bool
 	Moves  Moves
 }
 
-// Operations counts what a call does, by the loops of its concrete index notation: each assignment
-// runs where its right side has a value, and adds once where it accumulates.
+// Operations counts the operations of a call by the loops of its concrete index notation. Each
+// assignment runs at the coordinates at which its right side has a value, and adds once at each if
+// it accumulates.
 func (u *Unit) Operations(x Extents) Operations {
-	w := &work{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]share{},
+	w := &opCounter{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
 	for n, a := range u.Args {
 		if n == 0 || a.Map {
@@ -50,7 +56,7 @@ func (u *Unit) Operations(x Extents) Operations {
 	if !x.NoMoves {
 		w.producers(body)
 	}
-	w.stmt(body, nil, always)
+	w.stmt(body, nil, everywhere)
 	out := Operations{Multiplications: w.multiplications, Additions: w.additions,
 		Reads: make([]float64, len(u.Args)), Exact: w.exact,
 		Serial: len(u.matrices) == 0 && !cin.Threaded(body), Joined: u.joined, Moves: w.moves}
@@ -61,8 +67,9 @@ func (u *Unit) Operations(x Extents) Operations {
 }
 
 // Foresee estimates the steps that the loops of a call take, and finds a failure that depends on
-// sizes alone: see ir.Foresee. bounds are the ranges of Vars. counts holds, by argument, the number
-// of positions of each level; an unknown argument, or counts, is nil.
+// sizes alone (see ir.Foresee). bounds has the range of each variable of Vars. counts has, by
+// argument, the number of positions of each level. counts is nil if nothing is known, and an
+// element is nil if that argument is not known.
 func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
 	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
 	for n, a := range u.Args {
@@ -86,59 +93,65 @@ func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Fore
 	return ir.Foresee(u.Func, g)
 }
 
-// share is that of the coordinates of some variables.
-type share struct {
-	of   float64
-	sure bool
+// fraction is a share of the coordinates of some variables, from 0 to 1. sure says that it is
+// certain, not estimated.
+type fraction struct {
+	value float64
+	sure  bool
 }
 
-var always = share{1, true}
+var everywhere = fraction{1, true}
 
-// and is the share at which two things hold.
-func (s share) and(t share) share {
-	return share{s.of * t.of, s.sure && t.sure && (s.of == 1 || t.of == 1) || s.never() || t.never()}
+// and returns the fraction at which two things hold. It assumes that they are independent. The
+// result is certain if one of them certainly holds nowhere, or if both are certain and one holds
+// everywhere.
+func (s fraction) and(t fraction) fraction {
+	sure := s.sure && t.sure && (s.value == 1 || t.value == 1)
+	return fraction{s.value * t.value, sure || s.never() || t.never()}
 }
 
-// or is the share at which one of two things holds.
-func (s share) or(t share) share {
-	both := share{1 - s.of, s.sure}.and(share{1 - t.of, t.sure})
-	return share{1 - both.of, both.sure}
+// or returns the fraction at which at least one of two things holds.
+func (s fraction) or(t fraction) fraction {
+	both := fraction{1 - s.value, s.sure}.and(fraction{1 - t.value, t.sure})
+	return fraction{1 - both.value, both.sure}
 }
 
-func (s share) never() bool { return s.of == 0 && s.sure }
+func (s fraction) never() bool { return s.value == 0 && s.sure }
 
-// work is a count in progress.
-type work struct {
+// opCounter holds the state of one count.
+type opCounter struct {
 	unit      *Unit
 	extents   Extents
 	relations *provenance.Graph
 	args      []int
-	// of temporaries: where they have a value, at given coordinates of the loops around them
-	made                       map[string]share
+	// made has, by temporary, the fraction of its coordinates at which it has a value, within given
+	// coordinates of the loops around it.
+	made                       map[string]fraction
 	reads                      map[string]float64
 	multiplications, additions float64
 	exact                      bool
 
-	makes map[string][]cin.Expr // what temporaries are made of
-	outer map[string]int        // how many loops are around the statement that makes and reads one
-	// of temporaries with places, the share that a pass fills, once it is known
+	makes map[string][]cin.Expr // by temporary, the right sides that are assigned to it
+	outer map[string]int        // by temporary, the number of loops around its where statement
+	// fill has, by workspace, the share of its places that one pass fills, as soon as it is known.
 	fill  map[string]float64
 	moves Moves
 
-	blocked int // how many of the loops around are the outermost of a product of matrices
-	kept    int // how many of the statements around sum a row of the result in registers
+	blocked int // the number of matrix products whose loops contain the current statement
+	kept    int // the number of statements around it that sum a row of the result in registers
 }
 
-// size is the size of a variable, or of the one that it stands for.
-func (w *work) size(v string) float64 {
+// size returns the size of a variable. For a variable that a schedule's precompute made, it is the
+// size of the original variable.
+func (w *opCounter) size(v string) float64 {
 	if w.relations != nil && !slices.Contains(w.unit.Vars, v) {
 		v = w.relations.Original(v)
 	}
 	return float64(w.extents.Size(v))
 }
 
-// space is the number of coordinates of some variables.
-func (w *work) space(vars []string) float64 {
+// space returns the number of coordinates of some variables.
+func (w *opCounter) space(vars []string) float64 {
 	n := 1.0
 	for _, v := range vars {
 		n *= w.size(v)
@@ -146,16 +159,16 @@ func (w *work) space(vars []string) float64 {
 	return n
 }
 
-// roots are the variables that accesses have which a loop's comes from.
-func (w *work) roots(v string) []string {
+// roots returns the variables of accesses from which a loop's variable is derived.
+func (w *opCounter) roots(v string) []string {
 	if w.relations == nil {
 		return []string{v}
 	}
 	return w.relations.Underived(v)
 }
 
-// stmt counts a statement in loops over vars, which runs at a share of their coordinates.
-func (w *work) stmt(s cin.Stmt, vars []string, at share) {
+// stmt counts a statement in loops over vars, which runs at the fraction at of their coordinates.
+func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
 	if w.unit.kept[s] {
 		w.kept++
 		defer func() { w.kept-- }()
@@ -167,7 +180,7 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 			defer func() { w.blocked-- }()
 		}
 		if !w.extents.NoMoves {
-			w.tiles(s)
+			w.positionTiles(s)
 		}
 		vars = slices.Clone(vars)
 		for _, v := range w.roots(s.Var) {
@@ -201,16 +214,17 @@ func (w *work) stmt(s cin.Stmt, vars []string, at share) {
 	}
 }
 
-// count adds the operations that are done at a share of n coordinates.
-func (w *work) count(to *float64, n float64, at share) {
-	*to += n * at.of
+// count adds operations that are done at the fraction at of n coordinates to a total.
+func (w *opCounter) count(to *float64, n float64, at fraction) {
+	*to += n * at.value
 	w.exact = w.exact && at.sure
 }
 
-// wanted is the share of the coordinates of vars at which a consumer of a temporary wants it: where
-// all else that it is multiplied by has a value, as far as that is known there.
-func (w *work) wanted(consumer cin.Stmt, temporary string, vars []string) share {
-	most := share{0, true}
+// wanted returns the fraction of the coordinates of vars at which a consumer of a temporary reads
+// it. The temporary is not needed where another factor is known to have no value; only factors
+// whose variables are all in vars are considered.
+func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) fraction {
+	most := fraction{0, true}
 	cin.Paths(consumer, func(_ []*cin.Forall, a *cin.Assign) {
 		var known []cin.Expr
 		reads := false
@@ -225,17 +239,17 @@ func (w *work) wanted(consumer cin.Stmt, temporary string, vars []string) share 
 				known = append(known, f)
 			}
 		}
-		if s := w.product(known); reads && s.of >= most.of {
+		if s := w.product(known); reads && s.value >= most.value {
 			most = s
 		}
 	})
 	return most
 }
 
-// filled is the share of a temporary's coordinates, and those of vars, that its producer gives a
-// value.
-func (w *work) filled(producer cin.Stmt, t *cin.Access, vars []string) share {
-	all := share{0, true}
+// filled returns the fraction of the coordinates of a temporary and of vars to which the producer
+// gives a value.
+func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) fraction {
+	all := fraction{0, true}
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != t.Name {
 			return
@@ -253,16 +267,16 @@ func (w *work) filled(producer cin.Stmt, t *cin.Access, vars []string) share {
 	return all
 }
 
-// summed is the share at which a sum over vars has a value: sure where one sparse operand alone
-// decides it, and vars are those of its inner levels.
-func (w *work) summed(x cin.Expr, vars []string) share {
+// summed returns the fraction of coordinates at which the sum of x over vars has a value. It is
+// certain if a single sparse operand decides it and vars are the variables of its inner levels.
+func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
-	if len(vars) == 0 || s.of >= 1 || s.never() {
+	if len(vars) == 0 || s.value >= 1 || s.never() {
 		return s
 	}
 	var sparse []cin.Expr
 	for _, f := range factorsOf(x) {
-		if w.present(f) != always {
+		if w.present(f) != everywhere {
 			sparse = append(sparse, f)
 		}
 	}
@@ -271,15 +285,17 @@ func (w *work) summed(x cin.Expr, vars []string) share {
 			return outer
 		}
 	}
-	return share{-math.Expm1(w.space(vars) * math.Log1p(-s.of)), false}
+	return fraction{-math.Expm1(w.space(vars) * math.Log1p(-s.value)), false}
 }
 
-// prefix is the share of the coordinates of an operand's outer levels that are stored, where those
-// of vars that it has are its inner ones.
-func (w *work) prefix(a *cin.Access, vars []string) (share, bool) {
+// prefix returns the fraction of the coordinates of an operand's outer levels that are stored. The
+// inner levels are the levels below the first one whose variable is in vars. The second result is
+// false if an inner level has a variable outside vars, or if a position of the last outer level may
+// have nothing below it.
+func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {
-		return share{}, false
+		return fraction{}, false
 	}
 	var outer []string
 	order := w.unit.Args[arg].Format.Order
@@ -292,20 +308,20 @@ func (w *work) prefix(a *cin.Access, vars []string) (share, bool) {
 	n := len(outer)
 	for _, m := range order[n:] {
 		if !slices.Contains(vars, a.Vars[m]) {
-			return share{}, false
+			return fraction{}, false
 		}
 	}
 	if n == 0 {
-		return always, true // some coordinate is stored
+		return everywhere, true // some coordinate is stored
 	}
 	if n < len(order) && w.unit.Args[arg].Format.Levels[n-1] == tensor.Dense {
-		return share{}, false // a place in it may have nothing below
+		return fraction{}, false // a position of a dense level may have nothing below it
 	}
 	return w.stored(arg, n-1, outer), true
 }
 
-// arg is the argument of a name; -1 for a temporary.
-func (w *work) arg(name string) int {
+// arg returns the number of the argument called name, or -1 if name is a temporary or the result.
+func (w *opCounter) arg(name string) int {
 	for _, n := range w.args {
 		if w.unit.Args[n].Name == name {
 			return n
@@ -314,16 +330,17 @@ func (w *work) arg(name string) int {
 	return -1
 }
 
-// stored is the share of the coordinates of vars at which an argument has a position at a level.
-func (w *work) stored(arg, level int, vars []string) share {
+// stored returns the fraction of the coordinates of vars at which an argument has a position at a
+// level.
+func (w *opCounter) stored(arg, level int, vars []string) fraction {
 	n := w.space(vars)
 	if n == 0 {
-		return share{0, true}
+		return fraction{0, true}
 	}
-	return share{min(float64(w.extents.Counts[arg][level])/n, 1), true}
+	return fraction{min(float64(w.extents.Counts[arg][level])/n, 1), true}
 }
 
-// factorsOf are the factors of a product.
+// factorsOf returns the factors of a product. Minus signs are dropped.
 func factorsOf(x cin.Expr) []cin.Expr {
 	if b, ok := x.(*cin.Binary); ok && b.Op == '*' {
 		return append(factorsOf(b.X), factorsOf(b.Y)...)
@@ -334,7 +351,7 @@ func factorsOf(x cin.Expr) []cin.Expr {
 	return []cin.Expr{x}
 }
 
-// others are the factors that f is multiplied by, but for those that are the same access.
+// others returns the factors other than f, without those that are the same access as f.
 func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	a, ok := f.(*cin.Access)
 	for _, g := range factors {
@@ -346,16 +363,17 @@ func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// present is the share of its coordinates at which an expression has a value.
-func (w *work) present(x cin.Expr) share {
+// present returns the fraction of the coordinates of an expression's variables at which it has a
+// value.
+func (w *opCounter) present(x cin.Expr) fraction {
 	switch x := x.(type) {
 	case *cin.Access:
 		if s, ok := w.made[x.Name]; ok {
 			return s
 		}
 		arg := w.arg(x.Name)
-		if arg < 0 || len(x.Vars) == 0 { // what the result has been given, or a scalar
-			return always
+		if arg < 0 || len(x.Vars) == 0 { // the result itself, or a scalar
+			return everywhere
 		}
 		return w.stored(arg, len(x.Vars)-1, x.Vars)
 	case *cin.Neg:
@@ -369,13 +387,13 @@ func (w *work) present(x cin.Expr) share {
 		}
 		return w.present(x.X).or(w.present(x.Y))
 	}
-	return always
+	return everywhere
 }
 
-// product is the share at which all factors have a value. Accesses that are the same have one
-// pattern.
-func (w *work) product(factors []cin.Expr) share {
-	all, seen := always, map[string]bool{}
+// product returns the fraction at which all factors have a value. Equal accesses have one pattern
+// and count once.
+func (w *opCounter) product(factors []cin.Expr) fraction {
+	all, seen := everywhere, map[string]bool{}
 	for _, f := range factors {
 		if a, ok := f.(*cin.Access); ok {
 			if seen[a.Key()] {
@@ -388,12 +406,12 @@ func (w *work) product(factors []cin.Expr) share {
 	return all
 }
 
-// expr counts the evaluation of an expression at a share of n coordinates, where it has a value
-// there.
-func (w *work) expr(x cin.Expr, n float64, at share) {
+// expr counts the evaluation of an expression at the fraction at of n coordinates. It is evaluated
+// only where it has a value.
+func (w *opCounter) expr(x cin.Expr, n float64, at fraction) {
 	switch x := x.(type) {
 	case *cin.Access:
-		w.reads[x.Name] += n * at.of * w.present(x).of
+		w.reads[x.Name] += n * at.value * w.present(x).value
 	case *cin.Neg:
 		w.expr(x.X, n, at)
 	case *cin.Binary:
@@ -401,7 +419,7 @@ func (w *work) expr(x cin.Expr, n float64, at share) {
 	}
 }
 
-func (w *work) binary(x *cin.Binary, n float64, at share) {
+func (w *opCounter) binary(x *cin.Binary, n float64, at fraction) {
 	a := w.present(x.X)
 	switch x.Op {
 	case '*':

@@ -8,10 +8,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// tiles counts what the tiles of an operand's positions take that a loop goes over, where these are
-// of several of its levels: each finds the coordinates that it begins with by a search in each
-// level above, and cuts the segment that it begins in.
-func (w *work) tiles(s *cin.Forall) {
+// positionTiles counts the overhead of a loop over tiles of an operand's positions, if the
+// positions are of several of its levels. Each tile finds its first coordinates by a binary search
+// in each level above the last, and cuts the segment that it begins in.
+func (w *opCounter) positionTiles(s *cin.Forall) {
 	if w.relations == nil {
 		return
 	}
@@ -20,7 +20,7 @@ func (w *work) tiles(s *cin.Forall) {
 		return
 	}
 	roots := w.relations.Underived(s.Var)
-	counts := w.levelsOf(s.Body, w.relations.PositionsOf(r.From[0]), roots)
+	counts := w.positionsDownTo(s.Body, w.relations.PositionsOf(r.From[0]), roots)
 	if len(counts) < 2 {
 		return
 	}
@@ -34,8 +34,8 @@ func (w *work) tiles(s *cin.Forall) {
 	}
 	w.moves.Searches += n * steps
 	w.moves.Enters += n
-	w.moves.Ends += n * (1 + otherSteps)
-	if s.Race == cin.Atomics { // to the segments that it begins and ends in
+	w.moves.Ends += n * (1 + newSearchSteps)
+	if s.Race == cin.Atomics { // additions to the rows of a tile's first and last segment
 		cin.Paths(s.Body, func(_ []*cin.Forall, a *cin.Assign) {
 			if w.makes[a.LHS.Name] == nil {
 				row := slices.DeleteFunc(slices.Clone(a.LHS.Vars),
@@ -49,19 +49,20 @@ func (w *work) tiles(s *cin.Forall) {
 	}
 }
 
-// otherSteps is how many steps of a search go another way than those of the tile before it, which
-// began nearby: the last ones.
-const otherSteps = 2
+// newSearchSteps is the number of steps of a tile's search that go another way than in the search
+// of the tile before. That tile began nearby, so only the last steps differ.
+const newSearchSteps = 2
 
-// levelsOf are the positions of the levels of the access called key down to the last of some
-// variables; nil where there is none.
-func (w *work) levelsOf(s cin.Stmt, key string, vars []string) (counts []float64) {
+// positionsDownTo returns the numbers of positions of the levels of an operand, down to the last
+// level whose variable, and all variables above, are in vars. key is the key of the operand's
+// access in s. It returns nil if s has no such access.
+func (w *opCounter) positionsDownTo(s cin.Stmt, key string, vars []string) (counts []float64) {
 	cin.Accesses(s, func(a *cin.Access) {
 		arg := w.arg(a.Name)
 		if arg < 0 || a.Key() != key || counts != nil {
 			return
 		}
-		for l := range w.upTo(arg, a, vars) + 1 {
+		for l := range w.lastBoundLevel(arg, a, vars) + 1 {
 			counts = append(counts, float64(w.extents.Counts[arg][l]))
 		}
 	})

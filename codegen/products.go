@@ -8,44 +8,49 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// A term that multiplies two dense operands and sums over what both have is a product of matrices:
-// the variables of the result and one operand are rows, those of the result and the other are
-// columns. Such a term has loops of its own, the innermost of which become one call (ir.Gemm): the
-// loops over other variables, such as those of sparse levels, stand outside. So it is by default
-// where that pays, and where a schedule says substitute of variables of the statement.
+// A term is a product of matrices if it multiplies two dense operands and sums over the variables
+// that both of them have. The variables that the result shares with one operand are rows, and the
+// variables that it shares with the other are columns. Such a term has loops of its own. The
+// innermost of them become one call (ir.Gemm); loops over other variables, such as the variables of
+// sparse levels, are around the call. By default a product of matrices is used if it pays. A
+// schedule asks for it with substitute, whose variables are variables of the statement.
 
-// DefaultGemmWork is the GemmWork of a request that has none: a product that a call of a BLAS
-// computes several times as fast as loops, in more time than threads take to begin.
+// DefaultGemmWork is the default of Request.GemmWork, in multiply-adds. A BLAS computes a product
+// of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
-// A product has this many rows and columns at least, and terms, where a request says nothing of
-// GemmWork. A narrower result is summed as fast by loops, in registers and without being set to 0
-// before; with fewer terms, loops take no longer than the memory takes to bring the values.
+// If the request leaves GemmWork at 0, a product has at least gemmPlaces rows and as many columns,
+// and sums at least gemmTerms terms. Loops sum a narrower result just as fast, in registers and
+// without setting it to 0 first. With fewer terms, loops take no longer than memory takes to
+// deliver the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
 )
 
-// manyProducts is how many products there are at least for each to be one thread's.
+// manyProducts is the number of products of matrices from which each product runs on one thread.
+// With fewer, each product runs on all threads.
 const manyProducts = 64
 
 // product is a term that is computed as a product of matrices.
 type product struct {
 	term *term
-	// outer are the variables of the loops outside of it, and inner of those that it takes the place
-	// of: sums first, and then those of the result, as it is stored.
+	// outer has the variables of the loops around the product. inner has the variables of the loops
+	// that it replaces: the summed variables first, then the variables of the result in its storage
+	// order.
 	outer, inner      []string
-	rows, cols, terms int64 // of the matrices
-	// parallel: the outermost loop runs on threads, and each product on one.
+	rows, cols, terms int64 // terms is the number of terms of each sum
+	// parallel says that the outermost loop runs on threads, so that each product runs on one thread.
 	parallel bool
 }
 
-// gemmAdd is the share of a multiply-add of a scalar loop that one of a product of matrices takes,
-// and gemmCall what the product takes on top.
+// gemmAdd is the cost of a multiply-add in a product of matrices, relative to one in a scalar loop.
+// gemmCall is the additional cost of the product, in multiply-adds of a scalar loop.
 const gemmAdd, gemmCall = 1. / 24, 200
 
-// gemmCost is what the multiply-adds of a contraction cost that is one product of matrices
-// (network.Problem.Gemm); nil where none may be: a schedule says which loops are.
+// gemmCost returns a function that returns the cost of a contraction that is one product of
+// matrices (network.Problem.Gemm), infinite if the product does not pay. gemmCost returns nil if no
+// contraction may be such a product, for example because a schedule lists the products.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() ||
 		!t.IsFloat() && !t.IsComplex() ||
@@ -55,7 +60,7 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	return func(rows, cols, terms float64) float64 {
 		work := rows * cols * terms
 		switch {
-		case !c.paysOf(rows, cols, terms):
+		case !c.paysForSizes(rows, cols, terms):
 			return math.Inf(1)
 		case c.request.GemmWork > 0:
 			return gemmAdd * work
@@ -64,12 +69,13 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	}
 }
 
-// roundsSums tells whether the result is of another type than the sums that it takes.
+// roundsSums reports whether the result has another type than the sums that are stored in it.
 func (c *compilation) roundsSums() bool {
 	return c.tensor(c.request.Stmt.LHS.Name).Type != c.unit.Compute
 }
 
-// findProducts finds the terms that are computed as products of matrices.
+// findProducts finds the terms, and the contractions of terms, that are computed as products of
+// matrices.
 func (c *compilation) findProducts() {
 	n := c.nest
 	n.products, n.gemms = nil, nil
@@ -89,10 +95,11 @@ func (c *compilation) findProducts() {
 	}
 }
 
-// productOfTerm is a term as a product of matrices; nil where it is none, or none is wanted.
+// productOfTerm returns a term as a product of matrices, or nil if it has no such form or the
+// request does not want it.
 func (c *compilation) productOfTerm(x *term) *product {
 	if c.request.Schedule == nil {
-		p := c.nest.product(x, nil, c.computes)
+		p := c.nest.largestProduct(x, nil, c.hasComputeType)
 		if p == nil || !c.pays(p) {
 			return nil
 		}
@@ -101,25 +108,26 @@ func (c *compilation) productOfTerm(x *term) *product {
 		return p
 	}
 	for _, vars := range schedule.Gemms(c.request.Schedule) {
-		if p := c.nest.product(x, vars, c.computes); p != nil {
+		if p := c.nest.largestProduct(x, vars, c.hasComputeType); p != nil {
 			return p
 		}
 	}
 	return nil
 }
 
-// computes tells whether an operand has values of the type that the statement computes in.
-func (c *compilation) computes(name string) bool {
+// hasComputeType reports whether name is an operand whose values have the type that the statement
+// computes in.
+func (c *compilation) hasComputeType(name string) bool {
 	_, ok := c.formatOf(name)
 	return ok && c.operand(name).Type == c.unit.Compute
 }
 
-// pays tells whether a product is large and wide enough to be one of matrices.
+// pays reports whether a product is large enough to be computed as a product of matrices.
 func (c *compilation) pays(p *product) bool {
-	return c.paysOf(float64(p.rows), float64(p.cols), float64(p.terms))
+	return c.paysForSizes(float64(p.rows), float64(p.cols), float64(p.terms))
 }
 
-func (c *compilation) paysOf(rows, cols, terms float64) bool {
+func (c *compilation) paysForSizes(rows, cols, terms float64) bool {
 	work := rows * cols * terms
 	if c.request.GemmWork > 0 {
 		return work >= float64(c.request.GemmWork)
@@ -127,9 +135,10 @@ func (c *compilation) paysOf(rows, cols, terms float64) bool {
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
-// product is a term as the largest product of matrices that it has over the given variables, or
-// over any if there are none given. dense tells which operands may be its matrices.
-func (n *nest) product(x *term, vars []string, dense func(name string) bool) *product {
+// largestProduct returns the product of two factors of a term with the most multiply-adds, or nil
+// if there is none. If vars is not nil, the product must replace the loops over exactly these
+// variables. dense reports whether an operand may be one of the matrices.
+func (n *nest) largestProduct(x *term, vars []string, dense func(name string) bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
 	}
@@ -142,8 +151,8 @@ func (n *nest) product(x *term, vars []string, dense func(name string) bool) *pr
 				continue
 			}
 			others := slices.Delete(slices.Clone(x.factors), k, k+1)
-			p := n.matrices(x, b, a, slices.Delete(others, m, m+1), vars)
-			if p != nil && (vars == nil || len(p.inner) == len(vars)) && n.fits(p) &&
+			p := n.productOf(x, b, a, slices.Delete(others, m, m+1), vars)
+			if p != nil && (vars == nil || len(p.inner) == len(vars)) && n.fitsResult(p) &&
 				(best == nil || p.work() > best.work()) {
 				best = p
 			}
@@ -152,16 +161,18 @@ func (n *nest) product(x *term, vars []string, dense func(name string) bool) *pr
 	return best
 }
 
+// work returns the number of multiply-adds.
 func (p *product) work() float64 { return float64(p.rows) * float64(p.cols) * float64(p.terms) }
 
-// matrices is the product of factors a and b of a term, with the other factors outside of it; nil
-// where that is none.
-func (n *nest) matrices(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
+// productOf returns the product of factors a and b of a term, or nil if they do not form one.
+// others are the term's other factors, which are computed in the loops around it. If vars is not
+// nil, only loops over vars may be replaced.
+func (n *nest) productOf(x *term, a, b *cin.Access, others []cin.Expr, vars []string) *product {
 	lhs := n.target.lhs
-	free := func(v string) bool { // may be one of the product's loops
-		return (vars == nil || slices.Contains(vars, v)) && n.trailing(lhs, v) && n.trailing(a, v) &&
-			n.trailing(b, v) &&
-			!slices.ContainsFunc(others, func(x cin.Expr) bool { return holds(x, v) })
+	replaceable := func(v string) bool {
+		return (vars == nil || slices.Contains(vars, v)) && n.isTrailing(lhs, v) && n.isTrailing(a, v) &&
+			n.isTrailing(b, v) &&
+			!slices.ContainsFunc(others, func(x cin.Expr) bool { return hasVar(x, v) })
 	}
 	p := &product{term: x, rows: 1, cols: 1, terms: 1}
 	var rows, cols, sums []string
@@ -171,7 +182,7 @@ func (n *nest) matrices(x *term, a, b *cin.Access, others []cin.Expr, vars []str
 		size := n.sizes(v)
 		switch {
 		case !inC && !slices.Contains(x.sums, v):
-		case !free(v):
+		case !replaceable(v):
 			p.outer = append(p.outer, v)
 		case inA && inB && !inC:
 			sums, p.terms = append(sums, v), p.terms*size
@@ -195,15 +206,15 @@ func (n *nest) matrices(x *term, a, b *cin.Access, others []cin.Expr, vars []str
 	return p
 }
 
-// holds tells whether x reads something at v.
-func holds(x cin.Expr, v string) (found bool) {
+// hasVar reports whether x has an access at v.
+func hasVar(x cin.Expr, v string) (found bool) {
 	cin.ExprAccesses(x, func(a *cin.Access) { found = found || slices.Contains(a.Vars, v) })
 	return found
 }
 
-// trailing tells whether an access has v once at most, and in no level that stands above one that
-// is not dense, or is one.
-func (n *nest) trailing(a *cin.Access, v string) bool {
+// isTrailing reports whether v occurs at most once in an access, and then in one of the dense
+// levels below all other levels.
+func (n *nest) isTrailing(a *cin.Access, v string) bool {
 	f := n.result
 	if a.Name != n.target.lhs.Name {
 		f = n.formats[a.Name]
@@ -221,9 +232,9 @@ func (n *nest) trailing(a *cin.Access, v string) bool {
 	return true
 }
 
-// fits tells whether the loops outside of a product come to a result with compressed levels in its
-// order.
-func (n *nest) fits(p *product) bool {
+// fitsResult reports whether the loops around a product begin with the variables along which the
+// result is appended to, in storage order.
+func (n *nest) fitsResult(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {
 		if len(ordered) == 0 {
@@ -237,8 +248,8 @@ func (n *nest) fits(p *product) bool {
 	return len(ordered) == 0
 }
 
-// withProducts is the whole statement, whose products of matrices have loops of their own behind
-// those of the other terms.
+// withProducts returns the whole statement. First come the loops of the other terms, and then the
+// loops of each product of matrices.
 func (n *nest) withProducts() cin.Stmt {
 	rest := slices.DeleteFunc(slices.Clone(n.terms), func(x *term) bool {
 		return slices.ContainsFunc(n.products, func(p *product) bool { return p.term == x })
@@ -261,10 +272,10 @@ func (n *nest) withProducts() cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// productLoops is the nest of loops of a product.
+// productLoops returns the nest of loops of a product.
 func (n *nest) productLoops(p *product) cin.Stmt {
 	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: true,
-		RHS: n.x(&term{factors: p.term.factors, neg: p.term.neg})}
+		RHS: n.expression(&term{factors: p.term.factors, neg: p.term.neg})}
 	vars := slices.Concat(p.outer, p.inner)
 	for k := len(vars) - 1; k >= 0; k-- {
 		s = &cin.Forall{Var: vars[k], Body: s}

@@ -2,18 +2,20 @@ package codegen
 
 import "math"
 
-// Segments is what is known of a level's segments.
+// Segments describes the segments of a level. A segment has the entries below one position of the
+// level above, its parent.
 type Segments struct {
-	Empty   int64 // parents without one
-	Longest int64 // entries of the longest
+	Empty   int64 // the number of parents without entries
+	Longest int64 // the number of entries of the longest segment
 }
 
-// lengths are those of segments. They are taken to fall with a power of their rank, so that with
-// the longest as it is they have their entries together: where that is as long as the average one
-// all are equal, and of Zipf's law those are found which it has.
+// lengths models the lengths of a level's segments as a power law: the segment of rank r, counted
+// from 1 for the longest, has longest * r^-power entries. If all segments are as long as the
+// longest, power is 0. Lengths that follow Zipf's law have power 1.
 type lengths struct{ longest, count, power float64 }
 
-// lengths are those of the segments of so many parents, with so many entries together.
+// lengths finds the power for which the segments of that many parents have the given number of
+// entries together.
 func (x Segments) lengths(parents, entries float64) lengths {
 	l := lengths{longest: float64(x.Longest), count: parents - float64(x.Empty)}
 	low, high := 0.0, 64.0
@@ -28,7 +30,8 @@ func (x Segments) lengths(parents, entries float64) lengths {
 	return l
 }
 
-// sum is the sum of a power of the lengths.
+// sum returns the sum of the n-th powers of the lengths. It approximates the sum over ranks by an
+// integral.
 func (l lengths) sum(n float64) float64 {
 	if l.count < 1 {
 		return 0
@@ -36,12 +39,12 @@ func (l lengths) sum(n float64) float64 {
 	x := 1 - n*l.power
 	ranks := math.Log(l.count)
 	if math.Abs(x) > 1e-9 {
-		ranks = math.Expm1(x*ranks) / x // of rank^(x-1), the integral from the first to the last
+		ranks = math.Expm1(x*ranks) / x // the integral of rank^(x-1) from rank 1 to count
 	}
 	return math.Pow(l.longest, n) * (ranks + (1+math.Pow(l.count, x-1))/2)
 }
 
-// weighted is the mean length, where each counts as often as a power of itself says.
+// weighted returns the mean length if each segment is weighted by the n-th power of its length.
 func (l lengths) weighted(n float64) float64 {
 	if all := l.sum(n); all > 0 {
 		return l.sum(n+1) / all

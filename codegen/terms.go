@@ -26,7 +26,7 @@ type term struct {
 // x is the term's expression. Factors come in the order in which their
 // variables are bound, so that what does not change in an inner loop is
 // multiplied outside it.
-func (n *nest) x(t *term) cin.Expr {
+func (n *nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
 	x := factors[0]
