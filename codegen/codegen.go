@@ -349,7 +349,7 @@ type compilation struct {
 	nest    *nest
 	// contractions has an element for each term of the normal form. It is nil if the term cannot be
 	// contracted.
-	contractions []*contracted
+	contractions []*contractedTerm
 	layoutLines  []ScheduleLine      // layout commands for the copies that were chosen
 	plain        cin.Stmt            // the nest before a schedule changes it
 	share        *cin.Access         // the operand whose level arrays the result uses, or nil

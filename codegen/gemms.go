@@ -97,9 +97,9 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	return s
 }
 
-// keepsThreads reports whether an outermost loop must stay serial because a product of matrices in
+// mustStaySerial reports whether an outermost loop must stay serial because a product of matrices in
 // it runs on all threads.
-func (n *nest) keepsThreads(f *cin.Forall) bool {
+func (n *nest) mustStaySerial(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
 		return whole || n.sizes(f.Var) < manyProducts
 	}

@@ -65,7 +65,7 @@ func (c *compilation) threads() error {
 		if _, outside := u.CIN.(*cin.Where); outside {
 			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.share != nil))
 		}
-		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.keepsThreads, shared)
+		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial, shared)
 	}
 	return nil
 }

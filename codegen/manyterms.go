@@ -6,16 +6,16 @@ import (
 	"distaff/codegen/cin"
 )
 
-// One loop merges the terms of a sum. A coordinate then costs a comparison for each operand that is
-// merged, and the time of a C compiler grows faster than the length of a loop's body. Past these
-// numbers of operands in one loop, terms have loops of their own, one after another.
+// One loop merges the terms of a sum. Each coordinate then costs a comparison for each merged
+// operand, and the time of a C compiler grows faster than the length of a loop's body. Beyond these
+// numbers of operands in one loop, terms have loops of their own, one after the other.
 const (
 	maxMerged   = 32  // operands whose coordinates are merged
 	maxOperands = 128 // operands whose values the loop reads
 )
 
-// loopGroups are the terms in groups, in their order, each of which has a loop over order[k] of
-// its own; nil where one loop serves them all.
+// loopGroups divides the terms into groups, in their order, so that each group has its own loop
+// over order[k]. It returns nil if one loop serves all terms.
 func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 	if len(terms) == 1 {
 		return nil
@@ -28,7 +28,7 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 		return nil
 	}
 	var groups [][]*term
-	var walked map[string]bool // of the last group
+	var walked map[string]bool // the operands that the last group walks
 	for _, x := range terms {
 		here := map[string]bool{}
 		n.operandsOf(x, k, here, read)
@@ -45,10 +45,11 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 	return groups
 }
 
-// operandsOf notes the operands that a term reads inside the loop over order[k] and in none that is
-// inside that one, and those whose coordinates it walks there.
+// operandsOf adds operands of a term to two sets. read gets the operands whose values are read
+// directly inside the loop over order[k]. merged gets the operands whose coordinates this loop
+// walks.
 func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
-	cin.ExprAccesses(n.expression(x.whole()), func(a *cin.Access) {
+	cin.ExprAccesses(n.expression(x.multipliedOut()), func(a *cin.Access) {
 		key := a.Key()
 		if n.depth(a) == k+1 {
 			read[key] = true
@@ -73,9 +74,10 @@ func equalKeys(a, b map[string]bool) bool {
 	return true
 }
 
-// inTurn builds groups of terms, each in loops of its own from order[k] on, which add to the
-// target: to a workspace where the target cannot be added to, or would round each sum.
-func (n *nest) inTurn(groups [][]*term, k int, t target) cin.Stmt {
+// separateLoops builds groups of terms one after the other, each in its own loops from order[k] on.
+// The groups add to the target. If the target cannot be added to, or if each addition would round,
+// they add to a workspace instead.
+func (n *nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
 	if len(t.ordered) > 0 || !t.temp && n.rounds {
 		return n.workspace(slices.Concat(groups...), k, t)
 	}

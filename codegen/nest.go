@@ -10,44 +10,46 @@ import (
 	"distaff/io/tensor"
 )
 
-// nest makes concrete index notation of a normal form: the terms go down the
-// order of variables together, over each variable of the left side in one
-// loop. At a summed variable the terms that sum it leave as producers of
-// their own: of a scalar where no variable of the left remains, of the result
-// itself where what remains of it can be written at random, else of a
-// workspace over what remains.
+// nest builds the concrete index notation of a normal form.
+//
+// It follows the order of the variables from the outermost inward, with all terms together. A
+// variable of the left side becomes one loop around all terms. At a summed variable, the terms that
+// sum over it are separated and become producers. A producer assigns to a scalar if no variable of
+// the left side remains, and to the result itself if the remaining part of the result can be
+// written in any order. Otherwise it assigns to a workspace over the remaining variables.
 type nest struct {
 	order  []string
 	name   func(*notation.Access) string
 	result tensor.Format
-	taken  map[string]bool // names that a temporary may not have
-	// formats of the operands, by name, with their counts of positions a level.
+	taken  map[string]bool // names that a new temporary may not have
+	// formats has the format of each operand, by name. counts has the number of positions of each
+	// level.
 	formats map[string]tensor.Format
 	counts  map[string][]int64
 	sizes   func(string) int64
-	exact   bool // the arithmetic is that of integers
-	rounds  bool // the result is of another type than the sums that it takes
-	plain   bool // for a schedule: one nest of loops where that will do
-	// The statement: what the terms are assigned to, and these.
-	target target
-	terms  []*term
-	// products are the terms that are computed as products of matrices.
+	exact   bool // the statement computes with integers
+	rounds  bool // the result has another type than the sums that are stored in it
+	plain   bool // a schedule is given: the terms become one nest of loops if possible
+	// target is the left side, to which terms are assigned.
+	target   target
+	terms    []*term
 	products []*product
-	// gemms are the products of matrices that contractions of the terms end in.
+	// gemms are the products of matrices that contractions of terms end in.
 	gemms []*product
 }
 
-// target is what terms are assigned to.
+// target is the tensor that terms are assigned to.
 type target struct {
 	lhs        *cin.Access
-	left       []string // variables not yet bound, in the storage order of the result
-	temp       bool     // a temporary: written at random, and added to
+	left       []string // the variables that no loop binds yet, in the storage order of the result
+	temp       bool     // it is a temporary, which is written in any order and added to
 	accumulate bool
-	// ordered are the variables, among left, that the result must be looped
-	// over first, in this order: those down to its last compressed level.
+	// ordered is the prefix of left over which the result must be looped first, in this order. It
+	// ends with the variable of the last compressed level.
 	ordered []string
 }
 
+// fresh returns a new name for a temporary: letter, with a number appended if necessary.
 func (n *nest) fresh(letter string) string {
 	for k := 0; ; k++ {
 		name := letter
@@ -61,7 +63,7 @@ func (n *nest) fresh(letter string) string {
 	}
 }
 
-// newTarget is the whole statement's.
+// newTarget returns the target of the whole statement.
 func (n *nest) newTarget(lhs *notation.Access) target {
 	t := target{lhs: &cin.Access{Name: lhs.Name, Vars: lhs.Vars}}
 	deep := -1
@@ -75,7 +77,7 @@ func (n *nest) newTarget(lhs *notation.Access) target {
 	return t
 }
 
-// statement is the whole statement.
+// statement returns the whole statement.
 func (n *nest) statement() cin.Stmt {
 	if len(n.products) > 0 {
 		return n.withProducts()
@@ -86,9 +88,10 @@ func (n *nest) statement() cin.Stmt {
 	return n.build(n.terms, 0, n.target)
 }
 
-// build is the nest of the terms over the variables from order[k] on.
+// build returns the nest of the terms over the variables from order[k] on. Explicit sums whose free
+// variables are bound there become producers around it.
 func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
-	var ready []*pending
+	var ready []*pendingSum
 	rest := make([]*term, len(terms))
 	for i, x := range terms {
 		c := *x
@@ -112,7 +115,7 @@ func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
 	return s
 }
 
-// bound tells whether none of vars is among order[k:].
+// bound reports whether no variable of vars is in order[k:].
 func (n *nest) bound(vars []string, k int) bool {
 	for _, v := range n.order[k:] {
 		if slices.Contains(vars, v) {
@@ -122,10 +125,12 @@ func (n *nest) bound(vars []string, k int) bool {
 	return true
 }
 
+// loops returns the nest of the terms over the variables from order[k] on, without regard to
+// pending sums.
 func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]
-		if len(terms) == 1 && !havePart(terms, k) && terms[0].isGemmFrom(v) {
+		if len(terms) == 1 && !anyPartAt(terms, k) && terms[0].isGemmFrom(v) {
 			return n.gemmLoops(terms[0], t)
 		}
 		switch {
@@ -133,27 +138,27 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 			if len(t.ordered) > 0 && t.ordered[0] != v {
 				return n.workspace(terms, k, t)
 			}
-			if havePart(terms, k) {
+			if anyPartAt(terms, k) {
 				return n.parts(terms, k, t)
 			}
 			if groups := n.loopGroups(terms, k); groups != nil {
-				return n.inTurn(groups, k, t)
+				return n.separateLoops(groups, k, t)
 			}
 			return &cin.Forall{Var: v, Body: n.build(terms, k+1, t.without(v))}
 		case slices.ContainsFunc(terms, func(x *term) bool { return slices.Contains(x.sums, v) }):
 			return n.sum(terms, k, t)
-		case havePart(terms, k):
+		case anyPartAt(terms, k):
 			return n.parts(terms, k, t)
 		}
 	}
-	if havePart(terms, k) {
+	if anyPartAt(terms, k) {
 		return n.parts(terms, k, t)
 	}
 	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(terms)}
 }
 
-// havePart tells whether a part of one of the terms is computed at order[k].
-func havePart(terms []*term, k int) bool {
+// anyPartAt reports whether a part of one of the terms is computed at order[k].
+func anyPartAt(terms []*term, k int) bool {
 	return slices.ContainsFunc(terms, func(x *term) bool { return x.hasPart(k) })
 }
 
@@ -167,12 +172,12 @@ func remove(list []string, v string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(u string) bool { return u == v })
 }
 
-// sum builds terms some of which sum order[k].
+// sum builds terms of which some sum over order[k].
 func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
 	}
-	if havePart(terms, k) {
+	if anyPartAt(terms, k) {
 		return n.parts(terms, k, t)
 	}
 	if len(t.left) == 0 && !(t.temp && len(t.lhs.Vars) == 0) {
@@ -200,15 +205,16 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// parts builds terms some of which have parts that are computed at order[k]: before what reads
-// them, the first outermost.
+// parts builds terms of which some have parts that are computed at order[k]. Each part is computed
+// before the statement that reads it, and the first part is outermost.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
-	rest, here := without(terms, func(p *hoistedSum) bool { return p.k == k })
-	return n.produced(n.loops(rest, k, t), here)
+	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
+	return n.withProducers(n.loops(rest, k, t), here)
 }
 
-// without are the terms without some of their parts, and these.
-func without(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts []*hoistedSum) {
+// splitParts returns copies of the terms without the parts for which taken returns true, and these
+// parts.
+func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts []*hoistedSum) {
 	for _, x := range terms {
 		c := *x
 		c.parts = nil
@@ -224,9 +230,9 @@ func without(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts [
 	return rest, parts
 }
 
-// produced is a statement that reads parts, with what computes them: each stands beside the one
-// that reads it, which is the statement or a later part.
-func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
+// withProducers returns statement s with the producers of the parts that it reads. Each producer is
+// placed around its only reader, which is s or a later part.
+func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {
 		p, m := parts[i], *n
@@ -248,15 +254,15 @@ func (n *nest) produced(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	return s
 }
 
-// readsTensor tells whether a statement has the tensor of that name on a right side.
+// readsTensor reports whether a statement reads the tensor called name.
 func readsTensor(s cin.Stmt, name string) bool {
 	found := false
 	cin.Accesses(s, func(a *cin.Access) { found = found || a.Name == name })
 	return found
 }
 
-// scalar sums terms, some of which sum order[k], into a temporary where the target has
-// no variables left, and assigns that and the other terms.
+// scalar builds terms of which some sum over order[k], for a target without unbound variables. The
+// sums go to a scalar temporary, which is then assigned together with the other terms.
 func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	var here, summed []*term
 	for _, x := range terms {
@@ -267,25 +273,25 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 		}
 	}
 	temp := &cin.Access{Name: n.fresh("t")}
-	here, parts := without(append(here, &term{factors: []cin.Expr{temp}}),
+	here, parts := splitParts(append(here, &term{factors: []cin.Expr{temp}}),
 		func(*hoistedSum) bool { return true })
 	return &cin.Where{
-		Consumer: n.produced(&cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)},
+		Consumer: n.withProducers(&cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(here)},
 			parts),
 		Producer: n.sum(summed, k, target{lhs: temp, temp: true, accumulate: true}),
 	}
 }
 
-// groups parts terms into those that share a nest: the ones that do not sum v
-// together, and of the others those that walk the same sparse accesses, since
-// one pass over these then serves them all.
+// groups divides terms into groups that share a nest. The terms that do not sum over v form one
+// group. Terms that do are in one group if they walk the same sparse accesses, because one pass
+// over those serves them all.
 func (n *nest) groups(terms []*term, v string) [][]*term {
 	var keys []string
 	byKey := map[string][]*term{}
 	for _, x := range terms {
 		key := ""
 		if slices.Contains(x.sums, v) {
-			key = n.walks(x)
+			key = n.walkKey(x)
 		}
 		if byKey[key] == nil {
 			keys = append(keys, key)
@@ -299,10 +305,11 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 	return out
 }
 
-// walks is what a term that sums depends on for its loops, as a key.
-func (n *nest) walks(x *term) string {
+// walkKey returns a key that is equal for summing terms which walk the same sparse accesses, wait
+// for the same temporaries and sum over the same variables.
+func (n *nest) walkKey(x *term) string {
 	var keys []string
-	x = x.whole()
+	x = x.multipliedOut()
 	cin.ExprAccesses(n.expression(x), func(a *cin.Access) {
 		if n.isSparse(a) && !slices.Contains(keys, a.Key()) {
 			keys = append(keys, a.Key())
@@ -317,8 +324,8 @@ func (n *nest) walks(x *term) string {
 	return "sum " + strings.Join(sums, ",") + " of " + strings.Join(keys, " ")
 }
 
-// workspace builds the terms into a workspace over the variables that are left
-// of the result, which is then appended in order.
+// workspace builds the terms into a workspace over the unbound variables of the target. Then the
+// workspace is appended to the target in order.
 func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 	w := &cin.Access{Name: n.fresh("w"), Vars: t.left}
 	producer := n.loops(terms, k, target{lhs: w, left: t.left, temp: true, accumulate: true})
@@ -329,11 +336,13 @@ func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Where{Consumer: consumer, Producer: producer}
 }
 
+// isSparse reports whether an access is to an operand that is not all dense.
 func (n *nest) isSparse(a *cin.Access) bool {
 	f, ok := n.formats[a.Name]
 	return ok && !f.AllDense()
 }
 
+// sumOf returns the sum of the terms as an expression.
 func (n *nest) sumOf(terms []*term) cin.Expr {
 	var sum cin.Expr
 	for _, t := range terms {

@@ -14,40 +14,42 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// contracted is a term with the contractions that compute it.
-type contracted struct {
+// contractedTerm is a term of several factors, with the plans to compute it.
+type contractedTerm struct {
 	problem *network.Problem
-	factors []int         // the numbers of the term's factors that the problem has
-	plan    *network.Plan // what is done
-	direct  *network.Plan // one nest, in the loops that all terms share
+	factors []int         // for each factor of problem, its number among the term's factors
+	plan    *network.Plan // the chosen plan
+	direct  *network.Plan // one nest of loops, in the order that all terms share
 }
 
-// Contractions are made by default where they cost so much less than one nest of loops: an estimate
-// may be wrong by as much, and by less of numbers and of arrays, of which every place is filled.
-const gain, filledGain = 0.8, 0.9
+// A plan with intermediates is chosen by default if its cost, relative to one nest of loops, is at
+// most networkGain. The margin allows for errors of the estimate. If all intermediates are scalars
+// and arrays, the estimate is better, and the limit is filledGain.
+const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss is how much more it costs to make an intermediate outside of all loops on one thread,
-// which the others wait for.
+// serialLoss is the factor by which work costs more if one thread makes an intermediate outside of
+// all loops, because the other threads wait for it.
 const serialLoss = 16
 
-// serialGain is what is left at most of the cost of one nest where such an intermediate is made by
-// default, unless a product of matrices makes the result of it.
+// serialGain is the largest cost, relative to one nest, of a plan that makes such an intermediate
+// by default. The limit does not apply if the result comes from one product of matrices.
 const serialGain = 0.5
 
-// network finds the contractions of each term. A statement of one term takes the loops, and the
-// operands' storage, that serve them; several terms keep the loops that they share. A tree holds
-// for the terms that have its factors; the others are contracted as by default.
+// network chooses a plan for the contractions of each term. If the statement has one term, the
+// order of the loops and the conversions of operands then follow the plan. Several terms keep the
+// order that they share. A tree applies to the terms that have exactly its factors; other terms are
+// contracted as by default.
 func (c *compilation) network() error {
-	c.contractions = make([]*contracted, len(c.normal.Terms))
+	c.contractions = make([]*contractedTerm, len(c.normal.Terms))
 	way, tree, err := c.networkWay()
 	if err != nil {
 		return err
 	}
-	bound, fits := false, false // the tree is that of a term's factors, and there are loops for it
+	bound, fits := false, false // some term has the tree's factors, and a plan follows the tree
 	for k, t := range c.normal.Terms {
-		x := c.productOf(t)
+		x := c.contractible(t)
 		if x == nil {
-			c.notPairwise(t, way)
+			c.noteOneNest(t, way)
 			continue
 		}
 		c.contractions[k] = x
@@ -62,14 +64,14 @@ func (c *compilation) network() error {
 		x.problem.Keep = way == network.Auto && x.problem.Tree == nil &&
 			!slices.ContainsFunc(c.uses, func(u *use) bool { return u.convert })
 		bound = bound || x.problem.Tree != nil
-		if plan := contractedBy(x.problem); plan != nil {
+		if plan := planFor(x.problem); plan != nil {
 			fits = fits || x.problem.Tree != nil
 			asked := x.problem.Tree != nil || way == network.Pairwise
-			if !asked && plan.Whole() && plan.Cost < gain*x.direct.Cost && !c.request.ConvertBySize {
-				plan = x.contraction(plan)
+			if !asked && plan.Whole() && plan.Cost < networkGain*x.direct.Cost && !c.request.ConvertBySize {
+				plan = x.withIntermediates(plan)
 			}
 			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() && x.problem.Searched() {
-				plan = x.insideOf(plan)
+				plan = x.insideLoops(plan)
 			}
 			c.prefer(x, plan, asked)
 		}
@@ -89,7 +91,7 @@ func (c *compilation) network() error {
 			c.request.IntermediateOrder)
 	}
 	if slices.ContainsFunc(c.contractions,
-		func(x *contracted) bool { return x != nil && !x.problem.Searched() }) {
+		func(x *contractedTerm) bool { return x != nil && !x.problem.Searched() }) {
 		msg += fmt.Sprintf(", or for an intermediate of more than %d tensors or variables",
 			network.MaxStep)
 	}
@@ -97,9 +99,9 @@ func (c *compilation) network() error {
 		End: len(c.request.Network)}
 }
 
-// contractedBy returns the plan that a product asks for, nil if there is none: one that is too
-// large to be searched is contracted by its tree or from left to right.
-func contractedBy(p *network.Problem) *network.Plan {
+// planFor returns the plan that a product asks for, or nil if there is none. A product that is too
+// large for the search is contracted by its tree or, without a tree, from left to right.
+func planFor(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
 		return network.Search(p)
@@ -111,15 +113,17 @@ func contractedBy(p *network.Problem) *network.Plan {
 	return network.LeftToRight(p)
 }
 
-// A nest of loops is refused if it costs more than manyTimes what two tensors at a time cost, and
-// more multiply-adds than run in some seconds: longNest, and longGPU on a GPU.
+// manyTimes, longNest and longGPU decide which nests of loops are refused: a nest that costs more
+// than manyTimes what two tensors at a time cost, and more multiply-adds than run in some seconds.
+// That number is longNest, or longGPU on a GPU.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
-// checkNest refuses the nest of loops of a term if two tensors at a time take far less and a
-// schedule, a GPU or --intermediate-order forbids them. If nothing does, the term is contracted so.
-// A nest that --network asks for, as direct or by a tree, is taken. The function also refuses a
-// nest, or notes it, if --network=pairwise asked for two tensors at a time.
-func (c *compilation) checkNest(x *contracted, t *notation.Term) error {
+// checkNest checks a term that is computed in one nest of loops. If contracting two tensors at a
+// time costs far less, it chooses that plan. It returns an error if a schedule, a GPU or
+// --intermediate-order forbids the plan. A nest that --network asks for, by direct or by a tree, is
+// accepted. If --network=pairwise asks for two tensors at a time but the term stays in one nest,
+// checkNest notes it, or returns an error if --intermediate-order is the reason.
+func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
 	if c.request.Target == CUDA {
@@ -132,13 +136,13 @@ func (c *compilation) checkNest(x *contracted, t *notation.Term) error {
 	}
 	p := *x.problem
 	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
-	pairs := contractedBy(&p)
+	pairs := planFor(&p)
 	order := c.request.IntermediateOrder
 	text := c.request.Network
 	refused := &diag.Error{Code: diag.NetworkRefused, Src: text, End: len(text)}
 	switch {
 	case pairs == nil || pairs.Whole():
-		c.notPairwise(t, x.problem.Way)
+		c.noteOneNest(t, x.problem.Way)
 		return nil
 	case pairwise && order > 0:
 		refused.Msg = fmt.Sprintf("--network: two tensors at a time make an intermediate of %d "+
@@ -169,9 +173,9 @@ func (c *compilation) checkNest(x *contracted, t *notation.Term) error {
 	return refused
 }
 
-// notPairwise notes that a term of several tensors is computed in one nest of loops, though two at
-// a time were asked for.
-func (c *compilation) notPairwise(t *notation.Term, way network.Way) {
+// noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
+// although --network=pairwise asks for two at a time.
+func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 	tensors := 0
 	notation.WalkTerm(t, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok && len(a.Vars) > 0 {
@@ -185,7 +189,8 @@ func (c *compilation) notPairwise(t *notation.Term, way network.Way) {
 	}
 }
 
-// networkWay is what the request says of contractions.
+// networkWay returns what the request says about contractions. The tree is nil unless the request
+// gives one.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) ||
 		c.request.Target == CUDA
@@ -213,7 +218,7 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 	return network.Auto, tree, err
 }
 
-// refuseTree says why a tree is that of no term.
+// refuseTree returns an error that says why no term has the factors of a tree.
 func (c *compilation) refuseTree(tree *network.Tree) error {
 	refuse := func(at, end int, msg string, args ...any) error {
 		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...),
@@ -221,7 +226,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 	}
 	var nearest error
 	for _, t := range c.normal.Terms {
-		x := c.productOf(t)
+		x := c.contractible(t)
 		if x == nil {
 			continue
 		}
@@ -241,11 +246,12 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 	return nearest
 }
 
-// productOf is a term as a product to contract, nil where it is none: where it has quotients or
-// sums of its own, or variables that no factor has. Scalars and numbers are
-// no part of it.
-func (c *compilation) productOf(t *notation.Term) *contracted {
-	x := &contracted{problem: &network.Problem{Sizes: map[string]int64{},
+// contractible returns a term as a product to contract. It returns nil if a factor of the term is a
+// quotient or contains a sum, if the term sums over a variable that no factor has, or if the number
+// of entries of an operand is unknown. Factors without variables, such as numbers, are not part of
+// the product.
+func (c *compilation) contractible(t *notation.Term) *contractedTerm {
+	x := &contractedTerm{problem: &network.Problem{Sizes: map[string]int64{},
 		Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder(), Gemm: c.gemmCost()}}
 	p := x.problem
 	for k, f := range t.Factors {
@@ -277,9 +283,9 @@ func (c *compilation) productOf(t *notation.Term) *contracted {
 	return x
 }
 
-// hoistedSum is a sum that is taken out of a term: the temporary at is a factor instead. It is
-// computed where the loop over order[k] of its consumer would begin, in loops of its own, in that
-// order.
+// hoistedSum is a sum that is taken out of a term. The temporary at replaces it as a factor. The
+// sum is computed in loops of its own where the consumer's loop over order[k] would begin. order is
+// the order of all variables in which these loops are built.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -287,7 +293,8 @@ type hoistedSum struct {
 	body  []*term
 }
 
-// mostOrder is the most variables that an intermediate may have; -1 for any number.
+// mostOrder returns the largest allowed number of variables of an intermediate, or -1 if there is
+// no limit.
 func (c *compilation) mostOrder() int {
 	if c.request.IntermediateOrder == 0 {
 		return -1
@@ -295,8 +302,8 @@ func (c *compilation) mostOrder() int {
 	return c.request.IntermediateOrder
 }
 
-// factorOf is a factor that can be moved out of a sum: it has no sum and no quotient, which may
-// fail.
+// factorOf returns a factor of a term for a contraction problem. ok is false if the factor cannot
+// be moved out of a sum: it contains a sum, or a quotient, whose evaluation may fail.
 func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	out, ok := network.Factor{}, true
 	add := func(a *notation.Access) {
@@ -334,20 +341,21 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	return out, ok
 }
 
-// parallelCost is that of a plan where threads wait for what runs on one.
+// parallelCost returns the cost of a plan if other threads wait for the parts that run on one
+// thread.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
-// contraction returns the plan of least cost that makes intermediates. It returns nest if there is
-// none: a plan of one nest in loops for which those of pass order are not given up.
-func (x *contracted) contraction(nest *network.Plan) *network.Plan {
+// withIntermediates returns the cheapest plan that makes intermediates. It returns nest, a plan of
+// one nest of loops, if there is no other plan.
+func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Contracted = true
-	return cmp.Or(contractedBy(&q), nest)
+	return cmp.Or(planFor(&q), nest)
 }
 
-// insideOf is the plan of least cost that makes no intermediate outside of all loops, where that
-// costs less than one that does, or this one does not pay.
-func (x *contracted) insideOf(outside *network.Plan) *network.Plan {
+// insideLoops returns the cheapest plan that makes no intermediate outside of all loops. It returns
+// outside, a plan that does, if there is no other plan, or if outside pays and costs less.
+func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
 	if plan := network.Search(&q); plan != nil &&
@@ -357,27 +365,29 @@ func (x *contracted) insideOf(outside *network.Plan) *network.Plan {
 	return outside
 }
 
-// pays tells whether a plan costs so much less than one nest of loops that it is taken by default.
-func (x *contracted) pays(plan *network.Plan) bool {
+// pays reports whether a plan is enough cheaper than one nest of loops to be chosen by default.
+func (x *contractedTerm) pays(plan *network.Plan) bool {
 	cost := parallelCost(plan)
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
 		return false
 	}
-	return cost <= gain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
+	return cost <= networkGain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
-// prefer takes a plan of a term, where it has contractions that were asked for or pay. Of a single
-// term it takes the loops and conversions.
-func (c *compilation) prefer(x *contracted, plan *network.Plan, asked bool) {
+// prefer chooses a plan for a term if the plan makes intermediates, and if it was asked for or
+// pays. If the statement has no other term, its loops and conversions are adopted too.
+func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) {
 	if plan.Whole() || !asked && !x.pays(plan) {
 		return
 	}
 	if x.plan = plan; len(c.normal.Terms) == 1 {
-		c.follow(x.problem, plan)
+		c.adoptLoops(x.problem, plan)
 	}
 }
 
-// inOneNest is a product in one nest of the loops that pass order found.
+// inOneNest returns the plan that computes a product in one nest of loops, in the order that pass
+// order found. The cost includes the conversions that this order forces. The plan for a single term
+// may instead have the loops of a product of matrices if they cost less.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
@@ -405,7 +415,7 @@ func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	if direct.Cost += converting; !p.Searched() {
 		return direct
 	}
-	if q.Order, q.Keep = nil, true; converting == 0 { // products of matrices have loops of their own
+	if q.Order, q.Keep = nil, true; converting == 0 { // a product of matrices may have other loops
 		if free := network.Search(&q); free != nil && free.Root.Gemm != nil && free.Cost < direct.Cost {
 			return free
 		}
@@ -413,16 +423,17 @@ func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	return direct
 }
 
-// useOf is the use that an access of a product is.
+// useOf returns the use that an access of a contraction problem belongs to.
 func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]
 }
 
-// follow takes the loops and the storage orders of a term's contractions.
-func (c *compilation) follow(p *network.Problem, plan *network.Plan) {
+// adoptLoops replaces the order of the loops, and the formats and conversions of uses, by those of
+// a plan.
+func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	u := c.unit
 	u.Notes = nil
-	u.Order = linear(nil, plan.Root, c.normal.Vars)
+	u.Order = completeOrder(nil, plan.Root, c.normal.Vars)
 	for _, s := range c.uses {
 		s.format, s.convert = s.given.Format, false
 	}
@@ -447,9 +458,10 @@ func (c *compilation) follow(p *network.Problem, plan *network.Plan) {
 	}
 }
 
-// linear is the order of the variables in which the nest of a contraction is built: around, those
-// of the loops around it and what comes with them, then those of its own loops, then all others.
-func linear(around []string, x *network.Contraction, all []string) []string {
+// completeOrder returns the order of all variables in which the nest of a contraction is built: the
+// variables of around, which come with the loops outside of it, then the variables of its own
+// loops, and then the rest.
+func completeOrder(around []string, x *network.Contraction, all []string) []string {
 	order := slices.Clone(around)
 	for _, v := range append(slices.Clone(x.Loops), all...) {
 		if !slices.Contains(order, v) {
@@ -459,8 +471,9 @@ func linear(around []string, x *network.Contraction, all []string) []string {
 	return order
 }
 
-// contract takes the sums out of terms that contractions compute.
-func (n *nest) contract(list []*contracted, all []string) {
+// contract replaces each term that has a plan with intermediates by the term that reads them. list
+// has an element for each term, and all has the variables of the statement.
+func (n *nest) contract(list []*contractedTerm, all []string) {
 	for k, x := range list {
 		if x != nil && !x.plan.Whole() {
 			m := &contractor{nest: n, x: x, term: n.terms[k], all: all,
@@ -470,16 +483,16 @@ func (n *nest) contract(list []*contracted, all []string) {
 	}
 }
 
-// contractor makes the parts of a term.
+// contractor makes the parts of a term from its plan.
 type contractor struct {
 	nest *nest
-	x    *contracted
+	x    *contractedTerm
 	term *term
 	all  []string
 	made map[*network.Contraction]*hoistedSum
 }
 
-// root is the term itself: what is no factor of the product stays with it.
+// root returns the term itself. Factors that the contraction problem lacks stay in it.
 func (m *contractor) root() *term {
 	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg
@@ -491,7 +504,7 @@ func (m *contractor) root() *term {
 	return out
 }
 
-// product is a contraction as a term, in loops of that order.
+// product returns a contraction as a term, in loops over the variables in this order.
 func (m *contractor) product(x *network.Contraction, order []string) *term {
 	out := &term{gemm: x.Gemm}
 	k := 0 // the number of variables of order that are bound
@@ -504,7 +517,7 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 			continue
 		}
 		s.Part.Name = m.nest.fresh(s.Part.Letter())
-		p := &hoistedSum{k: k, order: linear(order[:k], s.Part, m.all),
+		p := &hoistedSum{k: k, order: completeOrder(order[:k], s.Part, m.all),
 			at: &cin.Access{Name: s.Part.Name, Vars: s.Part.Vars}}
 		m.made[s.Part] = p
 		p.body = []*term{m.product(s.Part, p.order)}
@@ -530,8 +543,8 @@ func (m *contractor) product(x *network.Contraction, order []string) *term {
 	return out
 }
 
-// intermediates are what the contractions of all terms make, by name, and the multiply-adds that go
-// to the result.
+// intermediates describes the intermediates of all contractions, by name. rest is the number of
+// multiply-adds that go directly to the result.
 func (c *compilation) intermediates() (made map[string]strategy.Intermediate, rest float64) {
 	made = map[string]strategy.Intermediate{}
 	for _, x := range c.contractions {
@@ -548,7 +561,7 @@ func (c *compilation) intermediates() (made map[string]strategy.Intermediate, re
 	return made, rest
 }
 
-// networkText are the contractions of the terms, and what other ways would cost.
+// networkText describes the chosen plan of each term, and the cost of the other ways.
 func (c *compilation) networkText() string {
 	var b strings.Builder
 	for k, x := range c.contractions {
@@ -561,7 +574,7 @@ func (c *compilation) networkText() string {
 		fmt.Fprintf(&b, "direct %s\n", x.direct.Sums())
 		p := *x.problem
 		if p.Way, p.Tree = network.Pairwise, nil; len(p.Factors) > 2 {
-			if q := contractedBy(&p); q != nil {
+			if q := planFor(&p); q != nil {
 				fmt.Fprintf(&b, "pairwise %s\n", q.Sums())
 			}
 		}

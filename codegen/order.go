@@ -7,12 +7,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// graph holds what must come before what in the one order of all variables.
+// graph holds constraints on the one order of all variables.
 //
-// A sparse level can be iterated only where the coordinates of the levels above it are
-// known, so their variables come first; a sparse result is appended to in its
-// own order; and an explicit sum() beside other factors is computed where the
-// variables that it only reads are known.
+// A sparse level can be iterated only when the coordinates of the levels above it are known, so
+// their variables come first. A sparse result is appended to in its own order. An explicit sum()
+// next to other factors is computed when the variables that it only reads are known.
 type graph struct {
 	vars  []string
 	after map[string]map[string]bool // after[u][v]: u comes before v
@@ -22,6 +21,7 @@ func newGraph(vars []string) *graph {
 	return &graph{vars: vars, after: map[string]map[string]bool{}}
 }
 
+// before adds the constraint that u comes before v.
 func (g *graph) before(u, v string) {
 	if u == v {
 		return
@@ -32,8 +32,8 @@ func (g *graph) before(u, v string) {
 	g.after[u][v] = true
 }
 
-// access adds what an access's format asks for. The second level of a variable
-// that an access has twice is searched, and asks for nothing.
+// access adds the constraints of an access's format. If the access has a variable twice, its second
+// level is searched, which adds no constraint.
 func (g *graph) access(vars []string, f tensor.Format) {
 	seen := map[string]bool{}
 	for l, mode := range f.Order {
@@ -47,9 +47,9 @@ func (g *graph) access(vars []string, f tensor.Format) {
 	}
 }
 
-// reductions adds what the explicit sums among e's factors ask for: what a sum
-// binds, and what sums inside it bind, comes after what it holds else, since it
-// is computed as a whole where that is known.
+// reductions adds the constraints of the explicit sums in e. A variable that such a sum, or a sum
+// inside it, binds comes after all free variables of the outer sum, because the whole sum is
+// computed when those are known.
 func (g *graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)
@@ -81,8 +81,8 @@ func (g *graph) clone() *graph {
 	return c
 }
 
-// sort is a topological order, which of the variables that may come next takes
-// the one of least rank; nil if there is a cycle.
+// sort returns a topological order, or nil if there is a cycle. If several variables may come next,
+// the one with the smallest rank does.
 func (g *graph) sort(rank map[string]int) []string {
 	waits := map[string]int{}
 	for _, vs := range g.after {
@@ -112,8 +112,8 @@ func (g *graph) sort(rank map[string]int) []string {
 	return order
 }
 
-// walkedBy are the variables that sparse storage walks: those of levels that list coordinates, and
-// of all above one.
+// walkedBy returns the variables that loops over sparse storage bind: the variables of levels that
+// store coordinates, and of all levels above them.
 func walkedBy(uses []*use) map[string]bool {
 	walked := map[string]bool{}
 	for _, u := range uses {
@@ -127,10 +127,10 @@ func walkedBy(uses []*use) map[string]bool {
 	return walked
 }
 
-// ranks says which variables should rather be outer loops: those that sparse
-// storage walks come first, the result's in its storage order before summed
-// ones; then those that all operands merely locate, so that what is innermost
-// runs along contiguous memory.
+// ranks returns a rank for each variable. A smaller rank asks for an outer loop. Variables that
+// sparse storage walks come first, and among them the result's variables in storage order before
+// summed ones. The other variables follow so that the innermost loop runs along contiguous memory
+// in as many tensors as possible.
 func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}

@@ -12,20 +12,21 @@ import (
 	"distaff/io/tensor"
 )
 
-// term is a product on its way down.
+// term is a product of factors, while the nest builder goes down the order of the variables.
 type term struct {
 	neg     bool
 	factors []cin.Expr
-	sums    []string // variables to sum, those not yet bound
-	pending []*pending
-	parts   []*hoistedSum // sums that were taken out of it
-	// its innermost loops, where a contraction has them as a product of matrices; else nil
+	sums    []string // the summed variables that no loop binds yet
+	pending []*pendingSum
+	parts   []*hoistedSum // sums that were taken out of the term
+	// gemm is the product of matrices that replaces the innermost loops, if a contraction ends in
+	// one; otherwise it is nil.
 	gemm *network.Gemm
 }
 
-// x is the term's expression. Factors come in the order in which their
-// variables are bound, so that what does not change in an inner loop is
-// multiplied outside it.
+// expression returns the term as an expression. The factors are sorted by the loops that bind their
+// variables, so that the part of the product that does not change in an inner loop is computed
+// outside of it.
 func (n *nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
@@ -39,8 +40,8 @@ func (n *nest) expression(t *term) cin.Expr {
 	return x
 }
 
-// depth is the number of loops that must be around x; a temporary stands for
-// what is computed where it is read.
+// depth returns the number of loops of the order that must be around x to bind its variables. It is
+// 0 for a scalar temporary.
 func (n *nest) depth(x cin.Expr) int {
 	d := 0
 	cin.ExprAccesses(x, func(a *cin.Access) {
@@ -51,16 +52,16 @@ func (n *nest) depth(x cin.Expr) int {
 	return d
 }
 
-// pending is an explicit sum beside other factors, to be computed as
-// temporary temp as soon as its free variables are bound.
-type pending struct {
+// pendingSum is an explicit sum next to other factors. It is computed as the temporary temp when
+// its free variables are bound.
+type pendingSum struct {
 	temp string
 	free []string
 	body []*term
 }
 
-// makeTerms makes products of the terms of the normal form: each explicit sum beside
-// other factors becomes a scalar that its term waits for.
+// makeTerms turns the terms of the normal form into terms of the nest. Each explicit sum next to
+// other factors becomes a scalar temporary that its term waits for.
 func (n *nest) makeTerms(terms []*notation.Term) {
 	for _, x := range terms {
 		n.terms = append(n.terms, n.term(x, x.Sum))
@@ -91,7 +92,8 @@ func (n *nest) operand(f notation.Factor, t *term) cin.Expr {
 	panic(fmt.Sprintf("BUG: codegen: factor %T", f))
 }
 
-// expr is a plain expression; sums in it become temporaries that t waits for.
+// expr returns an expression of the notation in concrete index notation. Explicit sums in it become
+// temporaries that t waits for.
 func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 	switch x := x.(type) {
 	case *notation.Access:
@@ -103,7 +105,7 @@ func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 	case *notation.Binary:
 		return &cin.Binary{Op: x.Op, X: n.expr(x.X, t), Y: n.expr(x.Y, t)}
 	case *notation.ReductionExpr:
-		p := &pending{temp: n.fresh("t"), free: notation.FreeVars(x)}
+		p := &pendingSum{temp: n.fresh("t"), free: notation.FreeVars(x)}
 		for _, b := range x.Reduction.Body {
 			sums := slices.Clone(x.Reduction.Vars)
 			for _, v := range b.Sum {
@@ -128,8 +130,8 @@ func number(x *notation.Number) *cin.Lit {
 	return cin.Number(x.Text, l)
 }
 
-// String is the term with what it sums and waits for: a sum that was taken out stands
-// in braces behind its temporary.
+// String returns the term with its sums and the temporaries that it waits for. A sum that was taken
+// out follows its temporary in braces.
 func (t *term) String() string {
 	texts := make([]string, len(t.factors))
 	for k, f := range t.factors {
@@ -161,13 +163,14 @@ func termTexts(terms []*term, between string) string {
 	return strings.Join(texts, between)
 }
 
-// hasPart tells whether a part of t is computed at order[k].
+// hasPart reports whether a part of t is computed at order[k].
 func (t *term) hasPart(k int) bool {
 	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
 }
 
-// whole is the term with its parts multiplied out again: the factors in another order.
-func (t *term) whole() *term {
+// multipliedOut returns the term with its parts replaced by their factors and sums. The factors may
+// be in another order than before the parts were taken out.
+func (t *term) multipliedOut() *term {
 	if len(t.parts) == 0 {
 		return t
 	}
@@ -191,7 +194,7 @@ func (t *term) whole() *term {
 	return &c
 }
 
-// eachPart calls fn for the parts of t, and for theirs.
+// eachPart calls fn for the parts of t and, recursively, for the parts of the parts.
 func (t *term) eachPart(fn func(*hoistedSum)) {
 	for _, p := range t.parts {
 		fn(p)
@@ -199,13 +202,13 @@ func (t *term) eachPart(fn func(*hoistedSum)) {
 	}
 }
 
-// verifyFactors checks that factors and sums are those that the terms had.
+// verifyFactors checks that the terms still have the factors and sums that they had before a pass.
 func verifyFactors(before, after []*term) error {
 	if len(before) != len(after) {
 		return fmt.Errorf("%d terms of %d", len(after), len(before))
 	}
 	for k, x := range before {
-		y := after[k].whole()
+		y := after[k].multipliedOut()
 		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
 			return fmt.Errorf("%s, which is not %s", after[k], x)
 		}
@@ -213,7 +216,8 @@ func verifyFactors(before, after []*term) error {
 	return nil
 }
 
-// sortedKeys are the texts of a term's factors, and the variables that it sums.
+// sortedKeys returns the texts of a term's factors and the variables that it sums over, sorted
+// together.
 func sortedKeys(x *term) []string {
 	keys := slices.Clone(x.sums)
 	for _, f := range x.factors {
