@@ -352,8 +352,8 @@ type compilation struct {
 	contractions []*contractedTerm
 	layoutLines  []ScheduleLine      // layout commands for the copies that were chosen
 	plain        cin.Stmt            // the nest before a schedule changes it
-	share        *cin.Access         // the operand whose level arrays the result uses, or nil
-	own          bool                // the result must have its own level arrays
+	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
+	ownArrays    bool                // the result must have its own level arrays
 	loopsAlone   bool                // no loops become products of matrices by default
 	commands     []*schedule.Command // the commands of the schedule
 	orders       []schedule.Order    // the commands' orders for the strategy

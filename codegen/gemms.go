@@ -66,9 +66,9 @@ func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
 func (c *compilation) withoutProducts() error {
 	c.loopsAlone = true
 	if len(c.nest.gemms) > 0 {
-		return &goBack{to: "order"}
+		return &restart{from: "order"}
 	}
-	return &goBack{to: "nest"}
+	return &restart{from: "nest"}
 }
 
 // gemmInside reports whether s contains the loops of a contraction's product of matrices, and

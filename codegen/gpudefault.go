@@ -91,7 +91,7 @@ func (g *gpuChoice) lines() []ScheduleLine {
 	for _, l := range g.form {
 		why[l.Command] = l.Why
 	}
-	out := texts(g.made.given())
+	out := texts(g.made.givenLines())
 	for k, l := range out {
 		if l.Why == "" {
 			out[k].Why = why[l.Command]

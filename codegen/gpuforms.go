@@ -112,7 +112,7 @@ func (s *gpuShape) cut() *cut {
 	deep := s.deep
 	result := s.c.unit.Result.Format
 	if !result.AllDense() {
-		if s.c.share == nil || s.c.share.Key() != s.drive.Key() {
+		if s.c.sharedWith == nil || s.c.sharedWith.Key() != s.drive.Key() {
 			return nil
 		}
 		deep = len(result.Levels) - result.TrailingDense()

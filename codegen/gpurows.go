@@ -223,7 +223,7 @@ func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
 func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	var texts []string
-	if s.c.share == nil && !s.c.unit.Result.Format.AllDense() {
+	if s.c.sharedWith == nil && !s.c.unit.Result.Format.AllDense() {
 		texts = append(texts, "assemble("+s.c.resultName()+
 			",Insert) # entries are counted, then written to their places")
 	}

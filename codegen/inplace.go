@@ -9,19 +9,16 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// inPlace has the leaf read the left tensor's old value, which the request names, from the
-// memory of the result, where each element is read before it is written and never after:
+// inPlace lets the leaf read the left tensor's old value, which the request names, from the memory
+// of the result. Each element must be read before it is written, and never after. The conditions
+// are:
 //
-//   - it has the result's type and levels, which for a sparse result are its own level arrays, and
-//     is
-//     read as it is stored;
-//   - every use of it is the left's own access, the same variables in the same order;
-//   - no coordinate is assigned twice. The default schedule sees to that where it makes nothing but
-//     plain
-//     stores; loops of a user's are to be over variables of the left side;
-//   - the leaf reads and stores in the order that ir.ReadInPlace describes.
+//   - The old value has the result's type and levels, and is read as it is stored. A sparse result must use the old value's level arrays.
+//   - Every use of it has the variables of the left side, in the same order.
+//   - No coordinate is assigned twice. The default schedule guarantees this if it makes only plain stores. With a user's schedule, the loops must be over variables of the left side.
+//   - The leaf reads and stores in the order that ir.ReadInPlace describes.
 //
-// Elsewhere, and on a GPU, the leaf keeps to two memories.
+// Otherwise, and on a GPU, the leaf uses separate memory for both.
 func (c *compilation) inPlace() error {
 	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() &&
 		ir.ReadInPlace(c.unit.Func, k) {
@@ -30,8 +27,8 @@ func (c *compilation) inPlace() error {
 	return nil
 }
 
-// verifyInPlace: the leaf is well formed, and does not read the values of an argument that it
-// reads from the result's memory.
+// verifyInPlace checks that the leaf is well formed, and that it does not load the values of an
+// argument that it reads from the result's memory.
 func (c *compilation) verifyInPlace() error {
 	if k := c.unit.Result.InPlace; k > 0 {
 		for _, p := range c.unit.Func.Params {
@@ -43,7 +40,8 @@ func (c *compilation) verifyInPlace() error {
 	return c.verifyIR()
 }
 
-// overwritten is the argument that may have the result's memory; 0 for none.
+// overwritten returns the number of the argument whose values may be in the result's memory, or 0
+// if there is none.
 func (c *compilation) overwritten() int {
 	u, lhs := c.unit, c.normal.LHS
 	if c.request.InPlace == "" || u.Result.Accumulate || u.Result.Repack || c.request.FixedPattern {
@@ -53,7 +51,7 @@ func (c *compilation) overwritten() int {
 	for k, a := range u.Args[1:] {
 		if a.Tensor == c.request.InPlace && a.Old == (a.Tensor == lhs.Name) {
 			if old >= 0 {
-				return 0 // in several formats
+				return 0 // it is read in several formats
 			}
 			old = k + 1
 		}
@@ -73,7 +71,8 @@ func (c *compilation) overwritten() int {
 	return old
 }
 
-// assignsOnce tells whether the loops of a schedule assign each coordinate of the result once.
+// assignsOnce reports whether the loops of a schedule assign each coordinate of the result once. It
+// returns true if there is no schedule.
 func (c *compilation) assignsOnce() bool {
 	if c.request.Schedule == nil {
 		return true
@@ -94,7 +93,7 @@ func (c *compilation) assignsOnce() bool {
 	return assigned == 1 && once
 }
 
-// stemsFrom tells whether a variable of a schedule is made of none but these.
+// stemsFrom reports whether a variable of a schedule is derived only from variables of vars.
 func stemsFrom(g *provenance.Graph, v string, vars []string) bool {
 	r := g.MadeBy(v)
 	if r == nil {

@@ -11,19 +11,19 @@ import (
 	"distaff/io/tensor"
 )
 
-// layoutGain is how many times a leaf reads each value of a dense operand at least, where these lie
-// apart along the innermost loop, for a copy to be made in which they lie side by side. A copied
-// value takes about 3 ns, one read from afar 1 ns more in a cache, and 10 more than one of a line
-// that is read as a whole in memory.
+// layoutGain is the smallest number of reads of each value for which a dense operand is copied so
+// that the innermost loop runs along memory. Copying a value takes about 3 ns. Reading a value that
+// is not adjacent to the one before takes 1 ns more from a cache, and 10 ns more from memory.
 const layoutGain = 4
 
-// layouts has dense operands read from copies in which the innermost loop runs along memory: those
-// that the schedule names, or, without one, those for which it pays on a CPU.
+// layouts chooses dense operands that are read from copies in which the innermost loop runs along
+// memory. With a schedule, these are the operands that its layout commands name. Otherwise, on a
+// CPU, they are the operands for which a copy pays.
 func (c *compilation) layouts() error {
 	if c.request.Schedule != nil {
 		return c.givenLayouts()
 	}
-	v := c.alongRows()
+	v := c.innermostDense()
 	if v == "" || c.request.Target != CPU || c.request.AsStored {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (c *compilation) layouts() error {
 			values *= float64(n)
 		}
 		if times := c.reads(v) / values / c.readers(u); times >= layoutGain {
-			f := ordered(u.format, slices.Clone(u.format.Order))
+			f := withOrder(u.format, slices.Clone(u.format.Order))
 			slices.SortStableFunc(f.Order, func(a, b int) int {
 				return slices.Index(c.unit.Order, u.vars[a]) - slices.Index(c.unit.Order, u.vars[b])
 			})
@@ -52,10 +52,10 @@ func (c *compilation) layouts() error {
 	return nil
 }
 
-// alongRows is the variable of the innermost loop, where this is the only one whose coordinates no
-// operand with sparse levels tells, and all terms are computed in one nest of loops; "" where that
-// is not so.
-func (c *compilation) alongRows() string {
+// innermostDense returns the variable of the innermost loop if all terms are computed in one nest,
+// there are at least two loops, and this is the only loop that walks no sparse operand. Otherwise
+// it returns "".
+func (c *compilation) innermostDense() string {
 	for _, x := range c.contractions {
 		if x != nil && (!x.plan.Whole() || x.plan.Root.Gemm != nil) {
 			return ""
@@ -69,13 +69,14 @@ func (c *compilation) alongRows() string {
 	return order[len(order)-1]
 }
 
-// canCopy tells whether a use of a dense operand can be read from a copy.
+// canCopy reports whether a use is of a dense operand that can be read from a copy.
 func (c *compilation) canCopy(u *use) bool {
 	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.InPlace
 }
 
-// reads is how often the innermost loop, over v, runs at most: at each entry of the operand with
-// sparse levels that has the fewest. 0 where that is not known.
+// reads returns the largest number of iterations of the innermost loop, over v: it runs over its
+// whole range for each entry of the sparse operand with the fewest entries. It returns 0 if that
+// number of entries is unknown.
 func (c *compilation) reads(v string) float64 {
 	least := int64(math.MaxInt64)
 	for _, u := range c.uses {
@@ -86,8 +87,8 @@ func (c *compilation) reads(v string) float64 {
 	return float64(max(least, 0)) * float64(c.size(v))
 }
 
-// readers is how many ranks have a copy of each value of an operand: those of the parts of all
-// other variables.
+// readers returns the number of ranks that copy each value of an operand. A value is read by the
+// ranks that have different parts of the variables that the operand lacks.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
 	for _, cut := range c.request.Cuts {
@@ -98,7 +99,7 @@ func (c *compilation) readers(u *use) float64 {
 	return min(n, float64(max(c.request.Ranks, 1)))
 }
 
-// copyUse has a use read from a copy in another format.
+// copyUse lets a use be read from a copy in format f.
 func (c *compilation) copyUse(u *use, f tensor.Format) {
 	u.format, u.convert = f, true
 	note := fmt.Sprintf("copying %s from %s to %s", u.tensor, u.given.Format, f)
@@ -107,13 +108,13 @@ func (c *compilation) copyUse(u *use, f tensor.Format) {
 	}
 }
 
-// useText is the access as a schedule names it.
+// useText returns the access as a schedule names it.
 func (c *compilation) useText(u *use) string {
 	return cmp.Or(c.request.Names[u.tensor], u.tensor) + "(" + strings.Join(u.vars, ",") + ")"
 }
 
-// givenLayouts does what the schedule's layout commands say. What is wrong with other commands is
-// told when these are applied.
+// givenLayouts carries out the schedule's layout commands. It ignores mistakes in other commands,
+// which are reported when those are applied.
 func (c *compilation) givenLayouts() error {
 	list, err := c.parsed()
 	if err != nil {
@@ -146,14 +147,14 @@ func (c *compilation) givenLayouts() error {
 			return at.Refuse(fmt.Sprintf("layout: %s has %d modes, got an order of %d", u.tensor,
 				len(u.vars), len(modes)))
 		}
-		if f := ordered(u.given.Format, modes); !slices.Equal(modes, u.given.Format.Order) {
+		if f := withOrder(u.given.Format, modes); !slices.Equal(modes, u.given.Format.Order) {
 			c.copyUse(u, f)
 		}
 	}
 	return nil
 }
 
-// usesRead are the accesses of the right side.
+// usesRead returns the accesses of the right side as text.
 func (c *compilation) usesRead() string {
 	var list []string
 	for _, u := range c.uses {
@@ -164,13 +165,13 @@ func (c *compilation) usesRead() string {
 	return strings.Join(list, ", ")
 }
 
-// ordered is a format with its levels over the modes in that order, which is kept.
-func ordered(f tensor.Format, modes []int) tensor.Format {
+// withOrder returns a format whose levels are over the modes in the given order. It keeps modes.
+func withOrder(f tensor.Format, modes []int) tensor.Format {
 	f.Order = modes
 	return f
 }
 
-// verifyLayouts: a copy of a dense operand has each mode once, in levels as dense as it was.
+// verifyLayouts checks that a copy of a dense operand is dense and has each mode once.
 func (c *compilation) verifyLayouts() error {
 	for _, u := range c.uses {
 		modes := slices.Sorted(slices.Values(u.format.Order))

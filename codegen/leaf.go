@@ -15,11 +15,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// arrays says whose level arrays the result has: an operand's, given ones, or its own.
+// arrays decides whose level arrays the result has: an operand's, those that the caller passes, or
+// its own.
 func (c *compilation) arrays() error {
 	u := c.unit
 	u.Result = c.planned
-	if a := c.share; a != nil {
+	if a := c.sharedWith; a != nil {
 		u.Result.Shares = slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
 	}
@@ -27,10 +28,10 @@ func (c *compilation) arrays() error {
 	return nil
 }
 
-// into makes the leaf add to a result that is there, where the request asks for that and the result
-// is dense, or has an operand's level arrays: its values then to those at the positions of a map,
-// which becomes the last argument.
-func (c *compilation) into() error {
+// addToResult makes the leaf add to an existing result, if the request asks for that and the result
+// is dense or has an operand's level arrays. In the latter case a map, which becomes the last
+// argument, gives the positions of the values.
+func (c *compilation) addToResult() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
 	u.Args, u.Result.Accumulate = slices.Clone(c.args),
@@ -58,33 +59,33 @@ func (c *compilation) into() error {
 	return nil
 }
 
-// threads runs the outermost loop on threads, unless a schedule says what runs where.
+// threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
 	if u := c.unit; c.request.Threads != 1 && c.request.Schedule == nil && c.request.Target == CPU {
 		shared := map[string]bool{}
 		if _, outside := u.CIN.(*cin.Where); outside {
-			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.share != nil))
+			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))
 		}
 		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial, shared)
 	}
 	return nil
 }
 
-// lower makes the leaf. Where it says that a result with level arrays of its own would do,
-// it asks to go back to where these are chosen; else it says which command of the schedule
-// cannot be followed.
+// lower makes the leaf. If lowering refuses a result with an operand's level arrays but could make
+// its own, lower restarts the passes from "shared". Otherwise a refusal names the command of the
+// schedule that cannot be followed.
 func (c *compilation) lower() error {
 	u := c.unit
 	share := ""
-	if c.share != nil {
-		share = c.share.Key()
+	if c.sharedWith != nil {
+		share = c.sharedWith.Key()
 	}
 	var err error
 	c.lowered, err = lower.Lower(lower.Spec{
 		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
 		Parts:   set(c.request.Parts), Chunked: c.request.Chunked,
-		Assembly: c.assemblyOf(u.CIN, c.share != nil),
+		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),
 		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy,
 		GPU: c.request.Target == CUDA, Extern: c.request.Extern,
 		Note: func(text string) {
@@ -99,17 +100,17 @@ func (c *compilation) lower() error {
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
 		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN),
 			c.strategy.Spaces, c.lowered.Windowed
-		u.joined = c.assemblyOf(u.CIN, c.share != nil) == strategy.Append &&
+		u.joined = c.assemblyOf(u.CIN, c.sharedWith != nil) == strategy.Append &&
 			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == tensor.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):
 		return err
-	// no command asks for them
+	// these products are a choice of the default strategy, which loops replace
 	case c.request.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0:
 		return c.withoutProducts()
-	case no.Pattern && !c.own:
-		c.own = true
-		return &goBack{to: "shared"}
+	case no.Pattern && !c.ownArrays:
+		c.ownArrays = true
+		return &restart{from: "shared"}
 	case len(c.commands) == 0:
 		return &diag.Error{Code: schedule.Refused,
 			Msg: "--target=" + c.request.Target.String() + ": " + no.Why}
@@ -131,7 +132,8 @@ func (c *compilation) simplify() error {
 	return nil
 }
 
-// carry has loops of a CPU that sum over segments carry their position on.
+// carry simplifies loops of a CPU that sum over segments: each segment starts at the position where
+// the one before ended (ir.Carry).
 func (c *compilation) carry() error {
 	if c.request.Target == CPU {
 		ir.Carry(c.unit.Func)
@@ -139,7 +141,8 @@ func (c *compilation) carry() error {
 	return nil
 }
 
-// launch makes launches of a GPU's loops. What a GPU cannot run is refused as lower does.
+// launch turns the loops of a GPU's leaf into launches. Like lower, it names the command that a GPU
+// cannot follow.
 func (c *compilation) launch() error {
 	if c.request.Target != CUDA {
 		return nil

@@ -185,21 +185,21 @@ func (c *compilation) verifyTerms() error {
 }
 
 func (c *compilation) sharedText() string {
-	if c.share == nil {
+	if c.sharedWith == nil {
 		return "none\n"
 	}
-	return c.share.Key() + "\n"
+	return c.sharedWith.Key() + "\n"
 }
 
 // verifyShared: what the result shares is an operand of the nest.
 func (c *compilation) verifyShared() error {
-	found := c.share == nil
+	found := c.sharedWith == nil
 	cin.Accesses(c.plain, func(a *cin.Access) {
 		found = found ||
-			a.Key() == c.share.Key() && c.sharesLevels(a)
+			a.Key() == c.sharedWith.Key() && c.sharesLevels(a)
 	})
 	if !found {
-		return fmt.Errorf("%s is not read, or has other levels", c.share.Key())
+		return fmt.Errorf("%s is not read, or has other levels", c.sharedWith.Key())
 	}
 	return nil
 }

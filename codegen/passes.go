@@ -86,7 +86,7 @@ var passes = []pass{
 		(*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays},
 		(*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
-	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).into,
+	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).addToResult,
 		(*compilation).cinText, (*compilation).verifyCIN},
 	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans},
 		[]fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
@@ -166,9 +166,9 @@ func checkPasses(list []pass) error {
 }
 
 // goBack is the error of a pass that needs an earlier one to decide again.
-type goBack struct{ to string }
+type restart struct{ from string }
 
-func (e *goBack) Error() string { return "back to pass " + e.to }
+func (e *restart) Error() string { return "restart from pass " + e.from }
 
 // run runs the passes.
 func (c *compilation) run() error {
@@ -179,10 +179,10 @@ func (c *compilation) run() error {
 		err := p.run(c)
 		took := time.Since(start)
 		times[k] = PassTime{p.name, times[k].Took + took}
-		var back *goBack
+		var again *restart
 		switch {
-		case errors.As(err, &back):
-			k = slices.IndexFunc(passes, func(p pass) bool { return p.name == back.to }) - 1
+		case errors.As(err, &again):
+			k = slices.IndexFunc(passes, func(p pass) bool { return p.name == again.from }) - 1
 			continue
 		case err != nil:
 			return err

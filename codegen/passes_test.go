@@ -135,7 +135,7 @@ func TestVerifiers(t *testing.T) {
 		"network":  func(c *compilation) { slices.Reverse(c.contractions[0].plan.Root.Loops) },
 		"contract": func(c *compilation) { c.nest.terms[0].parts[0].body[0].factors = nil },
 		"nest":     func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "i", Body: c.unit.CIN} },
-		"shared":   func(c *compilation) { c.share = &cin.Access{Name: "B", Vars: []string{"j", "i"}} },
+		"shared":   func(c *compilation) { c.sharedWith = &cin.Access{Name: "B", Vars: []string{"j", "i"}} },
 		"schedule": func(c *compilation) { c.unit.CIN = &cin.Seq{} },
 		"arrays":   func(c *compilation) { c.unit.Result.CrdWidth = []uint8{0, 0} },
 		"into": func(c *compilation) {

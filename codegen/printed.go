@@ -11,10 +11,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// ScheduleLine is a scheduling command, and the reason for it.
+// ScheduleLine is a scheduling command with the reason for it.
 type ScheduleLine struct{ Command, Why string }
 
-// ScheduleText has lines as a file for -s=@FILE.
+// ScheduleText formats lines as a file for -s=@FILE.
 func ScheduleText(lines []ScheduleLine) string {
 	width := 0
 	for _, l := range lines {
@@ -31,10 +31,10 @@ func ScheduleText(lines []ScheduleLine) string {
 	return b.String()
 }
 
-// Schedule is the schedule that a request's leaf is made by: the commands that it gives, or
-// those of the default schedule. Given as the Schedule of the same request they make the
-// same leaf, but for the fixed pattern of a request for values alone, which has no schedule.
-// Commands that would change nothing are left out.
+// Schedule returns the schedule of a request's leaf: the commands of the request, or those of the
+// default schedule. A request with these commands as its Schedule makes the same leaf. The
+// exception is a request with FixedPattern, which cannot have a schedule. Commands that change
+// nothing are left out.
 func Schedule(r Request) ([]ScheduleLine, error) {
 	if r.Target == CUDA && r.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -47,16 +47,16 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 	if err := c.run(); err != nil {
 		return nil, err
 	}
-	lines := c.printed()
+	lines := c.defaultLines()
 	if r.Schedule != nil {
-		lines = c.given()
+		lines = c.givenLines()
 	}
-	return c.needed(lines, ir.Print(c.unit.Func))
+	return c.dropUnneeded(lines, ir.Print(c.unit.Func))
 }
 
-// given are the commands of a schedule, with what it does not say of assembly, workspaces
-// and the loops that are not plain without it.
-func (c *compilation) given() (out []line) {
+// givenLines returns the commands of the request's schedule. It adds commands for choices that the
+// schedule leaves open: assembly, workspaces, and the orders that the strategy follows unasked.
+func (c *compilation) givenLines() (out []line) {
 	said := map[string]bool{}
 	for _, x := range c.commands {
 		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
@@ -80,21 +80,22 @@ func (c *compilation) given() (out []line) {
 					Why: space.Why}))
 		}
 	})
-	at := len(out) // commands come before the first parallelize
+	at := len(out) // the added commands come before the first parallelize
 	if k := slices.IndexFunc(out,
 		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
 		at = k
 	}
-	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.share != nil), c.said()) {
+	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.sharedWith != nil), c.strategyOrders()) {
 		out = slices.Insert(out, at, lineOf(o))
 		at++
 	}
 	return out
 }
 
-// assembleLine says how a result is made that is appended to.
+// assembleLine returns the assemble command of a result that is appended to, or nothing for other
+// results.
 func (c *compilation) assembleLine() []line {
-	if c.assemblyOf(c.unit.CIN, c.share != nil) != strategy.Append {
+	if c.assemblyOf(c.unit.CIN, c.sharedWith != nil) != strategy.Append {
 		return nil
 	}
 	return []line{
@@ -102,13 +103,14 @@ func (c *compilation) assembleLine() []line {
 			"one pass: its arrays grow, and chunks of it are joined"}}}
 }
 
-// resultName is the name that the user gave the result.
+// resultName returns the user's name of the result.
 func (c *compilation) resultName() string {
 	return cmp.Or(c.request.Names[c.request.Stmt.LHS.Name], c.request.Stmt.LHS.Name)
 }
 
-// line is one of a schedule. A minor one may change nothing: where it does, a schedule without it,
-// or with the command off in its place, makes another leaf.
+// line is a line of a schedule. A minor command may have no effect on the leaf. It is then left
+// out. To find out, the schedule is compiled without it, or with the command off in its place if
+// off is not "".
 type line struct {
 	scheduleLine ScheduleLine
 	minor        bool
@@ -123,21 +125,22 @@ func lineOf(o strategy.Listed) line {
 	return l
 }
 
-// printed is the default schedule.
-func (c *compilation) printed() []line {
+// defaultLines returns the default schedule.
+func (c *compilation) defaultLines() []line {
 	out := append(
 		[]line{{scheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()},
 			minor: true}}, c.assembleLine()...)
 	for _, l := range c.layoutLines {
 		out = append(out, line{scheduleLine: l})
 	}
-	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
+	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.sharedWith != nil)) {
 		out = append(out, lineOf(o))
 	}
 	return out
 }
 
-// sumsText says what temporaries the statement has.
+// sumsText returns the reason of a temporaries command, which lists the temporaries of the
+// statement.
 func (c *compilation) sumsText() string {
 	var temps []string
 	cin.Walk(c.unit.CIN, func(s cin.Stmt) {
@@ -151,8 +154,9 @@ func (c *compilation) sumsText() string {
 	return "sums are taken in " + strings.Join(temps, ", ")
 }
 
-// needed are lines without the minor ones that change nothing of the leaf, whose text want is.
-func (c *compilation) needed(lines []line, want string) ([]ScheduleLine, error) {
+// dropUnneeded returns lines without the minor commands that have no effect. want is the text of
+// the leaf that the lines must make.
+func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, error) {
 	same := func(lines []line) bool {
 		q := c.request
 		q.Trace, q.Verify, q.Schedule = nil, false, []string{}

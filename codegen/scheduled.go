@@ -10,12 +10,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// perfect is a nest in which every loop is directly inside the next, and the
-// innermost statement adds all terms to the result: what schedules reorder,
-// fuse and split most freely. It needs terms that sum the same variables, and,
-// where the result has compressed levels, a loop order that has all of the
-// result's variables before the summed ones; nil where that is not so, or there is no
-// schedule. Its variables are those of the loops.
+// perfect returns the variables of the loops of a perfect nest, or nil if the terms have none or
+// there is no schedule. In a perfect nest every loop is directly inside the next, and the innermost
+// statement adds all terms to the result. Schedules can reorder, fuse and split such loops most
+// freely. All terms must sum over the same variables. If the result has compressed levels, the
+// variables of the result must come before the summed ones in the order of the loops.
 func (n *nest) perfect() []string {
 	if !n.plain {
 		return nil
@@ -55,7 +54,7 @@ func (n *nest) perfect() []string {
 	return vars
 }
 
-// perfectNest is the one nest of loops over vars.
+// perfectNest returns the perfect nest of loops over vars.
 func (n *nest) perfectNest(vars []string) cin.Stmt {
 	var s cin.Stmt = &cin.Assign{LHS: n.target.lhs, Accumulate: len(n.terms[0].sums) > 0,
 		RHS: n.sumOf(n.terms)}
@@ -65,13 +64,13 @@ func (n *nest) perfectNest(vars []string) cin.Stmt {
 	return s
 }
 
-// parsed returns the request's scheduling commands that are for the terms at hand.
+// parsed returns the request's scheduling commands that apply to the request's terms.
 func (c *compilation) parsed() ([]*schedule.Command, error) {
 	list, err := schedule.Parse(c.request.Schedule)
 	return schedule.Part(list, c.request.Elsewhere), err
 }
 
-// schedule applies the request's scheduling commands, if there are any.
+// schedule applies the request's scheduling commands to the nest.
 func (c *compilation) schedule() (err error) {
 	c.unit.CIN = c.plain
 	if c.request.Schedule == nil {
@@ -86,7 +85,7 @@ func (c *compilation) schedule() (err error) {
 	}
 	s, err := schedule.Apply(schedule.Problem{
 		Strategy: c.strategyProblem,
-		Stmt:     c.plain, Formats: formats, Shared: c.share != nil, Compute: c.unit.Compute,
+		Stmt:     c.plain, Formats: formats, Shared: c.sharedWith != nil, Compute: c.unit.Compute,
 		Size: c.size, Parts: c.request.Parts, GPU: c.request.Target == CUDA,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
@@ -97,7 +96,7 @@ func (c *compilation) schedule() (err error) {
 		return err
 	}
 	if !s.Shared {
-		c.share = nil
+		c.sharedWith = nil
 	}
 	c.unit.CIN, c.orders = s.Stmt, s.Orders
 	return nil

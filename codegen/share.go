@@ -9,33 +9,34 @@ import (
 	"distaff/io/tensor"
 )
 
-// shared finds an access whose level arrays the result can have as its own,
-// down to the result's last compressed level: these levels are the result's,
-// every loop over a compressed one visits what this operand stores and nothing
-// else, every loop over a dense one the whole range, and wherever the operand
-// has an entry there is a value. That needs what every stored tensor keeps: a
-// compressed coordinate has children. There is none where the level arrays are given, or
-// were found to have to be the result's own.
+// shared finds an operand whose level arrays the result can use as its own, down to the result's
+// last compressed level. It finds none if the caller passes the level arrays, or if an earlier run
+// of the passes found that the result needs its own.
+//
+// The operand's levels must equal the result's. Each loop over a compressed level must visit
+// exactly what the operand stores, and each loop over a dense level the whole range. Each entry of
+// the operand must give a value. This relies on a rule for all stored tensors: a coordinate in a
+// compressed level has entries below it.
 func (c *compilation) shared() error {
-	c.share = nil
-	if c.unit.Result.Format.AllDense() || c.own || c.request.FixedPattern {
+	c.sharedWith = nil
+	if c.unit.Result.Format.AllDense() || c.ownArrays || c.request.FixedPattern {
 		return nil
 	}
 	var found *cin.Access
-	lattices := map[*cin.Forall]*lattice.Lattice{} // of all loops, which many operands are held to
+	lattices := map[*cin.Forall]*lattice.Lattice{} // computed once for all candidates
 	cin.Accesses(c.plain, func(a *cin.Access) {
 		if found == nil && c.sharesLevels(a) && c.samePattern(c.plain, a, nil, lattices) {
 			found = a
 		}
 	})
 	if found != nil && c.takesWidths(*c.operand(found.Name)) {
-		c.share = found
+		c.sharedWith = found
 	}
 	return nil
 }
 
-// takesWidths tells whether the result may have an operand's widths: where its
-// own were asked for, they must be the same.
+// takesWidths reports whether the result may have the widths of an operand's level arrays. If the
+// request asks for widths, they must be the same.
 func (c *compilation) takesWidths(o lower.Operand) bool {
 	want := c.tensor(c.request.Stmt.LHS.Name)
 	for l := range want.PosWidth {
@@ -47,7 +48,7 @@ func (c *compilation) takesWidths(o lower.Operand) bool {
 	return true
 }
 
-// sharedWidths are the widths of a result that shares o's outer levels.
+// sharedWidths returns the widths of a result that uses the outer level arrays of o.
 func (c *compilation) sharedWidths(o lower.Operand) (pos, crd []uint8) {
 	f := c.unit.Result.Format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
@@ -57,13 +58,14 @@ func (c *compilation) sharedWidths(o lower.Operand) (pos, crd []uint8) {
 	return pos, crd
 }
 
-// operand is an operand by its name in the statement.
+// operand returns the operand called name in concrete index notation.
 func (c *compilation) operand(name string) *lower.Operand {
 	k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == name })
 	return &c.ops[k]
 }
 
-// formatOf is the format of an operand by its name in the statement.
+// formatOf returns the format of the operand called name in concrete index notation. The second
+// result is false if there is none.
 func (c *compilation) formatOf(name string) (tensor.Format, bool) {
 	for _, op := range c.ops[1:] {
 		if op.Name == name {
@@ -73,8 +75,8 @@ func (c *compilation) formatOf(name string) (tensor.Format, bool) {
 	return tensor.Format{}, false
 }
 
-// sharesLevels tells whether a's outer levels are those of the result, and the
-// others, if there are any, d or s.
+// sharesLevels reports whether a's outer levels equal the result's levels down to its last
+// compressed one, and all levels of a are dense or compressed.
 func (c *compilation) sharesLevels(a *cin.Access) bool {
 	f, ok := c.formatOf(a.Name)
 	result, lhs := c.unit.Result.Format, c.normal.LHS
@@ -93,8 +95,8 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 	return true
 }
 
-// samePattern tells whether s, with the variables bound around it, assigns its
-// target once for each entry of a.
+// samePattern reports whether s, inside loops over bound, assigns its target once for each entry of
+// a. lattices caches the lattices of loops.
 func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string,
 	lattices map[*cin.Forall]*lattice.Lattice) bool {
 	switch s := s.(type) {
@@ -112,7 +114,7 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string,
 		if !walksA && !(p.Iters.Len() == 0 && p.Universe) {
 			return false
 		}
-		if slices.Contains(c.normal.LHS.Vars, s.Var) && walksA != c.walks(a, s.Var) {
+		if slices.Contains(c.normal.LHS.Vars, s.Var) && walksA != c.isCompressedAt(a, s.Var) {
 			return false
 		}
 		return c.samePattern(s.Body, a, append(slices.Clone(bound), s.Var), lattices)
@@ -120,13 +122,13 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string,
 		return c.denseBelow(cin.Target(s.Producer)) && c.samePattern(s.Producer, a, bound, lattices) &&
 			c.samePattern(s.Consumer, a, bound, lattices)
 	case *cin.Assign:
-		return c.always(s.RHS)
+		return c.isAlwaysPresent(s.RHS)
 	}
 	return false
 }
 
-// denseBelow tells whether a temporary is a scalar, or a row of the result's
-// levels below its last compressed one.
+// denseBelow reports whether a temporary is a scalar, or has only variables of the result's levels
+// below its last compressed level.
 func (c *compilation) denseBelow(t *cin.Access) bool {
 	f := c.unit.Result.Format
 	for _, v := range t.Vars {
@@ -138,16 +140,16 @@ func (c *compilation) denseBelow(t *cin.Access) bool {
 	return true
 }
 
-// walks tells whether v's level in a is compressed.
-func (c *compilation) walks(a *cin.Access, v string) bool {
+// isCompressedAt reports whether v's level in a is compressed.
+func (c *compilation) isCompressedAt(a *cin.Access, v string) bool {
 	f, _ := c.formatOf(a.Name)
 	m := slices.Index(a.Vars, v)
 	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
 
-// always tells whether x is present wherever the loops around it lead: no
-// access in it holds a variable twice, which would be searched.
-func (c *compilation) always(x cin.Expr) bool {
+// isAlwaysPresent reports whether x has a value in every iteration of the loops around it. An
+// access with the same variable twice is searched, and may have none.
+func (c *compilation) isAlwaysPresent(x cin.Expr) bool {
 	ok := true
 	cin.ExprAccesses(x, func(a *cin.Access) {
 		for m, v := range a.Vars {
@@ -157,8 +159,9 @@ func (c *compilation) always(x cin.Expr) bool {
 	return ok
 }
 
-// place is where a loop over v, inside loops over bound, finds an access: a workspace's
-// list of coordinates is walked, unless it is a row of the result's.
+// place returns a function that says how a loop over v, inside loops over bound, finds an access.
+// The loop walks a workspace's list of coordinates, unless the workspace is a row of the result's
+// dense levels.
 func (c *compilation) place(v string, bound []string) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		f, ok := c.formatOf(a.Name)

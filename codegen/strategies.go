@@ -9,9 +9,10 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// choose decides how the statement is lowered: as by default, or as its schedule says.
+// choose chooses the strategy of lowering: the default one, or the one that the schedule's commands
+// give.
 func (c *compilation) choose() error {
-	p := c.strategyProblem(c.unit.CIN, c.share != nil)
+	p := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
 	c.unit.Begun = func(entries int64, threads int, within bool) (kept, beside int64) {
 		return strategy.Begun(p, c.strategy, entries, threads, within)
 	}
@@ -20,7 +21,7 @@ func (c *compilation) choose() error {
 		c.strategy = strategy.Choose(p)
 		return nil
 	}
-	v, n, err := strategy.Follow(p, c.said())
+	v, n, err := strategy.Follow(p, c.strategyOrders())
 	if err != nil {
 		return c.orders[n].By.Refuse(c.orders[n].By.Name + ": " + err.Error())
 	}
@@ -28,8 +29,8 @@ func (c *compilation) choose() error {
 	return nil
 }
 
-// said are the orders of the schedule.
-func (c *compilation) said() []strategy.Order {
+// strategyOrders returns the orders that the schedule gives the strategy.
+func (c *compilation) strategyOrders() []strategy.Order {
 	orders := make([]strategy.Order, len(c.orders))
 	for k, o := range c.orders {
 		orders[k] = o.Order
@@ -37,8 +38,8 @@ func (c *compilation) said() []strategy.Order {
 	return orders
 }
 
-// strategyProblem is what there is to choose for statement s. shared says that the
-// result has an operand's level arrays.
+// strategyProblem describes statement s to package strategy. shared says that the result uses an
+// operand's level arrays.
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
 	p := &strategy.Problem{
 		Products: c.strategyProducts(),
@@ -52,12 +53,12 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 		},
 	}
 	if shared {
-		p.Share = c.share.Key()
+		p.Share = c.sharedWith.Key()
 	}
 	p.Intermediates, p.Contracted = c.intermediates()
 	p.Precomputes = slices.ContainsFunc(c.commands,
 		func(x *schedule.Command) bool { return x.Name == "precompute" })
-	if c.request.Schedule != nil { // the leaf is called on whole ranges
+	if c.request.Schedule != nil { // the leaf is called on whole ranges, except for Parts
 		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars),
 			func(v string) bool { return slices.Contains(c.request.Parts, v) })
 	}
@@ -69,7 +70,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem
 	return p
 }
 
-// sizes are those of the statement's variables.
+// sizes returns the sizes of the statement's variables.
 func (c *compilation) sizes() map[string]int64 {
 	sizes := map[string]int64{}
 	for _, v := range c.unit.Vars {
@@ -78,7 +79,7 @@ func (c *compilation) sizes() map[string]int64 {
 	return sizes
 }
 
-// assemblyOf is how a leaf for statement s writes its result.
+// assemblyOf returns how a leaf for statement s assembles its result.
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
 	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate,
 		Fixed: c.request.FixedPattern}
@@ -86,7 +87,8 @@ func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
 	return strategy.AssemblyOf(c.planned.Format, p, c.request.Target == CUDA || scheduled && t.Insert)
 }
 
-// scheduleLines are the scheduling commands that the leaf is made by.
+// scheduleLines returns the scheduling commands of the leaf. The commands of the default strategy
+// have their reasons.
 func (c *compilation) scheduleLines() []string {
 	var lines []string
 	if c.request.Schedule != nil {
@@ -95,7 +97,7 @@ func (c *compilation) scheduleLines() []string {
 		}
 		return lines
 	}
-	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.share != nil)) {
+	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.sharedWith != nil)) {
 		lines = append(lines, o.Order.String()+"  # "+o.Why)
 	}
 	return lines

@@ -8,11 +8,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// narrow is the largest number that 32-bit positions and coordinates hold.
-const narrow = math.MaxInt32
+// max32 is the largest number that a 32-bit position or coordinate can hold.
+const max32 = math.MaxInt32
 
-// Widths are those that Compile chooses for the level arrays of a request's result, where
-// they are the result's own. The request may be of more terms than a leaf computes.
+// Widths returns, by level, the widths that Compile chooses for the level arrays of a request's
+// result if the result has its own. The request may contain terms that several leaves compute.
 func Widths(r Request) (pos, crd []uint8, err error) {
 	c := &compilation{request: r, unit: &Unit{Request: r}}
 	if err := c.normalize(); err != nil {
@@ -24,12 +24,14 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 	return c.planned.PosWidth, c.planned.CrdWidth, nil
 }
 
-// widths are the widths of the result's level arrays, or as the request says.
-// A position or coordinate takes 4 bytes only where none can be larger than these
-// hold, so that no leaf has to ask. A coordinate is below its variable's size. The
-// positions of a level are distinct coordinates of the variables down to it: no more
-// than the product of their sizes, and no more than the coordinates of the whole
-// result that a term may assign, which entries bounds. A pos element is such a count.
+// widths returns the widths of the result's level arrays: those that the request gives, or the
+// smallest safe ones.
+//
+// A position or coordinate has 4 bytes only if no call can exceed them, so that leaves need no
+// check. A coordinate is less than its variable's size. The positions of a level are distinct
+// coordinates of the variables of this level and the levels above. Their number is at most the
+// product of these sizes, and at most the number of coordinates that the terms may assign (see
+// entries). An element of a pos array is such a number.
 func (c *compilation) widths(f tensor.Format) (pos, crd []uint8) {
 	if t := c.tensor(c.request.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
@@ -44,18 +46,17 @@ func (c *compilation) widths(f tensor.Format) (pos, crd []uint8) {
 			continue
 		}
 		crd[l], pos[l] = 8, 8
-		if size <= narrow {
+		if size <= max32 {
 			crd[l] = 4
 		}
-		if min(dims, entries) <= narrow {
+		if min(dims, entries) <= max32 {
 			pos[l] = 4
 		}
 	}
 	return pos, crd
 }
 
-// entries bounds the number of coordinates that the result stores in its
-// compressed levels.
+// entries returns an upper bound of the number of coordinates in the result's compressed levels.
 func (c *compilation) entries() float64 {
 	total := Entries(c.normal, Counting[float64]{
 		Stored: func(tensor string) float64 { return known(c.tensor(tensor).NNZ) },
@@ -78,17 +79,17 @@ func known(nnz int64) float64 {
 	return float64(nnz)
 }
 
-// Counting is the arithmetic of Entries, on numbers or on the text of expressions.
+// Counting is the arithmetic of Entries. T can be a number, or the text of an expression.
 type Counting[T any] struct {
-	Stored             func(tensor string) T // its stored values
-	Size               func(v string) T      // a variable's
+	Stored             func(tensor string) T // returns the number of a tensor's stored values
+	Size               func(v string) T      // returns the size of a variable
 	Times, Plus, Least func(x, y T) T
-	Any                T // more than any count
+	Any                T // an upper bound of every count
 }
 
-// Entries bounds the number of coordinates that a result stores in its compressed levels:
-// for each term, the entries of one of its factors at every coordinate of the variables of
-// the left side that this factor lacks. The left tensor's old value is not among them.
+// Entries returns an upper bound of the number of coordinates in the compressed levels of a result.
+// A term has at most as many as one of its factors has entries, times the sizes of the left side's
+// variables that this factor lacks. The left tensor's old value is not counted.
 func Entries[T any](n *notation.Normal, by Counting[T]) T {
 	b := bounding[T]{by, n.LHS.Vars}
 	var total T
@@ -100,9 +101,9 @@ func Entries[T any](n *notation.Normal, by Counting[T]) T {
 			case *notation.Access:
 				bound = b.access(f)
 			case *notation.Group:
-				bound = b.of(f.X)
+				bound = b.expr(f.X)
 			case *notation.Quotient:
-				bound = b.of(f.Num)
+				bound = b.expr(f.Num)
 			}
 			if i == 0 {
 				least = bound
@@ -119,32 +120,33 @@ func Entries[T any](n *notation.Normal, by Counting[T]) T {
 	return total
 }
 
-// bounding is an Entries in progress.
+// bounding computes Entries.
 type bounding[T any] struct {
 	counting Counting[T]
 	left     []string // the left side's variables
 }
 
-// of is Entries of a plain expression.
-func (b bounding[T]) of(e notation.Expr) T {
+// expr returns the bound for an expression.
+func (b bounding[T]) expr(e notation.Expr) T {
 	switch e := e.(type) {
 	case *notation.Access:
 		return b.access(e)
 	case *notation.Neg:
-		return b.of(e.X)
+		return b.expr(e.X)
 	case *notation.Binary:
 		switch e.Op {
 		case '*':
-			return b.counting.Least(b.of(e.X), b.of(e.Y))
+			return b.counting.Least(b.expr(e.X), b.expr(e.Y))
 		case '/':
-			return b.of(e.X)
+			return b.expr(e.X)
 		}
-		return b.counting.Plus(b.of(e.X), b.of(e.Y))
+		return b.counting.Plus(b.expr(e.X), b.expr(e.Y))
 	}
 	return b.counting.Any
 }
 
-// access is the entries of a, each at all coordinates of the left side's variables that a lacks.
+// access returns the number of entries of a, times the sizes of the left side's variables that a
+// lacks.
 func (b bounding[T]) access(a *notation.Access) T {
 	n := b.counting.Stored(a.Name)
 	for _, v := range b.left {
@@ -155,8 +157,8 @@ func (b bounding[T]) access(a *notation.Access) T {
 	return n
 }
 
-// convertedWidths are the widths of a converted operand's level arrays: those
-// that hold its coordinates and its count of entries, where that is known.
+// convertedWidths returns the widths of a converted operand's level arrays. They can hold its
+// coordinates and, if that is known, its number of entries.
 func convertedWidths(u *use) (pos, crd []uint8) {
 	f := u.format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
@@ -164,13 +166,13 @@ func convertedWidths(u *use) (pos, crd []uint8) {
 		caps := f.Levels[l]
 		if caps.HasCrd() {
 			crd[l] = 8
-			if u.given.Dims[mode] <= narrow {
+			if u.given.Dims[mode] <= max32 {
 				crd[l] = 4
 			}
 		}
 		if caps.HasPos() {
 			pos[l] = 8
-			if u.given.NNZ >= 0 && u.given.NNZ <= narrow {
+			if u.given.NNZ >= 0 && u.given.NNZ <= max32 {
 				pos[l] = 4
 			}
 		}
