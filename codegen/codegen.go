@@ -5,8 +5,10 @@
 // Compile runs a table of passes (passes.go):
 //
 //   - The statement is brought into the normal form, a sum of products (notation).
-//   - One order is found for all loops. Operands whose storage order does not fit are converted (order.go, convert.go).
-//   - The statement becomes a nest of loops in concrete index notation (network.go, terms.go, nest.go, cin).
+//   - One order is found for all loops. Operands whose storage order does not fit are converted
+//     (order.go, convert.go).
+//   - The statement becomes a nest of loops in concrete index notation (network.go, terms.go,
+//     nest.go, cin).
 //   - A strategy chooses how the loops run and how the result is assembled (strategies.go).
 //   - The nest is lowered to the IR of a leaf (leaf.go, lower, lattice, ir).
 //
@@ -85,20 +87,21 @@ type Request struct {
 	// Threads is 1 if the leaf runs on one thread only. Otherwise the number of threads is an
 	// argument of the call.
 	Threads int
-	// LongRow is the number of entries from which all threads share a single row of a parallel loop.
-	// 0 means DefaultLongRow. It affects the rounding of floating-point sums.
+	// LongRow is the smallest number of entries for all threads to share a single row of a parallel
+	// loop. 0 means DefaultLongRow. It affects the rounding of floating-point sums.
 	LongRow int64
 	// ChunkWork is the number of stored entries for which it pays that a thread starts another chunk
 	// of a sparse result. 0 means DefaultChunkWork. It does not affect the result.
 	ChunkWork int64
-	// FarBytes is the size in bytes from which a dense operand or result does not stay in the caches
-	// of a core. Rows that are picked from such an array are prefetched. 0 means DefaultFarBytes.
+	// FarBytes is the smallest size in bytes of a dense operand or result that does not stay in the
+	// caches of a core. Rows that are picked from such an array are prefetched. 0 means
+	// DefaultFarBytes.
 	FarBytes int64
 	// Forms are the forms of code that were fastest when measured on the processor that the leaf is
 	// for. If it is nil, the defaults are used. They do not affect the result.
 	Forms strategy.Forms
-	// GemmWork is the number of multiply-adds from which a product of dense operands is computed as a
-	// product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and then narrow
+	// GemmWork is the smallest number of multiply-adds for a product of dense operands to be computed
+	// as a product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and then narrow
 	// matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
 	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
@@ -132,8 +135,8 @@ type Request struct {
 	// ranks that share the calls. Cuts is nil if one call computes everything.
 	Cuts  []Cut
 	Ranks int
-	// AsStored forbids copies of dense operands in another order of their modes, except those that a
-	// schedule asks for.
+	// AsStored forbids copies of dense operands in another order of their modes, except the copies
+	// that a schedule asks for.
 	AsStored bool
 	// Names gives the user's name of a tensor that has another name in Normal.
 	Names map[string]string
@@ -147,8 +150,8 @@ type Request struct {
 	// the widths of these arrays.
 	FixedPattern bool
 	// InPlace names an operand that holds the left tensor's old value, and whose memory the result
-	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that there
-	// is no such operand.
+	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that no
+	// operand does.
 	InPlace string
 	// Extern returns the C function called name that file defines, for schedules that substitute one.
 	// It is nil if no file may be read.
@@ -170,8 +173,8 @@ const (
 
 func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
 
-// DefaultLongRow is the default of Request.LongRow. A row of this length is as much work as several
-// starts of a parallel region.
+// DefaultLongRow is the default of Request.LongRow. The work on a row of this length takes the time
+// of several starts of a parallel region.
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of additional elements that the caller appends to a map because the leaf
@@ -225,10 +228,10 @@ type Unit struct {
 	Workspaces func(threads int) int64
 	// Begun returns the memory in bytes that the arrays of a growing result occupy before the first
 	// entry is stored. entries is the number of entries of all sparse operands of the call. kept is
-	// the memory of the arrays that become the result. beside is the memory of the chunks' pieces and
+	// the memory of the arrays that become the result. pieces is the memory of the chunks' pieces and
 	// of the tables that join them. If within is true, the result has no more entries than the
-	// operands, and beside covers the pieces until the call ends.
-	Begun func(entries int64, threads int, within bool) (kept, beside int64)
+	// operands, and pieces covers all pieces until the call ends.
+	Begun func(entries int64, threads int, within bool) (kept, pieces int64)
 	// Compute is the type that the leaf computes in.
 	Compute tensor.Type
 	// Lattices is the text of the merge lattices of the leaf's loops (lower.Lowered).
@@ -258,7 +261,7 @@ type PassTime struct {
 type Arg struct {
 	Tensor string
 	// Name is the operand's name in concrete index notation: the tensor's name, with a ' appended for
-	// each further format in which the leaf reads the tensor.
+	// each further format that the leaf reads the tensor in.
 	Name   string
 	Format tensor.Format // the format that the leaf reads; see Convert
 	// Convert says that the caller must convert the tensor to Format. All that is stored is
@@ -289,23 +292,23 @@ type Result struct {
 	Repack bool
 	// Shares is the number of the argument whose level arrays the result uses, down to the result's
 	// last compressed level, or -1 if there is none. The leaf then writes only values. The caller
-	// allocates memory for them: the number of positions that the argument has at that level, times
-	// the sizes of the dense levels below it.
+	// allocates memory for the values. Their number is the number of positions that the argument has
+	// at that level, times the sizes of the dense levels below it.
 	Shares int
 	// Accumulate says that the leaf adds its values to the values of an existing result. In a dense
 	// result the places follow from the coordinates. In any other result the last argument (Arg.Map)
-	// gives the positions, and the leaf accesses nothing but values of the result. The widths are
+	// gives the positions, and of the result the leaf accesses only values. The widths are
 	// nevertheless the widths of argument Shares.
 	Accumulate bool
 	// FixedPattern says that the caller passes the level arrays, which it still owns after the call,
-	// and memory for the values. The leaf writes every value, and writes 0 where the statement has no
+	// and memory for the values. The leaf writes every value, and writes 0 at coordinates without a
 	// value. If the statement has a value at a coordinate that the arrays lack, the leaf fails with
 	// ir.FailPattern. It then writes nothing outside the result, and the result's values are
 	// undefined. The leaf does not check the arrays themselves, as it does not check operands.
 	FixedPattern bool
 	// InPlace is the number of the argument whose values the leaf reads from the result's memory.
 	// This memory contains the argument's values when the call begins, so the argument may be the
-	// result itself. 0 means that there is no such argument.
+	// result itself. 0 means that no argument does.
 	InPlace            int
 	PosWidth, CrdWidth []uint8
 }
@@ -315,11 +318,13 @@ type Result struct {
 // mistake of the user.
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {
-		return nil, &diag.Error{Msg: "a schedule is given: values alone are computed by the default one"}
+		return nil, &diag.Error{
+			Msg: "got a schedule, but values alone are computed by the default schedule"}
 	}
 	if r.FixedPattern && r.Target == CUDA {
 		return nil, &diag.Error{
-			Msg: "values alone are asked for, in the order of a pattern that is there: a GPU computes the pattern too"}
+			Msg: "got --target=cuda, but values alone, in the order of a given pattern, are computed " +
+				"by a CPU"}
 	}
 	if r.Target == CUDA && r.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -466,8 +471,7 @@ func (c *compilation) order() error {
 	return nil
 }
 
-// operands makes the leaf's arguments: the result, and one argument for each format in which a
-// tensor is read.
+// operands makes the leaf's arguments: the result, and one argument for each format of each tensor.
 func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.request.Stmt.LHS.Name

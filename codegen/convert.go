@@ -12,8 +12,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// use is a tensor of the right side with the variables at which it is read. All accesses with the
-// same tensor and variables are one use. The old value that += reads is a further use.
+// use is a tensor of the right side with the variables of an access. All accesses with the same
+// tensor and variables are one use. The old value that += reads is a further use.
 type use struct {
 	tensor  string
 	old     bool

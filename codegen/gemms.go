@@ -36,7 +36,8 @@ func (n *nest) findGemms(x *term, left []string) {
 // gemmOrder returns the variables of the loops of a term's product of matrices: the summed
 // variables first, and then the variables of left in storage order.
 func (x *term) gemmOrder(left []string) []string {
-	return append(keepOnly(x.sums, x.gemm.Sums), keepOnly(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))...)
+	places := keepOnly(left, slices.Concat(x.gemm.Rows, x.gemm.Cols))
+	return append(keepOnly(x.sums, x.gemm.Sums), places...)
 }
 
 // keepOnly returns the elements of list that are also in some.
@@ -97,8 +98,8 @@ func nestOf(s cin.Stmt, vars []string) cin.Stmt {
 	return s
 }
 
-// mustStaySerial reports whether an outermost loop must stay serial because a product of matrices in
-// it runs on all threads.
+// mustStaySerial reports whether an outermost loop must stay serial, because a product of matrices
+// in it runs on all threads.
 func (n *nest) mustStaySerial(f *cin.Forall) bool {
 	if inside, whole := n.gemmInside(f); inside {
 		return whole || n.sizes(f.Var) < manyProducts

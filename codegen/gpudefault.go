@@ -11,15 +11,15 @@ import (
 	"distaff/codegen/network"
 )
 
-// The default schedule of a GPU is one of a few forms (gpuforms.go, gpurows.go), which are
-// scheduling commands as a user would give them. Which form a statement has follows from its
-// loops, formats and sizes. A form that some later pass refuses, such as positions of a level that
-// has none, gives way to the next; what no form can run is refused with the reason of the last.
+// The default schedule of a GPU is one of a few forms (gpuforms.go, gpurows.go). A form is a list
+// of scheduling commands, as a user would give them. The loops, formats and sizes of a statement
+// decide which forms fit. If a later pass refuses a form, for example because a level has no
+// positions, the next form is tried. If all are refused, the error gives the reason of the last.
 
-// gpuForm is a schedule for a GPU, a command a line with its reason.
+// gpuForm is a schedule for a GPU: commands with their reasons.
 type gpuForm []ScheduleLine
 
-// commands are the commands alone.
+// commands returns the commands without their reasons.
 func (f gpuForm) commands() []string {
 	out := make([]string, len(f))
 	for k, l := range f {
@@ -28,13 +28,13 @@ func (f gpuForm) commands() []string {
 	return out
 }
 
-// gpuChoice is the form that a request gets.
+// gpuChoice is the form that was chosen for a request, with its compilation.
 type gpuChoice struct {
 	form gpuForm
 	made *compilation
 }
 
-// chooseGPU compiles a request without a schedule by the first form that all passes take.
+// chooseGPU compiles a request without a schedule by the first form that no pass refuses.
 func chooseGPU(r Request) (*gpuChoice, error) {
 	if r.FixedPattern {
 		return nil, noGPU("values alone are computed on a CPU")
@@ -56,20 +56,21 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 		}
 		var nest *diag.Error
 		if errors.As(refused, &nest) && nest.Code == diag.NetworkRefused {
-			return nil, refused // by any form
+			return nil, refused // every form would be refused
 		}
 	}
 	return nil, noGPU(reason(refused))
 }
 
-// noGPU is the refusal of a statement that has no default schedule on a GPU.
+// noGPU returns the error for a statement that has no default schedule on a GPU. why is the reason.
 func noGPU(why string) error {
 	return &diag.Error{Code: diag.ScheduleRefused,
 		Msg: "a GPU has no default schedule for this statement: " + why +
 			"; --target=cpu runs it, or a schedule of your own (-s)"}
 }
 
-// reason is what an error says, without the place in a schedule that the user did not write.
+// reason returns the message of an error without its position in a schedule, because the user did
+// not write that schedule.
 func reason(err error) string {
 	if e := (*diag.Error)(nil); errors.As(err, &e) {
 		return e.Msg
@@ -77,7 +78,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// partsOf are the variables of which a leaf by default is called with a part.
+// partsOf returns the variables for which a call of a default leaf may have only a part of the
+// range.
 func partsOf(r Request) []string {
 	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()
@@ -85,7 +87,7 @@ func partsOf(r Request) []string {
 		func(v string) bool { return slices.Contains(r.Exact, v) })
 }
 
-// lines are the commands of the choice, and what is done that they do not say.
+// lines returns the commands of the choice, and commands for the choices that the compiler added.
 func (g *gpuChoice) lines() []ScheduleLine {
 	why := map[string]string{}
 	for _, l := range g.form {
@@ -100,7 +102,7 @@ func (g *gpuChoice) lines() []ScheduleLine {
 	return out
 }
 
-// gpuForms are the forms that a request's statement may have, the best first.
+// gpuForms returns the forms that fit a request's statement, the best first.
 func gpuForms(r Request) ([]gpuForm, error) {
 	var out []gpuForm
 	for _, commands := range [][]string{{}, {"temporaries(" + r.resultName() + ")"}} {
@@ -118,7 +120,7 @@ func gpuForms(r Request) ([]gpuForm, error) {
 	return out, nil
 }
 
-// resultName is the name that the user gave the result of a request.
+// resultName returns the user's name of a request's result.
 func (r *Request) resultName() string {
 	if n := r.Names[r.Stmt.LHS.Name]; n != "" {
 		return n
@@ -126,20 +128,20 @@ func (r *Request) resultName() string {
 	return r.Stmt.LHS.Name
 }
 
-// gpuShape is what the choice of a form goes by.
+// gpuShape has the information about a statement that decides its form.
 type gpuShape struct {
-	c     *compilation
-	first []string    // the commands that come before those of the form
-	body  cin.Stmt    // the nest that they leave
-	loops []string    // of a perfect nest with one assignment, outermost first; nil for another
-	sum   *cin.Assign // what it assigns
-	drive *cin.Access // the one sparse operand, whose entries alone give values; nil for none
-	deep  int         // levels of drive down to its last one that is not dense
-	used  map[string]bool
+	c      *compilation
+	first  []string        // commands before the commands of the form
+	body   cin.Stmt        // the nest after these commands
+	loops  []string        // the variables of a perfect nest, outermost first, or nil
+	sum    *cin.Assign     // the assignment of the perfect nest
+	driver *cin.Access     // the only sparse operand, whose entries alone give values, or nil
+	deep   int             // the number of levels of driver down to the last one that is not dense
+	used   map[string]bool // names that a new loop or workspace may not have
 }
 
-// newGPUShape looks at a request's nest after commands, which say nothing of units yet: it is
-// that of a CPU, whose loops may be serial.
+// newGPUShape compiles a request up to the nest that commands leave. The commands do not assign
+// loops to units of a GPU, so the request is compiled for a CPU, whose loops may be serial.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
 	r.Network = network.Direct.String() // the nest is checked when a form is compiled
@@ -160,11 +162,11 @@ func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 		s.loops = nil
 		return s, nil
 	}
-	s.driver()
+	s.findDriver()
 	return s, nil
 }
 
-// runTo runs the passes up to the one of that name.
+// runTo runs the passes up to and including the one called name.
 func (c *compilation) runTo(name string) error {
 	for _, p := range passes {
 		if err := p.run(c); err != nil || p.name == name {
@@ -174,10 +176,10 @@ func (c *compilation) runTo(name string) error {
 	panic("BUG: codegen: no pass " + name)
 }
 
-// driver finds the operand whose entries drive the sum: the right side is a product, and no
-// other factor is sparse.
-func (s *gpuShape) driver() {
-	if !s.product(s.sum.RHS) {
+// findDriver finds the operand whose entries drive the sum. The right side must be a product, and
+// no other factor may be sparse.
+func (s *gpuShape) findDriver() {
+	if !s.isProduct(s.sum.RHS) {
 		return
 	}
 	var sparse []*cin.Access
@@ -190,23 +192,23 @@ func (s *gpuShape) driver() {
 	})
 	if len(sparse) == 1 {
 		f, _ := s.c.formatOf(sparse[0].Name)
-		s.drive, s.deep = sparse[0], len(f.Levels)-f.TrailingDense()
+		s.driver, s.deep = sparse[0], len(f.Levels)-f.TrailingDense()
 	}
 }
 
-// product tells whether x is absent wherever one of its sparse operands is.
-func (s *gpuShape) product(x cin.Expr) bool {
+// isProduct reports whether x has no value wherever one of its sparse operands has none.
+func (s *gpuShape) isProduct(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:
-		return s.product(x.X)
+		return s.isProduct(x.X)
 	case *cin.Binary:
-		return (x.Op == '*' || x.Op == '/' && !s.sparse(x.Y)) && s.product(x.X) && s.product(x.Y)
+		return (x.Op == '*' || x.Op == '/' && !s.hasSparse(x.Y)) && s.isProduct(x.X) && s.isProduct(x.Y)
 	}
 	return true
 }
 
-// sparse tells whether x has a sparse operand.
-func (s *gpuShape) sparse(x cin.Expr) bool {
+// hasSparse reports whether x has a sparse operand.
+func (s *gpuShape) hasSparse(x cin.Expr) bool {
 	found := false
 	cin.ExprAccesses(x, func(a *cin.Access) {
 		f, ok := s.c.formatOf(a.Name)
@@ -215,25 +217,25 @@ func (s *gpuShape) sparse(x cin.Expr) bool {
 	return found
 }
 
-// inResult tells whether v is a variable of the result.
+// inResult reports whether v is a variable of the result.
 func (s *gpuShape) inResult(v string) bool { return slices.Contains(s.c.normal.LHS.Vars, v) }
 
-// levels are the variables of drive's levels, outermost first.
+// levels returns the variables of the driver's levels, outermost first.
 func (s *gpuShape) levels() []string {
-	f, _ := s.c.formatOf(s.drive.Name)
+	f, _ := s.c.formatOf(s.driver.Name)
 	out := make([]string, len(f.Order))
 	for l, m := range f.Order {
-		out[l] = s.drive.Vars[m]
+		out[l] = s.driver.Vars[m]
 	}
 	return out
 }
 
-// key is an access as the user writes it.
+// key returns an access as the user writes it.
 func (s *gpuShape) key(a *cin.Access) string {
 	return (&cin.Access{Name: s.userName(a.Name), Vars: a.Vars}).Key()
 }
 
-// userName is the name that the user gave an operand.
+// userName returns the user's name of an operand.
 func (s *gpuShape) userName(name string) string {
 	name = strings.TrimRight(name, "'")
 	if n := s.c.request.Names[name]; n != "" {
@@ -242,14 +244,15 @@ func (s *gpuShape) userName(name string) string {
 	return name
 }
 
-// expr is an expression as the user writes it.
+// expr returns an expression as the user writes it.
 func (s *gpuShape) expr(x cin.Expr) string {
 	return cin.ExprString(cin.MapAccesses(x, func(a *cin.Access) *cin.Access {
 		return &cin.Access{Name: s.userName(a.Name), Vars: a.Vars}
 	}))
 }
 
-// name is a name for a loop that nothing else of the statement has.
+// name returns an unused name for a loop or workspace: want, with underscores appended if
+// necessary.
 func (s *gpuShape) name(want string) string {
 	got := want
 	for k := 1; s.used[got]; k++ {
@@ -259,15 +262,15 @@ func (s *gpuShape) name(want string) string {
 	return got
 }
 
-// entries are those of drive, in words.
+// entries describes the driver's entries in words.
 func (s *gpuShape) entries() string {
 	for k, o := range s.c.ops {
-		if o.Name == s.drive.Name {
+		if o.Name == s.driver.Name {
 			if n := s.c.stats[k].NNZ; n >= 0 {
-				return fmt.Sprintf("the %d entries of %s", n, s.key(s.drive))
+				return fmt.Sprintf("the %d entries of %s", n, s.key(s.driver))
 			}
-			return "the entries of " + s.key(s.drive)
+			return "the entries of " + s.key(s.driver)
 		}
 	}
-	panic("BUG: codegen: no operand " + s.drive.Name)
+	panic("BUG: codegen: no operand " + s.driver.Name)
 }

@@ -6,24 +6,26 @@ import (
 	"strings"
 )
 
-// Sizes of the default schedules: those of source 004, appendix A, where nothing was measured to be
-// better.
+// Sizes of the default schedules. They come from source 004, appendix A, unless other sizes were
+// measured to be better.
 const (
-	gpuThreads   = 256  // of a block whose threads have nothing to do with each other
-	gpuLanes     = 32   // of a warp
-	gpuWarps     = 16   // of a block that has warps
+	gpuThreads   = 256  // threads of a block whose threads do not cooperate
+	gpuLanes     = 32   // threads of a warp
+	gpuWarps     = 16   // warps of a block
 	gpuTile      = 2048 // entries that a block loads before its threads sum rows of them
 	gpuPerThread = 7    // entries that a thread sums before it adds to the result (A.2)
-	// entries that a warp takes whose threads have a dense variable (A.4 has 16)
+	// gpuPerWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
+	// 16.
 	gpuPerWarp = 32
-	// the same, of an operand of order 3 or more, whose slices may be huge (A.8 has 4)
+	// gpuPerWarpTree is the same for an operand of order 3 or more, whose slices may be huge. A.8 has
+	// 4.
 	gpuPerWarpTree = 128
-	gpuCopied      = 4       // entries that a thread takes which has nothing to sum
-	gpuScalar      = 8       // entries, or places, that a thread sums of a scalar result
-	gpuFewResults  = 1 << 13 // results below which a warp computes each, where sums are long
+	gpuCopied      = 4       // entries of a thread that sums nothing
+	gpuScalar      = 8       // terms that a thread sums for a scalar result
+	gpuFewResults  = 1 << 13 // if a result has fewer places, a warp computes each sum
 )
 
-// forms are those that the statement's shape allows, the best first.
+// forms returns the forms that the statement's shape allows, the best first.
 func (s *gpuShape) forms() []gpuForm {
 	var out []gpuForm
 	try := func(ways ...func() gpuForm) {
@@ -34,17 +36,19 @@ func (s *gpuShape) forms() []gpuForm {
 			}
 		}
 	}
-	if s.loops != nil && s.drive != nil {
+	if s.loops != nil && s.driver != nil {
 		try(s.positions, s.loadedPositions, s.plainPositions)
 	}
-	if s.loops != nil && s.drive == nil && !s.sparse(s.sum.RHS) && s.c.unit.Result.Format.AllDense() {
+	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) &&
+		s.c.unit.Result.Format.AllDense() {
 		try(s.dense)
 	}
 	try(s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
 	return out
 }
 
-// lines makes a form of texts, each a command and, behind #, its reason.
+// lines makes a form of texts. A text is a command, followed by " # " and its reason. Empty texts
+// are skipped.
 func (s *gpuShape) lines(texts ...string) gpuForm {
 	var f gpuForm
 	for _, t := range append(slices.Clone(s.first), texts...) {
@@ -56,18 +60,19 @@ func (s *gpuShape) lines(texts ...string) gpuForm {
 	return f
 }
 
-// cut is what the positions of an operand do to the loops: those over its levels become one.
-type cut struct {
-	texts       []string
-	pos         string   // the loop over positions
-	vars        []string // the variables of these levels
-	inner, sums []string // of the loops inside: variables of the result, and others
+// positionLoop is one loop over the positions of an operand, which replaces the loops over the
+// operand's levels.
+type positionLoop struct {
+	texts       []string // the commands that make it, with their reasons
+	pos         string   // the variable of the loop
+	vars        []string // the variables of the levels
+	inner, sums []string // the variables of the loops inside: the result's, and summed ones
 }
 
-// positions are forms over the positions of drive: every unit of the GPU gets as many of its
-// entries.
+// positions returns the form that divides the positions of the driver evenly among the units of the
+// GPU.
 func (s *gpuShape) positions() gpuForm {
-	c := s.cut()
+	c := s.fusePositions()
 	if c == nil {
 		return nil
 	}
@@ -77,7 +82,7 @@ func (s *gpuShape) positions() gpuForm {
 		return s.scalar(c)
 	case len(c.inner) > 0:
 		return s.denseInside(c, races)
-	case len(c.sums) > 0 && !races && !s.walked(c.sums):
+	case len(c.sums) > 0 && !races && !s.hasWalked(c.sums):
 		return s.sumInside(c)
 	case races:
 		return s.rowsOfTiles(c)
@@ -85,39 +90,39 @@ func (s *gpuShape) positions() gpuForm {
 	return s.ownPlaces(c)
 }
 
-// loadedPositions is the form of entries that threads sum after they loaded them (A.2).
+// loadedPositions returns the form whose threads first load entries and then sum the loaded values
+// (A.2).
 func (s *gpuShape) loadedPositions() gpuForm {
-	c := s.cut()
+	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.c.normal.LHS.Vars) == 0 {
 		return nil
 	}
 	return s.entriesOfThreads(c, true)
 }
 
-// plainPositions is the form of entries that threads sum without their products in a workspace
-// (A.11).
+// plainPositions returns the form whose threads sum entries without a workspace of products (A.11).
 func (s *gpuShape) plainPositions() gpuForm {
-	c := s.cut()
+	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(s.c.normal.LHS.Vars) == 0 {
 		return nil
 	}
 	return s.entriesOfThreads(c, false)
 }
 
-// cut makes one loop of those over drive's levels, over the positions of the last of them that
-// is to be split: of all that are not dense, or of those that the result has too, where
-// it has the operand's level arrays.
-func (s *gpuShape) cut() *cut {
+// fusePositions fuses the loops over the driver's levels to one loop over positions. It fuses all
+// levels down to the last one that is not dense or, if the result uses the driver's level arrays,
+// the levels that the result has too. It returns nil if the loops cannot be fused.
+func (s *gpuShape) fusePositions() *positionLoop {
 	levels := s.levels()
 	deep := s.deep
 	result := s.c.unit.Result.Format
 	if !result.AllDense() {
-		if s.c.sharedWith == nil || s.c.sharedWith.Key() != s.drive.Key() {
+		if s.c.sharedWith == nil || s.c.sharedWith.Key() != s.driver.Key() {
 			return nil
 		}
 		deep = len(result.Levels) - result.TrailingDense()
 	}
-	c := &cut{vars: levels[:deep]}
+	c := &positionLoop{vars: levels[:deep]}
 	for _, v := range s.loops {
 		switch {
 		case slices.Contains(c.vars, v):
@@ -129,11 +134,11 @@ func (s *gpuShape) cut() *cut {
 	}
 	order := slices.Concat(c.vars, c.inner, c.sums)
 	if len(order) != len(s.loops) {
-		return nil // a variable stands twice in the operand
+		return nil // the operand has a variable twice
 	}
 	if !slices.Equal(order, s.loops) {
 		c.texts = append(c.texts,
-			"reorder("+strings.Join(order, ",")+") # loops over the levels of "+s.key(s.drive)+" outside")
+			"reorder("+strings.Join(order, ",")+") # loops over the levels of "+s.key(s.driver)+" outside")
 	}
 	c.pos = c.vars[deep-1]
 	for k := deep - 2; k >= 0; k-- {
@@ -147,20 +152,22 @@ func (s *gpuShape) cut() *cut {
 	}
 	p := s.name(c.pos + "pos")
 	c.texts = append(c.texts,
-		fmt.Sprintf("pos(%s,%s,%s) # %s are cut evenly, wherever its rows end", c.pos, p, s.key(s.drive),
+		fmt.Sprintf("pos(%s,%s,%s) # %s are cut evenly, wherever its rows end", c.pos, p, s.key(s.driver),
 			s.entries()))
 	c.pos = p
 	return c
 }
 
-// walked tells whether drive has one of these variables at a level that is not dense.
-func (s *gpuShape) walked(vars []string) bool {
+// hasWalked reports whether one of vars belongs to a driver's level above or at its last sparse
+// level.
+func (s *gpuShape) hasWalked(vars []string) bool {
 	return slices.ContainsFunc(s.levels()[:s.deep],
 		func(v string) bool { return slices.Contains(vars, v) })
 }
 
-// scalar sums entries in each thread, then over the block, and adds a sum for each block.
-func (s *gpuShape) scalar(c *cut) gpuForm {
+// scalar is the form of a scalar result. Each thread sums a few entries, the sums of a block's
+// threads are added, and each block adds one sum to the result.
+func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 	block, thread, nz, inside := s.name("block"), s.name("thread"), s.name("thread_nz"),
 		s.name(c.pos+"1")
 	return s.lines(append(c.texts,
@@ -169,14 +176,15 @@ func (s *gpuShape) scalar(c *cut) gpuForm {
 			gpuScalar),
 		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
 		fmt.Sprintf(
-			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles and in shared memory", thread),
+			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles "+
+				"and in shared memory", thread),
 	)...)
 }
 
-// rowsOfTiles gives each block a tile of neighbouring entries: its threads load them side by side
-// into shared memory, and then have a row of the tile each, or a warp has where the tile lies in
-// few rows.
-func (s *gpuShape) rowsOfTiles(c *cut) gpuForm {
+// rowsOfTiles gives each block a tile of neighbouring entries. The threads load the tile into
+// shared memory, neighbours next to each other. Then each thread sums a row of the tile, or each
+// warp does if the tile has few rows.
+func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
 	}
@@ -193,12 +201,14 @@ func (s *gpuShape) rowsOfTiles(c *cut) gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", lane),
 		fmt.Sprintf(
-			"parallelize(%s,GPUThread,Atomics,Rows) # a row of the tile is summed by a thread, or by a warp where there are few; one that is cut is added", tile))...)
+			"parallelize(%s,GPUThread,Atomics,Rows) # a row of the tile is summed by a thread, "+
+				"or by a warp where there are few; one that is cut is added", tile))...)
 }
 
-// entriesOfThreads gives each thread a few neighbouring entries (A.2): the factors of all are
-// loaded first, then summed by row, and a row's sum is added atomically.
-func (s *gpuShape) entriesOfThreads(c *cut, products bool) gpuForm {
+// entriesOfThreads gives each thread a few neighbouring entries (A.2). The thread sums them by row,
+// and adds each row's sum atomically to the result. If products is true, the thread computes the
+// products of all its entries before it sums.
+func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
 	texts := append(c.texts,
@@ -219,9 +229,9 @@ func (s *gpuShape) entriesOfThreads(c *cut, products bool) gpuForm {
 			thread))...)
 }
 
-// denseInside runs the last dense variable of the result on the threads of a warp (A.4, A.8), which
-// goes through a few entries.
-func (s *gpuShape) denseInside(c *cut, races bool) gpuForm {
+// denseInside gives each warp a few entries, and runs the last dense variable of the result on its
+// threads (A.4, A.8). races says that several warps may add to one row.
+func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
 	entries := gpuPerWarp
@@ -249,8 +259,9 @@ func (s *gpuShape) denseInside(c *cut, races bool) gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,%s", thread, race))...)
 }
 
-// sumInside gives each entry to a warp, whose threads sum over a dense variable together.
-func (s *gpuShape) sumInside(c *cut) gpuForm {
+// sumInside gives each warp a few entries. For each entry, the threads of the warp sum over a dense
+// variable together.
+func (s *gpuShape) sumInside(c *positionLoop) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
 	last := c.sums[len(c.sums)-1]
@@ -268,8 +279,8 @@ func (s *gpuShape) sumInside(c *cut) gpuForm {
 			thread))...)
 }
 
-// overLanes cuts a dense variable for the threads of a warp. Where its size is known, and they
-// share it evenly, nothing asks for its end.
+// overLanes returns commands that split a dense variable for the threads of a warp. If its size is
+// known and a multiple of the number of threads, the loop needs no check for its end.
 func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	n := s.c.size(v)
 	if slices.Contains(s.c.request.Parts, v) || n%gpuLanes != 0 || n == 0 {
@@ -282,8 +293,8 @@ func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	}
 }
 
-// ownPlaces gives each thread a few positions, which write places of their own.
-func (s *gpuShape) ownPlaces(c *cut) gpuForm {
+// ownPlaces gives each thread a few positions. No other thread writes to their places.
+func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, gpuThreads*gpuCopied),

@@ -9,10 +9,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// Forms without positions: over places of the result, and over rows.
+// The forms in this file have no loop over positions. They run over places of the result, or over
+// rows.
 
-// dense are the forms of a statement without a sparse tensor: a thread for each place of the
-// result, or, where these are few and sums long, a warp.
+// dense is the form of a statement without sparse tensors. A thread computes each place of the
+// result. If there are sums and the result has few places or one mode, a warp computes each place.
 func (s *gpuShape) dense() gpuForm {
 	var places, sums []string
 	for _, v := range s.loops {
@@ -22,7 +23,7 @@ func (s *gpuShape) dense() gpuForm {
 			sums = append(sums, v)
 		}
 	}
-	// Neighbouring threads write neighbouring places.
+	// The innermost level comes last, so that neighbouring threads write neighbouring places.
 	lhs := s.c.normal.LHS
 	slices.SortFunc(places, func(a, b string) int {
 		f := s.c.unit.Result.Format
@@ -59,7 +60,8 @@ func (s *gpuShape) dense() gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
-// fused makes one loop of several that are directly nested.
+// fused returns commands that fuse several directly nested loops, and the variable of the fused
+// loop.
 func (s *gpuShape) fused(vars []string) (one string, texts []string) {
 	one = vars[len(vars)-1]
 	for k := len(vars) - 2; k >= 0; k-- {
@@ -70,7 +72,8 @@ func (s *gpuShape) fused(vars []string) (one string, texts []string) {
 	return one, texts
 }
 
-// denseScalar sums everything: the threads of a block side by side, so that they read neighbours.
+// denseScalar is the form of a scalar result without sparse tensors. The threads of a block sum
+// neighbouring terms, so that they read neighbouring values.
 func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 	if len(sums) == 0 {
 		return nil
@@ -84,11 +87,12 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 		fmt.Sprintf("reorder(%s,%s,%s) # neighbouring threads read neighbours", block, thread, n),
 		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
 		fmt.Sprintf(
-			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles and in shared memory", thread))...)
+			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles "+
+				"and in shared memory", thread))...)
 }
 
-// warpPerPlace gives each place of the result to a warp, whose threads sum together along the last
-// variable that is summed.
+// warpPerPlace gives each place of the result to a warp. Its threads sum together along the last
+// summed variable.
 func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 	f, more := s.fused(places)
 	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("tile")
@@ -105,8 +109,9 @@ func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 			thread))...)
 }
 
-// warpRows gives each row of a sparse operand to a warp (A.10), where other terms stand beside the
-// sum over its entries: a loop over the positions of several rows cannot have them.
+// warpRows gives each row of a sparse operand to a warp (A.10). It serves statements with other
+// terms next to the sum over the row's entries, because a loop over the positions of several rows
+// cannot compute those terms.
 func (s *gpuShape) warpRows() gpuForm {
 	outer, ok := s.body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.c.unit.Result.Format.AllDense() {
@@ -144,15 +149,15 @@ func (s *gpuShape) warpRows() gpuForm {
 }
 
 // rowsAcross gives each coordinate of the outermost loops to a warp, whose threads run along the
-// last variable of the result, where every assignment is in a loop over it: neighbouring threads
-// read and write neighbours.
+// last variable of the result. Neighbouring threads then read and write neighbouring values. The
+// innermost loop around every assignment must be over that variable.
 func (s *gpuShape) rowsAcross() gpuForm {
 	f, lhs := s.c.unit.Result.Format, s.c.normal.LHS.Vars
 	if !f.AllDense() || len(lhs) < 2 {
 		return nil
 	}
 	last := lhs[f.Order[len(lhs)-1]]
-	// most threads would be idle
+	// A short range would leave most threads idle.
 	if n := s.c.size(last); !innermost(s.body, last, false) || n > 0 && n < gpuLanes/4 {
 		return nil
 	}
@@ -179,8 +184,8 @@ func (s *gpuShape) rowsAcross() gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
-// innermost tells whether the innermost loop around every assignment of t is over v, and there is
-// no workspace; within says that t is the body of such a loop.
+// innermost reports whether the innermost loop around every assignment of t is over v, and t has no
+// workspace. within says that t is the body of a loop over v.
 func innermost(t cin.Stmt, v string, within bool) bool {
 	switch t := t.(type) {
 	case *cin.Forall:
@@ -193,7 +198,8 @@ func innermost(t cin.Stmt, v string, within bool) bool {
 	return false
 }
 
-// rowsOf is the one sparse operand of a sum over j whose rows over i are compressed.
+// rowsOf returns the only sparse operand of a sum over j, if it is a matrix with dense rows over i
+// and sparse columns over j. Otherwise it returns nil.
 func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	var found *cin.Access
 	n := 0
@@ -217,10 +223,12 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 // rows gives each coordinate of every outermost loop to a thread.
 func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
 
-// tiledRows gives a few coordinates to each thread, which searches for the first of them: loops
-// that step from one entry of an operand to the next have no number of their own for each.
+// tiledRows gives a few coordinates of every outermost loop to each thread, which searches for its
+// first coordinate. It serves loops that step from one entry of an operand to the next and
+// therefore cannot number their iterations.
 func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
+// rowsOfThreads gives each thread the given number of coordinates of every outermost loop.
 func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	var texts []string
 	if s.c.sharedWith == nil && !s.c.unit.Result.Format.AllDense() {
@@ -251,7 +259,8 @@ func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	return s.lines(texts...)
 }
 
-// racesOver is what blocks and threads do about iterations of a loop over v that write one place.
+// racesOver returns the race strategies of blocks and threads for a loop over v, with the reason
+// and the end of the command.
 func (s *gpuShape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.c.normal.LHS.Vars) == 0:
@@ -264,7 +273,7 @@ func (s *gpuShape) racesOver(v string) (blocks, threads string) {
 	return "NoRaces) # each writes places of its own", "NoRaces)"
 }
 
-// outermostVars are the variables of the loops that no other is around.
+// outermostVars returns the variables of the loops that are not inside another loop.
 func outermostVars(t cin.Stmt) []string {
 	switch t := t.(type) {
 	case *cin.Forall:

@@ -13,9 +13,11 @@ import (
 // of the result. Each element must be read before it is written, and never after. The conditions
 // are:
 //
-//   - The old value has the result's type and levels, and is read as it is stored. A sparse result must use the old value's level arrays.
+//   - The old value has the result's type and levels, and is read as it is stored. A sparse
+//     result must use the old value's level arrays.
 //   - Every use of it has the variables of the left side, in the same order.
-//   - No coordinate is assigned twice. The default schedule guarantees this if it makes only plain stores. With a user's schedule, the loops must be over variables of the left side.
+//   - No coordinate is assigned twice. The default schedule guarantees this if it makes only
+//     plain stores. With a user's schedule, the loops must be over variables of the left side.
 //   - The leaf reads and stores in the order that ir.ReadInPlace describes.
 //
 // Otherwise, and on a GPU, the leaf uses separate memory for both.
@@ -71,8 +73,8 @@ func (c *compilation) overwritten() int {
 	return old
 }
 
-// assignsOnce reports whether the loops of a schedule assign each coordinate of the result once. It
-// returns true if there is no schedule.
+// assignsOnce reports whether the loops of a schedule assign each coordinate of the result once.
+// Without a schedule it returns true.
 func (c *compilation) assignsOnce() bool {
 	if c.request.Schedule == nil {
 		return true

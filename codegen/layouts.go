@@ -16,9 +16,9 @@ import (
 // is not adjacent to the one before takes 1 ns more from a cache, and 10 ns more from memory.
 const layoutGain = 4
 
-// layouts chooses dense operands that are read from copies in which the innermost loop runs along
-// memory. With a schedule, these are the operands that its layout commands name. Otherwise, on a
-// CPU, they are the operands for which a copy pays.
+// layouts chooses dense operands that are read from copies. The innermost loop runs along the
+// memory of a copy. With a schedule, these are the operands that its layout commands name.
+// Otherwise, on a CPU, they are the operands for which a copy pays.
 func (c *compilation) layouts() error {
 	if c.request.Schedule != nil {
 		return c.givenLayouts()
@@ -46,7 +46,8 @@ func (c *compilation) layouts() error {
 			c.layoutLines = append(c.layoutLines,
 				ScheduleLine{fmt.Sprintf("layout(%s,%s)", c.useText(u), modesText(f.Order)),
 					fmt.Sprintf(
-						"a copy, in which the innermost loop, over %s, runs along memory; each value is read about %.0f times", v, times)})
+						"a copy, in which the innermost loop, over %s, runs along memory; "+
+							"each value is read about %.0f times", v, times)})
 		}
 	}
 	return nil
@@ -132,17 +133,19 @@ func (c *compilation) givenLayouts() error {
 		k := slices.IndexFunc(c.uses,
 			func(u *use) bool { return c.useText(u) == strings.ReplaceAll(at.Text, " ", "") })
 		if k < 0 {
-			return at.Refuse("layout: " + at.Text + " is none of what the statement reads: " + c.usesRead())
+			return at.Refuse("layout: " + at.Text + " is not an access of the right side, which reads " +
+				c.usesRead())
 		}
 		u := c.uses[k]
 		switch {
 		case !u.given.Format.AllDense():
 			return at.Refuse(fmt.Sprintf(
-				"layout: %s is stored as %s, and only operands whose levels are all dense are copied to another order of these", u.tensor, u.given.Format))
+				"layout: %s is stored as %s, and only operands whose levels are all dense are copied "+
+					"to another order of modes", u.tensor, u.given.Format))
 		case u.convert:
-			return at.Refuse("layout: " + at.Text + " has a layout by another command")
+			return at.Refuse("layout: " + at.Text + " has another layout command already")
 		case !c.canCopy(u):
-			return at.Refuse("layout: " + u.tensor + " is what the result is added to, and is not copied")
+			return at.Refuse("layout: the result is added to " + u.tensor + ", which is not copied")
 		case len(modes) != len(u.vars):
 			return at.Refuse(fmt.Sprintf("layout: %s has %d modes, got an order of %d", u.tensor,
 				len(u.vars), len(modes)))

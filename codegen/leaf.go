@@ -15,8 +15,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// arrays decides whose level arrays the result has: an operand's, those that the caller passes, or
-// its own.
+// arrays decides whose level arrays the result has: an operand's arrays, arrays that the caller
+// passes, or its own.
 func (c *compilation) arrays() error {
 	u := c.unit
 	u.Result = c.planned
@@ -66,7 +66,8 @@ func (c *compilation) threads() error {
 		if _, outside := u.CIN.(*cin.Where); outside {
 			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))
 		}
-		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial, shared)
+		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial,
+			shared)
 	}
 	return nil
 }

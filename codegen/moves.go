@@ -11,8 +11,8 @@ import (
 )
 
 // Moves describes how a call accesses memory, and how often it takes branches that depend on the
-// data. A prediction of the call's time is made from it. All numbers are estimates, which assume
-// that entries are spread evenly.
+// data. The call's time is predicted from these numbers. They are estimates, which assume that
+// entries are spread evenly.
 type Moves struct {
 	Picks   []Pick
 	Inserts []Insert
@@ -43,8 +43,8 @@ type Pick struct {
 	Count float64 // the number of rows
 	Run   float64 // the number of values of a row, which are adjacent
 	// Passes is the number of times that the loop that picks rows begins. Coordinates ascend within a
-	// pass. Reach is the part of the array, from 0 to 1, that one pass can access: the loops around
-	// the pass fix the coordinates of the other part.
+	// pass. Reach is the part of the array, from 0 to 1, accessible in one pass. The loops around the
+	// pass fix a coordinate of each of their variables, which excludes the other part.
 	Passes, Reach float64
 	// Within is the part of the array, from 0 to 1, whose rows are picked repeatedly before the loops
 	// move on to another part. The outermost loops over variables of the array itself select this
@@ -60,9 +60,9 @@ type Insert struct {
 	Places float64 // the number of coordinates of the workspace; each has a value or a row
 	Passes float64 // the number of times that the workspace is filled and read
 	// Listed says that the workspace stores entries with their keys, and has no place for each
-	// coordinate. A key has Keys coordinates. Kept says that the workspace appends everything that is
-	// stored in it, and sums entries of the same key only after it has sorted them. If Row exceeds 1,
-	// such a workspace keeps the scalar factor of each row and reads the row itself when it sums.
+	// coordinate. A key has Keys coordinates. Kept says that the workspace appends every entry, and
+	// sums entries of the same key only after it has sorted them. If Row exceeds 1, such a workspace
+	// keeps the scalar factor of each row and reads the row itself when it sums.
 	Listed, Kept bool
 	Keys         int
 	Sorted       bool // its entries are sorted before they are read
@@ -72,43 +72,44 @@ type Insert struct {
 // are sorted by radix, with digits of digitBits bits.
 const shortSort, digitBits = 32, 8
 
-// Compared returns the number of comparisons that sort the entries, in all passes together.
-func (x Insert) Compared() float64 {
-	if each := x.Each(); x.Sorted && each > 1 && (each <= shortSort || !x.Listed) {
-		return x.Found() * math.Log2(each)
+// Comparisons returns the number of comparisons that sort the entries, in all passes together.
+func (x Insert) Comparisons() float64 {
+	if each := x.EntriesPerPass(); x.Sorted && each > 1 && (each <= shortSort || !x.Listed) {
+		return x.PlacesFilled() * math.Log2(each)
 	}
 	return 0
 }
 
-// Digits returns the number of digits by which the entries are sorted, or 0 if they are sorted by
-// comparisons or not at all.
-func (x Insert) Digits() float64 {
-	if !x.Sorted || !x.Listed || x.Each() <= shortSort {
+// RadixDigits returns the number of digits of the radix sort of the entries, or 0 if they are
+// sorted by comparisons or not at all.
+func (x Insert) RadixDigits() float64 {
+	if !x.Sorted || !x.Listed || x.EntriesPerPass() <= shortSort {
 		return 0
 	}
 	return math.Ceil(math.Log2(max(x.Places, 2)) / digitBits)
 }
 
-// Each returns the number of entries of the workspace when it is read, in one pass. These are all
-// values that were stored if the workspace keeps them, and otherwise their sums.
-func (x Insert) Each() float64 {
-	n := x.Found()
+// EntriesPerPass returns the number of entries that the workspace has when it is read, in one pass.
+// A workspace that is Kept has an entry for each stored value. Other workspaces have an entry for
+// each place that values were added to.
+func (x Insert) EntriesPerPass() float64 {
+	n := x.PlacesFilled()
 	if x.Kept {
 		n = x.Count
 	}
 	return n / max(x.Passes, 1)
 }
 
-// Found returns the expected number of places with an entry, summed over all passes, if values go
-// to random places.
-func (x Insert) Found() float64 {
+// PlacesFilled returns the expected number of places that get an entry, in all passes together. It
+// assumes that values go to random places.
+func (x Insert) PlacesFilled() float64 {
 	if x.Passes <= 0 || x.Places <= 0 {
 		return 0
 	}
 	return -x.Passes * x.Places * math.Expm1(-x.Count/x.Passes/x.Places)
 }
 
-// producers records in makes, for each temporary of s, the right sides that are assigned to it.
+// producers records in makes, for each temporary of s, the right sides of its assignments.
 func (w *opCounter) producers(s cin.Stmt) {
 	w.makes, w.fill = map[string][]cin.Expr{}, map[string]float64{}
 	cin.Walk(s, func(t cin.Stmt) {
@@ -131,10 +132,10 @@ func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
 	return len(a.Vars) - 1
 }
 
-// density returns the share of the coordinates of vars at which an expression may have a value.
-// vars are the variables of loops from the outermost inward. A sparse operand counts with the
-// levels whose variables vars contains. A temporary counts with the expressions that make it and,
-// once that is known, with the share of its places that are filled.
+// density returns the share of the coordinates of vars that may have a value in an expression. vars
+// are the variables of loops from the outermost inward. A sparse operand counts with the levels
+// whose variables vars contains. A temporary counts with the expressions that make it and, once
+// that is known, with the share of its places that are filled.
 func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -192,7 +193,7 @@ func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	return 1
 }
 
-// runs returns the number of coordinates of vars at which x may have a value.
+// runs returns the number of coordinates of vars that may have a value in x.
 func (w *opCounter) runs(x cin.Expr, vars []string) float64 {
 	return w.space(vars) * w.density(x, vars)
 }
@@ -349,7 +350,8 @@ func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64
 		return 1
 	}
 	level := w.lastBoundLevel(arg, a, vars)
-	if !w.hasSegments(arg, a, level, vars[n]) || w.extents.Segments == nil || w.extents.Segments[arg] == nil {
+	if !w.hasSegments(arg, a, level, vars[n]) || w.extents.Segments == nil ||
+		w.extents.Segments[arg] == nil {
 		return 1
 	}
 	order := w.unit.Args[arg].Format.Order
@@ -435,7 +437,7 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 		}
 		w.moves.Inserts = append(w.moves.Inserts, put)
 		if put.Places > 0 {
-			w.fill[a.LHS.Name] = put.Found() / put.Passes / put.Places
+			w.fill[a.LHS.Name] = put.PlacesFilled() / put.Passes / put.Places
 		}
 	}
 }

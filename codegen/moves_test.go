@@ -162,7 +162,7 @@ func TestMoves(t *testing.T) {
 			t.Errorf("%s:\n%v\ngot  %+v\nwant %+v", c.stmt, u.CIN, got, c.want)
 		}
 	}
-	found := codegen.Insert{Count: 200, Places: 100, Passes: 2}.Found()
+	found := codegen.Insert{Count: 200, Places: 100, Passes: 2}.PlacesFilled()
 	if want := 200 * (1 - math.Exp(-1)); math.Abs(found-want) > 1e-9 {
 		t.Errorf("an entry for each place on average: got %v found, want %v", found, want)
 	}

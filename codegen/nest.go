@@ -30,7 +30,7 @@ type nest struct {
 	exact   bool // the statement computes with integers
 	rounds  bool // the result has another type than the sums that are stored in it
 	plain   bool // a schedule is given: the terms become one nest of loops if possible
-	// target is the left side, to which terms are assigned.
+	// target is the left side, which gets the terms.
 	target   target
 	terms    []*term
 	products []*product
@@ -172,7 +172,7 @@ func remove(list []string, v string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(u string) bool { return u == v })
 }
 
-// sum builds terms of which some sum over order[k].
+// sum builds terms. At least one of them sums over order[k].
 func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
@@ -205,8 +205,8 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// parts builds terms of which some have parts that are computed at order[k]. Each part is computed
-// before the statement that reads it, and the first part is outermost.
+// parts builds terms. At least one of them has parts that are computed at order[k]. Each part is
+// computed before the statement that reads it, and the first part is outermost.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)
@@ -261,8 +261,9 @@ func readsTensor(s cin.Stmt, name string) bool {
 	return found
 }
 
-// scalar builds terms of which some sum over order[k], for a target without unbound variables. The
-// sums go to a scalar temporary, which is then assigned together with the other terms.
+// scalar builds terms for a target without unbound variables. At least one of them sums over
+// order[k]. The sums go to a scalar temporary, which is then assigned together with the other
+// terms.
 func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	var here, summed []*term
 	for _, x := range terms {

@@ -27,8 +27,8 @@ type contractedTerm struct {
 // and arrays, the estimate is better, and the limit is filledGain.
 const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss is the factor by which work costs more if one thread makes an intermediate outside of
-// all loops, because the other threads wait for it.
+// serialLoss multiplies the cost of an intermediate made by one thread outside of all loops,
+// because the other threads wait meanwhile.
 const serialLoss = 16
 
 // serialGain is the largest cost, relative to one nest, of a plan that makes such an intermediate
@@ -284,8 +284,8 @@ func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 }
 
 // hoistedSum is a sum that is taken out of a term. The temporary at replaces it as a factor. The
-// sum is computed in loops of its own where the consumer's loop over order[k] would begin. order is
-// the order of all variables in which these loops are built.
+// sum is computed in loops of its own where the consumer's loop over order[k] would begin. These
+// loops follow order, which has all variables.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -345,8 +345,8 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // thread.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
-// withIntermediates returns the cheapest plan that makes intermediates. It returns nest, a plan of
-// one nest of loops, if there is no other plan.
+// withIntermediates returns the cheapest plan that makes intermediates. If all plans are without
+// intermediates, it returns nest, a plan of one nest of loops.
 func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Contracted = true
@@ -354,7 +354,8 @@ func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 }
 
 // insideLoops returns the cheapest plan that makes no intermediate outside of all loops. It returns
-// outside, a plan that does, if there is no other plan, or if outside pays and costs less.
+// outside, a plan that makes one there, if no other plan is found, or if outside pays and costs
+// less.
 func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -374,8 +375,8 @@ func (x *contractedTerm) pays(plan *network.Plan) bool {
 	return cost <= networkGain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
-// prefer chooses a plan for a term if the plan makes intermediates, and if it was asked for or
-// pays. If the statement has no other term, its loops and conversions are adopted too.
+// prefer chooses a plan for a term if the plan makes intermediates, and if the user asked for it or
+// it pays. If the statement has no other term, its loops and conversions are adopted too.
 func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) {
 	if plan.Whole() || !asked && !x.pays(plan) {
 		return
@@ -428,8 +429,7 @@ func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]
 }
 
-// adoptLoops replaces the order of the loops, and the formats and conversions of uses, by those of
-// a plan.
+// adoptLoops replaces the order of the loops, and the formats and conversions of uses, by a plan's.
 func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	u := c.unit
 	u.Notes = nil
@@ -458,9 +458,9 @@ func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	}
 }
 
-// completeOrder returns the order of all variables in which the nest of a contraction is built: the
-// variables of around, which come with the loops outside of it, then the variables of its own
-// loops, and then the rest.
+// completeOrder returns the order of all variables for the nest of a contraction: the variables of
+// around, which come with the loops outside of the nest, then the variables of its own loops, and
+// then the rest.
 func completeOrder(around []string, x *network.Contraction, all []string) []string {
 	order := slices.Clone(around)
 	for _, v := range append(slices.Clone(x.Loops), all...) {
@@ -492,7 +492,7 @@ type contractor struct {
 	made map[*network.Contraction]*hoistedSum
 }
 
-// root returns the term itself. Factors that the contraction problem lacks stay in it.
+// root returns the term itself. It keeps the factors that the contraction problem lacks.
 func (m *contractor) root() *term {
 	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg

@@ -41,8 +41,8 @@ type Operations struct {
 }
 
 // Operations counts the operations of a call by the loops of its concrete index notation. Each
-// assignment runs at the coordinates at which its right side has a value, and adds once at each if
-// it accumulates.
+// assignment runs once for each coordinate that has a value on its right side, and then adds once
+// if it accumulates.
 func (u *Unit) Operations(x Extents) Operations {
 	w := &opCounter{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
@@ -102,15 +102,15 @@ type fraction struct {
 
 var everywhere = fraction{1, true}
 
-// and returns the fraction at which two things hold. It assumes that they are independent. The
-// result is certain if one of them certainly holds nowhere, or if both are certain and one holds
-// everywhere.
+// and returns the fraction of coordinates where two things hold. It assumes that they are
+// independent. The result is certain if one of them certainly holds nowhere, or if both are certain
+// and one holds everywhere.
 func (s fraction) and(t fraction) fraction {
 	sure := s.sure && t.sure && (s.value == 1 || t.value == 1)
 	return fraction{s.value * t.value, sure || s.never() || t.never()}
 }
 
-// or returns the fraction at which at least one of two things holds.
+// or returns the fraction of coordinates where at least one of two things holds.
 func (s fraction) or(t fraction) fraction {
 	both := fraction{1 - s.value, s.sure}.and(fraction{1 - t.value, t.sure})
 	return fraction{1 - both.value, both.sure}
@@ -124,8 +124,8 @@ type opCounter struct {
 	extents   Extents
 	relations *provenance.Graph
 	args      []int
-	// made has, by temporary, the fraction of its coordinates at which it has a value, within given
-	// coordinates of the loops around it.
+	// made has, by temporary, the fraction of its coordinates that have a value, for each iteration
+	// of the loops around it.
 	made                       map[string]fraction
 	reads                      map[string]float64
 	multiplications, additions float64
@@ -133,7 +133,8 @@ type opCounter struct {
 
 	makes map[string][]cin.Expr // by temporary, the right sides that are assigned to it
 	outer map[string]int        // by temporary, the number of loops around its where statement
-	// fill has, by workspace, the share of its places that one pass fills, as soon as it is known.
+	// fill has, by workspace, the share of its places filled by one pass. A workspace is added when
+	// its share is known.
 	fill  map[string]float64
 	moves Moves
 
@@ -159,7 +160,7 @@ func (w *opCounter) space(vars []string) float64 {
 	return n
 }
 
-// roots returns the variables of accesses from which a loop's variable is derived.
+// roots returns the original variables that a loop's variable is derived from.
 func (w *opCounter) roots(v string) []string {
 	if w.relations == nil {
 		return []string{v}
@@ -220,9 +221,9 @@ func (w *opCounter) count(to *float64, n float64, at fraction) {
 	w.exact = w.exact && at.sure
 }
 
-// wanted returns the fraction of the coordinates of vars at which a consumer of a temporary reads
-// it. The temporary is not needed where another factor is known to have no value; only factors
-// whose variables are all in vars are considered.
+// wanted returns the fraction of the coordinates of vars for which a consumer reads a temporary.
+// The temporary is not needed where another factor is known to have no value; only factors whose
+// variables are all in vars are considered.
 func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) fraction {
 	most := fraction{0, true}
 	cin.Paths(consumer, func(_ []*cin.Forall, a *cin.Assign) {
@@ -246,8 +247,8 @@ func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) f
 	return most
 }
 
-// filled returns the fraction of the coordinates of a temporary and of vars to which the producer
-// gives a value.
+// filled returns the fraction of the coordinates of a temporary and of vars that get a value from
+// the producer.
 func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) fraction {
 	all := fraction{0, true}
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -267,7 +268,7 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 	return all
 }
 
-// summed returns the fraction of coordinates at which the sum of x over vars has a value. It is
+// summed returns the fraction of coordinates where the sum of x over vars has a value. It is
 // certain if a single sparse operand decides it and vars are the variables of its inner levels.
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
@@ -330,8 +331,8 @@ func (w *opCounter) arg(name string) int {
 	return -1
 }
 
-// stored returns the fraction of the coordinates of vars at which an argument has a position at a
-// level.
+// stored returns the fraction of the coordinates of vars that have a position at a level of an
+// argument.
 func (w *opCounter) stored(arg, level int, vars []string) fraction {
 	n := w.space(vars)
 	if n == 0 {
@@ -351,7 +352,8 @@ func factorsOf(x cin.Expr) []cin.Expr {
 	return []cin.Expr{x}
 }
 
-// others returns the factors other than f, without those that are the same access as f.
+// others returns the factors other than f. If f is an access, other factors with the same access
+// are left out too.
 func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	a, ok := f.(*cin.Access)
 	for _, g := range factors {
@@ -363,8 +365,7 @@ func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// present returns the fraction of the coordinates of an expression's variables at which it has a
-// value.
+// present returns the fraction of the coordinates of an expression's variables that have a value.
 func (w *opCounter) present(x cin.Expr) fraction {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -390,8 +391,8 @@ func (w *opCounter) present(x cin.Expr) fraction {
 	return everywhere
 }
 
-// product returns the fraction at which all factors have a value. Equal accesses have one pattern
-// and count once.
+// product returns the fraction of coordinates where all factors have a value. Equal accesses have
+// one pattern and count once.
 func (w *opCounter) product(factors []cin.Expr) fraction {
 	all, seen := everywhere, map[string]bool{}
 	for _, f := range factors {
@@ -406,8 +407,8 @@ func (w *opCounter) product(factors []cin.Expr) fraction {
 	return all
 }
 
-// expr counts the evaluation of an expression at the fraction at of n coordinates. It is evaluated
-// only where it has a value.
+// expr counts the evaluation of an expression at the fraction at of n coordinates. Coordinates
+// without a value are not counted.
 func (w *opCounter) expr(x cin.Expr, n float64, at fraction) {
 	switch x := x.(type) {
 	case *cin.Access:

@@ -13,12 +13,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// The texts of what passes make, and their verifiers, where these are not those of
-// packages cin and ir.
+// This file has the texts of the passes' outcomes and their verifiers, except the texts and
+// verifiers of packages cin and ir.
 
 func (c *compilation) normalText() string { return c.normal.String() + "\n" }
 
-// verifyNormal: what a term holds, the result or the term's sums do.
+// verifyNormal checks that each variable of a term is on the left side or summed.
 func (c *compilation) verifyNormal() error {
 	for _, t := range c.normal.Terms {
 		for _, v := range t.FreeVars() {
@@ -54,7 +54,8 @@ func (c *compilation) resultText() string {
 		r.Format, how, r.PosWidth, r.CrdWidth)
 }
 
-// verifyResult: the result has levels that leaves make, and widths of its arrays.
+// verifyResult checks that the result has only levels that leaves can make, and that compressed
+// levels have widths.
 func (c *compilation) verifyResult() error {
 	r := c.unit.Result
 	for l, k := range r.Format.Levels {
@@ -77,7 +78,7 @@ func (c *compilation) usesText() string {
 	return b.String()
 }
 
-// verifyUses: each access of the terms is one of the uses.
+// verifyUses checks that each access of the terms belongs to a use.
 func (c *compilation) verifyUses() error {
 	for _, a := range c.normal.Accesses() {
 		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name ||
@@ -92,8 +93,8 @@ func (c *compilation) orderText() string {
 	return strings.Join(c.unit.Order, " ") + "\n" + strings.Join(append(c.unit.Notes, ""), "\n")
 }
 
-// verifyOrder: the order has every variable once, and levels that are walked come behind
-// those above them.
+// verifyOrder checks that the order contains every variable once, and that the variable of a sparse
+// level comes after the variables of the levels above it.
 func (c *compilation) verifyOrder() error {
 	order, all := slices.Sorted(slices.Values(c.unit.Order)),
 		slices.Sorted(slices.Values(c.normal.Vars))
@@ -108,7 +109,7 @@ func (c *compilation) verifyOrder() error {
 	return g.verify(c.unit.Order)
 }
 
-// verify holds an order of loops to what must come before what.
+// verify checks an order of loops against the constraints.
 func (g *graph) verify(order []string) error {
 	for k, v := range order {
 		for _, u := range order[:k] {
@@ -120,8 +121,8 @@ func (g *graph) verify(order []string) error {
 	return nil
 }
 
-// verifyNetwork: each contraction has loops over all variables of its factors, which walk these as
-// they are stored.
+// verifyNetwork checks that each contraction has loops over all variables of its factors, in an
+// order that lets them walk the factors as they are stored.
 func (c *compilation) verifyNetwork() error {
 	var err error
 	for _, x := range c.contractions {
@@ -157,7 +158,8 @@ func (c *compilation) operandsText() string {
 	return b.String()
 }
 
-// verifyOperands: operands have names of their own, and every use has one, of its format.
+// verifyOperands checks that operands have distinct names, and that every use has an operand of its
+// format.
 func (c *compilation) verifyOperands() error {
 	seen := map[string]bool{}
 	for _, o := range c.ops {
@@ -176,7 +178,7 @@ func (c *compilation) verifyOperands() error {
 
 func (c *compilation) termsText() string { return termTexts(c.nest.terms, "\n") + "\n" }
 
-// verifyTerms: the terms have the factors of the normal form's, and sum what these do.
+// verifyTerms checks that the terms have the same factors and sums as the terms of the normal form.
 func (c *compilation) verifyTerms() error {
 	again := *c.nest
 	again.terms, again.taken = nil, c.taken()
@@ -191,7 +193,7 @@ func (c *compilation) sharedText() string {
 	return c.sharedWith.Key() + "\n"
 }
 
-// verifyShared: what the result shares is an operand of the nest.
+// verifyShared checks that the operand whose level arrays the result uses is in the nest.
 func (c *compilation) verifyShared() error {
 	found := c.sharedWith == nil
 	cin.Accesses(c.plain, func(a *cin.Access) {
@@ -204,8 +206,8 @@ func (c *compilation) verifyShared() error {
 	return nil
 }
 
-// verifyLaunches: the leaf is well formed, and a GPU's has no loops but those of the host and of
-// its threads.
+// verifyLaunches checks that the leaf is well formed. A GPU's leaf may only have loops that the
+// host runs and loops inside of its threads.
 func (c *compilation) verifyLaunches() error {
 	var err error
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
@@ -217,11 +219,11 @@ func (c *compilation) verifyLaunches() error {
 	return cmp.Or(err, c.verifyIR())
 }
 
-// strategyText is the default strategy as commands, or the commands of a schedule.
+// strategyText returns the default strategy as commands, or the commands of the schedule.
 func (c *compilation) strategyText() string { return strings.Join(c.scheduleLines(), "\n") + "\n" }
 
-// verifyStrategy: it speaks of loops and workspaces that there are, and only sizes of
-// variables whose whole range is asked for are compiled in.
+// verifyStrategy checks that the strategy only refers to statements that the nest has, and that
+// only the sizes of variables whose whole range is passed in every call are compiled in.
 func (c *compilation) verifyStrategy() error {
 	statements := strategy.Numbers(cin.Body(c.unit.CIN))
 	for _, n := range statements {

@@ -11,9 +11,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// pass is a step of Compile. It reads the facts that it needs, and makes those that it
-// gives, each of which one pass gives. text is what it made, and verify the first rule that
-// this breaks.
+// pass is a step of Compile. It reads the facts that it needs and makes the facts that it gives;
+// one pass gives each fact. text returns the pass's outcome as text. verify checks the outcome, and
+// returns an error for the first rule that it breaks.
 type pass struct {
 	name   string
 	needs  []fact
@@ -23,7 +23,7 @@ type pass struct {
 	verify func(*compilation) error
 }
 
-// fact is what passes know of the statement at hand.
+// fact is something that a pass finds out about the statement.
 type fact string
 
 const (
@@ -52,11 +52,11 @@ const (
 	finalCode   fact = "the leaf, whose sums over segments carry their position on"
 )
 
-// passes are what Compile runs, in this order.
+// passes are the passes of Compile. They run in this order.
 //
-// How loops run and workspaces are made is chosen
-// by "strategy" alone, from statistics and the target: behind it only "lower" and what follows
-// see the nest, and nothing before it depends on what it chooses.
+// Only "strategy" chooses how loops run and how workspaces are made, from statistics and the
+// target. No pass before it depends on its choices, and of the passes after it only "lower" and its
+// successors see the nest.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText,
 		(*compilation).verifyNormal},
@@ -106,13 +106,13 @@ var passes = []pass{
 		(*compilation).verifyIR},
 }
 
-// passOrder are constraints on the order of passes, beyond that facts are given before they
-// are needed, each with its reason.
+// passOrder lists constraints on the order of passes, with their reasons. The rule that a fact must
+// be given before it is needed is checked separately.
 var passOrder = []struct{ before, after, why string }{
 	{"types", "result",
-		"a mistake in the types is the user's, and is told before anything is planned"},
+		"a mistake in the types is the user's, and is reported before anything is planned"},
 	{"result", "uses",
-		"the widths of the result count the old value of a += apart from the terms, which uses adds it to"},
+		"the widths of the result count the old value of a +=, before uses adds it to the terms"},
 	{"order", "terms", "factors are sorted by the loops that bind them"},
 	{"contract", "nest",
 		"the nest computes what is taken out of a term before the loops that read it"},
@@ -134,7 +134,7 @@ func init() {
 	}
 }
 
-// checkPasses says which pass is in a wrong place.
+// checkPasses returns an error if a pass is in the wrong place.
 func checkPasses(list []pass) error {
 	given := map[fact]string{}
 	at := map[string]int{}
@@ -165,12 +165,13 @@ func checkPasses(list []pass) error {
 	return nil
 }
 
-// goBack is the error of a pass that needs an earlier one to decide again.
+// restart is the error of a pass that lets Compile continue with an earlier pass, which then
+// decides otherwise.
 type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }
 
-// run runs the passes.
+// run runs the passes. An error of type *restart sets it back to the named pass.
 func (c *compilation) run() error {
 	times := make([]PassTime, len(passes))
 	for k := 0; k < len(passes); k++ {
@@ -203,7 +204,7 @@ func (c *compilation) run() error {
 	return nil
 }
 
-// TimesText is how long each pass took, on a line.
+// TimesText returns the duration of each pass, on one line.
 func (u *Unit) TimesText() string {
 	texts := make([]string, len(u.Times))
 	total := time.Duration(0)
@@ -214,7 +215,7 @@ func (u *Unit) TimesText() string {
 	return fmt.Sprintf("passes %v: %s", total.Round(time.Microsecond), strings.Join(texts, ", "))
 }
 
-// PassNames are the passes of Compile, in their order.
+// PassNames returns the names of Compile's passes in their order.
 func PassNames() []string {
 	names := make([]string, len(passes))
 	for k, p := range passes {

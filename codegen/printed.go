@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// ScheduleLine is a scheduling command with the reason for it.
+// ScheduleLine is a scheduling command with its reason.
 type ScheduleLine struct{ Command, Why string }
 
 // ScheduleText formats lines as a file for -s=@FILE.
@@ -31,7 +32,7 @@ func ScheduleText(lines []ScheduleLine) string {
 	return b.String()
 }
 
-// Schedule returns the schedule of a request's leaf: the commands of the request, or those of the
+// Schedule returns the schedule of a request's leaf: the request's commands, or the commands of the
 // default schedule. A request with these commands as its Schedule makes the same leaf. The
 // exception is a request with FixedPattern, which cannot have a schedule. Commands that change
 // nothing are left out.
@@ -85,7 +86,8 @@ func (c *compilation) givenLines() (out []line) {
 		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
 		at = k
 	}
-	for _, o := range strategy.Unsaid(c.strategyProblem(c.unit.CIN, c.sharedWith != nil), c.strategyOrders()) {
+	problem := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
+	for _, o := range strategy.Unsaid(problem, c.strategyOrders()) {
 		out = slices.Insert(out, at, lineOf(o))
 		at++
 	}
@@ -168,8 +170,8 @@ func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, e
 	}
 	if c.request.Schedule == nil && !same(lines) {
 		return nil,
-			fmt.Errorf(
-				"the default schedule of this statement has no text: the leaf that its commands make is another one")
+			errors.New("the default schedule of this statement cannot be printed: " +
+				"its commands make another leaf")
 	}
 	for k := len(lines) - 1; k >= 0; k-- {
 		if !lines[k].minor {

@@ -19,17 +19,17 @@ import (
 // of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
-// If the request leaves GemmWork at 0, a product has at least gemmPlaces rows and as many columns,
-// and sums at least gemmTerms terms. Loops sum a narrower result just as fast, in registers and
-// without setting it to 0 first. With fewer terms, loops take no longer than memory takes to
-// deliver the values.
+// If the request leaves GemmWork at 0, a product has at least gemmPlaces rows and gemmPlaces
+// columns, and each sum has at least gemmTerms terms. Loops sum a narrower result just as fast, in
+// registers and without setting it to 0 first. With fewer terms, loops take no longer than memory
+// takes to deliver the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
 )
 
-// manyProducts is the number of products of matrices from which each product runs on one thread.
-// With fewer, each product runs on all threads.
+// manyProducts is the smallest number of products of matrices that run side by side, each on one
+// thread. If there are fewer, each product runs on all threads.
 const manyProducts = 64
 
 // product is a term that is computed as a product of matrices.
@@ -69,7 +69,7 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	}
 }
 
-// roundsSums reports whether the result has another type than the sums that are stored in it.
+// roundsSums reports whether the result has another type than the sums that it stores.
 func (c *compilation) roundsSums() bool {
 	return c.tensor(c.request.Stmt.LHS.Name).Type != c.unit.Compute
 }

@@ -10,8 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// perfect returns the variables of the loops of a perfect nest, or nil if the terms have none or
-// there is no schedule. In a perfect nest every loop is directly inside the next, and the innermost
+// perfect returns the variables of the loops of a perfect nest, or nil if the terms have none or no
+// schedule is given. In a perfect nest every loop is directly inside the next, and the innermost
 // statement adds all terms to the result. Schedules can reorder, fuse and split such loops most
 // freely. All terms must sum over the same variables. If the result has compressed levels, the
 // variables of the result must come before the summed ones in the order of the loops.

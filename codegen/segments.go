@@ -10,8 +10,8 @@ type Segments struct {
 }
 
 // lengths models the lengths of a level's segments as a power law: the segment of rank r, counted
-// from 1 for the longest, has longest * r^-power entries. If all segments are as long as the
-// longest, power is 0. Lengths that follow Zipf's law have power 1.
+// from 1 for the longest, has longest * r^-power entries. If all segments have the same length,
+// power is 0. Lengths that follow Zipf's law have power 1.
 type lengths struct{ longest, count, power float64 }
 
 // lengths finds the power for which the segments of that many parents have the given number of

@@ -25,8 +25,8 @@ type term struct {
 }
 
 // expression returns the term as an expression. The factors are sorted by the loops that bind their
-// variables, so that the part of the product that does not change in an inner loop is computed
-// outside of it.
+// variables, so that a partial product that does not change in an inner loop is computed outside of
+// that loop.
 func (n *nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })

@@ -24,8 +24,8 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 	return c.planned.PosWidth, c.planned.CrdWidth, nil
 }
 
-// widths returns the widths of the result's level arrays: those that the request gives, or the
-// smallest safe ones.
+// widths returns the widths of the result's level arrays: the request's widths, or the smallest
+// safe ones.
 //
 // A position or coordinate has 4 bytes only if no call can exceed them, so that leaves need no
 // check. A coordinate is less than its variable's size. The positions of a level are distinct
@@ -88,8 +88,9 @@ type Counting[T any] struct {
 }
 
 // Entries returns an upper bound of the number of coordinates in the compressed levels of a result.
-// A term has at most as many as one of its factors has entries, times the sizes of the left side's
-// variables that this factor lacks. The left tensor's old value is not counted.
+// The bound of a factor is its number of entries, times the sizes of the left side's variables that
+// the factor lacks. The bound of a term is the smallest bound of its factors. The left tensor's old
+// value is not counted.
 func Entries[T any](n *notation.Normal, by Counting[T]) T {
 	b := bounding[T]{by, n.LHS.Vars}
 	var total T

@@ -21,7 +21,7 @@ const buckets, aPass = 256, 12
 func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places
 	if i.Listed {
-		places = i.Each()
+		places = i.EntriesPerPass()
 	}
 	// picks adds accesses to an array: in order in each pass, or, without passes, in any order.
 	phase := 0
@@ -42,8 +42,8 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		picks(places*row, i.Count, row, i.Passes, true, true)
 	}
 	passes := max(i.Passes, 1)
-	sorted := i.Each() * passes
-	if digits := i.Digits(); digits > 0 {
+	sorted := i.EntriesPerPass() * passes
+	if digits := i.RadixDigits(); digits > 0 {
 		if !i.Kept {
 			picks(slots*keyBytes*places, i.Count, keyBytes, 0, false, false)
 		}
@@ -62,8 +62,8 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		l.Searches += aPass * passes
 	}
 	if !fixed {
-		l.Found += i.Found()
+		l.Found += i.PlacesFilled()
 	}
 	// half of the comparisons end otherwise than was foretold
-	l.Ends, l.Searches = l.Ends+i.Compared()/2, l.Searches+i.Compared()
+	l.Ends, l.Searches = l.Ends+i.Comparisons()/2, l.Searches+i.Comparisons()
 }

@@ -41,7 +41,7 @@ func TestInserts(t *testing.T) {
 	} {
 		var l tune.Leaf
 		insert(&l, c.insert, 8, false)
-		if got := c.insert.Digits(); got != c.digits {
+		if got := c.insert.RadixDigits(); got != c.digits {
 			t.Errorf("%s: got %v digits, want %v", c.name, got, c.digits)
 		}
 		if (l.Ends > 0) != c.ends {
@@ -64,8 +64,8 @@ func TestInserts(t *testing.T) {
 			c.digits > 0 && len(phases) != sorted {
 			t.Errorf("%s: got %d phases", c.name, len(phases))
 		}
-		if math.Abs(l.Found-c.insert.Found()) > 1e-6 {
-			t.Errorf("%s: got %v found, want %v", c.name, l.Found, c.insert.Found())
+		if math.Abs(l.Found-c.insert.PlacesFilled()) > 1e-6 {
+			t.Errorf("%s: got %v found, want %v", c.name, l.Found, c.insert.PlacesFilled())
 		}
 	}
 }
