@@ -16,7 +16,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// unnamed leaves forms as they are, for numbers.
+// unnamed returns a form unchanged. With numbers, no form needs a name.
 func unnamed(_ string, f provenance.Form) provenance.Form { return f }
 
 // size is the symbol of a variable's size.
@@ -24,20 +24,20 @@ type size string
 
 func (s size) String() string { return "size of " + string(s) }
 
-// visits are the points of a scheduled statement's loops, in the order in which these
-// visit them, by the numbers that package provenance gives for its bounds.
+// visits records the points that the loops of a scheduled statement visit, in order. It computes
+// the bounds of loops as numbers, with the forms of package provenance.
 type visits struct {
 	t      *testing.T
 	stmt   cin.Stmt
 	g      *provenance.Graph
 	sizes  map[string]int64
-	vars   []string // of a point
+	vars   []string // the variables of a point's coordinates
 	points [][]int64
 
 	coord    map[string]int64
 	narrowed map[string]*provenance.Narrowed
 	counting map[string]*provenance.Counting
-	natural  int // loops of components in natural order
+	natural  int // number of visited loops of components in natural order
 	counted  int
 }
 
@@ -106,7 +106,7 @@ func (v *visits) narrow(f *cin.Forall, c *provenance.Component) {
 	}
 }
 
-// count visits a loop of a component whose loops count.
+// count visits a loop of a component whose loops count iterations.
 func (v *visits) count(f *cin.Forall, c *provenance.Component) {
 	v.counted++
 	id := c.Roots[0]
@@ -137,7 +137,7 @@ func (v *visits) count(f *cin.Forall, c *provenance.Component) {
 	v.counting[id] = outer
 }
 
-// recover finds the coordinates of a component's roots; false where a guard holds them off.
+// recover finds the coordinates of a component's roots. It returns false if a guard excludes them.
 func (v *visits) recover(s *provenance.Counting, sure map[string]bool,
 	c *provenance.Component) bool {
 	for _, r := range slices.Backward(v.g.Relations()) {
@@ -159,8 +159,8 @@ func (v *visits) recover(s *provenance.Counting, sure map[string]bool,
 	return true
 }
 
-// logged makes a leaf store the place in the result of each of its values to a log as
-// well, one behind the other: the values of one more argument.
+// logged changes a leaf so that, for each value that it stores, it also appends the value's place
+// in the result to a log. The log is the values of an additional argument.
 func logged(u *codegen.Unit) {
 	var result *ir.Array
 	for _, p := range u.Func.Params {
@@ -189,7 +189,7 @@ func logged(u *codegen.Unit) {
 	u.Func.Body.List = append([]ir.Stmt{&ir.Declare{V: n, Init: ir.Int(0)}}, u.Func.Body.List...)
 }
 
-// interpreted are the points in the order in which the leaf stores to them.
+// interpreted returns the points that the leaf stores to, in that order.
 func interpreted(t *testing.T, u *codegen.Unit, dims []int64) [][]int64 {
 	logged(u)
 	n := int64(1)
@@ -227,8 +227,8 @@ func interpreted(t *testing.T, u *codegen.Unit, dims []int64) [][]int64 {
 	return out
 }
 
-// TestBoundsAsNumbers holds the numbers that bounds of index variables give, for random
-// schedules, to what the lowered loops visit, in order.
+// TestBoundsAsNumbers compares, for random schedules, the points that the bounds of index variables
+// give as numbers with the points that the lowered loops visit, including their order.
 func TestBoundsAsNumbers(t *testing.T) {
 	natural, counted, guarded := 0, 0, 0
 	for seed := range uint64(600) {
@@ -296,7 +296,7 @@ func TestBoundsAsNumbers(t *testing.T) {
 	}
 }
 
-// drawLoops is a command that changes loops, and may be refused.
+// drawLoops returns a random command that changes loops. It may be refused.
 func drawLoops(rng *rand.Rand, s cin.Stmt, sizes map[string]int64, n int) string {
 	var vars []string
 	cin.Walk(s, func(s cin.Stmt) {

@@ -12,8 +12,8 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// TestC looks for what is meant in the C of kernels of testdata/golden that have none
-// there: how often a pattern is in their functions.
+// TestC counts patterns in the C functions of kernels of testdata/golden that have no golden of
+// their C code. The patterns show the intended structure of the code.
 func TestC(t *testing.T) {
 	const (
 		parallel = `#pragma omp parallel for`
@@ -57,7 +57,7 @@ func TestC(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		_, text, ok := strings.Cut(c.File(u.Func), "\n// The loop over ") // behind the helpers
+		_, text, ok := strings.Cut(c.File(u.Func), "\n// The loop over ") // after the helper functions
 		if !ok {
 			t.Errorf("%s: no loop of its own", name)
 		}

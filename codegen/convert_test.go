@@ -6,8 +6,8 @@ import (
 	"distaff/codegen"
 )
 
-// TestConvertBySize: which operand is converted hangs on the entries that operands store, or, where
-// it is asked for, on the sizes of their modes alone.
+// TestConvertBySize: the choice of the operand to convert depends on the numbers of entries or,
+// with ConvertBySize, only on the sizes of modes.
 func TestConvertBySize(t *testing.T) {
 	for _, c := range []struct {
 		entries map[string]int64

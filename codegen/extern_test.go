@@ -11,9 +11,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestExternRefused has what is refused as loops that a C function runs are lowered: what is said,
-// and the command that is blamed. fits says that the function has the parameters that the loops
-// want.
+// TestExternRefused checks refusals of loops that a C function should run: the message, and the
+// command that is blamed. fits says that the function has the parameters that the loops need.
 func TestExternRefused(t *testing.T) {
 	const sparse = "y(i)=A(i,j)*x(j)\nA:ds\n"
 	const product = "C(i,j)=A(i,k)*B(k,j)\n"
@@ -83,7 +82,7 @@ func TestExternRefused(t *testing.T) {
 	}
 }
 
-// refusedExtern is the refusal of a request.
+// refusedExtern compiles a request and returns its refusal.
 func refusedExtern(t *testing.T, r codegen.Request) *diag.Error {
 	t.Helper()
 	_, err := codegen.Compile(r)
@@ -94,7 +93,7 @@ func refusedExtern(t *testing.T, r codegen.Request) *diag.Error {
 	return e
 }
 
-// typesOf are the types of a prototype's parameters, which end with a parenthesis.
+// typesOf returns the types of a prototype's parameters. params ends with a parenthesis.
 func typesOf(params string) (out []string) {
 	for _, p := range strings.Split(strings.TrimSuffix(params, ")"), ", ") {
 		out = append(out, strings.TrimSpace(p[:strings.LastIndexAny(p, " *")+1]))
@@ -102,8 +101,8 @@ func typesOf(params string) (out []string) {
 	return out
 }
 
-// TestExternUnknown: a function that nothing defines is refused with the prototype that is wanted,
-// and one without a place to look for it as such.
+// TestExternUnknown: if no file defines the function, the refusal gives the wanted prototype. If no
+// files can be read at all, the refusal says so.
 func TestExternUnknown(t *testing.T) {
 	r := goldenRequest(t, "y(i)=x(i)\n-s=substitute({i},\"f.c:f\")")
 	if got, want := refusedExtern(t, r).Msg,
@@ -134,8 +133,8 @@ func TestExternUnknown(t *testing.T) {
 	}
 }
 
-// TestExternTwoNests: a name that two nests of loops have is no place for a function, and neither
-// is one for lanes.
+// TestExternTwoNests: a function cannot replace loops over a variable that two nests have, or a
+// loop in lanes.
 func TestExternTwoNests(t *testing.T) {
 	for text, want := range map[string]string{
 		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, and a function runs one of them",

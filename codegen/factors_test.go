@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestLargeFactors: a factor far beyond what there is to part costs nothing. A loop
-// over 2^40 pieces would not end, nor would the compilation of so many copies.
+// TestLargeFactors: a factor that far exceeds the range to divide costs nothing. A loop over 2^40
+// pieces, or the compilation of 2^40 copies, would not end.
 func TestLargeFactors(t *testing.T) {
 	const spmv = "y(i)=A(i,j)*x(j)\ny:d\nA:ds\nx:d"
 	for _, x := range []struct{ schedule, want string }{
@@ -19,7 +19,7 @@ func TestLargeFactors(t *testing.T) {
 			"p0_n int64 = min(1099511627776, max(A_e - A_s, 1))"},
 		{"divide(i,i0,i1,300),reorder(i1,i0)", "i0_n int64 = min(300, max(i_hi, 1))"},
 		{"split(i,i0,i1,1099511627776),reorder(i1,i0)", "i1_n int64 = min(1099511627776, max(i_hi, 1))"},
-		// Few pieces are made as they are asked for: their number is then known.
+		// A small number of pieces is made exactly, and is compiled in.
 		{"divide(i,i0,i1,4)", "for i0 in 0 : 4"},
 		{"unroll(j,1099511627776)", "#pragma GCC unroll 64\n"},
 		{"unroll(j,7)", "#pragma GCC unroll 7\n"},
@@ -39,8 +39,8 @@ func TestLargeFactors(t *testing.T) {
 	}
 }
 
-// TestLanesFillWorkspaces: a workspace that is an array is filled in lanes, and nothing
-// is counted beside; one that notes what it holds is not.
+// TestLanesFillWorkspaces: lanes fill a workspace that is an array, without counting its entries.
+// They cannot fill a workspace that records which entries it has.
 func TestLanesFillWorkspaces(t *testing.T) {
 	const mttkrp = "A(i,j)=B(i,k,l)*C(k,j)*D(l,j)\nA:dd\nB:dss\nC:dd\nD:"
 	schedule := []string{
@@ -62,8 +62,8 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	}
 }
 
-// TestOneSearchATile: loops over columns between a tile of positions and its entries do
-// not search for the tile's first row each.
+// TestOneSearchATile: if loops over columns are between a tile of positions and its entries, the
+// tile's first row is searched once, not once for each column.
 func TestOneSearchATile(t *testing.T) {
 	r := goldenRequest(t, "C(i,k)=A(i,j)*B(j,k)\nC:dd\nA:ds\nB:dd")
 	r.Schedule = []string{"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),reorder(p0,k,p1)"}

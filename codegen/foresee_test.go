@@ -14,8 +14,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// packed are the levels of a tensor of compressed levels alone, with entries at random, and its
-// values.
+// packed returns the arrays of a tensor with random entries whose levels are all compressed.
 func packed(rng *rand.Rand, dims []int64, most int) interp.Arg {
 	seen := map[string]bool{}
 	var coords [][]int64
@@ -30,7 +29,7 @@ func packed(rng *rand.Rand, dims []int64, most int) interp.Arg {
 	}
 	slices.SortFunc(coords, slices.Compare[[]int64])
 	var a interp.Arg
-	parents := []int{0, len(coords)} // where the entries of each parent begin, and end
+	parents := []int{0, len(coords)} // the bounds of the entries of each parent
 	for l := range dims {
 		pos, crd, next := []int32{0}, []int32{}, []int(nil)
 		for p := range parents[1:] {
@@ -49,8 +48,7 @@ func packed(rng *rand.Rand, dims []int64, most int) interp.Arg {
 	return a
 }
 
-// TestForesee compares the steps that are foreseen for random schedules with the steps that the
-// leaves take.
+// TestForesee compares the foreseen steps of random schedules with the steps that the leaves take.
 func TestForesee(t *testing.T) {
 	tiles, sparse, all := 0, 0, 0
 	for seed := range uint64(1200) {
@@ -134,7 +132,7 @@ func TestForesee(t *testing.T) {
 			continue
 		}
 		all++
-		// Where entries of several operands meet, no more than a part of the steps is foreseen.
+		// If entries of several operands meet, only a part of the steps is foreseen.
 		merged := !dense && len(given) > 1
 		if got := float64(took); seen.Steps > 6*got+500 || !merged && got > 4*seen.Steps+500 {
 			t.Errorf("seed %d: %s, -s=%s with sizes %v: %v steps are foreseen, the leaf takes %v\n%s",

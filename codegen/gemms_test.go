@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestNetworkGemm: contractions of dense products are products of matrices, in loops whose
-// intermediates are small, and the schedule that is printed makes the same leaf.
+// TestNetworkGemm: contractions of dense products become products of matrices, inside loops that
+// keep intermediates small. The printed schedule makes the same leaf.
 func TestNetworkGemm(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
@@ -61,8 +61,8 @@ func TestNetworkGemm(t *testing.T) {
 	}
 }
 
-// dense is a request like a golden's, of 256 coordinates of each variable that has no size in its
-// text.
+// dense returns a request like a golden's, with size 256 for each variable whose size the text does
+// not give.
 func dense(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, text)

@@ -24,11 +24,12 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/golden")
 
-// TestGolden holds each stage of the kernels in testdata/golden to what it was. The comment of an
-// archive is the statement, then lines with a tensor's format, a variable's size, scheduling
-// commands after "-s=", --target=cuda, or a tree after "--network=", with the most variables of an
-// intermediate after "--intermediate-order=". The C is held where the archive has it, which one of
-// a class of kernels does: TestC and TestPromisedLoops look for what is meant in that of others.
+// TestGolden compares each stage of the kernels in testdata/golden with the stored text. The
+// comment of an archive is the statement, followed by lines with a tensor's format, a variable's
+// size, scheduling commands after "-s=", --target=cuda, or a tree after "--network=" and the
+// largest number of variables of an intermediate after "--intermediate-order=". The C code is
+// compared if the archive contains it, which is so for one kernel of each class. TestC and
+// TestPromisedLoops check the C code of the others.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -81,8 +82,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// goldenUnit compiles what goldenRequest reads. The text is the leaf's before sums carry their
-// positions on, and before a GPU's loops become launches.
+// goldenUnit compiles the request that goldenRequest reads from text. structured is the text of the
+// leaf before sums carry positions over from one segment to the next, and before a GPU's loops
+// become launches.
 func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) {
 	t.Helper()
 	r := goldenRequest(t, text)
@@ -102,7 +104,7 @@ func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) 
 	return u, structured
 }
 
-// goldenNetwork is how the statement is contracted, where the archive asks for that.
+// goldenNetwork describes how the statement is contracted, if the archive gives --network.
 func goldenNetwork(u *codegen.Unit, text string) string {
 	if !strings.Contains(text, "--network=") {
 		return ""
@@ -110,8 +112,8 @@ func goldenNetwork(u *codegen.Unit, text string) string {
 	return u.Network()
 }
 
-// goldenRequest reads a statement, formats and a schedule; a variable has size
-// 1000 where nothing else is said.
+// goldenRequest reads a statement, formats and a schedule. A variable without a given size has size
+// 1000.
 func goldenRequest(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	lines := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(text, " ", ""), "\n", " "))
@@ -162,7 +164,7 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 	return r
 }
 
-// goldenTensor has ten entries a row, and four in each fiber.
+// goldenTensor describes a tensor with ten entries in each row and four in each fiber.
 func goldenTensor(f tensor.Format) codegen.Tensor {
 	t := codegen.Tensor{Format: f, Type: tensor.Float64, NNZ: 10000}
 	for l, k := range f.Levels {

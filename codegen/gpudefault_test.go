@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestGPUDefaults: the default schedules of a GPU have the forms that the statement's shape asks
-// for, with a reason in each line of a choice, and, given back, make the same leaf.
+// TestGPUDefaults: the default schedules of a GPU have the forms that fit the statement's shape,
+// and a reason for each choice. Given as a schedule, they make the same leaf.
 func TestGPUDefaults(t *testing.T) {
 	for text, want := range map[string][]string{
 		"y(i)=A(i,j)*x(j)\nA:ds": {"fuse(i,j,f)", "split(fpos,block,tile,2048)",
@@ -84,8 +84,8 @@ func TestGPUDefaults(t *testing.T) {
 	}
 }
 
-// TestGPUWithout: what has no default schedule of a GPU is refused with the reason, and with where
-// it runs.
+// TestGPUWithout: a statement without a default schedule for a GPU is refused with the reason and
+// an alternative.
 func TestGPUWithout(t *testing.T) {
 	for text, want := range map[string]string{
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "workspace w(k)",

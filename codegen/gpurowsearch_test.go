@@ -6,9 +6,9 @@ import (
 	"distaff/codegen"
 )
 
-// TestBlocksOfPositionsFusedFurther: blocks of tiles of an operand's positions whose coordinates
-// are fused with another variable, of which the operand has no level, find the rows that their
-// tiles begin in without a table of rows of all blocks.
+// TestBlocksOfPositionsFusedFurther: a schedule cuts an operand's positions into tiles, and fuses
+// the tiles' coordinates with a variable that the operand lacks. Blocks of a GPU then find the
+// first rows of their tiles without a table of the rows of all blocks.
 func TestBlocksOfPositionsFusedFurther(t *testing.T) {
 	q := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ss\nk=3")
 	q.Target, q.Verify = codegen.CUDA, true

@@ -9,8 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// TestInPlace: which leaves take the memory of the left tensor's old value, here the operand x of
-// a statement that writes y, or the tensor that += adds to.
+// TestInPlace checks which leaves use the memory of the left tensor's old value. The old value is
+// the operand x of a statement that writes y, or the tensor that += adds to.
 func TestInPlace(t *testing.T) {
 	for _, c := range []struct {
 		stmt, formats, schedule string
@@ -43,7 +43,7 @@ func TestInPlace(t *testing.T) {
 		{"y(i) = x(i)*p(i)", "p:s", "", false},                                   // 0 everywhere first
 		{"y(i) = x(i)*A(i,j)*p(j)", "A:ss", "", false},                           // the same
 		{"y(i,j) = x(i,j) + B(i,j)", "", "fuse(i,j,f),split(f,f0,f1,32)", false}, // the same
-		// but for rows in registers, the same
+		// the same, except that rows are in registers
 		{"y(i,l) = x(i,l) + A(i,j)*B(j,l)", "A:ds", "", false},
 		{"y(i,j) = x(j,i)", "", "", false},                      // transposed
 		{"y(i,j) = x(i,j) + x(j,i)", "", "", false},             // the same

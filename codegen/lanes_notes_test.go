@@ -7,8 +7,8 @@ import (
 	"distaff/codegen"
 )
 
-// TestScalarLanes: lanes that cannot do together what a schedule has them do are said
-// to run one by one, and others are not.
+// TestScalarLanes: a note says which lanes of a schedule run one by one because they cannot run
+// together. Other lanes get no note.
 func TestScalarLanes(t *testing.T) {
 	for _, c := range []struct{ request, want string }{
 		{

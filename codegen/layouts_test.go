@@ -9,9 +9,9 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// TestLayouts: a dense operand is read from a copy where the innermost loop would step through it
-// with a stride, at each entry of a sparse one, and the copy pays; the printed command makes the
-// same leaf, and a schedule without it has no copy.
+// TestLayouts: a dense operand is read from a copy if the innermost loop would access it with a
+// stride for each entry of a sparse operand, and if the copy pays. The printed command makes the
+// same leaf, and a schedule without the command makes no copy.
 func TestLayouts(t *testing.T) {
 	const sddmm = "A(i,j)=B(i,j)*C(i,k)*D(k,j)\nA:ds\nB:ds\nk=32"
 	for text, want := range map[string][]string{
@@ -95,7 +95,7 @@ func compiled(t *testing.T, r codegen.Request) string {
 	return c.File(u.Func)
 }
 
-// TestLayoutRefused: what a layout command cannot ask for, with the reason.
+// TestLayoutRefused checks the refusals of layout commands, with their reasons.
 func TestLayoutRefused(t *testing.T) {
 	const sddmm = "A(i,j)=B(i,j)*C(i,k)*D(k,j)\nA:ds\nB:ds\nk=32"
 	for command, want := range map[string]string{

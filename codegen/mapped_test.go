@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// TestMappedFetched: blocks of a result that is added to by a map are fetched ahead, into the cache
-// of the second level further than into the nearest, and no further than a map is read; into the
-// nearest alone where the processor does better so.
+// TestMappedFetched: if a leaf adds to a result by a map, blocks of the result are prefetched: far
+// ahead into the second-level cache and less far into the first, but not beyond the end of the map.
+// If that was measured to be better on the processor, they are only prefetched into the first.
 func TestMappedFetched(t *testing.T) {
 	for _, c := range []struct {
 		far  int64
@@ -46,9 +46,9 @@ func TestMappedFetched(t *testing.T) {
 	}
 }
 
-// TestMappedPastCaches: rows of a large result that a leaf is the first to come to are stored past
-// the caches, as they were where they had been set to 0 before, and only others are fetched and
-// added to. Rows of a small one, and those that are not summed in registers, are set to 0.
+// TestMappedPastCaches: rows of a large result that a leaf is the first to write are stored past
+// the caches, as they would be if they had been set to 0 before. Only other rows are prefetched and
+// added to. Rows of a small result, and rows that are not summed in registers, are set to 0.
 func TestMappedPastCaches(t *testing.T) {
 	for _, c := range []struct {
 		rows     int64

@@ -9,18 +9,18 @@ import (
 	"distaff/codegen"
 )
 
-// TestMoves holds how leaves go through memory to figures by hand: sizes are 100 but for l, of 8,
-// and operands have these positions at their levels.
+// TestMoves compares the memory accesses of leaves with numbers computed by hand. All sizes are 100
+// except l, which is 8. counts has the numbers of positions of the operands' levels.
 func TestMoves(t *testing.T) {
 	matrix, tensor := []int64{100, 400}, []int64{80, 500, 2000}
-	// of a workspace of 100 places, by 20 values in each of 100 passes
+	// the filled places of a workspace of 100 places, with 20 values in each of 100 passes
 	filled := 100 * 100 * (1 - math.Exp(-0.2))
 	for _, c := range []struct {
 		stmt   string
 		counts map[string][]int64
 		want   codegen.Moves
 	}{
-		// Loads are those of A and x, and y is written once.
+		// Values of A and x are loaded, and y is written once.
 		{"y(i)=A(i,j)*x(j) A:dd", nil, codegen.Moves{Loads: 20000 + 100}},
 		// A product of matrices keeps its values in registers.
 		{"Y(i,j)=A(i,k)*B(k,j)", nil, codegen.Moves{}},
@@ -34,17 +34,17 @@ func TestMoves(t *testing.T) {
 			codegen.Moves{Picks: []codegen.Pick{
 				{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1, Lanes: true}},
 				Loads: 2*400 + 100, Enters: 100, Ends: 100}},
-		// Rows of 8 values, which are added up in registers.
+		// Rows of 8 values are summed in registers.
 		{"Y(i,l)=A(i,j)*X(j,l) l=8 A:ds", map[string][]int64{"A": matrix},
 			codegen.Moves{Picks: []codegen.Pick{
 				{Arg: 2, Count: 400, Run: 8, Passes: 100, Reach: 1, Within: 1}}, Loads: 8 * 400, Enters: 100,
 				Ends: 100}},
-		// One entry a row at most: an end is as uncertain as the entry.
+		// A row has at most one entry: whether it has one is unpredictable.
 		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": {100, 40}},
 			codegen.Moves{Picks: []codegen.Pick{
 				{Arg: 2, Count: 40, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2*40 + 100, Enters: 100,
 				Ends: 40}},
-		// Rows of the result are picked by those that A has; segments of A have an entry at least.
+		// A's coordinates pick rows of the result; segments of A have at least one entry.
 		{"Y(i,l)=A(i,j,k)*C(j,l)*D(k,l) l=8 A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 0, Count: 80, Run: 8, Passes: 1, Reach: 1, Within: 1},
 				{Arg: 2, Count: 500, Run: 8, Passes: 80, Reach: 1, Within: 1},
@@ -53,8 +53,8 @@ func TestMoves(t *testing.T) {
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
 			codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
-		// Merged in windows, a union of two or three operands takes a step for two coordinates that it
-		// gives; one more operand is added to what those give.
+		// A union of two or three operands, merged in windows, takes one step for two coordinates of
+		// its result. A further operand is merged with this result.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds -s=mergeby(j,Windows)",
 			map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
 			codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
@@ -63,36 +63,35 @@ func TestMoves(t *testing.T) {
 			codegen.Moves{Loads: 4 * 6400, Enters: 100, Ends: 100, Steps: 6400 / 2}},
 		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
 			codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100 + 2*5000*2000/7000., Steps: 5000 + 2000}},
-		// The loop over k begins for each entry of A, and each time goes through a row of B and one of C.
+		// The loop over k begins for each entry of A, and then walks a row of B and a row of C.
 		{"a=A(i,j)*B(j,k)*C(i,k) A:ds B:ds C:ds",
 			map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, codegen.Moves{
 				Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},
 				Loads: 2 * 60, Enters: 100 + 400, Ends: 100 + 60 + 400*2*5*3/8., Steps: 400 * (5 + 3)}},
-		// Values that are added lie in a row of the result, which loops come back to for each entry of A.
+		// Each entry of A adds values to a row of the result, which is accessed repeatedly.
 		{"Y(i,m)=A(i,j)*B(j,m) A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}},
 			codegen.Moves{
 				Picks: []codegen.Pick{{Arg: 0, Count: 2000, Run: 1, Passes: 400, Reach: 0.01, Within: 0.01},
 					{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Loads: 3 * 2000,
 				Enters: 100 + 400, Ends: 100 + 400}},
-		// Loops that come to each row once go through it, and come back to nothing.
+		// Each row is walked once, and no row is accessed again.
 		{"Y(i,j)=A(i,j)*B(i,j) Y:ds A:ds", map[string][]int64{"A": matrix},
 			codegen.Moves{Picks: []codegen.Pick{
 				{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 0.01, Within: 1}}, Loads: 3 * 400, Enters: 100,
 				Ends: 100}},
-		// Each of 25 tiles of entries searches for its row, and cuts it.
+		// Each of 25 tiles of entries searches for its first row, and cuts it.
 		{
 			"y(i)=A(i,j)*x(j) A:ds -s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", map[string][]int64{"A": matrix}, codegen.Moves{
 				Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}},
 				Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50,
 				Taken: 25}},
-		// Rows that entries add are summed in the order of their keys, and are of rows of X that lie
-		// anywhere.
+		// A row of X is added for each entry, in the order of the keys. The rows may be anywhere in X.
 		{"Y(j,k,l)=A(i,j,k)*X(i,l) l=8 Y:ssd A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
 			Picks: []codegen.Pick{{Arg: 2, Count: 2000, Run: 8, Passes: 2000, Reach: 1, Within: 1}},
 			Inserts: []codegen.Insert{
 				{Count: 2000, Row: 8, Places: 1e4, Passes: 1, Keys: 2, Listed: true, Kept: true, Sorted: true}},
 			Loads: 3*8*2000 + 2*8*filled, Enters: 80 + 500, Ends: 80 + 500}},
-		// Rows of B are picked, and what they have is put to places of a workspace.
+		// Rows of B are picked, and their entries are stored in a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}},
 			codegen.Moves{
 				Picks:   []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},

@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// TestNetworkRefusals: a tree that is none, that is not of the statement's factors, or that has no
-// say is refused, with the reason and its place.
+// TestNetworkRefusals: a text that is not a tree, a tree of other factors than the statement's, and
+// a tree that a schedule makes meaningless are refused, with the reason and its position.
 func TestNetworkRefusals(t *testing.T) {
 	const product = "R(i,l)=A(i,j)*B(j,k)*C(k,l)\nA:ds\nB:ds\nC:ds\n"
 	for _, x := range []struct {
@@ -66,8 +66,8 @@ func TestNetworkRefusals(t *testing.T) {
 	}
 }
 
-// TestNetworkTrees: what a tree asks for is done, whichever of several uses of a tensor it means,
-// and with a schedule that leaves the loops alone.
+// TestNetworkTrees: a tree is carried out, whichever of several uses of a tensor it refers to, and
+// also with a schedule that does not change the loops.
 func TestNetworkTrees(t *testing.T) {
 	const twice = "R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n"
 	for _, x := range []struct{ request, tree, want string }{
@@ -89,8 +89,9 @@ func TestNetworkTrees(t *testing.T) {
 	}
 }
 
-// TestDearNests: a nest of loops that costs far more than two tensors at a time is made only if it
-// is asked for. What forbids contractions is told with both costs, and with what to write instead.
+// TestDearNests: a nest of loops that costs far more than contracting two tensors at a time is made
+// only if the user asks for it. If contractions are forbidden, the refusal gives both costs and an
+// alternative.
 func TestDearNests(t *testing.T) {
 	chain := func(n int) string {
 		vars, names := "ijklmnopqrst", "ABCDEFGHK"
@@ -103,7 +104,7 @@ func TestDearNests(t *testing.T) {
 	const costs = " in one nest of loops costs 5.7e+17 multiply-adds, and two tensors at a time " +
 		"1.6e+09"
 	for _, c := range []struct {
-		request, network, want string // what is refused, or "" with how the product is contracted
+		request, network, want string // the refusal, or "" and the plan of the product
 		tree                   string
 	}{
 		{chain(5), "", "", "direct"},
@@ -151,8 +152,8 @@ func TestDearNests(t *testing.T) {
 	}
 }
 
-// TestOtherNest: where a nest in other loops than those that run costs least, the one that runs
-// gives way to the best contractions.
+// TestOtherNest: if the cheapest nest of loops needs another order than the nest that would run,
+// the best contractions are chosen instead.
 func TestOtherNest(t *testing.T) {
 	r := goldenRequest(t, "A(k,l,j,i)=B(k,i,j)*C(i,l)*D(l,i)\nA:dsss:0,2,1,3\nB:dsd:1,2,0\nC:ss\n"+
 		"D:ds\nk=13\nl=2\nj=2\ni=31")
@@ -170,8 +171,9 @@ func TestOtherNest(t *testing.T) {
 	}
 }
 
-// TestLargeTrees: a tree of a product that is too large for the search is refused for an
-// intermediate of too many variables, for factors that it lacks, or for factors that it has twice.
+// TestLargeTrees: a product that is too large for the search is contracted by a tree. The tree is
+// refused if an intermediate has too many variables, if the tree lacks factors, or if it has a
+// factor twice.
 func TestLargeTrees(t *testing.T) {
 	var factors []string
 	for k := range 20 {

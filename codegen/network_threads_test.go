@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestNetworkThreads: a loop around all of a contraction runs on threads; what fills few places of
-// an intermediate outside of all loops, and what only copies one, does not.
+// TestNetworkThreads: a loop around a whole contraction runs on threads. A loop outside of all
+// others does not if it fills few places of an intermediate, or only copies one.
 func TestNetworkThreads(t *testing.T) {
 	for _, c := range []struct{ request, network, want string }{
 		{"A(i,l,m)=B(i,j,k)*C(j,l)*D(k,m)\nB:sss\nl=16\nm=16", "(B*D)*C",
@@ -33,14 +33,14 @@ func TestNetworkThreads(t *testing.T) {
 	}
 }
 
-// TestNetworkInSeries: a contraction that makes an intermediate outside of all loops is taken by
-// itself where it costs so much less that threads which wait for it lose nothing. What reads it
-// runs on threads, and what makes it does where it fills most places: with marks, of which each
-// thread sets some.
+// TestNetworkInSeries: a contraction makes an intermediate outside of all loops if the savings
+// exceed the cost of waiting threads. The loop that reads the intermediate runs on threads. The
+// loop that makes it does too if it fills most places; the intermediate then has marks, and each
+// thread sets a part of the marks.
 func TestNetworkInSeries(t *testing.T) {
 	const n = 2000
 	for _, c := range []struct {
-		row  int64 // entries in a row of both matrices
+		row  int64 // the number of entries in each row of both matrices
 		want string
 	}{
 		{1000,
@@ -74,8 +74,8 @@ func TestNetworkInSeries(t *testing.T) {
 	}
 }
 
-// integral is the product E(u,v,k)*C(u,i)*P(v,m), with sums in a result over these variables and so
-// many coordinates of k.
+// integral returns a request for the product E(u,v,k)*C(u,i)*P(v,m). left lists the variables of
+// the result, and k is the size of the variable k.
 func integral(t *testing.T, left string, k int64) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, "T("+left+")=E(u,v,k)*C(u,i)*P(v,m)\nE:sss:2,1,0\nC:ds\nP:ds")
@@ -96,10 +96,10 @@ func integral(t *testing.T, left string, k int64) codegen.Request {
 	return r
 }
 
-// TestNetworkNeighbours: where an intermediate outside of all loops lets sums go to neighbours,
-// which would else be far apart in a large result, it is made, and threads fill it and put it in
-// order. Where they go to neighbours anyway it is made inside of the loop in which it is small. The
-// loops that read it do not begin with one that sums into the result on one thread.
+// TestNetworkNeighbours: an intermediate is made outside of all loops if additions then go to
+// adjacent values of a large result instead of distant ones. Threads fill and sort it. If additions
+// go to adjacent values anyway, the intermediate is made inside a loop and is small. The first of
+// the loops that read it does not sum into the result on one thread.
 func TestNetworkNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		left string
@@ -128,8 +128,8 @@ func TestNetworkNeighbours(t *testing.T) {
 	}
 }
 
-// TestNetworkInside: of plans that cost about the same, one that makes an intermediate outside of
-// all loops, on one thread, is not taken.
+// TestNetworkInside: among plans of about the same cost, a plan that makes an intermediate outside
+// of all loops, on one thread, is not chosen.
 func TestNetworkInside(t *testing.T) {
 	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")
 	for v := range r.Sizes {
@@ -151,9 +151,9 @@ func TestNetworkInside(t *testing.T) {
 	}
 }
 
-// TestNetworkParts: where the outermost loop sums contractions into a dense result, each thread
-// runs it for a part of a variable that most of them have, with intermediates of as many places;
-// the schedule that is printed makes the same leaf.
+// TestNetworkParts: if the outermost loop sums contractions into a dense result, each thread
+// computes a part of a variable that most contractions have, and its intermediates have only that
+// part. The printed schedule makes the same leaf.
 func TestNetworkParts(t *testing.T) {
 	r := goldenRequest(t,
 		"A(i,j,k,l)=B(p,q,r,s)*C(p,i)*D(q,j)*E(r,k)*F(s,l)\nB:ssss\ni=16\nj=16\nk=16\nl=16\np=40\nq=40\nr=40\ns=40")

@@ -10,7 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// longSum is the source of a sum of n sparse vectors, or the error.
+// longSum returns the C code of a sum of n sparse vectors, or the error of Compile. letter is the
+// format of the result, and op the operator.
 func longSum(t *testing.T, n int, letter, op string) (string, error) {
 	t.Helper()
 	names := make([]string, n)
@@ -26,8 +27,8 @@ func longSum(t *testing.T, n int, letter, op string) (string, error) {
 	return c.File(u.Func), nil
 }
 
-// TestLongSums: code grows with the number of operands, not with that of their
-// subsets.
+// TestLongSums: the size of the code grows with the number of operands, not with the number of
+// their subsets.
 func TestLongSums(t *testing.T) {
 	for _, op := range []string{" + ", " - "} {
 		for _, letter := range []string{"d", "s"} {
@@ -57,8 +58,8 @@ func TestLongSums(t *testing.T) {
 	}
 }
 
-// TestUnrolledQuiet: of an unrolled loop GCC is not to warn that a position
-// beyond the last might wrap.
+// TestUnrolledQuiet: the code of an unrolled loop does not let GCC warn that a position after the
+// last one might overflow.
 func TestUnrolledQuiet(t *testing.T) {
 	const warning = "-Waggressive-loop-optimizations"
 	for commands, want := range map[string]bool{"unroll(j,4)": true, "reorder(i,j)": false} {
@@ -72,8 +73,8 @@ func TestUnrolledQuiet(t *testing.T) {
 	}
 }
 
-// TestFailingLoopUnrolled: a loop whose body always fails has one iteration at most, and GCC warns
-// where it is to unroll one. The loop where D stores an entry is unrolled.
+// TestFailingLoopUnrolled: a loop whose body always fails has at most one iteration, and GCC would
+// warn if it had to unroll such a loop. Only the loop for coordinates that D stores is unrolled.
 func TestFailingLoopUnrolled(t *testing.T) {
 	r := goldenRequest(t, "a=C(k,i)/D(k)\nC:dd\nD:s\n-s=unroll(i,4)")
 	for name, x := range r.Tensors {

@@ -16,7 +16,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// pattern is the coordinates, as text, at which a tensor stores values.
+// pattern is the set of coordinates, as text, where a tensor stores values.
 type pattern map[string]bool
 
 func at(coords []int64) string { return fmt.Sprint(coords) }
@@ -35,8 +35,8 @@ func everywhere(dims []int64, f func(coords []int64)) {
 	}
 }
 
-// inFormat is what a tensor stores whose format has these levels, so that p is among it, and the
-// positions of each level.
+// inFormat returns the coordinates that a tensor with a format stores if it must store the pattern
+// p, and the number of positions of each level.
 func inFormat(p pattern, f tensor.Format, dims []int64) (stored pattern, counts []int64) {
 	prefix := func(coords []int64, n int) string {
 		var list []int64
@@ -75,10 +75,10 @@ func inFormat(p pattern, f tensor.Format, dims []int64) (stored pattern, counts 
 	return stored, counts
 }
 
-// walker runs concrete index notation over patterns, and counts.
+// walker runs concrete index notation over patterns, and counts operations.
 type walker struct {
 	size                       map[string]int64
-	stored                     map[string]pattern // by name in the notation; of temporaries too
+	stored                     map[string]pattern // by name in the notation, with temporaries
 	temporary                  map[string]bool
 	env                        map[string]int64
 	multiplications, additions float64
@@ -112,7 +112,7 @@ func (w *walker) coords(a *cin.Access) []int64 {
 	return list
 }
 
-// eval counts what evaluating x takes, which is done where it has a value.
+// eval counts the operations of evaluating x. It counts nothing if x has no value.
 func (w *walker) eval(x cin.Expr) {
 	if !w.present(x) {
 		return
@@ -166,7 +166,8 @@ func (w *walker) run(s cin.Stmt) {
 	}
 }
 
-// wants tells whether some consumer multiplies the temporary by nothing that is known to be absent.
+// wants reports whether some consumer may multiply the temporary by values: no other factor is
+// known to be absent.
 func (w *walker) wants(consumer cin.Stmt, name string) bool {
 	wants := false
 	cin.Paths(consumer, func(_ []*cin.Forall, a *cin.Assign) {
@@ -195,8 +196,8 @@ func (w *walker) wants(consumer cin.Stmt, name string) bool {
 	return wants
 }
 
-// TestOperations holds the counts of random operands to those of a walk over all coordinates: where
-// they are said to be sure they are the same.
+// TestOperations compares the counts for random operands with the counts of a walk over all
+// coordinates. Counts that are marked as exact must be equal.
 func TestOperations(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	sure, total := 0, 0

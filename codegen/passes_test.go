@@ -13,8 +13,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// TestPassOrder: a pass before one whose facts it needs, or on the wrong side of a
-// constraint, is refused; and what passes give, passes need.
+// TestPassOrder: a table is refused if a pass comes before a pass whose facts it needs, or if it
+// breaks a constraint. Each fact that a pass gives is needed by some pass.
 func TestPassOrder(t *testing.T) {
 	giver := map[fact]int{}
 	needed := map[fact]bool{finalCode: true}
@@ -52,14 +52,15 @@ func TestPassOrder(t *testing.T) {
 	}
 }
 
-// moved are the passes with pass k directly behind pass to.
+// moved returns the passes with pass k moved to the place directly after pass to.
 func moved(k, to int) []pass {
 	list := slices.Clone(passes)
 	p := list[k]
 	return slices.Insert(slices.Delete(list, k, k+1), to, p)
 }
 
-// smallRequest is a product of a sparse matrix and a dense one, with a sparse result.
+// smallRequest returns a request for a product of a sparse matrix and a dense one, with a sparse
+// result.
 func smallRequest(t *testing.T, src string) Request {
 	s, err := notation.Parse(src)
 	if err != nil {
@@ -82,7 +83,7 @@ func smallRequest(t *testing.T, src string) Request {
 	return r
 }
 
-// TestPassTraced: each pass is told of in order, with what it made, and timed.
+// TestPassTraced: each pass is traced in order, with its outcome and its duration.
 func TestPassTraced(t *testing.T) {
 	r := smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)")
 	var names []string
@@ -121,7 +122,7 @@ func TestPassTraced(t *testing.T) {
 	}
 }
 
-// TestVerifiers: each verifier finds what is broken behind its pass.
+// TestVerifiers: each verifier finds a mistake that is made after its pass.
 func TestVerifiers(t *testing.T) {
 	broken := map[string]func(c *compilation){
 		"normal":   func(c *compilation) { c.normal.Terms[0].Sum = nil },

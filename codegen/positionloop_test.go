@@ -8,14 +8,14 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestFlatWalks: where nothing but a result with an operand's pattern needs the
-// coordinates of the levels above the last one that they share, these are not
-// read, and there is one loop over the positions of that level.
+// TestFlatWalks: a result has the pattern of an operand. If nothing else needs the coordinates of
+// the levels above the last one that they share, these coordinates are not read, and there is one
+// loop over the positions of that level.
 func TestFlatWalks(t *testing.T) {
 	for _, c := range []struct {
 		request string
 		flat    bool
-		unread  string // a parameter that the leaf does not have
+		unread  string // a parameter that the leaf must not have
 	}{
 		{"A(i,j)=B(i,j,k)*c(k) A:ss B:sss", true, "B_crd0"},
 		{"A(i,j)=B(i,j,k)*c(k) A:ds B:dss", true, "B_crd1"},

@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// large is a request like a golden's, with a million rows and ten entries in each.
+// large returns a request like a golden's, with a million rows and ten entries in each.
 func large(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, text)
@@ -50,8 +50,8 @@ func large(t *testing.T, text string) codegen.Request {
 	return r
 }
 
-// TestDefaultSchedules: the default schedules of common kernels, each command of which has a
-// reason with figures, make the leaf that there is without a schedule.
+// TestDefaultSchedules: the printed default schedules of common kernels make the same leaf as no
+// schedule. Each of their commands has a reason with figures.
 func TestDefaultSchedules(t *testing.T) {
 	for text, want := range map[string][]string{
 		"y(i)=A(i,j)*x(j)\nA:ds": {"temporaries(y) sums are taken in t",
@@ -152,8 +152,8 @@ func TestDefaultSchedules(t *testing.T) {
 	}
 }
 
-// TestStreams: entries of the one sparse operand are fetched ahead where that is a form of the
-// processor's, they come from memory and are not few in each segment.
+// TestStreams: entries of the only sparse operand are prefetched if the processor's forms include
+// it, the entries come from memory, and segments are not short.
 func TestStreams(t *testing.T) {
 	for _, x := range []struct {
 		i, far int64
@@ -184,8 +184,9 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestUnsaid: what a schedule does not say of assembly, workspaces, jammed loops, loops with one
-// body and rows that are fetched ahead is printed with it, and makes the same leaf when it is said.
+// TestUnsaid: choices that a schedule leaves open (assembly, workspaces, jammed loops, loops with
+// one body, prefetched rows) are printed with the schedule. A schedule with these commands makes
+// the same leaf.
 func TestUnsaid(t *testing.T) {
 	const spmm, spgemm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\n"
 	const mttkrp = "A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32"
@@ -269,7 +270,8 @@ func TestUnsaid(t *testing.T) {
 	}
 }
 
-// TestForms: what each command makes of a leaf, and that it is not there without.
+// TestForms checks the effect of each command on a leaf, and that the effect is absent without the
+// command.
 func TestForms(t *testing.T) {
 	const spmv, spmm, add, spgemm = "y(i)=A(i,j)*x(j)\nA:ds", "C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32",
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds"
@@ -334,7 +336,7 @@ func TestForms(t *testing.T) {
 	} {
 		count := func(commands ...string) int {
 			r := large(t, x.text)
-			// nothing is fetched ahead that no command says
+			// nothing is prefetched unless a command asks for it
 			r.Exact, r.Forms = nil, strategy.Forms{strategy.FarRows: 0}
 			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...),
 				func(s string) bool { return s == "" })
@@ -359,8 +361,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestTileOfDerivedLoop: a tile is of a loop over the variable itself, not of one that other
-// commands, before or behind it, make of that.
+// TestTileOfDerivedLoop: a tile must be of a loop over the variable itself. A loop that earlier or
+// later commands derive from the variable is refused.
 func TestTileOfDerivedLoop(t *testing.T) {
 	for _, schedule := range []string{"tile(k,4),split(k,k0,k1,2)", "tile(k,4),divide(k,k0,k1,5)",
 		"tile(k,4),bound(k,k0,1000000,MaxExact)"} {
@@ -373,7 +375,7 @@ func TestTileOfDerivedLoop(t *testing.T) {
 	}
 }
 
-// TestTileOfAddedRows: no tiles where threads add to one row.
+// TestTileOfAddedRows: rows that several threads add to cannot have tiles.
 func TestTileOfAddedRows(t *testing.T) {
 	for _, race := range []string{"Temporary", "Atomics"} {
 		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
@@ -385,9 +387,9 @@ func TestTileOfAddedRows(t *testing.T) {
 	}
 }
 
-// TestTilesOfFewTerms: rows that loops come to again and again are summed in tiles where several
-// values go to a row each time, and are added to as they lie where it is about one; rows that loops
-// come to once have tiles either way. Each leaf is that of its schedule.
+// TestTilesOfFewTerms: rows that are accessed repeatedly are summed in tiles if several values are
+// added to a row each time. If it is about one value, it is added in memory. Rows that are accessed
+// once have tiles in both cases. The printed schedule makes the same leaf.
 func TestTilesOfFewTerms(t *testing.T) {
 	for _, x := range []struct {
 		text   string
@@ -429,8 +431,8 @@ func TestTilesOfFewTerms(t *testing.T) {
 	}
 }
 
-// TestSizesAreArguments: a leaf has a size compiled in only where that was measured to pay, and
-// else serves any.
+// TestSizesAreArguments: a size is compiled into a leaf only if that was measured to pay. Otherwise
+// the leaf serves any size.
 func TestSizesAreArguments(t *testing.T) {
 	for _, x := range []struct {
 		statement string

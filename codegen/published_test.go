@@ -12,13 +12,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// leafBegins matches where the functions of a leaf begin in its C, behind the helpers.
+// leafBegins matches the beginning of a leaf's functions in its C code, after the helper functions.
 var leafBegins = regexp.MustCompile(`\n(// The loop over |static \w+ leaf_body\(|int leaf\()`)
 
-// TestPromisedLoops looks for what the published schedules of source 004 and others promise,
-// and for what they promise the lack of, in the leaves of testdata/golden/schedule_*: the
-// number of times that each pattern is in the IR, in the C where it begins with "C:", or in
-// the launches that a GPU's loops become where it begins with "launches:".
+// TestPromisedLoops counts patterns in the leaves of testdata/golden/schedule_*. They show which
+// properties the published schedules of source 004 and other sources promise. A pattern is searched
+// in the IR, in the C code if it begins with "C:", or in the launches of a GPU's loops if it begins
+// with "launches:".
 func TestPromisedLoops(t *testing.T) {
 	const anySearch, guard, merge = `search`, `\bif `, `while `
 	for name, want := range map[string]map[string]int{
@@ -28,11 +28,11 @@ func TestPromisedLoops(t *testing.T) {
 		// A row's entries are a plain loop.
 		"fig_2-1b": {`for i in i_lo : i_hi`: 1, `for B_p_1 in B_s : B_e`: 1, guard: 0, merge: 0,
 			anySearch: 0, `C:#pragma omp`: 0},
-		// The last tile is cut short by the bound of its loop, not by a guard in it.
+		// The loop of the last tile has a smaller bound, and no guard inside.
 		"fig_2-1c": {`for i1 in 0 : i1_n`: 1, `i2_hi int64 = min\(i2_lo \+ 4, i_hi\)`: 1,
 			`for i in i2_lo : i2_hi`: 1, guard: 0, merge: 0, anySearch: 0},
-		// One pass over the positions, the row tracked, found by one search before. The rows
-		// within a tile, between two at its edges, are stored as a whole.
+		// One pass over the positions tracks the row, which one search finds before. A tile shares its
+		// first and last row with other tiles; the rows between are stored without addition.
 		"fig_2-1d": {anySearch: 1, `B_p \+= 1`: 2, `for B_p_1 in j_lo_1 : j_hi_1`: 1,
 			`for B_p_2 in B_s_1 : B_e_3`: 1, `a_vals\[a_p_1\] = `: 1, `for i in`: 0, `atomic`: 0},
 		// The user's workspace alone, one a thread in each of two passes.
@@ -77,7 +77,7 @@ func TestPromisedLoops(t *testing.T) {
 		"a12": {`for jpos0 in 0 : jpos0_n`: 1, `for k_tile in 0 : k_hi - 31 step 32`: 1,
 			`for A_p_1 in jpos1_lo : jpos1_hi`: 1, guard: 1, `if k_rest < k_hi`: 1, merge: 0, anySearch: 0,
 			`C:#pragma omp parallel`: 0},
-		// With the columns' number known there is one tile of them, and none left over.
+		// If the number of columns is known, one tile has all columns.
 		"a12_bound": {`for k_lane in 0 : 32 vector`: 1, `if k_hi != 32`: 1, guard: 1, `k_rest`: 0,
 			merge: 0, anySearch: 0,
 			`C:#pragma omp simd[^\n]*\n\s*for \(int64_t k_lane = 0; k_lane < 32; k_lane\+\+\)`: 1},
@@ -90,7 +90,7 @@ func TestPromisedLoops(t *testing.T) {
 		// The other term first, in a loop of its own that sets the result; then as figure 6-1.
 		"pos_beside": {anySearch: 1, `for i in 0 : i_hi parallel`: 1, `y_vals\[y_p\] = -z_v`: 1,
 			`fill `: 0, `for p0 in 0 : p0_n parallel`: 1, `atomic`: 1},
-		// A tile ends where the repeats of a coordinate do: a search, where there are such.
+		// If a coordinate repeats at the end of a tile, a search finds the last repeat.
 		"pos_repeats": {anySearch: 2,
 			`if B_s_1 < B_at && B_at < B_e_1 && B_crd1\[B_at - 1:64\] == B_crd1\[B_at:64\]`: 1, guard: 2,
 			`for p0 in 0 : p0_n \{`: 1},
@@ -159,7 +159,7 @@ func TestPromisedLoops(t *testing.T) {
 			`for pc_p in block_rows_from : i_rows lanes\(256\) \{`: 1,
 			`for pc_p_2 in block_rows_from : i_rows warps\(8\) \{`: 1, `lanes\(32\) reduce\(sum_2\)`: 1,
 			`y_vals\[y_p(_1)?\] = sum`: 2, `atomic`: 2, `while`: 0},
-		// A warp searches for the rows of its tile, and each fiber for its slice, to which others add.
+		// A warp searches for the rows of its tile, and each fiber for its slice. Others add to it too.
 		"gpu_rows_warp": {`search`: 6, `if 8 <= k_rows - pc_row \{`: 1, `lanes\(32\)`: 4, `warps\(8\)`: 1,
 			`atomic`: 2, `if own`: 0},
 		// Rows are counted, summed up and written.

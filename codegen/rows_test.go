@@ -8,17 +8,17 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestRowsCut: a sum over columns into a result too large for partial ones is cut at
-// its rows, where the loop inside is over these, and columns are not short.
+// TestRowsCut: a sum over columns whose result is too large for partial results is cut at the rows
+// of the result, if the inner loop is over rows and columns are not short.
 func TestRowsCut(t *testing.T) {
 	for request, want := range map[string]bool{
 		"y(i)=A(i,j)*x(j) A:ds:1,0":                             false, // a few partial results pay
 		"y(i)=A(i,j)*x(j) A:ss:1,0 i=5000 j=100":                true,
 		"y(i)=A(i,j)*x(j)+B(i,j)*x(j) A:ds:1,0 B:ss:1,0 i=5000": true,
 		"Y(i,k)=A(i,j)*X(j,k) A:ds:1,0":                         true,
-		"y(i)=A(i,j)*x(j) A:ds":                                 false, // rows are outermost
+		"y(i)=A(i,j)*x(j) A:ds":                                 false, // the loop over rows is outermost
 		"y(i)=A(i,j)*x(j) A:ds:1,0 i=4":                         false, // partial results pay
-		"y(k)=A(i,j,k)*x(i) A:dss":                              false, // the loop inside is another
+		"y(k)=A(i,j,k)*x(i) A:dss":                              false, // another inner loop
 		"y(j)=A(i,j)*x(i) A:uq":                                 false, // one entry below each
 		"Y(i,j)=A(i,k)*X(k,j) A:ds:1,0 Y:ds X:dd":               false, // a sparse result
 	} {
@@ -48,8 +48,8 @@ func TestRowsCut(t *testing.T) {
 	}
 }
 
-// TestKeptTermsFetched: what terms that each add a row keep is fetched ahead, since they are read
-// in the order of their keys.
+// TestKeptTermsFetched: if each term adds a row, and a workspace keeps the terms, their rows are
+// prefetched, since they are read in the order of the keys.
 func TestKeptTermsFetched(t *testing.T) {
 	r := goldenRequest(t, "Y(j,k,l)=A(i,j,k)*X(i,l)\nl=8\nY:ssd\nA:sss")
 	r.Schedule = []string{"workspace(w,Terms)"}
@@ -66,12 +66,12 @@ func TestKeptTermsFetched(t *testing.T) {
 	}
 }
 
-// TestWalkedRowsFetched: rows that a loop over coordinates reads one behind the other are fetched
-// ahead where each is read for few entries, which pick others, up to the last one of the loop.
+// TestWalkedRowsFetched: a loop over coordinates reads consecutive rows. They are prefetched up to
+// the last one if each row is read for only a few entries, which pick rows of other operands.
 func TestWalkedRowsFetched(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		each int64 // entries a row
+		each int64 // the number of entries of a row
 		want bool
 	}{
 		{"Y(i,j)=A(i,j)*C(i,k)*D(j,k)\nk=32\nY:ds\nA:ds", 10, true},

@@ -7,15 +7,15 @@ import (
 	"distaff/codegen"
 )
 
-// TestLongSegments: a loop that comes to a row as often as it has entries steps through the squares
-// of the rows' lengths, which follow from the longest of them.
+// TestLongSegments: a loop that enters each row once for each of its entries takes a number of
+// steps that follows the squares of the rows' lengths. These are estimated from the longest row.
 func TestLongSegments(t *testing.T) {
 	const rows, columns, others = 2000, 5000, 10
 	for _, c := range []struct {
 		name  string
-		row   func(r int) float64 // its entries
+		row   func(r int) float64 // returns the number of entries of a row
 		empty int64
-		off   float64 // how many times the estimate may be off
+		off   float64 // the largest accepted ratio of the estimate to the true number
 	}{
 		{"equal rows", func(int) float64 { return 12 }, 0, 1.001},
 		{"Zipf's law, 0.7", func(r int) float64 { return math.Round(900 * math.Pow(float64(r+1), -0.7)) },

@@ -11,7 +11,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// TestGemm: products of dense matrices are one statement of the leaf, whatever their layouts.
+// TestGemm: a product of dense matrices is one statement of the leaf, in any layout of the
+// matrices.
 func TestGemm(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)",
@@ -63,7 +64,7 @@ func TestGemm(t *testing.T) {
 	}
 }
 
-// TestGemmRefused has what is refused as the loops are lowered.
+// TestGemmRefused checks the products that lowering refuses.
 func TestGemmRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)",
@@ -92,8 +93,8 @@ func TestGemmRefused(t *testing.T) {
 	}
 }
 
-// TestLibraries: products that a library of a GPU runs are one statement of the leaf, whose text
-// reads back as it, and what runs around it needs no loop on blocks.
+// TestLibraries: a product that a library of a GPU computes is one statement of the leaf. The
+// leaf's text can be parsed again, and the loops around the statement do not run on blocks.
 func TestLibraries(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},cublas)",
@@ -126,7 +127,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestLibrariesRefused has what is refused as the loops are lowered.
+// TestLibrariesRefused checks the products by libraries that lowering refuses.
 func TestLibrariesRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)",
@@ -153,8 +154,8 @@ func TestLibrariesRefused(t *testing.T) {
 	}
 }
 
-// TestLibraryWidths: where positions are wider than coordinates, a product with a sparse matrix
-// goes over offsets of the rows that are as wide as coordinates.
+// TestLibraryWidths: if positions are wider than coordinates, a product with a sparse matrix uses
+// offsets of rows that are as wide as coordinates.
 func TestLibraryWidths(t *testing.T) {
 	r := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)")
 	r.Target = codegen.CUDA

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// TestValues: a leaf that computes alone makes no level arrays, sorts nothing, and
-// fails where the pattern lacks a coordinate, unless the pattern leads.
+// TestValues: a leaf that computes values alone makes no level arrays and sorts nothing. It fails
+// if the pattern lacks a coordinate, unless its loops walk the pattern.
 func TestValues(t *testing.T) {
 	for _, c := range []struct {
 		request  string
@@ -18,7 +18,7 @@ func TestValues(t *testing.T) {
 		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds", []string{"_place[", "fail pattern"},
 			[]string{"w_mark", "w_list"}},
 		{"A(i,j)=B(i,k)*C(k,j) A:ss B:ss C:ss", []string{"_place[", "fail pattern"}, nil},
-		// Places for every coordinate of so large a dimension are too many.
+		// The dimension is too large for an array of places.
 		{"A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds j=100000000", []string{"search", "fail pattern"},
 			[]string{"_place[", "w_table"}},
 		{"A(i,j)=B(k,i)*C(k,j) A:ss B:ss C:ss", []string{"search", "fail pattern"}, []string{"w_table"}},
@@ -51,7 +51,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesOfSchedules: the loops of a schedule assemble.
+// TestValuesOfSchedules: a schedule is refused, because its loops assemble a result.
 func TestValuesOfSchedules(t *testing.T) {
 	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
 	r.FixedPattern, r.Schedule = true, []string{"split(i,i0,i1,4)"}

@@ -7,7 +7,8 @@ import (
 	"distaff/codegen"
 )
 
-// TestWidths: positions take 4 bytes only where a result has no more of them in any case.
+// TestWidths: positions have 4 bytes only if a result can never have more positions than these
+// hold.
 func TestWidths(t *testing.T) {
 	const add, product = "A(i,j)=B(i,j)+C(i,j) A:ss B:ss C:ss", "A(i,j)=B(i,k)*C(k,j) A:ds B:ds C:ds"
 	for _, c := range []struct {
