@@ -340,7 +340,7 @@ func Compile(r Request) (*Unit, error) {
 	return c.unit, nil
 }
 
-// compilation is a Compile in progress.
+// compilation is the state of a call of Compile.
 type compilation struct {
 	request Request
 	normal  *notation.Normal
@@ -420,8 +420,8 @@ func (c *compilation) types() error {
 	return err
 }
 
-// result plans the leaf's result. A level that the request wants neither dense nor compressed is
-// planned as compressed, and the caller repacks the result.
+// result plans the leaf's result. If the request wants a level that is neither dense nor
+// compressed, the leaf makes it as a compressed level, and the caller repacks the result.
 func (c *compilation) result() error {
 	t := c.tensor(c.request.Stmt.LHS.Name)
 	r := Result{Shares: -1, Format: tensor.Format{Levels: slices.Clone(t.Format.Levels),

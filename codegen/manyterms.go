@@ -74,9 +74,9 @@ func equalKeys(a, b map[string]bool) bool {
 	return true
 }
 
-// separateLoops builds groups of terms one after the other, each in its own loops from order[k] on.
-// The groups add to the target. If the target cannot be added to, or if each addition would round,
-// they add to a workspace instead.
+// separateLoops returns the loops of several groups of terms, one group after the other, each from
+// order[k] on. The groups add to the target. If the target cannot be added to, or if each addition
+// would round, they add to a workspace instead.
 func (n *nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
 	if len(t.ordered) > 0 || !t.temp && n.rounds {
 		return n.workspace(slices.Concat(groups...), k, t)

@@ -320,9 +320,9 @@ func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// intersect counts the steps of an intersection of the accesses in list, which begins enters times,
-// and the steps that advance another operand than the step before. For operands with a and b
-// entries in random order, there are 2ab/(a+b) of the latter: that is the expected number of runs.
+// intersect counts the steps of an intersection of the accesses in list, which begins enters times.
+// It also counts the steps that advance another operand than the step before. For operands with a
+// and b entries in random order, their expected number is 2ab/(a+b), the expected number of runs.
 func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0

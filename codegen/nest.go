@@ -77,7 +77,7 @@ func (n *nest) newTarget(lhs *notation.Access) target {
 	return t
 }
 
-// statement returns the whole statement.
+// statement returns the concrete index notation of the whole statement.
 func (n *nest) statement() cin.Stmt {
 	if len(n.products) > 0 {
 		return n.withProducts()
@@ -172,7 +172,8 @@ func remove(list []string, v string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(u string) bool { return u == v })
 }
 
-// sum builds terms. At least one of them sums over order[k].
+// sum returns the nest of the terms over the variables from order[k] on. At least one of the terms
+// sums over order[k].
 func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	if len(t.left) > 0 && len(t.ordered) > 0 {
 		return n.workspace(terms, k, t)
@@ -205,15 +206,16 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// parts builds terms. At least one of them has parts that are computed at order[k]. Each part is
-// computed before the statement that reads it, and the first part is outermost.
+// parts returns the nest of the terms over the variables from order[k] on. At least one of the
+// terms has a part that is computed at order[k]. Each part is computed before the statement that
+// reads it, and the first part is outermost.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)
 }
 
-// splitParts returns copies of the terms without the parts for which taken returns true, and these
-// parts.
+// splitParts returns copies of the terms from which some parts are removed, and the removed parts:
+// the parts for which taken returns true.
 func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts []*hoistedSum) {
 	for _, x := range terms {
 		c := *x
@@ -261,9 +263,9 @@ func readsTensor(s cin.Stmt, name string) bool {
 	return found
 }
 
-// scalar builds terms for a target without unbound variables. At least one of them sums over
-// order[k]. The sums go to a scalar temporary, which is then assigned together with the other
-// terms.
+// scalar returns the nest of the terms for a target without unbound variables. At least one of the
+// terms sums over order[k]. The sums go to a scalar temporary, which is then assigned to the target
+// together with the other terms.
 func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	var here, summed []*term
 	for _, x := range terms {
@@ -325,8 +327,8 @@ func (n *nest) walkKey(x *term) string {
 	return "sum " + strings.Join(sums, ",") + " of " + strings.Join(keys, " ")
 }
 
-// workspace builds the terms into a workspace over the unbound variables of the target. Then the
-// workspace is appended to the target in order.
+// workspace returns a nest that computes the terms into a workspace over the unbound variables of
+// the target, and then appends the workspace to the target in order.
 func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 	w := &cin.Access{Name: n.fresh("w"), Vars: t.left}
 	producer := n.loops(terms, k, target{lhs: w, left: t.left, temp: true, accumulate: true})

@@ -22,9 +22,9 @@ type contractedTerm struct {
 	direct  *network.Plan // one nest of loops, in the order that all terms share
 }
 
-// A plan with intermediates is chosen by default if its cost, relative to one nest of loops, is at
-// most networkGain. The margin allows for errors of the estimate. If all intermediates are scalars
-// and arrays, the estimate is better, and the limit is filledGain.
+// networkGain and filledGain limit the cost of a plan with intermediates that is chosen by default,
+// relative to one nest of loops. They leave room for errors of the estimate. filledGain holds if
+// all intermediates are scalars and arrays, whose cost is known better.
 const networkGain, filledGain = 0.8, 0.9
 
 // serialLoss multiplies the cost of an intermediate made by one thread outside of all loops,
@@ -99,8 +99,8 @@ func (c *compilation) network() error {
 		End: len(c.request.Network)}
 }
 
-// planFor returns the plan that a product asks for, or nil if there is none. A product that is too
-// large for the search is contracted by its tree or, without a tree, from left to right.
+// planFor returns the best plan for a contraction problem, or nil if there is none. A product that
+// is too large for the search is contracted by its tree or, without a tree, from left to right.
 func planFor(p *network.Problem) *network.Plan {
 	switch {
 	case p.Searched():
@@ -283,9 +283,9 @@ func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 	return x
 }
 
-// hoistedSum is a sum that is taken out of a term. The temporary at replaces it as a factor. The
-// sum is computed in loops of its own where the consumer's loop over order[k] would begin. These
-// loops follow order, which has all variables.
+// hoistedSum is a sum that is taken out of a term. It is computed into the temporary at, which
+// replaces it as a factor. The loops of the sum are placed where the consumer's loop over order[k]
+// would begin. They follow order, which has all variables.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -483,7 +483,7 @@ func (n *nest) contract(list []*contractedTerm, all []string) {
 	}
 }
 
-// contractor makes the parts of a term from its plan.
+// contractor takes the intermediates of a plan out of a term.
 type contractor struct {
 	nest *nest
 	x    *contractedTerm
@@ -492,7 +492,8 @@ type contractor struct {
 	made map[*network.Contraction]*hoistedSum
 }
 
-// root returns the term itself. It keeps the factors that the contraction problem lacks.
+// root returns the term that is left when all intermediates are taken out. It keeps the factors
+// that the contraction problem lacks.
 func (m *contractor) root() *term {
 	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg
@@ -504,7 +505,7 @@ func (m *contractor) root() *term {
 	return out
 }
 
-// product returns a contraction as a term, in loops over the variables in this order.
+// product returns the term that a contraction computes. Its loops follow order.
 func (m *contractor) product(x *network.Contraction, order []string) *term {
 	out := &term{gemm: x.Gemm}
 	k := 0 // the number of variables of order that are bound

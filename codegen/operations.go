@@ -118,7 +118,7 @@ func (s fraction) or(t fraction) fraction {
 
 func (s fraction) never() bool { return s.value == 0 && s.sure }
 
-// opCounter holds the state of one count.
+// opCounter counts the operations of one call of a leaf (see Unit.Operations).
 type opCounter struct {
 	unit      *Unit
 	extents   Extents

@@ -47,9 +47,9 @@ func (g *graph) access(vars []string, f tensor.Format) {
 	}
 }
 
-// reductions adds the constraints of the explicit sums in e. A variable that such a sum, or a sum
-// inside it, binds comes after all free variables of the outer sum, because the whole sum is
-// computed when those are known.
+// reductions adds the constraints of the explicit sums in e. A variable that is bound by such a
+// sum, or by a sum inside it, comes after all free variables of the outer sum. The whole sum is
+// computed when the free variables are known.
 func (g *graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)

@@ -206,8 +206,8 @@ func (c *compilation) verifyShared() error {
 	return nil
 }
 
-// verifyLaunches checks that the leaf is well formed. A GPU's leaf may only have loops that the
-// host runs and loops inside of its threads.
+// verifyLaunches checks that the leaf is well formed. A GPU's leaf may only have serial and
+// unrolled loops, because all others have become launches.
 func (c *compilation) verifyLaunches() error {
 	var err error
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {

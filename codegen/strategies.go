@@ -13,7 +13,7 @@ import (
 // give.
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
-	c.unit.Begun = func(entries int64, threads int, within bool) (kept, beside int64) {
+	c.unit.Begun = func(entries int64, threads int, within bool) (kept, pieces int64) {
 		return strategy.Begun(p, c.strategy, entries, threads, within)
 	}
 	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }

@@ -12,7 +12,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// term is a product of factors, while the nest builder goes down the order of the variables.
+// term is a product of factors in the nest builder, which binds one variable after the other.
 type term struct {
 	neg     bool
 	factors []cin.Expr

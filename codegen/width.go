@@ -121,13 +121,13 @@ func Entries[T any](n *notation.Normal, by Counting[T]) T {
 	return total
 }
 
-// bounding computes Entries.
+// bounding holds the state of a call of Entries.
 type bounding[T any] struct {
 	counting Counting[T]
 	left     []string // the left side's variables
 }
 
-// expr returns the bound for an expression.
+// expr returns an upper bound of the number of coordinates where an expression has a value.
 func (b bounding[T]) expr(e notation.Expr) T {
 	switch e := e.(type) {
 	case *notation.Access:
