@@ -72,9 +72,10 @@ func (c *compilation) threads() error {
 	return nil
 }
 
-// lower makes the leaf. If lowering refuses a result with an operand's level arrays but could make
-// its own, lower restarts the passes from "shared". Otherwise a refusal names the command of the
-// schedule that cannot be followed.
+// lower makes the leaf. If lowering refuses, there are three cases. If the default strategy has
+// products of matrices, the passes restart without them. If the leaf could make a result with its
+// own level arrays instead of an operand's, the passes restart from "shared". Otherwise lower
+// returns an error, which names the command of the schedule that cannot be followed.
 func (c *compilation) lower() error {
 	u := c.unit
 	share := ""

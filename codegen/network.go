@@ -234,7 +234,7 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 		switch {
 		case extra != nil && nearest == nil:
 			nearest = refuse(extra.At, extra.At+len(extra.Name),
-				"got %s, which is no factor, or is one fewer times", extra.Name)
+				"got %s, which the product lacks or has fewer times", extra.Name)
 		case extra == nil:
 			nearest = refuse(0, len(c.request.Network), "the tree lacks the factor %s", missing[0])
 		}

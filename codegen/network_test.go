@@ -27,15 +27,15 @@ func TestNetworkRefusals(t *testing.T) {
 		{product, "A*B*C+D", diag.NetworkSyntax, 5, "got +, want a * or the end"},
 		{product, "A", diag.NetworkSyntax, 0,
 			"want auto, direct, pairwise, or a tree of two factors or more"},
-		{product, "((A*B)*C)*D", diag.NetworkRefused, 10, "got D, which is no factor"},
-		{product, "(A*B)*R", diag.NetworkRefused, 6, "got R, which is no factor"},
-		{product, "(A*B)*i", diag.NetworkRefused, 6, "got i, which is no factor"},
-		{product, "(A*B)*B", diag.NetworkRefused, 6, "got B, which is no factor, or is one fewer times"},
+		{product, "((A*B)*C)*D", diag.NetworkRefused, 10, "got D, which the product lacks"},
+		{product, "(A*B)*R", diag.NetworkRefused, 6, "got R, which the product lacks"},
+		{product, "(A*B)*i", diag.NetworkRefused, 6, "got i, which the product lacks"},
+		{product, "(A*B)*B", diag.NetworkRefused, 6, "got B, which the product lacks or has fewer times"},
 		{product, "A*B", diag.NetworkRefused, 0, "the tree lacks the factor C"},
 		{"R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n", "A*C", diag.NetworkRefused, 0,
 			"the tree lacks the factor A"},
 		{"R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n", "(A*A)*A*C", diag.NetworkRefused, 6,
-			"got A, which is no factor, or is one fewer times"},
+			"got A, which the product lacks or has fewer times"},
 		{"R(i,j)=A(i,j)\nA:ds\n", "A*A", diag.NetworkRefused, 0,
 			"the statement has no product of two tensors or more"},
 		{"R(i)=A(i,j)/B(j)\nA:ds\n", "A*B", diag.NetworkRefused, 0,
@@ -197,7 +197,7 @@ func TestLargeTrees(t *testing.T) {
 		{request + "--intermediate-order=1\n", "(" + names(0, 10) + ")*" + names(10, 20), loops +
 			", or for an intermediate of more variables than --intermediate-order=1"},
 		{request, "(" + names(0, 10) + ")*" + names(10, 19), "--network: the tree lacks the factor A19"},
-		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which is no factor"},
+		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which the product lacks"},
 	} {
 		r := goldenRequest(t, c.request)
 		r.Network = c.tree

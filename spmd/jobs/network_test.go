@@ -80,7 +80,7 @@ func TestNetworkLinesMeant(t *testing.T) {
 // at the statement.
 func TestNetworkLinesRefused(t *testing.T) {
 	for _, c := range []struct{ lines, want string }{
-		{"  network (B*E)*C", "job.dst:6:14: network: got E, which is no factor"},
+		{"  network (B*E)*C", "job.dst:6:14: network: got E, which the product lacks"},
 		{"  network (B*C)*D\n  reorder(i,k,j,l,m)",
 			"job.dst:6:11: network: a schedule says itself what the loops are"},
 		{"  network B*C", "job.dst:6:11: network: the tree lacks the factor D"},
