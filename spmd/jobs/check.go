@@ -8,20 +8,20 @@ import (
 	"distaff/spmd/program"
 )
 
-// checks compare the first and the last run of each statement with the reference evaluator.
+// checks compares the first and the last run of each statement with the reference evaluator.
 type checks struct {
 	r    *execution
-	last map[*jobfile.Statement]*lastRun
+	last map[*jobfile.Statement]*lastRun // nil after a single run
 }
 
-// lastRun is the newest run of a statement that was not compared; nil where the first was the
-// last so far.
+// lastRun is the newest run of a statement that was not compared yet.
 type lastRun struct {
 	s *program.Statement
 	n *program.Snapshot
 }
 
-// after takes a run that was made.
+// after records a run that has ended. It compares the first run of a statement at once and keeps
+// the snapshot of the newest other run.
 func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Snapshot) error {
 	if err := k.After(n); err != nil {
 		n.Close()
@@ -39,7 +39,7 @@ func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Sn
 	return nil
 }
 
-// finish compares the last runs.
+// finish compares the last run of each statement that ran more than once.
 func (c *checks) finish() (err error) {
 	for s := range c.r.names.f.Statements() {
 		if l := c.last[s]; l != nil && err == nil {
@@ -49,7 +49,8 @@ func (c *checks) finish() (err error) {
 	return err
 }
 
-// compare compares a run, whose snapshot it closes. A difference is an error at every rank.
+// compare compares a run with the reference evaluator and closes its snapshot. If they differ,
+// every rank gets an *Ended. which is "first" or "last".
 func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot,
 	which string) error {
 	defer n.Close()

@@ -1,9 +1,9 @@
 package jobs
 
-// Alike returns Statement.alike of each statement.
+// Alike returns Statement.renamed of each statement.
 func Alike(list []Statement) (keys []string) {
 	for _, s := range list {
-		keys = append(keys, s.alike())
+		keys = append(keys, s.renamed())
 	}
 	return keys
 }

@@ -1,17 +1,23 @@
-// Package jobs runs job files (codegen/jobfile) as programs, at every rank.
+// Package jobs runs job files (codegen/jobfile), and plans them without running them.
+//
+// Run executes a file at every rank: it takes the items in order, once for each repeat of the whole
+// file, and writes all outputs at the end. Plan follows the same items without data. It computes
+// where each item leaves its tensors and what the ranks send, and counts a repeat's passes without
+// following each pass. Statements returns each statement with the known facts about its tensors, so
+// that the statement can be planned and compiled like a job of its own.
 //
 // # Files
 //
 //	jobs.go        Run: the items of a file, in order
-//	machines.go    machines, and what is distributed over them
-//	sizes.go       what names stand for: inputs, and sizes, from files
-//	statements.go  the statements of a file apart, to be planned and compiled
-//	plan.go        what a file would do and send, without running it
-//	tally.go       how often items do what, and what that sends
-//	stats.go       statistics
-//	outputs.go     what is written, and where
-//	running.go     which statement runs
-//	check.go       runs of statements against the reference evaluator
+//	machines.go    machines, and the targets of placements
+//	sizes.go       inputs, and values of the names of sizes
+//	statements.go  single statements of a file, for planning and compiling
+//	plan.go        Plan: what a file would do and send
+//	tally.go       counts of a plan: runs of items, transfers and routes
+//	stats.go       statistics of a run
+//	outputs.go     output files
+//	running.go     the statement that is running, for a progress display
+//	check.go       comparison of runs with the reference evaluator
 package jobs
 
 import (
@@ -33,54 +39,59 @@ import (
 	"distaff/spmd/stats"
 )
 
-// Options are how a file is run.
+// Options select how Run runs a file.
 type Options struct {
-	Repeat int  // times that the whole of it runs, from its inputs; 0 is 1
-	Warmup int  // further runs before those, untimed, which print nothing
-	Check  bool // each statement's first and last run against the reference evaluator
-	// Inputs are what -i and -g give tensors, in the place of what the file says.
+	Repeat int  // how many times the whole file runs, from its inputs; 0 means once
+	Warmup int  // further runs before the repeats; they are not timed and print nothing
+	Check  bool // compare each statement's first and last run with the reference evaluator
+	// Inputs holds the inputs that flags give tensors. They replace the inputs in the file.
 	Inputs  map[string]input.Input
-	Stats   string   // the file of the statistics; "" for none
-	Argv    []string // for them, and Version
-	Version string
-	Target  string
-	// Say is told each line that is printed, at rank 0, and Note what a user should know.
+	Stats   string   // file for the statistics; "" means that none are written
+	Argv    []string // the command line, for the statistics
+	Version string   // the program's version, for the statistics
+	Target  string   // the name of the target, for the statistics
+	// Say receives each printed line at rank 0. Note receives each remark to the user at rank 0.
+	// Both may be nil.
 	Say, Note func(line string)
-	// At is told at rank 0 where in the file what runs stands, "" for nowhere.
+	// At is called at rank 0 with the position in the file, FILE:LINE, when an item begins, and
+	// with "" when it ends. It may be nil.
 	At func(where string)
-	// Running is told now and then what runs, once the job has run for RunningAfter. It may be nil.
+	// Running is called at rank 0 at regular intervals with a line about what is running, once the
+	// job has run for RunningAfter. It may be nil.
 	Running      func(what string)
 	RunningAfter time.Duration
-	// Outputs are the files that -o names, in the place of what the file says.
+	// Outputs maps tensors to the files that flags name for them. A file named here replaces the
+	// file that the job file names for the tensor.
 	Outputs map[string]string
-	// Leaves, if not nil, returns the units of the leaves that a run of a statement over so many ranks
-	// is expected to call. It is called on another thread.
+	// Leaves, if not nil, returns the units of the leaves that a run of a statement on the given
+	// number of ranks is expected to call. It is called on another thread.
 	Leaves func(ctx context.Context, s Statement, ranks int) ([]*codegen.Unit, error)
 }
 
-// Taken is what one statement of a file took.
+// Taken holds the time and traffic of one statement of a file.
 type Taken struct {
 	Statement string  `json:"statement"`
 	Line      int     `json:"line"`
 	Runs      int64   `json:"runs"`
-	Seconds   float64 `json:"seconds"` // of all runs
-	First     float64 `json:"first"`   // of the first, with what prepares it
+	Seconds   float64 `json:"seconds"` // sum over all runs
+	First     float64 `json:"first"`   // the first run, with its preparation
 	Schedule  string  `json:"schedule"`
 	Compiler  string  `json:"compiler"`
-	// Comm is what it sends and receives, with what brings its operands to where it wants them,
-	// in the last run of the whole file. At rank 0, where there are statistics.
+	// Comm is the traffic of the statement in the last run of the whole file. It includes moving
+	// the operands to the ranks that need them. It is set at rank 0 only, and only if statistics
+	// are written.
 	Comm stats.Comm `json:"comm"`
 }
 
-// Report is what a run tells.
+// Report is the result of Run.
 type Report struct {
 	Statements []Taken   // in the order of the file
 	Passes     []float64 // seconds of each repeat of the whole file
-	Lines      []string  // what checks found
+	Lines      []string  // the results of checks, at rank 0
 }
 
-// Ended is the error with which a job ends at every rank alike, and writes no output: a
-// difference that a check found, or a repeat whose condition was to hold.
+// Ended is the error of a job that ended early without writing outputs: a check found a difference,
+// or the condition of a repeat did not hold after its last pass. Every rank gets the same error.
 type Ended struct{ Msg string }
 
 func (e *Ended) Error() string { return e.Msg }
@@ -88,30 +99,32 @@ func (e *Ended) Error() string { return e.Msg }
 // ExitCode is 4.
 func (e *Ended) ExitCode() int { return 4 }
 
-// execution is a file on its way at one rank.
+// execution is the state of Run at one rank.
 type execution struct {
 	names *names
 	p     *program.Program
 	o     Options
-	found known // what rank 0 has told of the inputs
+	found known // facts about the inputs, found by rank 0
 
-	ready map[*jobfile.Statement]*program.Statement
+	ready map[*jobfile.Statement]*program.Statement // prepared statements
 	took  map[*jobfile.Statement]*Taken
-	runs  map[*jobfile.Statement]int64 // how often each runs at most; nil where runs are timed
-	// of statements and place, in the last run of the whole file
+	// runs maps each statement to the largest number of its runs. It is nil if runs are timed
+	// (Repeat or Warmup is set).
+	runs map[*jobfile.Statement]int64
+	// traffic maps statements and places to their traffic in the last run of the whole file.
 	traffic map[jobfile.Item]comm.Counters
 	report  *Report
 	checks  *checks
 	start   time.Time
 	compute []float64        // seconds of each run of the whole file, without loading and compiling
-	largest prepared.Balance // of the statements that ran, that with the largest operand
-	storing time.Time        // when outputs began to be written
-	warming bool             // the run is one of Warmup
+	largest prepared.Balance // the balance of the statement with the largest operand so far
+	storing time.Time        // when the writing of outputs began
+	warming bool             // this run of the file is one of Options.Warmup
 	running running
 }
 
-// Run runs a file that was bound and checked, and writes its outputs at the end, all
-// together. Collective.
+// Run runs a file that was bound and checked. It writes all outputs together at the end. Every rank
+// must call it.
 func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	r := &execution{names: newNames(f, o.Inputs), p: p, o: o,
 		ready: map[*jobfile.Statement]*program.Statement{}, took: map[*jobfile.Statement]*Taken{},
@@ -132,7 +145,7 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	if o.Repeat <= 1 && o.Warmup == 0 {
 		r.runs = timesOf(f.Items)
 	}
-	stop, err := r.ahead()
+	stop, err := r.compileAhead()
 	if err != nil {
 		return nil, err
 	}
@@ -150,9 +163,10 @@ func Run(p *program.Program, f *jobfile.File, o Options) (*Report, error) {
 	return r.report, err
 }
 
-// ahead has rank 0 compile the leaves of all statements side by side, while the first ones load
-// their inputs and run: see env.Env.Ahead. What is wrong of a statement is told as it is prepared.
-func (r *execution) ahead() (stop func(), err error) {
+// compileAhead makes rank 0 compile the leaves of all statements in parallel while the first
+// statements load their inputs and run (see env.Env.Ahead). It skips statements with errors,
+// because preparing them reports the errors later. The caller must call stop.
+func (r *execution) compileAhead() (stop func(), err error) {
 	if r.o.Leaves == nil || r.p.Rank() != 0 {
 		return func() {}, nil
 	}
@@ -168,7 +182,7 @@ func (r *execution) ahead() (stop func(), err error) {
 				if r.runs == nil {
 					s.Runs = 0
 				}
-				if key := s.alike(); key != "" {
+				if key := s.renamed(); key != "" {
 					if begun[key] {
 						continue
 					}
@@ -188,7 +202,7 @@ func (r *execution) ahead() (stop func(), err error) {
 	})
 }
 
-// passes runs the file as often as is asked for.
+// passes runs the whole file Warmup times and then Repeat times, and finishes the checks.
 func (r *execution) passes() error {
 	for n := range r.o.Warmup + max(r.o.Repeat, 1) {
 		if r.warming = n < r.o.Warmup; n == r.o.Warmup {
@@ -218,7 +232,7 @@ func (r *execution) passes() error {
 	return nil
 }
 
-// list makes the table of what statements take.
+// list fills the report's table of statements, in the order of the file.
 func (r *execution) list() {
 	for s := range r.names.f.Statements() {
 		line, _ := r.names.f.Position(s.Span().Pos)
@@ -232,7 +246,7 @@ func (r *execution) list() {
 	}
 }
 
-// declare gives the program the tensors that the file declares.
+// declare drops all tensors of the program and declares the tensors of the file again.
 func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)
@@ -259,8 +273,8 @@ func (r *execution) declare() error {
 	return nil
 }
 
-// settle brings a tensor to where its declaration places it, if that says so. One rank has all of
-// it anyway.
+// settle moves a tensor to the placement of its declaration, if it has one. A single rank already
+// has the whole tensor, and only its memory is chosen.
 func (r *execution) settle(name string) error {
 	t := r.names.f.Tensor(name)
 	if t == nil || t.Placement == nil {
@@ -274,7 +288,7 @@ func (r *execution) settle(name string) error {
 	return r.p.LieIn(name, t.Placement.Placement.Memory())
 }
 
-// place brings a tensor to where a placement says.
+// place moves a tensor to a placement.
 func (r *execution) place(name string, p place.Placement) error {
 	mode, on, err := r.names.target(p, r.p.Ranks())
 	switch {
@@ -286,7 +300,7 @@ func (r *execution) place(name string, p place.Placement) error {
 	return r.p.Place(name, mode)
 }
 
-// counted counts the traffic of an item while do runs.
+// counted calls do and adds this rank's traffic during the call to the traffic of an item.
 func (r *execution) counted(it jobfile.Item, do func() error) error {
 	before := r.p.Traffic()
 	err := do()
@@ -324,7 +338,8 @@ func (r *execution) item(it jobfile.Item) error {
 	})
 }
 
-// within has errors of what do does, at any rank, say that they are of an item.
+// within calls do and adds the position of an item to every error that it causes, at any rank. It
+// also calls Options.At.
 func (r *execution) within(it jobfile.Item, do func() error) error {
 	r.p.Locate(func(err error) error { return r.names.at(it, err) })
 	defer r.p.Locate(nil)
@@ -335,12 +350,13 @@ func (r *execution) within(it jobfile.Item, do func() error) error {
 	return r.names.at(it, do())
 }
 
-// located is an error that says where in the file it arose.
+// located is an error whose message begins with a position in the job file.
 type located struct{ error }
 
 func (e located) Unwrap() error { return e.error }
 
-// at gives an error of an item its place in the file, where it has none.
+// at adds the position of an item to an error, unless the error has a position. It returns an
+// *Ended unchanged.
 func (r *names) at(it jobfile.Item, err error) error {
 	var has located
 	var ended *Ended
@@ -360,7 +376,7 @@ func (r *names) at(it jobfile.Item, err error) error {
 	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
 }
 
-// statement prepares a statement, the first time, and runs it.
+// statement runs a statement. At its first run it prepares the statement.
 func (r *execution) statement(s *jobfile.Statement) error {
 	start := time.Now()
 	r.running.statement(s)
@@ -406,7 +422,7 @@ func (r *execution) statement(s *jobfile.Statement) error {
 	return nil
 }
 
-// prepared is a statement that can run.
+// prepared returns a statement that is ready to run. It prepares the statement at the first call.
 func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err error) {
 	if k = r.ready[s]; k != nil {
 		return k, nil
@@ -426,7 +442,7 @@ func (r *execution) prepared(s *jobfile.Statement) (k *program.Statement, err er
 	return k, err
 }
 
-// scheduleText returns the schedule of a statement, as flags say it.
+// scheduleText returns the schedule of a statement in the form of command-line flags.
 func scheduleText(s *jobfile.Statement) string {
 	var commands []string
 	for _, c := range s.Schedule {
@@ -441,7 +457,7 @@ func scheduleText(s *jobfile.Statement) string {
 		stats.NumberFlag("--intermediate-order", s.IntermediateOrder))
 }
 
-// repeat runs a body.
+// repeat runs the body of a repeat until its condition holds, and at most t.N times.
 func (r *execution) repeat(t *jobfile.Repeat) error {
 	r.running.enter(t)
 	defer r.running.leave()
@@ -473,7 +489,7 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 	return nil
 }
 
-// passes is a number of passes.
+// passes formats a number of passes.
 func passes(n int64) string {
 	if n == 1 {
 		return "1 pass"
@@ -487,7 +503,7 @@ func (r *execution) note(line string) {
 	}
 }
 
-// scalar is the value of a scalar, the same at every rank.
+// scalar returns the value of a scalar. Every rank gets the same value and must call it.
 func (r *execution) scalar(name string) (jobfile.Scalar, error) {
 	v, err := r.p.Value(name)
 	s := jobfile.Scalar{Type: v.Type}
@@ -495,7 +511,7 @@ func (r *execution) scalar(name string) (jobfile.Scalar, error) {
 	return s, err
 }
 
-// print prints a tensor.
+// print passes a line about a tensor to Options.Say.
 func (r *execution) print(it *jobfile.Print) error {
 	line, err := r.p.Summary(it.Name)
 	if err != nil {

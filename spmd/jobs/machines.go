@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/program"
 )
 
-// machines gives the machines of the file their extents, and tells of ranks that have no point of
-// one.
+// machines computes the extents of the file's machines. It adds a note for each machine that leaves
+// ranks without a point.
 func (r *execution) machines() error {
 	for _, it := range r.names.f.Items {
 		m, ok := it.(*jobfile.Machine)
@@ -30,8 +30,9 @@ func (r *execution) machines() error {
 	return nil
 }
 
-// target is where a placement has a tensor: a mode that is cut evenly over all ranks, or -1 where
-// rank 0 has the whole of it, as a single rank always has; on is the machine of any other
+// target returns the destination of a placement on the given number of ranks. If the placement cuts
+// one mode evenly over all ranks, mode is that mode and on is nil. If rank 0 gets the whole tensor,
+// which a single rank always does, mode is -1 and on is nil. Otherwise on is the machine of the
 // placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, on *place.Machine, err error) {
 	over := r.f.MachineOf(p)
@@ -50,8 +51,8 @@ func (r *names) target(p place.Placement, ranks int) (mode int, on *place.Machin
 	return 0, m, nil
 }
 
-// how is how a statement of a file is scheduled on so many ranks. Where it is distributed, it finds
-// the tensors that are placed over its machine there, and leaves its result there.
+// how returns how a statement is scheduled on the given number of ranks. If it is distributed over
+// a machine, the result includes the placements of its tensors over the same machine.
 func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error) {
 	for _, c := range s.Schedule {
 		how.Schedule = append(how.Schedule, c.Text)
@@ -77,16 +78,16 @@ func (r *names) how(s *jobfile.Statement, ranks int) (how program.How, err error
 	return how, nil
 }
 
-// known is what is told of all tensors of a file before it runs.
+// known holds what the inputs say about the tensors of a file before it runs.
 type known struct {
-	Names map[string]int64       // sizes, by their names
-	From  map[string]string      // what gave them, by their names
-	Dims  map[string][]int64     // of tensors
-	Types map[string]tensor.Type // of inputs that tell theirs
+	Names map[string]int64       // sizes by name
+	From  map[string]string      // by name: what gave the size
+	Dims  map[string][]int64     // sizes of tensors
+	Types map[string]tensor.Type // types of the inputs that have one
 }
 
-// products computes the grids of machines that have those of products, where placements lie over
-// them. limit is the bytes that a rank may take, 0 for any number.
+// products computes the grids of machines whose grid depends on a matrix product, if placements use
+// these machines. limit is the number of bytes that a rank may allocate, or 0 if there is no limit.
 func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
@@ -106,7 +107,8 @@ func (r *names) products(k known, ranks int, limit int64) error {
 				first, r.grids[m] = s, grid
 			case !slices.Equal(had.Dims(), grid.Dims()):
 				return r.f.Errorf(p.At(), jobfile.Declaration,
-					"got a placement over %s, whose grid is %s for the product of line %d and %s for that of line %d: want a machine for each",
+					"got a placement over %s, whose grid is %s for the product of line %d and %s for the "+
+						"product of line %d; want a machine for each product",
 					m.Name, had, r.line(first), grid, r.line(s))
 			}
 		}
@@ -114,7 +116,7 @@ func (r *names) products(k known, ranks int, limit int64) error {
 	return nil
 }
 
-// product is the grid for a statement.
+// product computes the grid of the machine of one statement.
 func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine,
 	error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)

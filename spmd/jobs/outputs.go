@@ -12,7 +12,7 @@ import (
 	"distaff/spmd/program"
 )
 
-// outputs are the files that are written at the end.
+// outputs lists the files that are written at the end.
 func (r *execution) outputs() (list []output.Output) {
 	for _, t := range r.names.f.Tensors {
 		if to, ok := r.o.Outputs[t.Name]; ok {
@@ -24,9 +24,9 @@ func (r *execution) outputs() (list []output.Output) {
 	return list
 }
 
-// Files are the files that a job file reads and writes, with itself, but for the C of its
-// schedules. given and outputs are what flags give tensors; stats is the file of the statistics, ""
-// for none.
+// Files lists the files that a job file reads and writes, including the job file itself. It leaves
+// out the C files of its schedules. given and outputs are the inputs and output files that flags
+// give tensors. stats is the file for the statistics, or "".
 func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string,
 	stats string) []outfile.Use {
 	r := newNames(f, given)
@@ -49,8 +49,8 @@ func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]str
 	return append(uses, output.Uses(flags, stats)...)
 }
 
-// writable refuses outputs that cannot be written before anything runs, as far as that can be
-// told then. Collective.
+// writable returns an error if an output cannot be written. It makes the checks that are possible
+// before anything runs. Every rank must call it.
 func (r *execution) writable() error {
 	list := r.outputs()
 	var nothing struct{}
@@ -75,8 +75,8 @@ func (r *execution) writable() error {
 	})
 }
 
-// write writes what the file says is to be written, unless the job has ended without results,
-// and the statistics. Collective.
+// write writes the statistics and, if results is set, the outputs. results is false if the job
+// ended early. Every rank must call it.
 func (r *execution) write(results bool) error {
 	var list []output.Output
 	if results {

@@ -22,58 +22,63 @@ import (
 	"distaff/spmd/store"
 )
 
-// Planned is what a job file would do on its ranks, without running it. Bytes and messages
-// are those that Taken and the statistics count, estimated where those of forecast.Planned are.
+// Planned describes what a job file would do on its ranks, without running it. Bytes and messages
+// have the same meaning as in the statistics of a run. Counts are estimates wherever
+// forecast.Planned has estimates.
 type Planned struct {
 	Items []PlannedItem `json:"items"` // statements and places, in the order of the file
-	Comm  stats.Comm    `json:"comm"`  // of all of them, in all of their runs
-	// AtMost says that some repeat may end before its last pass: counts are those of all passes.
-	AtMost    bool `json:"at_most"`
+	Comm  stats.Comm    `json:"comm"`  // sum over all runs of all items
+	// AtMost says that some repeat may end before its last pass. The counts include all passes.
+	AtMost bool `json:"at_most"`
+	// Estimated says that some of the counts are estimates.
 	Estimated bool `json:"estimated"`
-	// Saturated says that some counts are 2^63-1, which stands for that many or more.
+	// Saturated says that some counts are 2^63-1, which means "this many or more".
 	Saturated bool `json:"saturated,omitempty"`
 }
 
-// PlannedItem is a statement, with its plan, or a place.
+// PlannedItem describes a statement with its plan, or a place.
 type PlannedItem struct {
 	Line  int               `json:"line"`
 	Text  string            `json:"text"`
 	Runs  int64             `json:"runs"`
-	Moves []PlannedTransfer `json:"moves"` // what brings tensors to where the item wants them
-	Comm  stats.Comm        `json:"comm"`  // of all runs, with those moves
+	Moves []PlannedTransfer `json:"moves"` // the tensors that move before the item can run
+	Comm  stats.Comm        `json:"comm"`  // sum over all runs, including Moves
 	Plan  *forecast.Planned `json:"plan,omitempty"`
 }
 
-// PlannedTransfer is what moves of one tensor, from where other items left it.
+// PlannedTransfer describes how one tensor moves from where earlier items left it to where an item
+// needs it. Counts are sums over all runs of the item and all ranks.
 type PlannedTransfer struct {
 	Tensor   string `json:"tensor"`
-	Times    int64  `json:"times"`
-	Bytes    int64  `json:"bytes"` // of all times and ranks, as are messages
+	Times    int64  `json:"times"` // how many times the tensor moves
+	Bytes    int64  `json:"bytes"`
 	Messages int64  `json:"messages"`
-	Exact    bool   `json:"exact"`
-	// Routes say what goes between the first ranks, of all times.
+	Exact    bool   `json:"exact"` // the counts are not estimates
+	// Routes lists the bytes that go from rank to rank, for the first maxRouted ranks.
 	Routes []Route `json:"routes,omitempty"`
 }
 
-// Route is what goes of a tensor from one rank, or from Others, to another.
+// Route is the number of bytes of a tensor that one rank sends to another. If From is Others, it is
+// the sum over all senders from rank maxRouted on.
 type Route struct {
 	From  int   `json:"from"`
 	To    int   `json:"to"`
 	Bytes int64 `json:"bytes"`
 }
 
-// routed is how many ranks, the first ones, have their routes told, and Others stands for those
-// behind them.
-const routed, Others = 64, -1
+// maxRouted is the number of ranks with routes in a plan: ranks 0 to maxRouted-1. Others is the
+// sender in a Route that counts all other ranks together.
+const maxRouted, Others = 64, -1
 
-// Planner plans a statement for the ranks, and gives use what it would do before anything is
-// closed.
+// Planner plans a statement for all ranks. It calls use with the forecast and the plan, which are
+// valid until use returns.
 type Planner func(g *input.Given, how program.How,
 	use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
-// Plan plans a file that was bound and checked, and follows its items over so many ranks: where
-// each leaves its tensors, and what the next ones move. limit is the bytes that a rank may take, 0
-// for any number.
+// Plan plans a file that was bound and checked. It follows the items over the given number of
+// ranks: where each item leaves its tensors, and what later items move. given holds the inputs that
+// flags give tensors. limit is the number of bytes that a rank may allocate, or 0 if there is no
+// limit. by plans each statement.
 func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 	by Planner) (*Planned, error) {
 	parts, err := Statements(f, given, ranks)
@@ -109,50 +114,52 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 	return x.report(), nil
 }
 
-// follower follows the items of a file as a run takes them.
+// follower is the state of Plan while it follows the items of a file in the order of a run.
 type follower struct {
 	names    *names
 	ranks    int
 	by       Planner
 	given    map[*jobfile.Statement]input.Given
 	variants map[variant]*planned
-	placed   map[string]*input.Held // what place has made, by tensor and mode
-	known    map[*input.Held]bool   // what every rank has
-	done     map[string]passed      // passes of repeats, by where they began
+	placed   map[string]*input.Held // results of place, by tensor name and placement
+	known    map[*input.Held]bool   // whether every rank has the whole tensor
+	done     map[string]passed      // passes of repeats, by repeat and the state before the pass
 	lists    map[string][]*store.Blocks
-	files    []*tcs.Tensor // of placed and left tensors
+	files    []*tcs.Tensor // mapped files of tensors between items, to be closed
 	tally    tally
-	at       *state
+	at       *state // the state before the current item
 	atMost   bool
 }
 
-// close gives back the files that tensors between items are.
+// close closes the mapped files.
 func (x *follower) close() {
 	for _, t := range x.files {
 		t.Close()
 	}
 }
 
-// variant is a statement, whose += finds a value to add to or does not.
+// variant identifies a plan of a statement. adds says that a += statement finds an old value to add
+// to.
 type variant struct {
 	s    *jobfile.Statement
 	adds bool
 }
 
-// planned is what is known of a variant.
+// planned is the plan of a variant.
 type planned struct {
-	result, old string // old is the operand that is the result's old value
+	result, old string // result's name, and the operand that is its old value
 	plan        *forecast.Planned
-	running     *stats.Comm // of a run, of operands that are where it wants them
+	running     *stats.Comm // traffic of one run whose operands are already in place
 	accesses    []forecast.Access
-	left        map[string]*input.Held
+	left        map[string]*input.Held // where a run leaves its operands and its result
 }
 
-// state is where tensors lie between two items, and which statements have them as they are.
+// state describes the tensors between two items.
 type state struct {
-	held  map[string]*input.Held
-	ready map[*jobfile.Statement]*planned
-	has   map[*jobfile.Statement]map[string]bool // by tensor
+	held  map[string]*input.Held          // where each tensor is
+	ready map[*jobfile.Statement]*planned // the plan of each statement that has run
+	// has lists for each statement the tensors whose current values it has in its own blocks.
+	has map[*jobfile.Statement]map[string]bool
 }
 
 func newState() *state {
@@ -168,7 +175,7 @@ func (s *state) clone() *state {
 	return c
 }
 
-// key is the same for states from which the same follows.
+// key returns a text that is equal for two states if the same items do the same in both.
 func (s *state) key() string {
 	var list []string
 	for name, h := range s.held {
@@ -184,7 +191,7 @@ func (s *state) key() string {
 	return strings.Join(list, "\n")
 }
 
-// write puts another tensor in the place of one.
+// write replaces a tensor. Statements then no longer have its current values.
 func (s *state) write(name string, h *input.Held) {
 	s.held[name] = h
 	for _, has := range s.has {
@@ -213,13 +220,14 @@ func (x *follower) items(items []jobfile.Item) error {
 	return nil
 }
 
-// passed is what a pass has counted, and the state that it ended with.
+// passed holds the counts of one pass of a repeat, and the state after the pass.
 type passed struct {
 	counted tally
 	end     *state
 }
 
-// repeat follows passes until one leaves everything as it was before: the others count the same.
+// repeat follows the passes of a repeat until a pass leaves the state unchanged. All remaining
+// passes then count the same as that pass.
 func (x *follower) repeat(t *jobfile.Repeat) error {
 	x.atMost = x.atMost || t.Until != nil
 	for left := t.N; left > 0; left-- {
@@ -245,6 +253,7 @@ func (x *follower) repeat(t *jobfile.Repeat) error {
 	return nil
 }
 
+// pass follows the body of a repeat once, and the scalars that its condition reads.
 func (x *follower) pass(t *jobfile.Repeat) error {
 	if err := x.items(t.Body); err != nil || t.Until == nil {
 		return err
@@ -297,15 +306,15 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement takes over the pieces of a tensor that is cut along its
-// storage order, as prepared.Statement.adopt does.
+// adopts reports whether a statement uses the pieces of h unchanged, although g cuts the tensor
+// along its storage order. It must agree with prepared.Statement.adopt.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
 		h.AsIs && g.Same(h.Blocks)
 }
 
-// name is the tensor that an operand is.
+// name returns the tensor that an operand refers to: the result, if the operand is its old value.
 func (k *planned) name(operand string) string {
 	if operand == k.old {
 		return k.result
@@ -313,12 +322,12 @@ func (k *planned) name(operand string) string {
 	return operand
 }
 
-// move counts what brings a tensor to where an access wants it. first says that it is the first
-// of the tensor's accesses.
+// move counts the traffic that brings a tensor from h to the blocks of an access. first says that
+// this is the tensor's first access in the item, so that the transfer is counted once.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
-		return // what reads a tensor to where it is placed is no part of a statement's traffic
+		return // reading a tensor into its placement is not part of a statement's traffic
 	}
 	asIs := h.AsIs && h.Blocks.Layout.Type == a.Blocks.Spec.Type &&
 		slices.Equal(h.Blocks.Layout.Format.Levels, a.Blocks.Spec.Format.Levels) &&
@@ -353,8 +362,8 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	}
 }
 
-// replicate counts what brings the whole of a dense tensor to every rank: h is nil for one that
-// rank 0 reads, which the owner of the one block then broadcasts.
+// replicate counts the traffic that brings a whole dense tensor to every rank. h is nil if rank 0
+// reads the tensor from its input; the owner of its only block then broadcasts it.
 func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	z := plan.Size{}
@@ -372,7 +381,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	c := newComm(x.ranks)
 	switch {
 	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
-		others := int64(0) // bytes of ranks whose routes are not told
+		others := int64(0) // bytes from all ranks whose own routes are not listed
 		for n, box := range h.Blocks.Boxes {
 			r := box[h.Blocks.Layout.Format.Order[0]]
 			own := bytes / max(h.Blocks.Layout.Dims[h.Blocks.Layout.Format.Order[0]], 1) * (r[1] - r[0])
@@ -380,15 +389,15 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 			if own > 0 {
 				c.MessagesSent[n] = 1
 			}
-			if n >= routed {
+			if n >= maxRouted {
 				others += own
 				continue
 			}
-			for to := range min(x.ranks, routed) {
+			for to := range min(x.ranks, maxRouted) {
 				x.tally.route(it, name, n, to, own)
 			}
 		}
-		for to := range min(x.ranks, routed) {
+		for to := range min(x.ranks, maxRouted) {
 			x.tally.route(it, name, Others, to, others)
 		}
 	default:
@@ -410,7 +419,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	}
 }
 
-// variant plans a statement where it stands, the first time.
+// variant returns the plan of a statement in the current state. It plans each variant once.
 func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	stmt, err := notation.Parse(s.Text)
 	if err != nil {
@@ -452,7 +461,7 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	return k, nil
 }
 
-// planned plans a statement.
+// planned calls the Planner for a statement and keeps what Plan needs.
 func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 	k := &planned{left: map[string]*input.Held{}}
 	err := x.by(g, how, func(f *forecast.Forecast, p *forecast.Planned) error {
@@ -479,7 +488,7 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 		counted := !slices.ContainsFunc(k.accesses, func(a forecast.Access) bool { return !a.Counted })
 		if !counted && x.ranks > 1 && len(g.Schedule) == 0 &&
 			(how.Blocks == nil || how.Blocks.Empty()) {
-			for _, h := range k.left { // the operand of the most values is cut
+			for _, h := range k.left { // the partition depends on an unknown count of values
 				h.Blocks.Guessed = true
 			}
 		}
@@ -488,7 +497,7 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 	return k, err
 }
 
-// share has the blocks of tensors that lie alike share their lists, which are long for many ranks.
+// share lets tensors with equal blocks share the lists of blocks, which are long for many ranks.
 func (x *follower) share(b *store.Blocks) {
 	key := fmt.Sprint(b.Layout.Dims, len(b.Owners))
 	for _, o := range x.lists[key] {
@@ -500,8 +509,9 @@ func (x *follower) share(b *store.Blocks) {
 	x.lists[key] = append(x.lists[key], b)
 }
 
-// fetch brings a tensor that no statement has read to the ranks, as program.Place and what reads
-// values do: to where it is placed, or to where a statement would have it.
+// fetch follows the loading of a tensor that no item has read yet, as program.Place and the reading
+// of values load it. mode is the mode that is cut evenly over the ranks, or -1 if rank 0 gets the
+// whole tensor. If mode is nil, a statement that reads the tensor decides.
 func (x *follower) fetch(name string, mode *int) error {
 	t := x.names.f.Tensor(name)
 	in, ok := x.names.input(t)
@@ -539,7 +549,7 @@ func (x *follower) fetch(name string, mode *int) error {
 	return err
 }
 
-// place follows program.Place.
+// place follows program.Place or program.PlaceOn.
 func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
 	mode, on, err := x.names.target(p, x.ranks)
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"distaff/io/tensor"
 )
 
-// runningTick is how often it is told what runs.
+// runningTick is the interval between two calls of Options.Running.
 const runningTick = time.Second / 5
 
-// maxShown is how many characters of a statement are told.
+// maxShown is the largest number of characters of a statement that running.text shows.
 const maxShown = 60
 
-// running is where in a file its run is. One goroutine moves it on and another one reads it.
+// running is the position of a run in its file. One goroutine updates it and another one reads it.
 type running struct {
 	mu      sync.Mutex
 	now     *jobfile.Statement // nil between statements
-	repeats []repeated         // around it, the outermost first
+	repeats []repeated         // the repeats around it, outermost first
 }
 
-// repeated is a repeat on its way.
+// repeated is a repeat that is running.
 type repeated struct {
 	t    *jobfile.Repeat
-	pass int64 // from 0
+	pass int64 // the current pass, from 0
 }
 
 func (r *running) statement(s *jobfile.Statement) {
@@ -54,9 +54,10 @@ func (r *running) leave() {
 	r.repeats = r.repeats[:len(r.repeats)-1]
 }
 
-// text says what runs: its line, the passes of the repeats around it, for how many seconds the job
-// has run, how far its leaf is (leaf, "" if that is unknown), and the statement. It is "" between
-// statements outside of repeats.
+// text describes what runs: its line, the passes of the repeats around it, the seconds since the
+// job began, the progress of its leaf, and the statement. took is the time since the job began.
+// leaf describes the leaf's progress, or is "" if it is unknown. text returns "" between statements
+// outside of repeats.
 func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +88,7 @@ func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string 
 	return text
 }
 
-// watch tells Options.Running what runs, at rank 0, until stop is called.
+// watch starts to call Options.Running at rank 0. The caller must call stop, which ends the calls.
 func (r *execution) watch() (stop func()) {
 	if r.o.Running == nil || r.p.Rank() != 0 {
 		return func() {}

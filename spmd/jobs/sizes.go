@@ -21,19 +21,19 @@ import (
 	"distaff/spmd/program"
 )
 
-// names is what the names of a file stand for: where tensors come from, and sizes.
+// names resolves the names of a file: the inputs of tensors, and sizes.
 type names struct {
 	f     *jobfile.File
-	given map[string]input.Input // of tensors, in the place of what the file says
-	dir   string                 // of the file, to which paths in it are relative
-	sizes map[string]int64
-	from  map[string]string      // what gave the sizes, for messages; nil for what is not known
-	types map[string]tensor.Type // of tensors that are declared without one, by their inputs
-	// grids are those of machines that are computed for products, where placements lie over them.
+	given map[string]input.Input // inputs that flags give; they replace the inputs in the file
+	dir   string                 // folder of the file; paths in the file are relative to it
+	sizes map[string]int64       // sizes by name
+	from  map[string]string      // by name: what gave the size, for messages; may be nil
+	types map[string]tensor.Type // types from inputs, for tensors that are declared without one
+	// grids holds the grids that products computes.
 	grids map[*jobfile.Machine]*place.Machine
 }
 
-// newNames knows the sizes that are given.
+// newNames returns names that know the sizes that flags give (jobfile.File.Sizes).
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},
 		grids: map[*jobfile.Machine]*place.Machine{}}
@@ -41,8 +41,8 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
-// TypeNotes returns what a user should know of the types that a file declares: a line for each
-// tensor whose values are kept in another type.
+// TypeNotes returns a line for each tensor whose values are kept in another type than the file
+// declares.
 func TypeNotes(f *jobfile.File) (notes []string) {
 	for _, t := range f.Tensors {
 		if s := tensor.TypeNote(t.Type); s != "" {
@@ -52,8 +52,8 @@ func TypeNotes(f *jobfile.File) (notes []string) {
 	return notes
 }
 
-// bind gives values to the names of sizes, and types to tensors: rank 0 reads what files say of
-// theirs. What types do not hold is an error. Collective.
+// bind finds the values of the names of sizes, and the types of tensors. Rank 0 reads them from the
+// inputs. A type that cannot hold the values of an input is an error. Every rank must call it.
 func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
@@ -75,17 +75,18 @@ func (r *execution) bind() error {
 	return r.names.products(found, r.p.Ranks(), r.p.MemoryLimit())
 }
 
-// found is what the inputs of a file tell.
+// found returns what the inputs of a file say about sizes and types.
 func (r *names) found() (known, error) {
-	sizes, err := r.filed()
+	sizes, err := r.inputSizes()
 	if err != nil {
 		return known{}, err
 	}
-	types, err := r.typed()
+	types, err := r.inputTypes()
 	return known{sizes.Names, sizes.From, sizes.Dims, types}, err
 }
 
-// path is a file that the job file names, which is relative to it.
+// path returns the path of a file that the job file names. Relative paths start at the job file's
+// folder.
 func (r *names) path(name string) string {
 	if text.Stdin(name) || filepath.IsAbs(name) {
 		return name
@@ -93,7 +94,7 @@ func (r *names) path(name string) string {
 	return filepath.Join(r.dir, name)
 }
 
-// input is where a tensor comes from; false for nowhere.
+// input returns the input of a tensor, or false if it has none.
 func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	if in, ok := r.given[t.Name]; ok {
 		return in, true
@@ -110,7 +111,8 @@ func (r *names) input(t *jobfile.Tensor) (input.Input, bool) {
 	return input.Input{}, false
 }
 
-// ofInput gives an error of a tensor's input the place of the file's name, if the job file has it.
+// ofInput adds a position to an error of a tensor's input: the place where the job file names the
+// input's file. It returns err unchanged if the job file does not name it.
 func (r *names) ofInput(t *jobfile.Tensor, err error) error {
 	if _, given := r.given[t.Name]; given || t.From == "" {
 		return err
@@ -118,14 +120,14 @@ func (r *names) ofInput(t *jobfile.Tensor, err error) error {
 	return r.ofFile(t.FromAt, err)
 }
 
-// ofFile gives an error of a file its place in the job file, which names it there.
+// ofFile adds a position to an error of a file: the place where the job file names the file.
 func (r *names) ofFile(at notation.Span, err error) error {
 	line, col := r.f.Position(at.Pos)
 	return located{fmt.Errorf("%s:%d:%d: %w", tensor.Printable(r.f.Name), line, col, err)}
 }
 
-// Inputs refuses kinds of generated data that there are not, wrong parameters, and an index base of
-// files that have one of their own.
+// Inputs returns an error if a tensor's generated data has an unknown kind or wrong parameters, or
+// if an index base is given for a file whose format defines its own.
 func Inputs(f *jobfile.File, given map[string]input.Input) error {
 	r := newNames(f, given)
 	for _, t := range f.Tensors {
@@ -133,7 +135,8 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		if ok && in.ZeroBased && t.BaseAt.End > 0 {
 			if err := convert.Based(in.File); err != nil {
 				return f.Errorf(t.BaseAt, jobfile.Declaration,
-					"got index-base 0 for %q, want it for .tns files alone: other formats say themselves what they count from", t.From)
+					"got index-base 0 for %q, want it for .tns files only: every other format defines its own base",
+					t.From)
 			}
 		}
 		if !ok || in.Generate == "" {
@@ -155,7 +158,7 @@ func (r *names) lookup(name string) (int64, bool) {
 	return n, ok
 }
 
-// storage is how a declared tensor is stored.
+// storage returns how a declared tensor is stored: its format, type and sizes.
 func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
 	if typ := r.types[t.Name]; typ != tensor.None && t.Type == "" {
@@ -171,7 +174,7 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	return how, nil
 }
 
-// sizeFrom returns what gives the size of a tensor's mode, for messages.
+// sizeFrom returns a text that names what gives the size of a tensor's mode, for messages.
 func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
 	if mode >= len(t.Sizes) {
 		return "an earlier statement"
@@ -182,7 +185,7 @@ func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
 	return cmp.Or(t.Sizes[mode].From(), r.where(t))
 }
 
-// where is the line of an item.
+// where returns the position of an item as FILE:LINE.
 func (r *names) where(it jobfile.Item) string {
 	return fmt.Sprintf("%s:%d", tensor.Printable(r.f.Name), r.line(it))
 }
@@ -192,9 +195,9 @@ func (r *names) line(it jobfile.Item) int {
 	return line
 }
 
-// filed are the sizes of the names and tensors of a file, by what is given and by the tensors'
-// inputs. What is wrong of the sizes of the whole file is an error.
-func (r *names) filed() (*jobfile.Sizes, error) {
+// inputSizes returns the sizes of the file's names and tensors, from flags and from the tensors'
+// inputs. Contradictory sizes and names without a size are errors.
+func (r *names) inputSizes() (*jobfile.Sizes, error) {
 	known := map[string][]notation.Known{}
 	exactly := map[string]bool{}
 	for _, t := range r.f.Tensors {
@@ -202,7 +205,7 @@ func (r *names) filed() (*jobfile.Sizes, error) {
 		if !ok || !t.Declared || t.Order == 0 {
 			continue
 		}
-		dims, exact, err := sizesOf(in, t.Order, r.open(t))
+		dims, exact, err := sizesOf(in, t.Order, r.hasOpenSize(t))
 		if err != nil {
 			return nil, r.ofInput(t, err)
 		}
@@ -229,15 +232,16 @@ func (r *names) filed() (*jobfile.Sizes, error) {
 					r.where(t), name, tensor.Printable(in.File), name)
 			case text.Stdin(in.File):
 				return nil, fault.Commandf(
-					"%s: nothing gives the size %s: standard input is read once, and its sizes are those of a file before it is read; want -d=%s:SIZE", r.where(t), name, name)
+					"%s: nothing gives the size %s: standard input can be read only once, so its sizes are not "+
+						"known in time; want -d=%s:SIZE", r.where(t), name, name)
 			}
 		}
 	}
 	return sizes, nil
 }
 
-// open tells whether a tensor's declaration has a name whose size is not given.
-func (r *names) open(t *jobfile.Tensor) bool {
+// hasOpenSize reports whether a tensor's declaration uses a name whose size is not known yet.
+func (r *names) hasOpenSize(t *jobfile.Tensor) bool {
 	for _, s := range t.Sizes {
 		if name, ok := s.Name(); ok {
 			if _, known := r.sizes[name]; !known {
@@ -248,8 +252,9 @@ func (r *names) open(t *jobfile.Tensor) bool {
 	return false
 }
 
-// sizesOf are the sizes that an input tells, nil for none; exact says that they are no largest
-// coordinates. For those a file is read, if read says so.
+// sizesOf returns the sizes of an input, or nil if they are unknown. exact is false if the sizes
+// are only the largest coordinates. Finding those requires reading the whole file, which sizesOf
+// does only if read is set.
 func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, err error) {
 	if in.Tensor != nil {
 		return in.Tensor.Header.Dims, true, nil

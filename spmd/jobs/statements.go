@@ -25,16 +25,17 @@ import (
 	"distaff/spmd/input"
 )
 
-// Statement is a statement of a file with what is known of its tensors where it stands, as a job
-// of its own would be told.
+// Statement is a statement of a file with the facts about its tensors that are known when it runs.
+// Given has the form that a job of this statement alone would have.
 type Statement struct {
 	Statement *jobfile.Statement
 	Given     input.Given
-	Runs      int64 // how often it runs at most
+	Runs      int64 // the largest number of runs
 }
 
-// Statements are the statements of a file that was bound and checked, in its order.
-// Inputs are read for their sizes and types, and nothing is run.
+// Statements returns the statements of a file that was bound and checked, in the order of the file.
+// It reads inputs for their sizes and types, and runs nothing. given holds the inputs that flags
+// give tensors.
 func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Statement, error) {
 	r := newNames(f, given)
 	if err := Inputs(f, given); err != nil {
@@ -48,7 +49,7 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 	return r.statements(found, ranks)
 }
 
-// statements are those of the file, once its inputs have told what they do.
+// statements is Statements, after found was read from the inputs.
 func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	f := r.f
 	dims := map[string][]int64{}
@@ -72,7 +73,7 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	written := map[string]bool{}
 	runs := timesOf(f.Items)
 	for s := range f.Statements() {
-		g, err := r.given1(s, types, dims, written)
+		g, err := r.givenOf(s, types, dims, written)
 		if err != nil {
 			return out, err
 		}
@@ -86,14 +87,15 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words matches names and numbers. The name of a part, such as x in M.x, has its point in front.
+// words matches names and numbers. A match for the name of a part, such as x in M.x, includes the
+// point before it.
 var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
-// numbered maps names to numbers, which follow the order of their first use in texts.
+// numbered maps names to numbers such as $1. The numbers follow the order of the names' first use.
 type numbered map[string]string
 
-// rename returns text with numbers instead of names. isName reports whether a word without a number
-// is a name.
+// rename returns text with numbers instead of names. isName reports whether a word that has no
+// number yet is a name.
 func (n numbered) rename(text string, isName func(string) bool) string {
 	return words.ReplaceAllStringFunc(text, func(name string) string {
 		if strings.ContainsRune(".0123456789", rune(name[0])) || n[name] == "" && !isName(name) {
@@ -106,7 +108,7 @@ func (n numbered) rename(text string, isName func(string) bool) string {
 	})
 }
 
-// command returns the text of a command with numbers in the place of names. Words of the scheduling
+// command returns the text of a command with numbers instead of names. Words of the scheduling
 // language stay.
 func (n numbered) command(c *schedule.Command) string {
 	args := make([]string, len(c.Args))
@@ -126,10 +128,10 @@ func (n numbered) command(c *schedule.Command) string {
 	return c.Name + "(" + strings.Join(args, ",") + ")"
 }
 
-// alike returns a text that is the same for statements that differ in names alone, read the same
-// inputs, and have the same commands, placements and machine up to names: their leaves are expected
-// to be the same. It returns "" for a statement that cannot be read.
-func (s Statement) alike() string {
+// renamed returns a text that identifies the statement's expected leaves. Two statements have equal
+// texts if they read the same inputs and their text, commands, placements and machine are equal
+// except for names. It returns "" if the statement cannot be parsed.
+func (s Statement) renamed() string {
 	g := s.Given
 	stmt, err := notation.Parse(g.Statement)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s Statement) alike() string {
 	return strings.Join(append(parts, names.rename(scheduleText(&own), isUsed)), "\n")
 }
 
-// timesOf returns how often each statement of items runs at most.
+// timesOf returns the largest number of runs of each statement in items.
 func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	times := map[*jobfile.Statement]int64{}
 	var count func(items []jobfile.Item, n int64)
@@ -196,8 +198,9 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	return times
 }
 
-// given1 is one statement, whose result's sizes it adds to dims.
-func (r *names) given1(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
+// givenOf returns what is known of the tensors of one statement. It adds the sizes of the result to
+// dims, and the result to written.
+func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes: map[string][]int64{}, Inputs: map[string]input.Input{}}
@@ -246,8 +249,8 @@ func (r *names) given1(s *jobfile.Statement, types map[string]tensor.Type, dims 
 	return g, nil
 }
 
-// typed are the types of the inputs that say theirs.
-func (r *names) typed() (map[string]tensor.Type, error) {
+// inputTypes returns the types of the inputs that have one.
+func (r *names) inputTypes() (map[string]tensor.Type, error) {
 	types := map[string]tensor.Type{}
 	for _, t := range r.f.Tensors {
 		in, ok := r.input(t)
@@ -270,7 +273,7 @@ func (r *names) typed() (map[string]tensor.Type, error) {
 	return types, nil
 }
 
-// typeOf is the type of a file's values.
+// typeOf returns the type of a file's values.
 func typeOf(in input.Input, order int) (tensor.Type, error) {
 	if convert.Ext(in.File) == ".tcs" {
 		t, err := tcs.Open(in.File)

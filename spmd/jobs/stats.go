@@ -12,18 +12,17 @@ import (
 	"distaff/spmd/stats"
 )
 
-// fileStats are the statistics of a job file: those of a job, whose repeats are the runs of the
-// whole file, and what each statement took.
+// fileStats is the statistics of a job file. The repeats in Stats are the runs of the whole file.
 type fileStats struct {
 	stats.Stats
 	Statements []Taken `json:"statements"`
 }
 
-// statistics is the text of the job's statistics, at rank 0. It comes before outputs take the
-// place of files that were read. Collective.
+// statistics returns the text of the job's statistics at rank 0. It must be called before outputs
+// replace files that were read. Every rank must call it.
 func (r *execution) statistics() ([]byte, error) {
-	parts := []comm.Counters{} // and not what prints and outputs send
-	moving(r.names.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
+	parts := []comm.Counters{} // without the traffic of prints and outputs
+	eachMove(r.names.f.Items, func(it jobfile.Item) { parts = append(parts, r.traffic[it]) })
 	spent := r.p.Spent()
 	ranks, err := r.p.StatisticsWith(
 		stats.Rank{Load: spent.Load.Seconds(), Compile: spent.Compile.Seconds(), Nonzeros: r.largest.Here,
@@ -32,7 +31,7 @@ func (r *execution) statistics() ([]byte, error) {
 		return nil, err
 	}
 	n := 0
-	moving(r.names.f.Items, func(it jobfile.Item) {
+	eachMove(r.names.f.Items, func(it jobfile.Item) {
 		if s, ok := it.(*jobfile.Statement); ok {
 			for _, x := range ranks {
 				r.took[s].Comm.Add(x.Parts[n])
@@ -42,7 +41,7 @@ func (r *execution) statistics() ([]byte, error) {
 	})
 	s := fileStats{Statements: r.report.Statements}
 	s.Version, s.Argv, s.Statement = r.o.Version, r.o.Argv, r.names.f.Name
-	s.Schedule, s.Compiler = r.inAll()
+	s.Schedule, s.Compiler = r.allSchedules()
 	s.Ranks, s.Threads, s.Target = len(ranks), r.p.Threads(), r.o.Target
 	s.Inputs = map[string]stats.Input{}
 	for _, t := range r.names.f.Tensors {
@@ -71,8 +70,8 @@ func (r *execution) statistics() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// inAll are the schedules and the compilers of all statements, each once.
-func (r *execution) inAll() (schedule, compiler string) {
+// allSchedules returns the schedules and the compilers of all statements, each one once.
+func (r *execution) allSchedules() (schedule, compiler string) {
 	var schedules, compilers []string
 	for _, t := range r.report.Statements {
 		if !slices.Contains(schedules, t.Schedule) {
@@ -85,14 +84,15 @@ func (r *execution) inAll() (schedule, compiler string) {
 	return strings.Join(schedules, "; "), strings.Join(compilers, "; ")
 }
 
-// moving calls f with every statement and place, in the order of the file.
-func moving(items []jobfile.Item, f func(it jobfile.Item)) {
+// eachMove calls f with every statement and every place, in the order of the file. Only these items
+// have traffic of their own.
+func eachMove(items []jobfile.Item, f func(it jobfile.Item)) {
 	for _, it := range items {
 		switch it := it.(type) {
 		case *jobfile.Statement, *jobfile.Place:
 			f(it)
 		case *jobfile.Repeat:
-			moving(it.Body, f)
+			eachMove(it.Body, f)
 		}
 	}
 }

@@ -11,57 +11,59 @@ import (
 	"distaff/spmd/stats"
 )
 
-// tally counts what items do.
+// tally holds the numbers that Plan counts.
 type tally map[count]int64
 
-// count is one number of an item's: how often it does something.
+// count identifies one number of a tally: what an item does, for one tensor or route.
 type count struct {
 	item     jobfile.Item
 	what     what
-	tensor   string      // that moves; "" of what it computes
-	comm     *stats.Comm // of carries: what is sent each time
-	from, to int         // of a route, whose bytes are counted
+	tensor   string      // the tensor that moves; "" for the traffic of the computation itself
+	comm     *stats.Comm // for carries: the traffic of one time
+	from, to int         // for route: the sender and the receiver
 }
 
+// what is the meaning of a number in a tally.
 type what byte
 
 const (
-	runs what = iota
-	carries
-	times
-	inexact
-	route
+	runs    what = iota // how many times the item runs
+	carries             // how many times the traffic in count.comm occurs
+	times               // how many times the tensor moves
+	inexact             // not 0 if the counts of the tensor are estimates
+	route               // the bytes that go from count.from to count.to
 )
 
-// add adds n times as much as another has counted.
+// add adds n times the numbers of o to t.
 func (t tally) add(o tally, n int64) {
 	for k, v := range o {
 		t[k] = tensor.Plus(t[k], tensor.Times(n, v))
 	}
 }
 
-// travel counts the messages of an item, of a tensor that moves or, where that is "", of what it
-// computes.
+// travel counts one occurrence of the traffic c of an item. name is the tensor that moves, or "" if
+// the traffic is part of the computation.
 func (t tally) travel(it jobfile.Item, name string, c *stats.Comm) {
 	t[count{item: it, what: carries, tensor: name, comm: c}]++
 }
 
-// route counts what goes of a tensor from one rank, or from Others, to another.
+// route counts bytes of a tensor that one rank sends to another. It joins senders from rank
+// maxRouted on to Others, and ignores such receivers.
 func (t tally) route(it jobfile.Item, name string, from, to int, bytes int64) {
-	if from >= routed {
+	if from >= maxRouted {
 		from = Others
 	}
-	if to < routed && from != to && bytes > 0 {
+	if to < maxRouted && from != to && bytes > 0 {
 		k := count{item: it, what: route, tensor: name, from: from, to: to}
 		t[k] = tensor.Plus(t[k], bytes)
 	}
 }
 
-// report is the plan of the whole file.
+// report returns the plan of the whole file.
 func (x *follower) report() *Planned {
 	out := &Planned{AtMost: x.atMost, Comm: *newComm(x.ranks)}
 	items := map[jobfile.Item]int{}
-	moving(x.names.f.Items, func(it jobfile.Item) {
+	eachMove(x.names.f.Items, func(it jobfile.Item) {
 		items[it] = len(out.Items)
 		line, _ := x.names.f.Position(it.Span().Pos)
 		p := PlannedItem{Line: line, Runs: x.tally[count{item: it, what: runs}],
@@ -69,7 +71,7 @@ func (x *follower) report() *Planned {
 		switch it := it.(type) {
 		case *jobfile.Statement:
 			p.Text = it.Text
-			for _, adds := range []bool{false, true} { // the last variant that there is
+			for _, adds := range []bool{false, true} { // the last existing variant wins
 				if k := x.variants[variant{it, adds}]; k != nil {
 					p.Plan = k.plan
 					out.Estimated = out.Estimated || k.plan.Estimated
@@ -108,7 +110,7 @@ func (x *follower) report() *Planned {
 	return out
 }
 
-// transfer adds a number to what moves of its tensor.
+// transfer adds the number n with the meaning c to the transfer of its tensor.
 func (p *PlannedItem) transfer(c count, n int64) {
 	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
 	if k < 0 {
@@ -135,7 +137,7 @@ func newComm(ranks int) *stats.Comm {
 		MessagesSent: make([]int64, ranks)}
 }
 
-// saturated reports whether some counts are the largest number, which stands for that many or more.
+// saturated reports whether some count is the largest number, which means "this many or more".
 func saturated(c stats.Comm) bool {
 	largest := func(list []int64) bool { return slices.Contains(list, math.MaxInt64) }
 	return largest(c.BytesSent) || largest(c.BytesReceived) || largest(c.MessagesSent)
