@@ -10,7 +10,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// call calls a function of the user's by the static function that stands for it.
+// call prints a call of a user function through its static stand-in.
 func (f *cfunc) call(s *ir.Call) {
 	k := slices.IndexFunc(f.leaf.file.calls,
 		func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
@@ -23,17 +23,18 @@ func (f *cfunc) call(s *ir.Call) {
 		if args[n] = f.expr(a.X, 0); a.A == nil {
 			continue
 		}
-		// What the function adds strides to may lie outside of the array: C has no pointer to that.
+		// The address may be outside of the array, because the function adds strides to it. C has
+		// no valid pointer expression for such an address, so a helper computes it.
 		f.leaf.file.need("address")
 		args[n] = fmt.Sprintf("dst_address(%s, %s, sizeof(%s))", f.Array(a.A), args[n], ctype(a.A.Elem))
 	}
 	f.Line("%s(%s);", standIn(k), strings.Join(args, ", "))
 }
 
-// standIn is the name of the function that stands for number k of the user's.
+// standIn returns the name of the static function that calls user function number k.
 func standIn(k int) string { return fmt.Sprintf("dst_user_%d", k) }
 
-// prototypes declares the functions that stand for the user's.
+// prototypes returns the declarations of the stand-ins.
 func (f *file) prototypes() string {
 	var b strings.Builder
 	for k, s := range f.calls {
@@ -42,11 +43,11 @@ func (f *file) prototypes() string {
 	return b.String()
 }
 
-// include matches the lines that include headers of the system.
+// include matches lines that include a system header.
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
-// userText is the text of the user's files, each once, and the functions that stand for what leaves
-// call of them. The headers come first: what they declare is not hidden.
+// userText returns the text of the user's files, each one once, and the definitions of the
+// stand-ins. System headers come first, before the pragma that hides everything else.
 func (f *file) userText() string {
 	var b strings.Builder
 	var texts []string
@@ -75,7 +76,7 @@ func (f *file) userText() string {
 	return b.String()
 }
 
-// plain is a file's name in messages of the compiler, which C takes between quotes as it is.
+// plain returns a file name with characters replaced that need an escape in a C string.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\\' || r == '"' {

@@ -8,29 +8,29 @@ import (
 	"distaff/codegen/ir"
 )
 
-// cfunc is one C function as it is printed.
+// cfunc is a C function that is being printed.
 type cfunc struct {
 	leaf *leaf
 	*clike.Function
-	lens   map[*ir.Array]string // of arrays made here: the variable with the length
-	tables map[*ir.Table]string
-	tlens  map[*ir.Table]string
-	fault  string // what has fail_coord: env, or fault in a piece of a parallel loop
-	piece  bool   // parallel loops in it are serial
-	lanes  bool   // what is printed is in a loop of lanes
-	single bool   // the innermost loop runs one iteration at a time: no vectors of them
-	fails  bool
-	split  map[*ir.Var][2]string // sums of a vector loop that run on two scalars
-	owns   bool                  // there is something to release at the end
-	lines  bool                  // it stores lines past the caches
-	reads  []bool                // which of the leaf's values it uses; nil for none
-	// orderedOf is the loop whose iterations have an ordered section, nil for none; changing is what
-	// iterations before have changed.
+	lens       map[*ir.Array]string // arrays made here: the variable that holds the length
+	tables     map[*ir.Table]string
+	tlens      map[*ir.Table]string
+	fault      string // the struct with fail_coord: "env", or "fault" in a piece of a parallel loop
+	piece      bool   // the function runs a piece of a parallel loop; parallel loops in it are serial
+	lanes      bool   // the current statement is in a vector loop
+	single     bool   // the innermost loop runs one iteration at a time and is not vectorized
+	fails      bool
+	split      map[*ir.Var][2]string // complex sums of a vector loop: the variables of their two parts
+	owns       bool                  // the function must release something at its end
+	storeLines bool                  // the function has stores that bypass the caches
+	reads      []bool                // by index of leaf.values: whether it is used; nil if none is
+	// orderedOf is the parallel loop of this function if its iterations have an ordered section, or
+	// nil. changing holds the arrays that earlier iterations change in that section.
 	orderedOf *ir.For
 	changing  map[*ir.Array]bool
-	outermost bool               // what is printed is in no loop
-	shares    map[*ir.For]*share // loops that run in strips, to tell their progress
-	told      string             // what was told of the chunk at hand, "" outside of chunks
+	outermost bool               // the current statement is in no loop
+	shares    map[*ir.For]*share // loops that run in strips, to report progress
+	toldVar   string             // the variable with the reported part of the chunk; "" outside of chunks
 }
 
 func (l *leaf) newFunc() *cfunc {
@@ -48,7 +48,7 @@ func (l *leaf) newFunc() *cfunc {
 	return f
 }
 
-// nameAll gives everything that is used its name, before any temporary has one.
+// nameAll gives names to everything in u, before any temporary gets a name.
 func (f *cfunc) nameAll(u *usage) {
 	for _, a := range u.arrays {
 		f.Array(a)
@@ -61,7 +61,7 @@ func (f *cfunc) nameAll(u *usage) {
 	}
 }
 
-// pragma writes a pragma, at the margin as is the custom.
+// pragma prints a pragma without indentation.
 func (f *cfunc) pragma(format string, args ...any) {
 	f.Margin("#pragma "+format, args...)
 }
@@ -73,19 +73,19 @@ func (f *cfunc) table(t *ir.Table) string {
 	return f.tables[t]
 }
 
-// arrayParam declares a parameter for a.
+// arrayParam returns the declaration of the parameter for a.
 func (f *cfunc) arrayParam(a *ir.Array) string {
 	if a.Const {
 		return "const " + ctype(a.Elem) + " *restrict " + f.Array(a)
 	}
-	if f.changing[a] { // others change it while the function runs
+	if f.changing[a] { // other threads change it while the function runs
 		return ctype(a.Elem) + " *" + f.Array(a)
 	}
 	return ctype(a.Elem) + " *restrict " + f.Array(a)
 }
 
-// own declares the arrays and tables that the function makes, at its top, so
-// that its end can release what is left of them.
+// own declares the arrays and tables that the function makes, at its top, so that the code at the
+// function's end can release them.
 func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
 	f.fails = u.fails
 	for _, a := range made {
@@ -107,7 +107,7 @@ func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
 	}
 }
 
-// fail leaves the function with a code, an expression.
+// fail prints the exit from the function with a failure code, which is a C expression.
 func (f *cfunc) fail(code string) {
 	if f.owns {
 		f.Line("rc = %s;", code)
@@ -117,7 +117,7 @@ func (f *cfunc) fail(code string) {
 	f.Line("return %s;", code)
 }
 
-// release writes the function's end: what it still owns is released there.
+// release prints the release of everything that the function still owns at its end.
 func (f *cfunc) release(made []*ir.Array, tables []*ir.Table) {
 	if f.fails && f.owns {
 		f.Depth--
@@ -138,8 +138,8 @@ func (f *cfunc) releaseArray(a *ir.Array) {
 	f.Line("dst_release(env, %s, %s, sizeof(%s));", f.Array(a), f.lens[a], ctype(a.Elem))
 }
 
-// main prints the extern function, and the body in front of it if that has a
-// function of its own; the pieces of parallel loops print themselves.
+// main returns the text of the extern function. If bodyName is not "", the body is a function of
+// its own and precedes it. The pieces of parallel loops are printed on the way.
 func (l *leaf) main(bodyName string) string {
 	u := l.usage(l.fn.Body)
 	inner := l.newFunc()
@@ -183,8 +183,8 @@ func (l *leaf) main(bodyName string) string {
 	return b.String()
 }
 
-// prototype is the head of a static function, on lines of at most about 110
-// characters.
+// prototype returns the first lines of a static function, up to the parenthesis that ends the
+// parameters. It breaks lines at about 110 characters.
 func prototype(result, name string, params []string) string {
 	s := "static " + result + " " + name + "("
 	width := len(s)
@@ -203,8 +203,8 @@ func prototype(result, name string, params []string) string {
 	return s + ")"
 }
 
-// finish ends the function that holds the leaf's body; that of the leaf itself
-// has a result even where it cannot fail.
+// finish prints the end of the function that holds the leaf's body. main says that this is the
+// extern function, which returns 0 even if it cannot fail.
 func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
 	f.release(made, tables)
 	f.publishLate()
@@ -216,7 +216,7 @@ func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
 	}
 }
 
-// outerMade lists what the leaf makes outside of its parallel loops.
+// outerMade lists the arrays and tables that the leaf makes outside of its parallel loops.
 func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 	seen := map[any]bool{}
 	outer(b, func(s ir.Stmt) {
@@ -240,7 +240,8 @@ func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 	return made, tables
 }
 
-// unpack declares the locals of the leaf's parameters, as far as they are used.
+// unpack returns the declarations of the locals that hold the leaf's arguments. Arguments that are
+// not used have none.
 func (f *cfunc) unpack(u *usage) string {
 	g := &cfunc{leaf: f.leaf, Function: f.Beside()}
 	usesT, usesBounds := u.publishes, false
@@ -298,13 +299,12 @@ func (f *cfunc) unpack(u *usage) string {
 	return unused + ownEnv + g.Text()
 }
 
-// nullEnv puts an environment of zeros in the place of a null pointer.
+// nullEnv replaces a null environment by an environment of zeros.
 const nullEnv = `    dst_env none = {0};
     env = env ? env : &none;
 `
 
-// bodyParams are the parameters of the body's function and the arguments for
-// them.
+// bodyParams returns the parameters of the body's function and the arguments for them.
 func (l *leaf) bodyParams(inner, entry *cfunc, u *usage) (params, args []string) {
 	for _, q := range l.fn.Params {
 		if q.A != nil && u.seen[q.A] {

@@ -1,71 +1,76 @@
-// Package c prints leaves as C99 with OpenMP, to be read as well as compiled.
+// Package c prints leaves as C99 with OpenMP. People read the text, and compilers compile it.
 //
-// # What a file holds
+// # Contents of a file
 //
-// File prints the interface (dst.h), the helpers that the leaves use (one file
-// each in prelude/), and for every leaf its functions. No header of the system is
-// needed, so that a file parses quickly; all may stand before it. A leaf is one
-// extern function, Symbol(f), with static ones in front of it:
+// File prints the interface (dst.h), the helpers that the leaves use (one file each in prelude/),
+// and the functions of every leaf. The text includes no system headers, so that it parses quickly,
+// but any system header may precede it. A leaf has one extern function, Symbol(f), and static
+// functions before it:
 //
-//   - NAME_VAR runs a piece of the parallel loop over VAR. The serial loop and
-//     the OpenMP region call the same function: with one thread no region is entered.
-//   - NAME_body is the rest, where that has loops. Arrays come in as restrict
-//     parameters; GCC takes restrict from parameters only, not from locals.
-//   - NAME takes the arguments apart. Arrays of views are moved so that they are
-//     indexed by positions of the whole tensor.
+//   - NAME_VAR runs a piece of the parallel loop over VAR. The serial loop and the OpenMP region call
+//     this same function. One thread does not enter a region.
+//   - NAME_body is the rest of the leaf, if it has loops. Arrays are restrict parameters, because GCC
+//     honors restrict for parameters but not for locals.
+//   - NAME unpacks the arguments. It shifts the address of a view's array so that positions of the
+//     whole tensor index it.
 //
 // # Meaning
 //
-// The C means what interp does, with three liberties: a product that stands in a sum is fused with
-// it where the processor can do that (dst_fma), sums of Reduce are reordered within a vector loop,
-// and loads may move. Integers wrap by -fwrapv, which Flags holds. Complex numbers are _Complex,
-// whose sums GCC keeps in registers better than those of a struct (a gathered dot product took 1.2
-// ns an element, with a struct 3.3); products and quotients are spelled out as ir.MulComplex and
-// ir.DivComplex, and never call the library's; sums of vector loops run on the two parts.
+// The C has the meaning that interp gives a leaf, with three exceptions. A product in a sum is
+// fused with the sum if the processor can do that (dst_fma). Sums of Reduce are reordered within a
+// vector loop. Loads may move. Integers wrap because Flags includes -fwrapv.
 //
-// The sums of a Parallel loop's Reduce are those of at most 256 pieces, cut by the
-// range alone and added in order: the same bits at any number of threads.
+// Complex numbers have the type _Complex. GCC keeps their sums in registers better than the sums of
+// a struct: a gathered dot product took 1.2 ns an element, and 3.3 ns with a struct. Products and
+// quotients are spelled out like ir.MulComplex and ir.DivComplex and do not call the C library.
+// Sums of vector loops are computed separately for the real and imaginary parts.
 //
-// A product of matrices (ir.Gemm) is a call of env's gemm, where that is set and takes the
-// matrices, and else loops of the helper of that name. A large one is cut into a part a thread.
+// The Reduce sums of a Parallel loop are computed for at most 256 pieces and added in order. The
+// pieces depend on the range alone, so any number of threads gives the same bits.
 //
-// A C function of the user's (ir.Call) stands in the same file, behind all leaves, so that none of
-// its macros and names changes them, and all that it defines is hidden in the object, so that it
-// takes the place of no function of another library, and none of theirs the place of it. Leaves
-// call it by a static function that is declared before them.
+// A product of matrices (ir.Gemm) calls the environment's gemm function, if it is set and supports
+// the matrices. Otherwise the helper of the same name computes the product with loops. A large
+// product is divided into a part for each thread.
+//
+// A user's C function (ir.Call) is printed in the same file after all leaves, so that its macros
+// and names do not change the leaves. Everything that it defines is hidden in the object. It can
+// then neither replace a function of another library nor be replaced by one. Leaves call the
+// function through a static function that is declared before them.
 //
 // # Progress
 //
-// Every loop that is in no other loop tells env's progress how far it is, in strips of its iterations
-// or by its pieces. The code of an iteration is the same whether anybody asks or not.
+// Every outermost loop reports its progress to the environment, after each strip of its iterations
+// or after each of its pieces. The code of an iteration is the same whether or not the caller asks
+// for progress.
 //
 // # Failure
 //
-// A function that can fail returns the code. What it allocated it releases on its
-// way out. A parallel loop that fails does so at its first failing iteration,
-// in the order of the range. Results are published when nothing can fail any more.
+// A function that can fail returns the failure code. Before it returns, it releases what it
+// allocated. A parallel loop that fails reports its first failing iteration, in the order of the
+// range. Results are published only when nothing can fail any more.
 //
 // # Names
 //
-// A variable keeps its name where that is a C identifier that no header
-// defines; else it is changed a little. Names of the prelude begin with dst_.
+// A variable keeps its name if that is a C identifier that no header defines. Otherwise the name is
+// changed slightly. Names of the prelude begin with dst_.
 //
 // Unnamed numbers variables and arrays instead, and reads the numbers of the statement, such as
-// 0.5, from env. Compilers and their caches get its text, so that statements which differ in names
-// and such numbers alone have one leaf.
+// 0.5, from the environment. Compilers and their caches get this text, so that statements that
+// differ only in names and such numbers share one leaf.
 //
 // # Files
 //
-//	file.go     a file: interface, helpers, leaves
+//	file.go     a file: interface, helpers, leaves; what statements use
 //	cfunc.go    one function while it is printed
-//	stmt.go     statements; gemm.go, products of matrices
-//	call.go     calls of the user's functions, and their text
+//	stmt.go     statements
+//	gemm.go     products of matrices
+//	call.go     calls of user functions, and their text
 //	expr.go     expressions
-//	values.go   numbers that an unnamed text reads from env
-//	loop.go     loops: serial, unrolled, of lanes, parallel
-//	line.go     loops of lanes that store past the caches
-//	progress.go how far a leaf is, for callers that ask
-//	piece.go    the function that runs a part of a parallel loop's range
-//	prelude.go  the helpers, one file each in prelude/
+//	values.go   numbers that an unnamed text reads from the environment
+//	loop.go     loops: serial, unrolled, vector, parallel
+//	line.go     vector loops with stores that bypass the caches
+//	progress.go reports of progress
+//	piece.go    the function that runs a piece of a parallel loop
+//	prelude.go  the helpers
 //	flags.go    compiler flags, and the header
 package c

@@ -8,10 +8,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// expr is x in C, in parentheses if it binds less than prec.
+// expr returns x in C. It adds parentheses if x binds less tightly than prec.
 func (f *cfunc) expr(x ir.Expr, prec int) string { return clike.Expr(f, x, prec) }
 
-// cfunc is a clike.Dialect.
+// The following methods make cfunc a clike.Dialect.
 
 func (f *cfunc) Type(t tensor.Type) string { return ctype(t) }
 func (f *cfunc) Long() string              { return "L" }
@@ -25,7 +25,7 @@ func floatSuffix(t tensor.Type) string {
 	return ""
 }
 
-// Helper is the name of a helper, which it asks for.
+// Helper returns the name of a helper, and adds the helper to the file.
 func (f *cfunc) Helper(name string, t tensor.Type) string {
 	if name == "trunc" || name == "div" && t.IsComplex() {
 		name += "_" + clike.Suffix(t)
@@ -35,8 +35,9 @@ func (f *cfunc) Helper(name string, t tensor.Type) string {
 	return f.leaf.file.helper(name, t)
 }
 
-// Special prints a choice of floating-point numbers, a sum with a product in it, and the real part
-// of a complex number.
+// Special prints expressions that have a special form in C: numbers that are read from the
+// environment, sums with a product, selections and negations of floating-point numbers, and the
+// real part of a complex number. It returns false for other expressions.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -47,7 +48,7 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 		}
 	case *ir.Select:
 		if _, v := x.X.(*ir.Var); v && clike.IsLit(x.Y) && x.Type().IsFloat() {
-			// Compilers branch where a floating-point number is chosen.
+			// Compilers would branch for a choice between floating-point numbers.
 			name := "select"
 			if f.single {
 				name = "select_one"
@@ -78,8 +79,8 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 }
 
 // isComputed reports whether x is a floating-point or complex number that is computed, and not just
-// loaded: compilers may see a sum in it that they fuse with a negation (see prelude/neg.h). vars
-// are the variables for which it holds.
+// loaded. Compilers may find a sum in such a number and fuse it with a negation (see
+// prelude/neg.h). vars holds the variables for which isComputed is true.
 func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	switch x := x.(type) {
 	case *ir.Load, *ir.Lit:
@@ -112,9 +113,9 @@ func computedVars(body *ir.Block) map[*ir.Var]bool {
 	return vars
 }
 
-// fused prints x + y, or x - y if minus is set, where one of the two is a product: as one
-// operation, which rounds once. It returns false where neither is a product. The C compiler itself
-// fuses nothing (Flags), so that the bits of a sum do not depend on how much it optimizes.
+// fused returns x + y, or x - y if minus is set, as one fused operation, which rounds once. It
+// returns false if neither x nor y is a product. The C compiler itself fuses nothing (see Flags),
+// so that the bits of a sum do not depend on optimization.
 func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	a, b, negative, ok := factors(x)
 	rest := signed(y, minus)
@@ -141,8 +142,8 @@ func signed(x ir.Expr, negative bool) ir.Expr {
 	return x
 }
 
-// factors returns the factors of a product of floating-point numbers, and whether its sign is
-// changed. ok is false for what is not a product. One of two literals is the literal that it makes.
+// factors returns the factors of a product of floating-point numbers. negative says that the
+// product is negated. ok is false if x is not a product, or if both factors are literals.
 func factors(x ir.Expr) (a, b ir.Expr, negative, ok bool) {
 	switch x := x.(type) {
 	case *ir.Unary:

@@ -9,74 +9,74 @@ import (
 	"distaff/codegen/ir"
 )
 
-// file is a C file as it is made.
+// file is a C file that is being printed.
 type file struct {
-	names   *clike.Namer // of functions
-	needs   map[string]bool
+	names   *clike.Namer    // names of functions
+	needs   map[string]bool // helpers that are used, in the form of need
 	body    strings.Builder
-	calls   []*ir.Call // one of each function of the user's that leaves call
-	longest int        // bytes of a leaf in body, with its functions for parallel loops
+	calls   []*ir.Call // one call of each user function that leaves call
+	longest int        // size in bytes of the largest leaf in body, with the functions of its pieces
 }
 
 func newFile(names *clike.Namer) *file { return &file{names: names, needs: map[string]bool{}} }
 
-// unknownPragmas keeps a compiler without OpenMP quiet: the pragmas then mean
-// nothing, and the leaf is serial.
+// unknownPragmas stops warnings of compilers without OpenMP. They ignore the pragmas, and the leaf
+// is then serial.
 const unknownPragmas = `#ifndef _OPENMP
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #endif
 `
 
-// wrapped keeps GCC quiet about loops from x + 1 up to x, which the later copies
-// of an unrolled body have: with -fwrapv it supposes that x + 1 may wrap, and
-// warns of the iterations that this would make.
+// loopWarning stops a warning of GCC about loops from x + 1 up to x. Later copies of an unrolled
+// body contain such loops. GCC supposes that x + 1 may wrap because of -fwrapv, and warns about the
+// number of iterations in that case.
 const (
-	wrapped = `#if defined __GNUC__ && !defined __clang__
+	loopWarning = `#if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
 #endif
 `
-	unrolled = "unrolled" // what needs it
+	unrolled = "unrolled" // the key in file.needs that adds loopWarning
 )
 
-// plainly keeps GCC from optimizations whose time grows with the square of a
-// function's length, where a leaf has more than maxOptimized bytes of text: sums of
-// dozens of sparse operands.
+// lessOptimized turns off optimizations of GCC whose time grows with the square of a function's
+// length. It is used if a leaf has more than maxOptimized bytes of text, such as a sum of dozens of
+// sparse operands.
 const (
-	plainly      = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
-	maxOptimized = 150_000
+	lessOptimized = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
+	maxOptimized  = 150_000
 )
 
 func (f *file) text() string {
 	prelude := f.prelude()
 	text := prelude + f.prototypes() + f.body.String()
 	if len(prelude)+f.longest > maxOptimized {
-		text = plainly + text
+		text = lessOptimized + text
 	}
 	if f.needs[unrolled] {
-		text = wrapped + text
+		text = loopWarning + text
 	}
 	return header + unknownPragmas + text + f.userText()
 }
 
-// leaf is a leaf as it is printed.
+// leaf is a leaf that is being printed.
 type leaf struct {
 	file     *file
 	fn       *ir.Func
 	symbol   string
 	printed  map[*ir.For]*piece
-	live     map[*ir.Var]bool     // variables that something reads
+	live     map[*ir.Var]bool     // variables that are read
 	assigned map[*ir.Var]bool     // variables that change after their declaration
 	computed map[*ir.Var]bool     // variables that hold computed values (isComputed)
 	used     map[any]bool         // variables, arrays and tables that a statement uses
 	pieces   map[*ir.For]string   // names of the functions of parallel loops
-	slots    map[ir.Slot]lateSlot // published late: the locals that hold the arrays
-	order    []*ir.Publish        // those slots, in order
-	tail     bool                 // nothing fails from the first Publish on
-	values   []*ir.Lit            // numbers that are no part of the text, but env's
+	slots    map[ir.Slot]lateSlot // slots that are published at the end
+	order    []*ir.Publish        // one Publish for each of these slots, in order
+	tail     bool                 // nothing can fail after the first Publish
+	values   []*ir.Lit            // numbers that are read from the environment
 }
 
-// lateSlot names the locals that hold an array until it can be published, and
-// its length as allocated.
+// lateSlot names the locals that hold an array, and its allocated length, until the array can be
+// published.
 type lateSlot struct{ name, len string }
 
 func (f *file) leaf(fn *ir.Func) {
@@ -90,7 +90,7 @@ func (f *file) leaf(fn *ir.Func) {
 	}
 	l.used = l.usage(fn.Body).seen
 	hasBody := false
-	// Names of functions come first, so that no local has one of them.
+	// Functions get their names first, so that no local has the name of a function.
 	outer(fn.Body, func(s ir.Stmt) {
 		switch s := s.(type) {
 		case *ir.For:
@@ -137,27 +137,28 @@ func outer(s ir.Stmt, fn func(ir.Stmt)) {
 	}
 }
 
-// usage is what statements use and do.
+// usage describes what statements use and do.
 type usage struct {
-	values     []*ir.Lit // of the leaf
+	values     []*ir.Lit // the values of the leaf
 	vars       []*ir.Var // in the order of their first use
 	arrays     []*ir.Array
 	tables     []*ir.Table
 	declared   map[*ir.Var]bool
-	made       []*ir.Array // by Alloc and Take
+	made       []*ir.Array // arrays made by Alloc and Take
 	madeTables []*ir.Table
-	seen       map[any]bool // vars, arrays, tables
-	isMade     map[any]bool // arrays, tables
-	env        bool         // allocates, frees, asks for threads, or reads numbers
+	seen       map[any]bool // the variables, arrays and tables above
+	isMade     map[any]bool // arrays and tables that the statements make
+	env        bool         // they allocate, free, ask for threads, or read numbers
 	fails      bool
 	publishes  bool
-	piece      bool
+	piece      bool // the statements are in the function of a parallel loop
 }
 
+// usage returns what statements outside of the functions of parallel loops use.
 func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) }
 
-// usageIn is usage in the function of a parallel loop, where further ones run in
-// order, or elsewhere.
+// usageIn returns what statements use. piece says that they are in the function of a parallel loop,
+// where further parallel loops are serial and need no threads.
 func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	u := &usage{values: l.values, piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
 		isMade: map[any]bool{}}
@@ -302,7 +303,7 @@ func (u *usage) table(t *ir.Table) {
 	}
 }
 
-// make notes an array that the statements own; its release wants env.
+// make records an array that the statements own. Its release needs the environment.
 func (u *usage) make(a *ir.Array) {
 	u.env = true
 	if !u.isMade[a] {
@@ -311,7 +312,7 @@ func (u *usage) make(a *ir.Array) {
 	}
 }
 
-// publishesLast reports whether nothing can fail once the first Publish is done.
+// publishesLast reports whether nothing can fail after the first Publish in b.
 func publishesLast(b *ir.Block, l *leaf) bool {
 	for i, s := range b.List {
 		if !l.usage(s).publishes {
@@ -327,7 +328,7 @@ func publishesLast(b *ir.Block, l *leaf) bool {
 	return true
 }
 
-// slotExpr is the C expression of a slot of the arguments.
+// slotExpr returns the C expression of a slot of the arguments.
 func slotExpr(s ir.Slot) string {
 	arg := fmt.Sprintf("t[%d]->", s.Arg)
 	level := fmt.Sprintf("%slevels[%d].", arg, s.Level)
@@ -342,9 +343,10 @@ func slotExpr(s ir.Slot) string {
 	return level + s.Field.String()
 }
 
-// rowsExpr is the values of a tensor whose levels are all dense, and how many precede
-// those that it holds. Their product is spelled out: of a loop over the levels compilers make
-// vector code, which takes them a tenth of the time that a small leaf takes in all.
+// rowsExpr returns the arguments of dst_rows for a tensor with dense levels: the array of values,
+// and the number of values that precede the array in the whole tensor. The product is spelled out,
+// because compilers would vectorize a loop over the levels. That takes a tenth of the total compile
+// time of a small leaf.
 func rowsExpr(s ir.Slot) string {
 	t := fmt.Sprintf("t[%d]->", s.Arg)
 	first := t + "levels[0].offset"
@@ -354,7 +356,7 @@ func rowsExpr(s ir.Slot) string {
 	return fmt.Sprintf("&%svals, %s", t, first)
 }
 
-// reads tells whether the leaf loads from an array, or adds to its elements.
+// reads reports whether the leaf loads elements of an array or adds to them.
 func (l *leaf) reads(a *ir.Array) bool {
 	found := false
 	ir.Walk(l.fn.Body, func(s ir.Stmt) {

@@ -10,16 +10,16 @@ import (
 //go:embed dst.h
 var header string
 
-// Header is the text of dst.h, the C interface of a leaf. Every File begins with it.
+// Header returns the text of dst.h, the C interface of a leaf. Every File begins with it.
 func Header() string { return header }
 
-// Flags are the compiler's flags for a file of leaves, without those of the
-// output; cpu is a value of -march, "" for the compiler's default.
+// Flags returns the compiler flags for a file of leaves, without the flags for the output. cpu is a
+// value for -march, or "" for the compiler's default.
 //
-// -fwrapv is part of the meaning: integers wrap. Of relaxed floating point there
-// is only what no value shows: errno and traps are not observed. NaN, infinity
-// and the sign of zero keep their meaning, and no sum is reordered but those of
-// "omp simd reduction". Which products are fused with a sum, the text says (dst_fma).
+// -fwrapv is part of the meaning: integers wrap. The floating-point flags relax only what no value
+// shows: errno and traps are not observed. NaN, infinity and the sign of zero keep their meaning.
+// Only sums in "omp simd reduction" are reordered. The text itself determines which products are
+// fused with a sum (dst_fma).
 func Flags(cpu string) []string {
 	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno",
 		"-fno-trapping-math", "-ffp-contract=off"}
@@ -29,20 +29,21 @@ func Flags(cpu string) []string {
 	return list
 }
 
-// Symbol is the name of the C function of a leaf called name: the name itself
-// where C allows it.
+// Symbol returns the name of the C function of the leaf with the given name. It is the same name if
+// C allows it.
 func Symbol(name string) string {
 	return clike.Symbol(name, "_leaf")
 }
 
-// File is a C file with the leaves in it, whose names are to differ. It panics
-// on a leaf that ir.Verify refuses.
+// File returns a C file with the given leaves, which must have different names. It panics if
+// ir.Verify rejects a leaf.
 func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
 
-// Unnamed is a C file with the leaves in it, whose variables and arrays are numbered: it is the
-// same for all leaves that differ in names alone, but for the leaf's own, and in numbers of the
-// statement. Values returns the numbers, which the leaf reads from env. The text is for compilers
-// and their caches. People and other programs get the text of File, which has the numbers in it.
+// Unnamed returns a C file with the given leaves, and names variables and arrays by numbers. Except
+// for the leaf's own name, the text is the same for all leaves that differ only in names and in
+// numbers of the statement. The leaf reads those numbers from the environment, and Values returns
+// them. The text is for compilers and their caches. People and other programs get the text of File,
+// which contains the numbers.
 func Unnamed(funcs ...*ir.Func) string { return print(clike.NewUnnamed(), funcs) }
 
 func print(names *clike.Namer, funcs []*ir.Func) string {

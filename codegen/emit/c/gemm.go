@@ -9,11 +9,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// gemmKinds are the values of dst_gemm's type.
+// gemmKinds maps types to the values of dst_gemm's type field.
 var gemmKinds = map[tensor.Type]int{tensor.Float32: 0, tensor.Float64: 1, tensor.Complex64: 2,
 	tensor.Complex128: 3}
 
-// product is the function that multiplies two values in a helper.
+// product returns the name of the helper that multiplies two values.
 func product(t tensor.Type) string {
 	if t.IsComplex() {
 		return "dst_mul_" + clike.Suffix(t)
@@ -21,8 +21,8 @@ func product(t tensor.Type) string {
 	return "dst_times_" + clike.Suffix(t)
 }
 
-// tileStep adds to a row of a tile of sums the products of one element of A and of one row of a
-// panel of B.
+// tileStep returns the C code that updates one row of a tile of sums: it adds the products of one
+// element of A with one row of a panel of B.
 func tileStep(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n                s[r][q] += a[r] * x[q];"
@@ -30,7 +30,7 @@ func tileStep(t tensor.Type) string {
 	return "            s[r][0] += a[2 * r] * x[0];\n            s[r][0] -= a[2 * r + 1] * x[1];\n            s[r][1] += a[2 * r] * x[1];\n            s[r][1] += a[2 * r + 1] * x[0];"
 }
 
-// tileValue is the value of a tile of sums in column q of the row at hand.
+// tileValue returns the C expression of the sum in column q of the current row of a tile.
 func tileValue(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "sums[q]"
@@ -38,7 +38,8 @@ func tileValue(t tensor.Type) string {
 	return "dst_make_" + clike.Suffix(t) + "(sums[q], sums[dst_tile_cols_" + clike.Suffix(t) + " + q])"
 }
 
-// panelStore stores x in column q of a row of a panel of B that is n columns wide.
+// panelStore returns the C code that stores x in column q of a row of a panel of B. The panel has n
+// columns.
 func panelStore(t tensor.Type) string {
 	if !t.IsComplex() {
 		return "                to[q] = x;"
@@ -46,8 +47,8 @@ func panelStore(t tensor.Type) string {
 	return "                to[q] = __real__ x, to[n + q] = __imag__ x;"
 }
 
-// gemm calls the helper that has the product computed by env's function, or computes it. In a
-// piece of a parallel loop one thread does.
+// gemm prints a call of the helper for a product. The helper calls the environment's gemm function
+// or computes the product itself. In a piece of a parallel loop it uses one thread.
 func (f *cfunc) gemm(s *ir.Gemm) {
 	t := s.Alpha.Type()
 	f.leaf.file.need(strings.TrimSuffix(strings.TrimPrefix(product(t), "dst_"),

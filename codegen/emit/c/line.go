@@ -7,17 +7,18 @@ import (
 	"distaff/codegen/ir"
 )
 
-// lineLoop is a loop in lanes whose store goes past the caches: whole lines of these are made in a
-// local array, and stored.
+// lineLoop is a vector loop whose store bypasses the caches. The loop collects each whole cache
+// line in a local array and then stores the line.
 type lineLoop struct {
 	function *cfunc
 	s        *ir.For
 	st       *ir.Store
-	n        int64  // elements of a line
+	n        int64  // number of elements in a line
 	v        string // the loop's variable
 }
 
-// lineLoop is s as such a loop, nil where it is none, or is always shorter than a line.
+// lineLoop returns s as a lineLoop. It returns nil if s has no such store, or if it always has
+// fewer iterations than a line has elements.
 func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	if !s.Nontemporal {
 		return nil
@@ -34,12 +35,12 @@ func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	return nil
 }
 
-// write writes the loop. One of constant length, which is that of whole lines, stores all of them
-// past the caches, or none where it does not begin with one. Another stores what lies before the
-// first whole line, and behind the last one, as other loops do.
+// write prints the loop. If its constant length is a number of whole lines, it stores all of them
+// past the caches if the first element begins a line, and otherwise none. Any other loop stores the
+// elements before the first whole line and after the last one normally.
 func (l *lineLoop) write() {
 	l.function.leaf.file.need("line")
-	l.function.lines = true
+	l.function.storeLines = true
 	if trips, ok := clike.Trips(l.s); ok && trips%l.n == 0 && l.s.Step == 1 {
 		l.function.Line("{")
 		l.function.Scoped(func() {
@@ -74,7 +75,7 @@ func (l *lineLoop) write() {
 	l.function.Line("}")
 }
 
-// declare writes the declarations of the body that x hangs on, at the iteration at.
+// declare prints the declarations in the body that x depends on, for iteration at.
 func (l *lineLoop) declare(x ir.Expr, at string) {
 	reads := map[*ir.Var]bool{}
 	note := func(x ir.Expr) {
@@ -99,7 +100,8 @@ func (l *lineLoop) declare(x ir.Expr, at string) {
 	l.function.stmts(needed)
 }
 
-// address declares the address of the element that the loop stores at iteration first.
+// address declares a variable with the address of the element that iteration first stores, and
+// returns its name.
 func (l *lineLoop) address(first string) string {
 	to := l.function.Temps.Fresh(l.function.Array(l.st.A) + "_to")
 	l.function.Line("%s *%s;", ctype(l.st.A.Elem), to)
@@ -113,8 +115,8 @@ func (l *lineLoop) address(first string) string {
 	return to
 }
 
-// wholeLines writes the loop from lo up to hi as one over lines; to is the address of the element
-// of iteration first.
+// wholeLines prints the loop from lo to hi, which has a number of whole lines, as a loop over
+// lines. to is the address of the element that iteration first stores.
 func (l *lineLoop) wholeLines(to, first, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
 		l.function.Temps.Fresh("line")
@@ -133,7 +135,7 @@ func (l *lineLoop) wholeLines(to, first, lo, hi string) {
 	l.function.Line("}")
 }
 
-// plain writes the loop from lo up to hi as any loop in lanes.
+// plain prints the loop from lo to hi as an ordinary vector loop.
 func (l *lineLoop) plain(lo, hi string) {
 	l.function.pragma("omp simd")
 	l.function.head(l.s, lo, hi)
@@ -141,9 +143,10 @@ func (l *lineLoop) plain(lo, hi string) {
 	l.function.Line("}")
 }
 
-// endLines has other threads see the lines that the function stored, at its end.
+// endLines prints, at the end of the function, the fence that makes its lines visible to other
+// threads.
 func (f *cfunc) endLines() {
-	if f.lines {
+	if f.storeLines {
 		f.Line("dst_lines_put();")
 	}
 }

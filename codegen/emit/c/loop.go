@@ -11,9 +11,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// mostPieces is the largest number of pieces of a loop whose sums are kept one
-// by one.
-const mostPieces = 256
+// maxSumPieces is the largest number of pieces of a parallel loop with sums. Each piece has partial
+// sums of its own.
+const maxSumPieces = 256
+
+// loop prints a loop in the form that its kind and its place ask for.
 
 func (f *cfunc) loop(s *ir.For) {
 	part := f.shares[s]
@@ -41,7 +43,7 @@ func (f *cfunc) loop(s *ir.For) {
 	f.serialLoop(s)
 }
 
-// serialLoop writes a plain loop.
+// serialLoop prints a serial or unrolled loop without strips.
 func (f *cfunc) serialLoop(s *ir.For) {
 	if s.Kind == ir.Unrolled {
 		f.unrolledLoop(s)
@@ -51,7 +53,7 @@ func (f *cfunc) serialLoop(s *ir.For) {
 	f.plainLoop(s, f.expr(s.Lo, 0), end)
 }
 
-// plainLoop writes a plain loop over [lo, end), which are expressions in C.
+// plainLoop prints a serial loop over [lo, end), which are C expressions.
 func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 	f.head(s, lo, end)
 	if picksRows(s.Body) {
@@ -62,8 +64,9 @@ func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 	f.Line("}")
 }
 
-// isTail tells whether a loop takes the rest of an operand as a merge has come to the end of
-// others: gcc would have it in lanes, and few entries are left mostly.
+// isTail reports whether a While loop stores the remaining entries of one operand, after a merge
+// has reached the end of the others. GCC would vectorize the loop, although few entries are usually
+// left.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -79,10 +82,11 @@ func isTail(s *ir.While) bool {
 	return ok && stores && b.Op == ir.Lt
 }
 
-// picksRows tells whether the body of a loop reads coordinates, and has a loop in lanes along what
-// they pick that stores its values.
+// picksRows reports whether the body of a loop reads a coordinate and contains a vector loop whose
+// accesses depend on that coordinate, such as a loop over a row that the coordinate selects. Loops
+// with sums do not count.
 func picksRows(b *ir.Block) bool {
-	indexed := map[*ir.Var]bool{} // what follows from a coordinate
+	indexed := map[*ir.Var]bool{} // variables that depend on a coordinate
 	follows := func(x ir.Expr) (yes bool) {
 		ir.WalkExpr(x, func(y ir.Expr) {
 			switch y := y.(type) {
@@ -114,11 +118,11 @@ func picksRows(b *ir.Block) bool {
 	return false
 }
 
-// unrolledLoop writes a loop whose body is unrolled by a factor: a loop over whole groups of
-// iterations, which are not tested one by one, and a plain loop for the rest.
+// unrolledLoop prints a loop whose body is unrolled by a factor. A loop over whole groups of
+// iterations tests its condition once for each group, and a plain loop runs the rest.
 func (f *cfunc) unrolledLoop(s *ir.For) {
 	n := unrollFactor(s)
-	if known(s, n) || n == 1 {
+	if hasAtMost(s, n) || n == 1 {
 		f.fullyUnrolled(s, n, f.expr(s.Lo, 0), f.expr(s.Hi, clike.PrecSum))
 		return
 	}
@@ -136,7 +140,7 @@ func (f *cfunc) unrolledLoop(s *ir.For) {
 	f.Line("}")
 }
 
-// fullyUnrolled writes a loop of at most n iterations for the C compiler to unroll completely.
+// fullyUnrolled prints a loop of at most n iterations, with a pragma to unroll it completely.
 func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	if n > 1 {
 		f.leaf.file.need(unrolled)
@@ -147,13 +151,13 @@ func (f *cfunc) fullyUnrolled(s *ir.For, n int64, lo, hi string) {
 	f.Line("}")
 }
 
-// known tells whether a loop is known to have no more than n iterations.
-func known(s *ir.For, n int64) bool {
+// hasAtMost reports whether a loop is known to have at most n iterations.
+func hasAtMost(s *ir.For, n int64) bool {
 	k, ok := clike.Trips(s)
 	return ok && k <= n
 }
 
-// head writes the first line of a loop.
+// head prints the first line of a loop from lo to end.
 func (f *cfunc) head(s *ir.For, lo, end string) {
 	v := f.Variable(s.V)
 	step := v + "++"
@@ -163,8 +167,8 @@ func (f *cfunc) head(s *ir.For, lo, end string) {
 	f.Line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
 }
 
-// end is a loop's upper bound as C evaluates it before every iteration: itself
-// if the body cannot change it, else a constant declared before the loop.
+// end returns the C expression of a loop's upper bound, which C evaluates before every iteration.
+// If body can change hi, end declares a constant before the loop and returns its name.
 func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	text := f.expr(hi, clike.PrecSum)
 	if clike.Stable(hi, body) {
@@ -175,22 +179,22 @@ func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	return name
 }
 
-// What GCC unrolls: its time grows with the square of what it makes of a loop.
+// Limits of unrolling. GCC's time grows with the square of the code that it makes from a loop.
 const (
-	maxCopies      = 64   // of a loop's body
-	maxStatements  = 1024 // of all copies together, from minCopies on
-	minCopies      = 8
-	mostStatements = 2048 // of all copies, as those of loops inside others
-	ofLoop         = 4    // what statements in a loop count
+	maxCopies           = 64   // copies of a loop's body
+	maxStatements       = 1024 // statements of all copies, for more than minCopies copies
+	minCopies           = 8    // copies that maxStatements does not prevent
+	maxNestedStatements = 2048 // statements of all copies, for any number of copies
+	loopWeight          = 4    // how many times the statements in a loop count
 )
 
-// unrollFactor is how many copies of an unrolled loop's body stand one after another: as many as
-// are asked for, or for a full unrolling the number of iterations where it is known, as far as GCC
-// gets it done in a second or so. A loop that has one iteration at most is not unrolled: GCC warns
-// where it is told to.
+// unrollFactor returns the number of copies of an unrolled loop's body. It is the requested factor,
+// or the number of iterations if full unrolling is requested and the number is known. It is less if
+// GCC would need more than about a second. A loop whose body always fails has the factor 1, because
+// it has at most one iteration and GCC warns if such a loop is unrolled.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
-	if fails(s.Body) {
+	if alwaysFails(s.Body) {
 		return 1
 	}
 	if k, ok := clike.Trips(s); ok && (n == 0 || n > k) {
@@ -200,11 +204,12 @@ func unrollFactor(s *ir.For) int64 {
 	}
 	each := statements(s.Body)
 	most := max(minCopies, min(maxCopies, maxStatements/each))
-	return max(1, min(n, most, mostStatements/each))
+	return max(1, min(n, most, maxNestedStatements/each))
 }
 
-// fails tells whether a block always ends in a failure of the leaf.
-func fails(b *ir.Block) bool {
+// alwaysFails reports whether every path through a block reports a failure of the leaf. It returns
+// false if b is nil.
+func alwaysFails(b *ir.Block) bool {
 	if b == nil {
 		return false
 	}
@@ -213,25 +218,24 @@ func fails(b *ir.Block) bool {
 		case *ir.Fail:
 			return true
 		case *ir.Block:
-			return fails(s)
+			return alwaysFails(s)
 		case *ir.If:
-			return fails(s.Then) && fails(s.Else)
+			return alwaysFails(s.Then) && alwaysFails(s.Else)
 		}
 		return false
 	})
 }
 
-// statements is about the number of statements that a block has once the loops in it
-// are unrolled.
+// statements estimates the number of statements of a block after the loops in it are unrolled.
 func statements(b *ir.Block) int64 {
 	n := int64(1)
 	for _, s := range b.List {
 		switch s := s.(type) {
 		case *ir.For:
-			k := int64(ofLoop) // it may run in lanes
+			k := int64(loopWeight) // it may be vectorized
 			if s.Kind == ir.Unrolled {
-				if k = unrollFactor(s); !known(s, k) {
-					k++ // and the rest
+				if k = unrollFactor(s); !hasAtMost(s, k) {
+					k++ // the plain loop for the rest
 				}
 			}
 			n += 1 + k*statements(s.Body)
@@ -253,8 +257,8 @@ func statements(b *ir.Block) int64 {
 	return n
 }
 
-// vectorizable reports a Vector loop that OpenMP allows to be one: nothing leaves
-// it, and nothing in it is atomic or vectorized itself.
+// vectorizable reports whether OpenMP allows a Vector loop to be vectorized: nothing leaves it, and
+// it contains no atomic store and no other Vector loop.
 func (f *cfunc) vectorizable(s *ir.For) bool {
 	if f.leaf.usage(s.Body).fails {
 		return false
@@ -271,8 +275,8 @@ func (f *cfunc) vectorizable(s *ir.For) bool {
 	return ok
 }
 
-// vector writes an omp simd loop. Complex sums run on two scalars, real and imaginary
-// part, which vectorize where a complex one does not.
+// vector prints an omp simd loop. Complex sums are computed as two scalars, for the real and the
+// imaginary part, because compilers vectorize those and not a complex sum.
 func (f *cfunc) vector(s *ir.For) {
 	v := f.Variable(s.V)
 	end := f.Temps.Fresh(v + "_end")
@@ -311,8 +315,7 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 }
 
-// splitSums writes statements in which additions to some complex variables go
-// to two scalars.
+// splitSums prints statements. Additions to the complex variables of split go to two scalars each.
 func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 	before := f.split
 	f.split = split
@@ -320,8 +323,9 @@ func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 	f.split = before
 }
 
-// parallel writes a loop over pieces of the range, each a call of the loop's own
-// function, and the same without OpenMP for one thread. outermost says that it is in no other loop.
+// parallel prints a parallel loop: an OpenMP loop over pieces of the range, which call the loop's
+// own function, and the same calls without OpenMP for one thread. outermost says that the loop is
+// in no other loop.
 func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	p := f.leaf.pieceOf(s, outermost)
 	f.Line("{")
@@ -329,6 +333,7 @@ func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	f.Line("}")
 }
 
+// callPieces prints the contents of parallel's block.
 func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	v := f.Variable(s.V)
 	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")
@@ -348,7 +353,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 		for _, r := range p.reduce {
 			name := f.Temps.Fresh(f.Variable(r) + "_part")
 			c.parts = append(c.parts, name)
-			f.Line("%s %s[%d];", ctype(r.Typ), name, mostPieces)
+			f.Line("%s %s[%d];", ctype(r.Typ), name, maxSumPieces)
 		}
 	}
 	if p.ordered {
@@ -371,7 +376,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 			kind = "dynamic"
 		}
 		if p.ordered {
-			kind = "monotonic:dynamic" // a piece is taken up after all before it
+			kind = "monotonic:dynamic" // a piece starts after all earlier pieces have started
 		}
 		f.pragma("omp parallel for num_threads(env->threads) schedule(%s, 1)", kind)
 		f.pieces(c, true)
@@ -395,17 +400,19 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	f.afterPieces(c)
 }
 
-// call is what the calls of a parallel loop's pieces are made from.
+// call holds what all calls of a parallel loop's pieces have in common. The strings are C
+// variables.
 type call struct {
 	piece                       *piece
 	begin, end, at, size, fault string
-	ordered                     string   // the state of the ordered section, among threads
+	ordered                     string   // the state of the ordered section, which threads share
 	parts                       []string // arrays of partial sums
-	told                        bool     // the pieces that are done are told
+	told                        bool     // finished pieces are reported as progress
 	step                        int64
 }
 
-// failures is where a loop's threads look for failures of others.
+// failures returns the C expression for the fault that the threads of a loop share, or a null
+// pointer if the loop cannot fail.
 func failures(c *call) string {
 	if c.fault == "" {
 		return "0"
@@ -413,9 +420,9 @@ func failures(c *call) string {
 	return "&" + c.fault
 }
 
-// ordered writes what a parallel loop's iterations do one after another.
+// ordered prints the section of a parallel loop's body that runs in the order of the iterations.
 func (f *cfunc) ordered(s *ir.Ordered) {
-	if f.orderedOf == nil || ir.OrderedOf(f.orderedOf) != s { // of a loop that is serial here
+	if f.orderedOf == nil || ir.OrderedOf(f.orderedOf) != s { // its loop is serial here
 		f.stmt(s.Body)
 		return
 	}
@@ -432,8 +439,8 @@ func (f *cfunc) ordered(s *ir.Ordered) {
 		clike.Integer(f, f.orderedOf.Step, clike.PrecSum))
 }
 
-// pieceLength is how much of the range a piece takes. Where sums are kept, it does
-// not depend on the number of threads.
+// pieceLength returns the C expression for the length of a piece. If the loop has sums, the length
+// does not depend on the number of threads.
 func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	f.leaf.file.need("chunk")
 	even := func(count string) string {
@@ -447,9 +454,9 @@ func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	switch {
 	case len(c.piece.reduce) > 0 && chunk != "":
 		return fmt.Sprintf("%s(%s, %s)", f.leaf.file.helper("max", tensor.Int64), chunk,
-			even(fmt.Sprint(mostPieces)))
+			even(fmt.Sprint(maxSumPieces)))
 	case len(c.piece.reduce) > 0:
-		return even(fmt.Sprint(mostPieces))
+		return even(fmt.Sprint(maxSumPieces))
 	case chunk != "":
 		return chunk
 	case s.Dynamic:
@@ -458,7 +465,7 @@ func (f *cfunc) pieceLength(s *ir.For, c *call) string {
 	return even("env->threads")
 }
 
-// saturated is chunk * step, at most 2^62.
+// saturated returns chunk * step, or 2^62 if the product is larger.
 func saturated(chunk, step int64) int64 {
 	if chunk > (1<<62)/step {
 		return 1 << 62
@@ -466,7 +473,7 @@ func saturated(chunk, step int64) int64 {
 	return chunk * step
 }
 
-// pieces writes the loop over pieces.
+// pieces prints the loop over pieces. shared says that several threads run it.
 func (f *cfunc) pieces(c *call, shared bool) {
 	f.Line("for (int64_t %s = %s; %s < %s; %s += %s) {", c.at, c.begin, c.at, c.end, c.at, c.size)
 	f.Depth++
@@ -498,7 +505,7 @@ func (f *cfunc) pieces(c *call, shared bool) {
 	f.Line("}")
 }
 
-// serial writes the one call for the whole range.
+// serial prints one call for the whole range.
 func (f *cfunc) serial(c *call) {
 	text := f.callOf(c, c.begin, c.end, nil, "&"+c.fault, false)
 	if c.fault != "" {
@@ -507,7 +514,8 @@ func (f *cfunc) serial(c *call) {
 	f.Line("%s;", text)
 }
 
-// afterPieces adds up the partial sums, or leaves with the loop's failure.
+// afterPieces prints what follows the pieces: the exit if one of them failed, and the addition of
+// the partial sums.
 func (f *cfunc) afterPieces(c *call) {
 	if c.fault != "" {
 		f.Line("if (%s.code) {", c.fault)

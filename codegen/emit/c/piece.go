@@ -7,21 +7,22 @@ import (
 	"distaff/codegen/ir"
 )
 
-// piece is the function of a parallel loop, which runs a part of its range.
+// piece describes the C function that runs a piece of a parallel loop's range.
 type piece struct {
 	name    string
 	arrays  []*ir.Array
 	tables  []*ir.Table
 	vars    []*ir.Var
-	reduce  []*ir.Var // sums that it hands out through pointers
+	reduce  []*ir.Var // sums that it returns through pointers
 	env     bool
 	fails   bool
-	atomic  bool // it stores atomically where it is told that others run beside it
+	atomic  bool // it has a parameter that selects atomic stores
 	ordered bool // its iterations have an ordered section
-	tells   bool // it tells how far its iterations are
+	tells   bool // it reports the progress of each iteration
 }
 
-// pieceOf prints the function of a parallel loop. outermost says that the loop is in no other loop.
+// pieceOf returns the function of a parallel loop, which it prints at the first call. outermost
+// says that the loop is in no other loop.
 func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	if p, ok := l.printed[s]; ok {
 		return p
@@ -96,11 +97,11 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	}
 	f.head(s, begin, end)
 	if p.tells {
-		f.told = f.Temps.Fresh(v + "_told")
+		f.toldVar = f.Temps.Fresh(v + "_told")
 		f.Scoped(func() {
-			f.Line("int64_t %s = 0;", f.told)
+			f.Line("int64_t %s = 0;", f.toldVar)
 			f.stmts(s.Body.List)
-			f.Line("dst_tell(env, &%s, 1, 1);", f.told)
+			f.Line("dst_tell(env, &%s, 1, 1);", f.toldVar)
 		})
 	} else {
 		f.nested(s.Body)
@@ -128,13 +129,13 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	l.printed[s] = p
 	switch {
 	case p.atomic:
-		// A copy for each of its two calls, one without atomic instructions.
+		// The function has two calls. Each gets a copy, and one copy has no atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
 	case p.fails && failsByItself(s.Body):
-		// GCC keeps more of what a Fail reports in registers where it inlines the calls: a product of
+		// If GCC inlines the calls, it keeps more of what a Fail reports in registers: a product of
 		// sparse matrices into a given pattern takes 0.95 to 0.96 of the time.
 	default:
-		// One for both of its calls: a second copy takes as long to compile.
+		// One function for both calls, because a second copy would double the compile time.
 		result = "__attribute__((noinline)) " + result
 	}
 	fmt.Fprintf(&l.file.body, "%s {\n%s%s%s}\n",
@@ -142,7 +143,7 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	return p
 }
 
-// failsByItself reports a Fail statement, which wants a place for coordinates.
+// failsByItself reports whether b has a Fail statement, which stores coordinates in the fault.
 func failsByItself(b *ir.Block) bool {
 	found := false
 	ir.Walk(b, func(s ir.Stmt) {
@@ -153,6 +154,7 @@ func failsByItself(b *ir.Block) bool {
 	return found
 }
 
+// storesAtomically reports whether b has an atomic store.
 func storesAtomically(b *ir.Block) bool {
 	found := false
 	ir.Walk(b, func(s ir.Stmt) {
@@ -163,7 +165,8 @@ func storesAtomically(b *ir.Block) bool {
 	return found
 }
 
-// callOf is a call of a piece for [lo, hi).
+// callOf returns the C call of a piece for [lo, hi). sums holds the pointers for the piece's sums,
+// fault is a pointer to the fault, and shared says that other threads run pieces at the same time.
 func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
 	var args []string
 	for _, a := range c.piece.arrays {

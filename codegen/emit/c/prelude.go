@@ -13,9 +13,9 @@ import (
 //go:embed prelude/*.h
 var preludeFiles embed.FS
 
-// helpers are the pieces of the prelude in the order in which they are printed:
-// a piece uses earlier ones only. Where types are given, there is a copy for
-// each, named after the type.
+// helpers lists the helpers of the prelude in printing order. A helper uses
+// only earlier ones. A helper with Types has a copy for each type, with a suffix for the type in
+// its name.
 var helpers = []clike.Helper{
 	{Name: "base"},
 	{Name: "rows", Uses: []string{"base"}},
@@ -66,19 +66,19 @@ var helpers = []clike.Helper{
 	{Name: "ordered", Uses: []string{"fault"}},
 }
 
-// ctype is the C type of a value.
+// ctype returns the C type of a value.
 func ctype(t tensor.Type) string { return ir.CType(t) }
 
-// need asks for a helper; a typed one as "name:type".
+// need adds a helper to the file. The name of a typed helper has the form "name:type".
 func (f *file) need(name string) { f.needs[name] = true }
 
-// helper asks for a typed helper, and is its C name.
+// helper adds a typed helper to the file and returns its C name.
 func (f *file) helper(name string, t tensor.Type) string {
 	f.need(name + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)
 }
 
-// prelude is the text of all helpers asked for, and of those that they use.
+// prelude returns the text of all helpers that were added and of the helpers that they use.
 func (f *file) prelude() string {
 	return clike.Prelude(helpers, f.needs, func(name string, t tensor.Type) string {
 		if t == tensor.None {

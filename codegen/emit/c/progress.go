@@ -7,21 +7,21 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Leaves tell how far they are if their caller asks (dst_progress). Each loop that is in no other
-// loop is told as one. Its iterations run in strips, between which the leaf tells what is done, so
-// that the code of an iteration does not change. A parallel loop over chunks of work has few
-// iterations: there, the loops inside an iteration run in strips.
+// Leaves report their progress if the caller asks for it (dst_progress). Each outermost loop counts
+// by itself. Its iterations run in strips, and the leaf reports after each strip, so that the code
+// of an iteration does not change. A parallel loop over chunks of work has few iterations. In such
+// a loop, the loops inside an iteration run in strips.
 
-// share is the part of a chunk's work that a loop is.
+// share is the part of a chunk's work that one loop does, or several adjacent loops together.
 type share struct {
-	n, of       int     // number n, from 0, of so many parts, which count as equal
-	first, last *ir.For // the part's range is that from first.Lo to last.Hi
-	from, end   string  // the range in C, once first is printed
+	n, of       int     // this is share n, from 0, of the given number of equal shares
+	first, last *ir.For // the share's range is from first.Lo to last.Hi
+	from, end   string  // the range in C, after first was printed
 }
 
-// shares returns the loops of a block that are in no other loop and run in strips, each with its
-// share of the block's work. piece says that the block is in the function of a parallel loop.
-// Consecutive loops over adjacent ranges share one share.
+// shares returns the outermost loops of a block that run in strips, each with its share of the
+// block's work. piece says that the block is in the function of a parallel loop. Consecutive loops
+// over adjacent ranges have one share.
 func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 	all := map[*ir.For]*share{}
 	var list []*share
@@ -60,8 +60,8 @@ func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 	return all
 }
 
-// inStrips reports whether a loop that is in no other loop may run in strips. It is not if it
-// takes no time to speak of, or if its sums are in lanes: their order would be another one.
+// inStrips reports whether an outermost loop may run in strips. A loop that takes almost no time
+// does not. A loop with sums does not either, because strips would change the order of its sums.
 func inStrips(s *ir.For, piece bool) bool {
 	if s.Kind != ir.Serial && (s.Kind != ir.Parallel || !piece) || len(s.Reduce) > 0 {
 		return false
@@ -79,8 +79,8 @@ func inStrips(s *ir.For, piece bool) bool {
 	return long
 }
 
-// settled reports whether x has its value before the statements of list, none of which declares or
-// changes what it is made of.
+// settled reports whether x can be evaluated before the statements in list: x loads nothing, and no
+// statement declares or changes a variable of x.
 func settled(x ir.Expr, list []ir.Stmt) bool {
 	ok := true
 	vars := map[*ir.Var]bool{}
@@ -105,14 +105,14 @@ func settled(x ir.Expr, list []ir.Stmt) bool {
 	return ok
 }
 
-// chunked reports whether the iterations of a parallel loop are chunks of work, each of which tells
-// how far it is.
+// chunked reports whether the iterations of a parallel loop are chunks of work that report their
+// own progress.
 func (l *leaf) chunked(s *ir.For) bool {
 	return s.Dynamic && s.Chunk == 1 && len(l.shares(s.Body, true)) > 0
 }
 
-// bound returns the bound x of a loop in C: a variable or a number that body does not change, or else
-// a constant of the given name, which it declares.
+// bound returns the C expression of a loop bound x. If x is not a literal or a variable that body
+// leaves unchanged, it declares a constant with the given name for x.
 func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 	switch x.(type) {
 	case *ir.Var, *ir.Lit:
@@ -125,12 +125,12 @@ func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 	return name
 }
 
-// serialStrips writes a plain loop that tells its progress. One that is in no chunk of a parallel loop
-// has a progress of its own.
+// serialStrips prints a serial loop in strips. Outside of the chunks of a parallel loop it counts
+// its own progress. In a chunk it reports its share of the chunk.
 func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	v := f.Variable(s.V)
 	from, end := f.bound(s.Lo, v+"_from", s.Body), f.bound(s.Hi, v+"_end", s.Body)
-	if f.told != "" && s == part.first {
+	if f.toldVar != "" && s == part.first {
 		if part.from, part.end = from, end; part.last != s {
 			part.end = f.bound(part.last.Hi, v+"_last", s.Body)
 		}
@@ -138,7 +138,7 @@ func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	at, size, next := f.Temps.Fresh(v+"_at"), f.Temps.Fresh(v+"_size"), f.Temps.Fresh(v+"_next")
 	step := clike.Integer(f, s.Step, 0)
 	strip := "dst_begin_strips"
-	if f.told != "" {
+	if f.toldVar != "" {
 		strip = "dst_strip"
 		f.leaf.file.need("tell")
 	}
@@ -148,7 +148,7 @@ func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	f.Scoped(func() {
 		f.Line("const int64_t %s = %s - %s > %s ? %s + %s : %s;", next, end, at, size, at, size, end)
 		f.plainLoop(s, at, next)
-		if f.told != "" {
+		if f.toldVar != "" {
 			f.tell(next, part)
 		} else {
 			f.Line("dst_done(env, %s - %s, %s);", at, from, size)
@@ -157,17 +157,17 @@ func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	f.Line("}")
 }
 
-// tell writes the line that tells what is done of a chunk, as far as position next of a part of it.
+// tell prints the report of a chunk's progress. next is the position that share s has reached.
 func (f *cfunc) tell(next string, s *share) {
 	done, of := fmt.Sprintf("%s - %s", next, s.from), fmt.Sprintf("%s - %s", s.end, s.from)
 	if s.of > 1 {
 		done = fmt.Sprintf("%d * (%s) + %s", s.n, of, done)
 		of = fmt.Sprintf("%d * (%s)", s.of, of)
 	}
-	f.Line("dst_tell(env, &%s, %s, %s);", f.told, done, of)
+	f.Line("dst_tell(env, &%s, %s, %s);", f.toldVar, done, of)
 }
 
-// beginChunks begins the progress of a parallel loop whose iterations are chunks that tell theirs.
+// beginChunks prints the start of progress for a parallel loop whose iterations are chunks.
 func (f *cfunc) beginChunks(s *ir.For, c *call) {
 	f.leaf.file.need("progress")
 	n := fmt.Sprintf("%s - %s", c.end, c.begin)
@@ -177,8 +177,8 @@ func (f *cfunc) beginChunks(s *ir.For, c *call) {
 	f.Line("dst_begin(env, %s, 1);", n)
 }
 
-// beginPieces begins the progress of a parallel loop whose pieces are told, once their length is
-// declared.
+// beginPieces prints the start of progress for a parallel loop whose pieces are reported. The
+// length of a piece must be declared before.
 func (f *cfunc) beginPieces(c *call) {
 	if c.told {
 		f.leaf.file.need("progress")

@@ -9,6 +9,7 @@ import (
 	"distaff/io/tensor"
 )
 
+// stmts prints statements. It leaves out statements that only set variables that are never read.
 func (f *cfunc) stmts(list []ir.Stmt) {
 	for _, s := range list {
 		if !clike.Dead(s, f.leaf.live) {
@@ -99,7 +100,7 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Local:
 		if f.leaf.used[s.A] {
 			f.Line("%s %s[%d] = {0};", ctype(s.A.Elem), f.Array(s.A), s.Len)
-			if !f.leaf.reads(s.A) { // a pass that counts entries fills workspaces and asks for no value
+			if !f.leaf.reads(s.A) { // a pass that counts entries fills workspaces and reads no value
 				f.Line("(void)%s;", f.Array(s.A))
 			}
 		}
@@ -145,9 +146,9 @@ func (f *cfunc) assign(s *ir.Assign) {
 	}
 }
 
-// added returns the assignment that adds x to a variable, or to an element of an array. In a loop
-// of lanes a product is fused with the sum. In other loops a sum mostly waits for the one before
-// it, and an addition takes less time than a fused one.
+// added returns the assignment that adds x to a variable or array element. In a vector loop, a
+// product is fused with the sum. In other loops a sum usually waits for the previous one, and a
+// plain addition has less latency than a fused one.
 func (f *cfunc) added(to string, x ir.Expr) string {
 	if a, b, negative, ok := factors(x); ok && f.lanes {
 		return to + " = " + f.fma(a, b, negative, to)
@@ -180,7 +181,8 @@ func (f *cfunc) store(s *ir.Store) {
 	f.Line("}")
 }
 
-// atomic stores atomically; a complex number by its parts, as OpenMP does not know them.
+// atomic prints an atomic store. It stores a complex number as two parts, because OpenMP has no
+// atomic operation for complex numbers.
 func (f *cfunc) atomic(s *ir.Store, at, op, x string) {
 	clause := "atomic"
 	if !s.Accumulate {
@@ -225,9 +227,10 @@ func (f *cfunc) fill(s *ir.Fill) {
 	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
 }
 
-// filled is how many elements a fill sets where that is a constant, and more than one. The compiler
-// then makes stores of it, and no call of memset, before which all that is in registers is saved:
-// it may not find the number by itself, as where what the bounds are made of was negated.
+// filled returns the number of elements that a fill sets, if it is a constant greater than 1. The
+// compiler then generates stores instead of a call of memset, which would save all registers first.
+// The compiler may not find the number by itself, for example if the bounds were computed by a
+// negation.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {
@@ -264,7 +267,7 @@ func (f *cfunc) union(s *ir.Union) {
 		len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
-// noMemory is the rest of an if over a failed allocation.
+// noMemory prints the body of an if over a failed allocation, and its closing brace.
 func (f *cfunc) noMemory() {
 	f.Scoped(func() { f.fail("1") })
 	f.Line("}")
@@ -343,7 +346,7 @@ func (f *cfunc) publish(s *ir.Publish) {
 	f.Line("%s = 0;", a)
 }
 
-// declareLate declares what holds the published arrays until nothing can fail.
+// declareLate declares the locals that hold published arrays until nothing can fail.
 func (f *cfunc) declareLate() {
 	if f.leaf.tail {
 		return
@@ -362,8 +365,8 @@ func (f *cfunc) declareLate() {
 	})
 }
 
-// publishLate gives the published arrays to the tensors, or releases them where
-// the leaf failed.
+// publishLate prints the transfer of the published arrays to the tensors. If the leaf failed, the
+// arrays are released instead.
 func (f *cfunc) publishLate() {
 	for _, p := range f.leaf.order {
 		out := f.leaf.slots[p.Slot]
@@ -375,7 +378,7 @@ func (f *cfunc) publishLate() {
 	}
 }
 
-// lineBytes are those of a line of the caches.
+// lineBytes is the size of a cache line.
 const lineBytes = 64
 
 func (f *cfunc) prefetch(s *ir.Prefetch) {
@@ -389,7 +392,7 @@ func (f *cfunc) prefetch(s *ir.Prefetch) {
 		}
 		f.Line("%s(%s, %d);", name, from, bytes)
 	case s.Far:
-		f.Line("__builtin_prefetch(%s, 0, 2);", from) // to be read, into the cache of the second level
+		f.Line("__builtin_prefetch(%s, 0, 2);", from) // for reading, into the second-level cache
 	default:
 		f.Line("__builtin_prefetch(%s);", from)
 	}

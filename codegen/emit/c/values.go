@@ -12,24 +12,27 @@ import (
 	"distaff/io/tensor"
 )
 
-// A number of a statement, such as the value of a job file's param, is no part of an unnamed text:
-// env has a place for it, which the caller fills. Functions read the numbers that they use as they
-// begin. So statements that differ in such numbers share a leaf.
+// A number of a statement, such as the value of a job file's param, is not part of an unnamed text.
+// The environment has a place for it, which the caller fills. Each function loads the numbers that
+// it uses when it begins. So statements that differ only in such numbers share a leaf.
 //
-// Other literals stay in the text, because they decide code: sizes, numbers of iterations, factors
-// of a schedule, shifts of an index. No literal of the IR that says such a thing has an At. A sign
-// is code too: a negative number is the opposite of a literal.
+// Other literals stay in the text, because the code depends on them: sizes, numbers of iterations,
+// factors of a schedule, and shifts of an index. Such literals have no position At in the IR. A
+// sign is part of the code: a negative number is the negation of a literal.
 
-// mostValues is how many numbers of a leaf may stand in env. Each takes a register or a load.
-const mostValues = 16
+// maxValues is the largest number of values that a leaf reads from the environment. Each value
+// needs a register or a load.
+const maxValues = 16
 
-// valueBytes is the distance of two numbers in env, in bytes: the size of the largest type.
+// valueBytes is the distance in bytes between two values in the environment. It is the size of the
+// largest type.
 const valueBytes = 16
 
-// Values returns what env's values must hold when the leaf of fn's unnamed text is called: the
-// numbers of the statement, in the order in which they stand in fn. Each begins valueBytes after
-// the one before. Numbers that code is made for stay in the text: 0, 1, -1, infinities and
-// divisors. Values returns nil if there are more than mostValues, or if fn calls the user's C.
+// Values returns the contents of the environment's values for a call of the leaf of fn's unnamed
+// text: the numbers of the statement, in the order of their occurrence in fn. Each one starts
+// valueBytes after the previous one. Numbers that influence the code stay in the text: 0, 1, -1,
+// infinities and divisors. Values returns nil if there are more than maxValues numbers, or if fn
+// calls a user's C function.
 func Values(fn *ir.Func) []byte {
 	list := values(fn)
 	out := make([]byte, valueBytes*len(list))
@@ -51,7 +54,7 @@ func Values(fn *ir.Func) []byte {
 	return out
 }
 
-// values returns the literals of Values.
+// values returns the literals of the numbers that Values returns.
 func values(fn *ir.Func) (list []*ir.Lit) {
 	own := false
 	ir.Walk(fn.Body, func(s ir.Stmt) {
@@ -73,13 +76,13 @@ func values(fn *ir.Func) (list []*ir.Lit) {
 			list = append(list, l)
 		}
 	})
-	if own || len(list) > mostValues {
+	if own || len(list) > maxValues {
 		return nil
 	}
 	return list
 }
 
-// isValue reports whether l is a number of the statement that no code is made for.
+// isValue reports whether l is a number of the statement that does not influence the code.
 func isValue(l *ir.Lit) bool {
 	switch {
 	case l.At == 0 || l.Typ == tensor.Bool:
@@ -90,14 +93,14 @@ func isValue(l *ir.Lit) bool {
 	return l.C != 0 && l.C != 1 && l.C != -1 && !cmplx.IsInf(l.C)
 }
 
-// valueOf returns the index in list of the literal that is the same number of the statement as l,
-// or -1. Two numbers of one value are not the same, so that a leaf does not depend on whether two
-// params are equal.
+// valueOf returns the index in list of the literal with the same value and position as l, or -1.
+// Two numbers of a statement with equal values are different, so that a leaf does not depend on
+// whether two params are equal.
 func valueOf(list []*ir.Lit, l *ir.Lit) int {
 	return slices.IndexFunc(list, func(v *ir.Lit) bool { return *v == *l })
 }
 
-// value returns the local that holds the number l; false if l stays in the text.
+// value returns the name of the local that holds the number l, or false if l stays in the text.
 func (f *cfunc) value(l *ir.Lit) (string, bool) {
 	n := valueOf(f.leaf.values, l)
 	if n < 0 {
@@ -112,7 +115,7 @@ func (f *cfunc) value(l *ir.Lit) (string, bool) {
 
 func valueName(n int) string { return fmt.Sprintf("value%d", n) }
 
-// valueLines declares the locals of the numbers that the function uses.
+// valueLines returns the declarations of the locals for the numbers that the function uses.
 func (f *cfunc) valueLines() string {
 	var b strings.Builder
 	for n, read := range f.reads {

@@ -1,14 +1,14 @@
-// Package program makes stand-alone C programs of leaves, to run them where a
-// leaf of this process cannot: under sanitizers, with allocations that fail, or
-// under a debugger. The program runs one leaf: arguments come in on its standard
-// input and go out, as the leaf left them, on its standard output.
+// Package program turns leaves into stand-alone C programs. They run leaves in ways that a leaf in
+// this process cannot run: with sanitizers, with allocations that fail, or in a debugger. The
+// program runs one leaf. It reads the arguments from standard input and writes them, as the leaf
+// left them, to standard output.
 //
 //	PROGRAM LEAF THREADS FAIL
 //
-// FAIL is the number of the allocation that is to fail, or 0: then the program ends with a message
-// if the leaf leaks memory or releases what it did not allocate. With -1 the leaf gets no
-// allocator, and with -2 no environment. With -3 it gets no allocator and tells its progress: the
-// program ends with a message if the last loop is not told to its end.
+// FAIL is the number of the allocation that fails, or 0 if none fails. With 0, the program ends
+// with a message if the leaf leaks memory or releases memory that it did not allocate. With -1 the
+// leaf gets no allocator, and with -2 no environment. With -3 it gets no allocator and reports its
+// progress, and the program ends with a message if the last loop did not report its end.
 package program
 
 import (
@@ -28,7 +28,7 @@ import (
 //go:embed src/main.c
 var main string
 
-// Sources are the program's files by name; those that end in .c are compiled.
+// Sources returns the program's files by name. Files whose names end in .c must be compiled.
 func Sources(funcs ...*ir.Func) map[string]string {
 	var list, table strings.Builder
 	list.WriteString(emitc.Header())
@@ -43,7 +43,7 @@ func Sources(funcs ...*ir.Func) map[string]string {
 		"leaves.c": emitc.File(funcs...)}
 }
 
-// arrays lists the arrays of the arguments in the order of main.c.
+// arrays lists the arrays of the arguments. main.c reads and writes the arrays in the same order.
 func arrays(args []interp.Arg) []*interp.Array {
 	var list []*interp.Array
 	for k := range args {
@@ -63,7 +63,7 @@ var elements = map[tensor.Type]reflect.Type{
 	tensor.Complex128: reflect.TypeFor[[]complex128](),
 }
 
-// types are the element types of all arrays once the leaf has run.
+// types returns the element types of all arrays after the leaf has run.
 func types(f *ir.Func, args []interp.Arg) []tensor.Type {
 	of := map[*interp.Array]tensor.Type{}
 	for _, a := range arrays(args) {
@@ -95,8 +95,7 @@ func types(f *ir.Func, args []interp.Arg) []tensor.Type {
 	return list
 }
 
-// Input is what the program reads: the arguments of f and the ranges of its
-// loops.
+// Input returns the program's standard input: the arguments of f and the ranges of its loops.
 func Input(f *ir.Func, args []interp.Arg, bounds [][2]int64) []byte {
 	var b bytes.Buffer
 	put := func(x any) {
@@ -131,15 +130,17 @@ func Input(f *ir.Func, args []interp.Arg, bounds [][2]int64) []byte {
 	return b.Bytes()
 }
 
-// Outcome is how a leaf ended.
+// Outcome describes how a leaf ended.
 type Outcome struct {
-	Code   ir.FailCode
-	Coord  []int64 // of a failure
-	Allocs int64   // how many allocations the leaf asked for; loops that it told, where FAIL is -3
+	Code  ir.FailCode
+	Coord []int64 // the coordinates of a failure
+	// Allocs is the number of allocations of the leaf. If FAIL is -3, it is the number of loops
+	// that reported progress.
+	Allocs int64
 }
 
-// Output reads what the program wrote, and puts the arrays as the leaf left them
-// into args, which Input had.
+// Output parses the program's standard output. It stores the arrays, as the leaf left them, in
+// args, which are the arguments that were given to Input.
 func Output(text []byte, f *ir.Func, args []interp.Arg) (Outcome, error) {
 	short := fmt.Errorf("the program's output ends early")
 	var o Outcome
