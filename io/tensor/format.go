@@ -93,8 +93,8 @@ func listed() string {
 	return strings.Join(out, ", ")
 }
 
-// Check returns the error with which ParseFormat would refuse the format. Code that builds a Format
-// uses it.
+// Check returns the error that ParseFormat would return for the format's text. Code that builds a
+// Format uses it.
 func (f Format) Check() error {
 	_, err := ParseFormat(f.full())
 	return err
@@ -282,8 +282,8 @@ func (f Format) Ordered() Format {
 	return f
 }
 
-// FormatOf returns the format whose level kinds have the given letters. order is the mode that each
-// level stores, or nil for 0, 1, ... It does not check the format.
+// FormatOf returns the format whose level kinds have the given letters. order[l] is the mode that
+// level l stores; if order is nil, the modes are 0, 1, ... FormatOf does not check the format.
 func FormatOf(letters string, order []int) Format {
 	return Format{Levels: []Kind(letters), Order: order}.Ordered()
 }

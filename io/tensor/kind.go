@@ -1,9 +1,9 @@
 package tensor
 
-// Kind is the kind of a level, by TACO's letter. It says how the coordinates of the level are
-// stored and what a loop can do with them. The properties are those of Chou, Kjolstad and
-// Amarasinghe ("Format abstraction for sparse tensor algebra compilers", 2018), as far as the
-// compiler needs them; padded singletons are those of TACO's tool.
+// Kind is the kind of a level, by TACO's letter. It determines how the coordinates of the level are
+// stored and what a loop can do with the level. The properties come from Chou, Kjolstad and
+// Amarasinghe ("Format abstraction for sparse tensor algebra compilers", 2018). Only properties
+// that the compiler needs are included. The kind p comes from TACO's command line tool.
 type Kind byte
 
 const (
@@ -20,8 +20,7 @@ const (
 var Kinds = []Kind{Dense, Compressed, CompressedNonunique, Singleton, SingletonNonunique,
 	SingletonPadded}
 
-// Form is the rule by which the positions of a level are numbered. It determines which arrays the
-// level has.
+// Form is the rule that numbers the positions of a level. It determines the arrays of the level.
 type Form uint8
 
 const (
@@ -80,8 +79,8 @@ func (k Kind) HasPos() bool { return k.Form() == Segmented }
 // HasCrd reports whether the level has a crd array, which holds the coordinate of each position.
 func (k Kind) HasCrd() bool { return k.Form() != Full }
 
-// CanLocate reports whether the position of a coordinate can be computed. A loop over a level that
-// can counts coordinates. A loop over another level counts positions and loads their coordinates.
+// CanLocate reports whether the position of a coordinate can be computed. A loop over such a level
+// counts coordinates. A loop over any other level counts positions and loads their coordinates.
 func (k Kind) CanLocate() bool { return k.Form() == Full }
 
 // Words returns the kind in words, such as "compressed with repeats".

@@ -37,7 +37,7 @@ func ParseSize(s string) (int64, error) {
 	return n, nil
 }
 
-// ParseCount reads a count, which may be written as 1e6; false for a text that is none.
+// ParseCount parses a count, which may have the form 1e6. It returns false if s is not a count.
 func ParseCount(s string) (int64, bool) {
 	if v, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return v, v >= 0
@@ -46,7 +46,8 @@ func ParseCount(s string) (int64, bool) {
 	return int64(f), err == nil && f >= 0 && f < 1<<62 && f == math.Trunc(f)
 }
 
-// ParseSizes reads sizes of modes as flags give them, 1000,32, each of which may be written as 1e6.
+// ParseSizes parses a list of sizes such as 1000,32, as flags have it. A size may have the form
+// 1e6.
 func ParseSizes(list string) ([]int64, error) {
 	var sizes []int64
 	for s := range strings.SplitSeq(list, ",") {
@@ -62,6 +63,7 @@ func ParseSizes(list string) ([]int64, error) {
 	return sizes, nil
 }
 
+// sizeError returns the error for a size that is not allowed. got is the size as text.
 func sizeError(got string) error {
 	return fmt.Errorf("got size %s, want a whole number from 0 to %d (2^61)", got, int64(MaxSize))
 }

@@ -38,7 +38,7 @@ var types = [NumTypes]struct {
 	Complex64: {"complex64", 8}, Complex128: {"complex128", 16},
 }
 
-// aliases maps other names of types, TACO's among them, to the type in which values are kept.
+// aliases maps other names of types, including TACO's names, to the type that stores their values.
 var aliases = map[string]Type{
 	"double": Float64, "float": Float32, "complexdouble": Complex128, "complexfloat": Complex64,
 	"bool": Int32, "char": Int32, "uchar": Int32, "short": Int32, "ushort": Int32, "int": Int32,
@@ -47,11 +47,11 @@ var aliases = map[string]Type{
 	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
 
-// native lists the aliases that are only other names of a type that is stored.
+// native lists the aliases whose values are stored in exactly the named type.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
-// ParseType returns the type of values with the given name: ours, or one of TACO's names. It
-// returns false for any other name.
+// ParseType returns the type of values with the given name, which is a name of this package or one
+// of TACO's. It returns false for another name.
 func ParseType(name string) (Type, bool) {
 	for _, t := range ValueTypes {
 		if types[t].name == name {
@@ -62,7 +62,7 @@ func ParseType(name string) (Type, bool) {
 	return t, ok
 }
 
-// TypeNames returns every name that ParseType takes.
+// TypeNames returns every name that ParseType accepts.
 func TypeNames() []string {
 	names := slices.Sorted(maps.Keys(aliases))
 	for _, t := range ValueTypes {
@@ -71,8 +71,8 @@ func TypeNames() []string {
 	return names
 }
 
-// TypeNote returns what a user should know who gives a tensor the type of that name, if its values
-// are kept in another type. It returns "" for any other name.
+// TypeNote returns a note for a user who gives a tensor the type of that name, if its values are
+// stored in another type. It returns "" for any other name.
 func TypeNote(name string) string {
 	t, ok := aliases[name]
 	switch {
@@ -94,7 +94,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", uint8(t))
 }
 
-// Size returns the number of bytes of an element. It is 0 for None.
+// Size returns the size of an element in bytes. The size of None is 0.
 func (t Type) Size() int64 { return types[t].size }
 
 // IsNumber reports whether t is a type of values: an integer, float or complex type.
@@ -170,12 +170,12 @@ func CanNarrow(from, to Type) bool {
 	return true
 }
 
-// Element are the Go types that have a Type.
+// Element lists the Go types that have a Type.
 type Element interface {
 	~uint8 | ~int8 | ~int32 | ~int64 | ~int | ~uint64 | ~float32 | ~float64 | ~complex64 | ~complex128
 }
 
-// TypeOf returns the type of elements of the Go type T: Byte for types of one byte.
+// TypeOf returns the type of elements of the Go type T. It is Byte if an element has one byte.
 func TypeOf[T Element]() Type {
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Int32:

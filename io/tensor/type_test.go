@@ -65,7 +65,7 @@ func TestCanNarrow(t *testing.T) {
 	}
 }
 
-// TestWireCodes: the numbers of types in .tcs files.
+// TestWireCodes checks the numbers of types in .tcs files.
 func TestWireCodes(t *testing.T) {
 	for k, typ := range []Type{None, Float64, Float32, Int64, Int32, Complex128, Complex64} {
 		if int(typ) != k || typ.IsNumber() != (k > 0) {
@@ -74,7 +74,7 @@ func TestWireCodes(t *testing.T) {
 	}
 }
 
-// TestTACOTypes: each of TACO's 23 names is a type.
+// TestTACOTypes checks that each of TACO's 23 names is a type.
 func TestTACOTypes(t *testing.T) {
 	names := strings.Fields("bool char uchar short ushort int uint long ulong longlong ulonglong " +
 		"float double complexfloat complexdouble int8 int16 int32 int64 uint8 uint16 uint32 uint64")

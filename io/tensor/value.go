@@ -142,6 +142,7 @@ func (v Value) Text() string {
 	return s + im + "i"
 }
 
+// floatText formats a float of 32 or 64 bits.
 func floatText(f float64, bits int) string {
 	switch a := math.Abs(f); {
 	case math.IsInf(f, 1):

@@ -23,8 +23,8 @@ func Clip(s string) string {
 	return s
 }
 
-// Printable returns s, clipped, with its control and unprintable characters escaped. Text from
-// users, files and folders that stands in a message cannot send commands to a terminal then.
+// Printable returns s, clipped, with its control and unprintable characters escaped. Messages use
+// it for text from users, files and folders, so that the text cannot send commands to a terminal.
 func Printable(s string) string {
 	s = Clip(s)
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
