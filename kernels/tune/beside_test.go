@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestOtherWork: what CPUs did beside this process is what the kernel says they did, less its own.
+// TestOtherWork checks the CPUs that other processes kept busy: the busy time that the kernel
+// reports without the time of this process.
 func TestOtherWork(t *testing.T) {
 	root := func(user, system, idle, stolen int) fstest.MapFS {
 		return fstest.MapFS{"proc/stat": &fstest.MapFile{
@@ -18,15 +19,15 @@ func TestOtherWork(t *testing.T) {
 	}
 	begun := time.Now()
 	for _, c := range []struct {
-		user, system, stolen int     // more than before, in hundredths of a second
-		own                  float64 // seconds
-		want                 float64 // CPUs, over two seconds
+		user, system, stolen int     // increases in hundredths of a second
+		own                  float64 // processor time of this process in seconds
+		want                 float64 // CPUs that other processes kept busy for two seconds
 	}{
 		{200, 0, 0, 2, 0},
 		{200, 0, 0, 1, 0.5},
 		{150, 150, 0, 2, 0.5},
 		{200, 0, 100, 2, 0.5},
-		{100, 0, 0, 2, 0}, // the kernel counts less exactly than the process
+		{100, 0, 0, 2, 0}, // the kernel's count is less exact than the process's
 	} {
 		before, after := usage{at: begun}, usage{at: begun.Add(2 * time.Second), own: c.own}
 		before.busy, before.known = busySeconds(root(1000, 500, 9000, 3))
@@ -51,7 +52,7 @@ func TestOtherWork(t *testing.T) {
 	}
 }
 
-// TestOwnWork: this process's own work is none of others, whatever else runs.
+// TestOwnWork checks that this process's work does not count as work of other processes.
 func TestOwnWork(t *testing.T) {
 	root := os.DirFS("/")
 	before := readUsage(root)

@@ -26,8 +26,8 @@ type formerFunc func(choice string, form int64) (float64, error)
 func (f formerFunc) form(choice string, form int64) (float64, error) { return f(choice, form) }
 func (f formerFunc) elapsed() float64                                { return 0 }
 
-// TestFastest: of planted times, slowed down at random, the fastest form is found; one that gains
-// less than a twentieth does not take the default's place.
+// TestFastest checks that the fastest form is found from known times that are slowed down at
+// random. A form that gains less than a twentieth must not replace the default.
 func TestFastest(t *testing.T) {
 	choices := []strategy.Choice{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
 		{Name: "b", Forms: []int64{0, 1}}}
@@ -48,10 +48,10 @@ func TestFastest(t *testing.T) {
 					runs++
 					key := formKey(choice, form)
 					slow := 1 + 0.005*random.Float64()
-					if of[key]++; of[key]%3 == 0 { // other work stands in the way of one run in three
+					if of[key]++; of[key]%3 == 0 { // other work disturbs one run in three
 						slow += random.Float64()
 					}
-					if of[key] == maxRounds-1 { // some run is not slowed down
+					if of[key] == maxRounds-1 { // at least one run is not disturbed
 						slow = 1
 					}
 					if choice == "a" {
@@ -74,7 +74,8 @@ func TestFastest(t *testing.T) {
 	}
 }
 
-// TestShipped: what is shipped are forms of the table, and this CPU has a model.
+// TestShipped checks that the shipped forms are in the table of choices, and that this CPU has a
+// model name.
 func TestShipped(t *testing.T) {
 	for model, forms := range shipped {
 		if len(forms) == 0 || !reflect.DeepEqual(forms.Known(), forms) {
@@ -104,7 +105,7 @@ func TestShipped(t *testing.T) {
 	}
 }
 
-// TestForms: the leaves of all forms run, and make one result, to the bit.
+// TestForms checks that the leaves of all forms run and give the same result to the bit.
 func TestForms(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSeconds holds predictions to figures computed by hand, each of which one part of the work
-// decides.
+// TestSeconds compares predictions with figures computed by hand. In each case, one part of the
+// work determines the time.
 func TestSeconds(t *testing.T) {
 	m := &Model{Threads: 2, Levels: []Level{
 		{Name: "L1", Bytes: 1000, Shared: 1, Read: Pair{1000, 2000}, Write: Pair{500, 1000},

@@ -12,7 +12,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestProbes: the loops do what is timed.
+// TestProbes checks that the probes' loops do the work that is timed.
 func TestProbes(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")
@@ -130,7 +130,7 @@ func TestProbes(t *testing.T) {
 // int64Of is element n of an array.
 func int64Of(p unsafe.Pointer, n int64) int64 { return *(*int64)(unsafe.Add(p, 8*n)) }
 
-// TestLevels reads what kernels tell of caches.
+// TestLevels checks how the kernel's descriptions of caches are read.
 func TestLevels(t *testing.T) {
 	root := fstest.MapFS{}
 	cache := func(n, level, typ, size, shared string) {
@@ -164,7 +164,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// The data of a level do not fit the level within it, and that of memory does not fit the caches.
+// The data of a level must not fit the level inside of it. The data of memory must not fit the
+// caches.
 func TestSets(t *testing.T) {
 	for _, threads := range []int{1, 2, 7, 64} {
 		m := blank(threads)

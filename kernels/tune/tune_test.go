@@ -16,12 +16,12 @@ import (
 	"distaff/kernels/cc"
 )
 
-// machine is a machine of which all is known, with a clock of its own. Each run of a loop is slowed
-// down by up to noise times, at random, and takes start seconds more, as that of a loop whose data
-// no cache has yet.
+// machine simulates a machine with known figures and a clock of its own. Two of three runs of a
+// loop are slowed down by a random factor of up to 1 + noise. Each run takes start seconds more,
+// like the run of a loop whose data are in no cache yet.
 type machine struct {
-	unit         map[probe]float64 // seconds
-	perRep       float64           // units
+	unit         map[probe]float64 // seconds of a unit
+	perRep       float64           // units of a repetition
 	start, noise float64
 	forms        float64 // seconds of each form's run
 	random       *rand.Rand
@@ -29,8 +29,8 @@ type machine struct {
 	runs         map[probe]int
 	formed       map[string]int // runs of each form
 	fail         error
-	// busy are loops that take 10 times as long until busyUntil; each loop's first run takes
-	// stopped seconds more.
+	// Loops in busy take 10 times as long until busyUntil. Each loop's first run takes stopped
+	// seconds more.
 	busy      map[probe]bool
 	busyUntil float64
 	stopped   float64
@@ -39,7 +39,7 @@ type machine struct {
 func newMachine(m *Model, seed uint64) *machine {
 	x := &machine{unit: map[probe]float64{}, perRep: 1000, random: rand.New(rand.NewPCG(seed, 1)),
 		runs: map[probe]int{}, formed: map[string]int{}}
-	together := map[kind]float64{} // what all threads do, in rates of one
+	together := map[kind]float64{} // rate of all threads as a multiple of one thread's rate
 	for _, p := range probes(m) {
 		x.unit[p] = math.Exp(x.random.Float64()*12 - 25)
 		inner, one := x.unit[probe{p.kind, p.level - 1, 1}], x.unit[probe{p.kind, p.level, 1}]
@@ -92,7 +92,7 @@ func blank(threads int) *Model {
 		{Name: "L2", Bytes: 16 << 20, Shared: 4}, {Name: "memory"}}, Gathers: gathers(64 << 10)}
 }
 
-// TestMeasure holds the figures to those of machines of which all is known.
+// TestMeasure compares measured figures with the figures of simulated machines.
 func TestMeasure(t *testing.T) {
 	for seed := range uint64(50) {
 		for _, threads := range []int{1, 6} {
@@ -118,11 +118,12 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// wanted is the model of a machine with these times of a unit, each figure by itself.
+// wanted returns the model of a machine with the given times of a unit. It converts each figure by
+// itself.
 func wanted(like *Model, unit map[probe]float64) *Model {
 	m := blank(like.Threads)
 	m.Forms = strategy.Forms{}
-	for _, c := range measured() { // all take as long
+	for _, c := range measured() { // all forms take the same time
 		m.Forms[c.Name] = c.Default
 	}
 	all := m.Threads
@@ -150,7 +151,8 @@ func wanted(like *Model, unit map[probe]float64) *Model {
 	return near(m, like)
 }
 
-// near is m, with each number of like that is the same but for rounding.
+// near returns m. It first replaces each number in m by the number in like, if they differ only by
+// rounding.
 func near(m, like *Model) *Model {
 	a, b := reflect.ValueOf(m).Elem(), reflect.ValueOf(like).Elem()
 	nearValue(a, b)
@@ -174,8 +176,8 @@ func nearValue(a, b reflect.Value) {
 	}
 }
 
-// TestMeasureEnds: whatever loops and forms take, measuring ends with its time, but for what each
-// of them needs at least and for the last round of them.
+// TestMeasureEnds checks that measuring ends after Time, however long loops and forms take. It may
+// exceed Time by the minimum that each of them needs, and by the last round.
 func TestMeasureEnds(t *testing.T) {
 	forms := 0
 	for _, c := range measured() {
@@ -188,7 +190,7 @@ func TestMeasureEnds(t *testing.T) {
 		if err := measure(t.Context(), x, m); err != nil {
 			t.Fatal(err)
 		}
-		round := 0.0 // of the loops, which are repeated until they take a little
+		round := 0.0 // a round of all loops, each of which is repeated for a short time
 		for range x.unit {
 			round += 2 * minRunSeconds
 		}
@@ -206,8 +208,8 @@ func TestMeasureEnds(t *testing.T) {
 	}
 }
 
-// A machine on which each loop takes longer than there is time runs each once; loops whose first
-// runs are slow are not judged by these.
+// TestMeasureSlow checks that each loop runs only once if it takes longer than the remaining time,
+// and that the figures do not depend on slow first runs.
 func TestMeasureSlow(t *testing.T) {
 	m := blank(2)
 	x := newMachine(m, 1)
@@ -237,8 +239,8 @@ func TestMeasureSlow(t *testing.T) {
 	}
 }
 
-// TestBusyMachine: loops whose figures cannot be are run again until the figures can be, and what
-// still cannot be is refused.
+// TestBusyMachine checks that loops with impossible figures run again until the figures are
+// possible, and that figures that stay impossible are refused.
 func TestBusyMachine(t *testing.T) {
 	for name, c := range map[string]struct {
 		slow  probe
@@ -279,13 +281,13 @@ func TestBusyMachine(t *testing.T) {
 	}
 }
 
-// A loop that other work stopped as it was found how often to repeat it is not judged by runs that
-// are too short.
+// If other work stopped a loop while its number of repetitions was determined, runs that are too
+// short must not determine its figure.
 func TestStoppedLoop(t *testing.T) {
 	m := blank(2)
 	x := newMachine(m, 3)
 	x.start, x.stopped = 1e-6, 5e-3
-	x.clock = Time // compiling took all of it
+	x.clock = Time // compilation took all of the time
 	if err := measure(t.Context(), x, m); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +299,7 @@ func TestStoppedLoop(t *testing.T) {
 	}
 }
 
-// What goes wrong ends measuring.
+// Errors of loops end the measurement.
 func TestMeasureFails(t *testing.T) {
 	m := blank(1)
 	x := newMachine(m, 1)
@@ -313,8 +315,8 @@ func TestMeasureFails(t *testing.T) {
 	}
 }
 
-// TestKept: a model comes back from the cache as it was; what is damaged, or not whole, is no
-// model. A look at a cache makes nothing there.
+// TestKept checks that a stored model is read back unchanged, that a damaged or incomplete model is
+// refused, and that looking for a model does not create a cache.
 func TestKept(t *testing.T) {
 	root := t.TempDir()
 	if m, err := Kept(root); m != nil || err != nil {
@@ -383,7 +385,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestLeast holds the limits of some work to figures computed by hand.
+// TestLeast compares Least with figures computed by hand.
 func TestLeast(t *testing.T) {
 	m := &Model{Threads: 4, Levels: []Level{
 		{Name: "L1", Bytes: 1000, Shared: 1, Read: Pair{100, 400}, Write: Pair{50, 200}},
@@ -398,13 +400,13 @@ func TestLeast(t *testing.T) {
 		{Work{Read: 400, Written: 100}, 1, 4 + 2},
 		// two of L1
 		{Work{Read: 500, Written: 500}, 2, 2.5 + 5},
-		// as much as two of L2; reading grows no further
+		// as large as both L2 caches; more threads do not read faster
 		{Work{Read: 6000, Written: 2000}, 3, 6000*(0.75/90+0.25/15) + 2000*(0.75/60+0.25/5)},
 		// twice L1
 		{Work{Read: 1000, Written: 1000}, 1, 1000*(0.25/100+0.75/40) + 1000*(0.25/50+0.75/20)},
-		// as much as two of L1
+		// as large as both L1 caches
 		{Work{Read: 1000, Written: 1000}, 2, 1000*(0.75/200+0.25/80) + 1000*(0.75/100+0.25/40)},
-		// three quarters of L2, of which L1 serves nothing
+		// three quarters of L2; L1 serves nothing
 		{Work{Read: 2500, Written: 500}, 1, 2500*(0.875/40+0.125/10) + 500*(0.875/20+0.125/5)},
 		// three levels serve a part each
 		{Work{Read: 1000, Written: 1000 + 400}, 1,
@@ -412,7 +414,7 @@ func TestLeast(t *testing.T) {
 		// twice L2
 		{Work{Read: 6000, Written: 2000}, 1, 6000*(0.25/40+0.75/10) + 2000*(0.25/20+0.75/5)},
 		{Work{Read: 6000, Written: 4000}, 1, 600 + 800},
-		// writing by all is no slower than by one
+		// writing by all threads is not slower than by one
 		{Work{Read: 30000, Written: 5000}, 4, 2000 + 1000},
 		{Work{Read: 500, Flops: 1600}, 1, 100},
 		{Work{Read: 500, Flops: 1600, Single: true}, 1, 50},
