@@ -49,7 +49,7 @@ func TestRunStops(t *testing.T) {
 	wantGone(t, begun)
 }
 
-// cancelOnce cancels as soon as a file has a line.
+// cancelOnce calls cancel when a file has a line.
 func cancelOnce(cancel func(), file string) {
 	for {
 		if b, err := os.ReadFile(file); err == nil && bytes.HasSuffix(b, []byte("\n")) {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadTrusted reads a file that will be run as code. The user, root or the owner of this program
-// must own the file, nobody else may write to it, and its folder must be Trusted. The returned
-// bytes are the bytes that were checked.
+// ReadTrusted reads a file that will be run as code. The file must belong to the user, root or the
+// owner of this program, nobody else may write to the file, and its folder must be Trusted. The
+// returned bytes are the bytes that were checked.
 func ReadTrusted(path string) ([]byte, error) {
 	dir, err := Trusted(filepath.Dir(path))
 	if err != nil {
