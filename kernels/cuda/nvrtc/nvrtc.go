@@ -41,7 +41,7 @@ func openPath(path string) (*Compiler, error) {
 	return &Compiler{lib: lib, path: path}, nil
 }
 
-// Path returns the file of the library, or the name by which the loader found it.
+// Path returns the path of the library, or the name that the loader found it by.
 func (c *Compiler) Path() string { return c.path }
 
 // Version returns NVRTC's version, for example 12, 4, which is the version of its CUDA toolkit. PTX
