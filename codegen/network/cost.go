@@ -16,19 +16,20 @@ const (
 	// a loop, because each sum waits for the one before.
 	laneCost, shortRow = 1. / 8, 2
 	madeLane           = laneCost / 2 // the same for an intermediate's value, which is in a cache
-	// storeCost is the cost of loading and storing one element of a result's row that is summed into.
+	// storeCost is the cost of loading and storing one element of a result's row that is summed
+	// into.
 	storeCost = 0.2
 	byteCost  = 1. / 64 // the cost of reading one byte
 	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
 	// crdBytes and valueBytes are the assumed sizes of one coordinate and one value.
 	crdBytes, valueBytes = 4, 8
-	// astray is the extra cost of one addition to an intermediate in a loop over another variable than
-	// the result's last. The reader of the intermediate loops over the result's last variable
+	// astray is the extra cost of one addition to an intermediate in a loop over another variable
+	// than the result's last. The reader of the intermediate loops over the result's last variable
 	// innermost if it can, and the intermediate is stored in this order.
 	astray = 0.05
 	// apartCost is the extra cost of one addition whose address depends on more than the coordinate
-	// of the innermost loop. Measured: 0.65 ns when a multiply-add takes 0.5 ns, for elements at least
-	// 16 bytes apart in the nearest cache.
+	// of the innermost loop. Measured: 0.65 ns when a multiply-add takes 0.5 ns, for elements at
+	// least 16 bytes apart in the nearest cache.
 	apartCost = 0.6
 	// beginCost is the cost of starting the loops of a producer once.
 	beginCost = 8
@@ -40,8 +41,8 @@ const (
 	// appended to in order, when the loops have another order. The workspace is a
 	// list or a hash table.
 	appendList, appendHash = 4, 30
-	// serialCost is the extra cost of a producer's loops, as a share of their own cost, if one thread
-	// runs them outside of all loops while the other threads wait.
+	// serialCost is the extra cost of a producer's loops, as a share of their own cost, if one
+	// thread runs them outside of all loops while the other threads wait.
 	serialCost = 0.5
 	// partsCost is the extra cost, as a share, of loops that each thread runs for a part of the
 	// result.
@@ -406,8 +407,8 @@ func (m *model) begun(items []item, bound set) spent {
 }
 
 // makeCost returns the cost of an intermediate beyond the loops that make it. made are the items
-// that are contracted into it, inside of loops over bound. Among the points of bound at which
-// every item has a value, the loops reach a share.
+// that are contracted into it, inside of loops over bound. share is the part of the points of bound
+// where the loops run, among the points where every item has a value.
 func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {

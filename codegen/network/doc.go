@@ -1,13 +1,13 @@
-// Package network finds a plan for a product of many tensors: the order in which factors are
-// multiplied, the intermediates, the loops, and the loops that producers and consumers share (Raje
-// et al., "CoNST: Code Generator for Sparse Tensor Networks", 2024).
+// Package network finds a plan for a product of many tensors: the order of the multiplications, the
+// intermediates, the loops, and the loops that producers and consumers share (Raje et al., "CoNST:
+// Code Generator for Sparse Tensor Networks", 2024).
 //
 // A contraction multiplies a few items. Each item is a factor of the product or an intermediate
 // that was made before. The contraction sums the variables that nothing else has, and its loops run
 // over all variables of its items. Between these loops, before the first or inside of the last, a
 // producer may run. It contracts some of the items into an intermediate, which replaces them. The
-// loops around the producer are shared with it, so the intermediate lacks the variables that the
-// shared loops bind:
+// producer and the contraction share the loops around the producer, so the intermediate lacks the
+// variables that the shared loops bind:
 //
 //	r j { X{p q i: A(p,q,i) * B(r,j,p)} Y{q k i: X(q,i) * C(r,q,k)} k i: Y(k,i) * D(r,j,k) }
 //

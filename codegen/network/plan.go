@@ -17,8 +17,8 @@ type Plan struct {
 	// Products is the number of multiply-adds, Bytes the bytes that they read, and Memory the bytes
 	// that the intermediates of one thread occupy.
 	Products, Bytes, Memory float64
-	// Serial is the part of Cost that one thread alone spends, on intermediates with variables, made
-	// outside of all loops.
+	// Serial is the part of Cost that one thread spends alone on intermediates with variables that
+	// are made outside of all loops.
 	Serial float64
 	// Bound is a lower bound of the cost of any plan if a beam found this one. It is 0 if this plan
 	// is the best.
@@ -29,8 +29,9 @@ type Plan struct {
 // loops that it shares with the contraction that it is a part of.
 type Contraction struct {
 	Name string // of the intermediate; the compiler renames it if a tensor has this name
-	// Steps lists its own loops, and the producers between them, outermost first. Loops has all loops
-	// around its body; the first Shared of them belong to the contraction that it is a part of.
+	// Steps lists its own loops, and the producers between them, outermost first. Loops has all
+	// loops around its body; the first Shared of them belong to the contraction that it is a part
+	// of.
 	Steps  []Step
 	Loops  []string
 	Shared int
@@ -38,16 +39,16 @@ type Contraction struct {
 	Factors []int
 	Items   []*Contraction
 	Gemm    *Gemm // its innermost loops if they are a product of matrices; nil if not
-	// Vars has the variables of the intermediate that it makes, in storage order, which is the order
-	// of its consumer's loops. The intermediate is made Uses times, with Entries entries in all, and
-	// has Places coordinates each time.
+	// Vars has the variables of the intermediate that it makes, in storage order, which is the
+	// order of its consumer's loops. The intermediate is made Uses times, with Entries entries in
+	// all, and has Places coordinates each time.
 	Vars                  []string
 	Kind                  Kind
 	Uses, Entries, Places float64
 	Products              float64
 	set                   set
-	// loops is the cost of its loops, and made the cost of the intermediate beyond them. Both are 0 if
-	// it is made inside of other loops.
+	// loops is the cost of its loops, and made the cost of the intermediate beyond them. Both are 0
+	// if it is made inside of other loops.
 	loops, made float64
 }
 
@@ -117,8 +118,8 @@ type builder struct {
 }
 
 // contraction returns the contraction of state x, inside of loops. way is the index of the
-// alternative to follow. Among the points at which every item has a value, the contraction runs
-// for a share.
+// alternative to follow. share is the part of the points where the contraction runs, among the
+// points where every item has a value.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)

@@ -19,9 +19,9 @@ type key struct{ state, converted uint64 }
 // mostAccesses is the largest number of a factor's accesses that may be converted.
 const mostAccesses = 8
 
-// key returns the key of a state. For each factor, four bits hold the number of the first factor
-// of its item, or 15 if the state lacks the factor. One bit for each single factor says whether it
-// was summed. The last bits are the bound variables.
+// key returns the key of a state. For each factor, four bits hold the number of the first factor of
+// its item, or 15 if the state lacks the factor. For each single factor, one bit is set if the
+// factor was summed. The last bits are the bound variables.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -342,7 +342,8 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost is the factor by which a plan may cost more if its intermediates have fewer variables.
+// sameCost limits the cost of a plan with fewer variables in its intermediates, as a factor of the
+// least cost.
 const sameCost = 1.05
 
 // cheapest returns the plan of least cost, or a plan of the beam if the search is too large. It

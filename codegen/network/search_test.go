@@ -30,8 +30,8 @@ func factor(t strategy.Tensor, vars ...string) Factor {
 	return Factor{Text: t.Name, Accesses: []Access{{Tensor: t, Vars: vars}}}
 }
 
-// randomProblem returns a random product of this many tensors. Their levels are drawn from among,
-// and their variables from the letters of names.
+// randomProblem returns a random product of the given number of tensors. The kinds of levels are
+// drawn from among, and the variables from the letters of names.
 func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	p := &Problem{Sizes: map[string]int64{}, MaxOrder: -1, Exact: r.IntN(2) == 0}
 	for _, v := range strings.Split(names, "") {
@@ -59,16 +59,16 @@ func randomProblem(r *rand.Rand, tensors int, names, among string) *Problem {
 	return p
 }
 
-// exhaustive finds what all sequences of loops and producers take: every order of loops, and every
-// item contracted at every place. What is left to do is looked at once for each way in which its
-// items came about: shared tells these apart by the trees of the items, with the variables bound
-// where each was made.
+// exhaustive finds the costs of all sequences of loops and producers: every order of loops, and
+// every item contracted at every place. With shared, the rest of a state is searched only once for
+// each way in which its items were made. The keys of shared distinguish these ways by the items'
+// trees and by the variables that were bound when each item was made.
 type exhaustive struct {
 	*search
-	shared map[string]totals // nil: each sequence is followed by itself
+	shared map[string]totals // nil: the rest is searched again for each sequence
 }
 
-// totals are the costs of sequences. No sequence is dropped in favour of another.
+// totals holds the costs of sequences. It never drops one sequence in favour of another.
 type totals map[spent]bool
 
 func (list totals) least() float64 {
@@ -79,7 +79,7 @@ func (list totals) least() float64 {
 	return least
 }
 
-// names are the histories of a state's items.
+// names maps the items of a state to texts of how they were made.
 type names map[item]string
 
 func (e *exhaustive) best(x state, history names) totals {
@@ -139,7 +139,7 @@ func (e *exhaustive) all(x state, history names) totals {
 	return list
 }
 
-// leastOf is the least cost of a product over all conversions.
+// leastOf returns the least cost of a product over all conversions.
 func leastOf(p *Problem, share bool) float64 {
 	least := math.Inf(1)
 	m := newModel(p)
@@ -158,9 +158,10 @@ func leastOf(p *Problem, share bool) float64 {
 	return least
 }
 
-// TestExhaustive: no sequence of loops and producers, with no set of conversions, costs less than
-// what the search finds: of up to three tensors with four variables, each sequence by itself; of up
-// to four with five, sequences that come to the same share what follows.
+// TestExhaustive checks that no sequence of loops and producers, with any set of conversions, costs
+// less than the plan of the search. Products of up to three tensors with four variables are
+// searched sequence by sequence. Products of up to four tensors with five variables share the rest
+// of equal sequences.
 func TestExhaustive(t *testing.T) {
 	made, converted, cheap, gemms := 0, 0, 0, 0
 	for k := range uint64(420) {
@@ -223,7 +224,7 @@ func exactProblem(k uint64) *Problem {
 	return p
 }
 
-// TestExact: the largest products that are promised to be searched exactly are.
+// TestExact checks that the largest products that the documentation promises are searched exactly.
 func TestExact(t *testing.T) {
 	for k := range uint64(12) {
 		if q := Search(exactProblem(k)); q == nil && k%2 == 1 || q != nil && q.Bound > 0 {
@@ -232,8 +233,8 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestSideBySide: threads that search conversions side by side find the same plan as one thread
-// that takes the conversions in order.
+// TestSideBySide checks that threads that search conversions in parallel find the same plan as one
+// thread that searches the conversions in order.
 func TestSideBySide(t *testing.T) {
 	converted := 0
 	for k := uint64(1); k < 30; k += 2 {
@@ -252,8 +253,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// BenchmarkSearch searches products of five tensors with eight variables, of which it reports the
-// slowest.
+// BenchmarkSearch searches products of five tensors with eight variables and reports the slowest
+// search.
 func BenchmarkSearch(b *testing.B) {
 	slowest := time.Duration(0)
 	k := uint64(0)
@@ -266,13 +267,14 @@ func BenchmarkSearch(b *testing.B) {
 	b.ReportMetric(float64(slowest.Milliseconds()), "ms-slowest")
 }
 
-// TestLarge: products of up to eight tensors have a plan soon, with a bound where a beam finds it.
+// TestLarge checks that products of up to eight tensors soon have a plan. A plan from a beam must
+// have a bound.
 func TestLarge(t *testing.T) {
 	beams := 0
 	for k := range uint64(3) {
 		p := randomProblem(rand.New(rand.NewPCG(5, k)), 8, "abcdefghij", "dss")
 		p.Keep = true
-		for f := range p.Factors { // of storage that serves any loops
+		for f := range p.Factors { // with a storage that any order of loops can walk
 			a := &p.Factors[f].Accesses[0]
 			a.Tensor = operandOf(a.Tensor.Name, strings.Repeat("d", len(a.Vars)), a.Tensor.NNZ)
 		}
@@ -306,8 +308,8 @@ func runningExample() *Problem {
 	return p
 }
 
-// TestRunningExample: with intermediates of two variables at most, the source's tree has the
-// source's loops.
+// TestRunningExample checks that, with intermediates of at most two variables, the tree of the
+// example has the loops of the publication.
 func TestRunningExample(t *testing.T) {
 	p := runningExample()
 	var err error
@@ -322,13 +324,13 @@ func TestRunningExample(t *testing.T) {
 	}
 }
 
-// TestSerial: what is made outside of all loops counts as serial where one thread makes it: where
-// its outermost loop is over none of its variables, most of its places are empty, or little is
-// added. Numbers, and what threads share, do not.
+// TestSerial checks that the cost of an intermediate outside of all loops counts as serial if one
+// thread makes it: if its outermost loop is over none of its variables, if most of its places are
+// empty, or if little is added to it. Scalars and intermediates that threads share are not serial.
 func TestSerial(t *testing.T) {
 	for _, c := range []struct {
 		name, levels string
-		vars         []string // of B, beside C(j,k) and x(k)
+		vars         []string // the variables of B; the other factors are C(j,k) and x(k)
 		nnz          int64    // of C
 		rows, terms  int64
 		tree         string
@@ -364,8 +366,8 @@ func TestSerial(t *testing.T) {
 	}
 }
 
-// TestAppendedSums: a result that is appended to in another order than its own is added to once for
-// each sum that the loops inside make, and not for each of its products.
+// TestAppendedSums checks that a result that is appended to in another order than its own is
+// charged one addition for each sum of the loops inside, and not for each product.
 func TestAppendedSums(t *testing.T) {
 	p := &Problem{MaxOrder: -1, Left: []string{"i", "j"}, Ordered: 2, Order: []string{"j", "i", "k"},
 		Sizes: map[string]int64{"i": 10, "j": 10, "k": 1000}}
@@ -401,9 +403,8 @@ func TestConverting(t *testing.T) {
 	}
 }
 
-// TestTreeOfPlan: the tree of the best plan, asked for, gives a plan that costs as much, in
-// whichever loops its intermediates are made; so does a search in trees alone, which is what a beam
-// does.
+// TestTreeOfPlan checks that a search for the tree of the best plan gives a plan of the same cost,
+// and that a search over trees only, as a beam does it, does so too.
 func TestTreeOfPlan(t *testing.T) {
 	nested := 0
 	for k := range uint64(1000) {
@@ -415,7 +416,7 @@ func TestTreeOfPlan(t *testing.T) {
 		}
 		text, inner := p.treeOf(q.Root), false
 		if strings.Contains(text, "sum(") {
-			continue // a tree has no words for a sum of one factor
+			continue // the text of a tree cannot express a sum of one factor
 		}
 		q.Root.Each(func(c *Contraction) {
 			inner = inner || c != q.Root && len(c.Items) > 0 &&
@@ -438,7 +439,7 @@ func TestTreeOfPlan(t *testing.T) {
 	}
 }
 
-// TestTrees: a text that is not a tree is refused at its place.
+// TestTrees checks that a text that is not a tree is refused at the position of its error.
 func TestTrees(t *testing.T) {
 	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (",
 		"A": "want auto, direct, pairwise, or a tree of two factors or more", "A*": "got the end",

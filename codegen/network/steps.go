@@ -27,8 +27,8 @@ func LeftToRight(p *Problem) *Plan {
 	return ByTree(p, t)
 }
 
-// ByTree returns the plan that contracts the factors by a tree that is bound to them, for any
-// number of factors. Each intermediate is complete before the next is made, and the loops of each
+// ByTree returns the plan that contracts any number of factors by a tree. The tree must be bound to
+// the factors. Each intermediate is complete before the next is made, and the loops of each
 // contraction are the best for it alone. The result is nil if an intermediate has more than
 // p.MaxOrder variables, if its contraction has more than MaxStep items or variables, or if storage
 // orders forbid all loops.
