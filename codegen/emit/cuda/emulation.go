@@ -15,8 +15,8 @@ import (
 //go:embed emulation.h
 var Emulation string
 
-// EmulationFlags returns the flags with which a C++ compiler (g++ or clang++) compiles Emulated's
-// text, without the output's flags. -fwrapv and -ffp-contract=fast are as for C leaves.
+// EmulationFlags returns the flags for compiling Emulated's text with g++ or clang++, without the
+// flags for the output. -fwrapv and -ffp-contract=fast have the same reasons as for C leaves.
 func EmulationFlags() []string {
 	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv",
 		"-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}

@@ -6,8 +6,8 @@ import (
 )
 
 // valued returns the variables and arrays of 64-bit integers that contain tensors' values or
-// results computed from them. Sums and products of such values may wrap around, unlike sums and
-// products of coordinates and positions.
+// results computed from such values. Sums and products of such values may wrap around, unlike sums
+// and products of coordinates and positions.
 func valued(f *ir.Func) map[any]bool {
 	values := map[any]bool{}
 	for _, p := range f.Params {
