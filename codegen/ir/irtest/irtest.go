@@ -22,8 +22,8 @@ type Case struct {
 	Name   string
 	Text   string
 	Bounds [][2]int64
-	Args   func() []interp.Arg // fresh ones at each call
-	// Fail is what the leaf is to return.
+	Args   func() []interp.Arg // returns new arguments at each call
+	// Fail is the failure code that the leaf must return, or 0 if it must succeed.
 	Fail ir.FailCode
 }
 
