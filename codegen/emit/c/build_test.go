@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// compiler is the path of gcc; the test is skipped where there is none.
+// compiler returns the path of gcc. It skips the test if there is no gcc.
 func compiler(t testing.TB) string {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -18,8 +18,8 @@ func compiler(t testing.TB) string {
 	return gcc
 }
 
-// build compiles sources (by file name) with gcc and the flags, in a folder of
-// the test's own, and returns the path of what it makes. A warning is an error.
+// build compiles sources with gcc and the given flags. sources maps file names to texts. The result
+// is the path of the output, in a folder of the test's own. A warning is an error.
 func build(t testing.TB, sources map[string]string, flags ...string) string {
 	t.Helper()
 	gcc := compiler(t)

@@ -41,8 +41,8 @@ func TestParses(t *testing.T) {
 	}
 }
 
-// TestWarnings compiles each leaf alone, so that every set of helpers is tried,
-// as C99, as GNU C with OpenMP, and after the system's headers.
+// TestWarnings compiles each leaf alone, so that every set of helpers is tested: as C99, as GNU C
+// with OpenMP, and after the system's headers.
 func TestWarnings(t *testing.T) {
 	compiler(t)
 	const headers = "#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n#include <math.h>\n#include <complex.h>\n#include <omp.h>\n#include <errno.h>\n#include <stdio.h>\n"
@@ -58,8 +58,8 @@ func TestWarnings(t *testing.T) {
 	build(t, files, "-std=c99", "-O1", "-shared", "-fPIC")
 }
 
-// TestAgainstInterp runs every leaf compiled, at one thread and at three, with
-// and without optimization and sanitizers, and compares every array.
+// TestAgainstInterp runs every compiled leaf on one thread and on three, with and without
+// optimization and sanitizers, and compares every array with the interpreter's.
 func TestAgainstInterp(t *testing.T) {
 	src := program.Sources(funcs()...)
 	builds := map[string][]string{
@@ -110,9 +110,9 @@ func compare(t *testing.T, exe string, x irtest.Case, threads int) {
 	}
 }
 
-// progress calls a leaf that tells its progress: the last loop is told to its end (or main.c fails),
-// as is at least one loop of the leaves that have a parallel loop, and every array has the same bits
-// as without.
+// progress calls a leaf that reports its progress. The last loop must be reported to its end, which
+// main.c checks. Leaves with a parallel loop must report at least one loop. Every array must have
+// the same bits as without reports.
 func progress(t *testing.T, exe string, x irtest.Case, threads int) {
 	t.Helper()
 	f := x.Func()
@@ -138,8 +138,8 @@ func progress(t *testing.T, exe string, x irtest.Case, threads int) {
 	}
 }
 
-// withoutAllocator calls a leaf with null allocators, and with a null environment: its
-// results are malloc's.
+// withoutAllocator calls a leaf with null allocators and with a null environment. Its results are
+// then allocated by malloc.
 func withoutAllocator(t *testing.T, exe string, x irtest.Case) {
 	t.Helper()
 	f := x.Func()
@@ -165,8 +165,8 @@ func withoutAllocator(t *testing.T, exe string, x irtest.Case) {
 	}
 }
 
-// withoutMemory lets one allocation after another fail: the leaf then says so,
-// and leaks nothing.
+// withoutMemory makes one allocation after another fail. The leaf must return the failure and leak
+// nothing.
 func withoutMemory(t *testing.T, exe string, x irtest.Case) {
 	t.Helper()
 	f := x.Func()
@@ -181,18 +181,17 @@ func withoutMemory(t *testing.T, exe string, x irtest.Case) {
 	}
 }
 
-// firstFailure holds the coordinates of leaves that fail: the first in the order
-// of the loop, whatever the threads do.
+// firstFailure maps leaves that fail to the coordinates of the first failure in the order of the
+// loop, which must be reported whatever the threads do.
 var firstFailure = map[string][]int64{"divide": {33, 34, -3}, "guarded": {33}, "scanfails": {33}}
 
-// execute runs one leaf of the program, and returns its arguments as they are
-// afterwards.
+// execute runs one leaf of the program and returns its arguments as the leaf left them.
 func execute(t *testing.T, exe string, f *ir.Func, x irtest.Case, threads int,
 	failAt int64) (program.Outcome, []interp.Arg) {
 	t.Helper()
 	args := x.Args()
 	cmd := exec.Command(exe, c.Symbol(f.Name), strconv.Itoa(threads), strconv.FormatInt(failAt, 10))
-	// main.c counts the leaf's blocks; its own it leaves to the system.
+	// main.c counts the leaf's blocks. It does not free its own.
 	cmd.Env = append(os.Environ(), "ASAN_OPTIONS=detect_leaks=0")
 	cmd.Stdin = bytes.NewReader(program.Input(f, args, x.Bounds))
 	var errs bytes.Buffer
@@ -221,8 +220,9 @@ func arraysOf(args []interp.Arg) []*interp.Array {
 	return list
 }
 
-// difference says where got and want differ: in the pattern of NaN and infinity,
-// or by more than the rounding that a fused multiplication changes.
+// difference describes the first difference between got and want, or returns "". NaNs and
+// infinities must agree. Other numbers may differ by the rounding that a fused multiplication
+// changes.
 func difference(got, want []interp.Arg) string {
 	g, w := arraysOf(got), arraysOf(want)
 	for k := range g {
@@ -278,8 +278,8 @@ func nearPart(x, y, size, eps float64) bool {
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestGolden holds the C of a leaf of each class, without the header and the prelude: one
-// that writes in place, one that assembles, and one whose chunks come in order.
+// TestGolden compares the C of a few leaves with golden files, without the header and the prelude:
+// one that writes in place, one that assembles its result, and one with ordered chunks.
 func TestGolden(t *testing.T) {
 	golden := 0
 	for _, f := range funcs() {

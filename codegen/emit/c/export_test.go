@@ -5,7 +5,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Functions is the text of a leaf's functions alone.
+// Functions returns the text of a leaf's functions without the prelude.
 func Functions(fn *ir.Func) string {
 	f := newFile(clike.NewNamer(nil))
 	f.names.Take(Symbol(fn.Name))

@@ -12,9 +12,9 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestPackedProducts holds products of matrices of odd sizes, which no library computes, to the
-// interpreter: in every layout and type, with the vectors of several processors, and with
-// sanitizers on those of the plainest.
+// TestPackedProducts compares products of matrices of odd sizes, computed without a library, with
+// the interpreter: in every layout and type, for the vectors of several processors, and with
+// sanitizers for the simplest processor.
 func TestPackedProducts(t *testing.T) {
 	cases := []irtest.Case{
 		packed("float64", "2.0", func(n int) any { return numbers[float64](n) }),
@@ -44,7 +44,7 @@ func TestPackedProducts(t *testing.T) {
 	}
 }
 
-// packed is a leaf of products of a type, one after another, which all add to the same array.
+// packed returns a leaf with several products of one type, which all add to the same array.
 func packed(typ, alpha string, values func(n int) any) irtest.Case {
 	var b strings.Builder
 	fmt.Fprintf(&b,
@@ -76,7 +76,7 @@ func packed(typ, alpha string, values func(n int) any) irtest.Case {
 	}}
 }
 
-// numbers are small whole ones, of which sums are exact in any order.
+// numbers returns small whole numbers, whose sums are exact in any order.
 func numbers[T float32 | float64](n int) []T {
 	s := make([]T, n)
 	for i := range s {

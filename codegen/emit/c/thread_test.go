@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/ir/irtest"
 )
 
-// TestOneThread runs every leaf where entering a parallel region ends the
-// program: at one thread none does.
+// TestOneThread checks that no leaf enters a parallel region on one thread. Entering a region ends
+// the program here.
 func TestOneThread(t *testing.T) {
 	src := program.Sources(funcs()...)
 	src["region.c"] =

@@ -31,7 +31,7 @@ func parsed(t *testing.T) *ir.Func {
 	return f
 }
 
-// TestSources: the program's table has each leaf, by the name of its C function.
+// TestSources checks that the program's table has each leaf, with the name of its C function.
 func TestSources(t *testing.T) {
 	files := program.Sources(parsed(t))
 	for name, holds := range map[string]string{"main.c": "leaves.h",
@@ -52,7 +52,7 @@ func args() []interp.Arg {
 	}
 }
 
-// numbers are values as the program reads and writes them.
+// numbers returns values in the form that the program reads and writes.
 func numbers(list ...any) []byte {
 	var b bytes.Buffer
 	for _, x := range list {
@@ -63,11 +63,12 @@ func numbers(list ...any) []byte {
 	return b.Bytes()
 }
 
-// TestInput: each argument is its levels, of each the size, the offset and the arrays, and its
-// values; an array is the bytes of an element, their number, the first one's index, and the
-// elements: those that the leaf publishes have its type.
+// TestInput checks the bytes of the input. An argument is its levels and its values. A level is its
+// size, its offset and its arrays. An array is the size of an element in bytes, the number of
+// elements, the index of the first one, and the elements. An array that the leaf publishes has the
+// element type of the published array.
 func TestInput(t *testing.T) {
-	none := []int64{1, 0, 0} // of bools
+	none := []int64{1, 0, 0} // an empty array of bools
 	want := numbers(int64(2),
 		int64(1), int64(0), int64(0), []int64{8, 0, 0}, none, []int64{8, 2, 0}, []float64{7, 8},
 		int64(1), int64(5), int64(6), none, []int64{4, 1, 40}, int32(3), none,
@@ -77,8 +78,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// TestOutput: how the leaf ended, and the arrays as it left them; what is too short or too long is
-// an error.
+// TestOutput checks that Output reads how the leaf ended and the arrays that it left, and that
+// output of the wrong length is an error.
 func TestOutput(t *testing.T) {
 	text := numbers(int64(ir.FailDivide), int64(2), []int64{4, -1}, int64(3),
 		int64(2), []int64{0, 11}, int64(0), int64(2), []float64{1.5, 8},
