@@ -16,16 +16,16 @@ import (
 	"distaff/spmd/stats"
 )
 
-// algorithm is a job file of testdata/jobs that distributes one statement, as a published algorithm
-// does, with its theory.
+// algorithm is a job file of testdata/jobs that distributes one statement like a published
+// algorithm. theory computes the communication that the publication predicts.
 type algorithm struct {
 	name   string
 	theory theory
 	cases  []sized
 }
 
-// sized is a number of ranks with values for some params of a file. The file's own are for the
-// first case.
+// sized is a test case of a job file: a number of ranks, and values for params. A nil map leaves
+// the values in the file.
 type sized struct {
 	ranks  int
 	params map[string]string
@@ -61,8 +61,8 @@ var algorithms = []algorithm{
 	{"spmttkrp-rows", nothing, lines()},
 }
 
-// cutEntries are the job files whose loops go through chunks of a tensor's entries, with what all
-// ranks but one send at most. A plan that has not read the entries counts that.
+// cutEntries lists the job files whose loops run over chunks of a tensor's entries. Their theory is
+// an upper bound. A plan that did not read the entries must count exactly this bound.
 var cutEntries = []algorithm{
 	{"spmv-nonzeros", cutRows, lines()},
 	{"spmm-nonzeros", cutRows, lines()},
@@ -71,10 +71,10 @@ var cutEntries = []algorithm{
 	{"spmttkrp-nonzeros", cutRows, lines()},
 }
 
-// mostRun is the most ranks with which a case is run; every case is planned.
+// mostRun is the largest number of ranks of a case that is run. Larger cases are only planned.
 const mostRun = 9
 
-// with are values for params, given as names and numbers in turn.
+// with returns values for params. list alternates names and numbers.
 func with(list ...any) map[string]string {
 	out := map[string]string{}
 	for k := 0; k < len(list); k += 2 {
@@ -83,8 +83,8 @@ func with(list ...any) map[string]string {
 	return out
 }
 
-// squares are square grids. Tiles have 4 x 4 elements, which is two chunks, but for one case, in
-// which not all have the same size.
+// squares returns cases on square grids. A tile has 4 x 4 elements, which is two chunks. In one
+// case the tiles have different sizes.
 func squares() []sized {
 	list := []sized{{4, nil}, {9, with("g", 3, "n", 25, "chunk", 4)}}
 	for _, g := range []int{3, 4, 5, 8} {
@@ -93,21 +93,21 @@ func squares() []sized {
 	return list
 }
 
-// cubes are cubes of ranks, one of which cuts a size that is no multiple of its side.
+// cubes returns cases on cubes of ranks. One of them cuts a size that is not a multiple of its
+// side.
 func cubes() []sized {
 	return []sized{{8, nil}, {27, with("g", 3, "n", 13)}, {64, with("g", 4, "n", 12)}}
 }
 
-// lines are machines of one dimension.
+// lines returns cases on machines of one dimension.
 func lines() []sized { return []sized{{4, nil}, {5, nil}, {64, nil}} }
 
-// grid is a grid for cosma.dst.
+// grid returns params for cosma.dst on a grid of x * y * z points.
 func grid(x, y, z int) map[string]string {
 	return with("gx", x, "gy", y, "gz", z, "rows", 12, "columns", 36, "inner", 24, "steps", 2)
 }
 
-// job is the job of a case, which has the file's own values of the params where it says nothing of
-// them.
+// job returns the job of a case, and the values of the file's params.
 func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	t.Helper()
 	path := filepath.Join(folder, a.name+".dst")
@@ -117,7 +117,7 @@ func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	}
 	params := map[string]string{}
 	for name, value := range c.params {
-		// of the square grids, one file has chunks
+		// only one of the files for square grids has the param chunk
 		if strings.Contains(string(text), "\nparam "+name+" ") {
 			params[name] = value
 		}
@@ -137,7 +137,7 @@ func (a algorithm) job(t *testing.T, c sized) (*told, figures) {
 	return &told{FileJob: x}, v
 }
 
-// planned is the plan of a job's one statement.
+// planned returns the plan of a job with one statement.
 func (w *told) planned(t *testing.T, detail int) spmd.PlannedItem {
 	t.Helper()
 	p, err := w.Plan(context.Background(), detail)
@@ -159,7 +159,7 @@ func each(t *testing.T, test func(t *testing.T, a algorithm, c sized)) {
 	}
 }
 
-// TestAlgorithmVolumes: a plan receives and sends as many words as theory says.
+// TestAlgorithmVolumes checks that a plan counts the words that the theory predicts.
 func TestAlgorithmVolumes(t *testing.T) {
 	each(t, func(t *testing.T, a algorithm, c sized) {
 		j, v := a.job(t, c)
@@ -167,7 +167,7 @@ func TestAlgorithmVolumes(t *testing.T) {
 	})
 }
 
-// TestVolumesByEntries: a plan that has not read the entries counts the most that theory says.
+// TestVolumesByEntries checks that a plan that did not read the entries counts the upper bound.
 func TestVolumesByEntries(t *testing.T) {
 	for _, a := range cutEntries {
 		for _, c := range a.cases {
@@ -183,7 +183,7 @@ func TestVolumesByEntries(t *testing.T) {
 	}
 }
 
-// compare holds what ranks count to a volume.
+// compare compares the counts of all ranks with a volume.
 func (w volume) compare(t *testing.T, c stats.Comm) {
 	t.Helper()
 	const word = 8
@@ -206,7 +206,7 @@ func (w volume) compare(t *testing.T, c stats.Comm) {
 	}
 }
 
-// mean is that of what ranks count.
+// mean returns the mean of a count over all ranks.
 func mean(list []int64) float64 {
 	sum := 0.0
 	for _, n := range list {
@@ -215,8 +215,8 @@ func mean(list []int64) float64 {
 	return sum / float64(len(list))
 }
 
-// TestAlgorithmsRun: a run of each algorithm computes what the reference does, and each rank of it
-// sends and receives as many bytes and messages as the plan says.
+// TestAlgorithmsRun checks that a run of each algorithm computes the reference's result, and that
+// each rank sends and receives the planned bytes and messages.
 func TestAlgorithmsRun(t *testing.T) {
 	each(t, func(t *testing.T, a algorithm, c sized) {
 		if c.ranks > mostRun {
@@ -230,9 +230,8 @@ func TestAlgorithmsRun(t *testing.T) {
 	})
 }
 
-// TestAlgorithmsFolded: machines with more or fewer points than there are ranks, and sizes that are
-// cut unevenly, or into empty pieces, change neither the result nor that the plan counts what a run
-// does.
+// TestAlgorithmsFolded checks machines with more or fewer points than ranks, and sizes that are cut
+// unevenly or into empty pieces. The result must be right, and the plan must count what a run does.
 func TestAlgorithmsFolded(t *testing.T) {
 	for name, c := range map[string]sized{
 		"summa":     {4, with("g", 3, "n", 25, "chunk", 4)},
@@ -260,8 +259,8 @@ func TestAlgorithmsFolded(t *testing.T) {
 	}
 }
 
-// checked runs a job's one statement, compares it with the reference, and gives what its ranks
-// counted.
+// checked runs a job with one statement, compares it with the reference, and returns the traffic of
+// its ranks.
 func (w *told) checked(t *testing.T) stats.Comm {
 	t.Helper()
 	w.Check, w.StatsFile = true, filepath.Join(t.TempDir(), "stats.json")
@@ -276,7 +275,8 @@ func (w *told) checked(t *testing.T) stats.Comm {
 	return report.Statements[0].Comm
 }
 
-// TestInnerprodCopied: a sum that every rank is to have is sent to the other ranks once more.
+// TestInnerprodCopied checks that a sum is sent once more to the other ranks if every rank needs
+// it.
 func TestInnerprodCopied(t *testing.T) {
 	const ranks = 5
 	j := job(t, t.TempDir(), `machine M(p)
@@ -299,9 +299,9 @@ a = B(i) * C(i)
 	}
 }
 
-// TestCannonNeighbours: after the first step of Cannon's algorithm, tiles come from a neighbour in
-// the grid: of B from the one to the right, of C from the one below. In the first step each comes
-// from its owner.
+// TestCannonNeighbours checks that after the first step of Cannon's algorithm, tiles come from a
+// neighbour in the grid: tiles of B from the right, and tiles of C from below. In the first step
+// each tile comes from its owner.
 func TestCannonNeighbours(t *testing.T) {
 	const g = 4
 	k := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.name == "cannon" })
@@ -321,7 +321,7 @@ func TestCannonNeighbours(t *testing.T) {
 					want = map[string]int{"B": row*g + tile, "C": tile*g + column}[f.Tensor]
 				}
 				if f.From == rank.Rank {
-					continue // it has it from the beginning
+					continue // the rank owns the tile
 				}
 				if fetches++; f.From != want {
 					t.Errorf("rank %d, step %d: %s comes from rank %d, want %d", rank.Rank, n, f.Tensor, f.From,

@@ -13,9 +13,9 @@ import (
 	"distaff/spmd"
 )
 
-// onCores are the dense algorithms on machines of nodes with several cores each, with the words
-// that a rank receives in the mean, and sends where that tells them apart. The files are those of
-// nodes with several GPUs, whose products the BLAS of a CPU makes.
+// onCores lists the dense algorithms on machines whose nodes have several cores. words computes the
+// mean number of words that a rank receives, and sent the mean number that it sends (nil: not
+// tested). The files are the files for nodes with GPUs. Here the BLAS of a CPU computes products.
 var onCores = []struct {
 	name  string
 	words func(figures) float64
@@ -28,11 +28,13 @@ var onCores = []struct {
 		nil}, {"ttm", still, still}, {"mttkrp", edgesOfCores, nil},
 }
 
-// summaOfCores broadcasts every word once: of B along a row of nodes, of C along a column of them.
+// summaOfCores broadcasts every word once: words of B along a row of nodes, words of C along a
+// column.
 func summaOfCores(v figures) float64 { return 2 * v["n"] * v["n"] / v["ranks"] }
 
-// leaving is how often a word is sent from the node where it lives to the next, whose cores get it
-// from those that have their number, or all from the only one there that it came to.
+// leaving returns how many times a word is sent from its own node to the next node. Each core of
+// the next node receives it from the core with the same number. With two cores a node, only one
+// core besides the owner has received the word, and broadcasts it to the next node once.
 func leaving(v figures) float64 {
 	if v["cores"] == 2 {
 		return 1
@@ -40,36 +42,37 @@ func leaving(v figures) float64 {
 	return v["cores"]
 }
 
-// pummaOfCores broadcasts the words of B, and those of C to the cores of their node, from where
-// each node's cores pass them on to the next one's.
+// pummaOfCores broadcasts the words of B. Words of C are broadcast to the cores of their node, and
+// the cores of each node pass them on to the next node.
 func pummaOfCores(v figures) float64 {
 	n, x, c := v["n"], v["x"], v["cores"]
 	return n * n / v["ranks"] * (2 + leaving(v) + (x-2)*c)
 }
 
-// cannonOfCores sends what it receives of B. Of C each core broadcasts its part of a tile to the
-// cores of the node that takes it first, and to those of its own node when the tile comes by there;
-// that is the first node of tiles in the first column of nodes, and the last of those in the
-// second.
+// cannonOfCores sends each word of B that it receives. Each core broadcasts its part of a tile of C
+// twice: to the cores of the node that takes the tile first, and to the cores of its own node when
+// the tile passes by. A tile visits its own node first if it is in the first column of nodes, and
+// last if it is in the second column.
 func cannonOfCores(v figures) float64 {
 	n, x, y, c := v["n"], v["x"], v["y"], v["cores"]
 	first, second, others := 1+leaving(v)+(x-2)*c, 2+(x-2)*c, 2+leaving(v)+(x-3)*c
 	return n*n/(x*c)*(1-1/y) + n*n/v["ranks"]*(first+second+(y-2)*others)/y
 }
 
-// still is what an algorithm receives whose tensors lie where it wants them.
+// still is the volume of an algorithm whose tensors are already where it needs them.
 func still(figures) float64 { return 0 }
 
-// tilesOfCores: a core has a part of the rows of its node's tiles. Of B it takes such a part of a
-// row of tiles, of C all of a column of tiles, less what it has.
+// tilesOfCores computes the words if each core has a part of the rows of its node's tiles. A core
+// receives its part of the rows of a row of tiles of B, and a whole column of tiles of C, without
+// the words that it has.
 func tilesOfCores(v figures) float64 {
 	n, x, y, c := v["n"], v["x"], v["y"], v["cores"]
 	return n*n/(x*c)*(1-1/y) + n*n/y*(1-1/(x*c))
 }
 
-// facesOfCores: tiles lie on faces of a grid of nodes, rows of them at its cores. A core takes its
-// rows of a tile of B and all of one of C, less what it has, and partial results are added along
-// the third dimension.
+// facesOfCores computes the words if tiles are on the faces of a grid of nodes, and each core of a
+// node has some of the tile's rows. A core receives its rows of a tile of B and a whole tile of C,
+// without the words that it has. Partial results are added along the third dimension.
 func facesOfCores(v figures) float64 {
 	m, n, k := v["rows"], v["columns"], v["inner"]
 	if m == 0 {
@@ -78,22 +81,23 @@ func facesOfCores(v figures) float64 {
 	return (m*k*(v["y"]-1) + k*n*(v["x"]*v["cores"]-1) + m*n*(v["z"]-1)) / v["ranks"]
 }
 
-// layersOfCores: all tiles lie on the first layer of nodes, which has what it takes of them. Each
-// layer takes a part of the summed variable.
+// layersOfCores computes the words if all tiles are on the first layer of nodes, whose cores
+// already have their operands. Each layer sums over a part of the summed variable.
 func layersOfCores(v figures) float64 {
 	n, z := v["n"], v["z"]
 	return n * n * (v["y"] + v["x"]*v["cores"] - 2/z + z - 1) / v["ranks"]
 }
 
-// edgesOfCores: pieces of factors lie at the first core of nodes on an edge of a grid, from where
-// all ranks take them that have something of B there. Partial results are added over the nodes that
-// have the same rows.
+// edgesOfCores computes the words if the pieces of factors are at the first core of each node on an
+// edge of a grid. All ranks that need a piece receive it from there. Partial results are added over
+// the nodes with the same rows.
 func edgesOfCores(v figures) float64 {
 	x, y, z, c := v["x"], v["y"], v["z"], v["cores"]
 	return v["n"] * v["r"] * (x*z*c - 1 + x*y*c - 1 + y*z - 1) / v["ranks"]
 }
 
-// machinesOfCores are by the dimensions of their nodes; those of up to mostRun ranks are run.
+// machinesOfCores lists machines by the number of dimensions of their nodes. Machines of up to
+// mostRun ranks are run.
 var machinesOfCores = map[int][]string{
 	1: {"nodes=2;cores=2", "nodes=4;cores=16"},
 	2: {"nodes=2x2;cores=2", "nodes=4x4;cores=4"},
@@ -105,9 +109,9 @@ var (
 	forCores    = strings.NewReplacer("gpus", "cores", "cublas", "gemm")
 )
 
-// TestCores: the result of the dense algorithms on nodes of cores is that of the reference, ranks
-// move what is planned, and that is what theory says. Tiles of C that the cores of a node have in
-// parts come in these, and are not put together before.
+// TestCores checks the dense algorithms on nodes of cores. The result must be the reference's, and
+// ranks must move what is planned and what the theory predicts. Tiles of C that the cores of a node
+// have in parts must arrive in these parts and not be assembled before.
 func TestCores(t *testing.T) {
 	texts := gpuJobs(t)
 	for _, a := range onCores {

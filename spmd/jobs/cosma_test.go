@@ -12,7 +12,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// computedGrid is cosma.dst on the grid, and in the steps, that COSMA's model computes.
+// computedGrid is cosma.dst with the grid and the steps that COSMA's model computes.
 func computedGrid(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "cosma.dst"))
@@ -30,9 +30,9 @@ func computedGrid(t *testing.T) string {
 	return out
 }
 
-// TestComputedGrid: tensors that are placed over a machine of COSMA lie on the faces of the grid
-// that its model computes for the product, so that plans and runs send what theory says of that
-// grid.
+// TestComputedGrid checks that tensors placed over a machine of COSMA are on the faces of the grid
+// that the model computes for the product. Plans and runs must send what the theory predicts for
+// that grid.
 func TestComputedGrid(t *testing.T) {
 	text := computedGrid(t)
 	for _, c := range []struct {
@@ -68,9 +68,9 @@ func TestComputedGrid(t *testing.T) {
 	}
 }
 
-// TestComputedGrids: several products over one machine of COSMA each have a grid of their own,
-// unless tensors are placed over it and the grids differ; place moves to where the grid has a
-// tensor.
+// TestComputedGrids checks that several products over one machine of COSMA each have their own
+// grid, and that grids that differ are refused if tensors are placed over the machine. place must
+// move a tensor to its place in the grid.
 func TestComputedGrids(t *testing.T) {
 	const commands = "\n  distribute({i,j,k},{io,jo,ko},{ii,ji,ki},M)\n  communicate({B,C},ko)\n"
 	const operands = "machine M = cosma\ntensor B(8, 64): dd from dense:int\ntensor C(64, 8): dd from dense:int\n"

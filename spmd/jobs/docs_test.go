@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDocs: the examples of docs/jobs.md are files of testdata/jobs, and print what stands below
-// them.
+// TestDocs checks that the examples of docs/jobs.md are files of testdata/jobs, and that they print
+// the text that follows them on the page.
 func TestDocs(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/jobs.md")
 	if err != nil {
@@ -43,7 +43,7 @@ func TestDocs(t *testing.T) {
 			if k < len(j.said) {
 				got = j.said[k]
 			}
-			// A reordered sum may have another last digit.
+			// A sum in another order may have another last digit.
 			if n := min(len(line), 20); len(got) < n || got[:n] != line[:n] {
 				t.Errorf("%s: got %q, want %q", name, j.said, prints)
 			}

@@ -20,23 +20,24 @@ import (
 
 var planRanks = flag.Int("plan.ranks", 1024, "for how many ranks TestPlanOfEveryJob plans")
 
-// bytesPerRank is the most memory that may be live for each of a plan's ranks while it is made: the
-// half of 1 GB for 65,536, since a process takes twice what is live before its garbage is
-// collected.
+// bytesPerRank is the largest number of live bytes for each of a plan's ranks while it is made. It
+// is half of 1 GB for 65,536 ranks, because a process takes twice its live memory before it
+// collects garbage.
 const bytesPerRank = 0.5e9 / 65536
 
-// mostTaken is the most processor time of a plan for 65,536 ranks at most, with what it takes here
-// to watch memory.
+// mostTaken is the largest processor time of a plan for up to 65,536 ranks, including the time that
+// this test needs to watch the memory.
 const mostTaken = 15 * time.Second
 
-// leastPlanned is what a plan may take whatever the number of its ranks.
+// leastPlanned is the number of bytes that a plan may take for any number of ranks.
 const leastPlanned = 2 << 20
 
-// largest is the most ranks, of at most so many, that the algorithm's machine has as points.
+// largest returns the largest number of points, and at most ranks, that the algorithm's machine can
+// have.
 func (g growth) largest(ranks int) int {
 	least, next := g.ranks[0], g.ranks[1]
 	switch next / least {
-	case 4: // squares, of which there are c
+	case 4: // c layers of squares
 		c := side(least, 3)
 		s := int(math.Sqrt(float64(ranks/c) + 0.5))
 		s -= s % c
@@ -48,8 +49,8 @@ func (g growth) largest(ranks int) int {
 	return ranks
 }
 
-// TestPlanOfEveryJob plans every example for many ranks, of weakly scaled sizes where it has params
-// of them, and holds the memory that this takes to a bound.
+// TestPlanOfEveryJob plans every example for many ranks, with weakly scaled sizes if the example
+// has params for them, and limits the memory and the time of each plan.
 func TestPlanOfEveryJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")
@@ -74,7 +75,7 @@ func TestPlanOfEveryJob(t *testing.T) {
 	}
 }
 
-// planWithin plans a job file for so many ranks, in bounded memory.
+// planWithin plans a job file for the given number of ranks, in limited memory.
 func planWithin(t *testing.T, title, path string, ranks int, params map[string]string) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -114,7 +115,7 @@ func planWithin(t *testing.T, title, path string, ranks int, params map[string]s
 	}
 }
 
-// processorTime is what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -124,8 +125,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakOf is the most memory that is live at once while f runs, beside what is before: the largest
-// of what the garbage collector finds, which runs often meanwhile.
+// peakOf returns the largest additional memory that is live at once while f runs. It runs the
+// garbage collector often and takes the largest result.
 func peakOf(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	runtime.GC()

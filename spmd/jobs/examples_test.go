@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// examples are the job files of testdata/jobs that SciPy's results are known of, each with how far
-// its results may be from those of SciPy, of the largest value. An error of 0 is for integers. What
-// ends at a residual of 1e-10 has an error of up to that times the condition number, here 1e6 for
-// cg.
+// examples lists the job files of testdata/jobs with results from SciPy. error is the largest
+// accepted difference as a share of the largest value. It is 0 for integers. A job that ends at a
+// residual of 1e-10 has an error of up to that residual times the condition number, which is 1e6
+// for cg.
 var examples = []struct {
 	name  string
 	error float64
@@ -28,7 +28,7 @@ var examples = []struct {
 
 const folder = "../../testdata/jobs"
 
-// example is a job file of testdata/jobs that writes all that SciPy's results are known of.
+// example returns a job file of testdata/jobs with an output for every result of SciPy.
 func example(t *testing.T, name string) (j *told, want map[string]wanted) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, "expected", name+".json"))
@@ -60,13 +60,14 @@ func example(t *testing.T, name string) (j *told, want map[string]wanted) {
 	return &told{FileJob: x}, expected.Tensors
 }
 
-// wanted is a tensor that SciPy made: its values in row-major order.
+// wanted is a tensor from SciPy, with its values in row-major order.
 type wanted struct {
 	Dims   []int64
 	Values []float64
 }
 
-// compare holds a file to what is wanted: an error of less than a share of the largest value.
+// compare compares a file with a wanted tensor. The difference must be less than a share of the
+// largest value.
 func (w wanted) compare(t *testing.T, path string, share float64) {
 	t.Helper()
 	dims, got := values(t, path)
@@ -79,7 +80,7 @@ func (w wanted) compare(t *testing.T, path string, share float64) {
 		most = max(most, math.Abs(x))
 	}
 	if len(w.Dims) == 0 {
-		most = max(most, 1) // a scalar may be 0 but for rounding
+		most = max(most, 1) // a scalar that should be 0 has a rounding error
 	}
 	for k, x := range w.Values {
 		if d := math.Abs(got[k] - x); !(d <= share*most) {
@@ -90,7 +91,7 @@ func (w wanted) compare(t *testing.T, path string, share float64) {
 	}
 }
 
-// TestExamples: the job files of testdata/jobs give what SciPy does.
+// TestExamples checks that the job files of testdata/jobs give SciPy's results.
 func TestExamples(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join(folder, "*.dst"))
 	if want := len(examples) + len(algorithms) + len(byNonzeros); err != nil || len(all) != want {
@@ -101,7 +102,7 @@ func TestExamples(t *testing.T) {
 			onRanks(t, func(t *testing.T, ranks int) {
 				j, want := example(t, x.name)
 				j.Ranks, j.Threads = ranks, 1
-				// Compiled on several ranks; on one rank where there are many passes.
+				// Compiled on several ranks, or on one rank if there are many passes.
 				if ranks == 1 && !slices.Contains([]string{"cg", "jacobi"}, x.name) {
 					j.Target = spmd.Interpreter
 				}
@@ -116,8 +117,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestExamplesChecked: the first and the last run of each of their statements agree with the
-// reference evaluator.
+// TestExamplesChecked checks that the first and the last run of each statement of the examples
+// agree with the reference evaluator.
 func TestExamplesChecked(t *testing.T) {
 	for _, x := range examples {
 		t.Run(x.name, func(t *testing.T) {

@@ -12,7 +12,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// TestPaths: paths in a file are relative to it, those beside it to the working folder.
+// TestPaths checks that paths in a file are relative to the file, and other paths are relative to
+// the working folder.
 func TestPaths(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()
@@ -48,7 +49,7 @@ z(i) = 3 * x(i)
 	}, 1, 3)
 }
 
-// TestInputs: what is given beside a file takes the place of what the file says of any kind.
+// TestInputs checks that an input given by a flag replaces any kind of input in the file.
 func TestInputs(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "v.tns", "1 1\n4 2\n")
@@ -68,8 +69,8 @@ print c
 	}
 }
 
-// TestUnread: a tensor that no statement reads is printed, placed and written, also beside one of
-// the name that a copy of it would have.
+// TestUnread checks that a tensor that no statement reads is printed, placed and written, even if
+// another tensor has the name that a copy of it would get.
 func TestUnread(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()
@@ -104,7 +105,7 @@ print c
 	}, 1, 2, 3)
 }
 
-// TestTogether: outputs appear together at the end, or none does.
+// TestTogether checks that either all outputs appear at the end, or none.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

@@ -18,8 +18,8 @@ import (
 	"distaff/spmd"
 )
 
-// gpuMachines are machines of 4, 8, 12 and 16 GPUs as params of a file, for the dimensions that the
-// nodes of its machine have.
+// gpuMachines lists machines of 4, 8, 12 and 16 GPUs as params of a file, by the number of
+// dimensions of the machine's nodes.
 var gpuMachines = map[int]map[int]string{
 	4:  {1: "q=2 devices=2", 2: "qx=2 qy=1 devices=2", 3: "qx=1 qy=2 qz=1 devices=2"},
 	8:  {1: "q=2 devices=4", 2: "qx=2 qy=2 devices=2", 3: "qx=2 qy=2 qz=1 devices=2"},
@@ -27,7 +27,7 @@ var gpuMachines = map[int]map[int]string{
 	16: {1: "q=4 devices=4", 2: "qx=2 qy=2 devices=4", 3: "qx=2 qy=2 qz=2 devices=2"},
 }
 
-// gpuJobs are the files of testdata/jobs/gpu, by their names.
+// gpuJobs returns the texts of the files of testdata/jobs/gpu by name.
 func gpuJobs(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "gpu", "*.dst"))
@@ -45,10 +45,10 @@ func gpuJobs(t *testing.T) map[string]string {
 	return out
 }
 
-// gpuJob is the job of a file on so many GPUs.
+// gpuJob returns the job of a file on the given number of GPUs.
 func gpuJob(t *testing.T, name, text string, gpus int) *told {
 	t.Helper()
-	dimensions := max(1, strings.Count(text, "param q")) // of the nodes
+	dimensions := max(1, strings.Count(text, "param q")) // the dimensions of the nodes
 	params := map[string]string{}
 	for _, p := range strings.Fields(gpuMachines[gpus][dimensions]) {
 		param, value, _ := strings.Cut(p, "=")
@@ -62,8 +62,8 @@ func gpuJob(t *testing.T, name, text string, gpus int) *told {
 	return &told{FileJob: x}
 }
 
-// TestGPUJobs: every file plans for 4, 8 and 16 GPUs, whose leaves there are, and each of which has
-// a part of the work.
+// TestGPUJobs checks that every file can be planned for 4, 8 and 16 GPUs, that its leaves compile,
+// and that each GPU has a part of the work.
 func TestGPUJobs(t *testing.T) {
 	for name, text := range gpuJobs(t) {
 		for gpus := range gpuMachines {
@@ -78,8 +78,8 @@ func TestGPUJobs(t *testing.T) {
 	}
 }
 
-// TestGPULeaves: the files whose leaves a library multiplies say so, and the others have kernels
-// alone.
+// TestGPULeaves checks that files whose products a library computes say so, and that all other
+// files have only kernels.
 func TestGPULeaves(t *testing.T) {
 	library := map[string]string{"spmv-rows": "cusparse", "spmm-rows": "cusparse",
 		"spmm-batched": "cusparse"}
@@ -95,8 +95,9 @@ func TestGPULeaves(t *testing.T) {
 	}
 }
 
-// TestGPUJobsRun: the leaves of GPUs, interpreted, which checks every access and race, give what
-// the reference does, on four and eight of them, and the ranks send what is planned.
+// TestGPUJobsRun checks the GPUs' leaves on four and eight GPUs. It interprets them, which checks
+// every access and every race. The results must be the reference's, and ranks must send what is
+// planned.
 func TestGPUJobsRun(t *testing.T) {
 	t.Cleanup(target.StandIn(
 		func(target.Config) (kernels.Backend, error) { return interpret.Backend{}, nil }))
@@ -113,8 +114,8 @@ func TestGPUJobsRun(t *testing.T) {
 	}
 }
 
-// TestGPUJobsEmulated: the same on four GPUs that are emulated: by the CUDA C++ of the leaves, and
-// products of matrices as the libraries are asked for them.
+// TestGPUJobsEmulated is TestGPUJobsRun on four emulated GPUs. They run the CUDA C++ of the leaves,
+// and compute products of matrices from the arguments of the library calls.
 func TestGPUJobsEmulated(t *testing.T) {
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("no C++ compiler, which the emulation of a GPU is compiled with")

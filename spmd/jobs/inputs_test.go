@@ -12,25 +12,25 @@ import (
 	"distaff/spmd"
 )
 
-// inputs are the formats that an operand of a sparse algorithm has, by its order: CSR, DCSR, CSC
-// and a list of coordinates of a matrix, and CSF and a list of a tensor.
+// inputs lists the tested formats of an operand by its order: CSR, DCSR, CSC and a coordinate list
+// for a matrix, and CSF and a coordinate list for a tensor.
 var inputs = map[int][]string{2: {"ds", "ss", "ds:1,0", "uq"}, 3: {"dss", "sss", "ucq"}}
 
-// sparseOperand is the declaration of an operand with compressed levels: what is before its format,
-// its sizes and the rest.
+// sparseOperand matches the declaration of an operand with compressed levels: the text before its
+// format, its sizes, and the rest.
 var sparseOperand = regexp.MustCompile(`(?m)^(tensor [A-Z]\(([^)]*)\): )d?s+( .*from )`)
 
-// overRows is a command for threads that have rows, which a list of coordinates does not say where
-// they begin.
+// overRows matches a command that divides rows among threads. A coordinate list does not record
+// where rows begin.
 var overRows = regexp.MustCompile(`(?m)^  parallelize.*\n`)
 
-// byColumns has loops, and chunks of entries, go by columns where those of a job file go by rows.
+// byColumns exchanges rows and columns in the loops and chunks of a job file.
 var byColumns = strings.NewReplacer("C(j,k)\n  fuse(i, j, f)",
 	"C(j,k)\n  reorder(j, i, k)\n  fuse(j, i, f)", "fuse(i, j, f)", "fuse(j, i, f)",
 	"reorder(ko, ii, ki, ji)", "reorder(ko, ki, ii, ji)")
 
-// TestSparseInputs: the sparse algorithms, by rows and by non-zeros, have the result of the
-// reference with operands in every format.
+// TestSparseInputs checks that the sparse algorithms, by rows and by non-zeros, have the
+// reference's result with operands in every format.
 func TestSparseInputs(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "sp*-*.dst"))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// cached is how many leaves a cache has.
+// cached returns the number of leaves in a cache.
 func cached(t *testing.T, cache string) int {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(cache, "leaf", "*.so"))
@@ -26,8 +26,8 @@ func cached(t *testing.T, cache string) int {
 	return len(list)
 }
 
-// runCompiled runs a job by compiled leaves, which go into a new cache. A machine without a
-// compiler skips the test.
+// runCompiled runs a job with compiled leaves and a new cache. It skips the test on a machine
+// without a compiler.
 func runCompiled(t *testing.T, j *told) (cache string) {
 	t.Helper()
 	cache = t.TempDir()
@@ -43,7 +43,7 @@ func runCompiled(t *testing.T, j *told) (cache string) {
 	return cache
 }
 
-// TestNamesShareLeaves: statements that differ in names alone have one leaf.
+// TestNamesShareLeaves checks that statements that differ only in names share one leaf.
 func TestNamesShareLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
@@ -67,9 +67,10 @@ func TestNamesShareLeaves(t *testing.T) {
 	}
 }
 
-// TestParamsShareLeaves: jobs that differ in the value of a param have one leaf, for each value its
-// own results, also where two statements of a job have different ones, and where two params of a
-// statement are equal. It is so in every type that a statement is computed in. A sign is code.
+// TestParamsShareLeaves checks that jobs that differ only in the value of a param share one leaf,
+// and that each value has its own result. Two statements of a job may have different values, and
+// two params of a statement may be equal. All types of values are tested. Values of different signs
+// have different leaves.
 func TestParamsShareLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "x.tns", "1 2\n2 4\n3 8\n")
@@ -125,7 +126,8 @@ print v
 	}
 }
 
-// TestAheadOnce: leaves of statements that differ in names alone are made ahead once.
+// TestAheadOnce checks that statements that differ only in names have their leaf compiled ahead
+// once.
 func TestAheadOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
@@ -150,8 +152,8 @@ r7(i) = A(i,j) * x(j) + 1e3
 	wantAlike(t, f, 1, [][]int{{1, 2, 9}})
 }
 
-// wantAlike checks which statements of a file have leaves that are made ahead once: groups has lists
-// of their numbers.
+// wantAlike checks which statements of a file are recognized as having the same leaves. groups
+// lists the numbers of the statements that must be recognized together.
 func wantAlike(t *testing.T, f *jobfile.File, ranks int, groups [][]int) {
 	t.Helper()
 	statements, err := jobs.Statements(f, nil, ranks)
@@ -171,8 +173,8 @@ func wantAlike(t *testing.T, f *jobfile.File, ranks int, groups [][]int) {
 	}
 }
 
-// TestAheadOnceOfSchedules: leaves of statements whose commands, placements and machines differ in
-// names alone, too, are made ahead once.
+// TestAheadOnceOfSchedules is TestAheadOnce for statements whose commands, placements and machines
+// also differ only in names.
 func TestAheadOnceOfSchedules(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
@@ -219,8 +221,8 @@ y10(i) = A(i,j) * v(j)
 	wantAlike(t, f, 2, [][]int{{1, 2}, {5, 6}, {10, 11}})
 }
 
-// TestHastyLeaves: leaves that do little in all of their runs are compiled with less optimization,
-// and -v says so; runs that are timed have leaves for speed.
+// TestHastyLeaves checks that leaves that do little work in all their runs are compiled with less
+// optimization, that -v says so, and that runs that are timed have fully optimized leaves.
 func TestHastyLeaves(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "A.tns", "1 1 2\n2 3 4\n3 2 5\n")
@@ -264,8 +266,8 @@ func TestHastyLeaves(t *testing.T) {
 	}
 }
 
-// TestLeavesSideBySide: the leaves of a file are compiled while earlier statements run, as many at
-// once as there are cores, and none that no statement asks for.
+// TestLeavesSideBySide checks that the leaves of a file are compiled while earlier statements run,
+// as many at once as there are cores, and that no unused leaf is compiled.
 func TestLeavesSideBySide(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one core")

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// chain is a file of one statement, whose product is contracted as lines say. Its values are
-// integers, so that any order of sums gives the same.
+// chain returns a file with one statement. lines say how its product is contracted. The values are
+// integers, so that sums in any order are equal.
 func chain(lines ...string) string {
 	return `tensor B(20, 15, 12): sss from uniform:300:int
 tensor C(15, 6): dd from dense:int
@@ -23,8 +23,8 @@ A(i,l,m) = B(i,j,k) * C(j,l) * D(k,m)
 ` + strings.Join(lines, "\n")
 }
 
-// TestNetworkLines: however a file has a product contracted, and on any number of ranks, its result
-// is that of one nest of loops, and what it says is told of its statement.
+// TestNetworkLines checks that the result does not depend on how a file has its product contracted,
+// or on the number of ranks, and that reports of the statement name the chosen contraction.
 func TestNetworkLines(t *testing.T) {
 	var want []float64
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func TestNetworkLines(t *testing.T) {
 	}
 }
 
-// TestNetworkLinesMeant: what compile and plan go by is what the file says.
+// TestNetworkLinesMeant checks that compile and plan obey the lines of the file.
 func TestNetworkLinesMeant(t *testing.T) {
 	j, err := file("job.dst", chain("  network (B*D)*C", "  intermediate-order 1"), nil)
 	if err != nil {
@@ -76,8 +76,8 @@ func TestNetworkLinesMeant(t *testing.T) {
 	}
 }
 
-// TestNetworkLinesRefused: what a statement does not allow is refused at the line that says it, or
-// at the statement.
+// TestNetworkLinesRefused checks that an error in these lines is reported at the line or at the
+// statement.
 func TestNetworkLinesRefused(t *testing.T) {
 	for _, c := range []struct{ lines, want string }{
 		{"  network (B*E)*C", "job.dst:6:14: network: got E, which the product lacks"},

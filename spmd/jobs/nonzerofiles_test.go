@@ -18,7 +18,7 @@ import (
 	"distaff/spmd"
 )
 
-// tcsFile writes a matrix to a .tcs file of a folder.
+// tcsFile writes a matrix to a .tcs file in a folder.
 func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 	t.Helper()
 	defer in.Close()
@@ -33,7 +33,7 @@ func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 	}
 }
 
-// inOneRow is a matrix of which one row has all entries.
+// inOneRow returns a matrix with all entries in one row.
 func inOneRow(rows, entries int64) *readertest.List {
 	l := &readertest.List{Sizes: []int64{rows, 2 * entries}, Of: tensor.Float64}
 	for k := range entries {
@@ -43,7 +43,8 @@ func inOneRow(rows, entries int64) *readertest.List {
 	return l
 }
 
-// products are statements by the entries of a matrix B, with their other tensors.
+// products lists statements that are distributed by the entries of a matrix B, with their other
+// tensors.
 var products = []struct{ name, tensors, statement, communicate string }{
 	{"spmv", "tensor a(n): d\ntensor c(m): d place (x) -> M(*) from dense:int\n",
 		"a(i) = B(i,j) * c(j)", "{a, B, c}"},
@@ -54,9 +55,9 @@ var products = []struct{ name, tensors, statement, communicate string }{
 		"a(i,j) = B(i,j) * c(i,k) * d(k,j)", "{a, B, c, d}"},
 }
 
-// TestNonzerosOfFiles: of matrices in .tcs files, a plan reads where parts of the entries begin, so
-// that it is no estimate: their sizes differ by one at most, and the run, whose result is right in
-// every row, sends what the plan says.
+// TestNonzerosOfFiles checks that a plan reads from a .tcs file where the parts of the entries
+// begin, so that it is exact. The parts' sizes must differ by one at most. The run must send what
+// the plan says, and its result must be right in every row.
 func TestNonzerosOfFiles(t *testing.T) {
 	for _, file := range []string{"in one row", "no entries", "matrices/west0067.mtx",
 		"matrices/LFAT5_hypersparse.mtx", "matrices/lp_afiro.mtx"} {
@@ -100,7 +101,8 @@ func TestNonzerosOfFiles(t *testing.T) {
 	}
 }
 
-// byEntries is a statement of its own by the entries of a matrix in a .tcs file.
+// byEntries returns a job whose only statement is distributed by the entries of a matrix in a .tcs
+// file.
 func byEntries(path string, ranks int) *spmd.Job {
 	return &spmd.Job{Statement: "a(i) = B(i,j) * c(j)",
 		Inputs: map[string]spmd.Input{"B": spmd.File(path), "c": {Generate: "dense:int"}},
@@ -108,8 +110,7 @@ func byEntries(path string, ranks int) *spmd.Job {
 			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 }
 
-// TestNonzerosOfMappedFile: the ranks of a statement of its own read their parts from the file
-// where they lie in it.
+// TestNonzerosOfMappedFile checks that the ranks read their parts directly from the file.
 func TestNonzerosOfMappedFile(t *testing.T) {
 	for _, kinds := range []string{"ds", "ss", "dd", "uq"} {
 		dir := t.TempDir()
@@ -136,8 +137,8 @@ func TestNonzerosOfMappedFile(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfDamagedFile: what is wrong with a file is told as by one rank that reads all of it,
-// and ends no plan otherwise than with an error.
+// TestNonzerosOfDamagedFile checks that several ranks report the same error for a damaged file as
+// one rank that reads the whole file, and that a plan does not panic.
 func TestNonzerosOfDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "B.tcs")
@@ -160,7 +161,7 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 				fmt.Sprint(want)) || (got == nil) != (want == nil) {
 				t.Errorf("byte %d, %d ranks: got %v, want %v", at, ranks, got, want)
 			}
-			j.Plan(context.Background(), 0) // may fail, and may not panic
+			j.Plan(context.Background(), 0) // it may fail, but must not panic
 		}
 		if want != nil {
 			failed++
@@ -171,8 +172,8 @@ func TestNonzerosOfDamagedFile(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfCoordinateLists: levels that repeat coordinates are cut between different ones,
-// wherever their parts are to lie.
+// TestNonzerosOfCoordinateLists checks that levels that repeat coordinates are cut only between
+// different coordinates, whatever ranks the parts go to.
 func TestNonzerosOfCoordinateLists(t *testing.T) {
 	matrix := func() *readertest.List {
 		l := &readertest.List{Sizes: []int64{13, 11}, Of: tensor.Float64}
@@ -223,8 +224,8 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfMappedTensors: parts of tensors of order 3, cut between entries or between fibers,
-// with dense levels above and below these, of files that are compressed or not.
+// TestNonzerosOfMappedTensors checks parts of tensors of order 3 that are cut between entries or
+// between fibers, with dense levels above and below, from compressed and uncompressed files.
 func TestNonzerosOfMappedTensors(t *testing.T) {
 	const entries,
 		fibers = "fuse(i,j,f), fuse(f,k,g), pos(g,gp,B), divide(gp,gpo,gpi,M.x), distribute(gpo)",
@@ -270,7 +271,7 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 						t.Errorf("%s, %s on %d ranks: a run counts %+v, a plan %+v", c.kinds, statement, ranks,
 							report.Stats.Comm, planned.Comm)
 					}
-					// dense levels inside of what is cut
+					// dense levels inside of the cut level
 					if inside := c.kinds == "dds" || c.kinds == "sds"; planned.Estimated != (compress || inside) {
 						t.Errorf("%s, compressed %v, %s on %d ranks: estimated is %v", c.kinds, compress, statement,
 							ranks, planned.Estimated)

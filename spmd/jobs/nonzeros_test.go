@@ -13,9 +13,9 @@ import (
 	"distaff/spmd"
 )
 
-// byNonzeros are the job files whose loops go through chunks of a tensor's entries: each result,
-// and the most bytes that all but one of the ranks send each, which is what they have of one row or
-// entry of the result that another rank has a part of too.
+// byNonzeros lists the job files whose loops run over chunks of a tensor's entries, with their
+// results. All ranks except one send at most the given number of bytes each: their part of one row
+// or entry of the result that another rank also has a part of.
 var byNonzeros = []struct {
 	name, result string
 	bytes        int64
@@ -24,8 +24,8 @@ var byNonzeros = []struct {
 	{"spttv-nonzeros", "A", 32}, {"spmttkrp-nonzeros", "A", 8 * 8},
 }
 
-// TestNonzeros runs them over ranks: the result is that of one rank, and no more moves than of the
-// rows that are cut.
+// TestNonzeros checks that the result on several ranks is the result of one rank, and that ranks
+// send only parts of rows that are cut.
 func TestNonzeros(t *testing.T) {
 	for _, c := range byNonzeros {
 		var want []byte
@@ -56,7 +56,8 @@ func TestNonzeros(t *testing.T) {
 	}
 }
 
-// TestNonzerosOfOneRow: all entries in one row, and fewer of them than ranks.
+// TestNonzerosOfOneRow checks a matrix with all entries in one row, and with fewer entries than
+// ranks.
 func TestNonzerosOfOneRow(t *testing.T) {
 	for _, entries := range []int{0, 1, 4, 11} {
 		in := filepath.Join(t.TempDir(), "B.tns")
@@ -93,8 +94,8 @@ func TestNonzerosOfOneRow(t *testing.T) {
 	}
 }
 
-// TestNonzerosRefused: the positions of one of several tensors that are added do not stand for all
-// of a sum.
+// TestNonzerosRefused checks that a sum of several tensors cannot be distributed by the positions
+// of one of them.
 func TestNonzerosRefused(t *testing.T) {
 	j := &spmd.Job{Statement: "A(i,j) = B(i,j) + C(i,j) + D(i,j)",
 		Sizes:   map[string][]int64{"B": {5, 5}},
@@ -111,8 +112,8 @@ func TestNonzerosRefused(t *testing.T) {
 	}
 }
 
-// TestFileAddsByEntries: statements of a repeat that add to a tensor by the entries of a matrix,
-// each of them as often as it runs.
+// TestFileAddsByEntries checks statements in a repeat that add to a tensor by the entries of a
+// matrix. Each must add once for each of its runs.
 func TestFileAddsByEntries(t *testing.T) {
 	const text = `machine M(p)
 tensor B(40, 40): ds place (x,y) -> M(~(x,y)) from uniform:200:int
@@ -153,8 +154,8 @@ print d
 	}
 }
 
-// TestFileWritesOverScalar: a statement of one block, which writes over a scalar that every rank
-// has, gives each rank the new value.
+// TestFileWritesOverScalar checks that a statement of one block that overwrites a scalar gives
+// every rank the new value.
 func TestFileWritesOverScalar(t *testing.T) {
 	const text = `tensor A(3, 3): dd from dense:int
 tensor B(3, 2): dd from dense:int

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPlacedWrittenOver: a statement whose steps read the result's old value in parts that lie at
-// several ranks does not write over a copy of it: the next pass reads what it made.
+// TestPlacedWrittenOver checks a statement whose steps read the result's old value in parts from
+// several ranks. It must not overwrite only a copy, because the next pass reads the result.
 func TestPlacedWrittenOver(t *testing.T) {
 	var want []float64
 	for ranks := 1; ranks <= 3; ranks++ {

@@ -15,7 +15,7 @@ import (
 	"distaff/spmd/stats"
 )
 
-// fileStats are the statistics of a job file.
+// fileStats is the part of a job file's statistics that tests read.
 type fileStats struct {
 	spmd.Stats
 	Statements []struct {
@@ -26,8 +26,8 @@ type fileStats struct {
 	}
 }
 
-// TestPlannedRows: of a compressed level a plan does not know where pieces of equal numbers of rows
-// begin, and says that its counts are estimates.
+// TestPlannedRows checks that a plan calls its counts estimates if it cannot know where pieces of
+// rows begin in a compressed level.
 func TestPlannedRows(t *testing.T) {
 	j := job(t, t.TempDir(), `machine M(3)
 tensor A(9, 4): ss
@@ -49,7 +49,7 @@ place A (x,y) -> M(~x)
 	}
 }
 
-// stats runs a job, and reads its statistics.
+// stats runs a job and reads its statistics.
 func (w *told) stats(t *testing.T) *fileStats {
 	t.Helper()
 	w.StatsFile = filepath.Join(t.TempDir(), "stats.json")
@@ -65,8 +65,8 @@ func (w *told) stats(t *testing.T) *fileStats {
 	return s
 }
 
-// TestPlanned: a plan counts the bytes and messages of a run, of each statement and in all, with
-// what moves between statements.
+// TestPlanned checks that a plan counts the bytes and messages of a run, for each statement and in
+// all, including the transfers between statements.
 func TestPlanned(t *testing.T) {
 	for name, text := range map[string]string{
 		"moved between": `tensor A(12, 10): dd from dense:int
@@ -164,7 +164,7 @@ y(i) = A(i,j) * c(j)
 	}
 }
 
-// TestPlannedExamples: every example has a plan, with a line for each statement.
+// TestPlannedExamples checks that every example has a plan with a line for each statement.
 func TestPlannedExamples(t *testing.T) {
 	for _, x := range examples {
 		j, _ := example(t, x.name)
@@ -182,7 +182,7 @@ func TestPlannedExamples(t *testing.T) {
 	}
 }
 
-// TestDeeplyNested: repeats inside repeats are followed once for each way in which they begin.
+// TestDeeplyNested checks that nested repeats are followed once for each state in which they begin.
 func TestDeeplyNested(t *testing.T) {
 	const depth = 60
 	j := job(t, t.TempDir(),
@@ -200,10 +200,10 @@ func TestDeeplyNested(t *testing.T) {
 	}
 }
 
-// TestPlaced: a tensor lies where its declaration places it, from the beginning and when it has
-// been written.
+// TestPlaced checks that a tensor is where its declaration places it, both at the beginning and
+// after it was written.
 func TestPlaced(t *testing.T) {
-	// bytes are what the statements of a file send on two ranks.
+	// bytes are the bytes that the statements of a file send on two ranks.
 	bytes := func(text string) (list []int64) {
 		j := job(t, t.TempDir(), text, nil)
 		j.Ranks = 2
@@ -213,8 +213,8 @@ func TestPlaced(t *testing.T) {
 		return list
 	}
 	const use = "C(i,j) = 2 * B(i,j)\nD(i,j) = 2 * C(i,j)\n"
-	// Statements cut rows. Half of a tensor that is cut by columns, or a whole one at rank 0, is at
-	// the other rank, and goes to it alone.
+	// Statements cut rows. If a tensor is cut by columns, half of it must go to the other rank. If
+	// it is whole at rank 0, half of it must also go to the other rank.
 	for _, c := range []struct {
 		b, c string
 		want []int64
@@ -232,8 +232,8 @@ func TestPlaced(t *testing.T) {
 	}
 }
 
-// TestPlacedWrong: what is wrong of a tensor that is read to where it is placed is said with the
-// place of its declaration.
+// TestPlacedWrong checks that an error of a tensor that is read into its placement has the position
+// of the declaration.
 func TestPlacedWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.tns", "1 1 2\n5 2 4\n")
@@ -247,8 +247,8 @@ func TestPlacedWrong(t *testing.T) {
 	}
 }
 
-// TestStats: statistics tell the compiler and the schedule of each statement, and the checksum of
-// each input, as those of one statement do.
+// TestStats checks that the statistics of a job file contain the compiler and the schedule of each
+// statement and the checksum of each input, as for a single statement.
 func TestStats(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "a.tns", "1 1 2\n3 2 4\n")
@@ -287,7 +287,8 @@ B(i,j) = 2 * B(i,j)
 	}, 1, 2)
 }
 
-// TestKinds: what generates no data is refused where it stands, before anything runs.
+// TestKinds checks that an unknown kind of generated data is refused at its position, before
+// anything runs.
 func TestKinds(t *testing.T) {
 	for _, c := range []struct{ from, want string }{
 		{"unifrom:10", `job.dst:2:25: from unifrom:10: there is no kind "unifrom"`},
@@ -311,14 +312,14 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestPlaceMovesTheFewestBytes: a dense matrix goes from one placement to another by what each rank
-// lacks of it, and nothing else.
+// TestPlaceMovesTheFewestBytes checks that a dense matrix moves between placements without extra
+// traffic: each rank receives only the elements that it lacks.
 func TestPlaceMovesTheFewestBytes(t *testing.T) {
 	const n = 12
 	for _, c := range []struct {
 		machine, from, to string
 		ranks             int
-		received          []int64 // elements, by rank
+		received          []int64 // elements by rank
 	}{
 		{"M(p)", "M(x)", "M(y)", 2, []int64{36, 36}},
 		{"M(p)", "M(x)", "M(y)", 3, []int64{32, 32, 32}},

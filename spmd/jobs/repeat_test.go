@@ -12,7 +12,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// halving halves x until it is small.
+// halving is a job that halves x until it is small.
 const halving = `param passes = 10
 tensor v(n): d from "v.tns"
 tensor y(n): d to "y.npy"
@@ -29,7 +29,7 @@ func TestUntil(t *testing.T) {
 		for _, c := range []struct {
 			fail, passes string
 			note         string
-			end          string // the error
+			end          string // the error message
 			y            float64
 		}{
 			{"", "10", "job.dst:6: x < 0.1 holds after 4 passes", "", 15},
@@ -80,8 +80,8 @@ func TestUntil(t *testing.T) {
 	}, 1, 2, 3)
 }
 
-// TestNested: an inner repeat begins anew in each pass of the outer one, and prints whenever it
-// is passed.
+// TestNested checks that an inner repeat starts from its first pass in each pass of the outer one,
+// and that a print in it prints each time.
 func TestNested(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		j := job(t, t.TempDir(), `param outer = 3
@@ -119,7 +119,7 @@ print total
 	}, 1, 2, 3)
 }
 
-// TestPasses: a file that runs twice begins from its inputs each time.
+// TestPasses checks that a file that runs twice begins from its inputs each time.
 func TestPasses(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()

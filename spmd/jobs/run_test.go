@@ -17,7 +17,7 @@ import (
 	"distaff/spmd"
 )
 
-// file is the job of a file, with values for its params.
+// file returns the job of a file, with values for its params.
 func file(path, text string, params map[string]string) (*spmd.FileJob, error) {
 	f, err := jobfile.Parse(path, text)
 	if err == nil {
@@ -29,13 +29,13 @@ func file(path, text string, params map[string]string) (*spmd.FileJob, error) {
 	return &spmd.FileJob{File: f}, err
 }
 
-// told is a job with what it says.
+// told is a job with the lines that it printed and noted.
 type told struct {
 	*spmd.FileJob
 	said, notes []string
 }
 
-// job is the job of a text that stands in a file of a folder, with what it will say.
+// job returns the job of a text in a file of the given folder.
 func job(t *testing.T, dir, text string, params map[string]string) *told {
 	t.Helper()
 	j, err := file(filepath.Join(dir, "job.dst"), text, params)
@@ -49,7 +49,7 @@ func job(t *testing.T, dir, text string, params map[string]string) *told {
 	return w
 }
 
-// run runs a job that is to end well.
+// run runs a job that must succeed.
 func (w *told) run(t *testing.T) *spmd.FileReport {
 	t.Helper()
 	report, err := w.Run(context.Background())
@@ -59,7 +59,7 @@ func (w *told) run(t *testing.T) *spmd.FileReport {
 	return report
 }
 
-// values reads all of a file that has real numbers, in row-major order.
+// values reads all values of a file of real numbers, in row-major order.
 func values(t *testing.T, path string) (dims []int64, list []float64) {
 	t.Helper()
 	s, err := convert.Open(path, coo.Options{})
@@ -87,7 +87,7 @@ func values(t *testing.T, path string) (dims []int64, list []float64) {
 	return dims, list
 }
 
-// write writes a file of a folder.
+// write writes a file into a folder.
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -104,8 +104,8 @@ func onRanks(t *testing.T, test func(t *testing.T, ranks int), list ...int) {
 	}
 }
 
-// TestChecksWhatIsAdded: a check's last run of += has what its result held then, also where the
-// first had nothing to add to.
+// TestChecksWhatIsAdded checks that the check of the last run of a += statement includes the old
+// value, even if the first run had no value to add to.
 func TestChecksWhatIsAdded(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		j := job(t, t.TempDir(),
@@ -117,7 +117,7 @@ func TestChecksWhatIsAdded(t *testing.T) {
 	}, 1, 2)
 }
 
-// TestRefusedEarly: a statement of a file that takes more memory than there is is refused before it
+// TestRefusedEarly checks that a statement that needs more memory than allowed is refused before it
 // allocates.
 func TestRefusedEarly(t *testing.T) {
 	dir := t.TempDir()

@@ -7,7 +7,8 @@ import (
 	"distaff/codegen/jobfile"
 )
 
-// TestRunning: what is told of a run has the line, the passes, the seconds and the statement.
+// TestRunning checks the line about what runs: the position, the passes, the seconds and the
+// statement.
 func TestRunning(t *testing.T) {
 	f, err := jobfile.Parse("dir/job.dst",
 		"a = 1\nrepeat 3 {\n  repeat 4 {\n    a = a + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1\n  }\n}\n")

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// denseProduct is a product of dense matrices on a machine: its extents, where B, C and A lie on
-// it, and the commands.
+// denseProduct is a product of dense matrices on a machine: the machine's extents, the placements
+// of B, C and A, and the commands.
 const denseProduct = `param n = 64
 param g = 2
 machine M(%s)
@@ -21,8 +21,8 @@ tensor A(n, n): dd place (x,y) -> M(%s)
 A(i,j) = B(i,k) * C(k,j)
 %s`
 
-// scaled are the job files that are planned on many ranks, a grid of g along each of so many
-// dimensions.
+// scaled lists the job files that are planned on many ranks, with the number of dimensions of their
+// grids.
 var scaled = []struct {
 	name, text string
 	dims       int
@@ -70,8 +70,8 @@ a(i) = B(i,j) * c(j)
 `, 1},
 }
 
-// planOn plans a job file on a grid of g along each of some dimensions, whose tensors have n
-// coordinates a mode.
+// planOn plans a job file on a grid with g points in each of the given number of dimensions. The
+// tensors have n coordinates in each mode.
 func planOn(tb testing.TB, text string, dims, g, n int) (*spmd.PlannedFile, error) {
 	tb.Helper()
 	j, err := file(filepath.Join(tb.TempDir(), "job.dst"), text,
@@ -86,11 +86,11 @@ func planOn(tb testing.TB, text string, dims, g, n int) (*spmd.PlannedFile, erro
 	return j.Plan(context.Background(), 4)
 }
 
-// sides are the extents of grids of 4096 points, by number of dimensions.
+// sides maps a number of dimensions to the extent of a grid of 4096 points.
 var sides = []int{0, 4096, 64, 16}
 
-// TestPlanOfManyRanks: a plan for 4096 ranks takes a second at most. The limit here leaves room for
-// a slow machine, but none for a step that goes over all ranks for each of them.
+// TestPlanOfManyRanks checks that a plan for 4096 ranks takes at most about a second. The limit
+// leaves room for a slow machine, but not for a step that visits all ranks for each rank.
 func TestPlanOfManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")

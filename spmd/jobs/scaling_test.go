@@ -13,24 +13,24 @@ import (
 	"distaff/io/tensor"
 )
 
-// growth is how an algorithm is scaled weakly: the sizes grow with the number of ranks, so that
-// what a rank has of the tensors that are cut stays as large as it is.
+// growth describes the weak scaling of an algorithm: sizes grow with the number of ranks so that
+// the part of the distributed tensors at each rank has a constant size.
 type growth struct {
-	algorithm string // its job file
+	algorithm string // the name of its job file
 	title     string
-	sizes     string // how sizes grow, for the line of the page
-	says      string // how sizes grow, and what follows from that
-	shown     string // names of the params that a table has columns of
+	sizes     string // how sizes grow, for the page's table
+	says      string // how sizes grow, and what follows, for the algorithm's own section
+	shown     string // names of the params that have columns in the section's table
 	ranks     []int
 	params    func(ranks int) map[string]string
 }
 
-// mostScaled is the most ranks of a table.
+// mostScaled is the largest number of ranks in a table.
 const mostScaled = 4096
 
-// What one rank has: rows and columns of a tile of a dense matrix, coordinates of a mode of a
-// tensor of order 3, rows of a sparse matrix or tensor and entries in each of them, and columns of
-// a dense matrix that a tensor meets.
+// The sizes at one rank: rows and columns of a tile of a dense matrix, coordinates of a mode of a
+// tensor of order 3, rows of a sparse matrix or tensor, entries in each row, and columns of a dense
+// matrix that is multiplied with a tensor.
 const (
 	tile    = 4096
 	edge    = 512
@@ -39,7 +39,7 @@ const (
 	columns = 32
 )
 
-// How sizes grow with the number p of ranks, for the table of the page.
+// Formulas for the page's table, by the number p of ranks.
 var (
 	byTile = fmt.Sprintf("n = %d √p", tile)
 	byCube = fmt.Sprintf("n = %d p^(1/3)", tile)
@@ -107,15 +107,15 @@ var growths = []growth{
 		says("r = 32. The factors, which every rank has, grow with p. " + unread), "n", powers(4), lined},
 }
 
-// unread is what a plan counts by non-zeros, whose entries it has not read.
+// unread is a sentence about plans by non-zeros that did not read the entries.
 const unread = "What is counted is the most: every cut between two ranks lies within a row."
 
-// says is how the sizes of what is cut by rows grow.
+// says returns a sentence about the sizes of tensors that are cut by rows.
 func says(more string) string {
 	return strings.TrimSpace(fmt.Sprintf("n = %d p with %d entries a row. ", rows, perRow) + more)
 }
 
-// powers are those of a number, from 1 to mostScaled.
+// powers returns the powers of a number from 1 to mostScaled.
 func powers(of int) (list []int) {
 	for p := 1; p <= mostScaled; p *= of {
 		list = append(list, p)
@@ -123,50 +123,51 @@ func powers(of int) (list []int) {
 	return list
 }
 
-// side is the extent of a machine of so many equal dimensions.
+// side returns the extent of a machine of ranks points with the given number of equal dimensions.
 func side(ranks, dims int) int {
 	return int(math.Round(math.Pow(float64(ranks), 1/float64(dims))))
 }
 
-// multiple is the multiple of unit that is nearest to x.
+// multiple returns the multiple of unit that is nearest to x.
 func multiple(x float64, unit int) int { return unit * int(math.Round(x/float64(unit))) }
 
-// tiles are those of matrices on a square.
+// tiles returns params for tiles of matrices on a square of p ranks.
 func tiles(p int) map[string]string {
 	g := side(p, 2)
 	return with("g", g, "n", tile*g, "chunk", 256)
 }
 
-// cube is for matrices on the faces of a cube.
+// cube returns params for matrices on the faces of a cube.
 func cube(p int) map[string]string {
 	g := side(p, 3)
 	return with("g", g, "n", tile*g)
 }
 
-// cube3 is for tensors of order 3 on a cube, or on a line of as many ranks.
+// cube3 returns params for tensors of order 3 on a cube, or on a line with the same number of
+// ranks.
 func cube3(p int) map[string]string {
 	g := side(p, 3)
 	return with("g", g, "n", edge*g, "r", columns)
 }
 
-// square3 is for tensors of order 3 on a square.
+// square3 returns params for tensors of order 3 on a square.
 func square3(p int) map[string]string {
 	g := side(p, 2)
 	return with("gx", g, "gy", g, "n", multiple(edge*math.Cbrt(float64(p)), g))
 }
 
-// lined is for sparse tensors on a line.
+// lined returns params for sparse tensors on a line.
 func lined(p int) map[string]string {
 	return with("n", rows*p, "entries", rows*perRow*p, "width", 3, "r", columns)
 }
 
-// chunked is for tiles of dense matrices, and rows of a sparse one.
+// chunked returns params for tiles of dense matrices and a sparse matrix that is cut by rows.
 func chunked(p int) map[string]string {
 	g := side(p, 2)
 	return with("gx", g, "gy", g, "n", rows*g, "entries", rows*perRow*g, "r", columns*g, "rounds", 4*g)
 }
 
-// chosen is for the grid that COSMA's model gives.
+// chosen returns params for the grid that COSMA's model computes.
 func chosen(p int) map[string]string {
 	n := multiple(tile*math.Cbrt(float64(p)), 64)
 	m, err := place.Cosma(int64(n), int64(n), int64(n), int64(p), 8*tile*tile)
@@ -178,7 +179,7 @@ func chosen(p int) map[string]string {
 		int(x[2]), "steps", int(m.Steps))
 }
 
-// layers is the 2.5D algorithm with c layers.
+// layers returns the growth of the 2.5D algorithm with c layers.
 func layers(c int) growth {
 	g := growth{algorithm: "solomonik", title: fmt.Sprintf("The 2.5D algorithm with c = %d", c),
 		sizes: fmt.Sprintf("n = %d √(p/c)", tile), shown: "n",
@@ -196,12 +197,13 @@ func layers(c int) growth {
 var updateScaling = flag.Bool("update", false,
 	"rewrite the tables of docs/scaling.md and testdata/scaling.md")
 
-// listed are the numbers of ranks that the table of docs/scaling.md has columns of. An algorithm
-// that the last one does not fit has no line in it.
+// listed lists the numbers of ranks in the table of docs/scaling.md. An algorithm whose machine
+// cannot have the largest of these numbers is not in the table.
 var listed = []int{1, 64, mostScaled}
 
 // TestScaling compares plans with theory, the tables of testdata/scaling.md with all plans, and the
-// table of docs/scaling.md with the plans for listed numbers of ranks. -update writes the tables.
+// table of docs/scaling.md with the plans for the listed numbers of ranks. -update writes the
+// tables.
 func TestScaling(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans for thousands of ranks")
@@ -252,8 +254,9 @@ func held(t *testing.T, path, want string) {
 	}
 }
 
-// scaledPlan has the figures of a plan: mean and largest bytes that a rank receives, messages that
-// a rank sends on average, and the largest memory of a rank.
+// scaledPlan holds the figures of a plan: the mean and largest number of bytes that a rank
+// receives, the mean number of messages that a rank sends, and the largest memory of a rank in
+// bytes.
 type scaledPlan struct {
 	ranks             int
 	machine           string
@@ -263,7 +266,7 @@ type scaledPlan struct {
 	theory            volume
 }
 
-// plans returns a plan for each number of ranks, which has been compared with theory.
+// plans returns a plan for each number of ranks, after a comparison with theory.
 func (g growth) plans(t *testing.T) (list []scaledPlan) {
 	all := slices.Concat(algorithms, cutEntries)
 	a := all[slices.IndexFunc(all, func(a algorithm) bool { return a.name == g.algorithm })]
@@ -305,8 +308,8 @@ func (g growth) section(list []scaledPlan) string {
 	return b.String()
 }
 
-// line returns the algorithm's line of the page, or "" if the largest number of ranks does not fit
-// its machine.
+// line returns the algorithm's line in the page's table, or "" if its machine cannot have the
+// largest number of ranks.
 func (g growth) line(list []scaledPlan) string {
 	at := func(ranks int, text func(x scaledPlan) string) string {
 		k := slices.IndexFunc(list, func(x scaledPlan) bool { return x.ranks == ranks })
@@ -328,7 +331,7 @@ func (g growth) line(list []scaledPlan) string {
 	return fmt.Sprintf("| %s |\n", strings.Join(cells, " | "))
 }
 
-// bytesText prints a number of bytes, which may be a mean.
+// bytesText formats a number of bytes, which may be a mean.
 func bytesText(n float64) string {
 	if n < 1024 {
 		return countText(n)
@@ -336,7 +339,7 @@ func bytesText(n float64) string {
 	return tensor.Bytes(int64(n))
 }
 
-// countText prints a count, which may be a mean: of large ones the whole part.
+// countText formats a count, which may be a mean. Large means are rounded to whole numbers.
 func countText(x float64) string {
 	switch {
 	case math.IsNaN(x):
@@ -347,7 +350,7 @@ func countText(x float64) string {
 	return fmt.Sprintf("%.0f", x)
 }
 
-// ratioText prints how a plan stands to theory, where theory says how much moves.
+// ratioText formats the ratio of a plan to theory, if the theory predicts the received words.
 func ratioText(got, want float64) string {
 	if want == 0 || math.IsNaN(want) {
 		return "–"

@@ -13,12 +13,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// rankless is the number of the rank that an error begins with.
+// rankless matches the number of the rank at the beginning of an error.
 var rankless = regexp.MustCompile(`^\[\d+\] `)
 
 const general = "%%MatrixMarket matrix coordinate real general\n"
 
-// TestSizes: names have the sizes of the files that have them alone for a mode.
+// TestSizes checks that names get the sizes of files if a mode's size is the name alone.
 func TestSizes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.mtx", general+"4 5 2\n1 1 2\n3 2 4\n")
@@ -29,7 +29,7 @@ func TestSizes(t *testing.T) {
 	k.run(t)
 	for _, c := range []struct {
 		name, declared string
-		sizes          string // of y(n, m)
+		sizes          string // the sizes of y(n, m)
 	}{
 		{".mtx", `tensor B(n, m): ds from "b.mtx"`, "4x5"},
 		{".tcs", `tensor B(n, m): ds from "b.tcs"`, "4x5"},
@@ -55,7 +55,7 @@ func TestSizes(t *testing.T) {
 			}, 1, 2)
 		})
 	}
-	// -d gives a name its size before any file does.
+	// -d takes precedence over every file.
 	j := job(t, dir, "tensor v(n): d from \"short.tns\"\ny(i) = v(i)\nprint y\n", nil)
 	j.File.Sizes = map[string]int64{"n": 9}
 	if j.run(t); !strings.HasPrefix(j.said[0], "y: 9, ") {
@@ -63,7 +63,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestWrongSizes: a clash names both of its places, and all ranks say the same.
+// TestWrongSizes checks that an error about two different sizes names both places, and that all
+// ranks return the same error.
 func TestWrongSizes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.mtx", general+"4 5 2\n1 1 2\n3 2 4\n")
@@ -121,8 +122,8 @@ func TestWrongSizes(t *testing.T) {
 	}
 }
 
-// TestPlace: moving a tensor changes none of its values, wherever it lies before and
-// whether it was read or not.
+// TestPlace checks that moving a tensor does not change its values, wherever it was before and
+// whether or not it was read.
 func TestPlace(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.mtx", general+"7 5 6\n1 1 1\n2 5 2\n4 2 3\n5 1 4\n7 5 5\n7 1 6\n")
@@ -162,8 +163,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestMachine: a machine may have more points than the job has ranks, and where it has fewer, a
-// line says so.
+// TestMachine checks machines with more points than ranks, and that a note is given if ranks have
+// no point.
 func TestMachine(t *testing.T) {
 	for _, c := range []struct {
 		extents   string
@@ -196,8 +197,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestPlacedOver: runs and plans take tensors that are placed over machines with fewer points than
-// ranks, as many, and more, and refuse what they cannot place.
+// TestPlacedOver checks runs and plans with tensors placed over machines that have fewer points
+// than ranks, as many, and more, and placements that are refused.
 func TestPlacedOver(t *testing.T) {
 	for _, c := range []struct {
 		machine, placement, command string
@@ -235,7 +236,8 @@ func TestPlacedOver(t *testing.T) {
 	}
 }
 
-// TestRanksName: p is the number of ranks in an extent, and a name as others in a size.
+// TestRanksName checks that p means the number of ranks in an extent, and is an ordinary name in a
+// size.
 func TestRanksName(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "v.tns", "7 1\n")
@@ -249,7 +251,8 @@ func TestRanksName(t *testing.T) {
 	}, 1, 2, 3)
 }
 
-// TestLocated: an error of a statement has the place in the file, at every number of ranks.
+// TestLocated checks that an error of a statement has its position in the file, for every number of
+// ranks.
 func TestLocated(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "b.mtx", general+"4 5 2\n1 1 2\n3 2 4\n")
@@ -290,8 +293,8 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-// TestTypesOfInputs: a tensor has its input's type, also where a statement writes it before any
-// reads it; what that type would round is refused before anything runs.
+// TestTypesOfInputs checks that a tensor has its input's type, even if a statement writes it before
+// another reads it, and that values that the type would round are refused before anything runs.
 func TestTypesOfInputs(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestStatistics: a file's statistics have the times of its phases, and the balance of the largest
-// operand of all statements, as its statement finds it: a result that takes the place of its own
-// operand too.
+// TestStatistics checks the times of the phases, and the balance of the largest operand of all
+// statements. The balance must be the one before the statement ran, even if its result replaces the
+// operand.
 func TestStatistics(t *testing.T) {
 	onRanks(t, func(t *testing.T, ranks int) {
 		dir := t.TempDir()

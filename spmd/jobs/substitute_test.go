@@ -12,8 +12,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestSubstitute: MTTKRP in a job file as products of matrices that a BLAS runs, against a plain
-// one.
+// TestSubstitute compares an MTTKRP in a job file that is computed as products of matrices by a
+// BLAS with a plain MTTKRP.
 func TestSubstitute(t *testing.T) {
 	const text = `tensor D(6, 4, 5): ddd from dense:int
 tensor V(5, 3): dd from dense:int
@@ -39,9 +39,9 @@ print b
 	}
 }
 
-// TestFunctions: C functions in the place of loops of a job file, whose folder they are in, in the
-// leaves of a distributed statement too; and refused without permission, or where they are not
-// there.
+// TestFunctions checks C functions that replace loops of a job file, in distributed statements too.
+// The functions' files are in the folder of the job file. They are refused without permission, or
+// if a file is missing.
 func TestFunctions(t *testing.T) {
 	const code = `#include <stdint.h>
 static void tile(int64_t i0, int64_t i1, int64_t j0, int64_t j1, int64_t k0, int64_t k1,

@@ -2,26 +2,24 @@ package jobs_test
 
 import "math"
 
-// figures are the params of a job file by name, and ranks the number of ranks.
+// figures maps the params of a job file to their values, and "ranks" to the number of ranks.
 type figures map[string]float64
 
-// volume is what the theory of an algorithm says of its communication, in words: the elements of
-// tensors, of 8 bytes each here. A word that a rank has from the beginning is not received, a word
-// of a broadcast is sent once, by its root, and the sum of q blocks receives q-1 of them, whatever
-// its tree.
+// volume is the communication that the theory of an algorithm predicts. Words are elements of
+// tensors, of 8 bytes each here. Three rules define what is counted. A word that a rank has from
+// the beginning is not received. A broadcast sends each word once, from its root. A sum of q blocks
+// receives q-1 blocks, whatever its tree. NaN means that the theory predicts nothing.
 type volume struct {
-	received float64 // by a rank, in the mean; NaN where nothing is said of it
-	even     bool    // each rank receives as many
-	sent     float64 // by a rank, in the mean; NaN where nothing is said of it
-	// that a rank sends, in the mean, a broadcast being one; NaN where nothing is said of them
-	messages float64
+	received float64 // mean number of words that a rank receives
+	even     bool    // all ranks receive the same number of words
+	sent     float64 // mean number of words that a rank sends
+	messages float64 // mean number of messages that a rank sends; a broadcast is one message
 }
 
-// theory is the volume of an algorithm on several ranks. One rank sends nothing, whatever the
-// algorithm.
+// theory returns the volume of an algorithm on several ranks.
 type theory func(figures) volume
 
-// of is the volume for some params.
+// of returns the volume for given params. A single rank sends nothing.
 func (f theory) of(v figures) volume {
 	if v["ranks"] == 1 {
 		return nothing(v)
@@ -29,8 +27,8 @@ func (f theory) of(v figures) volume {
 	return f(v)
 }
 
-// one is 1 where a dimension of the machine has several points, along which something is broadcast,
-// and else 0.
+// one returns 1 if a dimension of the machine has several points, so that a broadcast along it
+// sends something. Otherwise it returns 0.
 func one(points float64) float64 {
 	if points > 1 {
 		return 1
@@ -38,20 +36,20 @@ func one(points float64) float64 {
 	return 0
 }
 
-// nothing is the volume of an algorithm whose tensors lie where it wants them.
+// nothing is the volume of an algorithm whose tensors are already where it needs them.
 func nothing(figures) volume { return volume{even: true} }
 
-// square is what each rank of a square grid receives of two matrices in tiles whose products it
-// sums: a row of tiles of one and a column of the other, less those that it has.
+// square returns the words that each rank of a square grid receives if it multiplies a row of tiles
+// of one matrix with a column of tiles of another, without its own tiles.
 func square(v figures) float64 {
 	n, root := v["n"], v["g"]
 	return 2 * n * n / root * (1 - 1/root)
 }
 
-// alike tells whether all tiles of a square grid have one size.
+// alike reports whether all tiles of a square grid have the same size.
 func alike(v figures) bool { return math.Mod(v["n"], v["g"]) == 0 }
 
-// summa broadcasts every tile once, in chunks. Chunks that lie in two tiles are cut between them.
+// summa broadcasts every tile once, in chunks. A chunk that would be in two tiles is divided.
 func summa(v figures) volume {
 	chunks := v["n"] / v["g"] / v["chunk"]
 	if chunks != math.Trunc(chunks) {
@@ -60,35 +58,35 @@ func summa(v figures) volume {
 	return volume{square(v), alike(v), 2 * v["n"] * v["n"] / v["ranks"], 2 * chunks}
 }
 
-// pumma broadcasts every tile of one matrix once; those of the other go from neighbour to
+// pumma broadcasts every tile of one matrix once. Tiles of the other matrix move from neighbour to
 // neighbour.
 func pumma(v figures) volume {
 	return volume{square(v), alike(v), v["n"] * v["n"] / v["g"], v["g"]}
 }
 
-// cannon broadcasts nothing: what is received is sent.
+// cannon broadcasts nothing, so every word that is received was sent.
 func cannon(v figures) volume { return volume{square(v), alike(v), square(v), 2 * (v["g"] - 1)} }
 
-// johnson has tiles of n²/p^(2/3) words on three faces of a cube. Along its dimension, each tile of
-// the operands goes to p^(1/3) - 1 other ranks, and as many partial tiles are summed to one of the
-// result.
+// johnson has tiles of n²/p^(2/3) words on three faces of a cube. Each tile of an operand goes to
+// p^(1/3) - 1 other ranks along one dimension. For each tile of the result, p^(1/3) - 1 partial
+// tiles are received and added.
 func johnson(v figures) volume {
 	n, q, p := v["n"], v["g"], v["ranks"]
 	return volume{received: 3 * n * n / (q * q) * (1 - 1/q), sent: (2*n*n + n*n*(q-1)) / p,
 		messages: (2*q*q + q*q*(q-1)) / p}
 }
 
-// solomonik has c layers of a square grid, and all tiles on the first of them. Each rank takes
-// 1/√(pc) of both operands, of which those of the first layer have some, and c-1 partial results
-// are summed to each tile.
+// solomonik has c layers of a square grid, with all tiles on the first layer. Each rank needs
+// 1/√(pc) of both operands, and ranks of the first layer already have some of it. For each tile of
+// the result, c-1 partial tiles are received and added.
 func solomonik(v figures) volume {
 	n, c, p := v["n"], v["c"], v["ranks"]
 	return volume{received: 2*n*n/math.Sqrt(p*c) - 2*n*n/(p*c) + n*n*(c-1)/p, sent: math.NaN(),
 		messages: math.NaN()}
 }
 
-// cosma has tiles on three faces of a grid, like johnson, and broadcasts those of operands in
-// steps. Ranks beyond the points of the grid receive nothing.
+// cosma has tiles on three faces of a grid, like johnson, and broadcasts tiles of operands in
+// steps. Ranks without a point of the grid receive nothing.
 func cosma(v figures) volume {
 	m, n, k := v["rows"], v["columns"], v["inner"]
 	x, y, z, p := v["gx"], v["gy"], v["gz"], v["ranks"]
@@ -98,45 +96,46 @@ func cosma(v figures) volume {
 	return volume{received: words / p, sent: sent / p, messages: messages / p}
 }
 
-// halo has a band whose sides are narrower than the parts of the vector: from each neighbour comes
-// one side.
+// halo has a band matrix whose half-width is less than a rank's part of the vector. Each neighbour
+// sends width elements.
 func halo(v figures) volume {
 	sides := 2 * (v["ranks"] - 1) / v["ranks"]
 	words := v["width"] * sides
 	return volume{received: words, sent: words, messages: sides * min(v["width"], 1)}
 }
 
-// innerprod sums a scalar of each rank.
+// innerprod adds one scalar of each rank.
 func innerprod(v figures) volume {
 	words := (v["ranks"] - 1) / v["ranks"]
 	return volume{received: words, sent: words, messages: words}
 }
 
-// mttkrp has p^(1/3) pieces of each factor on an edge of a cube. A piece goes to p^(2/3) - 1 other
-// ranks, and as many partial pieces are summed to one of the result.
+// mttkrp has p^(1/3) pieces of each factor on an edge of a cube. Each piece goes to p^(2/3) - 1
+// other ranks. For each piece of the result, p^(2/3) - 1 partial pieces are received and added.
 func mttkrp(v figures) volume {
 	n, r, q := v["n"], v["r"], v["g"]
 	return volume{received: 3 * n * r / q * (1 - 1/(q*q)), sent: (2*n*r + n*r*(q*q-1)) / v["ranks"],
 		messages: (2*q + q*(q*q-1)) / v["ranks"]}
 }
 
-// rounds brings all rows of a dense matrix, in columns of one tile, to each rank, but for those of
-// its tile.
+// rounds sends each rank all rows of a dense matrix, in the columns of its own tile, except the
+// rows of that tile.
 func rounds(v figures) volume {
 	words := v["n"] * v["r"] / v["gy"] * (1 - 1/v["gx"])
 	return volume{words, true, v["n"] * v["r"] / v["ranks"], v["rounds"] / v["gx"]}
 }
 
-// cutRows has chunks of entries, at the beginning of each of which but the first a row may be cut:
-// of that the rank sends what it has to the one before, a number for each column of the result.
+// cutRows has chunks of entries. A row may be cut at the beginning of each chunk except the first.
+// The rank then sends its part of the row, one number for each column of the result, to the rank
+// before.
 func cutRows(v figures) volume {
 	cuts := (v["ranks"] - 1) / v["ranks"]
 	words := cuts * max(v["r"], 1)
 	return volume{received: words, sent: words, messages: cuts}
 }
 
-// cutFibers has a result of entries, of which each rank but one sends one at most, with its
-// coordinates.
+// cutFibers has a sparse result. Each rank except one sends at most one entry with its coordinates,
+// so nothing exact is predicted.
 func cutFibers(figures) volume {
 	return volume{received: math.NaN(), sent: math.NaN(), messages: math.NaN()}
 }
