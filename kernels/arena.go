@@ -20,8 +20,8 @@ import (
 // workspaces. It counts bytes against the rank's limit. Several goroutines may call its methods at
 // the same time.
 //
-// Blocks of 256 KiB or more are mapped. Blocks of 4 MiB or more are also aligned to huge pages and
-// advised for them. Mapped blocks grow without copying.
+// Blocks of 256 KiB or more are mapped, and grow without copying. Blocks of 4 MiB or more are also
+// aligned to huge pages, and the system is advised to use huge pages.
 type Arena struct {
 	limit *tcs.Limit
 	c     *C.dst_arena
@@ -32,6 +32,7 @@ type Arena struct {
 // then show that something read uninitialized memory. Tests set it.
 var Poisoned atomic.Bool
 
+// poison is the byte that Poisoned stores.
 const poison = 0x41
 
 // NewArena returns an arena that counts against limit. If limit is nil, it only counts.
@@ -58,6 +59,7 @@ func NewArena(limit *tcs.Limit) *Arena {
 	return a
 }
 
+// unlimited is the arena of calls that name no arena.
 var unlimited = sync.OnceValue(func() *Arena { return NewArena(nil) })
 
 // Limit returns the limit that the arena counts against.
@@ -122,7 +124,7 @@ func (a *Arena) Pooled() int64 {
 // unless the compiler of leaves has a bug.
 func (a *Arena) Leaks() int64 { return a.leaks.Load() }
 
-// adopt returns a block that was taken from a call, as memory of a tensor.
+// adopt wraps a block that was taken from a call as memory that a tensor can own.
 func (a *Arena) adopt(ptr unsafe.Pointer, size int64) *tcs.Memory {
 	return tcs.Foreign(ptr, size, func() error {
 		C.dst_block_free(a.c, ptr)

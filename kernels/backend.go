@@ -111,7 +111,7 @@ func (c *C) load(o *cc.Object, u *codegen.Unit) (Leaf, error) {
 	if err := checkBLAS(u.Func, c.note); err != nil {
 		return nil, err
 	}
-	own := false // C of the user's, which may keep state between calls
+	own := false // the leaf calls a user's C function, which may keep state between calls
 	ir.Walk(u.Func.Body, func(s ir.Stmt) {
 		if _, ok := s.(*ir.Call); ok {
 			own = true
@@ -147,8 +147,8 @@ func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// VerifyAll means that the C of all units is verified, and not only if the unit's request says so.
-// Package verified sets it in tests, before anything is built.
+// VerifyAll makes every build verify the C of its unit, even if the unit's request does not ask for
+// it. Package verified sets it in tests, before anything is built.
 var VerifyAll bool
 
 // build makes the object of u. It verifies the C first if the request or VerifyAll says so.

@@ -12,9 +12,9 @@
 //
 // A Backend makes leaves of compiled statements (codegen.Unit) for one target. C is the backend for
 // CPUs: package cc compiles, Open loads an object and keeps it loaded, Library.Leaf finds a
-// function in it, and Leaf.Call calls the function. Open checks the object's hash and loads it from
-// memory that nobody else can write to, so the code that runs is the code that was compiled. The
-// other packages are:
+// function in the object, and Leaf.Call calls the function. Open checks the object's hash. It loads
+// the object from memory that nobody else can write to, so the code that runs is the code that was
+// compiled. The other packages are:
 //
 //   - interpret, a backend that checks every access;
 //   - cuda, the backend for NVIDIA GPUs;

@@ -91,6 +91,8 @@ func (f *Facts) cacheFacts(cfg cc.Config) error {
 	return err
 }
 
+// tryOpenMP compiles and calls doctorLeaf on two threads. It returns the number of threads that
+// ran.
 func tryOpenMP(ctx context.Context, cfg cc.Config) (threads int, err error) {
 	var notes []string
 	cfg.Cache, cfg.Note = "", func(s string) { notes = append(notes, s) }

@@ -77,7 +77,7 @@ type PatternError struct {
 }
 
 func (e *PatternError) Error() string {
-	return failText("the result that is given has another pattern than the operands make", e.What,
+	return failText("the given level arrays of the result have another pattern than the operands make", e.What,
 		e.Vars, e.Coord)
 }
 
@@ -101,6 +101,9 @@ func (e *NarrowError) Error() string {
 
 func (e *NarrowError) ExitCode() int { return 3 }
 
+// failText formats a failure: what happened, at which coordinates, and in which statement. A
+// negative coordinate belongs to a variable that was not bound when the leaf failed, and is left
+// out.
 func failText(what, statement string, vars []string, coord []int64) string {
 	var b strings.Builder
 	b.WriteString(what)
@@ -155,6 +158,7 @@ func Failure(code ir.FailCode, coord []int64, env Env) error {
 	panic(fmt.Sprintf("BUG: kernels: a leaf returned %d", code))
 }
 
+// memoryFailure returns the error of a leaf that was refused memory.
 func memoryFailure(c *C.dst_call, env *Env) error {
 	what := "a result or workspace"
 	if env.What != "" {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faultSource is a leaf that does what its bound says. With several threads, all but the first do
-// it.
+// faultSource is a leaf that does the fault that its bound selects. With several threads, every
+// thread except the first does it.
 const faultSource = `
 #include <stdlib.h>
 #include <omp.h>
@@ -98,7 +98,7 @@ func faultChild(t *testing.T, kind string) {
 	done := make(chan error, 1)
 	go func() { done <- call(faultKinds[kind]) }()
 	if want == 0 {
-		for atomic.LoadInt64(&begun[0]) == 0 { // the leaf stores to it before it goes on for ever
+		for atomic.LoadInt64(&begun[0]) == 0 { // the leaf stores to it before its endless loop
 			time.Sleep(time.Millisecond)
 		}
 		for Stop() > 0 {

@@ -11,8 +11,8 @@ import (
 	"distaff/kernels/blas"
 )
 
-// BLASError reports that there is no BLAS. Leaves then compute products with loops of their own. If
-// BadName is set, a leaf with products is an error instead and ends a run with code 1.
+// BLASError reports that no BLAS can be used. Leaves then compute products with loops of their own.
+// If BadName is set, a leaf with products is an error instead and ends a run with code 1.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used

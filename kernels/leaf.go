@@ -42,7 +42,8 @@ type Env struct {
 	Vars    []string // names of the coordinates that the leaf reports when it fails
 	What    string   // the statement, for messages
 	Runner  *Runner  // the thread to run on; nil means the caller's
-	// Progress, if not nil, is told how far the leaf is. The interpreter and GPUs do not tell it.
+	// Progress, if not nil, receives the progress of the leaf. The interpreter and GPUs do not
+	// report progress.
 	Progress *Progress
 }
 
@@ -51,7 +52,7 @@ type cLeaf struct {
 	mu     sync.Mutex
 	fn     unsafe.Pointer
 	lib    *Library
-	values []byte // the numbers of the statement that its calls are given (see emitc.Values)
+	values []byte // numbers of the statement for the environment of each call (see emitc.Values)
 }
 
 func (f *cLeaf) Close() error {
@@ -150,7 +151,7 @@ func keepAll(args []*tcs.Tensor, arena *Arena, pins *runtime.Pinner) {
 	kept.Store(pins, true)
 }
 
-// frame holds the C structures of one call, in one block of C memory.
+// frame holds the C structures of one call. They are in one block of C memory.
 type frame struct {
 	call    *C.dst_call // start of the memory
 	args    **C.dst_tensor
@@ -160,6 +161,7 @@ type frame struct {
 	levels  [][]C.dst_level
 }
 
+// newFrame allocates the C structures of a call and pins Go memory of the arguments with pins.
 func newFrame(args []*tcs.Tensor, bounds [][2]int64, values []byte,
 	pins *runtime.Pinner) *frame {
 	nlevels := 0
@@ -208,6 +210,7 @@ func newFrame(args []*tcs.Tensor, bounds [][2]int64, values []byte,
 	return f
 }
 
+// setArray stores an array's address and length in its C structure.
 func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	if a.Ptr != nil {
 		pins.Pin(a.Ptr) // does nothing outside of the Go heap
@@ -215,7 +218,7 @@ func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	c.ptr, c.len, c.first = a.Ptr, C.int64_t(a.Len), C.int64_t(a.First)
 }
 
-// arrays calls do for every array of the call, with its Go and C forms.
+// arrays calls do for every array of the call, with the array's Go and C structures.
 func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
 	for i, t := range args {
 		for l := range t.Levels {

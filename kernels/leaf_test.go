@@ -49,8 +49,8 @@ int spmv(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     return 0;
 }
 
-// Tells four steps in a loop of three, each when the caller has seen the one before. With bounds[0][1]
-// of 0 there must be no progress to tell.
+// Tells four steps in a loop of three, each when the caller has seen the one before. With
+// bounds[0][1] of 0 there must be no progress to tell.
 int stepwise(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int64_t *flags = t[0]->vals.ptr;
     if (bounds[0][1] == 0 || !env->has_progress)
@@ -238,8 +238,8 @@ func TestSpMV(t *testing.T) {
 	}
 }
 
-// TestProgress: what a leaf tells is seen while it runs. A leaf is told where only if the caller
-// asks.
+// TestProgress checks that the progress of a leaf is visible while it runs. The leaf gets a place
+// for its progress only if the caller asks for progress.
 func TestProgress(t *testing.T) {
 	leaf := testLeaf(t, "stepwise")
 	flags := make([]int64, 2)
@@ -259,7 +259,7 @@ func TestProgress(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- call(p, 1) }()
 		for step := int64(1); step <= 4; step++ {
-			for atomic.LoadInt64(&flags[0]) != step { // the leaf has told so many steps
+			for atomic.LoadInt64(&flags[0]) != step { // the leaf has reported this step
 				runtime.Gosched()
 			}
 			loop, done, total := p.Loop()
@@ -267,7 +267,7 @@ func TestProgress(t *testing.T) {
 				t.Errorf("step %d: got %d of %d of loop %d, running %v, %d calls", step, done, total, loop,
 					p.Running(), p.Calls())
 			}
-			atomic.StoreInt64(&flags[1], step) // it goes on
+			atomic.StoreInt64(&flags[1], step) // lets the leaf continue
 		}
 		if err := <-ended; err != nil {
 			t.Fatal(err)
@@ -403,7 +403,7 @@ func TestMemoryLimit(t *testing.T) {
 			}
 		}
 	}
-	// What cannot be mapped at all.
+	// Sizes that cannot be mapped at all.
 	err := testLeaf(t, "leaky").Call(context.Background(), nil, [][2]int64{{1 << 55, 0}},
 		Env{Threads: 1, Arena: NewArena(nil)})
 	if err == nil || !strings.Contains(err.Error(), "the system does not give") {
@@ -447,7 +447,7 @@ func TestArenaAlloc(t *testing.T) {
 		me.What != "the result" {
 		t.Errorf("got %v", err)
 	}
-	// What the pool holds gives way.
+	// The pool frees its blocks for a request that needs them.
 	if m, err := arena.Alloc(15<<20, "the result"); err != nil || arena.Pooled() > 1<<20 {
 		t.Errorf("%v, %d pooled", err, arena.Pooled())
 	} else {
@@ -505,7 +505,7 @@ func TestFailures(t *testing.T) {
 		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; " +
 			"from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
 		{3, 2, "a bound() of the schedule does not hold at i = 3"},
-		{5, 3, "the result that is given has another pattern than the operands make at i = 3"},
+		{5, 3, "the given level arrays of the result have another pattern than the operands make at i = 3"},
 	} {
 		arena := NewArena(nil)
 		r := scalarInt([]int64{7})
@@ -559,7 +559,7 @@ func TestRunnerKeepsItsThread(t *testing.T) {
 	}
 }
 
-// Many concurrent calls, with garbage collections between them.
+// The test makes many concurrent calls, with garbage collections between them.
 func TestConcurrentCalls(t *testing.T) {
 	leaf := testLeaf(t, "threes")
 	arena := NewArena(tcs.NewLimit(1 << 30))

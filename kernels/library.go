@@ -126,6 +126,7 @@ func (l *Library) openTemp(b []byte) error {
 	return err
 }
 
+// dlopen loads the object from l.path.
 func (l *Library) dlopen() error {
 	path := C.CString(l.path)
 	defer C.free(unsafe.Pointer(path))
@@ -177,7 +178,7 @@ func (l *Library) Symbol(name string) unsafe.Pointer {
 	return C.dst_symbol(l.handle, s)
 }
 
-// keep keeps the library loaded forever, because threads may still run in it.
+// keep keeps the library loaded forever, because threads may still run its code.
 func (l *Library) keep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,11 +232,11 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 	return leaf, errors.Join(err, l.Close())
 }
 
-// shared holds by their hashes the libraries that LoadShared opened and that are loaded: *Library.
+// shared maps hashes of objects to the loaded libraries (*Library) that LoadShared opened.
 var shared sync.Map
 
-// LoadShared is Load of an object whose functions keep no state between calls. Leaves of equal
-// objects have one library. values are the numbers that the leaf is called with (see emitc.Values).
+// LoadShared is like Load, for an object whose functions keep no state between calls. Leaves of
+// equal objects share one library. values holds the numbers of the statement (see emitc.Values).
 func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	hash := sha256.Sum256(o.Bytes)
 	if found, ok := shared.Load(hash); ok {
@@ -255,8 +256,8 @@ func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	return leaf, errors.Join(err, l.Close())
 }
 
-// another is Leaf, also of a library that is closed and whose leaves are not; it returns nil if the
-// library is unloaded.
+// another is like Leaf. It also works after Close while another leaf keeps the library loaded. It
+// returns nil if the library is unloaded.
 func (l *Library) another(name string, values []byte) (Leaf, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,8 +48,8 @@ func run(t *testing.T, l Leaf) int64 {
 	return v[0]
 }
 
-// Objects that are loaded and unloaded must never be confused, although the loader identifies them
-// by the number of a descriptor.
+// Objects that are loaded and unloaded must never be confused, although the loader identifies each
+// one by the number of a descriptor.
 func TestLoadUnloadLoad(t *testing.T) {
 	one, two := buildObject(t, constant("1"), cc.NoCPU), buildObject(t, constant("2"), cc.NoCPU)
 	for range 20 {
@@ -128,9 +128,9 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenMPStays: the OpenMP library of a leaf stays loaded when the leaf is closed. Only the leaf's
-// own need of it makes the loader search the disk for one. The test runs itself as a process whose
-// loader keeps a log.
+// TestOpenMPStays checks that the OpenMP library of a leaf stays loaded when the leaf is closed.
+// The loader may search the disk for an OpenMP library only because a leaf needs it. The test runs
+// itself as a process whose loader writes a log.
 func TestOpenMPStays(t *testing.T) {
 	if os.Getenv("LD_DEBUG_OUTPUT") != "" {
 		o := buildObject(t, "void omp_set_num_threads(int);\n"+
@@ -198,7 +198,7 @@ func TestOpenFromFile(t *testing.T) {
 	}
 }
 
-// Leaves of equal objects share a library, which is unloaded with the last of them.
+// Leaves of equal objects share a library, which is unloaded when the last leaf is closed.
 func TestLoadShared(t *testing.T) {
 	o := buildObject(t, constant("7"), cc.NoCPU)
 	for range 2 {

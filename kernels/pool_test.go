@@ -7,8 +7,8 @@ import (
 )
 
 // TestPoolOfManyBlocks checks that a repeat reuses the pages of all blocks of the previous repeat:
-// the blocks of a result of several levels in as many pieces as threads, and the smaller blocks of
-// ordered chunks.
+// the blocks of a result of several levels with one piece for each thread, and the smaller blocks
+// of ordered chunks.
 func TestPoolOfManyBlocks(t *testing.T) {
 	for _, c := range []struct{ blocks, bytes int64 }{{300, 256 << 10}, {200, 120 << 10},
 		{100, 16 << 10}} {
@@ -53,7 +53,8 @@ func TestPoolCountsWhatItGives(t *testing.T) {
 	free(t, less)
 }
 
-// TestPoolUnderLimit checks that the pool is freed if a request would not fit together with it.
+// TestPoolUnderLimit checks that the pool is freed if the limit has no room for the pool and a
+// request together.
 func TestPoolUnderLimit(t *testing.T) {
 	a := NewArena(tcs.NewLimit(200 << 10))
 	a.Reuse(true)

@@ -4,15 +4,15 @@ import (
 	"sync/atomic"
 )
 
-// Progress is how far the calls of leaves are that have it in their Env, one call at a time. Any
-// goroutine may read it while a leaf runs.
+// Progress records how much of a leaf's work is done. It can be in the Env of many calls, but of
+// only one call at a time. Any goroutine may read it while a leaf runs.
 type Progress struct {
 	at      counts
 	calls   atomic.Int64
 	running atomic.Bool
 }
 
-// counts is dst_progress in dst.h.
+// counts has the layout of dst_progress in dst.h.
 type counts struct{ loop, done, total, span int64 }
 
 // begin prepares p for a call.
@@ -27,7 +27,7 @@ func (p *Progress) begin() {
 // end notes that a call has ended.
 func (p *Progress) end() { p.running.Store(false) }
 
-// counts returns the counts that C changes, nil for a nil p.
+// counts returns the counts that C changes, or nil if p is nil.
 func (p *Progress) counts() *counts {
 	if p == nil {
 		return nil
@@ -35,15 +35,15 @@ func (p *Progress) counts() *counts {
 	return &p.at
 }
 
-// Calls returns how many calls have begun.
+// Calls returns the number of calls that have begun.
 func (p *Progress) Calls() int64 { return p.calls.Load() }
 
 // Running reports whether a leaf runs.
 func (p *Progress) Running() bool { return p.running.Load() }
 
-// Loop returns the number of the loop that the last call of a leaf is in or was in last, from 1, and
-// how much of this loop is done in relation to total. total is 0 if no loop has begun, or one is
-// about to begin.
+// Loop returns the number, from 1, of the loop that the last call of a leaf is in or was in last.
+// done of total units of this loop's work are done. total is 0 if no loop has begun, or if the next
+// loop is just beginning.
 func (p *Progress) Loop() (number, done, total int64) {
 	number = atomic.LoadInt64(&p.at.loop)
 	total = atomic.LoadInt64(&p.at.total)

@@ -13,8 +13,8 @@ type Runner struct {
 func NewRunner() *Runner {
 	r := &Runner{make(chan func()), make(chan struct{})}
 	go func() {
-		// The goroutine is never unlocked, so the thread ends with it, and OpenMP's pool ends with
-		// the thread.
+		// The goroutine is never unlocked, so the thread ends with the goroutine, and OpenMP's pool
+		// ends with the thread.
 		runtime.LockOSThread()
 		for f := range r.work {
 			f()

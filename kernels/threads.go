@@ -52,7 +52,7 @@ func MostThreads() int { return mostThreads(HardwareThreads()) }
 
 func mostThreads(hardware int) int { return max(64, 8*hardware) }
 
-// HardwareThreads returns the number of online CPUs of the machine, including those that this
+// HardwareThreads returns the number of online CPUs of the machine, including CPUs that this
 // process may not use.
 func HardwareThreads() int {
 	b, err := os.ReadFile("/sys/devices/system/cpu/online")
@@ -124,7 +124,7 @@ func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
 }
 
 // cgroupQuota returns the number of CPUs that the tightest quota between this process's cgroup and
-// the root allows, or 0 if there is no quota. group is the text of /proc/self/cgroup.
+// the root allows. It returns 0 without a quota. group is the text of /proc/self/cgroup.
 func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 	quota := 0.0
 	take := func(q float64) {

@@ -12,8 +12,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestWaitPassively runs itself as a process in which no OpenMP library is loaded yet, and reads
-// the C environment of the process.
+// TestWaitPassively runs itself as a process without a loaded OpenMP library, and reads the C
+// environment of the process.
 func TestWaitPassively(t *testing.T) {
 	if os.Getenv("DISTAFF_TEST_WAIT") == "" {
 		for _, set := range []string{"", "OMP_WAIT_POLICY=active", "GOMP_SPINCOUNT=7"} {
