@@ -42,7 +42,7 @@ func (m *model) beam() *Plan {
 		}
 	}
 	if best != nil {
-		best.Bound = m.least()
+		best.Bound = m.lowerBound()
 	}
 	return best
 }
@@ -94,8 +94,8 @@ func (m *model) joinedAt(f forest, a, b int) forest {
 	return g
 }
 
-// least returns a lower bound of the cost of any plan: each value of the result takes one
+// lowerBound returns a lower bound of the cost of any plan: each value of the result takes one
 // vectorized step.
-func (m *model) least() float64 {
+func (m *model) lowerBound() float64 {
 	return laneCost * m.places(m.result) * m.filled(m.all(), m.result)
 }

@@ -23,10 +23,10 @@ const (
 	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
 	// crdBytes and valueBytes are the assumed sizes of one coordinate and one value.
 	crdBytes, valueBytes = 4, 8
-	// astray is the extra cost of one addition to an intermediate in a loop over another variable
-	// than the result's last. The reader of the intermediate loops over the result's last variable
-	// innermost if it can, and the intermediate is stored in this order.
-	astray = 0.05
+	// strideCost is the extra cost of one addition to an intermediate in a loop over another
+	// variable than the result's last. The reader of the intermediate loops over the result's last
+	// variable innermost if it can, and the intermediate is stored in this order.
+	strideCost = 0.05
 	// apartCost is the extra cost of one addition whose address depends on more than the coordinate
 	// of the innermost loop. Measured: 0.65 ns when a multiply-add takes 0.5 ns, for elements at
 	// least 16 bytes apart in the nearest cache.
@@ -239,7 +239,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 		}
 		if last := m.lastLeft(); last >= 0 && v != last &&
 			m.open(state{items: items}.factors()).has(last) {
-			row += astray
+			row += strideCost
 		}
 		return loop{max(n*row, before*shortRow) + stored, moved, bytes + rows, rows}
 	}
@@ -344,7 +344,7 @@ func (m *model) kindOf(factors, bound set) Kind {
 	switch {
 	case rest == 0:
 		return Scalar
-	case uniform && m.places(rest) <= m.most():
+	case uniform && m.places(rest) <= m.maxPlaces():
 		return Array
 	case bound == 0 && strategy.Intermediate{
 		Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
@@ -396,10 +396,10 @@ func (m *model) entriesOf(factors, bound set) float64 {
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// begun returns the cost of starting the loops of a producer inside of loops over bound. The
+// startCost returns the cost of starting the loops of a producer inside of loops over bound. The
 // branch at the end of a loop is mispredicted, which delays arithmetic but not loads. A scalar
 // intermediate costs nothing here, because its loops would start as often without the producer.
-func (m *model) begun(items []item, bound set) spent {
+func (m *model) startCost(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
 		return spent{}
 	}
@@ -425,11 +425,11 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	switch k {
 	case Array:
 		bytes := m.places(rest) * valueBytes
-		cost += uses * (m.places(rest)*clearCost + bring(bytes, 0, bytes))
+		cost += uses * (m.places(rest)*clearCost + transfer(bytes, 0, bytes))
 	case Marks, Lists:
 		bytes := m.places(rest) * (valueBytes + 1)
 		// places are cleared once
-		cost += bring(bytes, 0, bytes) + m.places(rest)*clearCost + uses*rowCost*m.rows(rest)
+		cost += transfer(bytes, 0, bytes) + m.places(rest)*clearCost + uses*rowCost*m.rows(rest)
 	}
 	return cost + 1e-6*m.places(rest)
 }

@@ -17,8 +17,8 @@ func (m *model) places(vars set) float64 {
 	return n
 }
 
-// thrown returns the expected share of filled places if entries are put into places at random.
-func thrown(entries, places float64) float64 { return -math.Expm1(-entries / places) }
+// filledShare returns the expected share of filled places if entries are put into places at random.
+func filledShare(entries, places float64) float64 { return -math.Expm1(-entries / places) }
 
 // densities returns the densities of factor f, indexed by set of variables.
 func (m *model) densities(f int) []float64 {
@@ -66,7 +66,7 @@ func (m *model) share(a Access, levels []level, vars set) float64 {
 	if vars == prefix {
 		return min(entries/places, 1)
 	}
-	return thrown(entries, places)
+	return filledShare(entries, places)
 }
 
 // products returns the number of points where every given factor has a value.
@@ -96,7 +96,8 @@ func (m *model) filled(factors, vars set) float64 {
 			d *= m.density[s.first()][vars]
 		}
 		products := m.products(factors)
-		if known[vars] = min(d, thrown(products, m.places(vars))); products >= m.places(m.held[factors]) {
+		known[vars] = min(d, filledShare(products, m.places(vars)))
+		if products >= m.places(m.held[factors]) {
 			known[vars] = 1 // a value at every point
 		}
 	}

@@ -116,7 +116,7 @@ const packedPlace, lonePlace = 2, 6
 // placeCost returns the cost of one element of a matrix over the variables over. stored lists the
 // variables of its tensor in storage order, and is nil if the tensor is an intermediate.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
-	cost := bring(m.places(over)*valueBytes, 0, valueBytes)
+	cost := transfer(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
 		return cost
 	}
@@ -185,9 +185,9 @@ func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 		x.bound) * valueBytes * (m*k + k*n + m*n)
 }
 
-// ungemm replaces products of matrices by loops if one of their matrices is an intermediate that
+// useLoops replaces products of matrices by loops if one of their matrices is an intermediate that
 // is not an array.
-func (c *Contraction) ungemm() {
+func (c *Contraction) useLoops() {
 	c.Each(func(y *Contraction) {
 		for _, z := range y.Items {
 			if z.Kind != Array && z.Kind != Scalar {
@@ -197,6 +197,6 @@ func (c *Contraction) ungemm() {
 	})
 }
 
-// most returns the largest number of places of an intermediate that is an array:
+// maxPlaces returns the largest number of places of an intermediate that is an array:
 // strategy.MaxPlaces, or the number of entries of all operands if there are more.
-func (m *model) most() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }
+func (m *model) maxPlaces() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }

@@ -59,7 +59,7 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 				brought = max(brought, min(lineBytes, after*m.size[v]*outside/visits))
 			}
 		}
-		cost += bring(before, after, n*brought)
+		cost += transfer(before, after, n*brought)
 	}
 	return cost
 }
@@ -79,7 +79,7 @@ func (m *model) written(items []item, bound set, v int, n float64) float64 {
 		inside, _ := m.footprint(it, bound|1<<v)
 		before, after = before+outside, after+inside
 	}
-	return bringTo(1, before, after, bytes)
+	return transferFrom(1, before, after, bytes)
 }
 
 // resultBytes returns the size in bytes of the part of the result inside of loops over bound. A
@@ -92,12 +92,14 @@ func (m *model) resultBytes(bound set) float64 {
 	return m.places(m.result&^bound) * each
 }
 
-// bring returns the cost of bringing this many bytes into caches. before and after are the sizes
+// transfer returns the cost of bringing this many bytes into caches. before and after are the sizes
 // of the data outside and inside of the loop: a cache is filled if it holds after but not before.
-func bring(before, after, bytes float64) (cost float64) { return bringTo(0, before, after, bytes) }
+func transfer(before, after, bytes float64) (cost float64) {
+	return transferFrom(0, before, after, bytes)
+}
 
-// bringTo is bring without the caches nearer than the one of index nearest.
-func bringTo(nearest int, before, after, bytes float64) (cost float64) {
+// transferFrom is transfer without the caches nearer than the one of index nearest.
+func transferFrom(nearest int, before, after, bytes float64) (cost float64) {
 	for _, c := range caches[nearest:] {
 		if before > c.bytes && after <= c.bytes {
 			cost += bytes * c.cost * (1 - c.bytes/before)

@@ -97,7 +97,7 @@ func (s *search) plan(c conversion) *Plan {
 	cost, way := cheapestOf(s.ways(x))
 	b.plan.Cost = cost + c.cost
 	b.plan.Root = b.contraction(x, nil, 1, way)
-	b.plan.Root.ungemm()
+	b.plan.Root.useLoops()
 	b.plan.Serial = b.plan.Root.serial()
 	for f := range s.model.problem.Factors {
 		list := make([]bool, len(s.model.problem.Factors[f].Accesses))

@@ -38,8 +38,8 @@ func (w Way) String() string { return [...]string{"auto", "direct", "pairwise"}[
 type Problem struct {
 	Factors []Factor
 	Sizes   map[string]int64
-	// Left lists the variables of the result, in its storage order. The result is appended to in the
-	// order of the first Ordered variables, and written at random along the others.
+	// Left lists the variables of the result, in its storage order. The result is appended to in
+	// the order of the first Ordered variables, and written at random along the others.
 	Left    []string
 	Ordered int
 	// Order, if not nil, is the order of the loops of the product itself, which the other terms of
@@ -58,8 +58,8 @@ type Problem struct {
 	MaxOrder int
 	Way      Way
 	Tree     *Tree // nil if any tree is allowed
-	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes, infinite if
-	// it should be loops. Gemm is nil if products of matrices are not wanted.
+	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes, infinite
+	// if it should be loops. Gemm is nil if products of matrices are not wanted.
 	Gemm func(rows, cols, terms float64) float64
 }
 
@@ -95,14 +95,14 @@ type model struct {
 	ordered []int // the variables along which the result is appended to in order
 	fixed   []int // the variables of Order
 	density [][]float64
-	// By set of factors: held has their variables, and opened the variables that other factors or the
-	// result have too. joined has the density of their contraction by set of variables, -1 if it is
-	// not computed yet.
+	// By set of factors: held has their variables, and opened the variables that other factors or
+	// the result have too. joined has the density of their contraction by set of variables, -1 if
+	// it is not computed yet.
 	held, opened []set
 	joined       [][]float64
 	entries      int64 // of all tensors
-	// By factor, as bits: converted has the accesses that are stored in another order. The others are
-	// sets of variables, see isWalked, isUniform and isLast.
+	// By factor, as bits: converted has the accesses that are stored in another order. The others
+	// are sets of variables, see isWalked, isUniform and isLast.
 	converted, walked, uniform, last []set
 }
 

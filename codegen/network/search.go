@@ -50,10 +50,10 @@ type move struct {
 	gemm bool // what is left is one product of matrices
 }
 
-// found is one alternative for the rest of a state: its cost and its first move. next is the index
-// of the alternative of the state after the move. inside is the index of the alternative of the
-// producer's own state.
-type found struct {
+// alternative is one way to compute the rest of a state: its cost and its first move. next is the
+// index of the alternative for the state after the move. inside is the index of the alternative for
+// the producer's own state.
+type alternative struct {
 	spent        spent
 	first        move
 	next, inside int
@@ -63,7 +63,7 @@ type found struct {
 // a state costs the same for two sets that store its factors alike.
 type search struct {
 	model *model
-	memo  map[key][]found
+	memo  map[key][]alternative
 	// budget is the number of states that may still be visited. The search stops if it is negative.
 	budget int
 }
@@ -78,10 +78,10 @@ const (
 
 // cheapestOf returns the least cost of the alternatives and its index. The cost is infinite if
 // there are none.
-func cheapestOf(ways []found) (cost float64, number int) {
+func cheapestOf(ways []alternative) (cost float64, number int) {
 	cost = math.Inf(1)
 	for k, f := range ways {
-		if c := f.spent.cost(); c < nearly*cost {
+		if c := f.spent.cost(); c < roundingFactor*cost {
 			cost, number = c, k
 		}
 	}
@@ -90,7 +90,7 @@ func cheapestOf(ways []found) (cost float64, number int) {
 
 // ways returns the alternatives for the rest of a state that no other covers in both parts of the
 // cost. The loops around decide which is the best, because the nest costs the larger of two sums.
-func (s *search) ways(x state) []found {
+func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
 		return ways
@@ -101,30 +101,30 @@ func (s *search) ways(x state) []found {
 	var f front
 	vars := s.loopsOf(x)
 	if x.bound == vars && s.complete(x) {
-		f.add(found{})
+		f.add(alternative{})
 	}
 	for v := range s.model.vars {
 		if !vars.has(v) || x.bound.has(v) || !s.mayLoop(x, v) {
 			continue
 		}
-		own, often := s.loop(x, vars, v), s.waiting(x, v)
+		own, often := s.loop(x, vars, v), s.waitFactor(x, v)
 		for k, rest := range s.ways(state{x.items, x.bound | 1<<v}) {
-			f.add(found{own.and(rest.spent).times(often), move{v: v}, k, 0})
+			f.add(alternative{own.and(rest.spent).times(often), move{v: v}, k, 0})
 		}
 	}
 	if cost := s.gemmCost(x, vars); !math.IsInf(cost, 1) {
-		f.add(found{both(cost), move{gemm: true}, 0, 0})
+		f.add(alternative{unoverlapped(cost), move{gemm: true}, 0, 0})
 	}
 	s.producers(x, func(made set, own, rest []item) {
 		share := s.share(x, made)
-		cost := both(s.model.makeCost(own, share, x.bound))
+		cost := unoverlapped(s.model.makeCost(own, share, x.bound))
 		if f.covers(cost) {
 			return
 		}
 		var parts front // of own, with the cost of the intermediate
 		for _, way := range s.producer(state{own, x.bound}, share) {
 			if spent := cost.and(way.spent); !f.covers(spent) {
-				parts = append(parts, found{spent: spent, inside: way.inside})
+				parts = append(parts, alternative{spent: spent, inside: way.inside})
 			}
 		}
 		if len(parts) == 0 {
@@ -132,7 +132,7 @@ func (s *search) ways(x state) []found {
 		}
 		for k, way := range s.ways(state{rest, x.bound}) {
 			for _, part := range parts {
-				f.add(found{part.spent.and(way.spent), move{made: made}, k, part.inside})
+				f.add(alternative{part.spent.and(way.spent), move{made: made}, k, part.inside})
 			}
 		}
 	})
@@ -143,27 +143,28 @@ func (s *search) ways(x state) []found {
 // producer returns the alternatives of a producer whose own state is x. It runs for a share of the
 // points of the loops around it. Outside of all loops only the cheapest alternative is returned,
 // because no other work overlaps with a producer there.
-func (s *search) producer(x state, share float64) []found {
+func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {
 		cost, k := cheapestOf(ways)
 		if math.IsInf(cost, 1) {
 			return nil
 		}
-		return []found{{spent: both(share * cost), inside: k}}
+		return []alternative{{spent: unoverlapped(share * cost), inside: k}}
 	}
-	out := make([]found, len(ways))
+	out := make([]alternative, len(ways))
 	for k, way := range ways {
-		out[k] = found{spent: way.spent.and(s.model.begun(x.items, x.bound)).times(share), inside: k}
+		out[k] = alternative{spent: way.spent.and(s.model.startCost(x.items, x.bound)).times(share),
+			inside: k}
 	}
 	return out
 }
 
-// waiting returns a factor for the cost of state x if its first loop is over v. It exceeds 1 for a
-// loop that makes an intermediate outside of all loops on one thread; for a loop inside of an
+// waitFactor returns a factor for the cost of state x if its first loop is over v. It exceeds 1 for
+// a loop that makes an intermediate outside of all loops on one thread; for a loop inside of an
 // outermost loop that sums into the result on one thread; and for an outermost loop that sums into
 // the result on all threads.
-func (s *search) waiting(x state, v int) float64 {
+func (s *search) waitFactor(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
 		return 1 + serialCost
@@ -193,7 +194,7 @@ func (m *model) isAll(items []item) bool { return state{items: items}.factors() 
 func (s *search) loop(x state, vars set, v int) spent {
 	cost := s.model.loopOver(x.items, vars, x.bound, v).spent()
 	if s.isRoot(x) {
-		cost = cost.and(both(s.model.appendCost(x.items, x.bound, v)))
+		cost = cost.and(unoverlapped(s.model.appendCost(x.items, x.bound, v)))
 	}
 	return cost
 }
@@ -365,19 +366,19 @@ func (m *model) states() int {
 	return maxStates >> (2 * max(len(m.problem.Factors)-exactFactors, 0))
 }
 
-// within returns the plan of least cost over all sets of conversions, nil if there is none. all is
-// false if the given number of states did not suffice to be sure.
+// within returns the plan of least cost over all sets of conversions, or nil if there is none. all
+// is false if the given number of states did not suffice to be sure.
 func (m *model) within(states int) (best *Plan, all bool) {
-	s := &search{model: m, memo: map[key][]found{}, budget: states}
+	s := &search{model: m, memo: map[key][]alternative{}, budget: states}
 	list := m.conversions()
 	if states == math.MaxInt && len(list) > 1 {
-		return m.sideBySide(list), true
+		return m.searchParallel(list), true
 	}
 	for _, c := range list {
 		if best != nil && c.cost >= best.Cost {
 			break
 		}
-		plan := s.converting(c)
+		plan := s.withConversion(c)
 		if s.budget < 0 {
 			return best, false
 		}
@@ -388,8 +389,9 @@ func (m *model) within(states int) (best *Plan, all bool) {
 	return best, true
 }
 
-// converting returns the plan of least cost with one set of conversions, nil if there is none.
-func (s *search) converting(c conversion) *Plan {
+// withConversion returns the plan of least cost with one set of conversions, or nil if there is
+// none.
+func (s *search) withConversion(c conversion) *Plan {
 	s.model.convert(c.accesses)
 	if cost, _ := cheapestOf(s.ways(s.model.whole())); s.budget < 0 || math.IsInf(cost, 1) {
 		return nil
@@ -397,10 +399,10 @@ func (s *search) converting(c conversion) *Plan {
 	return s.plan(c)
 }
 
-// sideBySide returns the plan of least cost over the sets of conversions in list, and the first in
-// the list among equal ones. Different sets share few states, so each thread has a search of its
+// searchParallel returns the plan of least cost over the sets of conversions in list, and the first
+// in the list among equal ones. Different sets share few states, so each thread has a search of its
 // own.
-func (m *model) sideBySide(list []conversion) (best *Plan) {
+func (m *model) searchParallel(list []conversion) (best *Plan) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	next, number := 0, 0 // of the list; best's
@@ -416,9 +418,9 @@ func (m *model) sideBySide(list []conversion) (best *Plan) {
 	}
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		wait.Go(func() {
-			s := &search{model: newModel(m.problem), memo: map[key][]found{}, budget: math.MaxInt}
+			s := &search{model: newModel(m.problem), memo: map[key][]alternative{}, budget: math.MaxInt}
 			for k, more := take(nil, 0); more; {
-				k, more = take(s.converting(list[k]), k)
+				k, more = take(s.withConversion(list[k]), k)
 			}
 		})
 	}
@@ -432,9 +434,9 @@ type conversion struct {
 	cost     float64
 }
 
-// again reports whether the product has an access twice. Both operands then read the tensor in one
-// storage order, so loops of one must not need an order that loops of the other forbid.
-func (m *model) again(a Access) bool {
+// isRepeated reports whether the product has an access twice. Both operands then read the tensor in
+// one storage order, so loops of one must not need an order that loops of the other forbid.
+func (m *model) isRepeated(a Access) bool {
 	n := 0
 	for _, f := range m.problem.Factors {
 		for _, b := range f.Accesses {
@@ -455,7 +457,7 @@ func (m *model) conversions() []conversion {
 	for f, x := range m.problem.Factors {
 		for k, a := range x.Accesses {
 			if x.made || a.Tensor.Format.AllDense() || len(a.Vars) < 2 ||
-				k >= mostAccesses || m.again(a) {
+				k >= mostAccesses || m.isRepeated(a) {
 				continue
 			}
 			for _, c := range slices.Clone(out) {

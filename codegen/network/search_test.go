@@ -106,7 +106,7 @@ func (e *exhaustive) all(x state, history names) totals {
 	}
 	for v := range e.model.vars {
 		if vars.has(v) && !x.bound.has(v) && e.model.allowed(x.items, x.bound, v) {
-			own, often := e.loop(x, vars, v), e.waiting(x, v)
+			own, often := e.loop(x, vars, v), e.waitFactor(x, v)
 			for rest := range e.best(state{x.items, x.bound | 1<<v}, history) {
 				list[spent{often * (own.loaded + rest.loaded), often * (own.moved + rest.moved)}] = true
 			}
@@ -126,9 +126,9 @@ func (e *exhaustive) all(x state, history names) totals {
 		}
 		inside := e.best(state{slices.Clone(own), x.bound}, parts)
 		if least := inside.least(); x.bound == 0 && !math.IsInf(least, 1) {
-			inside = totals{both(least): true}
+			inside = totals{unoverlapped(least): true}
 		}
-		begun := e.model.begun(own, x.bound)
+		begun := e.model.startCost(own, x.bound)
 		for behind := range e.best(state{slices.Clone(rest), x.bound}, left) {
 			for in := range inside {
 				list[spent{cost + share*(in.loaded+begun.loaded) + behind.loaded,

@@ -7,15 +7,15 @@ package network
 // all loops.
 type spent struct{ loaded, moved float64 }
 
-// both returns the cost of work that overlaps with nothing.
-func both(cost float64) spent { return spent{cost, cost} }
+// unoverlapped returns the cost of work that overlaps with nothing.
+func unoverlapped(cost float64) spent { return spent{cost, cost} }
 
 func (s spent) cost() float64 {
-	return (max(s.loaded, s.moved) + hidden*min(s.loaded, s.moved)) / (1 + hidden)
+	return (max(s.loaded, s.moved) + overlapShare*min(s.loaded, s.moved)) / (1 + overlapShare)
 }
 
-// hidden is the share of the smaller part that still counts.
-const hidden = 1. / 16
+// overlapShare is the share of the smaller part that still counts.
+const overlapShare = 1. / 16
 
 func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + t.moved} }
 
@@ -24,15 +24,15 @@ func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} 
 // front is a list of alternatives for the same work. No alternative is at least as expensive as
 // another in both parts. Adding the same costs to all alternatives, or multiplying them, leaves
 // the cheapest of all that were ever added in the list.
-type front []found
+type front []alternative
 
-// nearly is the factor below which a cost counts as less than another.
-const nearly = 1 - 1e-9
+// roundingFactor is the factor below which a cost counts as less than another.
+const roundingFactor = 1 - 1e-9
 
 // covers reports whether the front has an alternative that exceeds s in neither part.
 func (f front) covers(s spent) bool {
 	for _, way := range f {
-		if nearly*way.spent.loaded <= s.loaded && nearly*way.spent.moved <= s.moved {
+		if roundingFactor*way.spent.loaded <= s.loaded && roundingFactor*way.spent.moved <= s.moved {
 			return true
 		}
 	}
@@ -41,7 +41,7 @@ func (f front) covers(s spent) bool {
 
 // add adds an alternative to the front, unless another covers it, and drops the alternatives that
 // are at least as expensive in both parts.
-func (f *front) add(way found) {
+func (f *front) add(way alternative) {
 	if f.covers(way.spent) {
 		return
 	}

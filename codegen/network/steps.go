@@ -42,7 +42,7 @@ func ByTree(p *Problem, t *Tree) *Plan {
 		return nil
 	}
 	root.Steps = append(s.parts, root.Steps...)
-	root.ungemm()
+	root.useLoops()
 	s.builder.plan.Root, s.builder.plan.Serial = root, root.serial()
 	return s.builder.plan
 }
@@ -65,7 +65,7 @@ func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	for k, child := range t.Children {
 		if len(child.Children) == 0 {
 			q.Factors = append(q.Factors, s.problem.Factors[child.factor])
-			q.Keep = q.Keep || s.twice(child.factor)
+			q.Keep = q.Keep || s.isShared(child.factor)
 			continue
 		}
 		item, factor := s.contract(child, false)
@@ -109,9 +109,9 @@ func (p *Problem) nest() *Plan {
 	return OneNest(p, order)
 }
 
-// twice reports whether another factor has an access of factor f, so that both read one stored
+// isShared reports whether another factor has an access of factor f, so that both read one stored
 // tensor.
-func (s *steps) twice(f int) bool {
+func (s *steps) isShared(f int) bool {
 	for g, x := range s.problem.Factors {
 		for _, a := range x.Accesses {
 			same := func(b Access) bool {

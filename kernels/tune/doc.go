@@ -24,14 +24,14 @@
 //
 // # Files
 //
-//	model.go    Model: the figures, and the memory time that follows from them
-//	caches.go   the levels of memory, as the kernel reports them
-//	probes.go   the timed loops: compiling and calling them; their text is loops/probes.c
-//	predict.go  Leaf, and the time that a Model predicts for it
-//	measure.go  Measure: which loops run, how often, and for how long
-//	possible.go figures that are physically impossible
-//	beside.go   how busy other processes kept the machine
-//	forms.go    which forms of code are fastest (strategy.Choices)
-//	shipped.go  forms for CPUs that were measured in advance
-//	keep.go     models in the cache
+//	model.go     Model: the figures, and the memory time that follows from them
+//	caches.go    the levels of memory, as the kernel reports them
+//	probes.go    the timed loops: compiling and calling them; their text is loops/probes.c
+//	predict.go   Leaf, and the time that a Model predicts for it
+//	measure.go   Measure: which loops run, how often, and for how long
+//	possible.go  figures that are physically impossible
+//	otherwork.go how busy other processes kept the machine
+//	forms.go     which forms of code are fastest (strategy.Choices)
+//	shipped.go   forms for CPUs that were measured in advance
+//	keep.go      models in the cache
 package tune

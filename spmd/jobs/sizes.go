@@ -135,7 +135,8 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		if ok && in.ZeroBased && t.BaseAt.End > 0 {
 			if err := convert.Based(in.File); err != nil {
 				return f.Errorf(t.BaseAt, jobfile.Declaration,
-					"got index-base 0 for %q, want it for .tns files only: every other format defines its own base",
+					"got index-base 0 for %q, want it for .tns files only: every other format "+
+						"defines its own base",
 					t.From)
 			}
 		}

@@ -59,7 +59,9 @@ func (f *file) userText() string {
 				b.WriteString(strings.TrimSpace(line) + "\n")
 			}
 			fmt.Fprintf(&b,
-				"#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n", strconv.Quote(plain(s.Func.File)), text)
+				"#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n"+
+					"#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n",
+				strconv.Quote(plain(s.Func.File)), text)
 		}
 		params, args := make([]string, len(s.Args)), make([]string, len(s.Args))
 		for n, t := range s.Types() {

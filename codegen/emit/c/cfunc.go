@@ -30,7 +30,7 @@ type cfunc struct {
 	changing  map[*ir.Array]bool
 	outermost bool               // the current statement is in no loop
 	shares    map[*ir.For]*share // loops that run in strips, to report progress
-	toldVar   string             // the variable with the reported part of the chunk; "" outside of chunks
+	toldVar   string             // variable with the reported part of the chunk, or ""
 }
 
 func (l *leaf) newFunc() *cfunc {

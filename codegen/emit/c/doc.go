@@ -7,10 +7,10 @@
 // but any system header may precede it. A leaf has one extern function, Symbol(f), and static
 // functions before it:
 //
-//   - NAME_VAR runs a piece of the parallel loop over VAR. The serial loop and the OpenMP region call
-//     this same function. One thread does not enter a region.
-//   - NAME_body is the rest of the leaf, if it has loops. Arrays are restrict parameters, because GCC
-//     honors restrict for parameters but not for locals.
+//   - NAME_VAR runs a piece of the parallel loop over VAR. The serial loop and the OpenMP region
+//     call this same function. One thread does not enter a region.
+//   - NAME_body is the rest of the leaf, if it has loops. Arrays are restrict parameters, because
+//     GCC honors restrict for parameters but not for locals.
 //   - NAME unpacks the arguments. It shifts the address of a view's array so that positions of the
 //     whole tensor index it.
 //

@@ -25,9 +25,11 @@ func product(t tensor.Type) string {
 // element of A with one row of a panel of B.
 func tileStep(t tensor.Type) string {
 	if !t.IsComplex() {
-		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n                s[r][q] += a[r] * x[q];"
+		return "#pragma GCC unroll 3\n            for (int q = 0; q < vectors; q++)\n" +
+			"                s[r][q] += a[r] * x[q];"
 	}
-	return "            s[r][0] += a[2 * r] * x[0];\n            s[r][0] -= a[2 * r + 1] * x[1];\n            s[r][1] += a[2 * r] * x[1];\n            s[r][1] += a[2 * r + 1] * x[0];"
+	return "            s[r][0] += a[2 * r] * x[0];\n            s[r][0] -= a[2 * r + 1] * x[1];\n" +
+		"            s[r][1] += a[2 * r] * x[1];\n            s[r][1] += a[2 * r + 1] * x[0];"
 }
 
 // tileValue returns the C expression of the sum in column q of the current row of a tile.

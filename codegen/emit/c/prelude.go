@@ -13,9 +13,8 @@ import (
 //go:embed prelude/*.h
 var preludeFiles embed.FS
 
-// helpers lists the helpers of the prelude in printing order. A helper uses
-// only earlier ones. A helper with Types has a copy for each type, with a suffix for the type in
-// its name.
+// helpers lists the helpers of the prelude in printing order. A helper uses only earlier ones. A
+// helper with Types has a copy for each type, with a suffix for the type in its name.
 var helpers = []clike.Helper{
 	{Name: "base"},
 	{Name: "rows", Uses: []string{"base"}},

@@ -38,7 +38,9 @@ func Sources(funcs ...*ir.Func) map[string]string {
 		fmt.Fprintf(&table, "    {\"%s\", %s},\n", s, s)
 	}
 	fmt.Fprintf(&list,
-		"static const struct {\n    const char *name;\n    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n", table.String())
+		"static const struct {\n    const char *name;\n"+
+			"    int (*leaf)(dst_tensor **, const int64_t (*)[2], dst_env *);\n} leaves[] = {\n%s};\n",
+		table.String())
 	return map[string]string{"main.c": main, "leaves.h": list.String(),
 		"leaves.c": emitc.File(funcs...)}
 }
