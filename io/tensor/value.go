@@ -47,7 +47,7 @@ func (t Type) Load(p unsafe.Pointer) Value {
 	panic("BUG: tensor: load of an invalid type")
 }
 
-// Store writes v at p as a value of type t. The value must fit the type (see ConvertValues).
+// Store writes v at p as a value of type t. The value must fit the type (see tcs.ConvertValues).
 func (t Type) Store(p unsafe.Pointer, v Value) {
 	switch t {
 	case Float64:

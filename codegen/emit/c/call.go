@@ -61,7 +61,7 @@ func (f *file) userText() string {
 			fmt.Fprintf(&b,
 				"#pragma GCC visibility push(hidden)\n#line 1 %s\n%s\n"+
 					"#line 1 \"leaf.c\"\n#pragma GCC visibility pop\n",
-				strconv.Quote(plain(s.Func.File)), text)
+				strconv.Quote(plainName(s.Func.File)), text)
 		}
 		params, args := make([]string, len(s.Args)), make([]string, len(s.Args))
 		for n, t := range s.Types() {
@@ -78,8 +78,8 @@ func (f *file) userText() string {
 	return b.String()
 }
 
-// plain returns a file name with characters replaced that need an escape in a C string.
-func plain(name string) string {
+// plainName returns a file name with characters replaced that need an escape in a C string.
+func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\\' || r == '"' {
 			return '_'

@@ -12,18 +12,18 @@ import (
 type cfunc struct {
 	leaf *leaf
 	*clike.Function
-	lens       map[*ir.Array]string // arrays made here: the variable that holds the length
-	tables     map[*ir.Table]string
-	tlens      map[*ir.Table]string
-	fault      string // the struct with fail_coord: "env", or "fault" in a piece of a parallel loop
-	piece      bool   // the function runs a piece of a parallel loop; parallel loops in it are serial
-	lanes      bool   // the current statement is in a vector loop
-	single     bool   // the innermost loop runs one iteration at a time and is not vectorized
-	fails      bool
-	split      map[*ir.Var][2]string // complex sums of a vector loop: the variables of their two parts
-	owns       bool                  // the function must release something at its end
-	storeLines bool                  // the function has stores that bypass the caches
-	reads      []bool                // by index of leaf.values: whether it is used; nil if none is
+	lens         map[*ir.Array]string // arrays made here: the variable that holds the length
+	tables       map[*ir.Table]string // names of tables
+	tlens        map[*ir.Table]string // tables made here: the variable that holds the length
+	fault        string               // the struct with fail_coord: "env", or "fault" in a piece
+	piece        bool                 // it runs a piece of a parallel loop; parallel loops in it are serial
+	inVectorLoop bool                 // the current statement is in a vector loop
+	inScalarLoop bool                 // the innermost loop runs one iteration at a time and is not vectorized
+	fails        bool
+	split        map[*ir.Var][2]string // complex sums of a vector loop: variables of their parts
+	owns         bool                  // the function must release something at its end
+	storeLines   bool                  // the function has stores that bypass the caches
+	reads        []bool                // by index of leaf.values: whether it is used; nil if none is
 	// orderedOf is the parallel loop of this function if its iterations have an ordered section, or
 	// nil. changing holds the arrays that earlier iterations change in that section.
 	orderedOf *ir.For
@@ -84,9 +84,9 @@ func (f *cfunc) arrayParam(a *ir.Array) string {
 	return ctype(a.Elem) + " *restrict " + f.Array(a)
 }
 
-// own declares the arrays and tables that the function makes, at its top, so that the code at the
-// function's end can release them.
-func (f *cfunc) own(u *usage, made []*ir.Array, tables []*ir.Table) {
+// declareOwned declares the arrays and tables that the function makes, at its top, so that the code
+// at the function's end can release them.
+func (f *cfunc) declareOwned(u *usage, made []*ir.Array, tables []*ir.Table) {
 	f.fails = u.fails
 	for _, a := range made {
 		name := f.Array(a)
@@ -147,7 +147,7 @@ func (l *leaf) main(bodyName string) string {
 	u.env = u.env || len(inner.shares) > 0
 	inner.nameAll(u)
 	made, tables := outerMade(l.fn.Body)
-	inner.own(u, made, tables)
+	inner.declareOwned(u, made, tables)
 	inner.declareLate()
 	inner.stmts(l.fn.Body.List)
 	inner.endLines()

@@ -50,7 +50,7 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 		if _, v := x.X.(*ir.Var); v && clike.IsLit(x.Y) && x.Type().IsFloat() {
 			// Compilers would branch for a choice between floating-point numbers.
 			name := "select"
-			if f.single {
+			if f.inScalarLoop {
 				name = "select_one"
 			}
 			return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper(name, x.Type()), f.expr(x.Cond, 0),

@@ -75,5 +75,5 @@ func (f *cfunc) gemm(s *ir.Gemm) {
 	}
 	f.Line("        (const dst_dim[]){%s}, %d, %d, %d)) {", strings.Join(dims, ", "), len(s.M),
 		len(s.N), len(s.K))
-	f.noMemory()
+	f.failedAlloc()
 }

@@ -31,13 +31,13 @@ func (f *cfunc) loop(s *ir.For) {
 		return
 	}
 	if s.Kind == ir.Vector && f.vectorizable(s) {
-		f.lanes = true
+		f.inVectorLoop = true
 		if l := f.lineLoop(s); l != nil {
 			l.write()
 		} else {
 			f.vector(s)
 		}
-		f.lanes = false
+		f.inVectorLoop = false
 		return
 	}
 	f.serialLoop(s)
@@ -341,7 +341,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	f.Line("const int64_t %s = %s;", end, f.expr(s.Hi, 0))
 	at, size := f.Temps.Fresh(v+"_at"), f.Temps.Fresh(v+"_size")
 	c := &call{piece: p, begin: begin, end: end, at: at, size: size, step: s.Step}
-	c.told = outermost && !p.tells
+	c.reportsPieces = outermost && !p.reportsProgress
 	if p.fails {
 		f.leaf.file.need("fault")
 		c.fault = f.Temps.Fresh(v + "_fault")
@@ -361,7 +361,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 		c.ordered = f.Temps.Fresh(v + "_ordered")
 		f.Line("dst_ordered %s = {%s, %s};", c.ordered, begin, failures(c))
 	}
-	if p.tells {
+	if p.reportsProgress {
 		f.beginChunks(s, c)
 	}
 	f.Line("if (env->threads > 1 && %s - %s > %s) {", end, begin,
@@ -387,7 +387,7 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 		case len(p.reduce) > 0:
 			f.beginPieces(c)
 			f.pieces(c, false)
-		case c.told:
+		case c.reportsPieces:
 			f.leaf.file.need("progress")
 			f.Line("const int64_t %s = dst_begin_strips(env, %s, %s, %s);", size, begin, end,
 				clike.Integer(f, s.Step, 0))
@@ -407,7 +407,7 @@ type call struct {
 	begin, end, at, size, fault string
 	ordered                     string   // the state of the ordered section, which threads share
 	parts                       []string // arrays of partial sums
-	told                        bool     // finished pieces are reported as progress
+	reportsPieces               bool     // finished pieces are reported as progress
 	step                        int64
 }
 
@@ -498,7 +498,7 @@ func (f *cfunc) pieces(c *call, shared bool) {
 		f.Line("if (%s.code)", c.fault)
 		f.Line("    break;")
 	}
-	if c.told {
+	if c.reportsPieces {
 		f.Line("dst_done(env, %s - %s, %s);", c.at, c.begin, c.size)
 	}
 	f.Depth--

@@ -9,16 +9,16 @@ import (
 
 // piece describes the C function that runs a piece of a parallel loop's range.
 type piece struct {
-	name    string
-	arrays  []*ir.Array
-	tables  []*ir.Table
-	vars    []*ir.Var
-	reduce  []*ir.Var // sums that it returns through pointers
-	env     bool
-	fails   bool
-	atomic  bool // it has a parameter that selects atomic stores
-	ordered bool // its iterations have an ordered section
-	tells   bool // it reports the progress of each iteration
+	name            string
+	arrays          []*ir.Array
+	tables          []*ir.Table
+	vars            []*ir.Var
+	reduce          []*ir.Var // sums that it returns through pointers
+	env             bool
+	fails           bool
+	atomic          bool // it has a parameter that selects atomic stores
+	ordered         bool // its iterations have an ordered section
+	reportsProgress bool // it reports the progress of each iteration
 }
 
 // pieceOf returns the function of a parallel loop, which it prints at the first call. outermost
@@ -30,7 +30,7 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	u := l.usageIn(true, s.Body)
 	p := &piece{name: l.pieces[s], env: u.env, fails: u.fails}
 	f := l.newFunc()
-	if p.tells = outermost && l.chunked(s); p.tells {
+	if p.reportsProgress = outermost && l.chunked(s); p.reportsProgress {
 		f.shares, p.env = l.shares(s.Body, true), true
 	}
 	f.piece, f.fault = true, "fault"
@@ -91,12 +91,12 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	if p.ordered {
 		params = append(params, "dst_ordered *ordered")
 	}
-	f.own(u, u.made, u.madeTables)
+	f.declareOwned(u, u.made, u.madeTables)
 	for _, r := range p.reduce {
 		f.Line("%s %s = 0;", ctype(r.Typ), f.Variable(r))
 	}
 	f.head(s, begin, end)
-	if p.tells {
+	if p.reportsProgress {
 		f.toldVar = f.Temps.Fresh(v + "_told")
 		f.Scoped(func() {
 			f.Line("int64_t %s = 0;", f.toldVar)

@@ -180,7 +180,7 @@ func (f *cfunc) beginChunks(s *ir.For, c *call) {
 // beginPieces prints the start of progress for a parallel loop whose pieces are reported. The
 // length of a piece must be declared before.
 func (f *cfunc) beginPieces(c *call) {
-	if c.told {
+	if c.reportsPieces {
 		f.leaf.file.need("progress")
 		f.Line("dst_begin_pieces(env, %s - %s, %s);", c.end, c.begin, c.size)
 	}

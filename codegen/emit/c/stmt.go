@@ -38,20 +38,20 @@ func (f *cfunc) stmt(s ir.Stmt) {
 	case *ir.Store:
 		f.store(s)
 	case *ir.For:
-		outer := f.single
-		f.single = false
+		outer := f.inScalarLoop
+		f.inScalarLoop = false
 		f.loop(s)
-		f.single = outer
+		f.inScalarLoop = outer
 	case *ir.While:
 		f.Line("while (%s) {", f.expr(s.Cond, 0))
 		if isTail(s) {
 			f.leaf.file.need("alone")
 			f.Scoped(func() { f.Line("dst_alone();") })
 		}
-		outer, outermost := f.single, f.outermost
-		f.single, f.outermost = true, false
+		outer, outermost := f.inScalarLoop, f.outermost
+		f.inScalarLoop, f.outermost = true, false
 		f.nested(s.Body)
-		f.single, f.outermost = outer, outermost
+		f.inScalarLoop, f.outermost = outer, outermost
 		f.Line("}")
 	case *ir.If:
 		f.Line("if (%s) {", f.expr(s.Cond, 0))
@@ -150,7 +150,7 @@ func (f *cfunc) assign(s *ir.Assign) {
 // product is fused with the sum. In other loops a sum usually waits for the previous one, and a
 // plain addition has less latency than a fused one.
 func (f *cfunc) added(to string, x ir.Expr) string {
-	if a, b, negative, ok := factors(x); ok && f.lanes {
+	if a, b, negative, ok := factors(x); ok && f.inVectorLoop {
 		return to + " = " + f.fma(a, b, negative, to)
 	}
 	return to + " += " + f.expr(x, 0)
@@ -252,7 +252,7 @@ func (f *cfunc) sortBy(s *ir.SortBy) {
 	f.Line("const int64_t *const %s[] = {%s};", list, strings.Join(keys, ", "))
 	f.Line("if (dst_sort_by(env, %s, %s, %s, %s, %d)) {", f.Array(s.Perm), f.expr(s.Lo, 0),
 		f.expr(s.Hi, 0), list, len(keys))
-	f.noMemory()
+	f.failedAlloc()
 }
 
 func (f *cfunc) union(s *ir.Union) {
@@ -267,8 +267,8 @@ func (f *cfunc) union(s *ir.Union) {
 		len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
-// noMemory prints the body of an if over a failed allocation, and its closing brace.
-func (f *cfunc) noMemory() {
+// failedAlloc prints the body of an if over a failed allocation, and its closing brace.
+func (f *cfunc) failedAlloc() {
 	f.Scoped(func() { f.fail("1") })
 	f.Line("}")
 }
@@ -286,7 +286,7 @@ func (f *cfunc) alloc(s *ir.Alloc) {
 	f.Line("%s = dst_alloc(env, %s, sizeof(%s), %d);", f.Array(s.A), f.lens[s.A], ctype(s.A.Elem),
 		truth(s.Zero))
 	f.Line("if (!%s) {", f.Array(s.A))
-	f.noMemory()
+	f.failedAlloc()
 }
 
 func (f *cfunc) grow(s *ir.Grow) {
@@ -299,7 +299,7 @@ func (f *cfunc) grow(s *ir.Grow) {
 		f.Line("%s *const %s = dst_grow(env, %s, %s, %s, sizeof(%s));", ctype(s.A.Elem), more, a, n, size,
 			ctype(s.A.Elem))
 		f.Line("if (!%s) {", more)
-		f.noMemory()
+		f.failedAlloc()
 		f.Line("%s = %s;", a, more)
 		f.Line("%s = %s = %s;", n, capacity, size)
 	})
@@ -314,7 +314,7 @@ func (f *cfunc) tableStmt(s ir.Stmt) {
 		f.Line("%s = %s;", n, f.expr(s.Len, 0))
 		f.Line("%s = dst_alloc(env, %s, sizeof(dst_array), 1);", t, n)
 		f.Line("if (!%s) {", t)
-		f.noMemory()
+		f.failedAlloc()
 	case *ir.Keep:
 		at := f.Temps.Fresh("entry")
 		f.Line("dst_array *const %s = &%s[%s];", at, f.table(s.T), f.expr(s.Index, 0))

@@ -56,10 +56,10 @@ func Values(fn *ir.Func) []byte {
 
 // values returns the literals of the numbers that Values returns.
 func values(fn *ir.Func) (list []*ir.Lit) {
-	own := false
+	callsUser := false
 	ir.Walk(fn.Body, func(s ir.Stmt) {
 		if _, ok := s.(*ir.Call); ok {
-			own = true
+			callsUser = true
 		}
 	})
 	var divisors []*ir.Lit
@@ -76,7 +76,7 @@ func values(fn *ir.Func) (list []*ir.Lit) {
 			list = append(list, l)
 		}
 	})
-	if own || len(list) > maxValues {
+	if callsUser || len(list) > maxValues {
 		return nil
 	}
 	return list
