@@ -61,7 +61,7 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	found, err := cc.Find(cfg.Compiler, cfg.Path)
 	if err != nil {
 		f.CompilerErr = err
-		f.OpenMPErr = errors.New("not tried, for want of a C compiler")
+		f.OpenMPErr = errors.New("not tried, because there is no C compiler")
 		return f
 	}
 	f.Compiler = found.Real

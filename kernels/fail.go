@@ -77,8 +77,8 @@ type PatternError struct {
 }
 
 func (e *PatternError) Error() string {
-	return failText("the given level arrays of the result have another pattern than the operands make", e.What,
-		e.Vars, e.Coord)
+	return failText("the given level arrays of the result have another pattern than the operands make",
+		e.What, e.Vars, e.Coord)
 }
 
 func (e *PatternError) ExitCode() int { return 3 }

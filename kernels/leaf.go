@@ -139,16 +139,16 @@ func call(fn unsafe.Pointer, args []*tcs.Tensor, bounds [][2]int64, values []byt
 	return failure(rc, c, env)
 }
 
-// kept holds everything that abandoned leaves may still access.
-var kept sync.Map
+// abandoned holds everything that abandoned leaves may still access, so that it is never freed.
+var abandoned sync.Map
 
 // keepAll keeps the memory of a call forever.
 func keepAll(args []*tcs.Tensor, arena *Arena, pins *runtime.Pinner) {
 	for _, t := range args {
-		kept.Store(t.Alias(), true)
+		abandoned.Store(t.Alias(), true)
 	}
-	kept.Store(arena, true)
-	kept.Store(pins, true)
+	abandoned.Store(arena, true)
+	abandoned.Store(pins, true)
 }
 
 // frame holds the C structures of one call. They are in one block of C memory.

@@ -153,7 +153,7 @@ func (l *Library) Leaf(name string, values []byte) (Leaf, error) {
 	return l.leaf(name, values)
 }
 
-// leaf is called with the lock held, while the object is loaded.
+// leaf is Leaf for a caller that holds the lock. The object must be loaded.
 func (l *Library) leaf(name string, values []byte) (Leaf, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
@@ -196,7 +196,8 @@ func (l *Library) Close() error {
 	return l.unload()
 }
 
-// unload must be called with the lock held.
+// unload unloads the object if the library and all its leaves are closed. The caller holds the
+// lock.
 func (l *Library) unload() error {
 	if !l.closed || l.leaves > 0 || l.handle == nil {
 		return nil

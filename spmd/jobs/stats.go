@@ -12,7 +12,8 @@ import (
 	"distaff/spmd/stats"
 )
 
-// fileStats holds the statistics of a job file. The repeats in Stats are the runs of the whole file.
+// fileStats holds the statistics of a job file. The repeats in Stats are the runs of the whole
+// file.
 type fileStats struct {
 	stats.Stats
 	Statements []Taken `json:"statements"`
