@@ -99,7 +99,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	elfBytes, err := os.ReadFile(out)
 	if err != nil {
-		return nil, fmt.Errorf("the C compiler %s said nothing and made nothing: %w",
+		return nil, fmt.Errorf("the C compiler %s reported success but made no object: %w",
 			b.compiler.Path, err)
 	}
 	return Seal(elfBytes, Meta{

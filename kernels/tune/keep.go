@@ -84,18 +84,18 @@ func Kept(root string) (*Model, error) {
 // impossible.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
-		return errors.New("the machine model in the cache has no levels")
+		return errors.New("the machine model in the cache has no levels, no gathers or no threads")
 	}
 	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse,
 		m.Files.Store} {
 		if !(x > 0) {
-			return errors.New("the machine model in the cache is not whole")
+			return errors.New("the machine model in the cache is incomplete")
 		}
 	}
 	for _, g := range m.Gathers {
 		for _, x := range []float64{g.Values.One, g.Values.All, g.Rows.One, g.Rows.All} {
 			if !(x > 0) || g.Bytes <= 0 {
-				return errors.New("the machine model in the cache has no rate for what is gathered")
+				return errors.New("the machine model in the cache has no rates of gathers")
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (m *Model) check() error {
 		}
 	}
 	if list := m.impossible(); len(list) > 0 {
-		return fmt.Errorf("the machine model in the cache cannot be: %s", list[0].why)
+		return fmt.Errorf("the machine model in the cache has an impossible figure: %s", list[0].why)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ type checks struct {
 	last map[*jobfile.Statement]*lastRun // nil after a single run
 }
 
-// lastRun is the newest run of a statement that was not compared yet.
+// lastRun is the newest run of a statement, which was not compared yet.
 type lastRun struct {
 	s *program.Statement
 	n *program.Snapshot

@@ -90,7 +90,7 @@ type Report struct {
 	Lines      []string  // the results of checks, at rank 0
 }
 
-// Ended is the error of a job that ended early without writing outputs: a check found a difference,
+// Ended is the error of a job that ends without writing outputs, because a check found a difference
 // or the condition of a repeat did not hold after its last pass. Every rank gets the same error.
 type Ended struct{ Msg string }
 
@@ -108,8 +108,8 @@ type execution struct {
 
 	ready map[*jobfile.Statement]*program.Statement // prepared statements
 	took  map[*jobfile.Statement]*Taken
-	// runs maps each statement to the largest number of its runs. It is nil if runs are timed
-	// (Repeat or Warmup is set).
+	// runs maps each statement to the largest number of its runs. It is nil if runs are timed, that
+	// is, if Repeat exceeds 1 or Warmup exceeds 0.
 	runs map[*jobfile.Statement]int64
 	// traffic maps statements and places to their traffic in the last run of the whole file.
 	traffic map[jobfile.Item]comm.Counters

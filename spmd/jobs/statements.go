@@ -26,7 +26,7 @@ import (
 )
 
 // Statement is a statement of a file with the facts about its tensors that are known when it runs.
-// Given has the form that a job of this statement alone would have.
+// Given describes these tensors as for a job that consists of this statement alone.
 type Statement struct {
 	Statement *jobfile.Statement
 	Given     input.Given
