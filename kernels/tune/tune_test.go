@@ -347,8 +347,8 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := Kept(root); got != nil || err == nil ||
-		!strings.Contains(err.Error(), "not whole") {
-		t.Errorf("a model that does not tell of branches: got %v, %v", got, err)
+		!strings.Contains(err.Error(), "incomplete") {
+		t.Errorf("a model without a figure for branches: got %v, %v", got, err)
 	}
 	part = *m
 	part.MultiplyAdds64.All = 0.4 * part.MultiplyAdds64.One
@@ -357,8 +357,8 @@ func TestKept(t *testing.T) {
 	}
 	if got, err := Kept(root); got != nil || err == nil ||
 		!strings.Contains(err.Error(),
-			"cannot be: values of float64 are multiplied by 2 threads at 0.4 of") {
-		t.Errorf("a model with a figure that cannot be: got %v, %v", got, err)
+			"impossible figure: values of float64 are multiplied by 2 threads at 0.4 of") {
+		t.Errorf("a model with an impossible figure: got %v, %v", got, err)
 	}
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,8 @@ char *dst_nvrtc_open(dst_nvrtc *n, const char *path);
 
 const char *dst_nvrtc_error(dst_nvrtc *n, int code);
 int dst_nvrtc_version(dst_nvrtc *n, int *major, int *minor);
-// dst_nvrtc_archs returns the number of supported architectures and writes at most room of them.
+// dst_nvrtc_archs returns the number of supported architectures. It stores at most room
+// architectures in list.
 int dst_nvrtc_archs(dst_nvrtc *n, int *list, int room);
 
 // dst_nvrtc_compile compiles source to a cubin or to PTX. It returns NVRTC's result code. The

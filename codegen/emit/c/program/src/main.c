@@ -1,6 +1,8 @@
-// Runs one leaf of the file beside it on arguments from stdin, and writes the
-// arguments as they are afterwards to stdout: main LEAF THREADS FAIL, where
-// FAIL is the number of the allocation that is to fail, or 0, or see program.go.
+// Usage: main LEAF THREADS FAIL
+//
+// Runs one leaf of leaves.c on the arguments from stdin, and writes the arguments as the leaf left
+// them to stdout. FAIL is the number of the allocation that fails, or another value that program.go
+// describes.
 #define _POSIX_C_SOURCE 200809L
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +13,7 @@
 
 static int64_t live, count, fail_at;
 
-// What the leaf has given for good: published blocks.
+// The blocks that the leaf has published, which the caller owns.
 static void *published[512];
 static int npublished;
 
@@ -20,7 +22,7 @@ static void die(const char *what) {
     exit(3);
 }
 
-// A block remembers its size in front of it.
+// The 64 bytes before a block hold the block's size.
 static void *env_alloc(dst_env *env, int64_t bytes, int32_t zero) {
     (void)env;
     void *result = 0;
@@ -92,7 +94,7 @@ static void put(const void *p, size_t n) {
         die("cannot write");
 }
 
-// An array of an argument may be another argument's: two results of one pattern.
+// Two arguments may share an array: results with equal patterns do.
 static void put_array(dst_array a) {
     const int64_t size = sizes[nsizes++];
     put(&a.len, 8);
