@@ -22,12 +22,15 @@ func (s *state) check() error {
 		p := s.newPath(loops)
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 			if err == nil {
-				err = s.checkDetermined(p, x)
+				err = s.checkDetermined(p, x, "read")
 			}
 			if err == nil {
 				err = s.checkOrder(p, x)
 			}
 		})
+		if err == nil {
+			err = s.checkDetermined(p, a.LHS, "written")
+		}
 		if err == nil && a.LHS.Name == cin.Target(s.body).Name {
 			err = s.checkResultOrder(p, a.LHS)
 		}
@@ -139,8 +142,8 @@ func (s *state) tensor(name string) bool {
 }
 
 // checkDetermined refuses an access if a variable of the access is derived from loops that are not
-// all around it.
-func (s *state) checkDetermined(p *path, a *cin.Access) error {
+// all around it. done says what the assignment does to it: "read" or "written".
+func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
 		c := s.g.Component(v)
@@ -150,7 +153,8 @@ func (s *state) checkDetermined(p *path, a *cin.Access) error {
 		for _, x := range c.Leaves {
 			if !around(x) {
 				return s.refuse(-1,
-					"%s would be read outside of the loop over %s, without which %s is not known", a.Key(), x, v)
+					"%s would be %s outside of the loop over %s, without which %s is not known", a.Key(), done,
+					x, v)
 			}
 		}
 	}
