@@ -1,5 +1,6 @@
-// Package messages measures what messages between ranks cost: between ranks of a process, between
-// processes of a machine, and between machines, as far as a job has such ranks.
+// Package messages measures the latency and bandwidth of messages between ranks. It distinguishes
+// ranks of one process, processes of one machine, and different machines, and measures the kinds of
+// pairs that the job has.
 package messages
 
 import (
@@ -9,21 +10,22 @@ import (
 	"distaff/spmd/comm"
 )
 
-// lengths are the elements of float64 of the messages that are timed: one, whose time is latency,
-// and as many as tell the bandwidth.
-const short, long = 1, 1 << 19
+// shortLength and longLength are the lengths of the timed messages, in float64 elements. The time
+// of a short message is the latency; the long one is long enough to measure the bandwidth.
+const shortLength, longLength = 1, 1 << 19
 
-// span is for how long a pair of ranks sends messages of one length, in seconds.
-const span = 0.05
+// secondsPerLength is the time for which a pair of ranks exchanges messages of one length.
+const secondsPerLength = 0.05
 
-// Measure measures messages between rank 0 and the first rank of each kind. All ranks get the
-// same answer. Collective; it is to run beside nothing else.
+// Measure times messages between rank 0 and the first rank of each kind, and returns one entry for
+// each kind. All ranks return the same list. Every rank must call it, and no other work should run
+// meanwhile because that would slow the messages.
 func Measure(c comm.Comm) ([]tune.Message, error) {
 	begun := time.Now()
 	return measure(c, func() float64 { return time.Since(begun).Seconds() })
 }
 
-// measure is Measure by a clock of seconds.
+// measure implements Measure. clock returns the current time in seconds.
 func measure(c comm.Comm, clock func() float64) ([]tune.Message, error) {
 	c = c.Uncounted()
 	places, err := comm.Places(c)
@@ -34,15 +36,15 @@ func measure(c comm.Comm, clock func() float64) ([]tune.Message, error) {
 	for _, p := range partners(places) {
 		x := tune.Message{Between: p.between}
 		if c.Rank() == 0 || c.Rank() == p.rank {
-			one, err := trips(c, p.rank, short, clock)
+			one, err := leastOneWay(c, p.rank, shortLength, clock)
 			if err != nil {
 				return nil, err
 			}
-			many, err := trips(c, p.rank, long, clock)
+			many, err := leastOneWay(c, p.rank, longLength, clock)
 			if err != nil {
 				return nil, err
 			}
-			x.Latency, x.Bandwidth = figures(one, many)
+			x.Latency, x.Bandwidth = latencyAndBandwidth(one, many)
 		}
 		list = append(list, x)
 		if err := c.Barrier(); err != nil {
@@ -52,13 +54,14 @@ func measure(c comm.Comm, clock func() float64) ([]tune.Message, error) {
 	return list, comm.BcastValue(c, &list, 0)
 }
 
-// partner is a rank to which rank 0 sends.
+// partner is a rank that exchanges messages with rank 0, and the kind of the pair.
 type partner struct {
 	rank    int
 	between string
 }
 
-// partners are the first rank of each kind.
+// partners returns the first rank of each kind, in the order of ranks. places has an element for
+// each rank.
 func partners(places []comm.Place) []partner {
 	var list []partner
 	seen := map[string]bool{}
@@ -79,25 +82,26 @@ func partners(places []comm.Place) []partner {
 	return list
 }
 
-// figures are the latency and the bandwidth that make messages of both lengths take what they took.
-func figures(one, many float64) (latency, bandwidth float64) {
-	if many <= one { // bandwidth does not show
-		return one, 8 * long / many
+// latencyAndBandwidth fits seconds = latency + bytes/bandwidth to the measured seconds of a short
+// and of a long message.
+func latencyAndBandwidth(one, many float64) (latency, bandwidth float64) {
+	if many <= one { // the latency hides the time that the bytes take
+		return one, 8 * longLength / many
 	}
-	return one, 8 * (long - short) / (many - one)
+	return one, 8 * (longLength - shortLength) / (many - one)
 }
 
-// trips is the least time of a message of n elements between rank 0 and another: half of that of a
-// message there and one back.
-func trips(c comm.Comm, other, n int, clock func() float64) (float64, error) {
+// leastOneWay returns the least time in seconds of a message of n elements between rank 0 and rank
+// other. It sends messages there and back, and takes half of each round trip.
+func leastOneWay(c comm.Comm, other, n int, clock func() float64) (float64, error) {
 	data := make([]float64, n)
 	best := 0.0
-	// Rank 0 looks at the clock, and tells with its message whether more follow.
+	// Rank 0 decides when to stop. The first element of its message is 0 if it is the last one.
 	for begun, more := clock(), true; more; {
 		at := clock()
 		if c.Rank() == 0 {
 			data[0] = 1
-			if at-begun >= span {
+			if at-begun >= secondsPerLength {
 				data[0] = 0
 			}
 			if err := comm.Send(c, data, other, 0); err != nil {

@@ -13,8 +13,8 @@ import (
 	"distaff/spmd/comm/local"
 )
 
-// TestMeasure: ranks of a process send messages of both lengths until the clock, which ticks with
-// each look at it, says that it is enough, and agree on what it said.
+// TestMeasure checks that ranks of one process exchange messages of both lengths until the time is
+// up, and that all ranks return the same list. The clock advances by 1 ms with each call.
 func TestMeasure(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3, 5} {
 		var looks atomic.Int64
@@ -48,7 +48,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestPartners: the first rank of each kind.
+// TestPartners checks that partners finds the first rank of each kind.
 func TestPartners(t *testing.T) {
 	at := func(node string, pid int) comm.Place { return comm.Place{Node: node, PID: pid} }
 	for _, c := range []struct {
@@ -70,18 +70,19 @@ func TestPartners(t *testing.T) {
 	}
 }
 
-// TestFigures: messages of both lengths take what the figures say.
-func TestFigures(t *testing.T) {
+// TestLatencyAndBandwidth checks that the fitted line predicts the times that it was fitted to.
+func TestLatencyAndBandwidth(t *testing.T) {
 	for range 100 {
 		one := math.Exp(rand.Float64()*10 - 16)
 		many := one * (1 + 1000*rand.Float64())
 		x := tune.Message{}
-		x.Latency, x.Bandwidth = figures(one, many)
-		if got := x.Seconds(8 * (long - short)); math.Abs(got-many) > 1e-9*many {
+		x.Latency, x.Bandwidth = latencyAndBandwidth(one, many)
+		if got := x.Seconds(8 * (longLength - shortLength)); math.Abs(got-many) > 1e-9*many {
 			t.Errorf("%v and %v: got %v of a long message", one, many, got)
 		}
 	}
-	if latency, bandwidth := figures(2, 1); latency != 2 || bandwidth != 8*long {
-		t.Errorf("got %v and %v of a long message that was faster than a short one", latency, bandwidth)
+	if latency, bandwidth := latencyAndBandwidth(2, 1); latency != 2 || bandwidth != 8*longLength {
+		t.Errorf("got %v and %v of a long message that was faster than a short one",
+			latency, bandwidth)
 	}
 }
