@@ -9,22 +9,22 @@ import (
 	"distaff/spmd/output"
 )
 
-// Notes tells the user of a job that was planned what he may not have meant.
+// Notes prints notes about a planned job whose choices the user may not have intended.
 func (r *Job) Notes(ranks int, blocks *place.BlockSpec) {
 	r.noteMachine(ranks)
 	r.noteIdle(blocks)
 	r.noteDense()
 }
 
-// noteIdle tells of ranks to which a block schedule gives no work where another map would.
+// noteIdle prints a note if the block schedule leaves ranks idle that another map would use.
 func (r *Job) noteIdle(blocks *place.BlockSpec) {
 	if s := r.Prepared.Problem.IdleNote(blocks); s != "" && r.Reader.Env.Root() {
 		r.Reader.Env.Note(s)
 	}
 }
 
-// noteMachine tells of ranks that have no point of the machine over which the statement is
-// distributed or its tensors lie.
+// noteMachine prints a note if some ranks have no point on the machine over which the statement or
+// its tensors are distributed.
 func (r *Job) noteMachine(ranks int) {
 	p := r.Statement
 	if p.Machine == nil || !r.Reader.Env.Root() {
@@ -42,8 +42,9 @@ func (r *Job) noteMachine(ranks int) {
 	}
 }
 
-// noteDense tells of a result that is stored dense by default and would be far smaller sparse,
-// unless all that is asked for are files that list every coordinate.
+// noteDense prints a note if the result is stored dense by default although a sparse format would
+// be far smaller. It prints none if every output is a file of the result that lists all
+// coordinates.
 func (r *Job) noteDense() {
 	filled := func(o output.Output) bool {
 		f, err := convert.FormatOf(o.File)

@@ -17,37 +17,38 @@ import (
 	"distaff/spmd/stats"
 )
 
-// phase is a part of a job's way.
+// phase is one step of a job.
 type phase struct {
-	takes *float64 // to which the seconds are added that it takes; nil for none
+	takes *float64 // counter of the phase's seconds; may be nil
 	do    func() error
 }
 
-// phases are a job's way, at every rank. Each is collective.
+// phases lists the phases of a job in order. All of them are collective: every rank must run each
+// one.
 func (r *Job) phases() []phase {
 	t := &r.report.Stats.Phases
 	return []phase{
-		{&t.Load, r.Reader.Open},  // what each input says of itself
-		{&t.Load, r.Reader.Infer}, // every size, type and format
-		// which rank holds which blocks, and runs which steps; what they take at least fits
+		{&t.Load, r.Reader.Open},  // headers of the inputs
+		{&t.Load, r.Reader.Infer}, // sizes, types and formats of all tensors
+		// which rank owns which blocks and runs which steps; refuses a job that cannot fit
 		{&t.Load, r.plan},
-		{&t.Load, r.load},         // the blocks of operands, at their ranks
+		{&t.Load, r.load},         // the operands' blocks
 		{nil, r.Reader.Checksums}, // of the input files
 		{&t.Compile, r.compile},   // the leaves
-		{nil, r.compute},          // the result's blocks, as often as is asked for
-		{&t.Store, r.fetch},       // its values, from where leaves have left them
-		{&t.Store, r.check},       // against the reference
-		{&t.Store, r.store},       // outputs, without their names
-		{&t.Store, r.summarize},   // the result that no file was asked for, in a line
-		{nil, r.gatherStatistics}, // of all ranks, at rank 0
-		{nil, r.commit},           // outputs and statistics get their names, together
+		{nil, r.compute},          // the result's blocks, Warmup + Repeat times
+		{&t.Store, r.fetch},       // the result's values, from GPU to host memory
+		{&t.Store, r.check},       // the result against the reference
+		{&t.Store, r.store},       // output files, under temporary names
+		{&t.Store, r.summarize},   // one line about a result without an output file
+		{nil, r.gatherStatistics}, // from all ranks, on rank 0
+		{nil, r.commit},           // outputs and statistics get their final names together
 	}
 }
 
-// compiled and computed are how many phases there are up to the leaves, and to the result.
+// compiled and computed are the numbers of phases up to the leaves and up to the result.
 const compiled, computed = 6, 8
 
-// through takes the job through phases.
+// through runs the given phases and adds up their times. It stops at the first error.
 func (r *Job) through(phases []phase) error {
 	for _, p := range phases {
 		at := time.Now()
@@ -61,7 +62,7 @@ func (r *Job) through(phases []phase) error {
 	return nil
 }
 
-// plan plans the job for the ranks there are.
+// plan plans the job for the ranks of the communicator and checks that it fits into memory.
 func (r *Job) plan() error {
 	r.noteMachine(r.Reader.Env.Comm.Size())
 	if err := r.planFor(r.Reader.Env.Comm.Size(), r.spec.Blocks); err != nil {
@@ -75,13 +76,13 @@ func (r *Job) plan() error {
 	return forecast.FitsDevice(r.Prepared)
 }
 
-// fits refuses a job that takes more memory than there is, by what its plan tells of that.
+// fits refuses the job if the memory that its plan certainly needs exceeds the limit.
 func (r *Job) fits() error {
 	return forecast.NewLeast(r.Prepared, r.spec.Input.FixedPattern != nil).Fits()
 }
 
-// planFor settles which rank holds which blocks of each tensor and runs which steps, for
-// a number of ranks: by the block schedule, or the default one where that is empty.
+// planFor decides, for the given number of ranks, which rank owns which blocks and runs which
+// steps. It uses the default schedule if blocks is empty.
 func (r *Job) planFor(ranks int, blocks *place.BlockSpec) error {
 	problem, err := plan.New(r.Reader.Plan(ranks, blocks, r.spec.Settings.MemoryLimit))
 	if err != nil {
@@ -96,8 +97,8 @@ func (r *Job) planFor(ranks int, blocks *place.BlockSpec) error {
 func (r *Job) load() error    { return r.Prepared.Load() }
 func (r *Job) compile() error { return r.Prepared.Compile() }
 
-// compute runs the statement warmup and repeat times, and keeps the last
-// result's blocks. A repeat takes as long as its slowest rank.
+// compute runs the statement Warmup + Repeat times and keeps the blocks of the last result. The
+// slowest rank determines the time of a repeat.
 func (r *Job) compute() error {
 	defer r.Reader.Watch()()
 	runs := r.spec.Warmup + max(r.spec.Repeat, 1)
@@ -105,7 +106,7 @@ func (r *Job) compute() error {
 	defer stop()
 	c := r.Reader.Env.Comm.Uncounted()
 	for n := range runs {
-		r.closeBlocks() // one result at a time: memory is planned for one
+		r.closeBlocks() // the memory is planned for one result at a time
 		if err := c.Barrier(); err != nil {
 			return err
 		}
@@ -125,11 +126,11 @@ func (r *Job) compute() error {
 			r.report.Stats.Phases.Compute = append(r.report.Stats.Phases.Compute, took[0])
 		}
 	}
-	r.Reader.Env.Arena.Reuse(false) // what stores the result wants the memory
+	r.Reader.Env.Arena.Reuse(false) // storing the result needs the memory
 	return r.Reader.Unchanged()
 }
 
-// fetch has this rank's memory hold the result.
+// fetch copies the result from the GPU to the rank's host memory.
 func (r *Job) fetch() error {
 	if r.Reader.Env.Code() != codegen.CUDA {
 		return nil
@@ -141,15 +142,16 @@ func (r *Job) fetch() error {
 	return comm.Agree(r.Reader.Env.Comm, err)
 }
 
-// Result is the result over its ranks.
+// Result returns the distributed result.
 func (r *Job) Result() *output.Result {
 	k := r.Prepared
 	return &output.Result{Env: r.Reader.Env, Name: r.Statement.Result,
 		Blocks: k.ResultBlocks(r.blocks), Like: k.ResultLike(), Whole: k.Problem.Whole}
 }
 
-// check brings the result to rank 0, where the job asks for the whole of it, and compares
-// it with the reference evaluator; a difference is no error yet. Collective.
+// check gathers the whole result on rank 0 if Spec.Keep or Spec.Check is set. If Spec.Check is set
+// it compares the result with the reference evaluator. A difference is not an error yet: Run
+// returns it. Every rank must call it.
 func (r *Job) check() error {
 	if !r.spec.Check && !r.spec.Keep {
 		return nil
@@ -159,7 +161,7 @@ func (r *Job) check() error {
 		return err
 	}
 	if r.spec.Keep {
-		whole.Trust() // leaves made it
+		whole.Trust() // leaves computed it, so it needs no validation
 		r.kept = whole
 	} else {
 		defer whole.Close()
@@ -173,8 +175,8 @@ func (r *Job) check() error {
 	return err
 }
 
-// Compare compares the whole result with the reference evaluator. It says what the user is told of
-// that.
+// Compare compares the whole result with the reference evaluator. said is the line to print about
+// the comparison; difference is nil if there is none.
 func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
 	p := check.Problem{Env: r.Reader.Env, Norm: r.Statement.Norm, Sizes: r.Reader.Sizes,
 		Compute: r.Reader.ComputeType, Types: r.Reader.Types, Tensors: map[string]*tcs.Tensor{},
@@ -192,8 +194,8 @@ func (r *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Differe
 	return p.Compare(whole)
 }
 
-// store writes every output, and brings it to disk; none where the check has found a
-// difference. commit names them. Collective.
+// store writes and flushes every output under a temporary name; commit renames them. It writes
+// nothing if the check found a difference. Every rank must call it.
 func (r *Job) store() error {
 	differs := r.difference != nil
 	if err := comm.BcastValue(r.Reader.Env.Comm, &differs, 0); err != nil {
@@ -204,8 +206,8 @@ func (r *Job) store() error {
 			return err
 		}
 	}
-	// Blocks of the result may share level arrays with a mapped file: what was
-	// written counts once every rank has found its files as they were.
+	// Blocks of the result may share level arrays with a mapped file. The outputs are valid only if
+	// every rank finds its input files unchanged.
 	if err := r.Reader.Unchanged(); err != nil {
 		return err
 	}
@@ -215,7 +217,8 @@ func (r *Job) store() error {
 	return r.files.Flush()
 }
 
-// summarize adds the line about the result that no file was asked for. Collective.
+// summarize adds a line about the result to the report if no output file stores it. Every rank must
+// call it.
 func (r *Job) summarize() error {
 	if r.files.Writes(r.Statement.Result) {
 		return nil
@@ -227,7 +230,7 @@ func (r *Job) summarize() error {
 	return err
 }
 
-// gatherStatistics brings all ranks' statistics to rank 0. Collective.
+// gatherStatistics collects the statistics of all ranks on rank 0. Every rank must call it.
 func (r *Job) gatherStatistics() error {
 	st, d := &r.report.Stats, r.traffic
 	balance, err := r.Prepared.Balance()
@@ -238,7 +241,8 @@ func (r *Job) gatherStatistics() error {
 	ranks, err := stats.Gather(r.Reader.Env.Comm.Uncounted(),
 		stats.Rank{Work: work.Model, Estimated: work.Estimated, Threads: r.Reader.Env.Threads,
 			Sent: d.BytesSent, Received: d.BytesReceived, Messages: d.MessagesSent,
-			PeakRSS: env.PeakRSS(), Nonzeros: balance.Here, Load: st.Phases.Load, Compile: st.Phases.Compile,
+			PeakRSS: env.PeakRSS(), Nonzeros: balance.Here,
+			Load: st.Phases.Load, Compile: st.Phases.Compile,
 			Spent: r.Prepared.Spent(), Allocated: r.Reader.Env.Limit.Peak()})
 	if err == nil && r.Reader.Env.Root() {
 		r.fillStats(ranks)
@@ -246,7 +250,7 @@ func (r *Job) gatherStatistics() error {
 	return err
 }
 
-// commit names all files of the job, the statistics' too, together.
+// commit gives all files of the job their final names together, including the statistics.
 func (r *Job) commit() error {
 	return r.files.Commit(r.difference == nil, r.report.Stats.JSON())
 }

@@ -7,7 +7,7 @@ import (
 	"distaff/spmd/tuned"
 )
 
-// fillStats makes the statistics of all ranks' own.
+// fillStats fills in the job's statistics from the statistics of all ranks.
 func (r *Job) fillStats(ranks []stats.Rank) {
 	st := &r.report.Stats
 	st.Ranks, st.Threads = len(ranks), r.Reader.Env.Threads
@@ -32,8 +32,8 @@ func (r *Job) fillStats(ranks []stats.Rank) {
 	st.Phases.Total = seconds(r.start)
 }
 
-// fillWork says what the leaves had to do, and which share of the machine's limit they reached,
-// where somebody asks.
+// fillWork fills in the work of the leaves, and the share of the machine's limit that they reached.
+// It does so only if statistics or details were requested.
 func (r *Job) fillWork(ranks []stats.Rank) {
 	if r.spec.StatsFile == "" && r.spec.Settings.Detail == nil {
 		return

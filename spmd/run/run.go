@@ -1,11 +1,15 @@
-// Package run takes a job of one statement through its phases, at one rank.
+// Package run executes a job of one statement on one rank.
+//
+// A Job goes through phases: it reads the headers of its inputs, infers sizes and formats, plans
+// which rank owns which blocks, loads the operands, compiles the leaves, computes, and stores the
+// result. Every rank runs the same phases in the same order.
 //
 // # Files
 //
-//	run.go     a job at a rank, from what is said of it to its report
-//	phases.go  its phases, in order
-//	report.go  what it tells when it is done
-//	notes.go   what a user may not have meant
+//	run.go     Spec, Report and Job: what a job is given, what it returns, and its life
+//	phases.go  the phases of a job, in order
+//	report.go  the statistics in the report
+//	notes.go   notes about choices that the user may not have intended
 package run
 
 import (
@@ -24,70 +28,71 @@ import (
 	"distaff/spmd/stats"
 )
 
-// Spec is what is said of a job.
+// Spec describes a job.
 type Spec struct {
 	Statement *input.Statement
 	Settings  env.Settings
 	Input     input.Options
 	Prepared  prepared.Options
-	Blocks    *place.BlockSpec // the block schedule; empty for the default one
-	Warmup    int              // runs of the compute phase before those that are timed
-	Repeat    int              // timed ones; 0 is 1
+	Blocks    *place.BlockSpec // the block schedule; an empty one means the default schedule
+	Warmup    int              // untimed runs of the compute phase before the timed ones
+	Repeat    int              // number of timed runs; 0 means 1
 	Check     bool             // compare the result with the reference evaluator
-	Keep      bool             // bring the result to rank 0, for Report.Result
+	Keep      bool             // gather the result on rank 0 for Report.Result
 	Outputs   []output.Output
-	StatsFile string // "" for none
-	Write     string // how outputs are written, see store
-	// LeavesOnly ends the job when its leaves are there. Made is told their units; it may be nil.
+	StatsFile string // file of the statistics; "" writes no statistics
+	Write     string // how output files are written; see store.Mode
+	// LeavesOnly ends the job after the leaves are compiled. Rank 0 then stores their units in
+	// *Made, unless Made is nil.
 	LeavesOnly bool
 	Made       *[]*codegen.Unit
-	// Stats has what statistics repeat of the command: version, arguments, statement, schedule,
-	// target.
+	// Stats holds the parts of the statistics that the command knows: version, arguments,
+	// statement, schedule and target.
 	Stats stats.Stats
 }
 
-// Report is what a job tells when it is done.
+// Report is the outcome of a job.
 type Report struct {
 	Stats stats.Stats
-	// Lines are what a user is told on standard output: a scalar result, or the
-	// summary of a result that no file was asked for; and what Check found.
+	// Lines are printed on standard output. They hold a scalar result, or the summary of a result
+	// that no output file stores, and the verdict of the check.
 	Lines []string
-	// Result is the left side's tensor, where Job.Keep asks for it. The caller
+	// Result is the tensor on the left side if Spec.Keep is set, and nil otherwise. The caller
 	// closes it.
 	Result *tcs.Tensor
-	// Allocated is the most bytes that each rank has counted against its memory limit.
+	// Allocated is each rank's peak number of bytes that counted against its memory limit.
 	Allocated []int64
 }
 
-// Job is a job on its way at one rank.
+// Job is the state of a job on one rank.
 type Job struct {
 	Reader    *input.Reader
 	Statement *input.Statement
-	Prepared  *prepared.Statement // nil before the job is planned
+	Prepared  *prepared.Statement // nil until the job is planned
 
 	spec    *Spec
-	blocks  map[plan.Block]*tcs.Tensor // of the result that live here
-	traffic comm.Counters              // of the last repeat
+	blocks  map[plan.Block]*tcs.Tensor // blocks of the result that this rank owns
+	traffic comm.Counters              // messages of the last repeat
 	start   time.Time
 
 	files      *output.Files
-	kept       *tcs.Tensor // the result, whole at rank 0, where it is asked for
+	kept       *tcs.Tensor // the whole result, on rank 0 if Spec.Keep is set; otherwise nil
 	difference *check.Difference
 
 	report *Report
 }
 
-// New is a job at one rank of c before anything is opened; onNode of its ranks are on this machine,
-// inProcess of them in this process. The caller closes it.
+// New returns a job for one rank of c. It opens no files. onNode is the number of ranks of c on
+// this machine, and inProcess the number of ranks in this process. The caller closes the job.
 func New(c comm.Comm, s *Spec, onNode, inProcess int) *Job {
 	e := env.New(c, s.Settings, onNode, inProcess)
 	return &Job{Reader: input.NewReader(e, s.Statement, s.Input), Statement: s.Statement, spec: s,
 		report: &Report{Stats: s.Stats}}
 }
 
-// Run takes the job through its phases; it began at start. Collective. The report is rank 0's, and
-// nil at other ranks. Where the check finds a difference, the error is a *check.Difference and the
-// report is there as well.
+// Run runs all phases of the job, which began at time start. Every rank must call it. Rank 0
+// returns the report, and other ranks return nil. If the check finds a difference, rank 0 returns
+// both the report and a *check.Difference as the error.
 func (r *Job) Run(start time.Time) (report *Report, err error) {
 	defer r.Reader.Blame(&err)
 	if err := r.Reader.Env.Ready(); err != nil {
@@ -97,7 +102,7 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 	if r.files, err = output.Create(r.Reader.Env, r.spec.Outputs, r.spec.StatsFile); err != nil {
 		return nil, err
 	}
-	defer r.files.Abort() // nothing, where they have their names
+	defer r.files.Abort() // does nothing after the files got their names
 	r.report.Stats.Phases.Load = seconds(start)
 	phases := r.phases()
 	if r.spec.LeavesOnly {
@@ -119,23 +124,24 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 	return r.report, nil
 }
 
-// Plan plans the job for a number of ranks, and runs nothing: it reads what inputs say of
-// themselves.
+// Plan plans the job for the given number of ranks and block schedule. It reads the headers of the
+// inputs, but no entries, and computes nothing.
 func (r *Job) Plan(ranks int, blocks *place.BlockSpec) error {
 	return r.through([]phase{{nil, r.Reader.Open}, {nil, r.Reader.Infer},
 		{nil, func() error { return r.planFor(ranks, blocks) }}})
 }
 
-// Load loads the operands of a job that was planned for the ranks there are, if what it takes at
-// least fits.
+// Load loads the operands if the least memory that the job needs is within the limit. The job must
+// be planned for the actual number of ranks.
 func (r *Job) Load() error {
 	return r.through([]phase{{nil, r.fits}, {nil, r.load}})
 }
 
-// Compute takes a job of which nothing was opened as far as its result. Collective.
+// Compute runs the phases of a new job up to the result, which it leaves in blocks. Every rank must
+// call it.
 func (r *Job) Compute() error { return r.through(r.phases()[:computed]) }
 
-// Close gives back all but the result that the report has.
+// Close releases everything that the job holds. It keeps the result that the report owns.
 func (r *Job) Close() {
 	r.closeBlocks()
 	if r.kept != nil {
@@ -156,5 +162,5 @@ func (r *Job) closeBlocks() {
 	r.blocks = nil
 }
 
-// seconds is the time since start.
+// seconds returns the seconds since start.
 func seconds(start time.Time) float64 { return time.Since(start).Seconds() }
