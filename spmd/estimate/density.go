@@ -6,16 +6,17 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Densities estimates the densities of expressions: the share of coordinates at which
-// they have an entry. Patterns of different factors are taken to be independent.
+// Densities estimates the densities of expressions. A density is the share of the coordinates at
+// which the expression has an entry. Patterns of different factors are assumed to be independent.
 type Densities struct {
-	// by its name in the normal form; nil of one that has an entry everywhere
+	// Of returns the tensor with a name in the normal form. It returns nil if the tensor has an
+	// entry at every coordinate.
 	Of   func(tensor string) *Tensor
-	Size map[string]int64 // of a variable
+	Size map[string]int64 // sizes of variables
 }
 
-// Sum is the share of coordinates at which a sum of terms has an entry, after a sum
-// over vars too.
+// Sum returns the density of a sum of terms. vars holds variables over which each term is summed,
+// besides the term's own summed variables.
 func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	absent := 1.0
 	for _, t := range terms {
@@ -24,8 +25,8 @@ func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	return 1 - absent
 }
 
-// Filled tells whether a sum of terms is filled along v everywhere or nowhere: no tensor decides
-// that at each coordinate of v.
+// Filled reports whether, along variable v, the sum of terms is present either everywhere or
+// nowhere. It is if no factor's pattern depends on v.
 func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	for _, t := range terms {
 		if slices.ContainsFunc(t.Factors,
@@ -36,7 +37,7 @@ func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	return true
 }
 
-// Pattern is that of a sum of terms at some variables, one for each mode.
+// Pattern returns where a sum of terms will have entries. vars holds the variable of each mode.
 func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	p := &Pattern{Filled: make([]bool, len(vars))}
 	for m, v := range vars {
@@ -54,8 +55,8 @@ func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	return p
 }
 
-// decides are the variables along which a factor may have an entry at some coordinates and none at
-// others.
+// decides returns the variables along which factor f may have an entry at some coordinates and none
+// at others. A variable may occur twice.
 func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
@@ -70,13 +71,14 @@ func (x *Densities) decides(f notation.Factor) (vars []string) {
 	return vars
 }
 
-// sameAccess tells whether two factors are one access: their entries are at the same coordinates.
+// sameAccess reports whether two factors are the same access, and therefore have the same pattern.
 func sameAccess(f, g notation.Factor) bool {
 	a, b := accessOf(f), accessOf(g)
 	return a != nil && b != nil && a.Name == b.Name && slices.Equal(a.Vars, b.Vars)
 }
 
-// accessOf is the access that a factor is; nil where it is none.
+// accessOf returns the access that a factor consists of, or nil if the factor is not a single
+// access.
 func accessOf(f notation.Factor) *notation.Access {
 	if g, ok := f.(*notation.Group); ok {
 		a, _ := g.X.(*notation.Access)
@@ -86,12 +88,12 @@ func accessOf(f notation.Factor) *notation.Access {
 	return a
 }
 
-// product is the density of a product after a sum over vars: of each group of factors that vars
-// join for itself.
+// product returns the density of a product after a sum over vars. It groups factors that share a
+// summed variable, and multiplies the densities of the groups. Repeated accesses count once.
 func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	type group struct {
 		factors []notation.Factor
-		vars    []string // over which it is summed
+		vars    []string // variables over which the group is summed
 	}
 	var groups []group
 	for n, f := range factors {
@@ -122,8 +124,8 @@ func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	return d
 }
 
-// joined is the density of a product of factors that share some of vars, after a sum over these: at
-// most that at which each of the factors has an entry somewhere.
+// joined returns the density of a product of factors that share some of vars, after a sum over
+// vars. The density is at most the product of the densities of the factors, each summed over vars.
 func (x *Densities) joined(factors []notation.Factor, vars []string) float64 {
 	if len(factors) == 1 {
 		return x.factor(factors[0], vars)
@@ -151,16 +153,17 @@ func (x *Densities) joined(factors []notation.Factor, vars []string) float64 {
 	return min(x.summed(products, shared), most)
 }
 
-// summed is the density after a sum over vars.
+// summed returns the density of an expression after a sum over vars. d is its density before the
+// sum.
 func (x *Densities) summed(d float64, vars []string) float64 {
 	n := 1.0
 	for _, v := range vars {
 		n *= float64(x.Size[v])
 	}
-	return atSome(d, n)
+	return anyOf(d, n)
 }
 
-// factor is the density of a factor after a sum over vars.
+// factor returns the density of a factor after a sum over vars.
 func (x *Densities) factor(f notation.Factor, vars []string) float64 {
 	switch f := f.(type) {
 	case *notation.Access:
@@ -175,6 +178,7 @@ func (x *Densities) factor(f notation.Factor, vars []string) float64 {
 	return 1
 }
 
+// expr returns the density of an expression after a sum over vars.
 func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	switch e := e.(type) {
 	case *notation.Access:
@@ -195,8 +199,8 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	return 1
 }
 
-// access is the density of an access after a sum over vars. Of a variable that it has twice it is
-// that of the diagonal.
+// access returns the density of an access after a sum over vars. If a variable occurs twice, the
+// density applies to the diagonal.
 func (x *Densities) access(a *notation.Access, vars []string) float64 {
 	t := x.Of(a.Name)
 	if t == nil {

@@ -1,11 +1,13 @@
-// Package estimate tells sizes of blocks before there are any: from what the heads of
-// inputs say, and where nothing else is known as if entries were spread evenly over the
-// coordinates, and independent of one another.
+// Package estimate estimates the sizes of blocks before any block exists.
 //
-//	estimate.go  a tensor that is to be cut, and the size of a block of it
-//	share.go     at which coordinates of some modes it has an entry, also of one that is not there yet
-//	density.go   where expressions have entries
-//	most.go      how many more there may be than are expected
+// It uses the headers of the inputs. If nothing else is known, it assumes that entries are
+// independent of one another and spread evenly over the coordinates. Each estimate has an expected
+// value and an upper bound (see most.go).
+//
+//	estimate.go  Tensor, a tensor that is cut into blocks, and the size of a block
+//	share.go     densities of the projections of a tensor onto some of its modes
+//	density.go   densities of expressions
+//	most.go      upper bounds of random counts
 package estimate
 
 import (
@@ -18,29 +20,29 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Tensor is a tensor that is to be cut into blocks.
+// Tensor is a tensor that will be cut into blocks.
 type Tensor struct {
 	Partition *partition.Partition
 	Layout    tensor.Layout
-	Entries   float64
-	Counted   bool     // Entries is no estimate
-	Pattern   *Pattern // nil of what is there already
+	Entries   float64  // number of entries that are stored, or an estimate
+	Counted   bool     // whether Entries is exact
+	Pattern   *Pattern // where entries will be; nil if the tensor exists already
 
-	levels []float64 // positions of each level of the whole tensor; nil where unknown
-	// the least bytes of positions and of coordinates, by level; nil where nothing asks for more than
-	// they need
-	wide   [2][]uint8
-	stored *tcs.Tensor // which tells of levels
-	whole  *plan.Size  // of the whole tensor in one block, where it is stored so
-	source *tcs.Tensor // of which blocks are views between keys
-	known  []plan.Size // by block, once it was estimated: entry k of found says so of block k
-	found  []bool
+	levels []float64 // positions of each level of the whole tensor; nil if unknown
+	// Least widths in bytes of positions and of coordinates, by level. nil means no minimum beyond
+	// the values' need.
+	minWidths [2][]uint8
+	stored    *tcs.Tensor // the tensor itself, as SetLevels got it; may be nil
+	whole     *plan.Size  // size of the one block of a tensor that is not cut; otherwise nil
+	source    *tcs.Tensor // the blocks are views of it between the partition's keys; may be nil
+	sizes     []plan.Size // cache of block sizes
+	hasSize   []bool      // by block: whether its size is in the cache
 }
 
-// Sparse tells whether some level is not dense.
+// Sparse reports whether some level is not dense.
 func (t *Tensor) Sparse() bool { return !t.Layout.Format.AllDense() }
 
-// Space is the number of coordinates of some sizes.
+// Space returns the number of coordinates of a tensor with the given sizes of modes.
 func Space(dims []int64) float64 {
 	n := 1.0
 	for _, d := range dims {
@@ -49,39 +51,42 @@ func Space(dims []int64) float64 {
 	return n
 }
 
-// Exact tells whether the sizes of blocks are no estimates.
+// Exact reports whether Block returns exact sizes.
 func (t *Tensor) Exact() bool {
 	return t.whole != nil || t.source != nil ||
 		!t.Sparse() && t.Partition.Located() && !t.Partition.Guessed()
 }
 
-// Shown says that blocks are views of x, the tensor itself, between the keys of the partition.
-func (t *Tensor) Shown(x *tcs.Tensor) { t.source = x }
+// SetSource declares that blocks are views of x between the keys of the partition. x is the tensor
+// itself.
+func (t *Tensor) SetSource(x *tcs.Tensor) { t.source = x }
 
-// Stored takes over what x, the tensor itself in its format, tells of its levels.
-func (t *Tensor) Stored(x *tcs.Tensor) {
+// SetLevels takes the numbers of positions and the widths of levels from x, the tensor itself in
+// the format t.Format.
+func (t *Tensor) SetLevels(x *tcs.Tensor) {
 	t.stored = x
 	var pos, crd []uint8
 	for l, lev := range x.Levels {
 		t.levels = append(t.levels, float64(x.Positions(l)))
 		pos, crd = append(pos, lev.Pos.Width), append(crd, lev.Crd.Width)
 	}
-	t.Widen(pos, crd)
+	t.SetMinWidths(pos, crd)
 }
 
-// Widen says that positions and coordinates of levels have so many bytes at least.
-func (t *Tensor) Widen(pos, crd []uint8) { t.wide = [2][]uint8{pos, crd} }
+// SetMinWidths sets the least widths in bytes of each level's positions and coordinates.
+func (t *Tensor) SetMinWidths(pos, crd []uint8) { t.minWidths = [2][]uint8{pos, crd} }
 
-// Wide tells whether some array has wider elements than its numbers need.
+// Wide reports whether some array has wider elements than its values need.
 func (t *Tensor) Wide() bool {
 	plain := *t
-	plain.wide = [2][]uint8{}
+	plain.minWidths = [2][]uint8{}
 	pos, crd := t.Widths()
 	least, leastCrd := plain.Widths()
 	return !slices.Equal(pos, least) || !slices.Equal(crd, leastCrd)
 }
 
-// Widths are the bytes of the elements of each level's arrays, 0 of one that it lacks.
+// Widths returns the bytes of an element of each level's arrays. A width is 0 if the level lacks
+// the array.
 func (t *Tensor) Widths() (pos, crd []uint8) {
 	pos, crd = make([]uint8, len(t.Layout.Format.Order)), make([]uint8, len(t.Layout.Format.Order))
 	for l, m := range t.Layout.Format.Order {
@@ -92,21 +97,21 @@ func (t *Tensor) Widths() (pos, crd []uint8) {
 		if kind.HasCrd() {
 			crd[l] = width(float64(t.Layout.Dims[m]))
 		}
-		if t.wide[0] != nil {
-			pos[l], crd[l] = max(pos[l], t.wide[0][l]), max(crd[l], t.wide[1][l])
+		if t.minWidths[0] != nil {
+			pos[l], crd[l] = max(pos[l], t.minWidths[0][l]), max(crd[l], t.minWidths[1][l])
 		}
 	}
 	return pos, crd
 }
 
-// Uncut says that the one block is x itself.
-func (t *Tensor) Uncut(x *tcs.Tensor) {
+// SetWhole declares that the partition has one block, which is x itself.
+func (t *Tensor) SetWhole(x *tcs.Tensor) {
 	z := sizeOf(x)
 	z.Entries = Round(t.Entries)
 	t.whole = &z
 }
 
-// sizeOf is the size of a tensor's arrays.
+// sizeOf returns the exact size of x's arrays.
 func sizeOf(x *tcs.Tensor) plan.Size {
 	z := plan.Size{Entries: x.Vals.Len}
 	for _, lev := range x.Levels {
@@ -117,22 +122,22 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 	return z
 }
 
-// As is the same tensor, stored in another format.
+// As returns the same tensor in format f, without what is known of its levels in the old format.
 func (t *Tensor) As(f tensor.Format) *Tensor {
 	return &Tensor{Partition: t.Partition,
 		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},
 		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
 }
 
-// Over returns the same tensor in the blocks of another partition.
+// Over returns the same tensor in the blocks of partition part.
 func (t *Tensor) Over(part *partition.Partition) *Tensor {
 	over := *t
-	// The sizes that t knows are of its own blocks.
-	over.Partition, over.known, over.found = part, nil, nil
+	// The cached sizes belong to the old blocks.
+	over.Partition, over.sizes, over.hasSize = part, nil, nil
 	return &over
 }
 
-// LevelSizes are the sizes of the levels' modes.
+// LevelSizes returns the size of each level's mode.
 func (t *Tensor) LevelSizes() []int64 {
 	sizes := make([]int64, len(t.Layout.Format.Order))
 	for l, m := range t.Layout.Format.Order {
@@ -141,7 +146,7 @@ func (t *Tensor) LevelSizes() []int64 {
 	return sizes
 }
 
-// Positions is about how many positions each level of the whole tensor has.
+// Positions returns the estimated number of positions of each level of the whole tensor.
 func (t *Tensor) Positions() []int64 {
 	list, parents := make([]int64, len(t.Layout.Format.Order)), 1.0
 	for l, m := range t.Layout.Format.Order {
@@ -152,7 +157,7 @@ func (t *Tensor) Positions() []int64 {
 		case kind.Form() == tensor.Segmented && !kind.IsUnique():
 			parents = t.Entries
 		case kind.Form() == tensor.Segmented:
-			parents = t.distinct(l, t.uncut(l), t.Entries).about
+			parents = t.distinct(l, t.wholeAt(l), t.Entries).about
 		case kind.Form() != tensor.Single:
 			parents *= float64(t.Layout.Dims[m])
 		}
@@ -161,8 +166,8 @@ func (t *Tensor) Positions() []int64 {
 	return list
 }
 
-// Segments is what is known of each level's, of its parents without children and of the most
-// children of one; nil where nothing is.
+// Segments returns the statistics of each level's segments: the number of empty ones and the length
+// of the longest. It returns nil if they are unknown.
 func (t *Tensor) Segments() []tcs.LevelStats {
 	if t.stored == nil {
 		return nil
@@ -174,7 +179,7 @@ func (t *Tensor) Segments() []tcs.LevelStats {
 	return st.Levels
 }
 
-// Bytes is about what the whole tensor takes.
+// Bytes returns the estimated size of the whole tensor in one block.
 func (t *Tensor) Bytes() int64 {
 	box := make([][2]int64, len(t.Layout.Dims))
 	for m, d := range t.Layout.Dims {
@@ -183,25 +188,26 @@ func (t *Tensor) Bytes() int64 {
 	return t.estimate(box, nil).Bytes
 }
 
-// Box is the range of each mode that block b has.
+// Box returns the range of each mode that block b covers.
 func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Layout.Dims) }
 
-// Block is the size of block b: plan.Sizes.
+// Block returns the size of block b. It is a plan.Sizes, and caches its results.
 func (t *Tensor) Block(b plan.Block) plan.Size {
 	if t.whole != nil {
 		return *t.whole
 	}
-	if t.known == nil {
+	if t.sizes == nil {
 		n := t.Partition.Pieces()
-		t.known, t.found = make([]plan.Size, n), make([]bool, n)
+		t.sizes, t.hasSize = make([]plan.Size, n), make([]bool, n)
 	}
-	if !t.found[b] {
-		t.known[b], t.found[b] = t.size(b), true
+	if !t.hasSize[b] {
+		t.sizes[b], t.hasSize[b] = t.size(b), true
 	}
-	return t.known[b]
+	return t.sizes[b]
 }
 
-// size is that of block b: of a view where blocks are views that can be made, else about.
+// size computes the size of block b, exactly if the block is a view that can be made, and as an
+// estimate otherwise.
 func (t *Tensor) size(b plan.Block) plan.Size {
 	box := t.Box(b)
 	if t.source != nil {
@@ -214,12 +220,14 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 	return t.estimate(box, t.Partition.Ordered())
 }
 
-// In is the size of what a block has in a box of coordinates, of entries that are spread evenly.
+// In returns the size of the part of the tensor in a box. It assumes that entries are spread
+// evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares are the shares of the coordinates of a mode, and of all, that a block in a box has, and of
-// those whose entries make paths down to its last compressed level; stored, if it is not nil, cuts
-// the entries evenly.
+// shares returns the shares of the coordinates that a block in a box has. part(m) is its share of
+// mode m's coordinates, share its share of all coordinates, and paths its share of the coordinates
+// of the levels down to the last compressed one. stored is the axis that cuts the entries in
+// storage order into equal chunks; it may be nil.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
@@ -237,7 +245,8 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 		share *= part(m)
 	}
 	if paths = share; !t.Layout.Format.Repeats() {
-		// Where dense levels below are cut, each block has the paths of those beside it too.
+		// If a dense level below the last compressed one is cut, blocks that differ in that level
+		// alone all store the same paths.
 		paths = 1
 		for _, m := range t.Layout.Format.Order[:t.lastCrd()+1] {
 			paths *= part(m)
@@ -246,8 +255,9 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 	return part, share, paths
 }
 
-// Records is the most entries, of an input that lists so many, that come to block b; roomed says
-// that each entry also makes room, as a zero, in the blocks beside its own that have its path.
+// Records returns the upper bound of the entries of block b, for an input that lists the given
+// number of entries. If roomed is true, each entry also adds a zero to the other blocks that store
+// its path.
 func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
 	most := math.Inf(1)
@@ -261,19 +271,19 @@ func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	return ceil(n)
 }
 
-// estimate is the size of a block in a box, of which stored, if it is not nil, cuts the entries
-// evenly.
+// estimate returns the estimated size of a block in a box. stored is the axis that cuts the entries
+// in storage order into equal chunks; it may be nil.
 func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	extent := func(m int) float64 { return float64(box[m][1] - box[m][0]) }
 	part, share, paths := t.shares(box, stored)
-	together := 1.0 // coordinates that have entries all or none
+	together := 1.0 // number of coordinates at which entries exist together or not at all
 	for m := range t.Layout.Dims {
 		if t.filled(m) {
 			together *= max(extent(m), 1)
 		}
 	}
 	entries := count(t.Entries*share/together, share, t.most()).times(together)
-	below := math.Inf(1) // entries whose paths the block has
+	below := math.Inf(1) // upper bound of the entries whose paths the block stores
 	if t.Pattern == nil {
 		below = count(t.Entries*paths, paths, t.most()).most
 	}
@@ -283,8 +293,8 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	c := cut{part: part, outer: 1, share: paths, places: 1}
 	for l, m := range t.Layout.Format.Order {
 		c.outer *= part(m)
-		c.places *= t.reach(m, extent(m))
-		n := counted{parents.about * extent(m), parents.most * t.reach(m, extent(m))}
+		c.places *= t.maxExtent(m, extent(m))
+		n := counted{parents.about * extent(m), parents.most * t.maxExtent(m, extent(m))}
 		kind := t.Layout.Format.Levels[l]
 		switch kind.Form() {
 		case tensor.Segmented:
@@ -308,23 +318,25 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	return z.size
 }
 
-// reach is the most coordinates of mode m that a block has, of about so many: more where they are
-// those of a chunk of entries that is located by a guess. Among the coordinates of a chunk that
-// reaches so much further there are rarely as few entries as it has, by Chernoff's bound.
-func (t *Tensor) reach(m int, about float64) float64 {
+// maxExtent returns the upper bound of the coordinates of mode m in a block whose expected extent
+// is about. The extent is larger than expected if the bounds of the block's chunk of entries are
+// guessed. By Chernoff's bound, a range longer than maxExtent contains fewer entries than the chunk
+// with probability excessProbability.
+func (t *Tensor) maxExtent(m int, about float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {
 		return about
 	}
-	chunk, tail := a.Entries/float64(a.Ranges()), -math.Log(rarely)
+	chunk, tail := a.Entries/float64(a.Ranges()), -math.Log(excessProbability)
 	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+chunk)
-	further := root * root / max(chunk, rarely)
+	further := root * root / max(chunk, excessProbability)
 	return max(about, min(max(about, 1)*further, float64(t.Layout.Dims[m])))
 }
 
-// Drift is how far from where they are guessed chunks may begin, where they do not lie at equal
-// distances: by which share of a chunk's entries at both ends together, of all entries at most, and
-// by how many blocks.
+// Drift returns how far the guessed bounds of chunks may be off. share is the number of entries
+// that a chunk may have in excess at both ends together, as a share of the chunk's entries and at
+// most 1. The bounds may be off by the given number of blocks. Both results are 0 if no bounds
+// are guessed.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Layout.Dims {
 		a := t.Partition.GuessedIn(m)
@@ -342,11 +354,12 @@ func (t *Tensor) Drift() (share float64, blocks int64) {
 	return 0, 0
 }
 
-// distinct is how many positions level l has in a block with paths to about that many
-// entries: prefixes of coordinates with an entry below.
+// distinct returns the number of positions of level l in a block: the number of distinct coordinate
+// prefixes that have an entry below. c describes the block, and entries is the expected number of
+// entries whose paths it stores.
 func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	if t.Pattern != nil {
-		return t.foreseen(l, c)
+		return t.fromPattern(l, c)
 	}
 	if l == len(t.Layout.Format.Levels)-1 && t.levels == nil {
 		return count(entries, c.share, t.most())
@@ -359,7 +372,7 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 		if c.share == c.outer {
 			return count(n*c.outer, c.outer, n)
 		}
-		// Of a prefix's entries each is in the block with probability share/outer.
+		// Each entry of a prefix is in the block with probability share/outer.
 		about := n * c.outer * -math.Expm1(t.Entries/n*math.Log1p(-min(c.share/c.outer, 1-1e-12)))
 		return count(about, about/n, n)
 	}
@@ -373,8 +386,8 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	return count(prefixes*-math.Expm1(-entries/prefixes), 0, prefixes)
 }
 
-// Fixed is what block b takes whatever its entries are: the values of an all-dense one,
-// else the positions below its outer dense levels.
+// Fixed returns the bytes of block b that do not depend on its entries: the values of an all-dense
+// tensor, and the positions below the outer dense levels of any other.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Layout.Format.Order {
@@ -386,7 +399,7 @@ func (t *Tensor) Fixed(b plan.Block) float64 {
 	return p * float64(t.Layout.Type.Size())
 }
 
-// width is the bytes of a position or coordinate up to n.
+// width returns the bytes of a position or coordinate up to n.
 func width(n float64) uint8 {
 	if n <= math.MaxInt32 {
 		return 4
@@ -394,7 +407,7 @@ func width(n float64) uint8 {
 	return 8
 }
 
-// Round is the nearest whole number, at most 2^62.
+// Round returns the nearest integer, at most 2^62.
 func Round(x float64) int64 {
 	if x >= 1<<62 {
 		return 1 << 62

@@ -12,21 +12,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// cutInRows is a matrix of which mode 0 is cut at points.
+// cutInRows returns a matrix whose mode 0 is cut at points.
 func cutInRows(points ...int64) *partition.Partition {
 	part := partition.Whole(2)
 	part.Axes = []partition.Axis{{Modes: []int{0}, Cuts: points}}
 	return part
 }
 
-// about is a size less what it is reckoned with beside.
+// about returns a size without its upper bounds.
 func about(z plan.Size) plan.Size {
 	z.MoreEntries, z.MoreBytes = 0, 0
 	return z
 }
 
-// Blocks of dense tensors are exact; those of sparse ones have their share of the entries,
-// and the arrays that their level kinds have.
+// TestBlocks checks that sizes of dense blocks are exact, and that a sparse block gets its share of
+// the entries and the arrays of its level kinds.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		kinds string
@@ -60,8 +60,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Columns of rows that are dense below their coordinates have a place in each row that is stored,
-// wherever its entries are.
+// A block of columns stores a position for each stored row if the rows are dense below their
+// coordinates, even if the row's entries are in other columns.
 func TestBlocksOfDenseRows(t *testing.T) {
 	part := partition.Whole(2)
 	part.Axes = []partition.Axis{{Modes: []int{1}, Cuts: []int64{0, 10, 40}}}
@@ -78,7 +78,7 @@ func TestBlocksOfDenseRows(t *testing.T) {
 	}
 }
 
-// Densities of products and sums are those of independent entries.
+// Densities of products and sums follow from independent patterns.
 func TestDensities(t *testing.T) {
 	tensor := func(kinds string, share float64, dims ...int64) *Tensor {
 		return &Tensor{Layout: tensor.Layout{Dims: dims,
@@ -118,8 +118,8 @@ func TestDensities(t *testing.T) {
 	}
 }
 
-// Positions of the levels of a whole tensor are those that are known, else what entries that are
-// spread evenly have.
+// The positions of a whole tensor's levels are the known numbers, or estimates for evenly spread
+// entries.
 func TestPositions(t *testing.T) {
 	for _, c := range []struct {
 		kinds string
@@ -142,7 +142,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// fewRows is a matrix of four rows, of which two are empty and one has five of six entries.
+// fewRows returns a matrix of four rows, two of them empty, and one with five of its six entries.
 func fewRows(t *testing.T) *tcs.Tensor {
 	t.Helper()
 	x,
@@ -157,7 +157,7 @@ func fewRows(t *testing.T) *tcs.Tensor {
 	return x
 }
 
-// Of segments a tensor in its own format tells, and a copy in another one does not.
+// A tensor in its own format knows its segments, and a copy in another format does not.
 func TestSegments(t *testing.T) {
 	x := fewRows(t)
 	s := &Tensor{Partition: cutInRows(0, 4),
@@ -166,7 +166,7 @@ func TestSegments(t *testing.T) {
 	if got := s.Segments(); got != nil {
 		t.Errorf("of a tensor of which nothing is known: got %+v", got)
 	}
-	s.Stored(x)
+	s.SetLevels(x)
 	if got, want := s.Segments()[1], (tcs.LevelStats{Positions: 6, Empty: 2, Most: 5}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

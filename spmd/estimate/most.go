@@ -7,32 +7,35 @@ import (
 	"distaff/spmd/plan"
 )
 
-// counted is about how many there are of something, and how many are reckoned with.
+// counted is an uncertain number: its expected value and its upper bound, which it exceeds with
+// probability excessProbability.
 type counted struct{ about, most float64 }
 
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }
 
-// rarely is how seldom a block has more entries, or positions of a level, than are reckoned with,
-// of entries that lie independently of one another: once in a billion.
-const rarely = 1e-9
+// excessProbability is the probability that the entries of a block, or the positions of a level,
+// exceed their upper bound if entries are independent.
+const excessProbability = 1e-9
 
-// count is of all of some things those that a block has, about so many, which has each with a
-// probability of share: at most as many as Bernstein's inequality says of independent draws. It
-// holds as well where one leaves less room for the others, as entries at distinct coordinates do,
-// and prefixes that several entries share.
+// count returns the number of things in a block, out of all things, if each one is in the block
+// with probability share and about are expected. The upper bound is Bernstein's inequality for
+// independent draws. The bound also holds if one thing leaves less room for the others: entries at
+// distinct coordinates, or prefixes that several entries share. If all is infinite, share is not
+// used.
 func count(about, share, all float64) counted {
-	if about == 0 { // of an empty box
+	if about == 0 { // the box is empty
 		return counted{}
 	}
 	if math.IsInf(all, 1) {
 		share = 0
 	}
-	tail := -math.Log(rarely)
+	tail := -math.Log(excessProbability)
 	most := about + tail/3 + math.Sqrt(tail*tail/9+2*tail*about*(1-share))
 	return counted{about, max(about, min(most, all))}
 }
 
-// most is the most entries that the tensor has, infinite where Entries is an estimate.
+// most returns the upper bound of the tensor's entries, which is infinite if Entries is an
+// estimate.
 func (t *Tensor) most() float64 {
 	if t.Counted {
 		return t.Entries
@@ -40,10 +43,10 @@ func (t *Tensor) most() float64 {
 	return math.Inf(1)
 }
 
-// sizer adds up a size that is estimated.
+// sizer sums up an estimated size.
 type sizer struct{ size plan.Size }
 
-// add adds an array of about n elements.
+// add adds an array of n elements of width bytes.
 func (z *sizer) add(n counted, width int64) {
 	about := Round(n.about)
 	z.size.Add(about, width)
@@ -54,5 +57,6 @@ func (z *sizer) add(n counted, width int64) {
 	}
 }
 
-// ceil is the least whole number that is no less, up to rounding, at most 2^62.
+// ceil rounds x up to an integer, at most 2^62. It ignores an excess of 1e-6, which may be a
+// rounding error.
 func ceil(x float64) int64 { return Round(math.Ceil(x - 1e-6)) }

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// TestMost: of entries thrown at random no block has more, nor more positions of a level, than are
-// reckoned with, and these are not many more than are expected.
+// TestMost checks with random entries that no block exceeds the upper bounds of entries and
+// positions, and that the bounds are not far above the expected numbers.
 func TestMost(t *testing.T) {
 	const rows, columns = 400, 300
 	for k := range uint64(400) {
@@ -54,7 +54,7 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// TestEmptyBox: a block in an empty box is reckoned with no entry.
+// TestEmptyBox checks that a block in an empty box has no entries.
 func TestEmptyBox(t *testing.T) {
 	for _, kinds := range []string{"ss", "ds", "sd", "uq"} {
 		x := &Tensor{Partition: cutInRows(0, 0, 5),
@@ -69,8 +69,8 @@ func TestEmptyBox(t *testing.T) {
 	}
 }
 
-// TestGuessedChunks: rows that entries thrown at random lie in, so many in each chunk of these, are
-// no more than a block of rows is reckoned with that is located by a guess.
+// TestGuessedChunks checks that the rows of a chunk of random entries do not exceed the upper bound
+// for a block of rows whose bounds are guessed.
 func TestGuessedChunks(t *testing.T) {
 	const rows, chunks = 900, 3
 	for k := range uint64(600) {

@@ -7,11 +7,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// Share is the share of the coordinates of some modes at which the tensor has an entry, at any
-// coordinates of the others. It is as levels tell, where their positions are known and the modes
-// are those of outer ones; else entries are taken to be spread evenly.
+// Share returns the density of the tensor's projection onto some modes: the share of their
+// coordinates that have an entry at some coordinates of the other modes. It uses the numbers of
+// positions if they are known and the modes belong to outer levels. Otherwise it assumes that
+// entries are spread evenly.
 func (t *Tensor) Share(modes []int) float64 {
-	inner := t.lastCrd() + 1 // along the levels from here on it is filled everywhere or nowhere
+	inner := t.lastCrd() + 1 // the pattern does not depend on levels from here on
 	if inner == 0 {
 		return 1
 	}
@@ -20,7 +21,7 @@ func (t *Tensor) Share(modes []int) float64 {
 		if slices.Contains(modes, m) {
 			known, need = -1, n+1
 		}
-		if known < 0 && t.present(n+1) >= 0 {
+		if known < 0 && t.nonEmpty(n+1) >= 0 {
 			known = n + 1
 		}
 	}
@@ -29,7 +30,7 @@ func (t *Tensor) Share(modes []int) float64 {
 	}
 	upTo, entries := len(t.Layout.Format.Order), t.Entries
 	if known > 0 {
-		upTo, entries = known, t.present(known)
+		upTo, entries = known, t.nonEmpty(known)
 	}
 	places, summed := 1.0, 1.0
 	for n, m := range t.Layout.Format.Order[:upTo] {
@@ -40,19 +41,19 @@ func (t *Tensor) Share(modes []int) float64 {
 	if places == 0 {
 		return 1
 	}
-	return atSome(min(1, entries/places), summed)
+	return anyOf(min(1, entries/places), summed)
 }
 
-// atSome is the share at which there is an entry at one of n coordinates at least, where there is
-// one at a share of d.
-func atSome(d, n float64) float64 {
+// anyOf returns the share of groups of n coordinates that have an entry, if a share d of the
+// coordinates have one.
+func anyOf(d, n float64) float64 {
 	if d >= 1 || n == 1 {
 		return d
 	}
 	return -math.Expm1(n * math.Log1p(-d))
 }
 
-// lastCrd is the last level that is not dense; -1 where all are.
+// lastCrd returns the last level that is not dense, or -1 if all are dense.
 func (t *Tensor) lastCrd() int {
 	for l := len(t.Layout.Format.Levels) - 1; l >= 0; l-- {
 		if t.Layout.Format.Levels[l].HasCrd() {
@@ -62,9 +63,9 @@ func (t *Tensor) lastCrd() int {
 	return -1
 }
 
-// present is how many of the positions of the first n levels have an entry below, where levels
-// tell; -1 where they do not.
-func (t *Tensor) present(n int) float64 {
+// nonEmpty returns how many positions of the first n levels have an entry below. It returns -1 if
+// that is unknown.
+func (t *Tensor) nonEmpty(n int) float64 {
 	if t.levels == nil || n == 0 || t.repeats(n) {
 		return -1
 	}
@@ -78,7 +79,7 @@ func (t *Tensor) present(n int) float64 {
 	return -1
 }
 
-// repeats tells whether several positions of the first n levels may have the same coordinates.
+// repeats reports whether several positions of the first n levels may have the same coordinates.
 func (t *Tensor) repeats(n int) bool {
 	for _, k := range t.Layout.Format.Levels[:n] {
 		if !tensor.Kind(k).IsUnique() {
@@ -88,30 +89,31 @@ func (t *Tensor) repeats(n int) bool {
 	return false
 }
 
-// Pattern is where a tensor that is not there yet will have entries.
+// Pattern describes where a tensor that does not exist yet will have entries.
 type Pattern struct {
-	// Share is the share of the coordinates of some modes at which it has an entry, at any coordinates
-	// of the others.
+	// Share returns the density of the projection onto some modes; see Tensor.Share.
 	Share func(modes []int) float64
-	// Filled says of each mode whether it is filled along it everywhere or nowhere, at any coordinates
-	// of the others.
+	// Filled has an element for each mode. It is true if the tensor, along that mode, has entries
+	// either everywhere or nowhere.
 	Filled []bool
 }
 
-// filled tells whether mode m is filled everywhere or nowhere.
+// filled reports whether the tensor has entries either everywhere or nowhere along mode m.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
-// cut is a box of the tensor.
+// cut is a box of the tensor, seen from a current level.
 type cut struct {
-	part  func(m int) float64 // the share of a mode's coordinates
-	outer float64             // of the coordinates of the levels down to the one at hand
-	// of those whose entries make paths down to the last level that is not dense
-	share  float64
-	places float64 // coordinates of the levels down to the one at hand
+	part func(m int) float64 // share of the coordinates of mode m
+	// share of the coordinates of the levels down to the current one
+	outer float64
+	// share of the coordinates of the levels down to the last compressed one
+	share float64
+	// number of coordinates of the levels down to the current one, at most
+	places float64
 }
 
-// uncut is the whole tensor, at level l.
-func (t *Tensor) uncut(l int) cut {
+// wholeAt returns the whole tensor as a cut, with level l as the current one.
+func (t *Tensor) wholeAt(l int) cut {
 	c := cut{part: func(int) float64 { return 1 }, outer: 1, share: 1, places: 1}
 	for _, m := range t.Layout.Format.Order[:l+1] {
 		c.places *= float64(t.Layout.Dims[m])
@@ -119,9 +121,9 @@ func (t *Tensor) uncut(l int) cut {
 	return c
 }
 
-// foreseen is how many positions level l of a tensor with a pattern has in a box. Those that lie
-// side by side along modes which are filled everywhere or nowhere are there together.
-func (t *Tensor) foreseen(l int, c cut) counted {
+// fromPattern returns the number of positions of level l that a tensor with a pattern has in a box.
+// Along filled modes, positions exist together or not at all.
+func (t *Tensor) fromPattern(l int, c cut) counted {
 	all, together := 1.0, 1.0
 	for _, m := range t.Layout.Format.Order[:l+1] {
 		all *= float64(t.Layout.Dims[m])
@@ -133,7 +135,7 @@ func (t *Tensor) foreseen(l int, c cut) counted {
 	if n == 0 || together == 0 {
 		return counted{}
 	}
-	// entries below a position, and the share of their coordinates that the box has
+	// entries below a position, and the share of their coordinates that is in the box
 	each, inner := t.Entries/n, 1.0
 	for k := l + 1; k < len(t.Layout.Format.Order); k++ {
 		switch m := t.Layout.Format.Order[k]; {

@@ -13,14 +13,14 @@ import (
 	"distaff/spmd/plan"
 )
 
-// drawn is a sparse tensor of which all entries are known.
+// drawn is a sparse tensor with its list of entries.
 type drawn struct {
 	*Tensor
 	entries [][]int64
 }
 
-// draw throws entries at random, or with coordinates that fall with a power of their rank, as a
-// tensor whose levels are all compressed.
+// draw returns a tensor of compressed levels with random entries. Coordinates are uniform, or
+// follow a power law.
 func draw(r *rand.Rand, skew float64, n int, dims ...int64) *drawn {
 	x := &drawn{Tensor: &Tensor{Partition: partition.Whole(len(dims)),
 		Layout: tensor.Layout{Dims: dims, Type: tensor.Float64,
@@ -45,13 +45,13 @@ func draw(r *rand.Rand, skew float64, n int, dims ...int64) *drawn {
 	return x
 }
 
-// key is up to four coordinates as a key of a map.
+// key holds up to four coordinates as a key of a map.
 func key(at []int64) (k [4]int64) {
 	copy(k[:], at)
 	return k
 }
 
-// known has the tensor know the positions of its levels.
+// known sets the numbers of positions of the tensor's levels.
 func (x *drawn) known() *drawn {
 	for l := range x.Layout.Format.Order {
 		x.levels = append(x.levels, float64(len(prefixes(x.entries, x.Layout.Format.Order[:l+1], nil))))
@@ -59,7 +59,7 @@ func (x *drawn) known() *drawn {
 	return x
 }
 
-// prefixes are the distinct coordinates of some modes, in a box or anywhere.
+// prefixes returns the distinct coordinates of some modes, in a box or anywhere.
 func prefixes(entries [][]int64, modes []int, box [][2]int64) map[[4]int64]bool {
 	out := map[[4]int64]bool{}
 	for _, e := range entries {
@@ -77,7 +77,7 @@ func prefixes(entries [][]int64, modes []int, box [][2]int64) map[[4]int64]bool 
 	return out
 }
 
-// pattern are the coordinates at which a statement's result has an entry.
+// pattern returns the coordinates at which a statement's result has an entry.
 func pattern(n *notation.Normal, of map[string]*drawn, size map[string]int64) (list [][]int64) {
 	seen := map[[4]int64]bool{}
 	var join func(factors []notation.Factor, at map[string]int64)
@@ -133,7 +133,7 @@ func pattern(n *notation.Normal, of map[string]*drawn, size map[string]int64) (l
 	return list
 }
 
-// result is a statement's result, as it is foreseen.
+// result returns the estimate of a statement's result.
 func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
 	size map[string]int64) (*Tensor, [][]int64) {
 	s, err := notation.Parse(src)
@@ -157,7 +157,7 @@ func result(t *testing.T, src, kinds string, modes []int, of map[string]*drawn,
 	return y, pattern(n, of, size)
 }
 
-// positions are those that a tensor of some entries has in a box, a level.
+// positions returns how many positions each level of a tensor has in a box.
 func positions(y *Tensor, entries [][]int64, box [][2]int64) (list []int64) {
 	parents := int64(1)
 	for l, m := range y.Layout.Format.Order {
@@ -176,8 +176,9 @@ func positions(y *Tensor, entries [][]int64, box [][2]int64) (list []int64) {
 	return list
 }
 
-// TestForeseen holds the positions of results to those that they have: to a tenth where entries are
-// spread evenly or levels tell, and never to fewer where they are skewed.
+// TestForeseen compares estimated positions of results with actual ones. They agree within a tenth
+// if entries are spread evenly or the levels are known, and are not too small if entries are
+// skewed.
 func TestForeseen(t *testing.T) {
 	natural := func(n int) (modes []int) {
 		for m := range n {
@@ -240,7 +241,7 @@ func TestForeseen(t *testing.T) {
 					y.Partition = partition.Whole(len(y.Layout.Dims))
 					y.Partition.Axes = []partition.Axis{
 						{Modes: []int{cutMode}, Cuts: []int64{0, y.Layout.Dims[cutMode] / 3, y.Layout.Dims[cutMode]}}}
-					y.known, y.found = nil, nil
+					y.sizes, y.hasSize = nil, nil
 					for b := range plan.Block(2) {
 						z, box := y.Block(b), y.Box(b)
 						bytes, parents := int64(0), int64(1)
@@ -253,7 +254,10 @@ func TestForeseen(t *testing.T) {
 						bytes += 8 * parents
 						if bytes > z.Bytes+z.MoreBytes || parents > z.Most() {
 							t.Errorf(
-								"%s, %d entries, as %s:%v, cut along mode %d: block %d has %d values and %d bytes, reckoned with %d and %d", c.src, n, c.kinds, c.modes, cutMode, b, parents, bytes, z.Most(), z.Bytes+z.MoreBytes)
+								"%s, %d entries, as %s:%v, cut along mode %d: "+
+									"block %d has %d values and %d bytes, reckoned with %d and %d",
+								c.src, n, c.kinds, c.modes, cutMode, b, parents, bytes, z.Most(),
+								z.Bytes+z.MoreBytes)
 						}
 						if math.Abs(float64(bytes-z.Bytes)) > 0.25*float64(bytes)+1500 {
 							t.Errorf(
@@ -267,7 +271,7 @@ func TestForeseen(t *testing.T) {
 	}
 }
 
-// together is how many positions of level l are there together.
+// together returns how many positions of level l exist together or not at all.
 func together(y *Tensor, l int) int64 {
 	n := int64(1)
 	for _, m := range y.Layout.Format.Order[:l+1] {
@@ -278,8 +282,8 @@ func together(y *Tensor, l int) int64 {
 	return n
 }
 
-// TestShare: levels tell of prefixes, also of those behind dense levels whose empty segments are
-// known; of others entries are spread evenly.
+// TestShare checks that densities of projections follow the known levels, also below dense levels
+// with known empty segments. For others they follow evenly spread entries.
 func TestShare(t *testing.T) {
 	x := fewRows(t)
 	s := &Tensor{Layout: tensor.Layout{Dims: []int64{4, 10},
@@ -292,7 +296,7 @@ func TestShare(t *testing.T) {
 		}
 	}
 	near("rows, before levels are known", s.Share([]int{0}), even)
-	s.Stored(x)
+	s.SetLevels(x)
 	near("rows", s.Share([]int{0}), 0.5)
 	near("columns", s.Share([]int{1}), 1-math.Pow(1-6./40, 4))
 	near("entries", s.Share([]int{1, 0}), 6./40)

@@ -95,7 +95,7 @@ func (x *Forecast) widen(result *estimate.Tensor) {
 	}
 	units, _, err := x.k.Units(x.like(), false)
 	if err == nil && !units[0].Result.Repack {
-		result.Widen(units[0].Result.PosWidth, units[0].Result.CrdWidth)
+		result.SetMinWidths(units[0].Result.PosWidth, units[0].Result.CrdWidth)
 	}
 }
 
@@ -211,14 +211,14 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 		s.Entries, s.Counted = estimate.Space(s.Layout.Dims), true
 	}
 	if t := src.Tensor; t != nil && x.k.Reader.AsStored(src) {
-		s.Stored(t)
+		s.SetLevels(t)
 		if x.k.Reader.Target(part, name).Viewable(t) && part.Pieces() == 1 {
-			s.Uncut(t)
+			s.SetWhole(t)
 		}
 	}
 	if t := x.k.Reader.Everywhere(name); t != nil && part.Ordered() != nil && part.Located() &&
 		x.k.Reader.Target(part, name).ViewableBetween(t) {
-		s.Shown(t)
+		s.SetSource(t)
 	}
 	return s
 }
@@ -475,7 +475,7 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			z := s.Block(needs[n])
 			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
 				w := *x.tensors[n].As(a.Format)
-				w.Widen(a.PosWidth, a.CrdWidth)
+				w.SetMinWidths(a.PosWidth, a.CrdWidth)
 				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Layout.Format.Order))*tcs.Align
 			}
 			most = max(most, x.assembling(s, z))

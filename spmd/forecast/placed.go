@@ -110,7 +110,7 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	same := even.Layout.Format.Equal(s.Layout.Format)
 	even.Partition = plain.Partition
 	in.AsIs, in.Records = in.AsIs && same, x.foretold(operand, even).Records
-	even.Widen(s.Widths())
+	even.SetMinWidths(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
 	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor,
 		Layout: tensor.Layout{Dims: s.Layout.Dims, Type: s.Layout.Type, Format: even.Layout.Format}},
