@@ -12,23 +12,24 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// FitsDevice refuses, at every rank alike, a statement whose leaf takes more memory on some rank's
-// GPU than that has, as far as it is known before anything is read: what sizes fix of the blocks
-// that a step reads and makes, and on one rank the entries of operands that say how many they have.
-// Nothing where leaves run on CPUs. Collective.
+// FitsDevice refuses a statement whose leaf certainly needs more memory than a rank's GPU has. All
+// ranks return the same error. It counts the bytes of a step's blocks that follow from sizes. On
+// one rank it also counts the entries of operands whose number is known. It returns nil if leaves
+// run on CPUs. Every rank must call it.
 func FitsDevice(k *prepared.Statement) error {
 	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil
 	}
 	has, err := k.Reader.Env.DeviceMemory()
 	if err == nil && has > 0 {
-		if takes, worst, part := mostOfCalls(k); takes > float64(has) {
+		if takes, worst, part := largestCall(k); takes > float64(has) {
 			rank := ""
 			if k.Problem.Ranks > 1 {
 				rank = " at a rank"
 			}
 			err = fault.Memoryf(
-				"a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, and the GPU has %s: "+
+				"a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, "+
+					"and the GPU has %s: "+
 					"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name,
 				fault.Bytes(takes), rank, worst, fault.Bytes(part), tensor.Bytes(has))
 		}
@@ -39,9 +40,9 @@ func FitsDevice(k *prepared.Statement) error {
 	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
-// mostOfCalls is the least memory of the call that takes most, of this rank's, with the tensor that
-// takes most of it.
-func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float64) {
+// largestCall returns the least memory of this rank's largest call, the name worst of the tensor
+// that occupies most of it, and the bytes part of this tensor.
+func largestCall(k *prepared.Statement) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))
 	for i, o := range p.Operands {
@@ -55,14 +56,14 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 		result = nil
 	}
 	for s := range p.Steps(k.Reader.Env.Comm.Rank()) {
-		of := map[string]float64{} // a tensor that is read twice may be one array
+		of := map[string]float64{} // by tensor: one that is read twice may be one array
 		for _, n := range s.Need {
 			t := operands[n.Operand]
 			if t == nil {
 				continue
 			}
 			name := p.Operands[n.Operand].Tensor
-			of[name] = max(of[name], fixedOf(k, t, name, n.Block))
+			of[name] = max(of[name], fixedBytes(k, t, name, n.Block))
 		}
 		sum, most, name := 0.0, 0.0, ""
 		if result != nil {
@@ -81,8 +82,8 @@ func mostOfCalls(k *prepared.Statement) (takes float64, worst string, part float
 	return math.Ceil(takes), worst, part
 }
 
-// fixedOf is the least that a block of an operand takes.
-func fixedOf(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
+// fixedBytes returns the bytes that block b of an operand certainly occupies.
+func fixedBytes(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
 	bytes := t.Fixed(b)
 	if src := k.Reader.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
 		bytes += src.EntryCount(t.Layout.Dims) * float64(k.Reader.EntryBytes(name))

@@ -1,13 +1,18 @@
-// Package forecast tells what a planned statement would do and take, on each rank, without
-// running it: what `distaff plan` prints, and what a run is refused by before it allocates.
+// Package forecast predicts what a planned statement does and needs on each rank, without running
+// it. `distaff plan` prints these predictions. A run uses them to refuse a job before it allocates
+// memory.
 //
-//	forecast.go  what loading, computing and storing take, as each of them says
-//	planned.go   the plan as it is printed
-//	time.go      what the phases take, by the machine's model
-//	inserts.go   what workspaces take that are filled in any order
+// A Forecast estimates the tensors of the statement. It then asks each phase for its own cost
+// (packages load, exec and store), and adds them up. A Least is different: it counts only memory
+// that the statement certainly needs.
+//
+//	forecast.go  Forecast: the memory of loading, computing and storing
+//	planned.go   Planned, the plan that is printed
+//	time.go      the time of each phase, from the machine model
+//	inserts.go   the cost of workspaces that are filled in any order
 //	gpu.go       the memory of GPUs
-//	gather.go    what is gathered of operands
-//	placed.go    what moves to and from placements that the steps do not go by
-//	least.go     what is certain of the memory, and who has no room for it
-//	device.go    the same of a GPU's
+//	gather.go    the rows that ranks read of gathered operands
+//	placed.go    moves between placements and the blocks of the steps
+//	least.go     Least: memory that is certainly needed, and the refusal if it exceeds the limit
+//	device.go    the same for a GPU
 package forecast

@@ -23,47 +23,46 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Wanted is what a job asks of its memory.
+// Wanted holds the requests of a job that affect its forecast.
 type Wanted struct {
 	Outputs     []output.Output
-	Whole       bool        // rank 0 wants the whole result
-	Check       bool        // and the whole of each operand, to compare it
-	Given       bool        // the result is computed into a tensor of the caller's
-	MemoryLimit int64       // that is given, 0 for none
-	Machine     *tune.Model // by which times are predicted; nil where there is none
+	Whole       bool        // whether rank 0 gathers the whole result
+	Check       bool        // whether rank 0 also gathers each operand, to check the result
+	Given       bool        // whether the result is computed into a tensor of the caller
+	MemoryLimit int64       // limit in bytes of each rank; 0 means none was given
+	Machine     *tune.Model // model that predicts times; may be nil
 }
 
-// Forecast is what a planned statement would take. Each part of the way says its own cost:
-// load, exec and store.
+// Forecast holds the estimates of a planned statement.
 type Forecast struct {
 	k       *prepared.Statement
 	p       *plan.Problem
 	want    Wanted
-	units   []*codegen.Unit    // of the statement's groups, as far as is known
-	sum     *codegen.Unit      // that adds two blocks of the result, nil where none are added
-	refused error              // why there are no more: a run is refused with it too
-	tensors []*estimate.Tensor // operands, then the result
-	homes   []*estimate.Tensor // the same, as they lie before the steps
-	bcast   []bool
-	// of computing, where no operand is replicated; nil: not yet known
+	units   []*codegen.Unit    // units of the statement's groups; empty until compiled
+	sum     *codegen.Unit      // unit that adds two blocks of the result; nil if none are added
+	refused error              // error of compiling the units; a run is refused with it too
+	tensors []*estimate.Tensor // the operands in the blocks of the steps, and then the result
+	homes   []*estimate.Tensor // the same tensors before the first and after the last step
+	bcast   []bool             // by operand: whether one broadcast brings it to every rank
+	// cost of computing without replicated operands; nil until Plan computes it
 	cost *exec.Cost
-	// operands as leaves read them that are stored otherwise, by number and format
+	// operands and the result in other formats that leaves use, by number and format
 	copies map[string]*estimate.Tensor
 }
 
-// New estimates the tensors of a statement that was planned.
+// New estimates the tensors of a planned statement.
 func New(k *prepared.Statement, want Wanted) *Forecast {
 	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
 		copies: map[string]*estimate.Tensor{}}
 	for _, o := range k.Problem.Operands {
-		x.tensors = append(x.tensors, x.estimated(o.Tensor, o.Partition))
+		x.tensors = append(x.tensors, x.estimateOf(o.Tensor, o.Partition))
 		x.homes = append(x.homes, x.tensors[len(x.tensors)-1])
-		lies := k.Lies(o.Home)
+		home := k.Lies(o.Home)
 		if before := o.Before(); before != o.Partition {
-			lies = before
+			home = before
 		}
-		if lies != nil {
-			x.homes[len(x.homes)-1] = x.estimated(o.Tensor, lies)
+		if home != nil {
+			x.homes[len(x.homes)-1] = x.estimateOf(o.Tensor, home)
 		}
 	}
 	name := k.Problem.Norm.LHS.Name
@@ -77,18 +76,18 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	}
 	x.widen(s)
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
-	if rests := k.ResultPartition(); rests != s.Partition {
-		resting := s.Over(rests)
-		if k.Lies(k.Problem.ResultHome) != nil { // brought there as it is wanted in the end
-			resting.Layout.Type = k.Reader.Types[name]
+	if final := k.ResultPartition(); final != s.Partition {
+		last := s.Over(final)
+		if k.Lies(k.Problem.ResultHome) != nil { // it moves there with its final type
+			last.Layout.Type = k.Reader.Types[name]
 		}
-		x.homes[len(x.homes)-1] = resting
+		x.homes[len(x.homes)-1] = last
 	}
 	return x
 }
 
-// widen gives the result the widths that leaves make it with, which are those of an operand's
-// arrays at times.
+// widen sets the widths of the result's level arrays to the widths that leaves write. Leaves write
+// wider arrays than needed if the result shares an operand's arrays.
 func (x *Forecast) widen(result *estimate.Tensor) {
 	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
 		return
@@ -99,12 +98,12 @@ func (x *Forecast) widen(result *estimate.Tensor) {
 	}
 }
 
-// result is the result in the blocks that steps make, and resting as it lies in the end.
-func (x *Forecast) result() *estimate.Tensor  { return x.tensors[len(x.tensors)-1] }
-func (x *Forecast) resting() *estimate.Tensor { return x.homes[len(x.homes)-1] }
+// result returns the result in the blocks that steps make. finalResult returns it in its final
+// blocks.
+func (x *Forecast) result() *estimate.Tensor      { return x.tensors[len(x.tensors)-1] }
+func (x *Forecast) finalResult() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 
-// assembled is the result as the steps' sums leave it, before it is brought to a placement that its
-// blocks span.
+// assembled returns the result after the sums of the steps, and before it moves to its placement.
 func (x *Forecast) assembled() *estimate.Tensor {
 	if x.p.Assembled != nil {
 		return x.result().Over(x.p.FinalPartition())
@@ -112,27 +111,28 @@ func (x *Forecast) assembled() *estimate.Tensor {
 	return x.result()
 }
 
-// Access is an access of an operand, as the blocks that the statement wants of it.
+// Access is an access of an operand, with the blocks of the operand that the statement needs.
 type Access struct {
 	Operand    string
 	Blocks     *load.Target
-	Replicated bool // every rank has the whole, once it was sent
-	Number     bool // a scalar that is given as a number, which every rank knows
-	Counted    bool // it is known how many values the operand stores
+	Replicated bool // whether every rank receives the whole operand
+	Number     bool // whether it is a scalar given as a number, which every rank knows
+	Counted    bool // whether the number of stored values is known
 }
 
-// Accesses lists those of the statement.
+// Accesses lists the accesses of the statement.
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
-		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor), x.k.Replicated()[n],
-			x.k.Reader.Sources[o.Tensor].Scalar != nil, x.counted(n)})
+		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor),
+			x.k.Replicated()[n],
+			x.k.Reader.Sources[o.Tensor].Scalar != nil, x.isCounted(n)})
 	}
 	return list
 }
 
-// counted reports whether it is known how many values operand n stores. Nobody knows that of a
-// sparse result, and of dense levels below lists of coordinates.
-func (x *Forecast) counted(n int) bool {
+// isCounted reports whether the number of stored values of operand n is known. It is unknown for a
+// sparse tensor that another statement computed, and for dense levels below lists of coordinates.
+func (x *Forecast) isCounted(n int) bool {
 	s, name := x.tensors[n], x.p.Operands[n].Tensor
 	src := x.k.Reader.Sources[name]
 	if !s.Sparse() {
@@ -142,9 +142,9 @@ func (x *Forecast) counted(n int) bool {
 	return src.CountKnown() && !made && s.Layout.Format.TrailingDense() == 0
 }
 
-// Running is what one run of the statement in a program moves, whose operands are where it wants
-// them. known tells whether every rank has the result then. From then on Accesses are those of a
-// program.
+// Running returns the messages of one run of the statement in a program, whose operands are already
+// where the statement needs them. known reports whether every rank has the result afterwards.
+// Running decides which operands are replicated, so Accesses returns other values after it.
 func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
 	if x.p.Ranks > 1 {
 		x.k.SettleReplicas()
@@ -177,11 +177,11 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 		false, nil
 }
 
-// Result is the name of the result.
+// Result returns the name of the result.
 func (x *Forecast) Result() string { return x.p.Norm.LHS.Name }
 
-// Left says where a program has an operand or the result when the statement has run, and about
-// how many entries it has. It comes after Plan.
+// Left describes the blocks of an operand or of the result after the statement ran in a program.
+// The number of entries is an estimate. It must be called after Plan.
 func (x *Forecast) Left(name string) *input.Held {
 	if name == x.Result() {
 		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries),
@@ -192,8 +192,8 @@ func (x *Forecast) Left(name string) *input.Held {
 		AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
 }
 
-// sparse is an operand that may have entries at some coordinates alone, by its name in the normal
-// form; nil of another.
+// sparse returns the operand with a name in the normal form, or nil if the tensor is not a sparse
+// operand.
 func (x *Forecast) sparse(name string) *estimate.Tensor {
 	n := slices.IndexFunc(x.k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 	if n < 0 || !x.tensors[n].Sparse() {
@@ -202,11 +202,12 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 	return x.tensors[n]
 }
 
-// estimated sizes an operand from what its input's head says.
-func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.Tensor {
+// estimateOf returns the estimate of a tensor in the blocks of part, from the header of its input.
+func (x *Forecast) estimateOf(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
 	s := &estimate.Tensor{Partition: part,
-		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name], Format: f}}
+		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name],
+			Format: f}}
 	if s.Entries, s.Counted = src.EntryCount(s.Layout.Dims), src.CountKnown(); !s.Sparse() {
 		s.Entries, s.Counted = estimate.Space(s.Layout.Dims), true
 	}
@@ -223,7 +224,7 @@ func (x *Forecast) estimated(name string, part *partition.Partition) *estimate.T
 	return s
 }
 
-// exec is what exec is asked of computing.
+// exec returns the input of package exec's prediction of the cost of computing.
 func (x *Forecast) exec() *exec.Forecast {
 	pos, crd := x.result().Widths()
 	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
@@ -237,58 +238,58 @@ func (x *Forecast) exec() *exec.Forecast {
 	return f
 }
 
-// memory is the most that each rank takes while it loads, computes and stores.
-func (x *Forecast) memory(cost *exec.Cost) []int64 {
-	own, peak := x.loading()
+// peakMemory returns each rank's peak memory in bytes while it loads, computes and stores.
+func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
+	own, peak := x.loadingMemory()
 	making := x.making(cost)
-	spaces := x.workspaces()
+	spaces := x.workspaceMemory()
 	most, blocks := make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for rank := range own {
-		copies, beside := x.converted(cost.Needs(rank))
-		begun, pieces := x.begun(cost.Needs(rank))
+		copies, beside := x.copyMemory(cost.Needs(rank))
+		begun, pieces := x.initialMemory(cost.Needs(rank))
 		largest, runs := cost.LargestMade(rank)
-		making.Begun, making.Adding = begun, x.adding(largest, runs)
+		making.Begun, making.Adding = begun, x.addingMemory(largest, runs)
 		making.CopiedBytes = copies
 		most[rank], blocks[rank] = cost.Memory(rank, making, copies, beside)
 		if runs {
 			most[rank] += spaces + pieces
 		}
 	}
-	x.finishing(most, blocks)
-	placing, kept := x.placing(blocks)
-	completing := x.completing()
+	x.addFinishing(most, blocks)
+	placing, kept := x.placingMemory(blocks)
+	completing := x.completingMemory()
 	for rank := range own {
 		most[rank] = own[rank] + max(most[rank], placing[rank], blocks[rank]+completing[rank])
 		kept[rank] += own[rank]
 	}
 	f := x.store()
-	storing := x.storing(f, kept)
+	storing := x.storingMemory(f, kept)
 	if !x.p.Whole {
-		if !x.written() {
+		if !x.isWritten() {
 			for rank, bytes := range f.SummaryCost() {
 				storing[rank] = max(storing[rank], bytes)
 			}
 		}
-		if x.want.Whole { // the whole result, beside what brings it
+		if x.want.Whole { // the whole result, besides the memory of gathering it
 			for rank, bytes := range f.GatherCost() {
 				storing[rank] = max(storing[rank], bytes)
 			}
-			for b := range plan.Block(x.resting().Partition.Pieces()) {
-				storing[0] += x.resting().Block(b).Memory()
+			for b := range plan.Block(x.finalResult().Partition.Pieces()) {
+				storing[0] += x.finalResult().Block(b).Memory()
 			}
 		}
 	}
-	storing[0] += x.wholes()
+	storing[0] += x.wholeOperands()
 	for rank := range peak {
 		peak[rank] = max(peak[rank], most[rank], kept[rank]+storing[rank])
 	}
 	return peak
 }
 
-// finishing counts what it takes to bring blocks that are computed, which take so much at each
-// rank, into the result's format, on one rank, or its type, where it is narrower: one block after
-// another.
-func (x *Forecast) finishing(most, blocks []int64) {
+// addFinishing adds the memory that converts computed blocks to the result's final format (on one
+// rank) or to a narrower type, one block after another. most is each rank's peak memory so far, and
+// blocks the memory of its computed blocks. finishing updates both.
+func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
 	if typ := x.k.Reader.Types[name]; typ != s.Layout.Type {
@@ -309,15 +310,15 @@ func (x *Forecast) finishing(most, blocks []int64) {
 	}
 	for rank := range most {
 		most[rank] = max(most[rank], blocks[rank]+largest[rank])
-		if !repacks { // narrow ones may be there with wide ones
+		if !repacks { // narrow and wide blocks may exist at the same time
 			blocks[rank] += largest[rank]
 		}
 	}
 }
 
-// workspaces is what those of a leaf, and partial results of its chunks, take at most on the
-// threads of a rank. A GPU's are in its own memory.
-func (x *Forecast) workspaces() (most int64) {
+// workspaceMemory returns the most bytes of the workspaces and partial results of a leaf on all
+// threads of a rank. It returns 0 for CUDA, because a GPU has them in its own memory.
+func (x *Forecast) workspaceMemory() (most int64) {
 	if x.k.Reader.Env.Code() == codegen.CUDA {
 		return 0
 	}
@@ -327,17 +328,17 @@ func (x *Forecast) workspaces() (most int64) {
 	return most
 }
 
-// loading asks load what the operands' blocks take at each rank, and the most while they
-// are made, one operand after another.
-func (x *Forecast) loading() (own, peak []int64) {
+// loadingMemory returns the bytes of each rank's blocks of operands, and the peak while they are
+// loaded one operand after another.
+func (x *Forecast) loadingMemory() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
-		cost := x.loaded(n, x.foretold(n, x.homes[n]))
+		cost := x.loadCost(n, x.loadInput(n, x.homes[n]))
 		there, kept := cost.Kept, cost.Kept
 		for rank := range own {
 			peak[rank] = max(peak[rank], own[rank]+cost.Peak[rank])
 		}
-		if moving, moved := x.moving(n); moved {
+		if moving, moved := x.moveCost(n); moved {
 			kept = moving.Kept
 			for rank := range own {
 				peak[rank] = max(peak[rank], own[rank]+there[rank]+moving.Peak[rank])
@@ -360,8 +361,8 @@ func (x *Forecast) loading() (own, peak []int64) {
 	return own, peak
 }
 
-// foretold is what load is told of an operand, of which s has the sizes.
-func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
+// loadInput returns the estimates that package load needs about an operand. s has its size.
+func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 	name := x.k.Problem.Operands[operand].Tensor
 	src := x.k.Reader.Sources[name]
 	listed := src.Listed(src.EntryCount(s.Layout.Dims))
@@ -370,8 +371,8 @@ func (x *Forecast) foretold(operand int, s *estimate.Tensor) load.Input {
 	return in
 }
 
-// making asks the compiler how leaves make blocks of the result, of operands as large as
-// they are taken to be.
+// making compiles the units of the leaves for the estimated operands, and returns how they make
+// blocks of the result. It stores a refusal in x.refused.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
@@ -388,7 +389,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	}
 	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
 	if units[0].Result.Repack {
-		m.Made = x.as(len(x.tensors)-1, units[0].Result.Format).Block
+		m.Made = x.inFormat(len(x.tensors)-1, units[0].Result.Format).Block
 	}
 	m.Shared = true
 	for _, u := range units {
@@ -397,7 +398,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 			a := u.Args[shares]
 			m.Copied = true
 			if n := x.operand(a); n >= 0 {
-				m.Widened = m.Widened || widened(x.as(n, a.Format), a)
+				m.Widened = m.Widened || isWidened(x.inFormat(n, a.Format), a)
 			}
 		}
 	}
@@ -405,7 +406,7 @@ func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	return m
 }
 
-// counts returns the number of positions of each level of the operands whose sizes are exact.
+// counts returns the number of positions of each level, for the operands whose sizes are exact.
 func (x *Forecast) counts() map[string][]int64 {
 	out := map[string][]int64{}
 	for n, o := range x.k.Problem.Operands {
@@ -416,9 +417,10 @@ func (x *Forecast) counts() map[string][]int64 {
 	return out
 }
 
-// begun is what a leaf that reads such blocks takes at most for a result that grows before there is
-// anything of it: what stays, and beside.
-func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
+// initialMemory returns the bytes that a leaf allocates for a growing result before it has entries.
+// kept is the number of bytes that remain allocated after the call; the bytes of beside are
+// temporary. needs holds the block of each operand that the leaf reads, or -1.
+func (x *Forecast) initialMemory(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
 		if b >= 0 && !x.tensors[n].Layout.Format.AllDense() {
@@ -432,9 +434,10 @@ func (x *Forecast) begun(needs []plan.Block) (kept, beside int64) {
 	return kept, beside
 }
 
-// adding is what the leaf that adds two blocks of the result takes beside these and their sum, at a
-// rank that runs some steps, of which that is the largest.
-func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
+// addingMemory returns the bytes that the leaf which adds two blocks of the result needs, besides
+// the two blocks and their sum. largest is the rank's largest block. It returns 0 if runs is false:
+// the rank runs no steps.
+func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
 		return 0
 	}
@@ -442,11 +445,12 @@ func (x *Forecast) adding(largest plan.Block, runs bool) int64 {
 	return beside
 }
 
-// Leaves returns the units of the leaves that a run is expected to call: those of operands as they
-// are estimated.
+// Leaves returns the units of the leaves that a run is expected to call, for the estimated
+// operands.
 func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like()) }
 
-// like is prepared.like before there are blocks.
+// like returns the specification of each operand for the compiler, like prepared.Statement.like,
+// but from estimates instead of blocks.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {
@@ -459,10 +463,10 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	return out
 }
 
-// converted is what the copies take that a rank's leaf reads in place of operands
-// stored otherwise, and what making one takes more. needs is the largest block of each
-// operand that a step reads.
-func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
+// copyMemory returns the memory of the copies that a rank's leaf reads instead of operands stored
+// in another format. held is the size of the copies; beside is the temporary memory that making a
+// copy needs. needs holds the largest block of each operand that a step reads, or -1.
+func (x *Forecast) copyMemory(needs []plan.Block) (held, beside int64) {
 	for _, u := range x.units {
 		sum, most := int64(0), int64(0)
 		for _, a := range u.Args[1:] {
@@ -471,22 +475,23 @@ func (x *Forecast) converted(needs []plan.Block) (held, beside int64) {
 			if !a.Convert || n < 0 || needs[n] < 0 {
 				continue
 			}
-			s := x.as(n, a.Format)
+			s := x.inFormat(n, a.Format)
 			z := s.Block(needs[n])
-			if sum += z.Memory(); widened(s, a) { // to arrays beside those that it has
+			if sum += z.Memory(); isWidened(s, a) { // copied into wider arrays
 				w := *x.tensors[n].As(a.Format)
 				w.SetMinWidths(a.PosWidth, a.CrdWidth)
-				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) + int64(2*len(s.Layout.Format.Order))*tcs.Align
+				sum += 2*(w.Block(needs[n]).Memory()-z.Memory()) +
+					int64(2*len(s.Layout.Format.Order))*tcs.Align
 			}
-			most = max(most, x.assembling(s, z))
+			most = max(most, x.assemblyMemory(s, z))
 		}
 		held, beside = max(held, sum), max(beside, most)
 	}
 	return held, beside
 }
 
-// widened tells whether a copy is made with wider level arrays than a tensor has that is assembled.
-func widened(s *estimate.Tensor, a codegen.Arg) bool {
+// isWidened reports whether copy a has wider level arrays than s, the assembled tensor.
+func isWidened(s *estimate.Tensor, a codegen.Arg) bool {
 	pos, crd := s.Widths()
 	for l := range pos {
 		if pos[l] > 0 && a.PosWidth[l] > pos[l] || crd[l] > 0 && a.CrdWidth[l] > crd[l] {
@@ -496,18 +501,18 @@ func widened(s *estimate.Tensor, a codegen.Arg) bool {
 	return false
 }
 
-// assembling is what it takes beside a block of such a size to assemble it of another, whose
-// entries come in any order.
-func (x *Forecast) assembling(s *estimate.Tensor, z plan.Size) int64 {
-	if !s.Sparse() { // each entry goes to its place
+// assemblyMemory returns the temporary memory that assembles a block of size z from entries in any
+// order.
+func (x *Forecast) assemblyMemory(s *estimate.Tensor, z plan.Size) int64 {
+	if !s.Sparse() { // entries are written to their places at once
 		return 0
 	}
 	return coo.NewSortCost(s.LevelSizes(), s.Layout.Type,
 		x.k.Reader.Env.Config().Threads).AssembleBytes(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
-// as is an operand, or the result, in the format that a leaf has it in.
-func (x *Forecast) as(operand int, f tensor.Format) *estimate.Tensor {
+// inFormat returns an operand or the result in format f.
+func (x *Forecast) inFormat(operand int, f tensor.Format) *estimate.Tensor {
 	key := fmt.Sprint(operand, f.Letters(), f.Order)
 	if x.copies[key] == nil {
 		x.copies[key] = x.tensors[operand].As(f)
@@ -515,13 +520,13 @@ func (x *Forecast) as(operand int, f tensor.Format) *estimate.Tensor {
 	return x.copies[key]
 }
 
-// store is the result as store is asked about it.
+// store returns the input of package store's prediction of the cost of storing the result.
 func (x *Forecast) store() *store.Forecast {
-	s := x.resting()
+	s := x.finalResult()
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout},
 		BlockFormat: s.Layout.Format, Sizes: s.Block, Ranks: x.p.Ranks,
 		Limit: x.want.MemoryLimit, Threads: x.k.Reader.Env.Config().Threads}
-	if len(x.units) > 0 && !x.p.Whole { // else it is repacked
+	if len(x.units) > 0 && !x.p.Whole { // otherwise the result is repacked before it is stored
 		f.BlockFormat = x.units[0].Result.Format
 	}
 	for b := range plan.Block(s.Partition.Pieces()) {
@@ -531,15 +536,15 @@ func (x *Forecast) store() *store.Forecast {
 	return f
 }
 
-// written tells whether the result goes to a file.
-func (x *Forecast) written() bool {
+// isWritten reports whether the result is written to a file.
+func (x *Forecast) isWritten() bool {
 	return slices.ContainsFunc(x.want.Outputs,
 		func(o output.Output) bool { return o.Tensor == x.k.Problem.Norm.LHS.Name })
 }
 
-// wholes is what it takes at rank 0 to have the whole of each operand that is checked with, or
-// written.
-func (x *Forecast) wholes() (bytes int64) {
+// wholeOperands returns the memory that rank 0 needs for whole operands. It gathers operands for
+// the check and for output files.
+func (x *Forecast) wholeOperands() (bytes int64) {
 	seen, most := map[string]bool{}, int64(0)
 	for n, o := range x.k.Problem.Operands {
 		written := o.Tensor != x.Result() &&
@@ -549,22 +554,22 @@ func (x *Forecast) wholes() (bytes int64) {
 			continue
 		}
 		seen[o.Tensor] = true
-		s := x.estimated(o.Tensor, partition.Whole(len(x.tensors[n].Layout.Dims)))
-		if !x.p.Whole { // else it is there
-			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.foretold(n, s), s.Block, 1,
+		s := x.estimateOf(o.Tensor, partition.Whole(len(x.tensors[n].Layout.Dims)))
+		if !x.p.Whole { // otherwise rank 0 has it already
+			c := x.k.Reader.Target(s.Partition, o.Tensor).Cost(x.loadInput(n, s), s.Block, 1,
 				x.want.MemoryLimit)
 			most = max(most, bytes+c.Peak[0])
 			bytes += c.Kept[0]
 		}
 		if written {
-			most = max(most, bytes+x.writing(s, o.Tensor))
+			most = max(most, bytes+x.writingMemory(s, o.Tensor))
 		}
 	}
 	return most
 }
 
-// writing is what writing a tensor that rank 0 has whole takes.
-func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
+// writingMemory returns the memory that writes the outputs of a tensor which rank 0 has whole.
+func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout,
 		Owners: []int{0}},
 		BlockFormat: s.Layout.Format, Sizes: s.Block, Ranks: 1, Limit: x.want.MemoryLimit,
@@ -577,9 +582,9 @@ func (x *Forecast) writing(s *estimate.Tensor, name string) (most int64) {
 	return most
 }
 
-// storing asks store what each rank takes beside its blocks, of which it holds used, while
-// the result is written.
-func (x *Forecast) storing(f *store.Forecast, used []int64) []int64 {
+// storingMemory returns the memory of each rank besides its blocks while the result is written.
+// used is the memory that it uses for blocks.
+func (x *Forecast) storingMemory(f *store.Forecast, used []int64) []int64 {
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {
 		if o.Tensor != x.k.Problem.Norm.LHS.Name {

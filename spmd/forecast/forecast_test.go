@@ -15,8 +15,9 @@ func sum(list []int64) (n int64) {
 	return n
 }
 
-// TestForecast holds what is told of a dense product to what its shape says: the memory at the
-// least, the steps, and that each rank but the first is sent the vector; and a run to that.
+// TestForecast compares the plan of a dense product with figures that follow from its shape: the
+// certain memory, the steps, and the vector that rank 0 sends to all other ranks. It compares a run
+// with the plan.
 func TestForecast(t *testing.T) {
 	const rows, columns = 1200, 500
 	for _, ranks := range []int64{1, 2, 3, 4} {

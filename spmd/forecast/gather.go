@@ -7,10 +7,11 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows are the rows of a gathered operand among which are those that a rank reads, those that it
-// has in memory, and which share of the first it reads at most: those of the coordinates of the
-// operands that it is multiplied with. Where these are generated as bands that is known; of others
-// each entry is taken to be of another row.
+// rows predicts which rows of a gathered operand a rank reads. The rows are among one range, and
+// the rank reads at most the given share of that range. within is the range of rows that it has in
+// memory. Rows are the coordinates of the operands that the gathered one is multiplied with. They
+// are known if those operands are generated as bands. Otherwise each entry is assumed to need a row
+// of its own.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -36,8 +37,8 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes are the rows of a gathered operand that lie in the boxes of what a rank reads of some
-// operands, where all of these have a dense level of the rows.
+// boxes returns the range of a gathered operand's rows in the boxes of the blocks that a rank reads
+// of the operands by. ok is false if one of these operands has no dense level for the rows.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -58,9 +59,9 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
-// bands are the rows of a gathered operand that are coordinates of some operands which a rank
-// reads, how many entries it reads of these, and whether all are generated as bands, so that the
-// rows are known.
+// bands returns the range of a gathered operand's rows that are coordinates of the operands by, and
+// the number of entries that the rank reads of these operands. banded is true if all these operands
+// are generated as bands. Only then is the range exact.
 func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]
@@ -78,7 +79,7 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 			for _, need := range needs {
 				b := plan.Block(need.Piece)
 				entries += float64(s.Block(b).Entries)
-				r := bandRows(s, s.Box(b), o.Vars[mode], x.p.Operands[n].Vars, width)
+				r := bandRange(s, s.Box(b), o.Vars[mode], x.p.Operands[n].Vars, width)
 				rows = [2]int64{min(rows[0], r[0]), max(rows[1], r[1])}
 			}
 		}
@@ -88,8 +89,9 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return rows, entries, banded
 }
 
-// bandRows are the coordinates of variable v within a band of a block's other coordinates.
-func bandRows(s *estimate.Tensor, box [][2]int64, v string, vars []string,
+// bandRange returns the range of variable v in a block of a banded tensor with the given width:
+// coordinates that are within the band around the block's other coordinates.
+func bandRange(s *estimate.Tensor, box [][2]int64, v string, vars []string,
 	width int64) (r [2]int64) {
 	first := true
 	for m, cut := range box {

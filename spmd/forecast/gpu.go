@@ -13,9 +13,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// gpuMemory is the most that a call of a leaf takes on each rank's GPU, as far as it is known: the
-// blocks that a step reads, as its leaf reads them, the largest that it makes, and workspaces; nil
-// for another target.
+// gpuMemory returns, for each rank, the most GPU memory that a call of a leaf needs. It counts the
+// largest blocks of a step in the leaf's formats, and workspaces of known size. It returns nil if
+// the target is a CPU.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil
@@ -35,18 +35,19 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 				used = cost.Needs(rank)[t.operand]
 			}
 			if list[rank] += t.owned[rank]; used >= 0 && !t.parts && t.s.Partition.OwnerOf(used) == rank {
-				list[rank] -= t.s.Block(used).Bytes // it is counted already
+				list[rank] -= t.s.Block(used).Bytes // the call counts it already
 			}
 		}
 	}
 	return list
 }
 
-// gpuCall is the memory of a call on these blocks of operands, which makes that of the result.
+// gpuCall returns the memory of a call that reads the blocks needs, one for each operand or -1, and
+// makes block result.
 func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Block) int64 {
 	args := make([]*estimate.Tensor, len(u.Args))
 	blocks := make([]plan.Block, len(u.Args))
-	args[0], blocks[0] = x.as(len(x.tensors)-1, u.Result.Format), result
+	args[0], blocks[0] = x.inFormat(len(x.tensors)-1, u.Result.Format), result
 	bytes := args[0].Block(result).Bytes
 	for i, a := range u.Args[1:] {
 		n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Name == a.Tensor })
@@ -55,7 +56,7 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 		}
 		s := x.tensors[n]
 		if a.Convert {
-			s = x.as(n, a.Format)
+			s = x.inFormat(n, a.Format)
 		}
 		args[i+1], blocks[i+1] = s, needs[n]
 		tensor.Add(&bytes, s.Block(needs[n]).Bytes)
@@ -81,15 +82,15 @@ func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Bloc
 	return bytes + cuda.Memory(u.Func, sizes).Peak
 }
 
-// pinned is a tensor that is placed in the memory of devices.
+// pinned is a tensor that is placed in GPU memory.
 type pinned struct {
 	s       *estimate.Tensor
-	operand int     // -1: the result
+	operand int     // number of the operand; -1 for the result
 	owned   []int64 // bytes of its blocks, by rank
-	parts   bool    // which are parts of what steps read
+	parts   bool    // whether the blocks are parts of the blocks that steps read
 }
 
-// pinned lists those of the statement, each once.
+// pinned lists the tensors of the statement that are placed in GPU memory, each one once.
 func (x *Forecast) pinned() (list []pinned) {
 	seen := map[string]bool{}
 	add := func(name string, s *estimate.Tensor, operand int, parts bool) {

@@ -7,25 +7,26 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Bytes of a workspace's key and of a place of its hash table, which has slots of these for each
-// entry, and of the pairs by which entries are put in order.
-const keyBytes, slots, pairBytes = 8, 3, 16
+// Constants of workspaces: the bytes of a key and of a slot of a hash table, the number of
+// slotsPerEntry for each entry, and the bytes of a pair that sorts entries.
+const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
-// buckets are those of a digit, each of which is cleared and summed for each time that entries are
-// put in order by it, and aPass the steps that it takes to fill, sort, read and empty a workspace
-// once, of a few entries, of which each waits for the one before.
-const buckets, aPass = 256, 12
+// buckets is the number of values of a digit. Each sort by a digit clears and sums the buckets.
+// stepsPerPass is the number of dependent steps that fill, sort, read and empty a workspace with
+// few entries once.
+const buckets, stepsPerPass = 256, 12
 
-// insert adds what a workspace of values of so many bytes takes to what a leaf does. fixed says
-// that its entries go to a pattern that is there already.
+// insert adds the cost of a workspace to a leaf. value is the size of a value in bytes. fixed says
+// that the entries go to a pattern that exists already.
 func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places
 	if i.Listed {
 		places = i.EntriesPerPass()
 	}
-	// picks adds accesses to an array: in order in each pass, or, without passes, in any order.
+	// addPick adds accesses to an array. They are in order within each pass. If passes is 0 they
+	// are in any order.
 	phase := 0
-	picks := func(bytes, count, run, passes float64, written, marked bool) {
+	addPick := func(bytes, count, run, passes float64, written, marked bool) {
 		p := tune.Pick{Bytes: int64(bytes), Count: count, Run: run, Passes: passes, Reach: bytes,
 			Written: written, Marked: marked, Phase: phase}
 		if passes == 0 {
@@ -34,36 +35,36 @@ func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 		l.Picks = append(l.Picks, p)
 	}
 	keys := float64(i.Keys)
-	if i.Kept { // one behind the other, with their keys; of a row a value and a coordinate
+	if i.Kept { // values and keys are stored one after another; a row is a value and a coordinate
 		row = math.Min(row, 2*keyBytes)
 		entry := row + keys*keyBytes
-		picks(places*entry, i.Count*(keys+1), entry/(keys+1), i.Passes, true, false)
+		addPick(places*entry, i.Count*(keys+1), entry/(keys+1), i.Passes, true, false)
 	} else {
-		picks(places*row, i.Count, row, i.Passes, true, true)
+		addPick(places*row, i.Count, row, i.Passes, true, true)
 	}
 	passes := max(i.Passes, 1)
 	sorted := i.EntriesPerPass() * passes
 	if digits := i.RadixDigits(); digits > 0 {
 		if !i.Kept {
-			picks(slots*keyBytes*places, i.Count, keyBytes, 0, false, false)
+			addPick(slotsPerEntry*keyBytes*places, i.Count, keyBytes, 0, false, false)
 		}
 		for _, p := range l.Picks {
 			phase = max(phase, p.Phase+1)
 		}
-		// Pairs are counted for each digit, and go from one array to another by it; then keys and values
-		// are read in their order.
-		picks(2*pairBytes*places, 2*sorted*(digits+keys), pairBytes, (digits+keys)*passes, true, false)
+		// For each digit, pairs are counted and copied to another array in its order. Then keys and
+		// values are read in the final order.
+		addPick(2*pairBytes*places, 2*sorted*(digits+keys), pairBytes, (digits+keys)*passes, true, false)
 		l.Searches += 2 * buckets * digits * passes
 		phase++
 		all := places * (keyBytes*keys + row)
-		picks(all, sorted*keys, keyBytes, 0, false, false)
-		picks(all, sorted, row, 0, false, false)
+		addPick(all, sorted*keys, keyBytes, 0, false, false)
+		addPick(all, sorted, row, 0, false, false)
 	} else if i.Listed {
-		l.Searches += aPass * passes
+		l.Searches += stepsPerPass * passes
 	}
 	if !fixed {
 		l.Found += i.PlacesFilled()
 	}
-	// half of the comparisons end otherwise than was foretold
+	// half of the comparisons end in a mispredicted branch
 	l.Ends, l.Searches = l.Ends+i.Comparisons()/2, l.Searches+i.Comparisons()
 }

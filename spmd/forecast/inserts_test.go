@@ -9,8 +9,8 @@ import (
 	_ "distaff/kernels/verified"
 )
 
-// TestInserts: many entries of a list are put in order by digits, which no branch decides, few by
-// comparing; a list that keeps rows keeps what they are made of.
+// TestInserts checks that a list with many entries is sorted by digits, without branches, and a
+// list with few entries by comparisons. A list that keeps rows stores their values and coordinates.
 func TestInserts(t *testing.T) {
 	total := func(l tune.Leaf, written bool) (count, most float64) {
 		for _, p := range l.Picks {

@@ -17,31 +17,34 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// Least is the memory that a statement takes at a rank at the least, as far as it is known
-// before anything is read or computed: the blocks of operands and of the result, which are held
-// together at the end of computing. Of an operand that is read into blocks it is what dense
-// levels fix, and the entries of generated data; of the result the values of a dense one, and
-// the entries of one in which every coordinate is present. A tensor that is read twice, or
-// added to, counts once, and one that a program holds takes no more than it does already, which
-// may be memory of the program's own that no limit counts.
+// Least is the memory that a statement certainly needs on a rank, according to what is known before
+// anything is read or computed. It counts the blocks of operands and of the result, because a rank
+// holds all of them when computing ends.
+//
+// For an operand that is read into blocks it counts the arrays of dense levels, and the entries of
+// generated data. For the result it counts the values of a dense tensor, and the entries of a
+// tensor whose every coordinate is present. A tensor that is read twice or added to counts once. A
+// tensor that a program holds already counts nothing, because the program may hold it in memory of
+// its own that no limit counts.
 type Least struct {
 	k    *prepared.Statement
-	list []*leastOf
-	at   []float64 // by rank
-	// of all ranks, where it is not known which has which entries: some rank takes that; else 0
+	list []*tensorLeast
+	at   []float64 // bytes, by rank
+	// The mean over all ranks if it is unknown which rank has which entries: some rank needs at
+	// least this. Otherwise 0.
 	mean float64
 }
 
-// leastOf is what one tensor takes.
-type leastOf struct {
+// tensorLeast is the memory of one tensor.
+type tensorLeast struct {
 	name    string
-	at      []float64 // by rank
-	spread  float64   // beside that, at all ranks together
-	entries float64   // of generated data, or of a result with every coordinate; else 0
+	at      []float64 // bytes, by rank
+	spread  float64   // further bytes of all ranks together
+	entries float64   // entries of generated data, or of a result with every coordinate; otherwise 0
 }
 
-// NewLeast adds up what is known of a statement that was planned. given says that there is no
-// result, or that it is computed into a tensor of the caller's.
+// NewLeast adds up the certain memory of a planned statement. If given is true the result does not
+// count, because there is none or the caller provides its memory.
 func NewLeast(k *prepared.Statement, given bool) *Least {
 	x := &Least{k: k, at: make([]float64, k.Problem.Ranks)}
 	for _, o := range k.Problem.Operands {
@@ -70,15 +73,17 @@ func sum(list []float64) (n float64) {
 	return n
 }
 
-// tensor is a tensor that is cut so.
+// tensor returns a tensor in the blocks of part.
 func (x *Least) tensor(name string, part *partition.Partition) *estimate.Tensor {
 	f := x.k.Reader.Formats[name]
 	return &estimate.Tensor{Partition: part,
-		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name], Format: f}}
+		Layout: tensor.Layout{Dims: x.k.Reader.Sizes.Dims[name], Type: x.k.Reader.Types[name],
+			Format: f}}
 }
 
-// add counts what a tensor takes: where it is counted already, the larger of both at each rank.
-func (x *Least) add(t *leastOf) {
+// add adds the memory of a tensor. If the tensor is counted already, it keeps the larger figure of
+// each rank.
+func (x *Least) add(t *tensorLeast) {
 	for _, u := range x.list {
 		if u.name != t.name {
 			continue
@@ -95,11 +100,11 @@ func (x *Least) add(t *leastOf) {
 func (x *Least) operand(o plan.Operand) {
 	s, src := x.tensor(o.Tensor, o.Before()), x.k.Reader.Sources[o.Tensor]
 	if src.Held() || len(s.Layout.Dims) == 0 || !s.Partition.Given() {
-		// scalars take no memory of a rank's, and before anything is read it is not known where which
-		// entries are
+		// scalars do not count, and if the partition depends on entries it is not yet known which
+		// rank has which
 		return
 	}
-	t := &leastOf{name: o.Tensor,
+	t := &tensorLeast{name: o.Tensor,
 		at: x.k.Reader.Target(o.Before(), o.Tensor).Least(x.k.Reader.Foretold(o.Tensor, 0), s.Fixed,
 			x.k.Problem.Ranks)}
 	if src.Gen != nil && s.Sparse() {
@@ -115,7 +120,7 @@ func (x *Least) result() {
 	if len(s.Layout.Dims) == 0 || s.Sparse() && !x.k.Reader.Full() || !s.Partition.Given() {
 		return
 	}
-	t := &leastOf{name: name, at: make([]float64, p.Ranks)}
+	t := &tensorLeast{name: name, at: make([]float64, p.Ranks)}
 	for b := range plan.Block(s.Partition.Pieces()) {
 		rank, n := s.Partition.OwnerOf(b), s.Fixed(b)
 		if s.Sparse() {
@@ -131,26 +136,26 @@ func (x *Least) result() {
 	x.add(t)
 }
 
-// Bytes is the least limit of memory that Fits accepts.
+// Bytes returns the least memory limit in bytes that Fits accepts.
 func (x *Least) Bytes() int64 {
 	most := int64(0)
 	for rank := range x.at {
-		most = max(most, x.bytes(rank))
+		most = max(most, x.limitOf(rank))
 	}
 	return most
 }
 
-// bytes is the least limit for a rank.
-func (x *Least) bytes(rank int) int64 {
+// limitOf returns the least memory limit of a rank.
+func (x *Least) limitOf(rank int) int64 {
 	return estimate.Round(math.Ceil(max(x.at[rank], x.mean)))
 }
 
-// Fits refuses, at every rank alike, a statement for which the memory limit of some rank is too
-// low. Collective.
+// Fits refuses the statement if some rank's memory limit is too low. All ranks return the same
+// error. Every rank must call it.
 func (x *Least) Fits() error {
 	rank := x.k.Reader.Env.Comm.Rank()
 	var err error
-	if most := x.k.Reader.Env.Limit.Max(); most > 0 && x.bytes(rank) > most {
+	if most := x.k.Reader.Env.Limit.Max(); most > 0 && x.limitOf(rank) > most {
 		err = x.refusal(rank)
 	}
 	if len(x.at) == 1 {
@@ -159,11 +164,11 @@ func (x *Least) Fits() error {
 	return comm.Agree(x.k.Reader.Env.Comm, err)
 }
 
-// refusal names the tensor that takes most, and what would help.
+// refusal returns an error that names the largest tensor and possible remedies.
 func (x *Least) refusal(rank int) error {
-	share := func(t *leastOf) float64 { return t.at[rank] }
+	share := func(t *tensorLeast) float64 { return t.at[rank] }
 	if x.mean > x.at[rank] {
-		share = func(t *leastOf) float64 { return (t.spread + sum(t.at)) / float64(len(x.at)) }
+		share = func(t *tensorLeast) float64 { return (t.spread + sum(t.at)) / float64(len(x.at)) }
 	}
 	worst := x.list[0]
 	for _, t := range x.list {
@@ -172,7 +177,7 @@ func (x *Least) refusal(rank int) error {
 		}
 	}
 	k, name := x.k, worst.name
-	need, limit, part := x.bytes(rank), k.Reader.Env.Limit.Max(), share(worst)
+	need, limit, part := x.limitOf(rank), k.Reader.Env.Limit.Max(), share(worst)
 	f, typ := k.Reader.Formats[name], k.Reader.Types[name]
 	sizes := fault.Sizes(k.Reader.Sizes.Dims[name])
 	size := tensor.Bytes
@@ -198,25 +203,26 @@ func (x *Least) refusal(rank int) error {
 	case worst.entries > 0 && src != nil && src.Gen != nil:
 		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s%s",
 			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes,
-			ways("make it smaller", raise(need)))
+			remedies("make it smaller", raiseLimit(need)))
 	case worst.entries > 0:
 		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s%s",
-			name, sizes, fault.Format(f), typ, takes, ways(raise(need), "leave out what makes them present"))
+			name, sizes, fault.Format(f), typ, takes,
+			remedies(raiseLimit(need), "leave out what makes them present"))
 	}
 	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ,
-		takes, ways(x.smaller(name, float64(limit)-(max(x.at[rank], x.mean)-part)), raise(need)))
+		takes, remedies(x.smaller(name, float64(limit)-(max(x.at[rank], x.mean)-part)), raiseLimit(need)))
 }
 
-// raise names the flag of the memory limit if need bytes are there; else it is "".
-func raise(need int64) string {
+// raiseLimit suggests a higher memory limit if the machine has need bytes. Otherwise it returns "".
+func raiseLimit(need int64) string {
 	if need > tcs.MachineMemory() {
 		return ""
 	}
 	return "raise --memory-limit"
 }
 
-// ways is the end of a refusal, which names those ways out that there are.
-func ways(all ...string) string {
+// remedies returns the end of a refusal, which lists the remedies that are not "".
+func remedies(all ...string) string {
 	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
 	if len(all) == 0 {
 		return ""
@@ -224,8 +230,8 @@ func ways(all ...string) string {
 	return ": " + strings.Join(all, ", or ")
 }
 
-// smaller names a flag by which a tensor takes no more than room at a rank, as far as its entries
-// can be told; "" if there is none.
+// smaller suggests a format in which a tensor needs at most room bytes on a rank, judged by its
+// known entries. It returns "" if there is none.
 func (x *Least) smaller(name string, room float64) string {
 	f := x.k.Reader.Formats[name]
 	n, what := f.NumModes(), "compress its outer levels"
@@ -245,7 +251,7 @@ func (x *Least) smaller(name string, room float64) string {
 	return ""
 }
 
-// count prints a number that may pass 64 bits: exactly where a float64 is exact.
+// count formats a number that may exceed 64 bits. It is exact below 2^53.
 func count(n float64) string {
 	if n < 1<<53 {
 		return fmt.Sprintf("%.0f", n)

@@ -10,9 +10,10 @@ import (
 	"distaff/spmd"
 )
 
-// TestPlanByCounts: plans contract products by what the headers of files say of levels, as runs do.
-// Of two tensors of as many entries and the same sizes, the one with full fibers is multiplied
-// fiber by fiber, on one rank and on several; by its entries alone, fibers would have one each.
+// TestPlanByCounts checks that plans, like runs, choose contraction orders by the level counts in
+// file headers. Of two tensors with equal sizes and numbers of entries, only the one with full
+// fibers is multiplied fiber by fiber, on one rank and on several. Entries alone would suggest
+// fibers of one entry.
 func TestPlanByCounts(t *testing.T) {
 	cache, dir := t.TempDir(), t.TempDir()
 	t.Setenv("DISTAFF_CACHE", cache)

@@ -11,18 +11,18 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// moves counts what brings operands from their placements, and the result to its own, where the
-// steps go by other blocks.
-func (x *planner) moves() {
+// countMoves counts the messages that bring operands from their placements to the blocks of the
+// steps, and the result to its placement.
+func (x *planner) countMoves() {
 	for n, o := range x.forecast.p.Operands {
-		lies := x.forecast.k.Lies(o.Home)
-		if lies == nil {
+		home := x.forecast.k.Lies(o.Home)
+		if home == nil {
 			continue
 		}
-		from := x.forecast.k.Reader.Target(lies, o.Tensor).Blocks()
+		from := x.forecast.k.Reader.Target(home, o.Tensor).Blocks()
 		x.forecast.k.Reader.Target(o.Before(), o.Tensor).Moves(from, true,
 			estimate.Round(x.forecast.tensors[n].Entries), func(z plan.Size, from, to int) {
-				m := x.travel(n, z, from, to)
+				m := x.countMessage(n, z, from, to)
 				for _, rank := range []int{from, to} {
 					if d := x.detail(rank); d != nil {
 						d.Moves = append(d.Moves, m)
@@ -33,13 +33,13 @@ func (x *planner) moves() {
 	if x.forecast.k.Lies(x.forecast.p.ResultHome) == nil {
 		return
 	}
-	var box [][2]int64 // of what travels next
+	var box [][2]int64 // box of the next message
 	size := func(_ int, r assemble.Region) plan.Size {
 		box = r.Box
-		return x.forecast.resting().In(r.Box)
+		return x.forecast.finalResult().In(r.Box)
 	}
 	x.forecast.k.ToPlacement().Moves(size, func(z plan.Size, from, to int) {
-		m := x.travel(len(x.out.Tensors)-1, z, from, to)
+		m := x.countMessage(len(x.out.Tensors)-1, z, from, to)
 		m.Box = box
 		for _, rank := range []int{from, to} {
 			if d := x.detail(rank); d != nil {
@@ -47,17 +47,17 @@ func (x *planner) moves() {
 			}
 		}
 	})
-	x.copied(x.forecast.k.ResultPartition())
+	x.countCopies(x.forecast.k.ResultPartition())
 }
 
-// copied counts what brings pieces of the result to the other ranks where its placement has them,
-// each in one multicast.
-func (x *planner) copied(part *partition.Partition) {
+// countCopies counts the multicasts that bring pieces of the result to the other ranks that its
+// placement replicates them on.
+func (x *planner) countCopies(part *partition.Partition) {
 	if part.Copies == nil {
 		return
 	}
 	for b := range plan.Block(part.Pieces()) {
-		z, ranks := x.forecast.resting().Block(b), part.Ranks(b)
+		z, ranks := x.forecast.finalResult().Block(b), part.Ranks(b)
 		for k, to := range ranks[1:] {
 			sent := z
 			if k > 0 {
@@ -68,7 +68,7 @@ func (x *planner) copied(part *partition.Partition) {
 			tensor.Add(&x.out.Comm.MessagesSent[ranks[0]], sent.Arrays)
 			tensor.Add(&x.out.Comm.BytesReceived[to], z.Bytes)
 			m := PlannedMove{PlannedBlock: PlannedBlock{Tensor: x.forecast.Result(),
-				Box: x.forecast.resting().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to,
+				Box: x.forecast.finalResult().Box(b), Entries: z.Entries, Bytes: z.Bytes}, From: ranks[0], To: to,
 				Forwarded: k > 0}
 			for _, rank := range []int{ranks[0], to} {
 				if d := x.detail(rank); d != nil {
@@ -79,8 +79,9 @@ func (x *planner) copied(part *partition.Partition) {
 	}
 }
 
-// travel counts what goes of a tensor from one rank to another.
-func (x *planner) travel(k int, z plan.Size, from, to int) PlannedMove {
+// countMessage counts a message with a part of tensor k from one rank to another. z is the size of
+// the part.
+func (x *planner) countMessage(k int, z plan.Size, from, to int) PlannedMove {
 	t := &x.out.Tensors[k]
 	tensor.Add(&t.Moved, z.Bytes)
 	tensor.Add(&x.out.Comm.BytesSent[from], z.Bytes)
@@ -90,9 +91,10 @@ func (x *planner) travel(k int, z plan.Size, from, to int) PlannedMove {
 		From: from, To: to}
 }
 
-// loaded is what it takes to make an operand's blocks as it lies: of one that is cut along its
-// storage order and cannot be shown so, in even ranges first (input.Stored).
-func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
+// loadCost returns the cost of loading an operand into its first blocks. If an operand is cut along
+// its storage order and its blocks can't be views, it is first read in equal ranges (see
+// input.Stored).
+func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	o, s, ranks := &x.p.Operands[operand], x.homes[operand], x.p.Ranks
 	g := x.k.Reader.Target(s.Partition, o.Tensor)
 	if from, asIs := x.k.Reader.HeldIn(o.Tensor); from != nil && s.Partition.Located() {
@@ -109,7 +111,7 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 	even := s.As(tensor.Format{Levels: plain.Spec.Format.Levels, Order: s.Layout.Format.Order})
 	same := even.Layout.Format.Equal(s.Layout.Format)
 	even.Partition = plain.Partition
-	in.AsIs, in.Records = in.AsIs && same, x.foretold(operand, even).Records
+	in.AsIs, in.Records = in.AsIs && same, x.loadInput(operand, even).Records
 	even.SetMinWidths(s.Widths())
 	c := plain.Cost(in, even.Block, ranks, x.want.MemoryLimit)
 	sum := &assemble.Sum{Like: transfer.Like{Name: o.Tensor,
@@ -124,7 +126,7 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 		rank, z := s.Partition.OwnerOf(b), s.Block(b)
 		own[rank] += z.Memory()
 		if !same {
-			copying[rank] = max(copying[rank], x.assembling(s, z))
+			copying[rank] = max(copying[rank], x.assemblyMemory(s, z))
 		}
 	}
 	for rank := range ranks {
@@ -134,62 +136,62 @@ func (x *Forecast) loaded(operand int, in load.Input) load.Cost {
 			own[rank] += pieces.Left[rank]
 		}
 		if in.Tensor != nil && (rank == 0 || !in.Alone) {
-			own[rank] += in.Tensor.Decompressed() // for as long as it is open
+			own[rank] += in.Tensor.Decompressed() // while the file is open
 		}
 	}
 	c.Kept = own
 	return c
 }
 
-// drift is how far from where they are taken to begin a tensor's chunks may begin.
+// drift returns how far the guessed bounds of a tensor's chunks may be off.
 func drift(s *estimate.Tensor) assemble.Drift {
 	share, chunks := s.Drift()
 	return assemble.Drift{Share: share, Regions: chunks}
 }
 
-// moving is what it takes beside an operand as it lies to bring it to the blocks that the steps go
-// by; false where these are the same.
-func (x *Forecast) moving(operand int) (c load.Cost, moved bool) {
+// moveCost returns the cost of moving an operand from its placement to the blocks of the steps.
+// moved is false if they are the same.
+func (x *Forecast) moveCost(operand int) (c load.Cost, moved bool) {
 	o, s := &x.p.Operands[operand], x.tensors[operand]
-	lies := x.k.Lies(o.Home)
-	if lies == nil {
+	home := x.k.Lies(o.Home)
+	if home == nil {
 		return c, false
 	}
-	from := x.k.Reader.Target(lies, o.Tensor).Blocks()
+	from := x.k.Reader.Target(home, o.Tensor).Blocks()
 	in := load.Input{Entries: estimate.Round(s.Entries),
 		Records: func(b plan.Block, roomed bool) int64 { return s.Records(b, s.Entries, roomed) }}
 	return x.k.Reader.Target(o.Before(), o.Tensor).RedistributeCost(from, true, in, s.Block, x.p.Ranks,
 		x.want.MemoryLimit)
 }
 
-// placing is what bringing the result to its placement takes at each rank, where the steps make
-// other blocks, and what it has of the result then; blocks is what it has of those.
-func (x *Forecast) placing(blocks []int64) (peak, kept []int64) {
+// placingMemory returns each rank's peak while the result moves to its placement, and its memory of
+// the result afterwards. blocks is each rank's memory of the blocks that steps made.
+func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 	if x.k.Lies(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
-	pos, crd := x.resting().Widths()
+	pos, crd := x.finalResult().Widths()
 	c := x.k.ToPlacement().Cost(x.p.Ranks, pos, crd, drift(x.result()),
-		func(r assemble.Region) plan.Size { return x.resting().In(r.Box) })
+		func(r assemble.Region) plan.Size { return x.finalResult().In(r.Box) })
 	for rank := range c.Peak {
 		c.Peak[rank] += blocks[rank]
 	}
 	part := x.k.ResultPartition()
 	for b := range plan.Block(part.Pieces()) {
 		for _, rank := range part.Ranks(b)[1:] {
-			n := x.resting().Block(b).Memory()
+			n := x.finalResult().Block(b).Memory()
 			c.Peak[rank], c.Kept[rank] = c.Peak[rank]+n, c.Kept[rank]+n
 		}
 	}
 	return c.Peak, c.Kept
 }
 
-// completing is what it takes at each rank beside the result's blocks to give those of a program
-// the coordinates that blocks beside them store.
-func (x *Forecast) completing() []int64 {
+// completingMemory returns each rank's memory besides the result's blocks while a program adds
+// coordinates that neighboring blocks store (see prepared.Statement.Complete).
+func (x *Forecast) completingMemory() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)
 	}
-	pos, crd := x.resting().Widths()
-	return x.k.Completing(pos, crd, x.resting().Block)
+	pos, crd := x.finalResult().Widths()
+	return x.k.Completing(pos, crd, x.finalResult().Block)
 }

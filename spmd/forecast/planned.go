@@ -15,56 +15,56 @@ import (
 	"distaff/spmd/stats"
 )
 
-// Planned is what a job would do on its ranks, without running it. Bytes and
-// messages of dense tensors are those that a run counts. Those of sparse ones
-// are estimates, which take entries to be spread evenly over the coordinates.
+// Planned describes what a job will do on its ranks. Bytes and messages of dense tensors are exact.
+// Figures of sparse tensors are estimates that assume evenly spread entries.
 type Planned struct {
 	Version   string `json:"version"`
 	Statement string `json:"statement"`
 	Ranks     int    `json:"ranks"`
-	// extents of the grid of ranks, which are numbered row-major; nil is one dimension
+	// sizes of the grid of ranks, which are numbered in row-major order; nil means one dimension
 	Machine []int64 `json:"machine,omitempty"`
-	// variables that are cut; those of a block schedule are its loops, outermost first
+	// variables that are cut; for a block schedule, its loops from the outermost to the innermost
 	Loops     []PlannedLoop   `json:"loops"`
-	Map       []string        `json:"map"` // variables that decide a block's rank
+	Map       []string        `json:"map"` // variables that determine a block's rank
 	Tensors   []PlannedTensor `json:"tensors"`
 	Estimated bool            `json:"estimated"` // some bytes or entries below are estimates
 	Comm      stats.Comm      `json:"comm"`
 	Balance   stats.Balance   `json:"balance"`
-	// Largest is the operand that Balance counts.
+	// Largest is the operand whose entries Balance counts.
 	Largest string  `json:"largest"`
-	Steps   []int64 `json:"steps"`       // leaves that each rank runs
-	Owned   []int64 `json:"owned_bytes"` // of operands and result, mapped files included
-	// Memory is the most that is taken at each rank while it loads, computes and stores: its own
-	// blocks (but for mapped files), entries on their way to blocks, blocks that arrive, copies of
-	// those that a leaf reads in another order, partial results with what adding to them takes, the
-	// most that workspaces of a leaf may take on its threads, buffers that store the result, and at
-	// rank 0 the whole result where it is checked. MemoryLimit is a rank's limit, where it is known.
+	Steps   []int64 `json:"steps"`       // number of leaf calls of each rank
+	Owned   []int64 `json:"owned_bytes"` // bytes at each rank, including mapped files
+	// Memory is each rank's peak memory while it loads, computes and stores. It includes the rank's
+	// blocks (except mapped files), entries on their way to blocks, received blocks, copies that a
+	// leaf reads in another order, and partial results with the memory for adding blocks. It also
+	// includes the most that a leaf's workspaces need on all threads, buffers that store the
+	// result, and, if the result is checked, the whole result on rank 0. MemoryLimit is the limit
+	// of a rank; 0 means unknown.
 	Memory []int64 `json:"memory_bytes"`
-	// GPUMemory is the most that a call of a leaf takes on each rank's GPU: the blocks of a step, and
-	// workspaces of which the size is known. Nil where leaves run on CPUs.
+	// GPUMemory is the most that a call of a leaf needs on each rank's GPU: the blocks of a step,
+	// and workspaces of known size. It is nil if leaves run on CPUs.
 	GPUMemory []int64 `json:"gpu_memory_bytes,omitempty"`
-	// Least is the memory that some rank takes for certain, as far as that is known before anything is
-	// read: see Least. A run with a lower limit is refused with this figure, before it allocates.
+	// Least is the memory that some rank certainly needs; see type Least. A run with a lower limit
+	// is refused with this figure before it allocates.
 	Least       int64 `json:"least_memory_bytes"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
-	// Time is what the phases are predicted to take; nil where the machine was not measured.
+	// Time is the predicted time of each phase. It is nil if the machine was not measured.
 	Time *PlannedTime `json:"predicted_seconds,omitempty"`
 
-	// Nest is the loops that a distributed schedule runs over ranks, and in order at each, outermost
-	// first; nil for a block schedule. Leaf is the scheduling commands of what is under them; nil for
-	// the default schedule.
+	// Nest lists the loops that a distributed schedule runs over ranks or in sequence on each rank,
+	// from the outermost to the innermost. A block schedule has none. Leaf lists the scheduling
+	// commands for the loops below them. The default schedule has none.
 	Nest []PlannedNestLoop `json:"nest,omitempty"`
 	Leaf []string          `json:"leaf,omitempty"`
 
-	PerRank []PlannedRank `json:"per_rank"` // of the ranks that were asked for
+	PerRank []PlannedRank `json:"per_rank"` // the first ranks, as many as were requested
 }
 
-// PlannedLoop is a variable that is cut: one block loop, or what loops of a distributed schedule
-// make of it. Of these a sum is Extended where ranks have partial results of it.
+// PlannedLoop is a variable that is cut, by a block loop or by the loops of a distributed schedule.
+// A summed variable is Extended if ranks make partial results of the sum.
 type PlannedLoop struct {
-	Var  string  `json:"var"`  // "" of the entries of a tensor
-	Cuts []int64 `json:"cuts"` // range k is [cuts[k], cuts[k+1]); none of entries
+	Var  string  `json:"var"`  // "" if the entries of a tensor are cut
+	Cuts []int64 `json:"cuts"` // range k is [cuts[k], cuts[k+1]); nil if entries are cut
 	// Entries is the access whose stored entries are cut into Parts, in storage order.
 	Entries   string `json:"entries,omitempty"`
 	Parts     int64  `json:"parts,omitempty"`
@@ -72,7 +72,7 @@ type PlannedLoop struct {
 	Extended  bool   `json:"extended"`
 }
 
-// Ranges is into how many ranges the variable is cut, or the entries.
+// Ranges returns the number of ranges into which the variable or the entries are cut.
 func (l PlannedLoop) Ranges() int {
 	if l.Entries != "" {
 		return int(l.Parts)
@@ -80,7 +80,7 @@ func (l PlannedLoop) Ranges() int {
 	return len(l.Cuts) - 1
 }
 
-// What is what is cut, in words.
+// What names in words what is cut.
 func (l PlannedLoop) What() string {
 	if l.Entries != "" {
 		return "the entries of " + l.Entries
@@ -92,10 +92,10 @@ func (l PlannedLoop) What() string {
 type PlannedNestLoop struct {
 	Var        string `json:"var"`
 	Iterations int64  `json:"iterations"`
-	// the dimension of the machine over which it is distributed; "": it runs in order at each rank
+	// dimension of the machine over which the loop is distributed; "" if it runs in sequence
 	Dim     string   `json:"dim,omitempty"`
 	Rotated []string `json:"rotated_by,omitempty"`
-	// Communicate lists the tensors whose pieces are brought once an iteration.
+	// Communicate lists the tensors whose pieces are fetched once in each iteration.
 	Communicate []string `json:"communicate,omitempty"`
 }
 
@@ -108,51 +108,53 @@ type PlannedTensor struct {
 	Type      string   `json:"type"`
 	Source    string   `json:"source,omitempty"`
 	Result    bool     `json:"result,omitempty"`
-	Broadcast bool     `json:"broadcast"` // one broadcast brings it to every rank
-	// Placement is that which the job gives the tensor. Held says that each block lies in one of its
-	// pieces, and so lives there. Any other tensor lies where its blocks are first read or made.
+	Broadcast bool     `json:"broadcast"` // whether one broadcast brings it to every rank
+	// Placement is the placement that the job gives the tensor. Held reports whether each block is
+	// within one of the placement's pieces, and is therefore owned by that piece's rank. Any other
+	// tensor is owned by the ranks that first read or make its blocks.
 	Placement string `json:"placement,omitempty"`
 	Held      bool   `json:"held,omitempty"`
-	// Moved is what moves of the tensor from its placement, where the steps want other blocks, before
-	// the first of them, or of the result to its placement after the last: bytes over all ranks.
+	// Moved is the number of bytes, over all ranks, that move from an operand's placement to the
+	// blocks of the steps, or from the steps' blocks to the result's placement.
 	Moved int64 `json:"moved_bytes,omitempty"`
-	// every rank gets the rows that it reads, at most all: bytes of these are bounds
+	// whether each rank receives the rows that it reads; bytes are then upper bounds
 	Gathered bool  `json:"gathered,omitempty"`
 	Blocks   int64 `json:"blocks"`
 	Entries  int64 `json:"entries"`
 	Bytes    int64 `json:"bytes"`
-	Counted  bool  `json:"counted"` // Entries is no estimate
-	Exact    bool  `json:"exact"`   // nor are Bytes
-	// Owners has the rank of each block; blocks are numbered row-major over the
-	// tensor's split variables in the order in which its modes name them.
+	Counted  bool  `json:"counted"` // whether Entries is exact
+	Exact    bool  `json:"exact"`   // whether Bytes is exact
+	// Owners is the rank of each block. Blocks are numbered in row-major order over the tensor's
+	// split variables, ordered by the modes that name them.
 	Owners []int `json:"owners"`
-	// Axes say what is cut of it, in the order in which blocks are numbered.
+	// Axes describe how the tensor is cut, in the order of the numbering of blocks.
 	Axes []PlannedAxis `json:"axes"`
 }
 
-// PlannedAxis is modes of a tensor that are cut alike. Or it is modes of which the entries are cut,
-// in storage order: Modes is then the outermost of them alone, and Cuts says where parts begin in
-// it, about where that hangs on entries that a plan does not read.
+// PlannedAxis is a group of modes with the same cuts. If Entries is set, the tensor's entries are
+// cut in storage order instead. Then Modes holds only the outermost of their modes, and Cuts holds
+// the coordinates in that mode where chunks begin. They are estimates if they depend on entries
+// that a plan does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`
 	Entries bool    `json:"entries,omitempty"`
 }
 
-// PlannedRank is what one rank does.
+// PlannedRank lists the actions of one rank.
 type PlannedRank struct {
 	Rank  int            `json:"rank"`
 	Owns  []PlannedBlock `json:"owns"`
 	Steps []PlannedStep  `json:"steps"`
 	Sends []PlannedMove  `json:"sends"`
 	Sums  []PlannedSum   `json:"sums"`
-	// Moves are parts of operands that go from where they lie to where steps want them, before the
-	// first of them: of one that is placed otherwise than the steps go, or rows of a gathered one. All
-	// that come to the rank are among them. The box of one is not told.
+	// Moves lists all parts of operands that the rank sends or receives before its first step:
+	// parts of an operand whose placement differs from the blocks of the steps, or rows of a
+	// gathered operand. They have no box.
 	Moves []PlannedMove `json:"moves,omitempty"`
 }
 
-// PlannedBlock is a block of a tensor: a half-open range of each mode.
+// PlannedBlock is a block of a tensor, as a half-open range of each mode.
 type PlannedBlock struct {
 	Tensor  string     `json:"tensor"`
 	Box     [][2]int64 `json:"box"`
@@ -160,37 +162,37 @@ type PlannedBlock struct {
 	Bytes   int64      `json:"bytes"`
 }
 
-// PlannedStep is one run of a leaf: ranges of the split variables, and the
-// blocks that come to the rank for it.
+// PlannedStep is one call of a leaf: the ranges of the split variables, and the blocks that the
+// rank receives for the call.
 type PlannedStep struct {
-	Ranges  [][2]int64    `json:"ranges"` // as Loops
-	Terms   []int         `json:"terms"`  // of the statement multiplied out, counted from 0
+	Ranges  [][2]int64    `json:"ranges"` // one for each of Planned.Loops
+	Terms   []int         `json:"terms"`  // terms of the expanded statement, numbered from 0
 	Fetches []PlannedMove `json:"fetches"`
-	// makes the block of partial results, which other steps add to
+	// whether the step makes a new block of partial results; other steps add to it
 	First bool `json:"first"`
 }
 
-// PlannedMove is a block on its way.
+// PlannedMove is a block that is sent from one rank to another.
 type PlannedMove struct {
 	PlannedBlock
 	From int  `json:"from"`
-	To   int  `json:"to"` // -1 is every rank
+	To   int  `json:"to"` // -1 means every rank
 	All  bool `json:"broadcast,omitempty"`
-	// Forwarded says that the block goes to other ranks as well, before To in a list: what From sends
-	// counts once, with the first of them.
+	// Forwarded says that the block also goes to other ranks, which precede To in the list. Only
+	// the first move in the list counts as sent by From.
 	Forwarded bool `json:"forwarded,omitempty"`
 }
 
-// PlannedSum is a part of a tree sum that this rank takes part in: From's
-// partial block is added to To's, or (Final) moves to the rank that owns it, or what To's
-// piece of the placement has of it does.
+// PlannedSum is a step of a tree sum that the rank takes part in. From's partial block is added to
+// To's. If Final is set, a complete block, or a part of one, moves to its owner or to a piece of
+// the result's placement.
 type PlannedSum struct {
 	PlannedMove
 	Final bool `json:"final,omitempty"`
 }
 
-// Plan prints the plan of a statement: Planned. detail says how many ranks' steps to list,
-// the first ones; negative for all.
+// Plan returns the plan of a statement. detail is the number of ranks whose steps are listed,
+// starting at rank 0. A negative number lists all ranks.
 func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Planned, error) {
 	ranks := x.p.Ranks
 	out := &Planned{
@@ -211,24 +213,25 @@ func (x *Forecast) Plan(ctx context.Context, statement string, detail int) (*Pla
 	return out, y.fill(ctx)
 }
 
-// planner fills a plan with what the parts of a run forecast.
+// planner fills in a plan while package exec predicts the steps; it is an exec.Watcher.
 type planner struct {
-	forecast *Forecast
-	out      *Planned
-	largest  int              // the operand that is taken to have most entries, or -1
-	coming   [][]plan.Arrival // by operand, what comes to the rank that is followed
-	brought  map[[2]int]bool  // ranks and operands that are broadcast, once a step has read them
-	spread   spread           // the last result block that moved
+	forecast  *Forecast
+	out       *Planned
+	largest   int              // the operand with the most entries, or -1
+	coming    [][]plan.Arrival // by operand: arrivals at the current rank that no step has listed yet
+	brought   map[[2]int]bool  // pairs of rank and broadcast operand that a step has listed
+	lastMoved movedBlock       // the last block of the result that moved
 }
 
-// spread is a complete block of the result that moves, and from where.
-type spread struct {
+// movedBlock is a block of the result that moves from a rank. complete says that its sum is
+// complete.
+type movedBlock struct {
 	block    plan.Block
 	from     int
 	complete bool
 }
 
-// fill asks for everything.
+// fill fills in the whole plan.
 func (x *planner) fill(ctx context.Context) error {
 	x.describe()
 	x.coming, x.brought = make([][]plan.Arrival, len(x.forecast.p.Operands)), map[[2]int]bool{}
@@ -248,9 +251,9 @@ func (x *planner) fill(ctx context.Context) error {
 	x.out.Steps = cost.Steps
 	x.out.Comm = stats.Comm{BytesSent: cost.Sent, BytesReceived: cost.Received,
 		MessagesSent: cost.Messages}
-	x.moves()
-	x.owns()
-	x.out.Memory = x.forecast.memory(cost)
+	x.countMoves()
+	x.countOwned()
+	x.out.Memory = x.forecast.peakMemory(cost)
 	if x.forecast.refused != nil {
 		return x.forecast.refused
 	}
@@ -281,7 +284,7 @@ func (x *planner) describe() {
 		x.out.Tensors[n].Gathered = o.Gathered != nil
 		x.out.Estimated = x.out.Estimated || o.Gathered != nil
 	}
-	x.tensor(k.Problem.Norm.LHS.Name, k.Problem.Norm.LHS.Vars, x.forecast.resting(), p.ResultHome)
+	x.tensor(k.Problem.Norm.LHS.Name, k.Problem.Norm.LHS.Vars, x.forecast.finalResult(), p.ResultHome)
 	x.out.Tensors[len(x.out.Tensors)-1].Result = true
 	var entries []float64
 	for n := range k.Problem.Operands {
@@ -292,7 +295,7 @@ func (x *planner) describe() {
 	}
 }
 
-// nest describes the loops of a distributed schedule, and the machine that they run over.
+// nest fills in the loops of a distributed schedule and the machine that they run on.
 func (x *planner) nest() {
 	if !x.forecast.p.Distributed {
 		return
@@ -314,7 +317,7 @@ func (x *planner) nest() {
 	}
 }
 
-// tensor describes a tensor.
+// tensor adds a tensor to the plan.
 func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home plan.Home) {
 	src := x.forecast.k.Reader.Sources[name]
 	t := PlannedTensor{Name: name, Sizes: s.Layout.Dims,
@@ -341,13 +344,13 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 	x.out.Tensors = append(x.out.Tensors, t)
 }
 
-// entries are the entries of a tensor that are cut, as the access of it that the user wrote.
+// entries returns the access whose entries are cut, as the user wrote it.
 func (x *planner) entries(at *place.Positions) string {
 	o := x.forecast.p.Operands[x.forecast.p.Stored()]
 	return (&notation.Access{Name: at.Tensor, Vars: x.forecast.k.UserNames(o.Vars)}).String()
 }
 
-// axes are those of a tensor's partition.
+// axes describes the axes of a tensor's partition.
 func axes(s *estimate.Tensor) []PlannedAxis {
 	list := []PlannedAxis{}
 	for _, a := range s.Partition.Axes {
@@ -368,11 +371,11 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 	return list
 }
 
-// userName is a variable of the normal form as the user wrote it.
+// userName returns the user's name of a variable of the normal form.
 func (x *planner) userName(v string) string { return x.forecast.k.UserNames([]string{v})[0] }
 
-// block is a planned block, or a part of one, of an operand (n) or a block of the result (the
-// last).
+// block describes block b of operand n, or of the result if n is the number of operands. If the
+// operand's blocks consist of parts, b is a part.
 func (x *planner) block(n int, b plan.Block) PlannedBlock {
 	s := x.forecast.tensors[n]
 	if n < len(x.forecast.p.Operands) && x.forecast.p.Operands[n].Parts != nil {
@@ -383,7 +386,7 @@ func (x *planner) block(n int, b plan.Block) PlannedBlock {
 		Bytes: z.Bytes}
 }
 
-// detail is where the steps of a rank are listed, nil for one that is not wanted.
+// detail returns the list of a rank's actions, or nil if the plan does not list that rank.
 func (x *planner) detail(rank int) *PlannedRank {
 	if rank >= len(x.out.PerRank) {
 		return nil
@@ -391,7 +394,7 @@ func (x *planner) detail(rank int) *PlannedRank {
 	return &x.out.PerRank[rank]
 }
 
-// Arrive, Step, Send, Broadcast and Sum: exec.Watcher.
+// Arrive, Step, Send, Broadcast, Sum, Part and Gather implement exec.Watcher.
 func (x *planner) Arrive(operand int, a plan.Arrival) {
 	x.coming[operand] = append(x.coming[operand], a)
 }
@@ -403,7 +406,7 @@ func (x *planner) Step(rank int, s plan.Step) {
 		step.Fetches = append(step.Fetches, x.fetched(rank, k, s)...)
 	}
 	for v, i := range s.Tuple {
-		r := [2]int64{i, i + 1} // of chunks
+		r := [2]int64{i, i + 1} // chunks
 		if cuts := x.forecast.p.Blocking.Vars[v].Cuts; cuts != nil {
 			r = [2]int64{cuts[i], cuts[i+1]}
 		}
@@ -412,7 +415,7 @@ func (x *planner) Step(rank int, s plan.Step) {
 	d.Steps = append(d.Steps, step)
 }
 
-// fetched lists what comes to a rank of an operand for a step.
+// fetched lists the blocks of an operand that a rank receives for a step.
 func (x *planner) fetched(rank, operand int, s plan.Step) (moves []PlannedMove) {
 	if x.forecast.bcast[operand] {
 		at := [2]int{rank, operand}
@@ -450,9 +453,9 @@ func (x *planner) Broadcast(operand, from int) {
 }
 
 func (x *planner) Sum(b plan.Block, from, to int, complete bool) {
-	at := spread{b, from, complete}
-	forwarded := complete && at == x.spread
-	x.spread = at
+	at := movedBlock{b, from, complete}
+	forwarded := complete && at == x.lastMoved
+	x.lastMoved = at
 	for k, rank := range []int{from, to} {
 		if d := x.detail(rank); d != nil && (k == 0 || from != to) {
 			d.Sums = append(d.Sums, PlannedSum{
@@ -481,8 +484,8 @@ func (x *planner) Gather(operand int, bytes int64, from, to int) {
 	}
 }
 
-// owns counts what lives where.
-func (x *planner) owns() {
+// countOwned counts the bytes that each rank owns, and lists its blocks.
+func (x *planner) countOwned() {
 	for n, t := range x.out.Tensors {
 		for b, rank := range t.Owners {
 			z := x.forecast.homes[n].Block(plan.Block(b))
@@ -495,8 +498,7 @@ func (x *planner) owns() {
 	}
 }
 
-// Box prints a block as tensors' ranges are written: A[0:10,5:8]; parts of a tensor, whose box is
-// not told, as "parts of A".
+// String formats a block like a range of a tensor: A[0:10,5:8]. Without a box, it is "parts of A".
 func (b PlannedBlock) String() string {
 	if b.Box == nil {
 		return "parts of " + b.Tensor

@@ -14,27 +14,28 @@ import (
 	"distaff/spmd/exec"
 )
 
-// PlannedTime is what the phases of a job take, in seconds of the slowest rank, by the model of the
-// machine that plans. A phase that the model does not tell of is nil.
+// PlannedTime holds the predicted time of each phase of a job, in seconds of the slowest rank. The
+// model of the machine that makes the plan predicts it. A phase is nil if the model cannot predict
+// it.
 type PlannedTime struct {
-	Load    *float64 `json:"load,omitempty"`    // of .tcs and text files that the system has in memory
-	Compile *float64 `json:"compile,omitempty"` // where the cache has no leaf
-	// Compute is the leaves, as they run again on the same tensors, without conversions of operands
-	// and sums of blocks.
+	Load    *float64 `json:"load,omitempty"`    // reading .tcs and text files from the page cache
+	Compile *float64 `json:"compile,omitempty"` // compiling leaves that are not in the cache
+	// Compute is the time of the leaves when they run again on the same tensors. It excludes
+	// conversions of operands and sums of blocks.
 	Compute  *float64 `json:"compute,omitempty"`
 	Messages *float64 `json:"messages,omitempty"`
-	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts for
-	// of .tcs files, to the folder of temporary ones
+	Between  string   `json:"messages_between,omitempty"` // which ranks Messages counts
+	// writing .tcs files to the folder of temporary files
 	Store *float64 `json:"store,omitempty"`
-	// OtherWork is how many CPUs other work kept busy while the machine was measured, where that made
-	// it look slower than it is.
+	// OtherWork is the number of CPUs that other work used while the machine was measured. It is 0
+	// if the other work did not affect the measurement.
 	OtherWork float64 `json:"measured_beside_cpus,omitempty"`
 }
 
-// slowest are the kinds of messages, the slowest first.
+// slowest lists the kinds of messages, from the slowest to the fastest.
 var slowest = []string{tune.BetweenMachines, tune.BetweenProcesses, tune.BetweenThreads}
 
-// time predicts the phases by a model; nil where there is none.
+// time predicts the phases. It returns nil if m is nil.
 func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	if m == nil {
 		return nil
@@ -43,7 +44,7 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	if m.Disturbed() {
 		t.OtherWork = m.OtherWork
 	}
-	apart := 1.0 // machines
+	apart := 1.0 // number of machines
 	if x.forecast.p.Ranks > 1 {
 		for _, between := range slowest {
 			if msg := m.Between(between); msg != nil {
@@ -73,8 +74,9 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	return t
 }
 
-// computeTime is the leaves' of the rank that has most to do, or of all ranks where they share a
-// machine.
+// computeTime returns the seconds of the leaves on the rank with the most work. If together is
+// true, all ranks share one machine, and it returns at least the time of all their work on its
+// threads.
 func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (seconds float64) {
 	parts := cost.Steps
 	if x.largest >= 0 && x.forecast.tensors[x.largest].Sparse() {
@@ -101,7 +103,7 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 	return seconds
 }
 
-// leaf is what a unit does, on whole tensors.
+// leaf returns the operations of a unit on whole tensors, for the machine model.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	at := codegen.Extents{Counts: make([][]int64, len(u.Args)),
 		Segments: make([][]codegen.Segments, len(u.Args)),
@@ -119,7 +121,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		}
 		args[n] = x.tensors[operand]
 		if n > 0 && a.Convert || n == 0 && u.Result.Repack {
-			args[n] = x.as(operand, f)
+			args[n] = x.inFormat(operand, f)
 		}
 		at.Counts[n] = args[n].Positions()
 		for _, level := range args[n].Segments() {
@@ -136,7 +138,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	l.Single = slices.Contains([]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64},
 		x.k.Reader.ComputeType)
 	multiplication, addition := 1.0, 1.0
-	if x.k.Reader.ComputeType.IsComplex() { // of real numbers
+	if x.k.Reader.ComputeType.IsComplex() { // in operations on real numbers
 		multiplication, addition = 6, 2
 	}
 	l.Flops = multiplication*done.Multiplications + addition*done.Additions
@@ -163,7 +165,7 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		t := args[p.Arg]
 		width := float64(t.Layout.Type.Size())
 		if t.Sparse() {
-			width += 4 // of coordinates
+			width += 4 // bytes of a coordinate
 		}
 		bytes := float64(values[p.Arg]) * width
 		l.Picks = append(l.Picks,
@@ -176,7 +178,8 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	return l
 }
 
-// operand is the number of the operand that an argument is; -1 for none.
+// operand returns the number of the operand that argument a refers to, or -1 if it is not an
+// operand.
 func (x *Forecast) operand(a codegen.Arg) int {
 	for n, o := range x.p.Operands {
 		if o.Name == a.Tensor && !a.Map {
@@ -186,8 +189,9 @@ func (x *Forecast) operand(a codegen.Arg) int {
 	return -1
 }
 
-// sharedValues is how many values a result has whose level arrays are an operand's: for each
-// position of its last compressed level, as many as the dense levels below have.
+// sharedValues returns the number of values of a result that shares an operand's level arrays. It
+// is the number of positions of the last compressed level, times the sizes of the dense levels
+// below. counts holds the operand's positions by level.
 func sharedValues(u *codegen.Unit, counts []int64, result *estimate.Tensor) int64 {
 	f, sizes := u.Result.Format, result.LevelSizes()
 	n, deep := int64(1), -1
@@ -212,7 +216,7 @@ func last(counts []int64) int64 {
 	return counts[len(counts)-1]
 }
 
-// messageTime is what the rank takes whose messages take longest.
+// messageTime returns the seconds of messages on the rank that needs most.
 func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	c := x.out.Comm
 	for n, bytes := range c.BytesSent {
@@ -222,8 +226,8 @@ func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	return seconds
 }
 
-// loadTime is what reading the files of the operands takes; nil where the model does not tell of
-// some of them.
+// loadTime returns the seconds of reading the operands' files, or nil if the model cannot predict
+// all.
 func (x *planner) loadTime(m *tune.Model) *float64 {
 	seconds, seen := 0.0, map[string]bool{}
 	for _, o := range x.forecast.p.Operands {
@@ -248,7 +252,8 @@ func (x *planner) loadTime(m *tune.Model) *float64 {
 	return &seconds
 }
 
-// storeTime is what writing the outputs takes; nil where the model does not tell of some of them.
+// storeTime returns the seconds of writing the outputs, or nil if the model cannot predict some of
+// them.
 func (x *planner) storeTime(m *tune.Model) *float64 {
 	seconds := 0.0
 	for _, o := range x.forecast.want.Outputs {
@@ -265,7 +270,7 @@ func (x *planner) storeTime(m *tune.Model) *float64 {
 	return &seconds
 }
 
-// Text is the prediction, a line a phase: its name, its time, and what is to be known of it.
+// Text returns a line for each phase: its name, its time, and an explanation.
 func (t *PlannedTime) Text() [][3]string {
 	line := func(name string, s *float64, why, unknown string) [3]string {
 		if s == nil {
@@ -278,18 +283,18 @@ func (t *PlannedTime) Text() [][3]string {
 		messages = "between " + t.Between
 	}
 	return [][3]string{
-		line("load", t.Load, "files that the system has in memory",
-			"of files other than .tcs, .tns, .mtx and .ttx, and of generated data, nothing was measured"),
-		line("compile", t.Compile, "at most: nothing where the cache has the leaves",
-			"of this target nothing was measured"),
-		line("compute", t.Compute, "the leaves, as they run again on the same tensors",
-			"of this target nothing was measured"),
+		line("load", t.Load, "if the files are in the page cache",
+			"only .tcs, .tns, .mtx and .ttx files were measured"),
+		line("compile", t.Compile, "0 if the cache has the leaves",
+			"this target was not measured"),
+		line("compute", t.Compute, "a repeated run of the leaves on the same tensors",
+			"this target was not measured"),
 		line("messages", t.Messages, messages, "no messages were measured"),
-		line("store", t.Store, "", "of files other than .tcs nothing was measured"),
+		line("store", t.Store, "", "only .tcs files were measured"),
 	}
 }
 
-// duration prints seconds in three digits.
+// duration formats seconds with three significant digits.
 func duration(s float64) string {
 	switch {
 	case s == 0:

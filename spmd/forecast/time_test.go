@@ -13,7 +13,7 @@ import (
 	"distaff/spmd"
 )
 
-// known is a machine of which all is known.
+// known is a model of a machine of which every figure is known.
 func known(messages ...tune.Message) *tune.Model {
 	both := func(x float64) tune.Pair { return tune.Pair{One: x, All: 2 * x} }
 	return &tune.Model{CPU: "a CPU", Threads: 2,
@@ -25,7 +25,7 @@ func known(messages ...tune.Message) *tune.Model {
 		Files: tune.Files{Load: 2e4, Parse: 1e4, Store: 4e4}, Messages: messages}
 }
 
-// TestTime: a plan predicts by the model that the cache has, and no time without one.
+// TestTime checks that a plan predicts times with the cached model, and no times without one.
 func TestTime(t *testing.T) {
 	cache, dir := t.TempDir(), t.TempDir()
 	t.Setenv("DISTAFF_CACHE", cache)
@@ -77,8 +77,8 @@ func TestTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Of A positions, coordinates and values are read, 8 values of x, and 50 of y are written; 200
-	// entries pick values of x, each of which is a gather, and takes longer than A. Values of A and y
-	// are loaded and stored besides.
+	// entries pick values of x, each of which is a gather, and takes longer than A. Values of A and
+	// y are loaded and stored besides.
 	compute := 50*8/5e5 + 200/1e5 + max(200/1e6, (200+50)*8/1e6) + 50*1e-5 + 1e-3
 	near := func(what string, got *float64, want float64) {
 		t.Helper()
@@ -151,7 +151,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestForms: a plan predicts leaves of the forms that they run with.
+// TestForms checks that a plan predicts leaves in the forms in which they will run.
 func TestForms(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("DISTAFF_CACHE", cache)
@@ -173,8 +173,8 @@ func TestForms(t *testing.T) {
 		}
 		return *p.Time.Compute
 	}
-	// Of two operands each step takes two loads that wait for the one before, and two coordinates of a
-	// window one.
+	// Of two operands each step takes two loads that wait for the one before, and two coordinates
+	// of a window one.
 	if stepped, counted := predicted(0), predicted(1); math.Abs(stepped/counted-4) > 0.02 {
 		t.Errorf("steps take %v s, windows %v s", stepped, counted)
 	}
