@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/summary"
 )
 
-// Largest is the operand with most entries, of as many as are given for each: the first of equals,
-// but a sparse one before a dense one. It is -1 where there is none. What += adds to does not
-// count.
+// Largest returns the number of the operand with the most entries, or -1 if there is none. entries
+// holds the number for each operand. If numbers are equal, it prefers sparse operands to dense
+// ones, and then the first. The old value of a += does not count.
 func Largest[N int64 | float64](k *Statement, entries []N) int {
 	largest := -1
 	dense := func(n int) bool { return k.Reader.Formats[k.Problem.Operands[n].Tensor].AllDense() }
@@ -24,22 +24,22 @@ func Largest[N int64 | float64](k *Statement, entries []N) int {
 	return largest
 }
 
-// Balance is what there is of a statement's largest operand.
+// Balance says how the entries of a statement's largest operand are distributed.
 type Balance struct {
-	Entries int64 // that are stored, over all ranks
+	Entries int64 // number of stored entries over all ranks
 	Sparse  bool
-	// of the entries, those that this rank computes with: of every block that its steps read, once,
-	// whichever rank it lives at
+	// Number of entries that this rank computes with: the entries of every block that its steps
+	// read, each block once, whichever rank owns it.
 	Here int64
 }
 
-// Over tells whether a statement's largest operand is larger than another's: of equals, a sparse
-// one than a dense one.
+// Over reports whether a statement's largest operand is larger than the largest operand of another
+// statement. If they have equal numbers of entries, a sparse operand is larger than a dense one.
 func (b Balance) Over(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }
 
-// Balance counts the stored entries of the largest operand. Collective.
+// Balance counts the stored entries of the largest operand. Every rank must call it.
 func (k *Statement) Balance() (Balance, error) {
 	c := k.Reader.Env.Comm.Uncounted()
 	all := make([]int64, len(k.Problem.Operands))

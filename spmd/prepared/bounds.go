@@ -10,8 +10,8 @@ import (
 	"distaff/kernels"
 )
 
-// brokenBound is the error of a bound() that a leaf of the schedule found not to hold, with
-// the place in the schedule of the first that may be meant.
+// brokenBound returns the error of a leaf whose schedule list has a bound() that does not hold. The
+// error names the command, and its position in the schedule.
 func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int64) error {
 	which, at := whichBound(list, sizes)
 	b := *broken
@@ -19,8 +19,9 @@ func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int
 	return at.Refuse(b.Error())
 }
 
-// whichBound says which bound() of a schedule does not hold, and gives the first that may be
-// meant: by the sizes, if it is of a variable of the statement, else one of those that there are.
+// whichBound describes the bound() of a schedule that does not hold, and returns its command. It
+// checks the bounds of the statement's variables against the sizes. If all these bounds hold, it
+// names all other bounds, and returns the first other one.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
 	var others []string
 	var first *schedule.Command
@@ -47,8 +48,7 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 	return "one of " + strings.Join(others, ", ") + " of the schedule does not hold", first
 }
 
-// boundsHold tells whether all bound() of a schedule that are of variables of the statement
-// hold, by their sizes.
+// boundsHold reports whether every bound() of a variable of the statement holds for the sizes.
 func boundsHold(list []string, sizes map[string]int64) bool {
 	return !slices.ContainsFunc(boundsOf(list), func(c *schedule.Command) bool {
 		size, ok := sizes[c.Args[0].Text]
@@ -56,7 +56,8 @@ func boundsHold(list []string, sizes map[string]int64) bool {
 	})
 }
 
-// boundsOf are the bound() of a schedule that was followed.
+// boundsOf returns the bound() commands of a schedule that has been applied before, so it must
+// parse.
 func boundsOf(list []string) []*schedule.Command {
 	commands, err := schedule.Parse(list)
 	if err != nil {
@@ -65,7 +66,7 @@ func boundsOf(list []string) []*schedule.Command {
 	return slices.DeleteFunc(commands, func(c *schedule.Command) bool { return c.Name != "bound" })
 }
 
-// holds tells whether a bound() holds of a variable that runs from 0 to size.
+// holds reports whether bound() command c holds for a variable that runs from 0 to size.
 func holds(c *schedule.Command, size int64) bool {
 	want, err := strconv.ParseInt(c.Args[2].Text, 10, 64)
 	switch c.Args[3].Text {

@@ -20,7 +20,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Compile makes a leaf for each group of terms, and the sum of two blocks. Collective.
+// Compile compiles and loads a leaf for each group of terms, and the leaf that adds two blocks.
+// Every rank must call it.
 func (k *Statement) Compile() error {
 	if k.o.FixedPattern != nil {
 		if err := k.readyInto(); err != nil {
@@ -71,8 +72,9 @@ func (k *Statement) Compile() error {
 	return k.loadSum()
 }
 
-// compileGroups makes the units of all groups: of leaves that add to a result, where that
-// is worth while (see accumulates) and every one can. Collective.
+// compileGroups compiles the units of all groups. inPlace reports whether the units add to an
+// existing result. It asks for units that add if that is useful (see accumulates), and compiles
+// again without if some unit cannot. Every rank must call it.
 func (k *Statement) compileGroups() (inPlace bool, err error) {
 	like, err := k.like()
 	if err != nil {
@@ -88,8 +90,9 @@ func (k *Statement) compileGroups() (inPlace bool, err error) {
 	return false, k.compileUnits(like, false)
 }
 
-// Units is what the compiler makes of the statement's groups over operands that are like
-// those: of several steps that add to one block, where they can in place. Collective.
+// Units compiles the units of the statement's groups for operands with the given specifications. If
+// several is true, it asks for units of several steps that add to one block. inPlace reports
+// whether all of them can. Every rank must call it.
 func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = k.compileUnits(like, several)
@@ -99,8 +102,8 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 	return units, err == nil && several && k.inPlace(), err
 }
 
-// Leaves returns the units of all leaves that Compile would make over operands that are like those,
-// and makes no leaf. Collective.
+// Leaves returns the units of all leaves that Compile would make for operands with the given
+// specifications. It builds no leaf. Every rank must call it.
 func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
 	several, err := k.accumulates()
 	if err != nil {
@@ -120,8 +123,8 @@ func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, err
 	return units, err
 }
 
-// compileUnits makes the units of all groups; into asks for leaves that add
-// to a result. Collective.
+// compileUnits compiles the units of all groups. into asks for leaves that add to a result. Every
+// rank must call it.
 func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err error) {
 	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return err
@@ -131,7 +134,7 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 	}
 	k.leaves = nil
 	var refused error
-	networks := 0 // groups whose terms are contracted as the user said
+	networks := 0 // groups that follow the user's --network
 	for _, g := range k.Problem.Blocking.Groups {
 		s := k.leafOf(like)
 		s.accumulate, s.norm = into, k.part(g.Terms)
@@ -143,12 +146,12 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 		}
 		if k.into != nil {
 			s.fixedPattern, s.widths = k.into.values, k.into.widths
-		} else if len(k.leaves) > 0 { // blocks of all groups are summed
+		} else if len(k.leaves) > 0 { // all groups' blocks are added, so they need equal widths
 			s.widths = &k.leaves[0].unit.Result
 		}
 		err := s.compile()
 		if networkRefused(err) && network.IsTree(k.o.Network) && len(k.Problem.Blocking.Groups) > 1 {
-			refused, s.otherTree = err, true // the tree of another term
+			refused, s.otherTree = err, true // the tree belongs to another term
 			err = s.compile()
 		} else {
 			networks++
@@ -181,8 +184,8 @@ func networkRefused(err error) bool {
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// ofAllTerms returns the error that one leaf of all terms has, as one rank would compile it. It
-// returns err, the error of one group's leaf, when that leaf has none.
+// ofAllTerms compiles one leaf of all terms, as one rank would, and returns its error. If there is
+// no error, or only one group, it returns err, which is the error of one group's leaf.
 func (k *Statement) ofAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(k.Problem.Blocking.Groups) == 1 {
 		return err
@@ -195,7 +198,7 @@ func (k *Statement) ofAllTerms(like map[string]codegen.Tensor, err error) error 
 	return cmp.Or(s.compile(), err)
 }
 
-// part is the normal form of these terms; nil for the whole statement.
+// part returns the normal form of the given terms, or nil if they are the whole statement.
 func (k *Statement) part(terms []int) *notation.Normal {
 	if k.asWritten(terms) {
 		return nil
@@ -208,10 +211,9 @@ func (k *Statement) part(terms []int) *notation.Normal {
 	return &part
 }
 
-// widen compiles the first group's leaf anew where the arrays of its result are too narrow
-// for a block that is put together of several: such a block holds what all steps of all
-// groups make, while the leaf's widths are for what its own terms make, or those of an operand's
-// block whose arrays it has.
+// widen compiles the first group's leaf again if the arrays of its result are too narrow. A block
+// that is the sum of several blocks holds the entries of all steps and groups. The leaf's widths
+// only suffice for its own terms, or are the widths of an operand's block whose arrays it shares.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,
@@ -236,15 +238,15 @@ func (k *Statement) widen(s *leaf) error {
 	return s.compile()
 }
 
-// asWritten tells whether these terms, under the names that operands have here, are
-// the job's statement as it is.
+// asWritten reports whether these terms, with the current names of operands, are exactly the job's
+// statement.
 func (k *Statement) asWritten(terms []int) bool {
 	return k.Problem.Whole || len(terms) == len(k.Problem.Norm.Terms) && !k.p.Norm.Accumulate &&
 		!slices.ContainsFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
-// unscheduled gives the leaf of a group the sizes of what no split cuts, and no term that
-// need not be computed: it has the default schedule.
+// unscheduled gives a leaf the default schedule. The compiler may then use the sizes of uncut
+// variables, and terms over empty spaces are left out.
 func (k *Statement) unscheduled(s *leaf) {
 	s.schedule, s.elsewhere, s.parts, s.exact = nil, nil, nil, k.uncut()
 	if n := s.normal(); k.without(n, n.Accumulate && s.old != nil) != n {
@@ -252,8 +254,9 @@ func (k *Statement) unscheduled(s *leaf) {
 	}
 }
 
-// scheduled gives the leaf of a group, which has these terms, the commands of the user's schedule
-// for them, which order the loops over a block; the default schedule where there are none.
+// scheduled gives the leaf of a group with the given terms the commands of the user's schedule list
+// that apply to these terms. The commands order the loops over a block. If no command applies, the
+// leaf gets the default schedule.
 func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
 	elsewhere := k.elsewhere(terms)
 	commands, err := schedule.Parse(list)
@@ -267,12 +270,13 @@ func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
 	}
 }
 
-// allHeard refuses a command of the user's schedule that no group of terms has all the names of.
+// allHeard returns an error if a command of the user's schedule applies to no group, because no
+// group has all of the command's names.
 func (k *Statement) allHeard() error {
 	list, given := k.Problem.LeafSchedule()
 	commands, err := schedule.Parse(list)
 	if err != nil || !given {
-		return nil // what is wrong is said as a leaf is compiled
+		return nil // compiling a leaf reports the error
 	}
 	heard := map[*schedule.Command]bool{}
 	for _, g := range k.Problem.Blocking.Groups {
@@ -289,8 +293,8 @@ func (k *Statement) allHeard() error {
 	return nil
 }
 
-// elsewhere returns the variables and tensors, as the user named them, that the statement has and
-// these terms lack.
+// elsewhere returns the user's names of variables and tensors that occur in the statement but not
+// in the given terms.
 func (k *Statement) elsewhere(terms []int) (names []string) {
 	if k.Problem.Whole {
 		return nil
@@ -314,7 +318,7 @@ func (k *Statement) elsewhere(terms []int) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return here[name] })
 }
 
-// userNames returns the user's names of operands, by those that they have here.
+// userNames returns the user's names of operands. Its keys are the names in the normal form.
 func (k *Statement) userNames() map[string]string {
 	names := map[string]string{}
 	for _, o := range k.Problem.Operands {
@@ -325,14 +329,14 @@ func (k *Statement) userNames() map[string]string {
 	return names
 }
 
-// uncut lists the variables that no split cuts.
+// uncut lists the variables that are not cut.
 func (k *Statement) uncut() []string {
 	cut := k.Problem.Splits()
 	return slices.DeleteFunc(slices.Clone(k.Problem.Norm.Vars),
 		func(v string) bool { return slices.Contains(cut, v) })
 }
 
-// userNote puts the user's names of tensors into a line of the compiler's.
+// userNote replaces the names of operands in a note of the compiler by the user's names.
 func (k *Statement) userNote(note string) string {
 	words := strings.Split(note, " ")
 	for i, w := range words {
@@ -345,8 +349,8 @@ func (k *Statement) userNote(note string) string {
 	return strings.Join(words, " ")
 }
 
-// SumUnit is what the compiler makes of the addition of two blocks of the result, where tree sums
-// have any of blocks that are not dense, and nil where they have none. It comes after Units.
+// SumUnit compiles the unit that adds two blocks of the result. It returns nil if tree sums add no
+// blocks, or if the blocks are dense. It must be called after Units.
 func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	if err := k.compileSum(); err != nil || k.sum == nil {
 		return nil, err
@@ -354,8 +358,8 @@ func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	return k.sum.unit, nil
 }
 
-// compileSum makes the unit of the addition of two blocks of the result, where the tree sums have
-// any.
+// compileSum compiles the leaf that adds two sparse blocks of the result, if tree sums add any.
+// Otherwise it sets k.sum to nil.
 func (k *Statement) compileSum() error {
 	k.sum = nil
 	result := k.leaves[0].unit.Result
@@ -378,7 +382,7 @@ func (k *Statement) compileSum() error {
 	return k.sum.compile()
 }
 
-// loadSum compiles the addition of two blocks, and loads it.
+// loadSum compiles and loads the leaf that adds two blocks, if it is needed.
 func (k *Statement) loadSum() error {
 	if err := k.compileSum(); err != nil || k.sum == nil {
 		return err
@@ -387,8 +391,8 @@ func (k *Statement) loadSum() error {
 	return k.sum.load()
 }
 
-// compileAdded compiles what brings the old value of a += into the form of the blocks that steps
-// make, where no step reads it.
+// compileAdded compiles and loads a leaf that converts the old value of a += to the format of the
+// blocks that steps make. It does nothing if steps read the old value.
 func (k *Statement) compileAdded() error {
 	if k.Problem.Added == nil {
 		return nil
@@ -419,14 +423,15 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// like tells the compiler of each operand's blocks what holds at every rank: the widest arrays and
-// the sum of entries, and of positions at each level. Copies of a block count once. Collective.
+// like returns the specification of each operand for the compiler, the same at every rank. It has
+// the widest arrays of all blocks, and the sums of their entries and of their positions at each
+// level. Copies of a block count once. Every rank must call it.
 func (k *Statement) like() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]
 		n := len(f.Levels)
-		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last: entries
+		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last count is the number of entries
 		part := o.Before()
 		if k.replicated[i] {
 			part = o.Partition
@@ -470,10 +475,11 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 	return out, nil
 }
 
-// CompileAlone compiles a statement on whole tensors, and makes no leaf: over operands that
-// are loaded, or over what can be told of them. name is the leaf's; "" is the compiler's
-// choice, with the trip counts of short dense loops compiled in. The unit's result has the type
-// asked for, to which the leaf converts integers as C does.
+// CompileAlone compiles the statement as one unit on whole tensors, and builds no leaf. If loaded
+// is true it uses the loaded operands, and otherwise the headers of their inputs. name is the name
+// of the leaf's function. If it is "" the compiler chooses one, and compiles in the trip counts of
+// short dense loops. The unit's result has the requested type, and the leaf converts integers to it
+// as C does.
 func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error) {
 	like := k.guess
 	if loaded {
@@ -491,15 +497,15 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	if list, given := k.Problem.LeafSchedule(); given {
 		s.schedule = list
 	}
-	if name == "" { // else it is for callers of any sizes
+	if name == "" { // a named leaf is for callers with any sizes
 		s.exact = k.p.Norm.Vars
 	}
 	err = s.compile()
 	return s.unit, err
 }
 
-// guess is like for operands that were not loaded: the leaf is for tensors of fewer than
-// 2^31 entries. Coordinates take 64 bits where a size that is given passes what 32 hold.
+// guess returns what like returns, for operands that were not loaded. It assumes fewer than 2^31
+// entries. Coordinates have 64 bits if a given size exceeds 32 bits.
 func (k *Statement) guess() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {

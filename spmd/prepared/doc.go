@@ -1,24 +1,33 @@
-// Package prepared is a statement between its plan and its results.
+// Package prepared holds a statement between its plan and its results.
 //
-//	statement.go  Statement: made of a plan, loaded, compiled, run, closed
-//	load.go       operands' blocks at their ranks, and whole at one; the result's blocks
-//	compile.go    a leaf for each group of terms, and the sum of two blocks
+// A Statement is made from a plan. Load makes the rank's blocks of the operands, Compile compiles
+// one leaf for each group of terms, and Compute runs the steps of the plan. Every rank has a
+// Statement of its own, and all ranks call the same methods in the same order.
+//
+// There are three ways to run. By the plan's steps, package exec moves blocks between ranks and
+// calls a leaf for each step. On one rank, a "whole" statement is one call of one leaf, whose
+// arguments are bound once for all runs. A "near" statement is one call on each rank, which reads
+// only blocks that the rank has already.
+//
+//	statement.go  Statement and its Options: made, loaded, compiled, run, closed
+//	load.go       blocks of operands at their ranks, or whole at one rank; the result's blocks
+//	compile.go    a leaf for each group of terms, and the leaf that adds two blocks
 //	leaf.go       one leaf: its unit, its arguments, its result's memory, its call
 //	over.go       leaves that write over the result's old value
-//	whole.go      the one leaf of a statement on whole tensors, bound to its arguments
+//	whole.go      the one call of a statement on whole tensors, bound to its arguments
 //	gather.go     the rows of gathered operands that a rank reads
-//	near.go       a statement of which each rank runs one step, over what it has
+//	near.go       statements whose ranks each run one step on blocks that they have
 //	replica.go    small operands that every rank has whole
-//	keep.go       operands and results that stay where leaves run
-//	placed.go     tensors whose placement the steps do not go by
-//	exchange.go   other operands in the place of those that were loaded
-//	run.go        a step of the plan: a leaf on the blocks that came
-//	empty.go      terms over empty index spaces, which loop over nothing
+//	keep.go       operands and results that stay in the memory where leaves run
+//	placed.go     tensors whose placements differ from the blocks of the steps
+//	exchange.go   other tensors in place of loaded operands
+//	run.go        a step of the plan: a leaf call on the blocks that arrived
+//	empty.go      terms over empty index spaces, whose loops would do nothing
 //	inplace.go    steps that add to one sparse block
 //	narrow.go     an int32 result of int64 sums
-//	into.go       values into a result that is there (spmd.Job.FixedPattern)
+//	into.go       values computed into an existing result (spmd.Job.FixedPattern)
 //	bounds.go     bound() commands that do not hold
-//	work.go       what the leaves of a run have to do at least
-//	refused.go    calls of leaves that would fail or never end, for runs and plans
-//	balance.go    entries that each rank computes with
+//	work.go       the least work of the leaves of a run
+//	refused.go    leaf calls that would fail or never end, for runs and plans
+//	balance.go    the number of entries that each rank computes with
 package prepared

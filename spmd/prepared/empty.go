@@ -7,18 +7,18 @@ import (
 	"distaff/io/tensor"
 )
 
-// A term whose index space is empty, since one of its variables has the size 0, adds
-// nothing. Its loops over the other variables run all the same, and may be as long as
-// sizes can be: a file of 2^56 x 0 is short. So no leaf runs them. A job's schedule says
-// itself which loops there are: where they would be long, it is held to its statement, and the leaf
-// has the default schedule.
+// A term whose index space is empty, because one of its variables has size 0, adds nothing. Its
+// loops over the other variables would still run, and may be very long: a file of 2^56 x 0 is
+// short. Therefore leaves leave out these terms. If a user's schedule would have long loops for an
+// empty term, the leaf gets the default schedule instead.
 
-// fewPoints is up to how many coordinates of the other variables an empty term is left in a
-// leaf, which then is that of any sizes.
+// fewPoints limits the number of coordinates of the other variables of an empty term. A term with
+// at most this number stays in the leaf, which then is the same leaf as for other sizes.
 const fewPoints = 1 << 20
 
-// without is a normal form without its terms over empty spaces, where others
-// are left; the same one where none is to go.
+// without returns normal form n without its long terms over empty spaces. It returns n itself if
+// there are none. If no term would be left, it also returns n unless old is true: then the leaf
+// still has the old value of the result to read.
 func (k *Statement) without(n *notation.Normal, old bool) *notation.Normal {
 	var kept []*notation.Term
 	for _, t := range n.Terms {
@@ -34,7 +34,7 @@ func (k *Statement) without(n *notation.Normal, old bool) *notation.Normal {
 	return &c
 }
 
-// normal is the normal form of what the leaf computes.
+// normal returns the normal form that the leaf computes.
 func (s *leaf) normal() *notation.Normal {
 	if s.norm != nil {
 		return s.norm
@@ -42,8 +42,9 @@ func (s *leaf) normal() *notation.Normal {
 	return s.k.p.Norm
 }
 
-// vast tells whether the loops of a schedule would be long for a term that adds nothing. It
-// is not so where a bound of the schedule does not hold: its leaf says so before all loops.
+// vast reports whether the loops of the leaf's schedule would be long for a term that adds nothing.
+// It returns false if a bound() of the schedule does not hold, because the leaf detects that before
+// its loops.
 func (s *leaf) vast() bool {
 	n := s.normal()
 	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) &&
@@ -53,8 +54,8 @@ func (s *leaf) vast() bool {
 		})
 }
 
-// space tells whether the index space of a term is empty, and how many coordinates its
-// other variables have.
+// space reports whether the index space of a term is empty. points is the number of coordinates of
+// its variables whose sizes are not 0.
 func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
 	points = 1
 	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {
@@ -67,8 +68,9 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 	return empty, points
 }
 
-// idle lists the variables that a leaf need not loop over, since no term has any
-// coordinate: operands store nothing along them, and the result needs no array for them.
+// idle lists the variables whose loops a leaf can skip, because every term has an empty index
+// space. A variable is needed if an operand with coordinates, the old value, or an array of the
+// result has it.
 func (s *leaf) idle() []string {
 	k, n := s.k, s.normal()
 	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
@@ -88,7 +90,8 @@ func (s *leaf) idle() []string {
 	f := s.unit.Result.Format
 	deep := len(f.Levels) - f.TrailingDense()
 	for l, m := range f.Order {
-		// A dense level above a compressed one has positions; values of 0 lie in others.
+		// A dense level above a compressed one has positions that the leaf writes. A dense result
+		// has zeros that it writes.
 		if f.Levels[l] == tensor.Dense && (l < deep || f.AllDense() && !slices.Contains(s.dims, 0)) {
 			need(n.LHS.Vars[m])
 		}
@@ -107,8 +110,8 @@ func (s *leaf) idle() []string {
 	return slices.DeleteFunc(slices.Clone(s.unit.Vars), func(v string) bool { return needed[v] })
 }
 
-// emptyBox reports whether a box has no coordinates: most do on a machine of more points than
-// a mode has coordinates.
+// emptyBox reports whether a box has no coordinates. If a machine has more points than a mode has
+// coordinates, most boxes are empty.
 func emptyBox(box [][2]int64) bool {
 	return slices.ContainsFunc(box, func(r [2]int64) bool { return r[0] >= r[1] })
 }

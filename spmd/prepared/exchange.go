@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// Exchange puts another tensor in the place of an operand, of the same sizes, type and
-// format: see Fits. Collective.
+// Exchange replaces an operand by another tensor of the same sizes, type and format. The leaves
+// must fit it (see Fits). Every rank must call it.
 func (k *Statement) Exchange(name string, h *input.Held) error {
 	if err := k.Reader.Hold(name, h); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	}
 	k.forget()
 	if t := k.wholes[name]; t != nil {
-		delete(k.wholes, name) // Close closes it
+		delete(k.wholes, name) // Close still closes it
 	}
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != name {
@@ -38,8 +38,9 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return nil
 }
 
-// gatherAgain brings the values of an operand into the replicas that were gathered of it, whose
-// leaves stay bound to them; false where it is not only read from such. Collective.
+// gatherAgain gathers the new values of an operand into its existing replicas, so that leaves
+// remain bound to these replicas. It returns false, and does nothing, if some access of the operand
+// has no gathered replica. Every rank must call it.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name && !k.gathers(i) {
@@ -59,8 +60,8 @@ func (k *Statement) gatherAgain(name string) (bool, error) {
 	return true, nil
 }
 
-// gathers tells whether the replica of an operand was gathered, and a tensor that takes its place
-// is gathered as well. The same at every rank.
+// gathers reports whether the replica of an operand was gathered and its new tensor can be gathered
+// as well. All ranks return the same.
 func (k *Statement) gathers(operand int) bool {
 	o := k.Problem.Operands[operand]
 	b := k.Reader.HeldBlocks(o.Tensor)
@@ -69,15 +70,15 @@ func (k *Statement) gathers(operand int) bool {
 		k.Reader.Env.Code() != codegen.CUDA
 }
 
-// Rewritten says that the values of an operand are others, in the same memory: conversions of
-// operands are made anew.
+// Rewritten must be called after the values of an operand changed in the same memory. It drops
+// conversions of operands, which are then made again.
 func (k *Statement) Rewritten() {
 	if k.bound != nil && k.bound.made.any() {
 		k.unbind()
 	}
 }
 
-// forget drops what runs keep of the operands' patterns.
+// forget drops everything that depends on the patterns of the operands.
 func (k *Statement) forget() {
 	k.unbind()
 	k.exec.Forget()
@@ -86,8 +87,8 @@ func (k *Statement) forget() {
 	}
 }
 
-// Release gives back this rank's blocks of an operand, which is exchanged before the
-// next run.
+// Release releases this rank's blocks of an operand. The operand must be exchanged before the next
+// run.
 func (k *Statement) Release(name string) {
 	k.forget()
 	for i, o := range k.Problem.Operands {
@@ -97,9 +98,10 @@ func (k *Statement) Release(name string) {
 	}
 }
 
-// AllOf is an operand over the ranks, all of its entries: the blocks of an access whose modes
-// are cut along different variables, or else the whole of it at one rank, since the blocks of
-// A(i,i) are those on the diagonal. The caller closes the blocks. Collective.
+// AllOf returns a distributed operand with all of its entries. If some access cuts its modes along
+// different variables, it returns the blocks of that access. Otherwise, as for A(i,i), the blocks
+// of an access hold only the diagonal, and it loads the whole tensor at one rank. The caller closes
+// the blocks. Every rank must call it.
 func (k *Statement) AllOf(name string) (*store.Blocks, error) {
 	access, part := k.allOf(name)
 	if access >= 0 {
@@ -116,13 +118,14 @@ func (k *Statement) AllOf(name string) (*store.Blocks, error) {
 	return k.blocksOf(name, part, own), nil
 }
 
-// Where describes the blocks that AllOf has, none of which need be there.
+// Where describes the blocks that AllOf returns, without making them.
 func (k *Statement) Where(name string) *store.Blocks {
 	_, part := k.allOf(name)
 	return k.blocksOf(name, part, nil)
 }
 
-// allOf is how AllOf has an operand cut, and the access that is; -1 for none.
+// allOf returns the access whose blocks AllOf returns, or -1 if it loads the whole tensor, and the
+// partition of the blocks.
 func (k *Statement) allOf(name string) (access int, part *partition.Partition) {
 	order := 0
 	for i, o := range k.Problem.Operands {
@@ -136,8 +139,8 @@ func (k *Statement) allOf(name string) (access int, part *partition.Partition) {
 	return -1, partition.Whole(order)
 }
 
-// Shows tells whether the blocks of an operand are those of the tensor itself, which is stored as
-// the operand is, at every rank.
+// Shows reports whether the operand's blocks are the blocks of h itself, at every rank. h must be
+// stored in the operand's format.
 func (k *Statement) Shows(operand int, h *input.Held) bool {
 	if k.replicated[operand] && h.Replica == nil {
 		return false
@@ -145,7 +148,7 @@ func (k *Statement) Shows(operand int, h *input.Held) bool {
 	return k.same(operand, h.Blocks)
 }
 
-// same tells whether a tensor lies in the blocks that the plan wants of an operand.
+// same reports whether a tensor with blocks b has the blocks that the plan needs of an operand.
 func (k *Statement) same(operand int, b *store.Blocks) bool {
 	if last := k.shown[operand]; last != nil && last.LaidAs(b) {
 		return true
@@ -158,14 +161,15 @@ func (k *Statement) same(operand int, b *store.Blocks) bool {
 	return true
 }
 
-// ResultStored tells whether the blocks of results are stored as the result is to be: others
-// have the levels that leaves can write.
+// ResultStored reports whether the result's blocks have the requested format. Otherwise they have a
+// format that leaves can write.
 func (k *Statement) ResultStored() bool {
 	return k.Problem.Whole || !k.leaves[0].unit.Result.Repack
 }
 
-// Fits tells whether the leaves were compiled for blocks as wide as the operands', and for
-// results with as many entries as they can make, at every rank. Collective.
+// Fits reports whether the compiled leaves can read the current operands at every rank. The widths
+// of the blocks must be the same as before, and the result's positions must be wide enough. Every
+// rank must call it.
 func (k *Statement) Fits() (bool, error) {
 	bad := []int64{0}
 	if !k.sameWidths() {
@@ -179,11 +183,11 @@ func (k *Statement) Fits() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	more := false // than 32 bits may count
+	more := false // than 32 bits can count
 	for name, t := range like {
 		was := k.leaves[0].operands[name]
 		more = more || t.NNZ > was.NNZ
-		if (t.NNZ > math.MaxInt32) != (was.NNZ > math.MaxInt32) { // of a conversion's arrays
+		if (t.NNZ > math.MaxInt32) != (was.NNZ > math.MaxInt32) { // widths of converted arrays
 			return false, nil
 		}
 	}
@@ -205,7 +209,7 @@ func (k *Statement) Fits() (bool, error) {
 	return true, nil
 }
 
-// sameWidths tells whether this rank's blocks are as wide as the leaves want them.
+// sameWidths reports whether the arrays of this rank's blocks have the widths that the leaves read.
 func (k *Statement) sameWidths() bool {
 	for i, o := range k.Problem.Operands {
 		like := k.leaves[0].operands[o.Name]

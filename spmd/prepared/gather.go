@@ -15,12 +15,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// wholeShare is the share of an operand's rows, in quarters, from which on all of them are
-// gathered: the few that are spared are not worth packing the others one by one.
+// wholeShare is in quarters. If a rank reads at least this share of an operand's rows, it gathers
+// all rows, because packing single rows would cost more than it saves.
 const wholeShare = 3
 
-// rows are the rows of a gathered operand that this rank's steps read: the coordinates of the
-// sparse operands that it is multiplied with, where these have all their blocks here; else all.
+// rows returns the rows of a gathered operand that this rank's steps read. They are the coordinates
+// in the sparse operands that the gathered one is multiplied with, if this rank owns all blocks of
+// them that it reads. Otherwise rows returns all rows.
 func (k *Statement) rows(operand int) exec.Rows {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -56,8 +57,8 @@ func (k *Statement) rows(operand int) exec.Rows {
 	return exec.Rows{List: list, Within: k.within(v, all.Within), Spans: all.Spans}
 }
 
-// rowsOfSteps are, by step, a range in which the coordinates of the drivers' blocks lie that the
-// step reads; nil where there is one step at most.
+// rowsOfSteps returns, for each step, a range that contains the coordinates in the drivers' blocks
+// that the step reads. It returns nil if there is at most one step.
 func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
@@ -91,8 +92,9 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
 	return list
 }
 
-// within is a range of coordinates of v, of all of them, that has those at which leaves look at a
-// tensor that they multiply with others: they may look at it wherever their loop over v comes.
+// within returns a range of coordinates of v that contains every coordinate where leaves access
+// operands with v. The loops of a leaf may access an operand anywhere in this range. all is the
+// full range.
 func (k *Statement) within(v string, all [2]int64) [2]int64 {
 	list := k.bounding(v)
 	r := [2]int64{all[1], all[0]}
@@ -107,9 +109,10 @@ func (k *Statement) within(v string, all [2]int64) [2]int64 {
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
 
-// bounding are the levels at whose coordinates alone loops over v come, where each term's loop goes
-// over some. It is nil where one may come to others: that of a term which no level bounds, or of a
-// workspace, or one that counts, or one over a dense level of an operand's copy.
+// bounding returns the levels whose coordinates are the only values of v in the leaves' loops, if
+// each term's loop runs over such levels. It returns nil if a loop may reach other coordinates: the
+// loop of a term that no level bounds, of a workspace, of a counter, or over a dense level of an
+// operand's copy.
 func (k *Statement) bounding(v string) (list []stored) {
 	if k.looksBeside() {
 		return nil
@@ -134,7 +137,8 @@ func (k *Statement) bounding(v string) (list []stored) {
 	return list
 }
 
-// copiedDense tells whether a leaf reads an operand in a copy that stores no coordinates of v.
+// copiedDense reports whether a leaf reads an operand in a converted copy that stores no
+// coordinates of v.
 func (k *Statement) copiedDense(operand int, v string) bool {
 	o := &k.Problem.Operands[operand]
 	stores := func(f tensor.Format) bool {
@@ -151,9 +155,9 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 	})
 }
 
-// looksBeside tells whether the leaf's schedule may have loops that come to coordinates which no
-// operand stores: over workspaces, or over tiles or pairs in another order than that of the
-// coordinates, which count and look operands up.
+// looksBeside reports whether the leaf's schedule may have loops that reach coordinates which no
+// operand stores. Loops over workspaces do. So do loops over tiles or fused pairs that do not run
+// in the order of coordinates, because such loops count and look operands up.
 func (k *Statement) looksBeside() bool {
 	commands, _ := k.Problem.LeafSchedule()
 	has := func(names string) bool {
@@ -164,9 +168,9 @@ func (k *Statement) looksBeside() bool {
 		has("fuse") && has("reorder")
 }
 
-// Drivers are the operands whose coordinates say which rows of a gathered operand are read, nil
-// where all are read; and those whose coordinates bound the rows that are in memory, nil where all
-// are. It comes after Units.
+// Drivers returns the operands whose coordinates determine which rows of a gathered operand are
+// read, and the operands whose coordinates bound the rows that must be in memory. by is nil if all
+// rows are read, and bounding is nil if all rows are in memory. It must be called after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -186,6 +190,7 @@ func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	return by, bounding
 }
 
+// readsOperand reports whether a term has an access with that name.
 func readsOperand(t *notation.Term, name string) bool {
 	found := false
 	notation.WalkTerm(t, func(e notation.Expr) bool {
@@ -196,12 +201,12 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// stored is a level of an operand that has the coordinates of its entries: it stores them, or it is
-// a dense one, with others below that do, of the operand whose entries the ranks have chunks of.
+// stored is a level of an operand that determines coordinates of entries. It stores them, or it is
+// a dense level above such levels in the operand whose entries the ranks have chunks of.
 type stored struct{ operand, level int }
 
-// driver is a factor of a term with such a level of v, so that the term is zero elsewhere; operand
-// -1 for none.
+// driver returns a factor of term t with a level that determines v, so that the term is zero at all
+// other values of v. If there is none, operand is -1.
 func (k *Statement) driver(t *notation.Term, v string) stored {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -213,7 +218,7 @@ func (k *Statement) driver(t *notation.Term, v string) stored {
 	return stored{operand: -1}
 }
 
-// levels are those of an access that have coordinates of v.
+// levels returns the levels of an access that determine coordinates of v.
 func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
 	if n < 0 {
@@ -228,15 +233,15 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	return list
 }
 
-// cutBelow tells whether the ranks have chunks of the entries of an operand, which levels below l
-// tell apart.
+// cutBelow reports whether the ranks have chunks of an operand's entries that are cut at levels
+// below l.
 func (k *Statement) cutBelow(operand, l int) bool {
 	o := k.Problem.Operands[operand]
 	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
-// eachBlock calls f with the blocks of a level's operand that this rank's steps read; false where
-// some of these live elsewhere.
+// eachBlock calls f with each block of the operand s.operand that this rank's steps read. It
+// returns false if another rank owns such a block.
 func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
 	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {
@@ -250,7 +255,7 @@ func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
 	return true
 }
 
-// markLevel notes the coordinates of a level.
+// markLevel sets the bits of a level's coordinates in seen.
 func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	eachCoordinate(t, level, func(c int64) {
 		if c>>6 < int64(len(seen)) {
@@ -259,8 +264,8 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel widens a range to hold the coordinates of a level at which leaves look at others: of a
-// dense one, all that the block has.
+// spanLevel extends a range so that it contains the coordinates of a level where leaves access
+// other operands. For a dense level, they are all coordinates of the block.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {
@@ -271,8 +276,8 @@ func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	eachCoordinate(t, level, func(c int64) { r[0], r[1] = min(r[0], c), max(r[1], c+1) })
 }
 
-// eachCoordinate calls f with those of a level that are not padding, of a dense one with those
-// below which there may be entries.
+// eachCoordinate calls f with each coordinate of a level, except padding. For a dense level, it
+// skips the coordinates that are known to have no entries.
 func eachCoordinate(t *tcs.Tensor, level int, f func(c int64)) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		r, below := t.Header.Range(lev.Mode), &t.Levels[level+1]

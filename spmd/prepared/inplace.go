@@ -11,9 +11,9 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// accumulates tells whether leaves that add to a result are worth
-// asking for: several steps of a rank add to one block, and every rank can compile.
-// Built-in leaves, and those of a GPU, make blocks of their own. Collective.
+// accumulates reports whether to ask for leaves that add to an existing block: several steps of a
+// rank add to one block, and every rank has a compiler. Built-in leaves and GPU leaves always make
+// blocks of their own. Every rank must call it.
 func (k *Statement) accumulates() (bool, error) {
 	if k.Reader.Env.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil
@@ -42,8 +42,7 @@ func (k *Statement) accumulates() (bool, error) {
 	return can[0] == 1, nil
 }
 
-// source is the operand whose level arrays the blocks of a group's leaf would
-// have; -1 for none.
+// source returns the operand whose level arrays the blocks of a group's leaf share, or -1.
 func (k *Statement) source(group int) int {
 	u := k.leaves[group].unit
 	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {
@@ -53,8 +52,8 @@ func (k *Statement) source(group int) int {
 	return slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 }
 
-// inPlace tells whether every step of every rank can add to its result in place: its leaf can, and
-// the block whose pattern the leaf follows, if the result has one, lives at the rank.
+// inPlace reports whether every step of every rank can add to its result in place. The leaf must
+// support it, and for a sparse result the rank must own the block whose pattern the leaf follows.
 func (k *Statement) inPlace() bool {
 	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
@@ -76,12 +75,12 @@ func (k *Statement) inPlace() bool {
 	return true
 }
 
-// AddsInPlace tells whether the leaves of a compiled statement add to blocks in place.
+// AddsInPlace reports whether the leaves of a compiled statement add to blocks in place.
 func (k *Statement) AddsInPlace() bool {
 	return k.exec.Into != nil || k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil
 }
 
-// accumulate says how steps add to sparse blocks of the result.
+// accumulate sets up how steps add to sparse blocks of the result.
 func (k *Statement) accumulate(inPlace bool) {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
@@ -100,7 +99,8 @@ func (k *Statement) accumulate(inPlace bool) {
 	k.closers = append(k.closers, y.Close)
 }
 
-// leafAccumulate runs a step's group on its operand blocks, added to sum.
+// leafAccumulate calls the leaf of step s on its operand blocks, and adds the result to sum. at
+// maps the leaf's positions to positions of sum.
 func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
 	if emptyBox(sum.Header.Box) {
 		return nil
@@ -111,8 +111,8 @@ func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at 
 		})
 }
 
-// runInto runs a step's group on its operand blocks, added to a dense sum, which it makes where
-// there is none.
+// runInto calls the leaf of step s on its operand blocks, and adds the result to the dense block
+// sum. If sum is nil it allocates the block.
 func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor,
 	error) {
 	made := sum == nil

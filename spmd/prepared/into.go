@@ -11,23 +11,23 @@ import (
 	"distaff/spmd/fault"
 )
 
-// into is the result of a former job into which values are computed (Job.FixedPattern).
+// into is an existing result of an earlier job, whose values are computed anew (Job.FixedPattern).
 type into struct {
-	given *tcs.Tensor // the caller's
-	// made is what the leaf writes: given itself, or, where given is in a format that
-	// results are repacked to, its entries as the leaf can write them. padded says that
-	// these have memory of their own for the values: given's are not in the same places.
+	given *tcs.Tensor // the caller's tensor
+	// made is the tensor that the leaf writes. It is given itself, or a conversion of given if its
+	// format is one that leaves cannot write. padded says that made has memory of its own for
+	// values, because they are in other places than in given.
 	made   *tcs.Tensor
 	padded bool
-	// wide is given, or, where its type is narrower than that which the statement computes
-	// in, a tensor of the same places whose values are brought to given's.
+	// wide is given, or a tensor with the same level arrays and wider values, if the statement
+	// computes in a wider type than given's. Its values are then converted to given's type.
 	wide   *tcs.Tensor
-	values bool            // the leaf writes values into a pattern that is given
-	widths *codegen.Result // which made has
+	values bool            // whether the leaf writes values into an existing pattern
+	widths *codegen.Result // widths of made's arrays
 }
 
-// readyInto looks how the statement would make its result, and so how its leaf can write
-// the values of one that is there.
+// readyInto checks the caller's tensor and prepares a leaf that writes its values. It first
+// compiles the statement to learn how it would make a result of its own.
 func (k *Statement) readyInto() error {
 	if err := k.fitsInto(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (k *Statement) readyInto() error {
 	return nil
 }
 
-// fitsInto refuses a tensor that is no result of this job.
+// fitsInto refuses a tensor that cannot be the result of this job.
 func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
 	if k.Reader.Env.Code() == codegen.CUDA {
@@ -104,14 +104,15 @@ func (k *Statement) fitsInto() error {
 	return nil
 }
 
+// overlap reports whether two arrays share memory.
 func overlap(a, b tcs.Array) bool {
 	from, other := uintptr(a.Ptr), uintptr(b.Ptr)
 	return a.Len > 0 && b.Len > 0 && from < other+uintptr(b.Len)*uintptr(b.Width) &&
 		other < from+uintptr(a.Len)*uintptr(a.Width)
 }
 
-// likeOperand tells whether the leaf that shares an operand's level arrays writes
-// what is given: it has the same ones.
+// likeOperand reports whether given has the same level arrays as the operand whose level arrays the
+// leaf's result shares. bound holds the leaf's arguments.
 func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {
@@ -127,6 +128,7 @@ func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	return true
 }
 
+// sameArray reports whether two arrays have equal elements.
 func sameArray(a, b tcs.Array) bool {
 	if a.Width != b.Width || a.Len != b.Len || a.First != b.First {
 		return false
@@ -134,7 +136,7 @@ func sameArray(a, b tcs.Array) bool {
 	return a.Len == 0 || a.Ptr == b.Ptr || bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// run computes the values: the result is one more tensor over the memory of what was given.
+// run computes the values, and returns a tensor over the memory of the caller's tensor.
 func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	s := k.leaves[0]
 	if err := k.work.called(s, k.bound.args, nil); err != nil {

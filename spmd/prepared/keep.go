@@ -9,9 +9,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// keep has this rank's blocks of an operand stay where its leaves run. They hold still: what
-// statements write are results, each in memory of its own, or, on one rank, a leaf's over the old
-// value.
+// keep keeps this rank's blocks of an operand in the memory where leaves run. The blocks do not
+// change meanwhile: statements write results in memory of their own, or, on one rank, write over
+// the old value.
 func (k *Statement) keep(operand int) {
 	if k.Reader.Loose(k.Problem.Operands[operand].Tensor) {
 		return
@@ -21,7 +21,7 @@ func (k *Statement) keep(operand int) {
 	k.each(operand, func(t *tcs.Tensor) { k.Reader.Env.KeepIn(t, m) })
 }
 
-// Memory is the memory that a tensor is placed in at a rank.
+// Memory returns the kind of memory that a tensor's placement names.
 func (k *Statement) Memory(tensor string) place.Memory { return k.p.Memory(tensor) }
 
 // unkeep ends what keep began.
@@ -32,7 +32,7 @@ func (k *Statement) unkeep(operand int) {
 	}
 }
 
-// each calls do with this rank's blocks of an operand, and with its replica.
+// each calls do with each of this rank's blocks of an operand, and with its replica.
 func (k *Statement) each(operand int, do func(t *tcs.Tensor)) {
 	for _, t := range k.exec.Own[operand] {
 		do(t)
@@ -42,7 +42,7 @@ func (k *Statement) each(operand int, do func(t *tcs.Tensor)) {
 	}
 }
 
-// Loosen says that others may change the values of an operand from here on.
+// Loosen declares that others may change the values of an operand from now on.
 func (k *Statement) Loosen(name string) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name {
@@ -51,8 +51,8 @@ func (k *Statement) Loosen(name string) {
 	}
 }
 
-// still tells whether nothing but the leaf writes to what its call makes: no positions become
-// narrower, no levels others, and ranks sum nothing into it.
+// still reports whether only the leaf writes to its result. That is so if its positions are not
+// narrowed, its levels not repacked, and other ranks' parts not added.
 func (k *Statement) still() bool {
 	u := k.leaves[0].unit.Result
 	if u.Repack || k.near != nil && k.near.sum {
@@ -68,16 +68,16 @@ func (k *Statement) still() bool {
 	return true
 }
 
-// leave has the values of what a leaf makes stay where it runs, where the caller will fetch them.
-// Those of a scalar, which conditions read, come along.
+// leave leaves the values of a leaf's result where the leaf runs, if the caller will fetch them.
+// The value of a scalar is always fetched, because conditions read it.
 func (k *Statement) leave(t *tcs.Tensor) {
 	if k.o.Leaves && t.Order() > 0 {
 		k.Reader.Env.Leave(t)
 	}
 }
 
-// rests tells whether each block of the result that this rank makes or owns is what one step makes,
-// and stays here: nothing of a run reads it.
+// rests reports whether each block of the result that this rank makes or owns is made by one of its
+// own steps, and nothing in the run reads it. Such a block can stay where the leaf runs.
 func (k *Statement) rests() bool {
 	if k.resting == nil {
 		p, me := k.Problem, k.Reader.Env.Comm.Rank()
@@ -96,8 +96,8 @@ func (k *Statement) rests() bool {
 	return *k.resting
 }
 
-// fetch brings values of operands that leaves have made to the host, for what goes by steps: they
-// are sent and gathered.
+// fetch copies values of operands from the device to the host. Steps need them there because they
+// send and gather them.
 func (k *Statement) fetch() error {
 	for i := range k.exec.Own {
 		for _, t := range k.exec.Own[i] {

@@ -18,31 +18,31 @@ import (
 	"distaff/spmd/fault"
 )
 
-// statement is a statement of the job, compiled and loaded: it is called on
-// tensors, whole or blocks, that are stored as the compiler was told.
+// leaf is a statement, or a part of one, that is compiled and loaded. It is called on whole tensors
+// or on blocks that have the format and widths given to the compiler.
 type leaf struct {
 	k          *Statement
-	name       string           // the leaf's; "" for the compiler's choice
-	stmt       *notation.Stmt   // for its left side, and for messages
-	norm       *notation.Normal // what to compute, if not the whole of stmt
+	name       string           // name of the function; "" lets the compiler choose
+	stmt       *notation.Stmt   // its left side is the result; messages name it
+	norm       *notation.Normal // what to compute; nil means all of stmt
 	operands   map[string]codegen.Tensor
-	old        *codegen.Tensor // of a +=
-	format     tensor.Format   // of the result, as it is wanted
-	typ        tensor.Type     // of the result
-	dims       []int64         // of the result
-	exact      []string        // variables that the leaf always gets the whole range of
-	widths     *codegen.Result // whose widths the result has, nil for the compiler's choice
-	accumulate bool            // the leaf adds to a result, if it can (unit.Result.Accumulate)
-	// the leaf writes values into a pattern that is given (unit.Result.FixedPattern)
+	old        *codegen.Tensor // the old value of a +=; otherwise nil
+	format     tensor.Format   // requested format of the result
+	typ        tensor.Type     // type of the result
+	dims       []int64         // sizes of the result
+	exact      []string        // variables whose whole range the leaf always gets
+	widths     *codegen.Result // widths of the result; nil lets the compiler choose
+	accumulate bool            // ask for a leaf that adds to a result (unit.Result.Accumulate)
+	// ask for a leaf that writes values into an existing pattern (unit.Result.FixedPattern)
 	fixedPattern bool
-	// the operand that the leaf may write over (unit.Result.InPlace); "" for none
+	// operand that the leaf may write over (unit.Result.InPlace); may be ""
 	inPlace string
 
-	schedule []string          // the job's
-	parts    []string          // of a schedule: variables that the leaf gets a part of the range of
-	names    map[string]string // the user's names of operands, where norm has others
-	// elsewhere are the names that only terms of other leaves have. otherTree says that --network is
-	// a tree of these.
+	schedule []string          // the job's commands; nil means the default schedule
+	parts    []string          // with a schedule: variables whose range the leaf gets in parts
+	names    map[string]string // the user's names of operands that have other names in norm
+	// elsewhere lists names that occur only in terms of other leaves. otherTree says that --network
+	// is a tree of the other terms.
 	elsewhere []string
 	otherTree bool
 
@@ -51,8 +51,8 @@ type leaf struct {
 	compiler string
 }
 
-// leafOf describes the job's own statement, over operands stored as given: the
-// result's name is that of the tensor which += adds to.
+// leafOf returns a leaf of the job's own statement for operands with the given specifications. The
+// operand with the name of the result is the old value of a +=.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
 	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands,
@@ -64,7 +64,7 @@ func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	return s
 }
 
-// cuts are the ranges that steps have parts of.
+// cuts returns the number of ranges into which steps cut variables.
 func (k *Statement) cuts() (list []codegen.Cut) {
 	for _, v := range k.Problem.Blocking.Vars {
 		vars := []string{v.Name}
@@ -76,7 +76,7 @@ func (k *Statement) cuts() (list []codegen.Cut) {
 	return list
 }
 
-// request is what the compiler is asked for.
+// request returns the request to the compiler.
 func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
@@ -86,15 +86,15 @@ func (s *leaf) request() codegen.Request {
 		Elsewhere: s.elsewhere,
 		Parts:     s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		InPlace:           s.inPlace,
-		CapacityBytes:     k.o.MemoryLimit / 8, // the same at every rank, which compile one leaf
+		CapacityBytes:     k.o.MemoryLimit / 8, // equal at every rank, so that all compile the same leaf
 		Target:            k.Reader.Env.Code(),
 		Extern:            k.Reader.Env.Extern,
 		IntermediateOrder: k.o.Order,
 		Forms:             k.forms,
-		// a plan knows sizes, and estimates entries
+		// a plan must decide the same, and knows sizes but only estimates of entries
 		ConvertBySize: s.schedule != nil && !k.Problem.Whole,
 	}
-	if s.stmt == k.p.Stmt { // and not a sum of blocks
+	if s.stmt == k.p.Stmt { // not the sum of two blocks
 		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
 		if req.Network = k.o.Network; s.otherTree {
 			req.Network = network.Auto.String()
@@ -103,7 +103,7 @@ func (s *leaf) request() codegen.Request {
 			req.Chunked = k.Problem.Operands[at].Name
 		}
 	}
-	if req.Target == codegen.CUDA { // its arrays are not those of the old value
+	if req.Target == codegen.CUDA { // the result has GPU arrays other than the old value's
 		req.InPlace = ""
 	}
 	maps.Copy(req.Tensors, s.operands)
@@ -118,7 +118,7 @@ func (s *leaf) request() codegen.Request {
 	return req
 }
 
-// compile makes the unit. It runs no C compiler.
+// compile compiles the unit. It runs no C compiler.
 func (s *leaf) compile() error {
 	k := s.k
 	var err error
@@ -129,8 +129,8 @@ func (s *leaf) compile() error {
 	return k.Problem.AsWritten(err)
 }
 
-// load makes the leaf of the unit, which may become another: see builtin.StandIn.
-// Collective, where there are several ranks.
+// load builds the leaf of the unit. Without a C compiler, a built-in leaf with a unit of its own
+// may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
 func (s *leaf) load() error {
 	k := s.k
 	if err := k.Reader.Env.Allow(s.unit); err != nil {
@@ -143,7 +143,7 @@ func (s *leaf) load() error {
 	s.compiler = b.Name()
 	leaf, err := b.Build(k.Reader.Env.Ctx, s.unit)
 	if errors.Is(err, kernels.ErrNoCompiler) {
-		// Blocks of several leaves, and of ranks, are put together: they must be alike.
+		// The blocks of several leaves and ranks are combined, so they must have equal formats.
 		leaf, s.unit, err = builtin.StandIn(k.Reader.Env.Ctx, b, s.unit, !k.Problem.Whole,
 			k.Reader.Env.Note, err)
 	}
@@ -157,7 +157,8 @@ func (s *leaf) close() {
 	}
 }
 
-// converted is an operand as the leaf reads it for an argument; the caller closes it.
+// converted returns an operand in the format that the leaf reads for argument a. The caller closes
+// it.
 func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	if err := s.k.Reader.Env.Fetch(t); err != nil {
 		return nil, err
@@ -173,10 +174,10 @@ func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 	return c, nil
 }
 
-// call runs the leaf on args (see conversions.arguments) over the ranges of the variables (all of a
-// variable's where there is none), and returns the result's block of that box, stored as
-// unit.Result says: the old value's, where that is written over. One that rests is left where the
-// leaf runs.
+// call runs the leaf on args (see conversions.arguments), and returns the result's block for box.
+// ranges holds the ranges of variables; a variable that is missing has its whole range. The block
+// is stored as unit.Result says, and is the old value's block if that is written over. If rests is
+// true, its values stay where the leaf runs.
 func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64,
 	box [][2]int64, rests bool) (*tcs.Tensor, error) {
 	all := make([]*tcs.Tensor, 1+len(args))
@@ -197,14 +198,15 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 	return t, nil
 }
 
-// run runs the leaf on its result and args.
+// run runs the leaf on its result t and args.
 func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor,
 	ranges map[string][2]int64) error {
 	bounds := s.bounds(ranges)
 	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, s.env(bounds)))
 }
 
-// bounds are the ranges of the leaf's variables: all of a variable's where ranges has none.
+// bounds returns the ranges of the leaf's variables. A variable that is missing in ranges has its
+// whole range, and an idle variable an empty one.
 func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	bounds, idle := make([][2]int64, len(s.unit.Vars)), s.idle()
 	for n, v := range s.unit.Vars {
@@ -220,8 +222,8 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	return bounds
 }
 
-// env returns what the leaf is called in, over bounds of its variables. A call over few coordinates
-// runs on one thread.
+// env returns the environment of a call over the given bounds. A call over few coordinates runs on
+// one thread.
 func (s *leaf) env(bounds [][2]int64) kernels.Env {
 	k := s.k
 	threads := k.Reader.Env.Threads
@@ -233,7 +235,7 @@ func (s *leaf) env(bounds [][2]int64) kernels.Env {
 		Progress: k.Reader.Env.Leaf}
 }
 
-// called is the error of a call, in words for the user.
+// called converts the error of a call to an error for the user.
 func (s *leaf) called(err error) error {
 	if err == nil {
 		return nil
@@ -247,10 +249,10 @@ func (s *leaf) called(err error) error {
 	return err
 }
 
-// finish brings what call returned into the wanted format, and its positions into the
-// narrowest width; it takes t over.
+// finish converts the result of call to the requested format, and its positions to the narrowest
+// width. It takes ownership of t.
 func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
-	if s.unit.Result.Shares < 0 { // its arrays are its own
+	if s.unit.Result.Shares < 0 { // it shares no arrays
 		t.Narrow()
 	}
 	if !s.unit.Result.Repack {
@@ -260,7 +262,7 @@ func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 	return coo.Repack(t, s.format, coo.KeepAll, s.k.Reader.Env.Config())
 }
 
-// UserNames are variables of the normal form as the user wrote them.
+// UserNames returns the user's names of variables of the normal form.
 func (k *Statement) UserNames(vars []string) []string {
 	out := make([]string, len(vars))
 	for n, v := range vars {
@@ -272,8 +274,9 @@ func (k *Statement) UserNames(vars []string) []string {
 	return out
 }
 
-// newResult is the result before the leaf runs: memory for a dense one, level
-// arrays shared with an operand, or a frame that the leaf publishes into.
+// newResult returns the result before the leaf runs. A dense result has its memory, a result that
+// shares an operand's level arrays has memory for values, and any other is a frame that the leaf
+// adds arrays to. box may be nil, which means the whole tensor.
 func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
 	k, u := s.k, s.unit.Result
 	header := tcs.Header{Dims: s.dims, Box: box, Type: s.typ}
@@ -305,12 +308,12 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	return t, nil
 }
 
-// sharing is a result over the level arrays of an operand's outer levels, down
-// to the result's last compressed one, with values of its own.
+// sharing returns a result with memory for values. It shares the level arrays of tensor from, down
+// to the result's last compressed level.
 func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
 	f := s.unit.Result.Format
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
-	n, first := int64(1), int64(0) // positions of the last level, and where its arrays begin
+	n, first := int64(1), int64(0) // positions of the last level, and the first of them
 	for l, m := range f.Order {
 		lev := tcs.Level{Kind: tensor.Dense, Size: t.Header.Box[m][1] - t.Header.Box[m][0],
 			Offset: t.Header.Box[m][0]}
@@ -322,7 +325,7 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 		lev.Mode = m
 		t.Levels[l] = lev
 		if lev.Kind == tensor.Dense {
-			// a first one that wraps has no memory behind it
+			// first may overflow; there are no values in memory then
 			n, first = tensor.Times(n, lev.Size), first*lev.Size
 		} else {
 			n, first = lev.Crd.Len, lev.Crd.First
@@ -341,7 +344,7 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	return t, mem.Release()
 }
 
-// left is the error of a leaf that was left in its middle.
+// left returns the error of a leaf that was interrupted.
 func (s *leaf) left(f *kernels.FaultError) error {
 	k := s.k
 	err := k.Reader.Fault()
@@ -350,14 +353,14 @@ func (s *leaf) left(f *kernels.FaultError) error {
 			"BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f,
 			s.cacheKey())
 	}
-	if err == nil { // stopped by another job of the process, or another rank, whose own error says why
+	if err == nil { // another job or rank stopped it, whose own error says why
 		err = f
 	}
 	k.Reader.End(err)
 	return err
 }
 
-// cacheKey names the statement's leaf in the cache.
+// cacheKey returns the key of the leaf in the cache, for messages.
 func (s *leaf) cacheKey() string {
 	b, err := s.k.Reader.Env.Backend()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Load makes this rank's blocks of every operand. Collective.
+// Load makes this rank's blocks of every operand. Every rank must call it.
 func (k *Statement) Load() error {
 	for i, o := range k.Problem.Operands {
 		if err := k.Reader.Env.Ctx.Err(); err != nil {
@@ -35,8 +35,8 @@ func (k *Statement) Load() error {
 	return nil
 }
 
-// blocks makes this rank's blocks of an operand. Where the operand's entries are cut, the plan is
-// told where the pieces begin. Collective.
+// blocks makes this rank's blocks of an operand. If the operand's entries are cut into chunks, it
+// tells the plan where the chunks begin. Every rank must call it.
 func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := k.Problem.Operands[operand]
 	part := o.Before()
@@ -52,8 +52,8 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans: where what
-// every rank has of it tells where they begin, else about.
+// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans. It reads the
+// tensor if every rank has it, and otherwise guesses.
 func (k *Statement) Foreknow() error {
 	at := k.Problem.Stored()
 	if at < 0 {
@@ -73,9 +73,9 @@ func (k *Statement) Foreknow() error {
 	return nil
 }
 
-// adopt takes over the keys of a tensor that a program holds, as those at which the chunks of its
-// entries begin, where it lies in as many pieces, at the same ranks, of as many entries each.
-// Collective.
+// adopt makes the plan cut an operand's entries where a program's tensor is cut already. The tensor
+// must have the planned number of chunks, the planned ranks must own them, and their lengths may
+// differ by at most 1. Every rank must call it.
 func (k *Statement) adopt(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
@@ -93,7 +93,7 @@ func (k *Statement) adopt(operand int) error {
 			return nil
 		}
 	}
-	// of the numbers of positions, and of these less than 0
+	// the maximum over ranks of the number of positions, and of its negative
 	most := []int64{math.MinInt64, math.MinInt64}
 	for _, t := range b.Own {
 		lo, hi := t.Interval(a.Ordered.Cuts[0].Level)
@@ -108,7 +108,8 @@ func (k *Statement) adopt(operand int) error {
 	return nil
 }
 
-// WholeOperand is an operand at this rank, whole: its one block, or loaded once more, alone.
+// WholeOperand returns a whole operand at this rank. It is the operand's only block, or it is
+// loaded again by this rank alone. The Statement owns the tensor.
 func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	if t := k.wholes[name]; t != nil {
 		return t, nil
@@ -132,15 +133,15 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	return own[0], nil
 }
 
-// ResultBlocks describes the result's blocks, of which own live at this rank.
+// ResultBlocks describes the result's blocks. own holds the blocks of this rank.
 func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := k.blocksOf(k.p.Result, k.ResultPartition(), own)
 	b.Sums = k.Sums()
 	return b
 }
 
-// Sums tells whether the statement adds: whether it sums over a variable, has several terms, or is
-// a +=. It may then depend on the plan, and on how leaves are compiled, which sign a zero has.
+// Sums reports whether the statement adds: it sums over a variable, has several terms, or is a +=.
+// Then the sign of a zero may depend on the plan and on how leaves are compiled.
 func (k *Statement) Sums() bool {
 	n := k.p.Norm
 	return n.Accumulate || len(n.Terms) > 1 ||
@@ -159,25 +160,25 @@ func (k *Statement) Sums() bool {
 		})
 }
 
-// OperandBlocks describes the blocks of an operand, those of this rank with them.
+// OperandBlocks describes the blocks of an operand, and includes this rank's blocks.
 func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 	o := k.Problem.Operands[operand]
 	return k.blocksOf(o.Tensor, o.Before(), k.exec.Own[operand])
 }
 
-// blocksOf describes the blocks of a tensor that is cut so.
+// blocksOf describes the blocks of a tensor in partition part. own holds the blocks of this rank.
 func (k *Statement) blocksOf(name string, part *partition.Partition,
 	own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := load.Blocks(part, k.likeOf(name, k.Reader.Formats[name]))
 	for n, t := range own {
-		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // else it is a copy
+		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // other blocks are copies
 			b.Own[int(n)] = t
 		}
 	}
 	return b
 }
 
-// ResultLike is how blocks of the result travel.
+// ResultLike describes blocks of the result for messages.
 func (k *Statement) ResultLike() transfer.Like {
 	like := k.exec.Result
 	like.Layout.Type = k.Reader.Types[k.p.Result]

@@ -12,13 +12,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// narrows tells whether the result is an int32 one of a statement that computes in
-// int64. Its leaves and sums make int64: a part of a sum may pass what int32 holds where
-// the whole does not.
+// narrows reports whether the statement computes in int64 and has an int32 result. Its leaves and
+// sums make int64, because a part of a sum may exceed int32 although the whole sum does not.
 func (k *Statement) narrows() bool { return k.Reader.Types[k.p.Result] != k.Reader.ResultType }
 
-// narrow brings computed blocks, which it takes over, into the type asked for. A value
-// that it does not hold is an error, that of the lowest rank which has one. Collective.
+// narrow converts computed blocks to the requested type, and takes ownership of the blocks. If a
+// value does not fit, all ranks return the error of the lowest rank that has such a value. Every
+// rank must call it.
 func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
@@ -40,7 +40,7 @@ func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*t
 	return blocks, nil
 }
 
-// withValues is t over the same level arrays, with values of a type and memory of its own.
+// withValues returns a tensor over t's level arrays, with memory of its own for values of type typ.
 func (k *Statement) withValues(t *tcs.Tensor, typ tensor.Type) (*tcs.Tensor, error) {
 	width := uint8(typ.Size())
 	mem, err := k.Reader.Env.Arena.Alloc(t.Vals.Len*int64(width), "the values of "+k.p.Result)
@@ -60,16 +60,16 @@ func (k *Statement) withValues(t *tcs.Tensor, typ tensor.Type) (*tcs.Tensor, err
 	return out, mem.Release()
 }
 
-// narrowValues stores the int64 values of wide, a tensor of the same places, in the int32
-// ones of t.
+// narrowValues converts the int64 values of wide to int32 and stores them in t, which has the same
+// pattern.
 func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
 	from, to := tcs.Slice[int64](wide.Vals), tcs.Slice[int32](t.Vals)
-	const most = 1 << 16 // values a turn
+	const most = 1 << 16 // number of values that a thread converts at a time
 	bad := make([]bool, max(k.Reader.Env.Threads, 1))
 	var threads sync.WaitGroup
 	for n := range bad {
 		threads.Go(func() {
-			lost := int64(0) // bits that are not those of the sign
+			lost := int64(0) // bits that differ from the sign bit
 			for lo := n * most; lo < len(from); lo += most * len(bad) {
 				for i, v := range from[lo:min(lo+most, len(from))] {
 					to[lo+i] = int32(v)

@@ -14,19 +14,20 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// near is a statement with a dense result of which each rank runs one step, over blocks that it
-// has: its own, and those that every rank has. What the step makes is a block of the result that
-// stays at the rank; or a part of a sum, which the ranks exchange, so that each has the result. A
-// statement of nothing that is cut, on scalars say, runs at every rank over what each has.
+// near describes a statement with a dense result whose ranks each run one step on blocks that they
+// have already: their own blocks and replicas. Either the step makes a block of the result that
+// stays at the rank. Or it makes a part of a sum, and the ranks add their parts so that each of
+// them has the result. Or nothing is cut, for example if all tensors are scalars; then every rank
+// runs the same step.
 type near struct {
-	step       plan.Step // this rank's
-	everywhere bool      // it is the plan's one step, which every rank runs
-	sum        bool      // the result is the sum over the ranks
+	step       plan.Step // this rank's step
+	everywhere bool      // whether the plan has one step, and every rank runs it
+	sum        bool      // whether the result is the sum of all ranks' parts
 	result     *store.Blocks
 }
 
-// newNear is the statement as such a one, but for what its step reads (see reaches); nil for
-// any other.
+// newNear returns the statement's near form, or nil if it has none. It does not check whether every
+// rank has what its step reads; see reaches.
 func (k *Statement) newNear() *near {
 	p := k.Problem
 	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
@@ -46,7 +47,7 @@ func (k *Statement) newNear() *near {
 	}
 	small := k.bytes(k.p.Result) <= resultMost
 	switch {
-	// processors of other kinds may give other bits
+	// Nodes may have different processors, whose results may differ in bits.
 	case total == 1 && len(p.Blocking.Vars) == 0 && small && k.Reader.Env.OneNode:
 		n.everywhere = true
 	case total < p.Ranks:
@@ -60,13 +61,13 @@ func (k *Statement) newNear() *near {
 	return n
 }
 
-// atOne tells whether a placement has each block of the result at one rank.
+// atOne reports whether the result has a placement that puts each block at only one rank.
 func (k *Statement) atOne() bool {
 	_, placed := k.p.Placements[k.p.Result]
 	return placed && k.Problem.Result.Copies == nil
 }
 
-// stays tells whether each rank makes the blocks of the result that are its own.
+// stays reports whether each rank makes exactly the blocks of the result that it owns.
 func stays(p *plan.Problem) bool {
 	for s := range p.EachSum() {
 		if moves(s) {
@@ -76,11 +77,12 @@ func stays(p *plan.Problem) bool {
 	return true
 }
 
-// moves tells whether several ranks make a block of the result, or another than its owner does.
+// moves reports whether several ranks make a block of the result, or only a rank that is not its
+// owner.
 func moves(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
-// inOrder tells whether the result is one sum of a part of each rank, in their order, which
-// is the order in which comm adds.
+// inOrder reports whether the result is one sum with a part of each rank, in the order of ranks.
+// Package comm adds in the same order.
 func inOrder(p *plan.Problem) bool {
 	list := p.Partials()
 	for n, part := range list {
@@ -91,7 +93,7 @@ func inOrder(p *plan.Problem) bool {
 	return len(list) == p.Ranks && p.Result.Pieces() == 1
 }
 
-// reaches tells whether every rank has what its step reads.
+// reaches reports whether every rank has the blocks that its step reads.
 func (n *near) reaches(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
@@ -105,7 +107,7 @@ func (n *near) reaches(k *Statement) bool {
 	return true
 }
 
-// blocks are what the step reads, by operand.
+// blocks returns the blocks that the step reads, by operand.
 func (n *near) blocks(k *Statement) []*tcs.Tensor {
 	blocks := make([]*tcs.Tensor, len(k.Problem.Operands))
 	for _, need := range n.step.Need {
@@ -117,20 +119,21 @@ func (n *near) blocks(k *Statement) []*tcs.Tensor {
 	return blocks
 }
 
-// box is that of what the step makes.
+// box returns the box of the block that the step makes.
 func (n *near) box() [][2]int64 { return n.result.Boxes[n.step.Partial.Result] }
 
-// Near tells whether each rank runs one step over what it has: see ComputeNear.
+// Near reports whether each rank runs one step on blocks that it has; see ComputeNear.
 func (k *Statement) Near() bool { return k.near != nil }
 
-// NearSum tells whether what ranks make so is summed over them, and so known to all.
+// NearSum reports whether the statement is near and adds the ranks' parts, so that all ranks have
+// the result.
 func (k *Statement) NearSum() bool { return k.near != nil && k.near.sum }
 
-// NearKnown tells whether every rank has the result of such a statement.
+// NearKnown reports whether the statement is near and every rank has its result.
 func (k *Statement) NearKnown() bool { return k.near != nil && (k.near.sum || k.near.everywhere) }
 
-// NearInto tells whether ComputeNear can write over a former result that is not read: each rank has
-// memory of its own for what it makes. The same at every rank.
+// NearInto reports whether ComputeNear can write over h, a former result that the statement does
+// not read. It can if each rank has its part of h in memory of its own. All ranks return the same.
 func (k *Statement) NearInto(h *input.Held) bool {
 	b := k.near.result
 	return h.Apart && (h.Replica != nil) == k.NearKnown() && k.Reader.Env.Code() != codegen.CUDA &&
@@ -138,10 +141,11 @@ func (k *Statement) NearInto(h *input.Held) bool {
 			slices.EqualFunc(b.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }
 
-// ComputeNear runs the statement once, and returns the result over the ranks. It writes over into,
-// a former result (see NearInto) or the old value that leaves read in place; where into is nil it
-// makes one, which the caller closes, after it has forgotten the block (env.Env.Forget), which may
-// be kept. After an error what into holds is undefined. Collective.
+// ComputeNear runs a near statement once and returns the distributed result. If into is not nil, it
+// writes over into, which is a former result (see NearInto) or the old value that leaves read in
+// place. If into is nil it makes a result, which may be kept. The caller calls env.Env.Forget on
+// the result's block and then closes it. After an error the contents of into are undefined. Every
+// rank must call it.
 func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
@@ -182,7 +186,7 @@ func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	return n.held(k, t), nil
 }
 
-// block is this rank's memory of a result.
+// block returns this rank's memory of a former result.
 func (n *near) block(h *input.Held) *tcs.Tensor {
 	if h.Replica != nil {
 		return h.Replica
@@ -190,8 +194,8 @@ func (n *near) block(h *input.Held) *tcs.Tensor {
 	return h.Blocks.Own[int(n.step.Partial.Result)]
 }
 
-// first has rank 0 tell of an error that all ranks find in what each runs alike: others wait a
-// moment for it.
+// first returns an error that all ranks find in the step that all of them run. To let rank 0 report
+// it, other ranks wait up to a second for rank 0 to stop them.
 func (k *Statement) first(err error) error {
 	if !k.near.everywhere || k.Reader.Env.Comm.Rank() == 0 {
 		return err
@@ -204,7 +208,7 @@ func (k *Statement) first(err error) error {
 	}
 }
 
-// held is the result over the ranks, of which this rank has t.
+// held returns the distributed result. t is this rank's part.
 func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}

@@ -12,9 +12,10 @@ import (
 	"distaff/spmd/store"
 )
 
-// oldOperand is the operand that is the result's old value, where a leaf may write over it; "" for
-// none: the caller asks for that, it is read by one access, and each block of the result is
-// made by one step, at the rank where the block of the old value lies.
+// oldOperand returns the name of the operand that is the result's old value, if a leaf may write
+// over it. Otherwise it returns "". The caller must have asked for it (Options.Over), only one
+// access may read the operand, and each block of the result must be made by one step at the rank
+// that owns the old block.
 func (k *Statement) oldOperand() string {
 	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""
@@ -35,18 +36,18 @@ func (k *Statement) oldOperand() string {
 	return k.Problem.Operands[n].Name
 }
 
-// isOld tells whether an operand's tensor is the result's old value.
+// isOld reports whether a tensor is the result's old value.
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
 
-// oneStep tells whether each block of a dense result is made by one step, from the same block of an
-// operand, both at one rank.
+// oneStep reports whether one step makes each block of a dense result, from the same block of an
+// operand, and one rank owns both.
 func (k *Statement) oneStep(operand int) bool {
 	old, result := k.Problem.Operands[operand], k.Problem.Result
 	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
 		slices.EqualFunc(old.Partition.Axes, result.Axes,
 			func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
 	if !k.Reader.Formats[k.p.Result].AllDense() || !alike ||
-		old.Before() != old.Partition { // what lies in parts of a block stays there
+		old.Before() != old.Partition { // a block that is stored in parts cannot be written over
 		return false
 	}
 	seen := map[plan.Block]bool{}
@@ -60,8 +61,8 @@ func (k *Statement) oneStep(operand int) bool {
 	return true
 }
 
-// allInPlace tells whether every rank's leaf works in place: a built-in one in its stead does not.
-// Collective.
+// allInPlace reports whether the leaf of every rank writes over the old value. A built-in leaf that
+// replaces a compiled one does not. Every rank must call it.
 func (k *Statement) allInPlace() (bool, error) {
 	n := k.leaves[0].unit.Result.InPlace
 	if k.Problem.Whole || k.oldOperand() == "" {
@@ -72,11 +73,11 @@ func (k *Statement) allInPlace() (bool, error) {
 	return all[0] > 0, err
 }
 
-// Overwrites tells whether the leaves can write over the result's old value.
+// Overwrites reports whether the leaves can write over the result's old value.
 func (k *Statement) Overwrites() bool { return k.overwrites }
 
-// Lends tells whether the statement hands blocks of an operand to other ranks, which may read them
-// after its run: ranks of one process share their memory then. The same at every rank.
+// Lends reports whether the statement gives blocks of an operand to other ranks. Ranks of one
+// process then share the blocks' memory, and may read it after the run. All ranks return the same.
 func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != operand {
@@ -89,9 +90,10 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	return false
 }
 
-// resultOver puts the result before the leaf runs into all, in front of args. Of a leaf that works
-// in place it is the operand itself, where over says that it may be written, else a copy of its
-// values, which the leaf then reads in the operand's stead: the two may lie differently.
+// resultOver sets all to the arguments of the leaf's call: the result before the call, and then
+// args. A leaf that works in place gets the operand itself as its result if over is true. Otherwise
+// it gets a copy of the operand's values, and reads the copy too, because the operand's memory may
+// be laid out differently.
 func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) error {
 	n := s.unit.Result.InPlace
 	copy(all[1:], args)
@@ -113,8 +115,8 @@ func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) er
 	return nil
 }
 
-// apart tells whether no argument shares memory with a result that is to be written over, but
-// the one that a leaf reads in place.
+// apart reports whether a result t that will be written over shares no memory with the arguments,
+// except with the argument that the leaf reads in place.
 func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
@@ -124,14 +126,15 @@ func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	return true
 }
 
-// hasLevels tells whether a former result has the level arrays that a new one would have: none, or,
-// at the same place in memory, those of the operand whose outer levels it shares.
+// hasLevels reports whether former result t has the level arrays that a new result would have. A
+// dense result has none. Any other must have the arrays of the operand whose levels the result
+// shares, at the same addresses.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {
 		return true
 	}
-	// where results have arrays of their own
+	// otherwise the result has level arrays of its own
 	if u.Shares < 1 || u.Repack || s.k.Reader.Env.Code() == codegen.CUDA {
 		return false
 	}

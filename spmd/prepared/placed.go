@@ -9,9 +9,9 @@ import (
 	"distaff/spmd/store"
 )
 
-// Lies is how a tensor lies where its placement is not what the steps go by: an operand before the
-// first step, and the result after the last. Nil for any other, and for those of a program, which
-// brings its tensors itself.
+// Lies returns the pieces of a tensor's placement if the tensor moves between them and the blocks
+// of the steps: an operand before the first step, and the result after the last. Otherwise it
+// returns nil. It also returns nil in a program, which moves its tensors itself.
 func (k *Statement) Lies(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
@@ -19,7 +19,8 @@ func (k *Statement) Lies(h plan.Home) *partition.Partition {
 	return h.Pieces
 }
 
-// ResultPartition is how the result lies after the last step.
+// ResultPartition returns the partition of the result after the last step, and after its move to
+// the placement.
 func (k *Statement) ResultPartition() *partition.Partition {
 	if lies := k.Lies(k.Problem.ResultHome); lies != nil {
 		return lies
@@ -27,12 +28,11 @@ func (k *Statement) ResultPartition() *partition.Partition {
 	return k.Problem.FinalPartition()
 }
 
-// Moved is what was sent and received to bring operands from where they lie to where the steps want
-// them.
+// Moved returns the messages that moved operands from their placements to the blocks of the steps.
 func (k *Statement) Moved() comm.Counters { return k.moved }
 
-// loaded makes this rank's blocks of an operand: of one that lies elsewhere than the steps want it,
-// from its blocks there. Collective.
+// loaded makes this rank's blocks of an operand. If the operand has a placement with other pieces,
+// it makes them first and then moves them. Every rank must call it.
 func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := &k.Problem.Operands[operand]
 	lies := k.Lies(o.Home)
@@ -51,8 +51,7 @@ func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// ToPlacement is how the blocks of the result, which the steps have made, become the pieces of its
-// placement.
+// ToPlacement describes how the blocks of the result are combined into the pieces of its placement.
 func (k *Statement) ToPlacement() *assemble.Sum {
 	dims := k.Reader.Sizes.Dims[k.p.Result]
 	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Reader.Formats[k.p.Result]),
@@ -60,7 +59,8 @@ func (k *Statement) ToPlacement() *assemble.Sum {
 		Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
 }
 
-// place brings blocks of the result, which it takes over, to where the result lies. Collective.
+// place moves blocks of the result to the pieces of the placement, and takes ownership of the
+// blocks. Every rank must call it.
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	sum := k.ToPlacement()
 	sum.Like = k.ResultLike()
@@ -71,7 +71,7 @@ func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tc
 	return k.exec.Copy(k.ResultPartition(), sum.Like, own)
 }
 
-// pieces are the options to make pieces of the result with.
+// pieces returns the options for assembling pieces of the result.
 func (k *Statement) pieces() assemble.Options {
 	o := assemble.Options{Alloc: k.Reader.Env.Arena.Alloc, Limit: k.Reader.Env.Limit,
 		Threads: k.Reader.Env.Threads, Abort: k.exec.Abort}
@@ -83,18 +83,19 @@ func (k *Statement) pieces() assemble.Options {
 	return o
 }
 
-// Complete gives the blocks of the result, which other statements are to read as they are, the
-// coordinates that blocks beside them store (assemble.Complete). Collective.
+// Complete adds to each block of the result the coordinates that neighboring blocks store
+// (assemble.Complete), so that other statements can read the blocks as they are. Every rank must
+// call it.
 func (k *Statement) Complete(b *store.Blocks) error {
-	if !k.ResultStored() { // they are assembled anew where they are read
+	if !k.ResultStored() { // readers convert the blocks anyway
 		return nil
 	}
 	return assemble.Complete(k.Reader.Env.Comm, b, k.pieces())
 }
 
-// Completing is what Complete takes at most at each rank beside the blocks, of the sizes and widths
-// that these are taken to have. It is nothing outside of a program, where nothing but files is made
-// of the result.
+// Completing returns the most memory that Complete needs at each rank besides the blocks, for
+// blocks of the given sizes and widths. Outside of a program it is 0, because the result is only
+// written to files.
 func (k *Statement) Completing(pos, crd []uint8, size plan.Sizes) []int64 {
 	if k.o.Places {
 		return make([]int64, k.Problem.Ranks)

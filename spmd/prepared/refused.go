@@ -35,7 +35,7 @@ func (s *leaf) few(bounds [][2]int64) bool {
 // endless refuses a call of a leaf on its operands, over bounds of its variables, if it would not
 // end: a loop over coordinates may have 2^61 steps.
 func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
-	if s.few(bounds) { // as of most statements, which need not be looked at
+	if s.few(bounds) { // the usual case, which needs no closer look
 		return nil
 	}
 	counts, next := make([][]int64, len(s.unit.Args)), 0

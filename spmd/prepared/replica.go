@@ -8,15 +8,15 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// replicaMost is the size in bytes up to which every rank keeps a dense operand that all read
-// whole, and resultMost the same of a result that is not cut.
+// Every rank keeps a whole dense operand of up to replicaMost bytes if all ranks read it.
+// resultMost is the same limit for a result that is not cut.
 const (
 	replicaMost = 16 << 20
 	resultMost  = 64 << 10
 )
 
-// SettleReplicas settles which operands every rank has whole, and whether each rank runs
-// its one step over what it has: every rank settles the same.
+// SettleReplicas decides which operands every rank has whole, and whether the statement is near.
+// All ranks decide the same.
 func (k *Statement) SettleReplicas() {
 	all := k.Problem.Broadcasts()
 	mark := func(everywhere bool) {
@@ -33,10 +33,10 @@ func (k *Statement) SettleReplicas() {
 	}
 }
 
-// Replicated tells, by operand, which every rank has whole.
+// Replicated reports, for each operand, whether every rank has the whole operand.
 func (k *Statement) Replicated() []bool { return k.replicated }
 
-// bytes are those of a tensor with dense levels.
+// bytes returns the size in bytes of a dense tensor.
 func (k *Statement) bytes(name string) float64 {
 	n := float64(k.likeOf(name, k.Reader.Formats[name]).Layout.Type.Size())
 	for _, d := range k.Reader.Sizes.Dims[name] {
@@ -45,8 +45,8 @@ func (k *Statement) bytes(name string) float64 {
 	return n
 }
 
-// here makes this rank's blocks of an operand, and, of one that is replicated, the whole of it.
-// The caller closes them. Collective.
+// here makes this rank's blocks of an operand, and the whole operand if it is replicated; otherwise
+// replica is nil. The caller closes them. Every rank must call it.
 func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
 	err error) {
 	o := k.Problem.Operands[operand]
@@ -95,9 +95,9 @@ func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *
 	return own, replica, nil
 }
 
-// copies brings the blocks of an operand that live at several ranks from the first of them, which
-// has them in own, to the others. That is part of where the operand lies, and no traffic of the
-// statement's. Collective.
+// copies sends the blocks of an operand that several ranks own from their first owner to the
+// others, and stores the received ones in own. The messages do not count as traffic of the
+// statement, because copies belong to the operand's placement. Every rank must call it.
 func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	part := k.Problem.Operands[operand].Before()
 	if part.Copies == nil {
@@ -120,8 +120,8 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	return nil
 }
 
-// InRows tells whether the ranks, in order, have one block each, of consecutive ranges of the
-// outermost level.
+// InRows reports whether each rank has one block, and the blocks are consecutive ranges of the
+// outermost level in the order of ranks.
 func InRows(b *store.Blocks, ranks int) bool {
 	if len(b.Layout.Dims) == 0 || len(b.Owners) != ranks {
 		return false
@@ -144,7 +144,7 @@ func InRows(b *store.Blocks, ranks int) bool {
 	return end == b.Layout.Dims[b.Layout.Format.Order[0]]
 }
 
-// gatherNew is the whole of a dense tensor of which each rank has rows. Collective.
+// gatherNew allocates a dense tensor and gathers all rows from the ranks. Every rank must call it.
 func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error) {
 	t, err := k.newDense(name)
 	if err != nil {
@@ -157,7 +157,7 @@ func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error)
 	return t, nil
 }
 
-// gather makes t the whole of a dense tensor of which each rank has rows. Collective.
+// gather fills t, a whole dense tensor, with the rows of all ranks. Every rank must call it.
 func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	row := int64(t.Header.Type.Size())
 	for _, m := range b.Layout.Format.Order[1:] {
@@ -170,7 +170,7 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	}
 	me := k.Reader.Env.Comm.Rank()
 	send := comm.Buf{}
-	if counts[me] > 0 { // the block may show a part of more rows
+	if counts[me] > 0 { // the block may be a part of an array with more rows
 		own := b.Own[me]
 		first := (b.Boxes[me][b.Layout.Format.Order[0]][0]-own.Levels[0].Offset)*row -
 			own.Vals.First*int64(
@@ -184,7 +184,8 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	return nil
 }
 
-// spread is the whole of a dense tensor that its owner has in t. Collective.
+// spread returns a whole dense tensor at every rank. Its owner has it in t, and broadcasts it.
+// Every rank must call it.
 func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, error) {
 	var err error
 	if k.Reader.Env.Comm.Rank() == owner {
@@ -200,7 +201,7 @@ func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, 
 	return t, nil
 }
 
-// newDense is a dense tensor of any values.
+// newDense allocates a dense tensor. Its values are undefined.
 func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	like := k.likeOf(name, k.Reader.Formats[name])
 	shape := &tcs.Shape{Header: tcs.Header{Dims: like.Layout.Dims, Type: like.Layout.Type},
@@ -209,8 +210,8 @@ func (k *Statement) newDense(name string) (*tcs.Tensor, error) {
 	return tcs.NewIn(shape, name, k.Reader.Env.Arena.Alloc)
 }
 
-// ReplicaOf is an operand that every rank has whole, nil at every rank for any other. The caller
-// closes it.
+// ReplicaOf returns this rank's replica of an operand, or nil at every rank if the operand is not
+// replicated. The caller closes it.
 func (k *Statement) ReplicaOf(name string) *tcs.Tensor {
 	for i, o := range k.Problem.Operands {
 		if t := k.exec.Replicas[i]; o.Tensor == name && t != nil {

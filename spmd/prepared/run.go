@@ -8,7 +8,7 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// runStep runs a step's group on its operand blocks.
+// runStep calls the leaf of step s on its operand blocks, and returns the block that it makes.
 func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tensor, err error) {
 	if k.into != nil {
 		return k.into.run(k)
@@ -25,8 +25,7 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 	return k.leaves[0].finish(out)
 }
 
-// onBlocks calls f with a step's statement, the arguments of its leaf and the
-// ranges of its loops.
+// onBlocks calls f with the leaf of step s, the leaf's arguments and the ranges of its loops.
 func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor,
 	f func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error) error {
 	st := k.leaves[s.Group]
@@ -46,16 +45,16 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor,
 	return f(st, args, ranges)
 }
 
-// conversions are those of operands that the last step's leaf read. The next step reads those of
-// the same blocks again: where many steps read one block, it is converted once.
+// conversions holds the operands that the last step's leaf read in another format. If the next step
+// reads the same blocks, it uses the same conversions.
 type conversions struct {
 	leaf *leaf
-	of   []*tcs.Tensor // by argument, what was converted; nil where nothing was
+	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil
 	made []*tcs.Tensor
 }
 
-// arguments are the leaf's operands: those given, or conversions of them, which belong to c, also
-// where it fails.
+// arguments returns the leaf's arguments without the result: the given operands, or conversions
+// that c owns. c also owns them if it fails.
 func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
 	err error) {
 	if c.leaf != s {
@@ -88,7 +87,7 @@ func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args 
 	return args, nil
 }
 
-// any tells whether there are conversions.
+// any reports whether there are conversions.
 func (c *conversions) any() bool {
 	return slices.ContainsFunc(c.made, func(t *tcs.Tensor) bool { return t != nil })
 }
@@ -102,7 +101,7 @@ func (c *conversions) drop(n int) {
 	c.of[n], c.made[n] = nil, nil
 }
 
-// close closes all conversions: the blocks of the next run have other values.
+// close closes all conversions. It is called when the values of the converted operands may change.
 func (c *conversions) close() {
 	for n := range c.made {
 		c.drop(n)
@@ -110,8 +109,8 @@ func (c *conversions) close() {
 	*c = conversions{}
 }
 
-// ranges are those of the split variables in a step, and of those whose coordinates a chunk of
-// entries has.
+// ranges returns the ranges of the split variables in step s, and the ranges of the variables that
+// a chunk of entries covers.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
 	for v, b := range k.Problem.Blocking.Vars {
@@ -125,7 +124,7 @@ func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	return ranges
 }
 
-// given names operand blocks.
+// given returns the operand blocks by the operands' names. Blocks that are nil are left out.
 func (k *Statement) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
 	out := map[string]*tcs.Tensor{}
 	for i, t := range operands {
@@ -136,8 +135,8 @@ func (k *Statement) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
 	return out
 }
 
-// add sums two partial blocks: b's values are added to a's where both are
-// dense, and so hold the same coordinates.
+// add adds two partial blocks and returns the sum. Dense blocks have the same coordinates, so it
+// adds b to a in place.
 func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.sum == nil {
 		reduce.AddDense(a, b, k.Reader.Env.Threads)

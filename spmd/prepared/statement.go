@@ -13,9 +13,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Statement is a statement at one rank, on its way to be run: planned (New), with its
-// operands' blocks at their ranks (Load) and its leaves compiled (Compile). Running it (Compute)
-// opens and compiles nothing. The caller closes it.
+// Statement is a statement on one rank. It is planned (New), its operands' blocks are loaded
+// (Load), and its leaves are compiled (Compile). After that, running it (Compute) opens no files
+// and compiles nothing. The caller closes it.
 type Statement struct {
 	Reader *input.Reader
 	p      *input.Statement
@@ -23,61 +23,62 @@ type Statement struct {
 
 	Problem *plan.Problem
 
-	leaves []*leaf // one a group
-	sum    *leaf   // result = P + Q
-	// the call of the leaf of a statement on whole tensors; nil until it is bound
+	leaves []*leaf // one for each group of terms
+	sum    *leaf   // adds two sparse blocks, P + Q; nil if none are added
+	// the one call of a whole or near statement; nil until it is bound
 	bound      *whole
-	near       *near          // of a program on several ranks; nil where steps go by the plan
-	forms      strategy.Forms // of code, with which leaves are compiled
-	into       *into          // of Options.FixedPattern; nil for a result of its own
-	overwrites bool           // every rank's leaf can write over the result's old value
-	over       bool           // the run writes over the result's old value
-	resting    *bool          // what rests tells; nil before it was asked for
+	near       *near          // nil if steps run by the plan
+	forms      strategy.Forms // forms of code that leaves are compiled in
+	into       *into          // set if Options.FixedPattern is; otherwise nil
+	overwrites bool           // whether every rank's leaf can write over the result's old value
+	over       bool           // whether the current run writes over it
+	resting    *bool          // cached result of rests; nil until it is known
 	exec       *exec.Rank
-	wholes     map[string]*tcs.Tensor // operands of several blocks, whole at this rank
+	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks
 
-	replicated []bool // operands of which every rank has the whole (exec.Rank.Replicas)
-	// those whose replica was gathered from the rows of the ranks, in memory of its own
+	replicated []bool // by operand: whether every rank has all of it (exec.Rank.Replicas)
+	// by operand: whether its replica was gathered from rows of all ranks, in memory of its own
 	gathered []bool
-	kept     []bool          // operands of which the blocks stay where leaves run
-	shown    []*store.Blocks // by operand, blocks of a tensor that were as the plan wants them
-	moved    comm.Counters   // by loading operands that lie elsewhere (see loaded)
+	kept     []bool          // by operand: whether its blocks stay where leaves run
+	shown    []*store.Blocks // by operand: the last blocks that were as the plan needs them
+	moved    comm.Counters   // messages that moved operands from their placements (see loaded)
 
 	work        work
-	conversions conversions // that steps read
+	conversions conversions // the conversions that the last step read
 
 	closers []func() error
 }
 
-// Options are how a statement is compiled and run; see spmd.Options.
+// Options determine how a statement is compiled and run; see spmd.Options.
 type Options struct {
-	// that is given, 0 for none: the same at every rank, which compile one leaf
+	// limit of each rank in bytes; 0 means none was given. It is equal at every rank, so that all
+	// compile the same leaf.
 	MemoryLimit  int64
-	FixedPattern *tcs.Tensor // what values are computed into; nil for a result of its own
-	Several      bool        // it will run more than once
-	Locked       bool        // all runs are from one thread, which is the caller's
-	Over         bool        // leaves that can write over the result's old value are wanted
-	Places       bool        // operands begin, and the result ends, where their placements have them
-	Replicas     bool        // small dense operands that every rank reads whole stay at every rank
-	Alone        bool        // nothing but the statement has its operands' blocks
-	// values of results may be where leaves run alone: the caller fetches them (env.Env.Fetch) before
-	// it reads them
+	FixedPattern *tcs.Tensor // tensor that gets the values; nil makes a new result
+	Several      bool        // the statement will run more than once
+	Locked       bool        // all runs are in one thread, the caller's
+	Over         bool        // ask for leaves that can write over the result's old value
+	Places       bool        // move operands from, and the result to, their placements
+	Replicas     bool        // keep a replica of a small dense operand that every rank reads whole
+	Alone        bool        // only the statement uses its operands' blocks
+	// Leaves says that values of results may stay where leaves run. The caller then calls
+	// env.Env.Fetch before it reads the values.
 	Leaves  bool
-	Network string // how products are contracted, as codegen.Request has it, and
-	Order   int    // the most variables of an intermediate of these, 0 for any number
-	// how often the statement runs at most; 0 where nobody knows, or runs are timed
+	Network string // how products are contracted; see codegen.Request
+	Order   int    // the most variables of an intermediate tensor; 0 means any number
+	// upper bound of the number of runs; 0 if it is unknown or if runs are timed
 	Runs   int64
-	Verify bool // the compiler checks what its passes make
+	Verify bool // the compiler checks the output of its passes
 	Trace  func(pass string, text func() string)
 }
 
-// New is a statement of in's tensors that goes by a plan, before its operands are loaded.
+// New returns a statement that follows a plan. Its operands are not loaded yet.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
 	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
 	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit,
 		Alloc: in.Env.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Env.Located, Rows: k.rows,
 		Threads: in.Env.Threads,
-		// where blocks are kept on a device
+		// blocks on a device are not moved or shared
 		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA}
 	k.closers = append(k.closers, k.exec.Close)
 	for _, o := range k.Problem.Operands {
@@ -92,15 +93,15 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 	return k
 }
 
-// likeOf describes the blocks of a tensor in a format.
+// likeOf describes the blocks of a tensor in format f.
 func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
 	return transfer.Like{Name: name,
 		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.Types[name], Format: f}}
 }
 
-// Compute runs the statement once, and returns the result's blocks that live at this rank.
-// Collective. The caller closes the blocks, after it has forgotten them (env.Env.Forget): they may
-// be kept, and, with Options.Leaves, left.
+// Compute runs the statement once, and returns the blocks of the result that this rank owns. The
+// caller calls env.Env.Forget on each block before closing it, because blocks may be kept and, with
+// Options.Leaves, have values on the device only. Every rank must call it.
 func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	k.work.begin()
 	if err := k.fetch(); err != nil {
@@ -125,19 +126,19 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	return k.place(blocks)
 }
 
-// ComputeOver is Compute, which writes over the result's old value: that Overwrites, and that the
-// blocks of the old value are the result's, is the caller's to know. The blocks that it returns are
-// these. Collective.
+// ComputeOver is like Compute, but writes over the result's old value, and returns its blocks. The
+// caller must know that Overwrites returns true, and that the old value has the blocks of the
+// result. Every rank must call it.
 func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
 	k.over = true
 	defer func() { k.over = false }()
 	return k.Compute()
 }
 
-// Spent is where the time of the last Compute went.
+// Spent returns how the last Compute spent its time.
 func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
 
-// Made are the units of the leaves, one for each group of terms.
+// Made returns the units of the leaves, one for each group of terms.
 func (k *Statement) Made() []*codegen.Unit {
 	var out []*codegen.Unit
 	for _, s := range k.leaves {
@@ -146,10 +147,10 @@ func (k *Statement) Made() []*codegen.Unit {
 	return out
 }
 
-// Compiler is what made the leaves.
+// Compiler returns the name of the backend that built the leaves.
 func (k *Statement) Compiler() string { return k.leaves[0].compiler }
 
-// Close gives back all that the statement holds; results are their owners'.
+// Close releases everything that the statement holds, except results, which belong to the caller.
 func (k *Statement) Close() {
 	k.unbind()
 	for i := range k.exec.Own {
@@ -161,7 +162,7 @@ func (k *Statement) Close() {
 	}
 }
 
-// drop gives back this rank's blocks of an operand.
+// drop releases this rank's blocks and replica of an operand.
 func (k *Statement) drop(operand int) {
 	k.unkeep(operand)
 	tcs.CloseAll(k.exec.Own[operand])
@@ -172,5 +173,5 @@ func (k *Statement) drop(operand int) {
 	}
 }
 
-// closing has Close close t.
+// closing makes Close close t.
 func (k *Statement) closing(t *tcs.Tensor) { k.closers = append(k.closers, t.Close) }

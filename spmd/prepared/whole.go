@@ -7,27 +7,27 @@ import (
 	"distaff/kernels"
 )
 
-// whole is the call of the leaf of a statement on whole tensors, or of the one step of a
-// rank, whose arguments and ranges are the same at every run.
+// whole is the leaf call of a statement that makes one call at this rank. Its arguments and ranges
+// are the same in every run.
 type whole struct {
-	args []*tcs.Tensor // but the result
-	all  []*tcs.Tensor // room for the result, and args
-	made conversions   // among args
-	// by operand, where it is in args; -1 where a conversion is, or it is not read
+	args []*tcs.Tensor // without the result
+	all  []*tcs.Tensor // the result, which is set for each call, and args
+	made conversions   // the conversions among args
+	// by operand: its place in args; -1 if a conversion is in its place, or if it is not read
 	at     []int
-	ready  bool // args are there
+	ready  bool // whether args are set
 	bounds [][2]int64
-	box    [][2]int64 // of the result; nil for the whole
+	box    [][2]int64 // box of the result; nil means the whole tensor
 	env    kernels.Env
 }
 
-// smallWork is the number of coordinates of a call of a leaf, and of entries of all tensors of a
-// statement together, below which the leaf runs on one thread: waking another takes longer than
-// what it would do. No bit of a result depends on the number of threads.
+// smallWork limits work on one thread. A leaf call over fewer coordinates than smallWork, or a
+// statement whose tensors together have fewer entries, uses one thread, because waking another one
+// would take longer than its work. The number of threads does not affect any bit of a result.
 const smallWork = 1 << 15
 
-// bind brings the operands of the one call into the form in which its leaf reads them, once for
-// all runs.
+// bind converts the operands of the one call to the formats that its leaf reads. It does so once
+// for all runs.
 func (k *Statement) bind() error {
 	w, blocks := k.bound, k.blocksOfCall
 	if w != nil && w.ready {
@@ -60,7 +60,7 @@ func (k *Statement) bind() error {
 	return nil
 }
 
-// newCall is the call on these blocks.
+// newCall returns the call on the given blocks, one for each operand or nil.
 func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	s := k.leaves[0]
 	w := &whole{at: make([]int, len(blocks))}
@@ -90,7 +90,8 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	return w, nil
 }
 
-// threads are those of the call, whose result has that box, nil for the whole.
+// threads returns the number of threads for the call. box is the box of its result; nil means the
+// whole tensor.
 func (k *Statement) threads(box [][2]int64) int {
 	if !k.o.Locked {
 		return k.Reader.Env.Threads
@@ -115,8 +116,8 @@ func (k *Statement) threads(box [][2]int64) int {
 	return k.Reader.Env.Threads
 }
 
-// blocksOfCall are the blocks that the one call of a leaf reads, by operand; nil for those that
-// it does not.
+// blocksOfCall returns the blocks that the one call reads, by operand. An operand that it does not
+// read has nil.
 func (k *Statement) blocksOfCall() []*tcs.Tensor {
 	if k.near != nil {
 		return k.near.blocks(k)
@@ -128,7 +129,7 @@ func (k *Statement) blocksOfCall() []*tcs.Tensor {
 	return blocks
 }
 
-// unbind lets go of the call's operands, which others take the place of.
+// unbind releases the operands of the call, which other tensors will replace.
 func (k *Statement) unbind() {
 	w := k.bound
 	if w == nil {
@@ -143,12 +144,13 @@ func (k *Statement) unbind() {
 	k.bound = nil
 }
 
-// ComputeWhole runs the leaf of a statement on whole tensors once. It writes over into, a former
-// result with dense levels alone or with the level arrays that the leaf's result has from an
-// operand, or, of a leaf that works in place, the result's old value; or it makes a tensor, which
-// the caller closes: always where into is nil, shares memory of values with another operand, or has
-// a pattern of its own. What it makes may be kept: the caller forgets it (env.Env.Forget) before it
-// is closed. After an error what into holds is undefined.
+// ComputeWhole runs the one call of a statement on whole tensors. If into is not nil and can be
+// used, it writes over into and returns it. into can be a former result that is dense or shares an
+// operand's level arrays as a new result would. If the leaf works in place, it can be the result's
+// old value. It cannot be used if its values share memory with another operand, or if it has a
+// pattern of its own. Then, or if into is nil, ComputeWhole makes a new tensor. The caller calls
+// env.Env.Forget on the new tensor, which may be kept, and then closes it. After an error the
+// contents of into are undefined.
 func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
 		return k.into.run(k)

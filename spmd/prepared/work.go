@@ -12,32 +12,32 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Work is what this rank's leaves have to do in a run at least.
+// Work is the least work of this rank's leaves in one run.
 type Work struct {
 	Model     tune.Work
-	Estimated bool // of operands whose patterns meet, the operations were estimated
+	Estimated bool // whether operations are estimates, because patterns of operands intersect
 }
 
-// Work is what the first run's leaves had to do: each array of an operand is read once, but for
-// values beyond those that are used, and each block of the result that lives here is written once.
+// Work returns the work of the first run. It counts each array of an operand as read once, without
+// values that are not used, and each block of the result that this rank owns as written once.
 func (k *Statement) Work() Work { return k.work.sum }
 
-// work is that of the first run, as it is counted.
+// work counts the work of the first run.
 type work struct {
 	sum  Work
 	done bool
-	read map[*tcs.Tensor]float64 // operands of calls so far, and how many of their values were read
+	read map[*tcs.Tensor]float64 // operands of calls so far, and the number of values read of each
 }
 
-// begin counts from nothing, in the first run.
+// begin resets the counts, unless the first run is complete.
 func (w *work) begin() {
 	if !w.done {
 		w.sum, w.read = Work{}, map[*tcs.Tensor]float64{}
 	}
 }
 
-// end counts what the run has made. The pattern of a result that has an operand's level arrays, or
-// that is given, is not written.
+// end adds the blocks that the run has made. The pattern of a result that shares an operand's level
+// arrays, or that existed before, does not count as written.
 func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 	if w.done {
 		return
@@ -66,8 +66,8 @@ func points(bounds [][2]int64) float64 {
 	return n
 }
 
-// operations are what a call of a leaf does, on its operands and over bounds of its variables. at
-// are the operands by argument, nil for those that are no tensors of the call.
+// operations returns the operations of a leaf call on args over the given bounds. at holds the
+// tensor of each argument of the unit, or nil if the argument is not a tensor of the call.
 func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
 	at []*tcs.Tensor) {
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),
@@ -95,8 +95,8 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 	return s.unit.Operations(x), at
 }
 
-// called counts a call of a leaf on its operands, over ranges of its variables, and refuses an
-// endless one.
+// called counts a leaf call on args over the given ranges. It returns an error if the call would
+// never end.
 func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 	bounds := s.bounds(ranges)
 	if err := s.endless(args, bounds); err != nil || w.done || w.read == nil {
@@ -104,7 +104,7 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 	}
 	done, at := s.operations(args, bounds)
 	multiplication, addition := 1.0, 1.0
-	if s.k.Reader.ComputeType.IsComplex() { // of real numbers
+	if s.k.Reader.ComputeType.IsComplex() { // in operations on real numbers
 		multiplication, addition = 6, 2
 	}
 	w.sum.Model.Flops += multiplication*done.Multiplications + addition*done.Additions
@@ -117,13 +117,13 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 	return nil
 }
 
-// mostHasty is the number of operations, and of values read and written, of all runs of a leaf up
-// to which the leaf is compiled in haste. Leaves do 0.2 to 1 of them in a nanosecond and thread,
-// and it takes 50 to 100 ms of a processor longer to compile one for speed, after which it takes a
-// third to all of the time.
+// mostHasty is the largest amount of work for which a leaf is compiled with less optimization. It
+// counts the operations of all runs, and the values read and written. A leaf does 0.2 to 1 of them
+// in a nanosecond on each thread. Full optimization takes 50 to 100 ms longer on one processor, and
+// saves up to two thirds of the leaf's time.
 const mostHasty = 20e6
 
-// hasten has a leaf that does little be compiled in haste. Every rank finds the same.
+// hasten selects fast compilation if the leaf has little work. All ranks decide the same.
 func (s *leaf) hasten() {
 	k := s.k
 	if k.o.Runs == 0 || k.Reader.Env.Code() != codegen.CPU {
@@ -137,8 +137,8 @@ func (s *leaf) hasten() {
 	}
 }
 
-// steps estimates how many operations on values all calls of the leaf in one run do, at all ranks
-// together, with the values that they read and write.
+// steps estimates the work of all calls of the leaf in one run, over all ranks: operations on
+// values, and values read and written.
 func (s *leaf) steps() float64 {
 	k, u := s.k, s.unit
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),
@@ -168,14 +168,14 @@ func (s *leaf) steps() float64 {
 	return all
 }
 
-// bytesRead is what reading a tensor's level arrays takes, and so many of its values, each once at
-// most.
+// bytesRead returns the bytes of a tensor's level arrays and of the given number of its values.
+// Each value counts at most once.
 func bytesRead(t *tcs.Tensor, values float64) int64 {
 	n := min(int64(math.Round(values)), t.Vals.Len)
 	return levelBytes(t) + n*int64(t.Vals.Width)
 }
 
-// levelBytes is what a tensor's level arrays take.
+// levelBytes returns the bytes of a tensor's level arrays.
 func levelBytes(t *tcs.Tensor) (n int64) {
 	for _, l := range t.Levels {
 		n += l.Pos.Len*int64(l.Pos.Width) + l.Crd.Len*int64(l.Crd.Width)

@@ -9,7 +9,8 @@ import (
 	"distaff/spmd/input"
 )
 
-// A call of a leaf over few coordinates, as a step is whose block is empty, runs on one thread.
+// TestThreadsOfSmallCalls checks that a leaf call over few coordinates, such as a step on an empty
+// block, runs on one thread.
 func TestThreadsOfSmallCalls(t *testing.T) {
 	stmt, err := notation.Parse("y(i) = A(i,j)")
 	if err != nil {
