@@ -90,7 +90,7 @@ func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 		return err
 	}
 	r.Notes(ranks, spec)
-	if err := r.Prepared.Foreknow(); err != nil {
+	if err := r.Prepared.LocateChunks(); err != nil {
 		return err
 	}
 	machine, err := MeasuredMachine()

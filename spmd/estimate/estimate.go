@@ -321,7 +321,7 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 // maxExtent returns the upper bound of the coordinates of mode m in a block whose expected extent
 // is about. The extent is larger than expected if the bounds of the block's chunk of entries are
 // guessed. By Chernoff's bound, a range longer than maxExtent contains fewer entries than the chunk
-// with probability excessProbability.
+// with a probability of excessProbability.
 func (t *Tensor) maxExtent(m int, about float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {

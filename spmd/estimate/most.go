@@ -7,8 +7,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// counted is an uncertain number: its expected value and its upper bound, which it exceeds with
-// probability excessProbability.
+// counted is an uncertain number: its expected value and its upper bound, which it exceeds with a
+// probability of excessProbability.
 type counted struct{ about, most float64 }
 
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }

@@ -57,7 +57,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	for _, o := range k.Problem.Operands {
 		x.tensors = append(x.tensors, x.estimateOf(o.Tensor, o.Partition))
 		x.homes = append(x.homes, x.tensors[len(x.tensors)-1])
-		home := k.Lies(o.Home)
+		home := k.PlacementPieces(o.Home)
 		if before := o.Before(); before != o.Partition {
 			home = before
 		}
@@ -78,7 +78,7 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	x.tensors, x.homes = append(x.tensors, s), append(x.homes, s)
 	if final := k.ResultPartition(); final != s.Partition {
 		last := s.Over(final)
-		if k.Lies(k.Problem.ResultHome) != nil { // it moves there with its final type
+		if k.PlacementPieces(k.Problem.ResultHome) != nil { // it moves there with its final type
 			last.Layout.Type = k.Reader.Types[name]
 		}
 		x.homes[len(x.homes)-1] = last
@@ -449,8 +449,8 @@ func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 // operands.
 func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like()) }
 
-// like returns the specification of each operand for the compiler, like prepared.Statement.like,
-// but from estimates instead of blocks.
+// like returns the specification of each operand for the compiler, like
+// prepared.Statement.operandSpecs, but from estimates instead of blocks.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {

@@ -7,8 +7,8 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Constants of workspaces: the bytes of a key and of a slot of a hash table, the number of
-// slotsPerEntry for each entry, and the bytes of a pair that sorts entries.
+// Constants of workspaces: the bytes of a key and of a slot of a hash table, the number of slots
+// for each entry, and the bytes of a pair that sorts entries.
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
 // buckets is the number of values of a digit. Each sort by a digit clears and sums the buckets.

@@ -15,7 +15,7 @@ import (
 // steps, and the result to its placement.
 func (x *planner) countMoves() {
 	for n, o := range x.forecast.p.Operands {
-		home := x.forecast.k.Lies(o.Home)
+		home := x.forecast.k.PlacementPieces(o.Home)
 		if home == nil {
 			continue
 		}
@@ -30,7 +30,7 @@ func (x *planner) countMoves() {
 				}
 			})
 	}
-	if x.forecast.k.Lies(x.forecast.p.ResultHome) == nil {
+	if x.forecast.k.PlacementPieces(x.forecast.p.ResultHome) == nil {
 		return
 	}
 	var box [][2]int64 // box of the next message
@@ -153,7 +153,7 @@ func drift(s *estimate.Tensor) assemble.Drift {
 // moved is false if they are the same.
 func (x *Forecast) moveCost(operand int) (c load.Cost, moved bool) {
 	o, s := &x.p.Operands[operand], x.tensors[operand]
-	home := x.k.Lies(o.Home)
+	home := x.k.PlacementPieces(o.Home)
 	if home == nil {
 		return c, false
 	}
@@ -167,7 +167,7 @@ func (x *Forecast) moveCost(operand int) (c load.Cost, moved bool) {
 // placingMemory returns each rank's peak while the result moves to its placement, and its memory of
 // the result afterwards. blocks is each rank's memory of the blocks that steps made.
 func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
-	if x.k.Lies(x.p.ResultHome) == nil {
+	if x.k.PlacementPieces(x.p.ResultHome) == nil {
 		return blocks, blocks
 	}
 	pos, crd := x.finalResult().Widths()

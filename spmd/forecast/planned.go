@@ -339,7 +339,7 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 		t.Owners = append(t.Owners, s.Partition.OwnerOf(b))
 		tensor.Add(&t.Bytes, s.Block(b).Bytes)
 	}
-	t.Held = t.Held || x.forecast.k.Lies(home) != nil
+	t.Held = t.Held || x.forecast.k.PlacementPieces(home) != nil
 	x.out.Estimated = x.out.Estimated || !t.Exact
 	x.out.Tensors = append(x.out.Tensors, t)
 }

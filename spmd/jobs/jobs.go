@@ -391,7 +391,7 @@ func (r *execution) statement(s *jobfile.Statement) error {
 		if err != nil {
 			return err
 		}
-		if b.Over(r.largest) {
+		if b.LargerThan(r.largest) {
 			r.largest = b
 		}
 	}

@@ -33,9 +33,10 @@ type Balance struct {
 	Here int64
 }
 
-// Over reports whether a statement's largest operand is larger than the largest operand of another
-// statement. If they have equal numbers of entries, a sparse operand is larger than a dense one.
-func (b Balance) Over(o Balance) bool {
+// LargerThan reports whether a statement's largest operand is larger than the largest operand of
+// another statement. If they have equal numbers of entries, a sparse operand is larger than a dense
+// one.
+func (b Balance) LargerThan(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }
 

@@ -34,7 +34,7 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 			}
 			continue
 		}
-		if !holds(c, size) {
+		if !boundHolds(c, size) {
 			return fmt.Sprintf("%s of the schedule does not hold: %s runs from 0 to %d,", c, c.Args[0].Text,
 				size), c
 		}
@@ -52,7 +52,7 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 func boundsHold(list []string, sizes map[string]int64) bool {
 	return !slices.ContainsFunc(boundsOf(list), func(c *schedule.Command) bool {
 		size, ok := sizes[c.Args[0].Text]
-		return ok && !holds(c, size)
+		return ok && !boundHolds(c, size)
 	})
 }
 
@@ -66,8 +66,8 @@ func boundsOf(list []string) []*schedule.Command {
 	return slices.DeleteFunc(commands, func(c *schedule.Command) bool { return c.Name != "bound" })
 }
 
-// holds reports whether bound() command c holds for a variable that runs from 0 to size.
-func holds(c *schedule.Command, size int64) bool {
+// boundHolds reports whether bound() command c holds for a variable that runs from 0 to size.
+func boundHolds(c *schedule.Command, size int64) bool {
 	want, err := strconv.ParseInt(c.Args[2].Text, 10, 64)
 	switch c.Args[3].Text {
 	case "MaxExact":

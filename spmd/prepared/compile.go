@@ -76,7 +76,7 @@ func (k *Statement) Compile() error {
 // existing result. It asks for units that add if that is useful (see accumulates), and compiles
 // again without if some unit cannot. Every rank must call it.
 func (k *Statement) compileGroups() (inPlace bool, err error) {
-	like, err := k.like()
+	like, err := k.operandSpecs()
 	if err != nil {
 		return false, err
 	}
@@ -129,8 +129,8 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return err
 	}
-	if err := k.allHeard(); err != nil {
-		return k.ofAllTerms(like, err)
+	if err := k.checkCommands(); err != nil {
+		return k.errorOfAllTerms(like, err)
 	}
 	k.leaves = nil
 	var refused error
@@ -140,9 +140,9 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 		s.accumulate, s.norm = into, k.part(g.Terms)
 		s.inPlace = k.oldOperand()
 		if list, given := k.Problem.LeafSchedule(); given {
-			k.scheduled(s, list, g.Terms)
+			k.useSchedule(s, list, g.Terms)
 		} else {
-			k.unscheduled(s)
+			k.useDefaultSchedule(s)
 		}
 		if k.into != nil {
 			s.fixedPattern, s.widths = k.into.values, k.into.widths
@@ -157,10 +157,10 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 			networks++
 		}
 		if err != nil {
-			return k.ofAllTerms(like, err)
+			return k.errorOfAllTerms(like, err)
 		}
-		if s.schedule != nil && s.vast() {
-			k.unscheduled(s)
+		if s.schedule != nil && s.hasLongEmptyLoops() {
+			k.useDefaultSchedule(s)
 			if err := s.compile(); err != nil {
 				return err
 			}
@@ -173,7 +173,7 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 		k.leaves = append(k.leaves, s)
 	}
 	if networks == 0 {
-		return k.ofAllTerms(like, refused)
+		return k.errorOfAllTerms(like, refused)
 	}
 	return nil
 }
@@ -184,9 +184,9 @@ func networkRefused(err error) bool {
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// ofAllTerms compiles one leaf of all terms, as one rank would, and returns its error. If there is
-// no error, or only one group, it returns err, which is the error of one group's leaf.
-func (k *Statement) ofAllTerms(like map[string]codegen.Tensor, err error) error {
+// errorOfAllTerms compiles one leaf of all terms, as one rank would, and returns its error. If
+// there is no error, or only one group, it returns err, which is the error of one group's leaf.
+func (k *Statement) errorOfAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(k.Problem.Blocking.Groups) == 1 {
 		return err
 	}
@@ -245,23 +245,23 @@ func (k *Statement) asWritten(terms []int) bool {
 		!slices.ContainsFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
-// unscheduled gives a leaf the default schedule. The compiler may then use the sizes of uncut
-// variables, and terms over empty spaces are left out.
-func (k *Statement) unscheduled(s *leaf) {
+// useDefaultSchedule gives a leaf the default schedule. The compiler may then use the sizes of
+// uncut variables, and terms over empty spaces are left out.
+func (k *Statement) useDefaultSchedule(s *leaf) {
 	s.schedule, s.elsewhere, s.parts, s.exact = nil, nil, nil, k.uncut()
-	if n := s.normal(); k.without(n, n.Accumulate && s.old != nil) != n {
-		s.norm = k.without(n, n.Accumulate && s.old != nil)
+	if n := s.normal(); k.withoutEmptyTerms(n, n.Accumulate && s.old != nil) != n {
+		s.norm = k.withoutEmptyTerms(n, n.Accumulate && s.old != nil)
 	}
 }
 
-// scheduled gives the leaf of a group with the given terms the commands of the user's schedule list
-// that apply to these terms. The commands order the loops over a block. If no command applies, the
-// leaf gets the default schedule.
-func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
+// useSchedule gives the leaf of a group with the given terms the commands of the user's schedule
+// list that apply to these terms. The commands order the loops over a block. If no command applies,
+// the leaf gets the default schedule.
+func (k *Statement) useSchedule(s *leaf, list []string, terms []int) {
 	elsewhere := k.elsewhere(terms)
 	commands, err := schedule.Parse(list)
 	if err == nil && len(commands) > 0 && len(schedule.Part(commands, elsewhere)) == 0 {
-		k.unscheduled(s)
+		k.useDefaultSchedule(s)
 		return
 	}
 	s.schedule, s.elsewhere = list, elsewhere
@@ -270,9 +270,9 @@ func (k *Statement) scheduled(s *leaf, list []string, terms []int) {
 	}
 }
 
-// allHeard returns an error if a command of the user's schedule applies to no group, because no
-// group has all of the command's names.
-func (k *Statement) allHeard() error {
+// checkCommands returns an error if a command of the user's schedule applies to no group, because
+// no group has all of the command's names.
+func (k *Statement) checkCommands() error {
 	list, given := k.Problem.LeafSchedule()
 	commands, err := schedule.Parse(list)
 	if err != nil || !given {
@@ -423,10 +423,10 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// like returns the specification of each operand for the compiler, the same at every rank. It has
-// the widest arrays of all blocks, and the sums of their entries and of their positions at each
-// level. Copies of a block count once. Every rank must call it.
-func (k *Statement) like() (map[string]codegen.Tensor, error) {
+// operandSpecs returns the specification of each operand for the compiler, the same at every rank.
+// It has the widest arrays of all blocks, and the sums of their entries and of their positions at
+// each level. Copies of a block count once. Every rank must call it.
+func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]
@@ -481,9 +481,9 @@ func (k *Statement) like() (map[string]codegen.Tensor, error) {
 // short dense loops. The unit's result has the requested type, and the leaf converts integers to it
 // as C does.
 func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error) {
-	like := k.guess
+	like := k.guessSpecs
 	if loaded {
-		like = k.like
+		like = k.operandSpecs
 	}
 	specs, err := like()
 	if err != nil {
@@ -504,9 +504,9 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	return s.unit, err
 }
 
-// guess returns what like returns, for operands that were not loaded. It assumes fewer than 2^31
-// entries. Coordinates have 64 bits if a given size exceeds 32 bits.
-func (k *Statement) guess() (map[string]codegen.Tensor, error) {
+// guessSpecs returns what like returns, for operands that were not loaded. It assumes fewer than
+// 2^31 entries. Coordinates have 64 bits if a given size exceeds 32 bits.
+func (k *Statement) guessSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]

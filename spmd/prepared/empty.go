@@ -16,10 +16,10 @@ import (
 // at most this number stays in the leaf, which then is the same leaf as for other sizes.
 const fewPoints = 1 << 20
 
-// without returns normal form n without its long terms over empty spaces. It returns n itself if
-// there are none. If no term would be left, it also returns n unless old is true: then the leaf
-// still has the old value of the result to read.
-func (k *Statement) without(n *notation.Normal, old bool) *notation.Normal {
+// withoutEmptyTerms returns normal form n without its long terms over empty spaces. It returns n
+// itself if there are none. If no term would be left, it also returns n unless old is true: then
+// the leaf still has the old value of the result to read.
+func (k *Statement) withoutEmptyTerms(n *notation.Normal, old bool) *notation.Normal {
 	var kept []*notation.Term
 	for _, t := range n.Terms {
 		if empty, points := k.space(n, t); !empty || points <= fewPoints {
@@ -42,10 +42,10 @@ func (s *leaf) normal() *notation.Normal {
 	return s.k.p.Norm
 }
 
-// vast reports whether the loops of the leaf's schedule would be long for a term that adds nothing.
-// It returns false if a bound() of the schedule does not hold, because the leaf detects that before
-// its loops.
-func (s *leaf) vast() bool {
+// hasLongEmptyLoops reports whether the loops of the leaf's schedule would be long for a term that
+// adds nothing. It returns false if a bound() of the schedule does not hold, because the leaf
+// detects that before its loops.
+func (s *leaf) hasLongEmptyLoops() bool {
 	n := s.normal()
 	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) &&
 		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
@@ -68,10 +68,10 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 	return empty, points
 }
 
-// idle lists the variables whose loops a leaf can skip, because every term has an empty index
+// idleVars lists the variables whose loops a leaf can skip, because every term has an empty index
 // space. A variable is needed if an operand with coordinates, the old value, or an array of the
 // result has it.
-func (s *leaf) idle() []string {
+func (s *leaf) idleVars() []string {
 	k, n := s.k, s.normal()
 	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
 		return nil

@@ -27,7 +27,7 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 		if o.Tensor != name {
 			continue
 		}
-		own, replica, err := k.here(i)
+		own, replica, err := k.loadOperand(i)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 // has no gathered replica. Every rank must call it.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {
-		if o.Tensor == name && !k.gathers(i) {
+		if o.Tensor == name && !k.canGatherAgain(i) {
 			return false, nil
 		}
 	}
@@ -56,13 +56,13 @@ func (k *Statement) gatherAgain(name string) (bool, error) {
 			return false, err
 		}
 	}
-	k.Rewritten()
+	k.ValuesChanged()
 	return true, nil
 }
 
-// gathers reports whether the replica of an operand was gathered and its new tensor can be gathered
-// as well. All ranks return the same.
-func (k *Statement) gathers(operand int) bool {
+// canGatherAgain reports whether the replica of an operand was gathered and its new tensor can be
+// gathered as well. All ranks return the same.
+func (k *Statement) canGatherAgain(operand int) bool {
 	o := k.Problem.Operands[operand]
 	b := k.Reader.HeldBlocks(o.Tensor)
 	return k.gathered[operand] && k.exec.Replicas[operand] != nil && b != nil &&
@@ -70,9 +70,9 @@ func (k *Statement) gathers(operand int) bool {
 		k.Reader.Env.Code() != codegen.CUDA
 }
 
-// Rewritten must be called after the values of an operand changed in the same memory. It drops
+// ValuesChanged must be called after the values of an operand changed in the same memory. It drops
 // conversions of operands, which are then made again.
-func (k *Statement) Rewritten() {
+func (k *Statement) ValuesChanged() {
 	if k.bound != nil && k.bound.made.any() {
 		k.unbind()
 	}
@@ -139,17 +139,18 @@ func (k *Statement) allOf(name string) (access int, part *partition.Partition) {
 	return -1, partition.Whole(order)
 }
 
-// Shows reports whether the operand's blocks are the blocks of h itself, at every rank. h must be
-// stored in the operand's format.
-func (k *Statement) Shows(operand int, h *input.Held) bool {
+// HasBlocksOf reports whether the operand's blocks are the blocks of h itself, at every rank. h
+// must be stored in the operand's format.
+func (k *Statement) HasBlocksOf(operand int, h *input.Held) bool {
 	if k.replicated[operand] && h.Replica == nil {
 		return false
 	}
-	return k.same(operand, h.Blocks)
+	return k.hasPlannedBlocks(operand, h.Blocks)
 }
 
-// same reports whether a tensor with blocks b has the blocks that the plan needs of an operand.
-func (k *Statement) same(operand int, b *store.Blocks) bool {
+// hasPlannedBlocks reports whether a tensor with blocks b has the blocks that the plan needs of an
+// operand.
+func (k *Statement) hasPlannedBlocks(operand int, b *store.Blocks) bool {
 	if last := k.shown[operand]; last != nil && last.LaidAs(b) {
 		return true
 	}
@@ -179,7 +180,7 @@ func (k *Statement) Fits() (bool, error) {
 	if err := c.Allreduce(comm.Of(bad), comm.Max); err != nil || bad[0] > 0 {
 		return false, err
 	}
-	like, err := k.like()
+	like, err := k.operandSpecs()
 	if err != nil {
 		return false, err
 	}

@@ -28,7 +28,7 @@ func (k *Statement) rows(operand int) exec.Rows {
 	v, size := o.Vars[mode], k.Reader.Sizes.Dims[o.Tensor][mode]
 	all := exec.Rows{All: true, Within: [2]int64{0, size}}
 	seen := make([]uint64, (size+63)/64)
-	var drivers []stored
+	var drivers []coordLevel
 	for _, t := range k.Problem.Norm.Terms {
 		if !readsOperand(t, o.Name) {
 			continue
@@ -54,12 +54,12 @@ func (k *Statement) rows(operand int) exec.Rows {
 			list = append(list, int64(at)*64+int64(bits.TrailingZeros64(w)))
 		}
 	}
-	return exec.Rows{List: list, Within: k.within(v, all.Within), Spans: all.Spans}
+	return exec.Rows{List: list, Within: k.accessRange(v, all.Within), Spans: all.Spans}
 }
 
 // rowsOfSteps returns, for each step, a range that contains the coordinates in the drivers' blocks
 // that the step reads. It returns nil if there is at most one step.
-func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
+func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
 	for range steps {
@@ -74,7 +74,7 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
 	for s := range steps {
 		rows := [2]int64{math.MaxInt64, math.MinInt64}
 		for _, n := range s.Need {
-			at := slices.IndexFunc(drivers, func(d stored) bool { return d.operand == n.Operand })
+			at := slices.IndexFunc(drivers, func(d coordLevel) bool { return d.operand == n.Operand })
 			if at < 0 {
 				continue
 			}
@@ -92,11 +92,11 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []stored,
 	return list
 }
 
-// within returns a range of coordinates of v that contains every coordinate where leaves access
-// operands with v. The loops of a leaf may access an operand anywhere in this range. all is the
-// full range.
-func (k *Statement) within(v string, all [2]int64) [2]int64 {
-	list := k.bounding(v)
+// accessRange returns a range of coordinates of v that contains every coordinate where leaves
+// access operands with v. The loops of a leaf may access an operand anywhere in this range. all is
+// the full range.
+func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
+	list := k.boundingLevels(v)
 	r := [2]int64{all[1], all[0]}
 	for _, s := range list {
 		if !k.eachBlock(s, func(t *tcs.Tensor) { spanLevel(&r, t, s.level) }) {
@@ -109,12 +109,12 @@ func (k *Statement) within(v string, all [2]int64) [2]int64 {
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
 
-// bounding returns the levels whose coordinates are the only values of v in the leaves' loops, if
-// each term's loop runs over such levels. It returns nil if a loop may reach other coordinates: the
-// loop of a term that no level bounds, of a workspace, of a counter, or over a dense level of an
-// operand's copy.
-func (k *Statement) bounding(v string) (list []stored) {
-	if k.looksBeside() {
+// boundingLevels returns the levels whose coordinates are the only values of v in the leaves'
+// loops, if each term's loop runs over such levels. It returns nil if a loop may reach other
+// coordinates: the loop of a term that no level bounds, of a workspace, of a counter, or over a
+// dense level of an operand's copy.
+func (k *Statement) boundingLevels(v string) (list []coordLevel) {
+	if k.mayVisitUnstored() {
 		return nil
 	}
 	for _, t := range k.Problem.Norm.Terms {
@@ -131,7 +131,7 @@ func (k *Statement) bounding(v string) (list []stored) {
 			return nil
 		}
 	}
-	if slices.ContainsFunc(list, func(s stored) bool { return k.copiedDense(s.operand, v) }) {
+	if slices.ContainsFunc(list, func(s coordLevel) bool { return k.copiedDense(s.operand, v) }) {
 		return nil
 	}
 	return list
@@ -155,10 +155,10 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 	})
 }
 
-// looksBeside reports whether the leaf's schedule may have loops that reach coordinates which no
-// operand stores. Loops over workspaces do. So do loops over tiles or fused pairs that do not run
-// in the order of coordinates, because such loops count and look operands up.
-func (k *Statement) looksBeside() bool {
+// mayVisitUnstored reports whether the leaf's schedule may have loops that reach coordinates which
+// no operand stores. Loops over workspaces do. So do loops over tiles or fused pairs that do not
+// run in the order of coordinates, because such loops count and look operands up.
+func (k *Statement) mayVisitUnstored() bool {
 	commands, _ := k.Problem.LeafSchedule()
 	has := func(names string) bool {
 		is := regexp.MustCompile(`\b(` + names + `)\s*\(`)
@@ -174,7 +174,7 @@ func (k *Statement) looksBeside() bool {
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
-	for _, s := range k.bounding(o.Vars[mode]) {
+	for _, s := range k.boundingLevels(o.Vars[mode]) {
 		bounding = append(bounding, s.operand)
 	}
 	for _, t := range k.Problem.Norm.Terms {
@@ -201,13 +201,13 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// stored is a level of an operand that determines coordinates of entries. It stores them, or it is
-// a dense level above such levels in the operand whose entries the ranks have chunks of.
-type stored struct{ operand, level int }
+// coordLevel is a level of an operand that determines coordinates of entries. It stores them, or it
+// is a dense level above such levels in the operand whose entries the ranks have chunks of.
+type coordLevel struct{ operand, level int }
 
 // driver returns a factor of term t with a level that determines v, so that the term is zero at all
 // other values of v. If there is none, operand is -1.
-func (k *Statement) driver(t *notation.Term, v string) stored {
+func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
 			if list := k.levels(a, v); len(list) > 0 {
@@ -215,11 +215,11 @@ func (k *Statement) driver(t *notation.Term, v string) stored {
 			}
 		}
 	}
-	return stored{operand: -1}
+	return coordLevel{operand: -1}
 }
 
 // levels returns the levels of an access that determine coordinates of v.
-func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
+func (k *Statement) levels(a *notation.Access, v string) (list []coordLevel) {
 	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
 	if n < 0 {
 		return nil
@@ -227,7 +227,7 @@ func (k *Statement) levels(a *notation.Access, v string) (list []stored) {
 	form := k.Reader.Formats[k.Problem.Operands[n].Tensor]
 	for l, m := range form.Order {
 		if a.Vars[m] == v && (form.Levels[l].HasCrd() || k.cutBelow(n, l)) {
-			list = append(list, stored{n, l})
+			list = append(list, coordLevel{n, l})
 		}
 	}
 	return list
@@ -242,7 +242,7 @@ func (k *Statement) cutBelow(operand, l int) bool {
 
 // eachBlock calls f with each block of the operand s.operand that this rank's steps read. It
 // returns false if another rank owns such a block.
-func (k *Statement) eachBlock(s stored, f func(t *tcs.Tensor)) bool {
+func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
 	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {
 			t := k.exec.Own[s.operand][b]

@@ -36,7 +36,7 @@ func (k *Statement) readyInto() error {
 		return err
 	}
 	e := &into{given: k.o.FixedPattern, wide: k.o.FixedPattern}
-	if k.narrows() {
+	if k.needsNarrowing() {
 		var err error
 		if e.wide, err = k.withValues(e.given, k.Reader.ResultType); err != nil {
 			return err
@@ -139,7 +139,7 @@ func sameArray(a, b tcs.Array) bool {
 // run computes the values, and returns a tensor over the memory of the caller's tensor.
 func (e *into) run(k *Statement) (*tcs.Tensor, error) {
 	s := k.leaves[0]
-	if err := k.work.called(s, k.bound.args, nil); err != nil {
+	if err := k.work.count(s, k.bound.args, nil); err != nil {
 		return nil, err
 	}
 	if err := s.run(k.Reader.Env.Ctx, e.made, k.bound.args, nil); err != nil {

@@ -51,9 +51,9 @@ func (k *Statement) Loosen(name string) {
 	}
 }
 
-// still reports whether only the leaf writes to its result. That is so if its positions are not
-// narrowed, its levels not repacked, and other ranks' parts not added.
-func (k *Statement) still() bool {
+// isOnlyWriter reports whether only the leaf writes to its result. That is so if its positions are
+// not narrowed, its levels not repacked, and other ranks' parts not added.
+func (k *Statement) isOnlyWriter() bool {
 	u := k.leaves[0].unit.Result
 	if u.Repack || k.near != nil && k.near.sum {
 		return false
@@ -68,32 +68,32 @@ func (k *Statement) still() bool {
 	return true
 }
 
-// leave leaves the values of a leaf's result where the leaf runs, if the caller will fetch them.
-// The value of a scalar is always fetched, because conditions read it.
-func (k *Statement) leave(t *tcs.Tensor) {
+// leaveValues leaves the values of a leaf's result where the leaf runs, if the caller will fetch
+// them. The value of a scalar is always fetched, because conditions read it.
+func (k *Statement) leaveValues(t *tcs.Tensor) {
 	if k.o.Leaves && t.Order() > 0 {
 		k.Reader.Env.Leave(t)
 	}
 }
 
-// rests reports whether each block of the result that this rank makes or owns is made by one of its
-// own steps, and nothing in the run reads it. Such a block can stay where the leaf runs.
-func (k *Statement) rests() bool {
-	if k.resting == nil {
+// canStay reports whether each block of the result that this rank makes or owns is made by one of
+// its own steps, and nothing in the run reads it. Such a block can stay where the leaf runs.
+func (k *Statement) canStay() bool {
+	if k.stays == nil {
 		p, me := k.Problem, k.Reader.Env.Comm.Rank()
-		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.narrows() &&
-			k.still() && k.exec.Sparse == nil && k.exec.Into == nil &&
-			p.Assembled == nil && k.Lies(p.ResultHome) == nil &&
+		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.needsNarrowing() &&
+			k.isOnlyWriter() && k.exec.Sparse == nil && k.exec.Into == nil &&
+			p.Assembled == nil && k.PlacementPieces(p.ResultHome) == nil &&
 			!slices.ContainsFunc(p.SumsOf(me),
-				func(s plan.Sum) bool { return moves(s) || len(s.Copies) > 0 })
+				func(s plan.Sum) bool { return isMoved(s) || len(s.Copies) > 0 })
 		if yes {
 			for s := range p.EachStep(me) {
 				yes = yes && s.First
 			}
 		}
-		k.resting = &yes
+		k.stays = &yes
 	}
-	return *k.resting
+	return *k.stays
 }
 
 // fetch copies values of operands from the device to the host. Steps need them there because they

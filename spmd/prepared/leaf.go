@@ -124,7 +124,7 @@ func (s *leaf) compile() error {
 	var err error
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
 		k.Reader.Env.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
-		s.hasten()
+		s.setHasty()
 	}
 	return k.Problem.AsWritten(err)
 }
@@ -187,7 +187,7 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 	t := all[0]
 	if rests {
 		s.k.Reader.Env.KeepIn(t, s.k.Memory(s.k.p.Result))
-		s.k.leave(t)
+		s.k.leaveValues(t)
 	}
 	if err := s.run(ctx, t, all[1:], ranges); err != nil {
 		s.k.Reader.Env.Forget(t)
@@ -202,13 +202,13 @@ func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][
 func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor,
 	ranges map[string][2]int64) error {
 	bounds := s.bounds(ranges)
-	return s.called(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, s.env(bounds)))
+	return s.userError(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, s.env(bounds)))
 }
 
 // bounds returns the ranges of the leaf's variables. A variable that is missing in ranges has its
 // whole range, and an idle variable an empty one.
 func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
-	bounds, idle := make([][2]int64, len(s.unit.Vars)), s.idle()
+	bounds, idle := make([][2]int64, len(s.unit.Vars)), s.idleVars()
 	for n, v := range s.unit.Vars {
 		b, ok := ranges[v]
 		if !ok {
@@ -235,13 +235,13 @@ func (s *leaf) env(bounds [][2]int64) kernels.Env {
 		Progress: k.Reader.Env.Leaf}
 }
 
-// called converts the error of a call to an error for the user.
-func (s *leaf) called(err error) error {
+// userError converts the error of a call to an error for the user.
+func (s *leaf) userError(err error) error {
 	if err == nil {
 		return nil
 	}
 	if f := (*kernels.FaultError)(nil); errors.As(err, &f) {
-		return s.left(f)
+		return s.interrupted(f)
 	}
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
 		return brokenBound(broken, s.schedule, s.k.Reader.Sizes.Vars)
@@ -344,8 +344,8 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	return t, mem.Release()
 }
 
-// left returns the error of a leaf that was interrupted.
-func (s *leaf) left(f *kernels.FaultError) error {
+// interrupted returns the error of a leaf that was interrupted.
+func (s *leaf) interrupted(f *kernels.FaultError) error {
 	k := s.k
 	err := k.Reader.Fault()
 	if err == nil && f.Signal != 0 {

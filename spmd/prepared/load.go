@@ -22,7 +22,7 @@ func (k *Statement) Load() error {
 		if err := k.Reader.Env.Ctx.Err(); err != nil {
 			return err
 		}
-		own, replica, err := k.here(i)
+		own, replica, err := k.loadOperand(i)
 		if err != nil {
 			return err
 		}
@@ -35,9 +35,9 @@ func (k *Statement) Load() error {
 	return nil
 }
 
-// blocks makes this rank's blocks of an operand. If the operand's entries are cut into chunks, it
-// tells the plan where the chunks begin. Every rank must call it.
-func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
+// readBlocks makes this rank's blocks of an operand. If the operand's entries are cut into chunks,
+// it tells the plan where the chunks begin. Every rank must call it.
+func (k *Statement) readBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := k.Problem.Operands[operand]
 	part := o.Before()
 	if operand != k.Problem.Stored() {
@@ -52,9 +52,9 @@ func (k *Statement) blocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	return own, err
 }
 
-// Foreknow locates the chunks of a tensor's entries before it is loaded, for plans. It reads the
-// tensor if every rank has it, and otherwise guesses.
-func (k *Statement) Foreknow() error {
+// LocateChunks locates the chunks of a tensor's entries before it is loaded, for plans. It reads
+// the tensor if every rank has it, and otherwise guesses.
+func (k *Statement) LocateChunks() error {
 	at := k.Problem.Stored()
 	if at < 0 {
 		return nil
@@ -73,10 +73,10 @@ func (k *Statement) Foreknow() error {
 	return nil
 }
 
-// adopt makes the plan cut an operand's entries where a program's tensor is cut already. The tensor
-// must have the planned number of chunks, the planned ranks must own them, and their lengths may
-// differ by at most 1. Every rank must call it.
-func (k *Statement) adopt(operand int) error {
+// adoptCuts makes the plan cut an operand's entries where a program's tensor is cut already. The
+// tensor must have the planned number of chunks, the planned ranks must own them, and their lengths
+// may differ by at most 1. Every rank must call it.
+func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
 	}

@@ -31,7 +31,7 @@ type near struct {
 func (k *Statement) newNear() *near {
 	p := k.Problem
 	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
-		k.narrows() || k.o.FixedPattern != nil {
+		k.needsNarrowing() || k.o.FixedPattern != nil {
 		return nil
 	}
 	n, steps := &near{}, make([]bool, p.Ranks)
@@ -52,38 +52,38 @@ func (k *Statement) newNear() *near {
 		n.everywhere = true
 	case total < p.Ranks:
 		return nil
-	case small && inOrder(p) && !k.atOne():
+	case small && isInRankOrder(p) && !k.isAtOneRank():
 		n.sum = true
-	case !stays(p):
+	case !staysAtRanks(p):
 		return nil
 	}
 	n.result = k.ResultBlocks(nil)
 	return n
 }
 
-// atOne reports whether the result has a placement that puts each block at only one rank.
-func (k *Statement) atOne() bool {
+// isAtOneRank reports whether the result has a placement that puts each block at only one rank.
+func (k *Statement) isAtOneRank() bool {
 	_, placed := k.p.Placements[k.p.Result]
 	return placed && k.Problem.Result.Copies == nil
 }
 
-// stays reports whether each rank makes exactly the blocks of the result that it owns.
-func stays(p *plan.Problem) bool {
+// staysAtRanks reports whether each rank makes exactly the blocks of the result that it owns.
+func staysAtRanks(p *plan.Problem) bool {
 	for s := range p.EachSum() {
-		if moves(s) {
+		if isMoved(s) {
 			return false
 		}
 	}
 	return true
 }
 
-// moves reports whether several ranks make a block of the result, or only a rank that is not its
+// isMoved reports whether several ranks make a block of the result, or only a rank that is not its
 // owner.
-func moves(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
+func isMoved(s plan.Sum) bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
-// inOrder reports whether the result is one sum with a part of each rank, in the order of ranks.
-// Package comm adds in the same order.
-func inOrder(p *plan.Problem) bool {
+// isInRankOrder reports whether the result is one sum with a part of each rank, in the order of
+// ranks. Package comm adds in the same order.
+func isInRankOrder(p *plan.Problem) bool {
 	list := p.Partials()
 	for n, part := range list {
 		if part.Rank != n || part.Result != 0 {
@@ -93,8 +93,8 @@ func inOrder(p *plan.Problem) bool {
 	return len(list) == p.Ranks && p.Result.Pieces() == 1
 }
 
-// reaches reports whether every rank has the blocks that its step reads.
-func (n *near) reaches(k *Statement) bool {
+// hasBlocks reports whether every rank has the blocks that its step reads.
+func (n *near) hasBlocks(k *Statement) bool {
 	for rank, s := range k.Problem.AllSteps() {
 		for _, need := range s.Need {
 			if i := need.Operand; !k.replicated[i] &&
@@ -158,16 +158,16 @@ func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 		return nil, err
 	}
 	t := w.all[0]
-	if into == nil && k.still() {
+	if into == nil && k.isOnlyWriter() {
 		k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
 		if !n.everywhere {
-			k.leave(t)
+			k.leaveValues(t)
 		}
 	}
-	err := s.called(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
+	err := s.userError(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if err != nil {
-		err = k.first(err)
+		err = k.oneError(err)
 	} else if n.sum {
 		values := transfer.Values(t)
 		values.Type = t.Header.Type
@@ -194,9 +194,9 @@ func (n *near) block(h *input.Held) *tcs.Tensor {
 	return h.Blocks.Own[int(n.step.Partial.Result)]
 }
 
-// first returns an error that all ranks find in the step that all of them run. To let rank 0 report
-// it, other ranks wait up to a second for rank 0 to stop them.
-func (k *Statement) first(err error) error {
+// oneError returns an error that all ranks find in the step that all of them run. To let rank 0
+// report it, other ranks wait up to a second for rank 0 to stop them.
+func (k *Statement) oneError(err error) error {
 	if !k.near.everywhere || k.Reader.Env.Comm.Rank() == 0 {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 // access may read the operand, and each block of the result must be made by one step at the rank
 // that owns the old block.
 func (k *Statement) oldOperand() string {
-	if !k.o.Over || k.narrows() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
+	if !k.o.Over || k.needsNarrowing() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""
 	}
 	n := -1
@@ -30,7 +30,7 @@ func (k *Statement) oldOperand() string {
 		}
 		n = i
 	}
-	if n < 0 || !k.Problem.Whole && !k.oneStep(n) {
+	if n < 0 || !k.Problem.Whole && !k.hasOneStepPerBlock(n) {
 		return ""
 	}
 	return k.Problem.Operands[n].Name
@@ -39,9 +39,9 @@ func (k *Statement) oldOperand() string {
 // isOld reports whether a tensor is the result's old value.
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
 
-// oneStep reports whether one step makes each block of a dense result, from the same block of an
-// operand, and one rank owns both.
-func (k *Statement) oneStep(operand int) bool {
+// hasOneStepPerBlock reports whether one step makes each block of a dense result, from the same
+// block of an operand, and one rank owns both.
+func (k *Statement) hasOneStepPerBlock(operand int) bool {
 	old, result := k.Problem.Operands[operand], k.Problem.Result
 	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
 		slices.EqualFunc(old.Partition.Axes, result.Axes,
@@ -83,7 +83,7 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 		if o.Tensor != operand {
 			continue
 		}
-		if k.near == nil || !k.same(i, b) && !(k.replicated[i] && InRows(b, k.Reader.Env.Comm.Size())) {
+		if k.near == nil || !k.hasPlannedBlocks(i, b) && !(k.replicated[i] && InRows(b, k.Reader.Env.Comm.Size())) {
 			return true
 		}
 	}
@@ -115,9 +115,9 @@ func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) er
 	return nil
 }
 
-// apart reports whether a result t that will be written over shares no memory with the arguments,
-// except with the argument that the leaf reads in place.
-func (s *leaf) apart(t *tcs.Tensor, args []*tcs.Tensor) bool {
+// sharesNoMemory reports whether a result t that will be written over shares no memory with the
+// arguments, except with the argument that the leaf reads in place.
+func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
 			return false

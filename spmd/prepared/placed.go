@@ -9,10 +9,10 @@ import (
 	"distaff/spmd/store"
 )
 
-// Lies returns the pieces of a tensor's placement if the tensor moves between them and the blocks
-// of the steps: an operand before the first step, and the result after the last. Otherwise it
-// returns nil. It also returns nil in a program, which moves its tensors itself.
-func (k *Statement) Lies(h plan.Home) *partition.Partition {
+// PlacementPieces returns the pieces of a tensor's placement if the tensor moves between them and
+// the blocks of the steps: an operand before the first step, and the result after the last.
+// Otherwise it returns nil. It also returns nil in a program, which moves its tensors itself.
+func (k *Statement) PlacementPieces(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
 	}
@@ -22,8 +22,8 @@ func (k *Statement) Lies(h plan.Home) *partition.Partition {
 // ResultPartition returns the partition of the result after the last step, and after its move to
 // the placement.
 func (k *Statement) ResultPartition() *partition.Partition {
-	if lies := k.Lies(k.Problem.ResultHome); lies != nil {
-		return lies
+	if home := k.PlacementPieces(k.Problem.ResultHome); home != nil {
+		return home
 	}
 	return k.Problem.FinalPartition()
 }
@@ -31,22 +31,22 @@ func (k *Statement) ResultPartition() *partition.Partition {
 // Moved returns the messages that moved operands from their placements to the blocks of the steps.
 func (k *Statement) Moved() comm.Counters { return k.moved }
 
-// loaded makes this rank's blocks of an operand. If the operand has a placement with other pieces,
-// it makes them first and then moves them. Every rank must call it.
-func (k *Statement) loaded(operand int) (map[plan.Block]*tcs.Tensor, error) {
+// loadBlocks makes this rank's blocks of an operand. If the operand has a placement with other
+// pieces, it makes them first and then moves them. Every rank must call it.
+func (k *Statement) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := &k.Problem.Operands[operand]
-	lies := k.Lies(o.Home)
-	if lies == nil {
-		return k.blocks(operand)
+	home := k.PlacementPieces(o.Home)
+	if home == nil {
+		return k.readBlocks(operand)
 	}
-	there, err := k.Reader.Blocks(k.Reader.Env.Comm, lies, o.Tensor)
+	there, err := k.Reader.Blocks(k.Reader.Env.Comm, home, o.Tensor)
 	if err != nil {
 		return nil, err
 	}
 	defer tcs.CloseAll(there)
 	before := k.Reader.Env.Comm.Counters()
 	own, _, err := k.Reader.Target(o.Before(), o.Tensor).Redistribute(k.Reader.Env.Comm,
-		k.blocksOf(o.Tensor, lies, there), true)
+		k.blocksOf(o.Tensor, home, there), true)
 	k.moved = k.moved.Add(k.Reader.Env.Comm.Counters().Sub(before))
 	return own, err
 }

@@ -19,23 +19,23 @@ const maxSteps = 1 << 53
 // maxLoops exceeds the number of loops of a leaf. Each loop takes at most one step for each point.
 const maxLoops = 1 << 10
 
-// most returns the largest number of steps that is not refused.
-func (s *leaf) most() float64 { return maxSteps * float64(max(s.k.Reader.Env.Threads, 1)) }
+// maxStepsOfCall returns the largest number of steps that is not refused.
+func (s *leaf) maxStepsOfCall() float64 { return maxSteps * float64(max(s.k.Reader.Env.Threads, 1)) }
 
-// few reports whether a call over these ranges is sure to end, and to number the points of fused
-// variables, because the ranges have few points together.
-func (s *leaf) few(bounds [][2]int64) bool {
+// hasFewPoints reports whether a call over these ranges is sure to end, and to number the points of
+// fused variables, because the ranges have few points together.
+func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	points := 1.0
 	for _, b := range bounds {
 		points *= float64(max(b[1]-b[0], 1))
 	}
-	return points <= s.most()/maxLoops
+	return points <= s.maxStepsOfCall()/maxLoops
 }
 
-// endless refuses a call of a leaf on its operands, over bounds of its variables, if it would not
-// end: a loop over coordinates may have 2^61 steps.
-func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
-	if s.few(bounds) { // the usual case, which needs no closer look
+// refuseEndless refuses a call of a leaf on its operands, over bounds of its variables, if it would
+// not end: a loop over coordinates may have 2^61 steps.
+func (s *leaf) refuseEndless(args []*tcs.Tensor, bounds [][2]int64) error {
+	if s.hasFewPoints(bounds) { // the usual case, which needs no closer look
 		return nil
 	}
 	counts, next := make([][]int64, len(s.unit.Args)), 0
@@ -49,7 +49,7 @@ func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 		next++
 	}
 	n, err := s.refused(bounds, counts)
-	return cmp.Or(err, s.tooMany(n))
+	return cmp.Or(err, s.refuseSteps(n))
 }
 
 // refused returns an estimate of the steps of a call over bounds of the leaf's variables, and the
@@ -58,14 +58,14 @@ func (s *leaf) endless(args []*tcs.Tensor, bounds [][2]int64) error {
 func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err error) {
 	seen := s.unit.Foresee(bounds, counts, max(s.k.Reader.Env.Threads, 1))
 	if seen.Fail != nil {
-		err = s.called(kernels.Failure(seen.Fail.Code, seen.Coord, s.env(bounds)))
+		err = s.userError(kernels.Failure(seen.Fail.Code, seen.Coord, s.env(bounds)))
 	}
 	return seen.Steps, err
 }
 
-// tooMany returns the refusal of calls that take this number of steps together, or nil.
-func (s *leaf) tooMany(steps float64) error {
-	if steps <= s.most() {
+// refuseSteps returns the refusal of calls that take this number of steps together, or nil.
+func (s *leaf) refuseSteps(steps float64) error {
+	if steps <= s.maxStepsOfCall() {
 		return nil
 	}
 	return fault.Commandf("%s takes %.3g steps, and would not end: want at most %.3g for each thread"+
@@ -81,8 +81,8 @@ func (s *leaf) tooMany(steps float64) error {
 func (k *Statement) Refused(counted map[string][]int64) error {
 	looked, bounded := make([]bool, len(k.leaves)), make([]bool, len(k.leaves))
 	for g, s := range k.leaves {
-		bounded[g] = s.fails()
-		looked[g] = bounded[g] || !s.few(s.bounds(nil))
+		bounded[g] = s.hasBound()
+		looked[g] = bounded[g] || !s.hasFewPoints(s.bounds(nil))
 	}
 	if !slices.Contains(looked, true) {
 		return nil
@@ -113,7 +113,7 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 		all[rank] += n
 	}
 	for _, n := range all {
-		if err := k.leaves[0].tooMany(n); err != nil {
+		if err := k.leaves[0].refuseSteps(n); err != nil {
 			return err
 		}
 	}
@@ -128,11 +128,11 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 		}
 	}
 	n, err := s.refused(s.bounds(nil), counts)
-	return cmp.Or(err, s.tooMany(n))
+	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// fails reports whether a leaf has a bound that may not hold, however few points there are.
-func (s *leaf) fails() bool {
+// hasBound reports whether a leaf has a bound that may not hold, however few points there are.
+func (s *leaf) hasBound() bool {
 	found := false
 	ir.Walk(s.unit.Func.Body, func(t ir.Stmt) {
 		f, ok := t.(*ir.Fail)

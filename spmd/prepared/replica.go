@@ -27,7 +27,7 @@ func (k *Statement) SettleReplicas() {
 	}
 	k.near = k.newNear()
 	mark(k.near != nil && k.near.everywhere)
-	if k.near != nil && !k.near.reaches(k) {
+	if k.near != nil && !k.near.hasBlocks(k) {
 		k.near = nil
 		mark(false)
 	}
@@ -45,22 +45,22 @@ func (k *Statement) bytes(name string) float64 {
 	return n
 }
 
-// here makes this rank's blocks of an operand, and the whole operand if it is replicated; otherwise
-// replica is nil. The caller closes them. Every rank must call it.
-func (k *Statement) here(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
+// loadOperand makes this rank's blocks of an operand, and the whole operand if it is replicated;
+// otherwise replica is nil. The caller closes them. Every rank must call it.
+func (k *Statement) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
 	err error) {
 	o := k.Problem.Operands[operand]
 	if !k.replicated[operand] {
-		if err := k.adopt(operand); err != nil {
+		if err := k.adoptCuts(operand); err != nil {
 			return nil, nil, err
 		}
-		if b := k.Reader.HeldBlocks(o.Tensor); b != nil && k.same(operand, b) {
+		if b := k.Reader.HeldBlocks(o.Tensor); b != nil && k.hasPlannedBlocks(operand, b) {
 			own = make(map[plan.Block]*tcs.Tensor, len(b.Own))
 			for n, t := range b.Own {
 				own[plan.Block(n)] = t.Alias()
 			}
 		} else {
-			own, err = k.loaded(operand)
+			own, err = k.loadBlocks(operand)
 		}
 		if err == nil {
 			err = k.copies(operand, own)

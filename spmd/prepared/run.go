@@ -16,7 +16,7 @@ func (k *Statement) runStep(s plan.Step, operands []*tcs.Tensor) (out *tcs.Tenso
 	err = k.onBlocks(s, operands,
 		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 			box := k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])
-			out, err = st.call(k.Reader.Env.Ctx, args, ranges, box, k.rests())
+			out, err = st.call(k.Reader.Env.Ctx, args, ranges, box, k.canStay())
 			return err
 		})
 	if err != nil || !k.Problem.Whole {
@@ -34,12 +34,12 @@ func (k *Statement) onBlocks(s plan.Step, operands []*tcs.Tensor,
 		args = k.bound.args
 	} else {
 		var err error
-		if args, err = k.conversions.arguments(st, k.given(operands)); err != nil {
+		if args, err = k.conversions.arguments(st, k.byName(operands)); err != nil {
 			return err
 		}
 	}
 	ranges := k.ranges(s)
-	if err := k.work.called(st, args, ranges); err != nil {
+	if err := k.work.count(st, args, ranges); err != nil {
 		return err
 	}
 	return f(st, args, ranges)
@@ -124,8 +124,8 @@ func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	return ranges
 }
 
-// given returns the operand blocks by the operands' names. Blocks that are nil are left out.
-func (k *Statement) given(operands []*tcs.Tensor) map[string]*tcs.Tensor {
+// byName returns the operand blocks by the operands' names. Blocks that are nil are left out.
+func (k *Statement) byName(operands []*tcs.Tensor) map[string]*tcs.Tensor {
 	out := map[string]*tcs.Tensor{}
 	for i, t := range operands {
 		if t != nil {

@@ -32,7 +32,7 @@ type Statement struct {
 	into       *into          // set if Options.FixedPattern is; otherwise nil
 	overwrites bool           // whether every rank's leaf can write over the result's old value
 	over       bool           // whether the current run writes over it
-	resting    *bool          // cached result of rests; nil until it is known
+	stays      *bool          // cached result of canStay; nil until it is known
 	exec       *exec.Rank
 	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks
 
@@ -115,12 +115,12 @@ func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
 	if err != nil || k.into != nil {
 		return blocks, err
 	}
-	if k.narrows() {
+	if k.needsNarrowing() {
 		if blocks, err = k.narrow(blocks); err != nil {
 			return nil, err
 		}
 	}
-	if k.Lies(k.Problem.ResultHome) == nil {
+	if k.PlacementPieces(k.Problem.ResultHome) == nil {
 		return blocks, nil
 	}
 	return k.place(blocks)
@@ -138,8 +138,8 @@ func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
 // Spent returns how the last Compute spent its time.
 func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
 
-// Made returns the units of the leaves, one for each group of terms.
-func (k *Statement) Made() []*codegen.Unit {
+// LeafUnits returns the units of the leaves, one for each group of terms.
+func (k *Statement) LeafUnits() []*codegen.Unit {
 	var out []*codegen.Unit
 	for _, s := range k.leaves {
 		out = append(out, s.unit)

@@ -38,7 +38,7 @@ func (k *Statement) bind() error {
 		if w, err = k.newCall(blocks()); err != nil {
 			return err
 		}
-		if err = k.leaves[0].endless(w.args, w.bounds); err != nil {
+		if err = k.leaves[0].refuseEndless(w.args, w.bounds); err != nil {
 			for _, t := range w.made.made {
 				if t != nil {
 					k.Reader.Env.Forget(t)
@@ -65,7 +65,7 @@ func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	s := k.leaves[0]
 	w := &whole{at: make([]int, len(blocks))}
 	var err error
-	if w.args, err = w.made.arguments(s, k.given(blocks)); err != nil {
+	if w.args, err = w.made.arguments(s, k.byName(blocks)); err != nil {
 		w.made.close()
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 	if k.into != nil {
 		return k.into.run(k)
 	}
-	if k.narrows() {
+	if k.needsNarrowing() {
 		blocks, err := k.Compute()
 		return blocks[0], err
 	}
@@ -163,7 +163,7 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	s, w := k.leaves[0], k.bound
-	if into != nil && !(s.apart(into, w.args) && s.hasLevels(into, w.args)) {
+	if into != nil && !(s.sharesNoMemory(into, w.args) && s.hasLevels(into, w.args)) {
 		into = nil
 	}
 	if into != nil {
@@ -173,13 +173,13 @@ func (k *Statement) ComputeWhole(into *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	t := w.all[0]
-	if k.still() {
+	if k.isOnlyWriter() {
 		if into == nil {
 			k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
 		}
-		k.leave(t)
+		k.leaveValues(t)
 	}
-	err := s.called(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
+	err := s.userError(s.leaf.Call(k.Reader.Env.Ctx, w.all, w.bounds, w.env))
 	w.all[0] = nil
 	if into != nil {
 		return t, err

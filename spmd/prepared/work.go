@@ -95,11 +95,11 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 	return s.unit.Operations(x), at
 }
 
-// called counts a leaf call on args over the given ranges. It returns an error if the call would
+// count counts a leaf call on args over the given ranges. It returns an error if the call would
 // never end.
-func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
+func (w *work) count(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
 	bounds := s.bounds(ranges)
-	if err := s.endless(args, bounds); err != nil || w.done || w.read == nil {
+	if err := s.refuseEndless(args, bounds); err != nil || w.done || w.read == nil {
 		return err
 	}
 	done, at := s.operations(args, bounds)
@@ -123,8 +123,8 @@ func (w *work) called(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) e
 // saves up to two thirds of the leaf's time.
 const mostHasty = 20e6
 
-// hasten selects fast compilation if the leaf has little work. All ranks decide the same.
-func (s *leaf) hasten() {
+// setHasty selects fast compilation if the leaf has little work. All ranks decide the same.
+func (s *leaf) setHasty() {
 	k := s.k
 	if k.o.Runs == 0 || k.Reader.Env.Code() != codegen.CPU {
 		return

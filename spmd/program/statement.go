@@ -404,7 +404,7 @@ func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 		return false
 	}
 	for i, o := range s.k.Problem.Operands {
-		if o.Tensor == operand && !s.k.Shows(i, h) {
+		if o.Tensor == operand && !s.k.HasBlocksOf(i, h) {
 			return false
 		}
 	}
@@ -426,7 +426,7 @@ func (s *Statement) refresh() (again string, err error) {
 		}
 		if !r.gone && t.held == r.held && (t.version == r.version || r.shown) {
 			if t.version != r.version {
-				s.k.Rewritten()
+				s.k.ValuesChanged()
 			}
 			r.version = t.version
 			continue

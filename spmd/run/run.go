@@ -113,7 +113,7 @@ func (r *Job) Run(start time.Time) (report *Report, err error) {
 	}
 	if r.spec.LeavesOnly {
 		if r.spec.Made != nil {
-			*r.spec.Made = r.Prepared.Made()
+			*r.spec.Made = r.Prepared.LeafUnits()
 		}
 		return nil, nil
 	}
