@@ -25,8 +25,8 @@ func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	return 1 - absent
 }
 
-// Filled reports whether, along variable v, the sum of terms is present either everywhere or
-// nowhere. It is if no factor's pattern depends on v.
+// Filled reports whether the sum of terms has entries at all values of variable v or at none, for
+// any values of the other variables. That is so if no factor's pattern depends on v.
 func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	for _, t := range terms {
 		if slices.ContainsFunc(t.Factors,

@@ -4,6 +4,9 @@
 // independent of one another and spread evenly over the coordinates. Each estimate has an expected
 // value and an upper bound (see most.go).
 //
+// The path of an entry is its coordinates at the levels down to the last compressed one. A block
+// stores the paths of its entries.
+//
 //	estimate.go  Tensor, a tensor that is cut into blocks, and the size of a block
 //	share.go     densities of the projections of a tensor onto some of its modes
 //	density.go   densities of expressions

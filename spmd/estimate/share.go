@@ -93,12 +93,13 @@ func (t *Tensor) repeats(n int) bool {
 type Pattern struct {
 	// Share returns the density of the projection onto some modes; see Tensor.Share.
 	Share func(modes []int) float64
-	// Filled has an element for each mode. It is true if the tensor, along that mode, has entries
-	// either everywhere or nowhere.
+	// Filled has an element for each mode. It is true if the tensor has entries at all coordinates
+	// of the mode or at none, for any coordinates of the other modes.
 	Filled []bool
 }
 
-// filled reports whether the tensor has entries either everywhere or nowhere along mode m.
+// filled reports whether the tensor has entries at all coordinates of mode m or at none, for any
+// coordinates of the other modes.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
 // cut is a box of the tensor, seen from a current level.

@@ -40,8 +40,8 @@ func FitsDevice(k *prepared.Statement) error {
 	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
-// largestCall returns the least memory of this rank's largest call, the name worst of the tensor
-// that occupies most of it, and the bytes part of this tensor.
+// largestCall finds the call of this rank that certainly needs the most memory. takes is the call's
+// bytes, worst the name of its largest tensor, and part the bytes of this tensor.
 func largestCall(k *prepared.Statement) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))

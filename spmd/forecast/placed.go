@@ -150,7 +150,7 @@ func drift(s *estimate.Tensor) assemble.Drift {
 }
 
 // moveCost returns the cost of moving an operand from its placement to the blocks of the steps.
-// moved is false if they are the same.
+// moved is false if the operand is in those blocks already.
 func (x *Forecast) moveCost(operand int) (c load.Cost, moved bool) {
 	o, s := &x.p.Operands[operand], x.tensors[operand]
 	home := x.k.PlacementPieces(o.Home)
@@ -186,8 +186,9 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 	return c.Peak, c.Kept
 }
 
-// completingMemory returns each rank's memory besides the result's blocks while a program adds
-// coordinates that neighboring blocks store (see prepared.Statement.Complete).
+// completingMemory returns the memory that each rank needs, besides the result's blocks, for adding
+// the coordinates that neighboring blocks store. Only programs add these; see
+// prepared.Statement.Complete.
 func (x *Forecast) completingMemory() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)

@@ -132,9 +132,9 @@ type PlannedTensor struct {
 }
 
 // PlannedAxis is a group of modes with the same cuts. If Entries is set, the tensor's entries are
-// cut in storage order instead. Then Modes holds only the outermost of their modes, and Cuts holds
-// the coordinates in that mode where chunks begin. They are estimates if they depend on entries
-// that a plan does not read.
+// cut in storage order into chunks instead. Then Modes holds only the outermost mode that is cut,
+// and Cuts holds the coordinates of this mode at which chunks begin. Cuts are estimates if they
+// depend on entries that a plan does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`
@@ -223,8 +223,8 @@ type planner struct {
 	lastMoved movedBlock       // the last block of the result that moved
 }
 
-// movedBlock is a block of the result that moves from a rank. complete says that its sum is
-// complete.
+// movedBlock is a block of the result that rank from sends. complete says that the block is the
+// complete sum.
 type movedBlock struct {
 	block    plan.Block
 	from     int

@@ -15,8 +15,8 @@ import (
 )
 
 // PlannedTime holds the predicted time of each phase of a job, in seconds of the slowest rank. The
-// model of the machine that makes the plan predicts it. A phase is nil if the model cannot predict
-// it.
+// predictions use the model of the machine that makes the plan. A phase is nil if the model cannot
+// predict it.
 type PlannedTime struct {
 	Load    *float64 `json:"load,omitempty"`    // reading .tcs and text files from the page cache
 	Compile *float64 `json:"compile,omitempty"` // compiling leaves that are not in the cache
@@ -103,7 +103,7 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 	return seconds
 }
 
-// leaf returns the operations of a unit on whole tensors, for the machine model.
+// leaf describes the work of a unit on whole tensors as the machine model counts it.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 	at := codegen.Extents{Counts: make([][]int64, len(u.Args)),
 		Segments: make([][]codegen.Segments, len(u.Args)),

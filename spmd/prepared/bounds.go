@@ -35,8 +35,8 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 			continue
 		}
 		if !boundHolds(c, size) {
-			return fmt.Sprintf("%s of the schedule does not hold: %s runs from 0 to %d,", c, c.Args[0].Text,
-				size), c
+			return fmt.Sprintf("%s of the schedule does not hold: %s runs from 0 to %d,",
+				c, c.Args[0].Text, size), c
 		}
 	}
 	switch len(others) {

@@ -242,7 +242,8 @@ func (k *Statement) widen(s *leaf) error {
 // statement.
 func (k *Statement) asWritten(terms []int) bool {
 	return k.Problem.Whole || len(terms) == len(k.Problem.Norm.Terms) && !k.p.Norm.Accumulate &&
-		!slices.ContainsFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name != o.Tensor })
+		!slices.ContainsFunc(k.Problem.Operands,
+			func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
 // useDefaultSchedule gives a leaf the default schedule. The compiler may then use the sizes of
@@ -318,7 +319,7 @@ func (k *Statement) elsewhere(terms []int) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return here[name] })
 }
 
-// userNames returns the user's names of operands. Its keys are the names in the normal form.
+// userNames maps the names of operands in the normal form to the user's names.
 func (k *Statement) userNames() map[string]string {
 	names := map[string]string{}
 	for _, o := range k.Problem.Operands {
@@ -431,7 +432,8 @@ func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 	for i, o := range k.Problem.Operands {
 		f := k.Reader.Formats[o.Tensor]
 		n := len(f.Levels)
-		widths, counts := make([]int64, 2*n), make([]int64, n+1) // the last count is the number of entries
+		// the last count is the number of entries
+		widths, counts := make([]int64, 2*n), make([]int64, n+1)
 		part := o.Before()
 		if k.replicated[i] {
 			part = o.Partition
@@ -456,8 +458,8 @@ func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 			for l, lev := range t.Levels {
 				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
 					return nil,
-						fault.Runf(
-							"%s: blocks with 32-bit and with 64-bit positions at different ranks; use fewer entries a block", o.Tensor)
+						fault.Runf("%s: blocks with 32-bit and with 64-bit positions at different ranks; "+
+							"use fewer entries a block", o.Tensor)
 				}
 			}
 		}

@@ -9,6 +9,10 @@
 // arguments are bound once for all runs. A "near" statement is one call on each rank, which reads
 // only blocks that the rank has already.
 //
+// Some dense operands are not cut into blocks that move as a whole. A replicated operand is whole
+// at every rank. A gathered operand is cut into rows, and each rank receives the rows that it
+// reads.
+//
 //	statement.go  Statement and its Options: made, loaded, compiled, run, closed
 //	load.go       blocks of operands at their ranks, or whole at one rank; the result's blocks
 //	compile.go    a leaf for each group of terms, and the leaf that adds two blocks

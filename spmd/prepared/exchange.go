@@ -10,8 +10,8 @@ import (
 	"distaff/spmd/store"
 )
 
-// Exchange replaces an operand by another tensor of the same sizes, type and format. The leaves
-// must fit it (see Fits). Every rank must call it.
+// Exchange replaces an operand by another tensor of the same sizes, type and format. If the leaves
+// may not fit the new tensor, the caller then calls Fits. Every rank must call it.
 func (k *Statement) Exchange(name string, h *input.Held) error {
 	if err := k.Reader.Hold(name, h); err != nil {
 		return err
@@ -98,12 +98,12 @@ func (k *Statement) Release(name string) {
 	}
 }
 
-// AllOf returns a distributed operand with all of its entries. If some access cuts its modes along
-// different variables, it returns the blocks of that access. Otherwise, as for A(i,i), the blocks
-// of an access hold only the diagonal, and it loads the whole tensor at one rank. The caller closes
-// the blocks. Every rank must call it.
-func (k *Statement) AllOf(name string) (*store.Blocks, error) {
-	access, part := k.allOf(name)
+// AllEntries returns a distributed operand with all of its entries. If some access cuts its modes
+// along different variables, it returns the blocks of that access. Otherwise, as for A(i,i), the
+// blocks of an access hold only the diagonal, and it loads the whole tensor at one rank. The caller
+// closes the blocks. Every rank must call it.
+func (k *Statement) AllEntries(name string) (*store.Blocks, error) {
+	access, part := k.cutForAll(name)
 	if access >= 0 {
 		b := k.OperandBlocks(access)
 		for n, t := range b.Own {
@@ -118,15 +118,15 @@ func (k *Statement) AllOf(name string) (*store.Blocks, error) {
 	return k.blocksOf(name, part, own), nil
 }
 
-// Where describes the blocks that AllOf returns, without making them.
+// Where describes the blocks that AllEntries returns, without making them.
 func (k *Statement) Where(name string) *store.Blocks {
-	_, part := k.allOf(name)
+	_, part := k.cutForAll(name)
 	return k.blocksOf(name, part, nil)
 }
 
-// allOf returns the access whose blocks AllOf returns, or -1 if it loads the whole tensor, and the
-// partition of the blocks.
-func (k *Statement) allOf(name string) (access int, part *partition.Partition) {
+// cutForAll returns the access whose blocks AllEntries returns, or -1 if it loads the whole tensor,
+// and the partition of the blocks.
+func (k *Statement) cutForAll(name string) (access int, part *partition.Partition) {
 	order := 0
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != name {

@@ -19,9 +19,9 @@ import (
 // all rows, because packing single rows would cost more than it saves.
 const wholeShare = 3
 
-// rows returns the rows of a gathered operand that this rank's steps read. They are the coordinates
-// in the sparse operands that the gathered one is multiplied with, if this rank owns all blocks of
-// them that it reads. Otherwise rows returns all rows.
+// rows returns the rows of a gathered operand that this rank's steps read. If the gathered operand
+// is multiplied with sparse operands, and this rank owns the blocks of the sparse operands that it
+// reads, the rows are the coordinates in these blocks. Otherwise rows returns all rows.
 func (k *Statement) rows(operand int) exec.Rows {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -201,8 +201,9 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// coordLevel is a level of an operand that determines coordinates of entries. It stores them, or it
-// is a dense level above such levels in the operand whose entries the ranks have chunks of.
+// coordLevel is a level of an operand that determines coordinates of entries. Either the level
+// stores the coordinates. Or it is a dense level above levels that store coordinates, in the
+// operand whose entries are cut into chunks for the ranks.
 type coordLevel struct{ operand, level int }
 
 // driver returns a factor of term t with a level that determines v, so that the term is zero at all
@@ -218,7 +219,7 @@ func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 	return coordLevel{operand: -1}
 }
 
-// levels returns the levels of an access that determine coordinates of v.
+// levels returns the levels of an access that determine the values of variable v; see coordLevel.
 func (k *Statement) levels(a *notation.Access, v string) (list []coordLevel) {
 	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
 	if n < 0 {

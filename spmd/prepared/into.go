@@ -78,7 +78,8 @@ func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
 	if k.Reader.Env.Code() == codegen.CUDA {
 		return fault.Commandf(
-			"a result to compute into: --target=cuda makes results of its own; values alone are computed by --target=cpu")
+			"a result to compute into: --target=cuda makes results of its own; " +
+				"values alone are computed by --target=cpu")
 	}
 	if _, given := k.Problem.LeafSchedule(); given {
 		return fault.Commandf(

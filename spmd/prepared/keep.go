@@ -81,8 +81,8 @@ func (k *Statement) leaveValues(t *tcs.Tensor) {
 func (k *Statement) canStay() bool {
 	if k.stays == nil {
 		p, me := k.Problem, k.Reader.Env.Comm.Rank()
-		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil && !k.needsNarrowing() &&
-			k.isOnlyWriter() && k.exec.Sparse == nil && k.exec.Into == nil &&
+		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil &&
+			!k.needsNarrowing() && k.isOnlyWriter() && k.exec.Sparse == nil && k.exec.Into == nil &&
 			p.Assembled == nil && k.PlacementPieces(p.ResultHome) == nil &&
 			!slices.ContainsFunc(p.SumsOf(me),
 				func(s plan.Sum) bool { return isMoved(s) || len(s.Copies) > 0 })

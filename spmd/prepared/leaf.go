@@ -64,7 +64,7 @@ func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	return s
 }
 
-// cuts returns the number of ranges into which steps cut variables.
+// cuts lists the variables that are cut, and the number of ranges of each.
 func (k *Statement) cuts() (list []codegen.Cut) {
 	for _, v := range k.Problem.Blocking.Vars {
 		vars := []string{v.Name}
@@ -86,7 +86,7 @@ func (s *leaf) request() codegen.Request {
 		Elsewhere: s.elsewhere,
 		Parts:     s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
 		InPlace:           s.inPlace,
-		CapacityBytes:     k.o.MemoryLimit / 8, // equal at every rank, so that all compile the same leaf
+		CapacityBytes:     k.o.MemoryLimit / 8, // equal at all ranks, which compile one leaf
 		Target:            k.Reader.Env.Code(),
 		Extern:            k.Reader.Env.Extern,
 		IntermediateOrder: k.o.Order,

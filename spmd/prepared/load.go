@@ -166,7 +166,8 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 	return k.blocksOf(o.Tensor, o.Before(), k.exec.Own[operand])
 }
 
-// blocksOf describes the blocks of a tensor in partition part. own holds the blocks of this rank.
+// blocksOf describes the blocks of a tensor in partition part. own holds this rank's blocks; copies
+// of other ranks' blocks are left out.
 func (k *Statement) blocksOf(name string, part *partition.Partition,
 	own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := load.Blocks(part, k.likeOf(name, k.Reader.Formats[name]))

@@ -15,7 +15,9 @@ import (
 // needsNarrowing reports whether the statement computes in int64 and has an int32 result. Its
 // leaves and sums make int64, because a part of a sum may exceed int32 although the whole sum does
 // not.
-func (k *Statement) needsNarrowing() bool { return k.Reader.Types[k.p.Result] != k.Reader.ResultType }
+func (k *Statement) needsNarrowing() bool {
+	return k.Reader.Types[k.p.Result] != k.Reader.ResultType
+}
 
 // narrow converts computed blocks to the requested type, and takes ownership of the blocks. If a
 // value does not fit, all ranks return the error of the lowest rank that has such a value. Every

@@ -186,7 +186,7 @@ func (k *Statement) ComputeNear(into *input.Held) (*input.Held, error) {
 	return n.held(k, t), nil
 }
 
-// block returns this rank's memory of a former result.
+// block returns this rank's tensor of former result h.
 func (n *near) block(h *input.Held) *tcs.Tensor {
 	if h.Replica != nil {
 		return h.Replica

@@ -83,7 +83,8 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 		if o.Tensor != operand {
 			continue
 		}
-		if k.near == nil || !k.hasPlannedBlocks(i, b) && !(k.replicated[i] && InRows(b, k.Reader.Env.Comm.Size())) {
+		if k.near == nil || !k.hasPlannedBlocks(i, b) && !(k.replicated[i] &&
+			InRows(b, k.Reader.Env.Comm.Size())) {
 			return true
 		}
 	}

@@ -19,8 +19,11 @@ const maxSteps = 1 << 53
 // maxLoops exceeds the number of loops of a leaf. Each loop takes at most one step for each point.
 const maxLoops = 1 << 10
 
-// maxStepsOfCall returns the largest number of steps that is not refused.
-func (s *leaf) maxStepsOfCall() float64 { return maxSteps * float64(max(s.k.Reader.Env.Threads, 1)) }
+// maxStepsOfCall returns the largest number of loop steps that is not refused, which is maxSteps
+// for each thread.
+func (s *leaf) maxStepsOfCall() float64 {
+	return maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
+}
 
 // hasFewPoints reports whether a call over these ranges is sure to end, and to number the points of
 // fused variables, because the ranges have few points together.

@@ -52,8 +52,8 @@ func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
 			w.sum.Model.Written += levelBytes(t)
 		}
 	}
-	w.sum.Model.Single = slices.Contains([]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64},
-		k.Reader.ComputeType)
+	w.sum.Model.Single = slices.Contains(
+		[]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64}, k.Reader.ComputeType)
 	w.done, w.read = true, nil
 }
 
@@ -66,8 +66,8 @@ func points(bounds [][2]int64) float64 {
 	return n
 }
 
-// operations returns the operations of a leaf call on args over the given bounds. at holds the
-// tensor of each argument of the unit, or nil if the argument is not a tensor of the call.
+// operations returns the operations of a leaf call on args over the given bounds. at holds, for
+// each argument of the unit, the tensor in args, or nil if args has none.
 func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
 	at []*tcs.Tensor) {
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),

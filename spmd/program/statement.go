@@ -377,7 +377,7 @@ func (s *Statement) adopt() error {
 			t.lieIn(placed.Memory())
 		}
 		if t.held == nil {
-			b, err := s.k.AllOf(o.Tensor)
+			b, err := s.k.AllEntries(o.Tensor)
 			if err != nil {
 				return err
 			}
