@@ -121,7 +121,7 @@ func TestWorkShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report, said := run(); report.Stats.Work.Share != nil ||
-		!strings.Contains(said, "is of no use") {
+		!strings.Contains(said, "cannot be used") {
 		t.Errorf("a model that is none: got a share of %v, and %s", report.Stats.Work.Share, said)
 	}
 }

@@ -43,11 +43,11 @@ func TestMost(t *testing.T) {
 			z := x.Block(b)
 			bytes := 4*2 + 4*int64(len(first)) + 4*int64(len(first)+1) + 12*n
 			if n > z.Most() || bytes > z.Bytes+z.MoreBytes {
-				t.Errorf("case %d, block %d: %d entries, %d bytes; reckoned with %d and %d", k, b, n, bytes,
+				t.Errorf("case %d, block %d: %d entries, %d bytes; want at most %d and %d", k, b, n, bytes,
 					z.Most(), z.Bytes+z.MoreBytes)
 			}
 			if most := float64(z.Entries) + 20 + 7*math.Sqrt(float64(z.Entries)); float64(z.Most()) > most {
-				t.Errorf("case %d, block %d: reckoned with %d entries where %d are expected", k, b, z.Most(),
+				t.Errorf("case %d, block %d: an upper bound of %d entries where %d are expected", k, b, z.Most(),
 					z.Entries)
 			}
 		}
@@ -102,7 +102,7 @@ func TestGuessedChunks(t *testing.T) {
 					z.Bytes+z.MoreBytes)
 			}
 			if entries > 400 && z.MoreBytes > z.Bytes {
-				t.Errorf("case %d, %d entries, block %d: reckoned with %d bytes more than %d", k, entries, b,
+				t.Errorf("case %d, %d entries, block %d: an upper bound of %d bytes more than %d", k, entries, b,
 					z.MoreBytes, z.Bytes)
 			}
 		}

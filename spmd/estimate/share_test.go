@@ -255,7 +255,7 @@ func TestForeseen(t *testing.T) {
 						if bytes > z.Bytes+z.MoreBytes || parents > z.Most() {
 							t.Errorf(
 								"%s, %d entries, as %s:%v, cut along mode %d: "+
-									"block %d has %d values and %d bytes, reckoned with %d and %d",
+									"block %d has %d values and %d bytes, want at most %d and %d",
 								c.src, n, c.kinds, c.modes, cutMode, b, parents, bytes, z.Most(),
 								z.Bytes+z.MoreBytes)
 						}

@@ -32,8 +32,10 @@ type Planned struct {
 	Balance   stats.Balance   `json:"balance"`
 	// Largest is the operand whose entries Balance counts.
 	Largest string  `json:"largest"`
-	Steps   []int64 `json:"steps"`       // number of leaf calls of each rank
-	Owned   []int64 `json:"owned_bytes"` // bytes at each rank, including mapped files
+	Steps   []int64 `json:"steps"` // number of leaf calls of each rank
+	// Owned is the number of bytes of operands and result that each rank owns, including mapped
+	// files.
+	Owned []int64 `json:"owned_bytes"`
 	// Memory is each rank's peak memory while it loads, computes and stores. It includes the rank's
 	// blocks (except mapped files), entries on their way to blocks, received blocks, copies that a
 	// leaf reads in another order, and partial results with the memory for adding blocks. It also

@@ -344,7 +344,8 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	return t, mem.Release()
 }
 
-// interrupted returns the error of a leaf that was interrupted.
+// interrupted returns the error of a leaf that stopped in the middle. The cause is an input file
+// that changed, a fault of the leaf itself, or another job or rank that stopped it.
 func (s *leaf) interrupted(f *kernels.FaultError) error {
 	k := s.k
 	err := k.Reader.Fault()

@@ -74,8 +74,8 @@ func (k *Statement) LocateChunks() error {
 }
 
 // adoptCuts makes the plan cut an operand's entries where a program's tensor is cut already. The
-// tensor must have the planned number of chunks, the planned ranks must own them, and their lengths
-// may differ by at most 1. Every rank must call it.
+// tensor must have the planned number of chunks, the planned ranks must own them, and the lengths
+// of the chunks may differ by at most 1. Every rank must call it.
 func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil

@@ -208,7 +208,7 @@ func (k *Statement) oneError(err error) error {
 	}
 }
 
-// held returns the distributed result. t is this rank's part.
+// held describes the distributed result for the program. t is this rank's part.
 func (n *near) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}

@@ -41,7 +41,7 @@ type Statement struct {
 	gathered []bool
 	kept     []bool          // by operand: whether its blocks stay where leaves run
 	shown    []*store.Blocks // by operand: the last blocks that were as the plan needs them
-	moved    comm.Counters   // messages that moved operands from their placements (see loaded)
+	moved    comm.Counters   // messages that moved operands from their placements (see loadBlocks)
 
 	work        work
 	conversions conversions // the conversions that the last step read

@@ -60,7 +60,8 @@ func (k *Statement) bind() error {
 	return nil
 }
 
-// newCall returns the call on the given blocks, one for each operand or nil.
+// newCall returns the call on the given blocks. blocks has an element for each operand, which is
+// nil if the call does not read the operand.
 func (k *Statement) newCall(blocks []*tcs.Tensor) (*whole, error) {
 	s := k.leaves[0]
 	w := &whole{at: make([]int, len(blocks))}
@@ -116,8 +117,8 @@ func (k *Statement) threads(box [][2]int64) int {
 	return k.Reader.Env.Threads
 }
 
-// blocksOfCall returns the blocks that the one call reads, by operand. An operand that it does not
-// read has nil.
+// blocksOfCall returns the blocks that the one call reads, by operand. The block of an operand that
+// it does not read is nil.
 func (k *Statement) blocksOfCall() []*tcs.Tensor {
 	if k.near != nil {
 		return k.near.blocks(k)

@@ -42,7 +42,7 @@ func (r *Job) fillWork(ranks []stats.Rank) {
 	if r.spec.Stats.Target == target.CPU {
 		var err error
 		if m, err = tuned.Kept(); err != nil {
-			r.Reader.Env.Detail("the machine model in the cache is of no use: " + err.Error())
+			r.Reader.Env.Detail("the cached machine model cannot be used: " + err.Error())
 		}
 	}
 	r.report.Stats.Work = stats.WorkOf(ranks, m)
