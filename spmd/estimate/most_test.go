@@ -98,7 +98,7 @@ func TestGuessedChunks(t *testing.T) {
 		for b := range chunks {
 			z, has := x.Block(plan.Block(b)), int64(first(b+1)-first(b))
 			if bytes := 8 * has; bytes > z.Bytes+z.MoreBytes {
-				t.Errorf("case %d, %d entries, block %d: %d bytes; reckoned with %d", k, entries, b, bytes,
+				t.Errorf("case %d, %d entries, block %d: %d bytes; want at most %d", k, entries, b, bytes,
 					z.Bytes+z.MoreBytes)
 			}
 			if entries > 400 && z.MoreBytes > z.Bytes {

@@ -233,7 +233,7 @@ func TestForeseen(t *testing.T) {
 							skew, c.kinds, c.modes, l, want[l], got[l])
 					}
 				}
-				// Blocks have no more than are reckoned with, and together all.
+				// No block exceeds its upper bounds, and all blocks together have all values.
 				if skew > 0 {
 					continue
 				}

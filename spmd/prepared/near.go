@@ -27,7 +27,7 @@ type near struct {
 }
 
 // newNear returns the statement's near form, or nil if it has none. It does not check whether every
-// rank has what its step reads; see reaches.
+// rank has what its step reads; see hasBlocks.
 func (k *Statement) newNear() *near {
 	p := k.Problem
 	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
