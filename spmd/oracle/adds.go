@@ -10,11 +10,13 @@ import (
 	"distaff/io/tensor"
 )
 
-// addsShare is of how many cases with a dense result one has a leaf made that adds to it.
+// addsShare is the reciprocal of the share of cases with a dense result for which a leaf that
+// adds to the result is compiled as well.
 const addsShare = 4
 
-// readd runs the leaf that adds to a dense result twice: on zeros, which gives the result, and on
-// what the first run made, which gives twice as much.
+// readd runs the leaf that adds to a dense result twice. The first run starts from zeros and must
+// give the result of the statement. The second run starts from the result of the first run and
+// must give twice its values.
 func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	want, err := c.p.Expect(context.Background())
 	if err != nil {
@@ -48,21 +50,22 @@ func (c *compiled) readd(call func(args []*tcs.Tensor, bounds [][2]int64) error)
 		slack[fmt.Sprint(at)] = want.Points[k].Tolerance()
 	}
 	for k, e := range once.Entries {
-		if got := twice.Entries[k].Value; !c.doubled(e.Value, got, slack[fmt.Sprint(e.Coord)]) {
+		if got := twice.Entries[k].Value; !c.isDouble(e.Value, got, slack[fmt.Sprint(e.Coord)]) {
 			return fmt.Errorf("adding again at %v: got %v, want twice %v", e.Coord, got, e.Value)
 		}
 	}
 	return nil
 }
 
-// doubled tells whether y is twice x, with what sums may lose in rounding: three times the
-// tolerance of one.
-func (c *compiled) doubled(x, y reference.Value, slack float64) bool {
+// isDouble reports whether y equals 2x. Integers must be equal in the arithmetic of their type.
+// Other values may differ by the rounding errors of the sums, which are at most three times slack,
+// the tolerance of one sum. Infinite values and NaN are not compared.
+func (c *compiled) isDouble(x, y reference.Value, slack float64) bool {
 	if t := c.p.Result; t.IsInt() {
 		return t == tensor.Int32 && int32(2*x.I) == int32(y.I) || t == tensor.Int64 && 2*x.I == y.I
 	}
 	near := func(x, y float64) bool { return math.Abs(2*x-y) <= 3*slack+1e-6*math.Abs(x) }
-	if infinite(reference.Value{C: 2 * x.C}) || math.IsNaN(slack) {
+	if isInfinite(reference.Value{C: 2 * x.C}) || math.IsNaN(slack) {
 		return true
 	}
 	return near(real(x.C), real(y.C)) && near(imag(x.C), imag(y.C))

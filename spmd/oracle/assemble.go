@@ -10,9 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Assemble stores the tensor as its format says, by the assembly that every
-// input file goes through. wide asks for 64-bit positions and coordinates. The
-// caller closes the tensor.
+// Assemble stores the tensor in its format, with the code that also stores input files. If wide is
+// true, positions and coordinates have 64 bits. The caller must close the tensor.
 func (t *Tensor) Assemble(wide bool) (*tcs.Tensor, error) {
 	typ := t.Type
 	if len(t.Dims) == 0 {
@@ -27,7 +26,7 @@ func tcsValue(t tensor.Type, v reference.Value) tensor.Value {
 	return tensor.Value{Type: t, I: v.I, C: v.C}
 }
 
-// entryStream is a tensor's entries as an input.
+// entryStream is a coo.Stream of a tensor's entries.
 type entryStream struct {
 	t   *Tensor
 	typ tensor.Type
@@ -56,7 +55,7 @@ func (s *entryStream) Next(b *coo.Batch) error {
 	return nil
 }
 
-// output lists what a tensor stores.
+// output returns the stored entries of a tensor.
 func output(t *tcs.Tensor) *Output {
 	out := &Output{}
 	t.Entries(func(coord []int64, i int64) bool {

@@ -49,7 +49,7 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 		parseCoord(key, coord)
 		coords = append(coords, coord)
 	}
-	for _, c := range stored(left.Format, left.Dims, coords) {
+	for _, c := range storedCoords(left.Format, left.Dims, coords) {
 		v := cells[fmt.Sprint(c)]
 		value := reference.Float(v)
 		if p.Result.IsInt() {

@@ -30,7 +30,7 @@ func TestOracleSameBytes(t *testing.T) {
 			o.Types = []tensor.Type{tensor.Complex64}
 		}
 		if k%2 == 1 {
-			o.Zeros, o.Beside, o.MaxPoints = 0.8, 0.3, 300
+			o.Zeros, o.Plus, o.MaxPoints = 0.8, 0.3, 300
 		}
 		c := Generate(Rand(*seedFlag+77, k), o)
 		kinds := []string{".tcs", ".tns", ".npy", ".mtx", ".tcs", ".tcs", ".npz"}
@@ -108,7 +108,7 @@ tensor C sd float64 2x1
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !c.wide() {
+		if !c.hasWideIndices() {
 			t.Fatalf("%s: its operands have 32 bits", c.Stmt)
 		}
 		sameBytes(t, c.Stmt, c, ".tcs")

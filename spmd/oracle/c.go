@@ -15,24 +15,24 @@ import (
 	"distaff/kernels/lint"
 )
 
-// C compiles a case to C, loads the leaf and calls it, at one to three threads.
-// What the compiler warns of, or package lint finds, is a failure.
+// C is an engine that compiles a case to C, loads the leaf and calls it with one to three threads.
+// A warning of the C compiler or of package lint is a failure.
 type C struct {
 	b      *cc.Builder
 	flags  string
-	hasty  bool // leaves are compiled as those that run for a short time only
-	people bool // leaves are compiled from the texts for people, instead of those that jobs run
+	hasty  bool // compile quickly, as for leaves that run only for a short time
+	people bool // compile the C text that is printed for people, not the text that jobs compile
 }
 
-// NewC makes the engine with the machine's C compiler (that of the environment
-// getenv) at an optimization level, such as "-O1", and further flags.
-// ErrNoCompiler of kernels/cc says that there is none.
+// NewC returns an engine that uses the C compiler named by the environment getenv, or otherwise
+// the default one. level is an optimization flag such as "-O1", and more are further flags. If the
+// machine has no compiler, NewC returns cc.ErrNoCompiler.
 func NewC(getenv func(string) string, level string, more ...string) (*C, error) {
 	cfg, err := cc.FromEnv(getenv)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Cache = "" // a random case does not come again
+	cfg.Cache = "" // random cases do not repeat
 	cfg.Flags = emitc.Flags("")
 	cfg.Flags[slices.Index(cfg.Flags, "-O3")] = level
 	cfg.Flags = append(cfg.Flags, "-Wall", "-Wextra", "-Werror")
@@ -47,7 +47,7 @@ func NewC(getenv func(string) string, level string, more ...string) (*C, error) 
 	return &C{b: b, flags: level}, nil
 }
 
-// Name is "C" with the optimization level.
+// Name returns "C" and the optimization level.
 func (e *C) Name() string { return "C " + e.flags }
 
 // Run compiles and calls one case.
@@ -55,14 +55,14 @@ func (e *C) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
 }
 
-// batch compiles all cases as one C file. Where that fails, each is compiled
-// alone as it is run, so that the failure is the case's own.
+// batch compiles all cases as one C file, and returns a function for each case that runs it. If
+// compilation fails, each function compiles its own case, so that only the faulty case fails.
 func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
 	return e.batchOf(ctx, cases, compile, call)
 }
 
-// batchOf is batch with other ways of compiling a case and of calling it. Cases
-// whose leaves are alike have one function in the file.
+// batchOf does what batch does, with other functions to compile a case to a leaf and to call the
+// leaf. Cases with identical leaves share one function in the C file.
 func (e *C) batchOf(ctx context.Context, cases []*Prepared,
 	compile func(*Prepared, string) (*compiled, error),
 	call func(context.Context, *kernels.Library, *compiled) (*Output, error)) []func(context.Context) (
@@ -141,7 +141,7 @@ func (e *C) load(ctx context.Context, funcs []*ir.Func) (*kernels.Library, error
 	return kernels.Open(o)
 }
 
-// text returns the C of leaves.
+// text returns the C text of leaves.
 func (e *C) text(funcs ...*ir.Func) string {
 	if e.people {
 		return emitc.File(funcs...)

@@ -12,33 +12,33 @@ import (
 	"distaff/io/tensor"
 )
 
-// Case is one statement with its data.
+// Case is a statement with its tensors.
 type Case struct {
 	Stmt string
 	// Tensors holds each tensor of the statement once, the left one first.
 	Tensors []*Tensor
-	// Variant fixes what an engine chooses and the result must not depend on:
-	// threads, widths, the order of parallel iterations, a schedule.
+	// Variant determines the choices of an engine that must not change the result: the number of
+	// threads, index widths, the order of parallel iterations, and the schedule.
 	Variant uint64
-	// Schedule, if not nil, is the schedule that engines with schedules apply,
-	// less commands that are refused, instead of one that they draw.
+	// Schedule, if not nil, replaces the schedule that an engine would draw. The engine omits
+	// commands that are refused.
 	Schedule []string
-	// Over, if not nil, is how the engine that distributes cases over ranks runs this one,
-	// instead of a way that it draws; other engines take no notice of it.
+	// Over, if not nil, replaces the distribution that the engine for distributed cases would
+	// draw. Other engines ignore it.
 	Over *Distribution
 }
 
-// Tensor is an operand or, first in a case, the result.
+// Tensor is an operand, or the result if it is the first tensor of a case.
 type Tensor struct {
 	Name   string
 	Format tensor.Format
-	// Type is dtype.None for a result without -t.
+	// Type is tensor.None if the type of the result must be inferred.
 	Type tensor.Type
 	Dims []int64
-	// Entries are in any order; a coordinate may repeat, and is then kept
-	// repeated where Format.Repeats, and summed elsewhere.
+	// Entries are in any order. A coordinate may occur several times: the entries are stored
+	// separately if Format.Repeats, and otherwise added.
 	Entries []Entry
-	// Input is false for a result that has no input to add to.
+	// Input is true for operands, and for a result whose old values the statement adds to.
 	Input bool
 }
 
@@ -48,7 +48,7 @@ type Entry struct {
 	Value reference.Value
 }
 
-// Tensor returns the tensor of a name, or nil.
+// Tensor returns the tensor with a name, or nil if there is none.
 func (c *Case) Tensor(name string) *Tensor {
 	for _, t := range c.Tensors {
 		if t.Name == name {
@@ -58,7 +58,7 @@ func (c *Case) Tensor(name string) *Tensor {
 	return nil
 }
 
-// Clone is a deep copy.
+// Clone returns a deep copy.
 func (c *Case) Clone() *Case {
 	out := &Case{Stmt: c.Stmt, Variant: c.Variant, Schedule: slices.Clone(c.Schedule),
 		Over: c.Over.Clone()}
@@ -76,8 +76,8 @@ func (c *Case) Clone() *Case {
 	return out
 }
 
-// Prepared is a case with its statement read and its types and sizes inferred:
-// what an engine starts from.
+// Prepared is a case whose statement was parsed and whose types and sizes were inferred. Engines
+// run prepared cases.
 type Prepared struct {
 	Case            *Case
 	Parsed          *notation.Stmt
@@ -86,8 +86,8 @@ type Prepared struct {
 	Compute, Result tensor.Type
 }
 
-// Prepare reads the statement and checks that the case is one: tensors and
-// entries that fit it and their formats. The error says why not.
+// Prepare parses the statement and infers types and sizes. It returns an error if the tensors do
+// not belong to the statement, or if entries do not fit the sizes or formats.
 func (c *Case) Prepare() (*Prepared, error) {
 	s, err := notation.Parse(c.Stmt)
 	if err != nil {
@@ -162,15 +162,16 @@ func (t *Tensor) check(order int, input bool) error {
 			}
 		}
 	}
-	if n := len(held(t.Format, t.Entries)); n < len(t.Entries) {
+	if n := len(storable(t.Format, t.Entries)); n < len(t.Entries) {
 		return fmt.Errorf("format %s has room for only %d of the %d entries", t.Format, n, len(t.Entries))
 	}
 	return nil
 }
 
-// held keeps of the entries those that the format's singletons have room for
-// beside those before them.
-func held(f tensor.Format, entries []Entry) []Entry {
+// storable returns the entries that a format can store. A level of Format.Bound stores only one
+// coordinate for each position of the level above it. If several entries belong to that position,
+// storable keeps the entries that have the first entry's coordinate.
+func storable(f tensor.Format, entries []Entry) []Entry {
 	for _, l := range f.Bound() {
 		have := map[string]int64{}
 		var keep []Entry
@@ -187,7 +188,7 @@ func held(f tensor.Format, entries []Entry) []Entry {
 	return entries
 }
 
-// prefix is a coordinate's parts in levels 0 to l-1.
+// prefix returns the components of a coordinate that levels 0 to l-1 store.
 func prefix(f tensor.Format, coord []int64, l int) []int64 {
 	out := make([]int64, l)
 	for k := range out {
@@ -196,7 +197,8 @@ func prefix(f tensor.Format, coord []int64, l int) []int64 {
 	return out
 }
 
-// coordKey is a coordinate as the key of a map, of coordinates of one order.
+// coordKey encodes a coordinate as a map key. All coordinates of one map must have the same number
+// of components.
 func coordKey(coord []int64) string {
 	key := make([]byte, 0, 32)
 	for _, c := range coord {
@@ -205,10 +207,10 @@ func coordKey(coord []int64) string {
 	return string(key)
 }
 
-// stored lists, sorted, the coordinates that a tensor of a format stores when
-// it has the given ones: these, and all that its trailing dense levels make
-// room for beside them.
-func stored(f tensor.Format, dims []int64, coords [][]int64) [][]int64 {
+// storedCoords returns, in ascending order, all coordinates that a tensor stores if it has entries
+// at coords. If its last levels are dense, it also stores other coordinates, because a dense level
+// stores every coordinate.
+func storedCoords(f tensor.Format, dims []int64, coords [][]int64) [][]int64 {
 	top := len(f.Levels) - f.TrailingDense()
 	seen := map[string]bool{}
 	var out [][]int64
@@ -245,8 +247,8 @@ func stored(f tensor.Format, dims []int64, coords [][]int64) [][]int64 {
 	return out
 }
 
-// Reference is the tensor as its format stores it, for the evaluator: zeros
-// that trailing dense levels make room for are stored.
+// Reference returns the tensor for the reference evaluator. Its entries include the zeros that are
+// stored because the last levels are dense.
 func (t *Tensor) Reference() *reference.Tensor {
 	out := reference.NewTensor(t.Type, t.Dims...)
 	coords := make([][]int64, len(t.Entries))
@@ -256,7 +258,7 @@ func (t *Tensor) Reference() *reference.Tensor {
 		have[coordKey(e.Coord)] = true
 		out.Append(e.Coord, e.Value)
 	}
-	for _, c := range stored(t.Format, t.Dims, coords) {
+	for _, c := range storedCoords(t.Format, t.Dims, coords) {
 		if !have[coordKey(c)] {
 			out.Append(c, reference.Value{})
 		}
@@ -264,26 +266,27 @@ func (t *Tensor) Reference() *reference.Tensor {
 	return out.Finish()
 }
 
-// Want is what is right for a case.
+// Want is the expected result of a case.
 type Want struct {
 	Dims   []int64
 	Type   tensor.Type
 	Format tensor.Format
 	Coords [][]int64 // present coordinates, ascending
 	Points []reference.Point
-	// Err is set where the statement divides an integer by zero: an engine
-	// must fail with exit code 3.
+	// Err is set if the statement divides an integer by zero. An engine must then fail with exit
+	// code 3.
 	Err error
-	// Overflow says that an integer result does not hold a value that is computed: a
-	// job must fail with exit code 3, and a leaf alone converts it as C does.
+	// Overflow is true if a computed value does not fit the integer type of the result. A job must
+	// then fail with exit code 3. A leaf that runs without a job converts the value as C does.
 	Overflow bool
-	// MayDivide says that a sum() divides integers: an engine that computes it
-	// where it is multiplied by what is absent, or used nowhere, may fail so
-	// though the result is defined.
+	// MayDivide is true if a sum() divides integers. An engine may compute the sum() although it
+	// is multiplied by an absent value or is not used. So it may fail with exit code 3 although
+	// the result is defined.
 	MayDivide bool
 }
 
-// Expect evaluates the case by the reference.
+// Expect computes the expected result with the reference evaluator. It returns an error only if
+// ctx is canceled.
 func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	tensors := map[string]*reference.Tensor{}
 	for _, t := range p.Case.Tensors {
@@ -308,7 +311,7 @@ func (p *Prepared) Expect(ctx context.Context) (*Want, error) {
 	return w, nil
 }
 
-// dividesInSum tells whether a sum() that is a factor divides integers.
+// dividesInSum reports whether a sum() that is a factor divides integers.
 func (p *Prepared) dividesInSum() bool {
 	found := false
 	for _, t := range p.Normal.Terms {

@@ -9,15 +9,15 @@ import (
 	"distaff/io/tensor"
 )
 
-// style is what a case's values are like.
+// style describes the values of a case.
 type style struct {
-	special  bool // infinities and NaN among floats
-	fraction bool // values that round
-	large    bool // integers that wrap
-	full     bool // every coordinate stored, no zeros: so that integers divide
+	special  bool // some floats are infinite, NaN or -0
+	fraction bool // arithmetic rounds
+	large    bool // integer arithmetic may overflow
+	full     bool // every coordinate is stored and nonzero, so that integers can be divided
 }
 
-// data chooses formats, types, sizes and entries for a statement.
+// data returns a case with drawn formats, types, sizes and entries for a statement.
 func (g *generator) data(s *notation.Stmt) *Case {
 	n := notation.Normalize(s)
 	sizes := g.sizes(n)
@@ -64,7 +64,8 @@ func (g *generator) data(s *notation.Stmt) *Case {
 	return c
 }
 
-// types returns a function that gives each tensor its type.
+// types draws the types that the case may use, and returns a function that draws one of them for
+// each tensor.
 func (g *generator) types() func() tensor.Type {
 	choice := g.o.Types
 	if choice == nil {
@@ -83,7 +84,8 @@ func (g *generator) types() func() tensor.Type {
 	return func() tensor.Type { return choice[g.rand.IntN(len(choice))] }
 }
 
-// sizes gives each variable a size, equal where a tensor's mode asks for it.
+// sizes draws a size for each variable. Variables that index the same mode of a tensor have equal
+// sizes.
 func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 	class := n.SameSize()
 	size := map[string]int64{}
@@ -98,7 +100,7 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 				size[v] = int64(2 + g.rand.IntN(4))
 			case 3:
 				size[v] = int64(6 + g.rand.IntN(40))
-			case 4: // of those that are compiled in
+			case 4: // sizes that are compiled in
 				size[v] = []int64{8, 9, 16, 32}[g.rand.IntN(4)]
 			}
 		}
@@ -116,7 +118,7 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 				largest = class[v]
 			}
 		}
-		tensor := 1.0 // the largest: a variable counts as often as it is named
+		tensor := 1.0 // points of the largest tensor; a variable may index several of its modes
 		for _, a := range append([]*notation.Access{n.LHS}, n.Accesses()...) {
 			points := 1.0
 			for _, v := range a.Vars {
@@ -131,7 +133,8 @@ func (g *generator) sizes(n *notation.Normal) map[string]int64 {
 	}
 }
 
-// lengthen makes one variable of the result's long, and another longer than the rest.
+// lengthen sets the size of one variable of the result to 100 or more, the size of another
+// variable to 2 to 31, and all other sizes to at most 3.
 func (g *generator) lengthen(n *notation.Normal, class map[string]string, size map[string]int64) {
 	long, sum := g.long, g.sum
 	if long == "" {
@@ -146,17 +149,17 @@ func (g *generator) lengthen(n *notation.Normal, class map[string]string, size m
 	size[class[long]] = 100 + g.rand.Int64N(900)
 }
 
-// maxEntries is about the most entries of a tensor of chosen density; of products
-// whose partial results are to fill what memory there is, moreEntries.
+// maxEntries is the approximate largest number of entries of a tensor. Products with long rows
+// (generator.product) have up to moreEntries, so that their partial results fill the memory.
 const (
 	maxEntries  = 400
 	moreEntries = 4000
 )
 
-// maxSpace is the most coordinates of a tensor.
+// maxSpace is the largest number of coordinates of a tensor, stored or not.
 const maxSpace = 1 << 18
 
-// entries fills a tensor.
+// entries draws the entries of a tensor.
 func (g *generator) entries(t *Tensor, st style) {
 	weights := []int{4, 20, 35, 26, 15}
 	if g.o.Denser {
@@ -201,8 +204,8 @@ func (g *generator) entries(t *Tensor, st style) {
 			}
 			return
 		}
-		// Repeats that a format keeps are summed as they are read, others as they are
-		// stored: in two types. Their sums are exact here.
+		// Repeated coordinates are added either when the tensor is stored or when the leaf reads
+		// it, and the two sums may have different types. So they are drawn only if sums are exact.
 		for again := g.chance(density); again; again = g.chance(0.05) && !st.full && !st.large &&
 			!st.fraction && len(coord) > 0 {
 			t.Entries = append(t.Entries, Entry{append([]int64{}, coord...), g.value(t.Type, st)})
@@ -211,7 +214,7 @@ func (g *generator) entries(t *Tensor, st style) {
 	walk(0)
 	g.rand.Shuffle(len(t.Entries),
 		func(a, b int) { t.Entries[a], t.Entries[b] = t.Entries[b], t.Entries[a] })
-	t.Entries = held(t.Format, t.Entries)
+	t.Entries = storable(t.Format, t.Entries)
 }
 
 func (g *generator) value(t tensor.Type, st style) reference.Value {

@@ -275,15 +275,15 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		return u.Unit.CIN, nil
 	})
 	// some make further loops of the nest
-	refused := func(err error) bool { return leafReason(err) != "" || reason(err) != "" }
-	if err != nil && !refused(err) {
+	isLeafRefusal := func(err error) bool { return leafReason(err) != "" || reason(err) != "" }
+	if err != nil && !isLeafRefusal(err) {
 		return d, nil, asRefused(d, err)
 	}
 	if with(list); err != nil {
 		with(nil)
 	}
 	plan, err := j.Plan(ctx, 0)
-	if refused(err) {
+	if isLeafRefusal(err) {
 		with(nil)
 		plan, err = j.Plan(ctx, 0)
 	}
@@ -342,7 +342,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	t := report.Result
 	defer t.Close()
 	out.Entries = output(t).Entries
-	if err := errors.Join(e.moved(report, plan), within(report, plan)); err != nil {
+	if err := errors.Join(e.moved(report, plan), checkMemory(report, plan)); err != nil {
 		return out, asRefused(d, err)
 	}
 	return out, checkResult(t, p)

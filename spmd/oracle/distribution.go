@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Distribution is how a case is run over ranks: by commands that distribute its loops over a
-// machine, and placements of its tensors.
+// Distribution says how a case runs on several ranks. It has the schedule commands that distribute
+// the loops over a machine, and the placements of tensors.
 type Distribution struct {
 	Ranks      int
-	Machine    string   // as spmd.Options.Machine
-	Commands   []string // of the schedule, those of the leaf last
-	Placements []string // as spmd.Options.Placements
+	Machine    string   // spmd.Options.Machine
+	Commands   []string // the schedule; commands that only change the leaf are last
+	Placements []string // spmd.Options.Placements
 }
 
-// Clone is a deep copy.
+// Clone returns a deep copy, or nil if d is nil.
 func (d *Distribution) Clone() *Distribution {
 	if d == nil {
 		return nil
@@ -24,7 +24,7 @@ func (d *Distribution) Clone() *Distribution {
 	return &Distribution{d.Ranks, d.Machine, slices.Clone(d.Commands), slices.Clone(d.Placements)}
 }
 
-// Flags are those of the command line.
+// Flags returns the flags of `distaff run` for the distribution.
 func (d *Distribution) Flags() string {
 	out := fmt.Sprintf(" --ranks=%d -m='%s'", d.Ranks, d.Machine)
 	if len(d.Commands) > 0 {
@@ -36,7 +36,7 @@ func (d *Distribution) Flags() string {
 	return out
 }
 
-// text is the distribution in a case file.
+// text writes the distribution's lines of a case file.
 func (d *Distribution) text(b *strings.Builder) {
 	fmt.Fprintln(b, "over", d.Ranks, d.Machine)
 	for _, c := range d.Commands {
@@ -47,7 +47,8 @@ func (d *Distribution) text(b *strings.Builder) {
 	}
 }
 
-// parseOver reads a line of a distribution in a case file; ok is false for another line.
+// parseOver parses the words of a line of a case file. ok is false if the line does not describe a
+// distribution.
 func (c *Case) parseOver(f []string) (ok bool, err error) {
 	rest := strings.Join(f[1:], " ")
 	switch {
@@ -65,18 +66,19 @@ func (c *Case) parseOver(f []string) (ok bool, err error) {
 	return false, nil
 }
 
-// placed is the name of the tensor that a placement is about.
-func placed(placement string) string {
+// placedTensor returns the name of the tensor in a placement.
+func placedTensor(placement string) string {
 	name, _, _ := strings.Cut(placement, "(")
 	return strings.TrimSpace(name)
 }
 
-// fitted is the distribution less the placements of tensors that the case lacks, or has with
-// another number of modes, and with fewer tensors in communicate.
+// fitted returns a copy of the case's distribution that fits the case's tensors. It omits
+// placements of tensors that the case lacks or that have another number of modes, and it omits
+// missing tensors from communicate commands.
 func (c *Case) fitted() *Distribution {
 	d := c.Over.Clone()
 	d.Placements = slices.DeleteFunc(d.Placements, func(p string) bool {
-		t := c.Tensor(placed(p))
+		t := c.Tensor(placedTensor(p))
 		modes, _, _ := strings.Cut(p, ")")
 		return t == nil || len(t.Dims) != strings.Count(modes, ",")+1
 	})
@@ -97,8 +99,8 @@ func (c *Case) fitted() *Distribution {
 	return d
 }
 
-// simplerOver yields cases with a placement or a command less, or a variable of a reorder, with
-// fewer ranks, and over a smaller machine.
+// simplerOver yields cases with a simpler distribution: without one of the placements, commands or
+// variables of a reorder, with fewer ranks, or with a smaller machine.
 func simplerOver(c *Case, yield func(*Case) bool) bool {
 	if c.Over == nil {
 		return true

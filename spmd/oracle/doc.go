@@ -1,38 +1,38 @@
-// Package oracle makes random cases, says what is right for each
-// (codegen/reference), and holds engines to it: the interpreter, compiled C,
-// ranks. It is the one generator that every test with random cases uses.
+// Package oracle tests the compiler and the runtime with random cases. It generates a case,
+// computes the correct result with codegen/reference, and compares it with the result of an
+// engine: the interpreter, compiled C, or a whole job on several ranks. Every test that needs
+// random cases uses this generator.
 //
-// A Case is plain data: a statement, and for each tensor its format, type,
-// sizes and entries. Generate makes one from a random source; Expect evaluates
-// it; an Engine runs it; Compare holds the engine's output, pattern and values,
-// to what is expected. Sweep does so for many, and a failure is made small
-// (Shrink) and printed as a case file, a command line and a go test line.
-// Case files under testdata/cases are run again by every sweep of the tests.
+// A Case is plain data: a statement, and the format, type, sizes and entries of each tensor.
+// Generate draws a case, Expect computes its result, an Engine runs it, and Compare compares the
+// stored coordinates and the values. Sweep does this for many cases. It reduces a failing case to
+// a smaller one (Shrink), which it prints as a case file, as a command line and as a go test
+// command. The tests also run the case files in testdata/cases.
 //
-// Entries are integers in most cases, so that values must be equal whatever
-// the order of evaluation; a fraction of cases has infinities, NaN, or values
-// that round, and is compared within the reference's bounds.
+// Most cases have integer entries, so that values must be equal in every order of evaluation.
+// Other cases have infinities, NaN, or values that round. Their results are compared within error
+// bounds that the reference computes.
 //
 // # Files
 //
-//	case.go          a case
-//	distribution.go  how it is distributed over ranks
-//	generate.go      random cases
-//	network.go       products of many tensors, and their contractions
-//	data.go          their values
-//	follow.go        results with an operand's pattern
-//	files.go         operands and results in files,
-//	texts.go         in text formats
-//	text.go          cases as files
-//	assemble.go      operands stored
-//	forced.go        operands that must be converted
-//	engine.go        Engine, and how results are compared
-//	pipeline.go      a case compiled
-//	interp.go        the interpreter
-//	c.go             compiled C
-//	job.go           whole jobs
-//	values.go        leaves that compute values alone
-//	adds.go          leaves that add to a dense result
-//	sweep.go         many cases
-//	shrink.go        small failing cases
+//	case.go          Case, its checks, and its expected result
+//	distribution.go  how a case is distributed over ranks
+//	generate.go      draws statements and formats
+//	follow.go        draws statements of special shapes, such as results with an operand's pattern
+//	network.go       draws products of several tensors, and contracts them in various ways
+//	data.go          draws types, sizes and entries
+//	files.go         jobs that read and write files
+//	texts.go         writes operands in text formats
+//	text.go          case files and command lines
+//	assemble.go      stores operands
+//	forced.go        decides whether an operand must be converted
+//	engine.go        Engine, and the comparison of results
+//	pipeline.go      compiles a case to a leaf
+//	interp.go        the engine that interprets leaves
+//	c.go             the engine that compiles leaves to C
+//	job.go           the engine that runs whole jobs
+//	values.go        checks leaves that compute values for a given pattern
+//	adds.go          checks leaves that add to a dense result
+//	sweep.go         runs many cases
+//	shrink.go        reduces failing cases
 package oracle

@@ -120,7 +120,7 @@ func (d *distributer) variables() []string {
 				times++
 			}
 		}
-		if !slices.Contains(out, name) && (all || times == 1 && splittable(d.p, name)) {
+		if !slices.Contains(out, name) && (all || times == 1 && isSplittable(d.p, name)) {
 			out = append(out, name)
 		}
 	}
@@ -290,7 +290,7 @@ func (d *distributer) positions(vars []string) bool {
 	var names []string // by level
 	for l, m := range f.Order {
 		v := a.Vars[m]
-		if slices.Contains(names, v) || !slices.Contains(vars, v) || !splittable(d.p, v) {
+		if slices.Contains(names, v) || !slices.Contains(vars, v) || !isSplittable(d.p, v) {
 			break
 		}
 		names = append(names, v)

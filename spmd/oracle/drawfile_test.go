@@ -95,7 +95,7 @@ func (g *fileGen) source(t *fileTensor) {
 	switch {
 	case t.file == ".tcs" && g.chance(0.3):
 		t.text, t.own = "", true
-	case t.file == ".tcs" && g.chance(0.3) && !t.repeats():
+	case t.file == ".tcs" && g.chance(0.3) && !t.hasRepeats():
 		t.as = g.format(len(t.Dims), "s", false)
 	case t.file == ".npy":
 		t.as = tensor.DenseOf(len(t.Dims))

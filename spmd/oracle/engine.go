@@ -10,9 +10,9 @@ import (
 	"distaff/kernels"
 )
 
-// Engine runs cases. A case that Prepare accepts must run (SPEC refuses none
-// of them), but for a division of integers by zero, which is an error with
-// ExitCode() 3. Run may be called by several goroutines at once.
+// Engine runs cases. Run must succeed for every case that Prepare accepts, except that a division
+// of an integer by zero is an error whose ExitCode() is 3. Several goroutines may call Run
+// concurrently.
 type Engine interface {
 	Name() string
 	Run(ctx context.Context, p *Prepared) (*Output, error)
@@ -20,21 +20,22 @@ type Engine interface {
 
 // Output is an engine's result.
 type Output struct {
-	// Entries are the stored ones, in any order, each coordinate once: also
-	// the zeros that dense levels make room for.
+	// Entries are the stored entries in any order, each coordinate once. They include the zeros
+	// that dense levels store.
 	Entries []Entry
-	// Dense says that Entries do not tell what is stored from what is not (the
-	// result was written as a full array): absent coordinates may be zeros.
+	// Dense is true if the result was written as a full array. Entries may then contain zeros at
+	// coordinates that must be absent.
 	Dense bool
-	// Narrowed says that the engine refuses integers that the result's type does not hold.
+	// Narrowed is true if the engine fails when an integer does not fit the result's type.
 	Narrowed bool
-	// Converted names the operands with sparse levels that were stored anew in another order.
+	// Converted lists the operands with sparse levels that were converted to another order of
+	// modes.
 	Converted []string
-	// How says what ran, for the message of a failure.
+	// How describes what ran, for the message of a failure.
 	How string
 }
 
-// points are those of the coordinates that are present, by coordKey.
+// points returns the expected points by coordKey.
 func (w *Want) points() map[string]reference.Point {
 	points := map[string]reference.Point{}
 	for k, c := range w.Coords {
@@ -43,8 +44,8 @@ func (w *Want) points() map[string]reference.Point {
 	return points
 }
 
-// Compare says how out differs from what is wanted, or nil. err is the
-// engine's error.
+// Compare returns an error that describes the first difference between out and the expected
+// result, or nil. err is the error that the engine returned.
 func (w *Want) Compare(out *Output, err error) error {
 	if w.Err != nil {
 		switch {
@@ -84,7 +85,7 @@ func (w *Want) Compare(out *Output, err error) error {
 			return fmt.Errorf("at %v got %s, want it absent", e.Coord, e.Value.Format(w.Type))
 		}
 	}
-	places := stored(w.Format, w.Dims, w.Coords)
+	places := storedCoords(w.Format, w.Dims, w.Coords)
 	for _, c := range places {
 		if _, ok := got[coordKey(c)]; !ok {
 			want := "0, which a dense level stores"

@@ -276,7 +276,7 @@ func summaryOf(t *Tensor) string {
 	case t.Type.IsComplex():
 		sum.Type = tensor.Complex128
 	}
-	return text + tensor.Count(int64(len(stored(t.Format, t.Dims, want.Coords))),
+	return text + tensor.Count(int64(len(storedCoords(t.Format, t.Dims, want.Coords))),
 		"entry") + ", sum " + sum.Text()
 }
 

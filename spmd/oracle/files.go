@@ -20,19 +20,18 @@ import (
 	"distaff/spmd/comm"
 )
 
-// files are the operands that a job reads from files, and the file that its
-// result goes to.
+// files says which operands a job reads from files, and whether it writes its result to a file.
 type files struct {
-	dir   string                   // where they lie; "" for none
-	in    map[string]string        // by tensor: the ending
-	other map[string]tensor.Format // of a .tcs file that the job stores otherwise
-	out   string                   // the ending of the result's file, or ""
-	name  string                   // of the result's file
-	write string
-	trust bool
+	dir   string                   // the folder of the files; "" if the job uses no files
+	in    map[string]string        // the file name extension of each operand that is read
+	other map[string]tensor.Format // formats of .tcs files that differ from the job's formats
+	out   string                   // the extension of the result's file; "" if it is not written
+	name  string                   // the result's file without its extension
+	write string                   // spmd.Job.Write
+	trust bool                     // spmd.Job.TrustInput
 }
 
-// files are the case's choices.
+// files draws the files of a case, as its variant determines.
 func (e Jobs) files(p *Prepared) *files {
 	f := &files{in: map[string]string{}, other: map[string]tensor.Format{}}
 	if e.Dir == "" {
@@ -53,7 +52,7 @@ func (e Jobs) files(p *Prepared) *files {
 			continue
 		}
 		f.in[t.Name] = kind
-		if kind == ".tcs" && r.IntN(2) == 0 && !t.repeats() {
+		if kind == ".tcs" && r.IntN(2) == 0 && !t.hasRepeats() {
 			f.other[t.Name] = g.format(len(t.Dims), "s", false)
 		}
 	}
@@ -63,8 +62,8 @@ func (e Jobs) files(p *Prepared) *files {
 	return f
 }
 
-// repeats tells whether a coordinate comes more than once.
-func (t *Tensor) repeats() bool {
+// hasRepeats reports whether a coordinate occurs more than once.
+func (t *Tensor) hasRepeats() bool {
 	seen := map[string]bool{}
 	for _, e := range t.Entries {
 		key := coordKey(e.Coord)
@@ -76,7 +75,7 @@ func (t *Tensor) repeats() bool {
 	return false
 }
 
-// String is how a reader of a failure would choose the same.
+// String describes the choices in the words of the command line, for the report of a failure.
 func (f *files) String() string {
 	if f.dir == "" {
 		return ""
@@ -89,10 +88,11 @@ func (f *files) String() string {
 	return text + ")"
 }
 
+// jobsWithFiles numbers jobs, so that their files have different names.
 var jobsWithFiles atomic.Int64
 
-// prepare writes the input files, at rank 0 of c (nil: here), and has the job read
-// and write them.
+// prepare writes the input files and sets the job's inputs and outputs. If c is not nil, this
+// process is a rank of c: only rank 0 writes, and the others wait until it has written the files.
 func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 	if f.dir == "" {
 		return nil
@@ -110,7 +110,7 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 		if c != nil && c.Rank() > 0 {
 			continue
 		}
-		if err := f.store(t, file, p.Case.wide()); err != nil {
+		if err := f.store(t, file, p.Case.hasWideIndices()); err != nil {
 			return fmt.Errorf("storing %s: %w", file, err)
 		}
 	}
@@ -123,7 +123,7 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 	return nil
 }
 
-// check holds the result's file to the result.
+// check compares the file that the job wrote with want, the result in memory.
 func (f *files) check(want *tcs.Tensor) error {
 	switch f.out {
 	case ".tcs":
@@ -153,8 +153,9 @@ func same(what string, got, want *Output) error {
 	return nil
 }
 
-// checkOther holds a file of another format to the result, stored the same. Zeros that
-// dense levels make room for are not written, or not told from others.
+// checkOther compares a file that is not a .tcs file with want. It stores the file's entries in
+// want's format. Zeros are not compared if want has trailing dense levels or the file is a NumPy
+// file, because the file may omit zeros or have additional zeros.
 func (f *files) checkOther(want *tcs.Tensor) (err error) {
 	in, err := convert.Open(f.name+f.out,
 		coo.Options{Order: len(want.Header.Dims), Dims: want.Header.Dims, Type: want.Header.Type})
@@ -170,7 +171,7 @@ func (f *files) checkOther(want *tcs.Tensor) (err error) {
 	}
 	defer got.Close()
 	a, b := output(got), output(want)
-	// a dense tensor's zeros, to which values are added, take the sign off others
+	// Adding to the 0 of a dense tensor turns -0 into 0.
 	for _, o := range []*Output{a, b} {
 		for k := range o.Entries {
 			o.Entries[k].Value.C += 0
@@ -185,7 +186,8 @@ func (f *files) checkOther(want *tcs.Tensor) (err error) {
 	return same(f.out, a, b)
 }
 
-// remove removes the files, at rank 0 of c, when no rank reads them any more.
+// remove removes the job's files. If c is not nil, rank 0 does so when all ranks have called
+// remove.
 func (f *files) remove(c comm.Comm) error {
 	if f.dir == "" {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// following is a statement whose sparse result has the pattern of an operand's
-// outer levels, summed over the rest, as in A(i,j,k) = B(i,j,l)*C(k,l): the shape of
-// which blocks of a reduction variable are summed in place. Formats that this wants are
-// left in g.formats.
+// following draws a statement whose sparse result has the pattern of an operand's outer levels,
+// such as A(i,j,k) = B(i,j,l)*C(k,l). The runtime sums blocks of a reduction variable in place for
+// statements of this shape. It stores the formats that the shape requires in g.formats.
 func (g *generator) following() *notation.Stmt {
 	g.pool = []string{"i", "j", "k", "l"}
 	order := 2 + g.rand.IntN(2)
@@ -32,22 +31,22 @@ func (g *generator) following() *notation.Stmt {
 	kinds[g.rand.IntN(order-1)] = 's' // in the result too
 	b := &notation.Access{Name: "B"}
 	g.formats = map[string]tensor.Format{}
-	sum := rest[0] // of the other factors alone
+	sum := rest[0] // indexes the other factors only
 	if g.chance(0.7) {
 		sum = outer[order-1]
 	}
-	g.formats["B"], b.Vars = g.stored(outer, kinds)
+	g.formats["B"], b.Vars = g.formatOf(outer, kinds)
 	if sum == outer[order-1] {
 		outer, kinds = outer[:order-1], kinds[:order-1]
 	}
 	dense := []string{sum}
-	// rows of the result's last, dense mode
+	// The result has one more mode, which is dense.
 	if extra := rest[len(rest)-1]; extra != sum && g.chance(0.4) {
 		outer, kinds = append(slices.Clone(outer), extra), append(slices.Clone(kinds), 'd')
 		dense = append(dense, extra)
 	}
 	left := &notation.Access{Name: "A"}
-	g.formats["A"], left.Vars = g.stored(outer, kinds)
+	g.formats["A"], left.Vars = g.formatOf(outer, kinds)
 	var e notation.Expr = b
 	for k := range 1 + g.rand.IntN(2) {
 		a := &notation.Access{Name: string(rune('C' + k)), Vars: slices.Clone(dense)}
@@ -72,8 +71,8 @@ func (g *generator) following() *notation.Stmt {
 	return &notation.Stmt{LHS: left, RHS: e, Accumulate: g.chance(0.15)}
 }
 
-// product is a product of two sparse operands with long rows, and a sparse result:
-// blocks of its reduction variable make partial results of patterns of their own.
+// product draws a product of two sparse matrices with long rows and a sparse result. Each block of
+// its reduction variable has a partial result with a different pattern.
 func (g *generator) product() *notation.Stmt {
 	g.pool = []string{"i", "j", "k"}
 	g.long, g.sum = "k", "j"
@@ -81,7 +80,7 @@ func (g *generator) product() *notation.Stmt {
 	kinds := func() []byte { return []byte{"ds"[g.rand.IntN(2)], 's'} }
 	operand := func(name string, vars ...string) *notation.Access {
 		a := &notation.Access{Name: name}
-		g.formats[name], a.Vars = g.stored(vars, kinds())
+		g.formats[name], a.Vars = g.formatOf(vars, kinds())
 		return a
 	}
 	left := operand("A", "i", "k")
@@ -90,10 +89,10 @@ func (g *generator) product() *notation.Stmt {
 		Accumulate: g.chance(0.15)}
 }
 
-// beside is a sum of a product and of other terms that have all of the result's
-// variables, as in y(i) += A(i,j)*x(j) - z(i), mostly with a dense result: what
-// schedules part into loops of their own.
-func (g *generator) beside() *notation.Stmt {
+// productPlusTerms draws a sum of a product and of terms that have the result's variables, such as
+// y(i) += A(i,j)*x(j) - z(i). Schedules can compute each term in a loop of its own. Most results
+// are dense.
+func (g *generator) productPlusTerms() *notation.Stmt {
 	g.pool = []string{"i", "j", "k", "l"}[:2+g.rand.IntN(3)]
 	left := &notation.Access{Name: "A", Vars: slices.Clone(g.pool[:1+g.rand.IntN(len(g.pool)-1)])}
 	g.rand.Shuffle(len(left.Vars),
@@ -125,8 +124,9 @@ func (g *generator) beside() *notation.Stmt {
 	return &notation.Stmt{LHS: left, RHS: e, Accumulate: accumulate}
 }
 
-// stored is a format whose level l stores vars[l], and the variables of its modes.
-func (g *generator) stored(vars []string, kinds []byte) (tensor.Format, []string) {
+// formatOf returns a format whose level l has the kind kinds[l] and stores vars[l], and the
+// variables in the order of the modes.
+func (g *generator) formatOf(vars []string, kinds []byte) (tensor.Format, []string) {
 	perm := make([]int, len(vars))
 	for m := range perm {
 		perm[m] = m
@@ -145,8 +145,8 @@ func (g *generator) stored(vars []string, kinds []byte) (tensor.Format, []string
 	return f, modes
 }
 
-// zeroSum is a statement that, over zeros of either sign and -1, gives a zero whose sign
-// depends on which terms are added where.
+// zeroSum draws a statement for operands with the values 0, -0 and -1. The sign of a zero in its
+// result depends on how the terms of the sum are grouped.
 func (g *generator) zeroSum() *notation.Stmt {
 	texts := []string{
 		"A(i,j) = B(i,j) + C(i,k)*D(k,j)", "A(i,j) = B(i,j) - c(i)*D(k,j)", "A(i,j) = -B(i,j,k)",

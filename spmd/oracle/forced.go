@@ -6,11 +6,10 @@ import (
 	"distaff/codegen/notation"
 )
 
-// ForcedConversion tells whether no one order of the variables serves the
-// storage of all tensors, so that an engine may convert one. A level that
-// stores coordinates can be entered only when the variables of the levels
-// above it are known; a dense one at any time. What a sum() beside other
-// factors binds, and sums inside it, run inside the loops of what it holds else.
+// ForcedConversion reports whether no order of the loops suits the storage orders of all tensors.
+// Only then may an engine convert an operand. A level that stores coordinates can be iterated only
+// inside the loops of the levels above it, and a dense level anywhere. The loops of the variables
+// that a sum() binds are inside the loops of the other variables of the sum().
 func (p *Prepared) ForcedConversion() bool {
 	g := precedence{}
 	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {
@@ -30,7 +29,7 @@ func (p *Prepared) ForcedConversion() bool {
 		})
 	}
 	return slices.ContainsFunc(p.Normal.Vars,
-		func(v string) bool { return g.cyclic(v, map[string]int{}) })
+		func(v string) bool { return g.isCyclic(v, map[string]int{}) })
 }
 
 // precedence[v] holds the variables that must come after v.
@@ -60,9 +59,9 @@ func (g precedence) reduction(r *notation.ReductionExpr) {
 	})
 }
 
-// cyclic tells whether v leads to a cycle; state is 1 for variables on the way
-// and 2 for those that were looked at.
-func (g precedence) cyclic(v string, state map[string]int) bool {
+// isCyclic reports whether a cycle can be reached from v. state is 1 for the variables on the path
+// to v, and 2 for variables that reach no cycle.
+func (g precedence) isCyclic(v string, state map[string]int) bool {
 	switch state[v] {
 	case 1:
 		return true
@@ -71,7 +70,7 @@ func (g precedence) cyclic(v string, state map[string]int) bool {
 	}
 	state[v] = 1
 	for w := range g[v] {
-		if g.cyclic(w, state) {
+		if g.isCyclic(w, state) {
 			return true
 		}
 	}

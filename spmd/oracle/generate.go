@@ -10,34 +10,33 @@ import (
 	"distaff/io/tensor"
 )
 
-// Options shape the cases. The zero value is the widest choice.
+// Options limits the cases that Generate draws. The zero value has the fewest limits.
 type Options struct {
-	MaxOperands int    // leaves of the right side; 0 for 5
-	MaxOrder    int    // modes of a tensor; 0 for 5
-	MaxPoints   int64  // points of the iteration space of all variables; 0 for 4,000
-	Kinds       string // level kinds of operands; "" for all
-	// Exact leaves out what may round or depend on the order of evaluation:
-	// fractions, division, infinities and NaN.
+	MaxOperands int    // the most operands on the right side; 0 means 5
+	MaxOrder    int    // the most modes of a tensor; 0 means 5
+	MaxPoints   int64  // the most points of the iteration space of all variables; 0 means 4,000
+	Kinds       string // the level kinds of operands; "" means all
+	// Exact excludes values that depend on the order of evaluation: fractions, quotients,
+	// infinities and NaN.
 	Exact bool
-	// Types restricts the tensors' types; nil for a mix.
+	// Types are the types of tensors; nil means a mix of all types.
 	Types []tensor.Type
-	// Follow is the share of cases that sum over a sparse operand's pattern, as
-	// what adds to sparse blocks in place wants.
+	// Follow is the share of cases whose sparse result has the pattern of an operand's outer
+	// levels. The runtime adds to their sparse blocks in place.
 	Follow float64
-	// Long is the share of cases with one variable of the result's that is longer than
-	// all others, half of them products of sparse matrices.
+	// Long is the share of cases where one variable of the result is much longer than all other
+	// variables. Half of them are products of sparse matrices.
 	Long float64
-	// Beside is the share of cases that add a product to other terms of the result's
+	// Plus is the share of cases that add a product to other terms, which have the result's
 	// variables.
-	Beside float64
-	// Networks has products of 2 to 6 tensors alone, some of them beside another term.
+	Plus float64
+	// Networks limits statements to products of 2 to 6 tensors, some of them with a second term.
 	Networks bool
-	// Denser draws tensors with more entries, since few coordinates are left of a product of many
-	// sparse tensors.
+	// Denser draws more entries, because a product of many sparse tensors has few nonzeros.
 	Denser bool
-	// Zeros is the share of floats that are -1 or zeros, with a minus sign and without, of
-	// tensors with a dense level last, under one that is not, and of cases in which the
-	// sign of a zero depends on how a sum is cut.
+	// Zeros is the share of floats that are -1, 0 or -0. It is also the share of formats whose last
+	// level is dense although some other level is not, and the share of cases where the sign of a
+	// zero in the result depends on how a sum is grouped.
 	Zeros float64
 }
 
@@ -57,10 +56,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Rand is the random source of case k of a seed.
+// Rand returns the random source of case number k of a seed.
 func Rand(seed, k uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, k)) }
 
-// Generate makes a random case that Prepare accepts.
+// Generate draws a case that Prepare accepts.
 func Generate(r *rand.Rand, o Options) *Case {
 	o = o.withDefaults()
 	for {
@@ -75,8 +74,8 @@ func Generate(r *rand.Rand, o Options) *Case {
 			s = g.product()
 		case o.Zeros > 0 && g.chance(o.Zeros):
 			s = g.zeroSum()
-		case o.Beside > 0 && g.chance(o.Beside):
-			s = g.beside()
+		case o.Plus > 0 && g.chance(o.Plus):
+			s = g.productPlusTerms()
 		default:
 			s = g.statement()
 		}
@@ -93,17 +92,17 @@ func Generate(r *rand.Rand, o Options) *Case {
 type generator struct {
 	rand    *rand.Rand
 	o       Options
-	pool    []string                 // variables to choose from
-	formats map[string]tensor.Format // those that the statement was made for
-	used    []*notation.Access
-	divides bool
-	long    string // a variable that is to be longer than all others; "" for any or none
-	sum     string // one that is to be longer than what is left
+	pool    []string                 // the variables that the statement may use
+	formats map[string]tensor.Format // the formats that the statement requires, by tensor
+	used    []*notation.Access       // the operands so far
+	divides bool                     // the statement has a quotient
+	long    string                   // the variable that must be the longest; "" if any may be
+	sum     string                   // the variable that must be the second longest
 }
 
 func (g *generator) chance(p float64) bool { return g.rand.Float64() < p }
 
-// pick chooses an index by weight.
+// pick draws an index; its probability is proportional to its weight.
 func (g *generator) pick(weights ...int) int {
 	total := 0
 	for _, w := range weights {
@@ -137,7 +136,7 @@ func (g *generator) statement() *notation.Stmt {
 		at := g.rand.IntN(len(s.LHS.Vars) + 1)
 		s.LHS.Vars = slices.Insert(s.LHS.Vars, at, "z")
 	}
-	// Back and forth through text, so that the case is what is printed.
+	// Print and parse the statement, so that it equals its text in a case file.
 	back, err := notation.Parse(s.String())
 	if err != nil {
 		panic("BUG: oracle: " + err.Error())
@@ -145,7 +144,7 @@ func (g *generator) statement() *notation.Stmt {
 	return back
 }
 
-// expr is a random tree of n leaves.
+// expr draws an expression of n operands.
 func (g *generator) expr(n int) notation.Expr {
 	var e notation.Expr
 	if n == 1 {
@@ -153,7 +152,7 @@ func (g *generator) expr(n int) notation.Expr {
 	} else {
 		left := 1 + g.rand.IntN(n-1)
 		if g.chance(0.5) {
-			left = n - 1 // as in a product of many
+			left = n - 1 // the shape of a product of many factors
 		}
 		op := "*+-/"[g.pick(50, 25, 12, 10)]
 		if g.o.Exact && op == '/' {
@@ -185,7 +184,7 @@ func (g *generator) leaf() notation.Expr {
 		}
 		return s.RHS
 	case g.chance(0.2) && len(g.used) > 0:
-		// A tensor again: the same access, permuted, or with other variables.
+		// Use a tensor once more, with the same, permuted or other variables.
 		old := g.used[g.rand.IntN(len(g.used))]
 		a := &notation.Access{Name: old.Name, Vars: slices.Clone(old.Vars)}
 		switch g.rand.IntN(3) {
@@ -205,7 +204,7 @@ func (g *generator) leaf() notation.Expr {
 	return a
 }
 
-// vars chooses n variables, mostly distinct.
+// vars draws n variables, mostly distinct ones.
 func (g *generator) vars(n int) []string {
 	perm := g.rand.Perm(len(g.pool))
 	var out []string
@@ -219,7 +218,8 @@ func (g *generator) vars(n int) []string {
 	return out
 }
 
-// format is a random format. A result's holds any tensor.
+// format draws a format of the given level kinds. If result is true, the format can store every
+// pattern: it has no level of Format.Bound and no padded level.
 func (g *generator) format(order int, kinds string, result bool) tensor.Format {
 	weight := map[byte]int{'d': 40, 's': 45, 'u': 12, 'q': 30, 'c': 12, 'p': 6}
 	weights := make([]int, len(kinds))

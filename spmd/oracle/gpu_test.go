@@ -308,7 +308,7 @@ func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 			t.Fatalf("%d of %d schedules are taken after %d rounds", e.seen.taken.Load(), want, rounds)
 		}
 		n := want - uint64(e.seen.taken.Load())
-		rep := Sweep(context.Background(), e, Options{Beside: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag,
+		rep := Sweep(context.Background(), e, Options{Plus: 0.15, Follow: 0.1, Long: 0.2}, *seedFlag,
 			at, n, workers)
 		t.Logf("%s, seed %d from %d: %v", e.Name(), *seedFlag, at, &rep)
 		for _, f := range rep.Failures {

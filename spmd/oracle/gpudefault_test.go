@@ -79,7 +79,7 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 func TestOracleGPUDefaults(t *testing.T) {
 	t.Parallel()
 	e := defaultUnits{new(atomic.Int64), new(atomic.Int64)}
-	sweep(t, e, Options{Follow: 0.3, Beside: 0.1}, 400)
+	sweep(t, e, Options{Follow: 0.3, Plus: 0.1}, 400)
 	taken, refused := e.taken.Load(), e.refused.Load()
 	t.Logf("%d cases with a default schedule of a GPU, %d without", taken, refused)
 	if taken < 2*refused {

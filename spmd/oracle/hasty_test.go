@@ -114,7 +114,7 @@ func compareBits(ctx context.Context, t *testing.T, one, other *C, list []*Case,
 			switch {
 			case (err == nil) != (err2 == nil):
 				t.Errorf("%s: got %v %s, want %v", c.Stmt, err2, what, err)
-			case err != nil && !refused(err) && exitCode(err) != 3:
+			case err != nil && !isRefused(err) && exitCode(err) != 3:
 				t.Errorf("%s: %v", c.Stmt, err)
 			case err == nil && !sameBits(x.Entries, y.Entries):
 				t.Errorf("other bits %s:\n%s", what, c.Text())

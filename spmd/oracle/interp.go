@@ -16,8 +16,8 @@ import (
 	"distaff/kernels"
 )
 
-// Interp compiles a case and interprets its leaf, which checks every access to
-// memory and every race between iterations.
+// Interp is an engine that compiles a case and interprets its leaf. The interpreter checks every
+// access to memory, and finds races between iterations.
 type Interp struct{}
 
 func (Interp) Name() string { return "interp" }
@@ -31,7 +31,8 @@ func (Interp) Run(_ context.Context, p *Prepared) (*Output, error) {
 	return runInterpreted(c)
 }
 
-// runInterpreted interprets a compiled case.
+// runInterpreted interprets the leaf of a compiled case, and closes the case. It also compares the
+// leaf's steps and workspaces with the compiler's predictions.
 func runInterpreted(c *compiled) (*Output, error) {
 	p := c.p
 	defer c.close()
@@ -47,8 +48,8 @@ func runInterpreted(c *compiled) (*Output, error) {
 		seen := c.unit.Foresee(bounds, positions(args), c.threads)
 		err := interpret(prog, args, bounds, env, c.unit.Result.Format.AllDense() ||
 			c.unit.Result.Shares >= 0)
-		// Foresee lets each chunk of a parallel loop enter every loop inside once, so it foresees too
-		// many steps if there are more chunks than entries.
+		// Foresee assumes that each chunk of a parallel loop enters every inner loop once. It
+		// predicts too many steps if there are more chunks than entries.
 		if err == nil && seen.Steps > 100*float64(ran)+2000 {
 			err = fmt.Errorf("the leaf takes %d steps, and %v were foreseen", ran, seen.Steps)
 		}
@@ -83,19 +84,19 @@ func positions(args []*tcs.Tensor) [][]int64 {
 	return out
 }
 
-// spaceWatch measures what the workspaces of a leaf take, each of their arrays where it is largest.
-// Those of different chunks, and passes, are one.
+// spaceWatch measures the memory of a leaf's workspaces. For each of their arrays it records the
+// largest size. Arrays that different chunks or passes allocate under the same name count once.
 type spaceWatch struct {
 	unit  *codegen.Unit
-	names []string
-	most  map[string]int64
+	names []string         // the workspaces
+	most  map[string]int64 // the largest size of each array in bytes
 }
 
 func newSpaceWatch(u *codegen.Unit) *spaceWatch {
 	return &spaceWatch{u, spaceNames(u), map[string]int64{}}
 }
 
-// spaceNames are the names of a leaf's workspaces.
+// spaceNames returns the names of a leaf's workspaces, without scalars.
 func spaceNames(u *codegen.Unit) (names []string) {
 	cin.Walk(cin.Body(u.CIN), func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok && len(cin.Target(w.Producer).Vars) > 0 {
@@ -109,13 +110,13 @@ func (w *spaceWatch) watch(array string, bytes int64) {
 	if slices.ContainsFunc(w.names,
 		func(name string) bool { return strings.HasPrefix(array, name+"_") }) {
 		if k := strings.LastIndexByte(array, '_'); strings.Trim(array[k+1:], "0123456789") == "" {
-			array = array[:k] // a number tells arrays of one name apart
+			array = array[:k] // the number distinguishes arrays with the same name
 		}
 		w.most[array] = max(w.most[array], bytes)
 	}
 }
 
-// check is an error where the workspaces took more than the compiler predicts.
+// check returns an error if the workspaces needed more memory than the compiler predicts.
 func (w *spaceWatch) check() error {
 	took := int64(0)
 	for _, n := range w.most {
@@ -127,8 +128,8 @@ func (w *spaceWatch) check() error {
 	return nil
 }
 
-// interpret runs a leaf on tensors; fresh says that the values of the result
-// are memory that it must write before it reads.
+// interpret runs a leaf on tensors; args[0] is the result. If fresh is true, the leaf must write
+// each value of the result before it reads the value.
 func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env interp.Env,
 	fresh bool) error {
 	in := interpArgs(args)
@@ -144,7 +145,7 @@ func interpret(prog *interp.Program, args []*tcs.Tensor, bounds [][2]int64, env 
 	return nil
 }
 
-// failed is the error of a leaf's failure.
+// failed returns the error that jobs return when a leaf fails with this code.
 func failed(code ir.FailCode, coord []int64, msg string) error {
 	if code == ir.FailPattern {
 		return &kernels.PatternError{What: msg, Coord: coord}
@@ -156,7 +157,7 @@ func failed(code ir.FailCode, coord []int64, msg string) error {
 	return e
 }
 
-// interpArgs are tensors as a leaf's arguments, over the same arrays.
+// interpArgs converts tensors to arguments of an interpreted leaf. They share the tensors' arrays.
 func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	in := make([]interp.Arg, len(args))
 	for k, t := range args {
@@ -172,7 +173,7 @@ func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	return in
 }
 
-// takeResult makes the arrays that a leaf left the result's.
+// takeResult sets the arrays of the result t to the arrays that the leaf left in a.
 func takeResult(t *tcs.Tensor, a interp.Arg) {
 	for l := range t.Levels {
 		setArray(&t.Levels[l].Pos, a.Levels[l].Pos)
@@ -191,7 +192,7 @@ func intArray(a tcs.Array) interp.Array {
 	return interp.Array{Data: orEmpty(tcs.Slice[int64](a)), First: a.First}
 }
 
-// orEmpty is s, empty rather than nil.
+// orEmpty returns s, or an empty slice if s is nil.
 func orEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}
@@ -218,7 +219,7 @@ func valArray(t *tcs.Tensor) interp.Array {
 	return interp.Array{Data: data, First: t.Vals.First}
 }
 
-// setArray makes a tensor's array of what a leaf left in its place.
+// setArray sets a tensor's array to the data of an interpreted array.
 func setArray(a *tcs.Array, x interp.Array) {
 	switch d := x.Data.(type) {
 	case []int32:

@@ -16,23 +16,23 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Jobs runs a case as a whole job (package spmd), on ranks in this process.
+// Jobs is an engine that runs a case as an spmd.Job on ranks in this process. The case's variant
+// determines all random choices.
 type Jobs struct {
-	Ranks int // 0: 1, 2, 3, 4, 6 or 8, as the case's variant fixes
-	// Blocks gives each case a random block schedule, which its variant fixes.
-	Blocks bool
+	Ranks  int    // the number of ranks; 0 means 1, 2, 3, 4, 6 or 8 at random
+	Blocks bool   // draw a block schedule for three quarters of the cases
 	Target string // spmd.Options.Target
-	// Dir, if not "", is a folder for files: half of the jobs read some of their
-	// operands from there, and write some results there, as their variants fix.
+	// Dir, if not "", is a folder for files. Half of the jobs read some of their operands from
+	// files, and most of these jobs write their results to files.
 	Dir string
-	// Limits runs some jobs again with memory limits below what they took last; one that
-	// is then refused keeps its result.
+	// Limits runs a third of the jobs again with memory limits below the memory that they used. If
+	// the limit is refused, the earlier result counts.
 	Limits bool
-	// Networks has products contracted in one way or another, which the case's variant fixes.
+	// Networks draws how products of several tensors are contracted.
 	Networks bool
 }
 
-// Name is "jobs" with what is chosen.
+// Name returns "jobs" and the choices.
 func (e Jobs) Name() string {
 	name := "jobs"
 	if e.Ranks > 0 {
@@ -50,7 +50,7 @@ func (e Jobs) Name() string {
 	return name
 }
 
-// options are the case's choices.
+// options draws the options of a case's job.
 func (e Jobs) options(p *Prepared) spmd.Options {
 	r := rand.New(rand.NewPCG(p.Case.Variant, 5))
 	o := spmd.Options{Ranks: e.Ranks, Threads: 1 + r.IntN(2), Target: e.Target}
@@ -63,17 +63,17 @@ func (e Jobs) options(p *Prepared) spmd.Options {
 	if e.Blocks && r.IntN(4) > 0 {
 		Blocks(r, p, &o)
 	}
-	o.Repeat = 1 + r.IntN(2) // a second run has the first one's patterns
+	o.Repeat = 1 + r.IntN(2) // a second run uses the patterns of the first one
 	if e.Networks {
 		o.Network = []string{"auto", "pairwise", "pairwise", "direct"}[r.IntN(4)]
 		if o.IntermediateOrder = max(r.IntN(6)-3, 0); o.Network == "pairwise" {
-			o.IntermediateOrder = 0 // which may be refused
+			o.IntermediateOrder = 0 // a limit may be refused with pairwise
 		}
 	}
 	return o
 }
 
-// Flags are those of the command line that stand for the case's choices.
+// Flags returns the flags of the command line for the case's options and files.
 func (e Jobs) Flags(p *Prepared) string {
 	o := e.options(p)
 	out := fmt.Sprintf(" --ranks=%d --threads=%d", o.Ranks, o.Threads)
@@ -104,18 +104,18 @@ func (e Jobs) Flags(p *Prepared) string {
 // Run runs the case as a job.
 func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.run(p, nil, func(j *spmd.Job) (*spmd.Report, error) {
-		first, err := planned(ctx, j)
+		first, err := runPlanned(ctx, j)
 		r := rand.New(rand.NewPCG(p.Case.Variant, 8))
 		if err != nil || !e.Limits || r.IntN(3) > 0 {
 			return first, err
 		}
-		for range 3 { // what a job takes follows its limit
+		for range 3 { // a job adapts to its limit, so a still lower one may succeed
 			share := []float64{0.999, 0.9, 0.8, 0.6, 0.3}[r.IntN(5)]
 			j.MemoryLimit = int64(share * float64(slices.Max(first.Allocated)))
 			if j.MemoryLimit == 0 {
 				break
 			}
-			next, err := planned(ctx, j)
+			next, err := runPlanned(ctx, j)
 			if err != nil && exitCode(err) == 5 {
 				break
 			}
@@ -131,8 +131,8 @@ func (e Jobs) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	})
 }
 
-// planned runs a job, and holds what its ranks take to the memory that its plan says.
-func planned(ctx context.Context, j *spmd.Job) (*spmd.Report, error) {
+// runPlanned runs a job. It returns an error if a rank uses more memory than the job's plan says.
+func runPlanned(ctx context.Context, j *spmd.Job) (*spmd.Report, error) {
 	quiet := *j
 	quiet.Note = nil
 	plan, err := quiet.Plan(ctx, 0)
@@ -143,14 +143,14 @@ func planned(ctx context.Context, j *spmd.Job) (*spmd.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := within(report, plan); err != nil {
+	if err := checkMemory(report, plan); err != nil {
 		return nil, errors.Join(err, report.Result.Close())
 	}
 	return report, nil
 }
 
-// within holds the memory of a run to that of its plan, rank by rank.
-func within(r *spmd.Report, plan *spmd.Planned) error {
+// checkMemory returns an error if some rank used more memory than the plan says.
+func checkMemory(r *spmd.Report, plan *spmd.Planned) error {
 	for rank, took := range r.Allocated {
 		if most := plan.Memory[rank]; took > most {
 			return fmt.Errorf("rank %d took %d bytes, and the plan says %d", rank, took, most)
@@ -159,8 +159,8 @@ func within(r *spmd.Report, plan *spmd.Planned) error {
 	return nil
 }
 
-// RunOn runs the case as one rank of c, by a block schedule that the case's variant
-// fixes. Collective. The output is rank 0's, and nil elsewhere.
+// RunOn runs the case as one rank of c. Every rank must call it. It returns the output at rank 0,
+// and nil at the other ranks.
 func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 	e.Ranks = c.Size()
 	out, err := e.run(p, c, func(j *spmd.Job) (*spmd.Report, error) { return j.RunOn(c, c.Size(), 1) })
@@ -172,7 +172,8 @@ func (e Jobs) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 
 var errNoResult = errors.New("a job without an error gave no result")
 
-// run runs the case by run: as one rank of c, where that is not nil.
+// run builds the job of a case, passes it to the function run, and checks the result. If c is not
+// nil, this process is a rank of c; otherwise the function must run all ranks.
 func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, error)) (out *Output,
 	err error) {
 	job := &spmd.Job{
@@ -181,7 +182,8 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 	}
 	out = &Output{Narrowed: true}
 	job.Note = func(line string) {
-		if strings.Contains(line, "converting ") && !e.Networks { // contractions may convert
+		// contractions may convert operands
+		if strings.Contains(line, "converting ") && !e.Networks {
 			out.Converted = append(out.Converted, line)
 		}
 	}
@@ -200,7 +202,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 			job.Inputs[t.Name] = spmd.Scalar(scalar(t.Type, t.Entries[0].Value))
 			continue
 		}
-		s, err := t.Assemble(p.Case.wide())
+		s, err := t.Assemble(p.Case.hasWideIndices())
 		if err != nil {
 			return nil, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
@@ -224,7 +226,7 @@ func (e Jobs) run(p *Prepared, c comm.Comm, run func(*spmd.Job) (*spmd.Report, e
 	return out, errors.Join(checkResult(report.Result, p), f.check(report.Result))
 }
 
-// checkResult holds the result's type and storage to what was asked for.
+// checkResult checks the result's type, format and invariants.
 func checkResult(t *tcs.Tensor, p *Prepared) error {
 	if t.Header.Type != p.Result {
 		return fmt.Errorf("the result's type is %s, want %s", t.Header.Type, p.Result)
@@ -235,7 +237,7 @@ func checkResult(t *tcs.Tensor, p *Prepared) error {
 	return t.Validate()
 }
 
-// scalar is a value as the job takes it.
+// scalar returns a value as the Go type that corresponds to t, for spmd.Scalar.
 func scalar(t tensor.Type, v reference.Value) any {
 	switch t {
 	case tensor.Int32:
@@ -252,9 +254,9 @@ func scalar(t tensor.Type, v reference.Value) any {
 	return v.C
 }
 
-// Blocks sets a random block schedule of the case: some of the variables are
-// split, evenly or at points (repeated ones too, so that blocks are empty),
-// and some of these ordered, extended and mapped.
+// Blocks draws a block schedule for a case and sets it in o. Some variables are split, evenly or at
+// points. Points may be equal, so that blocks are empty. Some of the split variables are ordered,
+// extended or mapped.
 func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 	var names, reductions []string
 	blocks := int64(1)
@@ -263,17 +265,18 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 		if s, ok := p.Normal.Source[v]; ok {
 			name = s
 		}
-		if slices.Contains(names, name) || !splittable(p, name) || r.IntN(2) == 0 {
+		if slices.Contains(names, name) || !isSplittable(p, name) || r.IntN(2) == 0 {
 			continue
 		}
 		cuts, n := randomCuts(r, p.Sizes.Vars[v])
 		cut := blocks
-		for _, u := range p.Normal.Vars { // all that the user wrote so
+		// Normalization may have given one variable of the user several names.
+		for _, u := range p.Normal.Vars {
 			if u == name || p.Normal.Source[u] == name {
-				cut = min(cut*n, mostBlocks+1)
+				cut = min(cut*n, maxBlocks+1)
 			}
 		}
-		if cut > mostBlocks {
+		if cut > maxBlocks {
 			continue
 		}
 		blocks = cut
@@ -297,13 +300,14 @@ func Blocks(r *rand.Rand, p *Prepared, o *spmd.Options) {
 	o.Map = strings.Join(some(names), ",")
 }
 
-// mostBlocks is how many blocks a drawn schedule has at most.
-const mostBlocks = 1 << 14
+// maxBlocks is the largest number of blocks of a drawn schedule.
+const maxBlocks = 1 << 14
 
-// randomCuts cuts a range, into n ranges.
+// randomCuts draws the argument of a split for a variable of the given size. The split has n
+// blocks.
 func randomCuts(r *rand.Rand, size int64) (text string, n int64) {
 	switch kind := r.IntN(8); {
-	case kind == 0 || kind < 4 && size > 5: // blocks that are merged before all are there
+	case kind == 0 || kind < 4 && size > 5: // enough to merge some before others are computed
 		n = int64(5 + r.IntN(20))
 		return fmt.Sprint(n), n
 	case kind < 5:
@@ -321,8 +325,8 @@ func randomCuts(r *rand.Rand, size int64) (text string, n int64) {
 	return text, int64(len(points)) + 1
 }
 
-// splittable tells whether all variables that the user wrote as name can be split.
-func splittable(p *Prepared, name string) bool {
+// isSplittable reports whether all variables that the user wrote as name can be split.
+func isSplittable(p *Prepared, name string) bool {
 	for _, v := range p.Normal.Vars {
 		if (v == name || p.Normal.Source[v] == name) && place.Splittable(p.Normal, v) != "" {
 			return false

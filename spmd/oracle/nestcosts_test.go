@@ -57,7 +57,7 @@ func (c *Case) enlarge(r *rand.Rand, times int64, even bool) {
 				}
 			}
 		}
-		t.Entries = held(t.Format, t.Entries)
+		t.Entries = storable(t.Format, t.Entries)
 	}
 }
 

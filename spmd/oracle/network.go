@@ -14,8 +14,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// network is a product of 2 to 6 tensors, some of them twice or with a number, sometimes beside
-// another term.
+// network draws a product of 2 to 6 factors, sometimes plus another term. A factor may be a number
+// or a tensor that occurs before.
 func (g *generator) network() *notation.Stmt {
 	all := []string{"i", "j", "k", "l", "m", "n", "o"}
 	g.pool = all[:3+g.rand.IntN(5)]
@@ -49,7 +49,8 @@ func (g *generator) network() *notation.Stmt {
 	return back
 }
 
-// networkFactor is a tensor of one to three modes, mostly; one that stands elsewhere, or a number.
+// networkFactor draws a factor: mostly a new tensor of one to three modes, otherwise a number or a
+// tensor that occurs before.
 func (g *generator) networkFactor() notation.Expr {
 	if g.chance(0.12) {
 		return g.leaf()
@@ -60,14 +61,14 @@ func (g *generator) networkFactor() notation.Expr {
 	return a
 }
 
-// Networks is an interpreter of products of several tensors, which a case's variant has contracted
-// in one way or another: by a tree that it draws, two at a time, in one nest, or where it pays.
+// Networks is an engine that interprets products of several tensors. The case's variant determines
+// the --network option: a drawn contraction tree, pairwise, auto or direct.
 type Networks struct{}
 
 func (Networks) Name() string { return "networks" }
 
-// Run compiles and interprets the case. Where storage orders forbid the loops of a tree, another
-// way is gone.
+// Run compiles and interprets the case. If storage orders forbid the loops of a contraction tree,
+// it tries other options.
 func (e Networks) Run(_ context.Context, p *Prepared) (*Output, error) {
 	c, how, err := e.compile(p, "leaf")
 	if err != nil {
@@ -78,11 +79,12 @@ func (e Networks) Run(_ context.Context, p *Prepared) (*Output, error) {
 	if err != nil {
 		return &Output{How: how + "\n" + c.unit.Network() + c.stages()}, err
 	}
-	out.How, out.Converted = how+"\n"+c.unit.Network()+c.stages(), nil // contractions may convert
+	// contractions may convert operands
+	out.How, out.Converted = how+"\n"+c.unit.Network()+c.stages(), nil
 	return out, nil
 }
 
-// compile makes the leaf, and says how the product is contracted.
+// compile compiles the leaf. how is the --network option that it chose.
 func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, err error) {
 	r := rand.New(rand.NewPCG(p.Case.Variant, 7))
 	ways := []string{drawTree(r, p.Normal), "pairwise", "auto", "direct"}
@@ -99,7 +101,7 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 		}
 		c, err = compileAs(p, name, request)
 		if err == nil && r.IntN(3) == 0 {
-			return e.stored(r, c, how, request)
+			return e.varyWorkspace(r, c, how, request)
 		}
 		if err == nil || way > 1 || !strings.HasPrefix(err.Error(), "--network: ") {
 			return c, how, err
@@ -108,8 +110,10 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 	}
 }
 
-// stored is the case with one of the leaf's workspaces stored in another way, where it has any.
-func (Networks) stored(r *rand.Rand, c *compiled, how string,
+// varyWorkspace compiles the case again, with another data structure for one of the leaf's
+// workspaces. It returns c if the leaf has no workspaces, or if the data structure is refused. It
+// closes c if it returns another case.
+func (Networks) varyWorkspace(r *rand.Rand, c *compiled, how string,
 	request func(*codegen.Request) error) (*compiled, string, error) {
 	names := spaceNames(c.unit)
 	if len(names) == 0 {
@@ -127,7 +131,7 @@ func (Networks) stored(r *rand.Rand, c *compiled, how string,
 		return request(req)
 	})
 	var refused *diag.Error
-	// one operand's entries do not fill the workspace
+	// Terms requires that the entries of one operand fill the workspace.
 	if kind == strategy.Terms && errors.As(err, &refused) && refused.Code == diag.ScheduleRefused {
 		return c, how, nil
 	}
@@ -135,7 +139,7 @@ func (Networks) stored(r *rand.Rand, c *compiled, how string,
 	return d, how + " -s=" + commands, err
 }
 
-// drawTree is a random tree of the factors of one of the statement's terms.
+// drawTree draws a contraction tree of the factors of one of the statement's terms.
 func drawTree(r *rand.Rand, n *notation.Normal) string {
 	var parts []string
 	for _, f := range n.Terms[r.IntN(len(n.Terms))].Factors {
@@ -148,7 +152,7 @@ func drawTree(r *rand.Rand, n *notation.Normal) string {
 	}
 	for len(parts) > 1 {
 		r.Shuffle(len(parts), func(a, b int) { parts[a], parts[b] = parts[b], parts[a] })
-		k := min(2+r.IntN(6)/4, len(parts)) // of two mostly
+		k := min(2+r.IntN(6)/4, len(parts)) // mostly two
 		text := strings.Join(parts[:k], "*")
 		if k < len(parts) {
 			text = "(" + text + ")"

@@ -317,7 +317,7 @@ func TestStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := c.Tensors[1]
-	got := stored(b.Format, b.Dims, [][]int64{{0, 1, 1}})
+	got := storedCoords(b.Format, b.Dims, [][]int64{{0, 1, 1}})
 	if want := [][]int64{{0, 1, 0}, {0, 1, 1}, {1, 1, 0}, {1, 1, 1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -441,7 +441,7 @@ func (forgetful) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	for k, c := range w.Coords {
 		values[fmt.Sprint(c)] = w.Points[k].Value
 	}
-	for _, c := range stored(w.Format, w.Dims, w.Coords) {
+	for _, c := range storedCoords(w.Format, w.Dims, w.Coords) {
 		out.Entries = append(out.Entries, Entry{c, values[fmt.Sprint(c)]})
 	}
 	return out, nil

@@ -13,27 +13,29 @@ import (
 	"distaff/io/tensor"
 )
 
-// compiled is a case with its operands stored and its leaf made: what an
-// engine does for one rank, but for running the leaf.
+// compiled is a case whose operands are stored and whose leaf is compiled to ir.
 type compiled struct {
 	p       *Prepared
 	unit    *codegen.Unit
-	args    []*tcs.Tensor // of the leaf; args[0] is the result before it runs
-	bounds  [][2]int64
+	args    []*tcs.Tensor // arguments of the leaf; args[0] is the result
+	bounds  [][2]int64    // the range of each variable in unit.Vars
 	threads int
-	owned   []*tcs.Tensor
-	// values is the leaf that computes alone, given the pattern of unit's result, or of a dense one,
-	// of some cases, that which adds to it; nil where unit does no more than that.
+	owned   []*tcs.Tensor // closed with the case
+	// values is a second leaf of the same statement, or nil. If the result of unit is sparse, the
+	// second leaf computes values for a given pattern. If the result is dense, it adds to the
+	// result, and is compiled for some cases only.
 	values *codegen.Unit
 }
 
-// wide tells whether the case's operands have 64-bit positions and coordinates.
-func (c *Case) wide() bool { return c.Variant%5 == 0 }
+// hasWideIndices reports whether the positions and coordinates of the case's operands have 64
+// bits.
+func (c *Case) hasWideIndices() bool { return c.Variant%5 == 0 }
 
-// compile stores the operands and compiles the case to a leaf of that name.
+// compile stores the operands and compiles the case to a leaf with the given name.
 func compile(p *Prepared, name string) (*compiled, error) { return compileAs(p, name, nil) }
 
-// compileAs is compile with a change to what is compiled.
+// compileAs does what compile does, and calls change, if not nil, with the request before it
+// compiles.
 func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled,
 	err error) {
 	c = &compiled{p: p, threads: 1 + int(p.Case.Variant%3)}
@@ -49,22 +51,22 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 		Verify: true,
 	}
 	if p.Case.Variant/64%2 == 0 {
-		req.LongRow = 1 // rows as long as this are cut over the threads
+		req.LongRow = 1 // distribute even short rows over the threads
 	}
 	if p.Case.Variant/256%2 == 0 {
-		// sizes compiled in; rows and entries prefetched
+		// compile sizes in, and prefetch rows and entries
 		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1,
 			strategy.Forms{strategy.Streams: 128, strategy.Merges: 1}
 	}
 	if p.Case.Variant/512%2 == 0 {
-		req.GemmWork = 1 // products of dense operands are ones of matrices
+		req.GemmWork = 1 // treat even small products of dense operands as matrix products
 	}
 	stored := map[string]*tcs.Tensor{}
 	for _, t := range p.Case.Tensors {
 		if !t.Input {
 			continue
 		}
-		s, err := t.Assemble(p.Case.wide())
+		s, err := t.Assemble(p.Case.hasWideIndices())
 		if err != nil {
 			return c, fmt.Errorf("storing %s: %w", t.Name, err)
 		}
@@ -75,7 +77,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 		case 0:
 			spec.NNZ, spec.Counts = -1, nil // unknown
 		case 1:
-			spec.NNZ = 1 << 30 // enough for any parallel form to pay
+			spec.NNZ = 1 << 30 // enough for every parallel form
 		}
 		if t == left {
 			req.Old = &spec
@@ -93,7 +95,7 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	if c.unit, err = codegen.Compile(req); err != nil {
 		return c, err
 	}
-	if c.values, err = c.second(req); err != nil {
+	if c.values, err = c.secondLeaf(req); err != nil {
 		return c, err
 	}
 	for _, v := range c.unit.Vars {
@@ -106,9 +108,8 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	return c, err
 }
 
-// second is the leaf that computes the values of the case's result anew, or adds to them, nil where
-// none does.
-func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
+// secondLeaf compiles the leaf compiled.values. It returns nil if the case has no second leaf.
+func (c *compiled) secondLeaf(req codegen.Request) (*codegen.Unit, error) {
 	switch u := c.unit.Result; {
 	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Case.Variant/512%addsShare == 0:
 		req.Accumulate = true
@@ -126,8 +127,8 @@ func (c *compiled) second(req codegen.Request) (*codegen.Unit, error) {
 	return nil, nil
 }
 
-// arguments are the leaf's, of stored tensors by name, those converted that it wants to be; the
-// result's place is empty.
+// arguments sets the leaf's arguments, except the result. It converts the stored tensors that the
+// leaf requires in another format.
 func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 	c.args = []*tcs.Tensor{nil}
 	for _, a := range c.unit.Args[1:] {
@@ -147,7 +148,7 @@ func (c *compiled) arguments(stored map[string]*tcs.Tensor) (err error) {
 	return nil
 }
 
-// describe is what the compiler is told of a stored tensor.
+// describe returns the compiler's description of a stored tensor.
 func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
 	out := codegen.Tensor{Format: t.Format, Type: t.Type, Dims: t.Dims, NNZ: s.Vals.Len}
 	for l, lev := range s.Levels {
@@ -158,16 +159,15 @@ func describe(s *tcs.Tensor, t *Tensor) codegen.Tensor {
 	return out
 }
 
-// result is the left tensor before the leaf runs: memory if it is dense; the
-// outer levels of the argument that it shares, and memory for the values; or
-// levels without arrays, which the leaf publishes.
+// result returns the left tensor as the leaf expects it. A dense result has memory for its values.
+// A result that shares an argument's pattern has that argument's level arrays and memory for its
+// values. Any other result has no arrays, because the leaf allocates them.
 func (c *compiled) result() (*tcs.Tensor, error) {
 	u, left := c.unit.Result, c.p.Case.Tensors[0]
 	header := tcs.Header{Dims: left.Dims, Type: c.p.Result}
 	if u.Format.AllDense() {
-		t,
-			err := tcs.New(&tcs.Shape{Header: header, Format: u.Format,
-			Counts: make([]int64, len(left.Dims))}, nil, left.Name)
+		shape := &tcs.Shape{Header: header, Format: u.Format, Counts: make([]int64, len(left.Dims))}
+		t, err := tcs.New(shape, nil, left.Name)
 		if err == nil {
 			scribble(t.Vals)
 		}
@@ -209,7 +209,8 @@ func (c *compiled) result() (*tcs.Tensor, error) {
 	return t, mem.Release()
 }
 
-// scribble fills memory with what a leaf must not read.
+// scribble fills an array with garbage, so that a leaf that reads it before writing gives a wrong
+// result.
 func scribble(a tcs.Array) {
 	b := a.Bytes()
 	for k := range b {
@@ -217,7 +218,7 @@ func scribble(a tcs.Array) {
 	}
 }
 
-// execute runs the leaf by call and reads the result.
+// execute runs the leaf with call, and returns the result in the format of the case.
 func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) error) (*Output,
 	error) {
 	if err := call(c.args, c.bounds); err != nil {
@@ -225,7 +226,8 @@ func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) erro
 	}
 	t := c.args[0]
 	if err := t.Validate(); err != nil {
-		return nil, fmt.Errorf("the leaf's result is no %s tensor: %w", c.unit.Result.Format, err)
+		return nil, fmt.Errorf("the leaf's result is not a valid %s tensor: %w", c.unit.Result.Format,
+			err)
 	}
 	if c.unit.Result.Repack {
 		f := c.p.Case.Tensors[0].Format
@@ -254,7 +256,7 @@ func (c *compiled) close() {
 	c.args, c.owned = nil, nil
 }
 
-// stages prints what the compiler made of the case, for a failure's report.
+// stages returns the loop order and the concrete index notation, for the report of a failure.
 func (c *compiled) stages() string {
 	return fmt.Sprintf("loops %s\n%s", strings.Join(c.unit.Order, ","), cin.String(c.unit.CIN))
 }

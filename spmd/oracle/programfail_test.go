@@ -247,7 +247,7 @@ func (g *programGen) dropped() {
 		}
 		for _, a := range parsed.Accesses() {
 			t := g.w.tensors[a.Name]
-			if t == nil || !t.Input || a.Name == parsed.LHS.Name || g.w.sized[a.Name] || t.repeats() ||
+			if t == nil || !t.Input || a.Name == parsed.LHS.Name || g.w.sized[a.Name] || t.hasRepeats() ||
 				len(t.Format.Bound()) > 0 {
 				continue
 			}

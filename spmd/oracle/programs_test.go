@@ -574,7 +574,7 @@ func (g *programGen) splits(text string) []string {
 		if s, ok := p.Normal.Source[v]; ok {
 			name = s
 		}
-		if splittable(p, name) && g.chance(0.5) &&
+		if isSplittable(p, name) && g.chance(0.5) &&
 			!slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, name+":") }) {
 			list = append(list, fmt.Sprint(name, ":", 1+g.rand.IntN(4)))
 		}

@@ -407,7 +407,7 @@ func TestOracleSchedules(t *testing.T) {
 	var seen scheduleCounts
 	e := scheduleEngine{drawer{&seen}}
 	caseFiles(t, e)
-	sweep(t, e, Options{Beside: 0.15}, 1200)
+	sweep(t, e, Options{Plus: 0.15}, 1200)
 	n := uint64(15)
 	if *nFlag > 0 {
 		n = max(*nFlag/uint64(len(kernelLines)), 1)
@@ -446,7 +446,7 @@ func TestOracleSchedulesInC(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.people = l.level == "-O1"
-			sweep(t, scheduledC{c, drawer{&seen}}, Options{Beside: 0.15}, l.n)
+			sweep(t, scheduledC{c, drawer{&seen}}, Options{Plus: 0.15}, l.n)
 		})
 	}
 	seen.log(t, slices.Index(commandNames[:], "workspace")) // few cases have the forms of loops

@@ -9,8 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Shrink makes a failing case small: it takes each simpler case that still
-// fails, until none does or fails was asked budget times.
+// Shrink reduces a failing case. It replaces the case by a simpler one that still fails, until no
+// simpler case fails or fails was called budget times.
 func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
 	for again := true; again; {
 		again = false
@@ -30,8 +30,8 @@ func Shrink(c *Case, budget int, fails func(*Case) bool) *Case {
 	return c
 }
 
-// simplifications yields cases that are simpler than c, boldest first. Not all
-// are valid.
+// simplifications yields cases that are simpler than c. The cases that differ most from c come
+// first. Some cases are not valid.
 func simplifications(c *Case) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
 		for _, f := range []func(*Case, func(*Case) bool) bool{simplerSchedule, simplerOver,
@@ -44,7 +44,7 @@ func simplifications(c *Case) iter.Seq[*Case] {
 	}
 }
 
-// simplerSchedule yields cases without a command of the schedule that they fix.
+// simplerSchedule yields cases without one of the commands of c.Schedule.
 func simplerSchedule(c *Case, yield func(*Case) bool) bool {
 	for k := len(c.Schedule) - 1; k >= 0 && len(c.Schedule) > 1; k-- {
 		d := c.Clone()
@@ -56,7 +56,7 @@ func simplerSchedule(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-// simplerStatement yields cases with a part of the right side left out.
+// simplerStatement yields cases without a part of the right side.
 func simplerStatement(c *Case, yield func(*Case) bool) bool {
 	s, err := notation.Parse(c.Stmt)
 	if err != nil {
@@ -105,7 +105,7 @@ func simplerExprs(e notation.Expr) (out []notation.Expr) {
 	return out
 }
 
-// restate is the case with another statement, its tensors those that it has.
+// restate returns the case with another statement, and with only the tensors of that statement.
 func (c *Case) restate(s *notation.Stmt) *Case {
 	out := c.Clone()
 	out.Stmt = s.String()
@@ -117,7 +117,7 @@ func (c *Case) restate(s *notation.Stmt) *Case {
 	return out
 }
 
-// simplerResult yields cases without +=, and with fewer modes on the left.
+// simplerResult yields cases with = instead of +=, and cases without one mode of the result.
 func simplerResult(c *Case, yield func(*Case) bool) bool {
 	s, err := notation.Parse(c.Stmt)
 	if err != nil {
@@ -166,7 +166,8 @@ func withoutMode(f tensor.Format, m int) tensor.Format {
 	return out
 }
 
-// fewerEntries yields cases without a run of a tensor's entries.
+// fewerEntries yields cases without some consecutive entries of a tensor. It tries the longest
+// sequences first.
 func fewerEntries(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		n := len(t.Entries)
@@ -186,8 +187,8 @@ func fewerEntries(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-// smallerSizes yields cases with one variable's range cut short, and the
-// entries past it left out.
+// smallerSizes yields cases with a smaller size of one variable, and without the entries outside
+// the smaller size.
 func smallerSizes(c *Case, yield func(*Case) bool) bool {
 	p, err := c.Prepare()
 	if err != nil {
@@ -218,7 +219,7 @@ func smallerSizes(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-// simplerFormats yields cases with a tensor in a plainer format.
+// simplerFormats yields cases with a plainer format of one tensor.
 func simplerFormats(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		n := len(t.Dims)
@@ -232,7 +233,7 @@ func simplerFormats(c *Case, yield func(*Case) bool) bool {
 			}
 		}
 		for _, f := range try {
-			if plainness(f) >= plainness(t.Format) || f.Check() != nil {
+			if complexity(f) >= complexity(t.Format) || f.Check() != nil {
 				continue
 			}
 			d := c.Clone()
@@ -245,8 +246,9 @@ func simplerFormats(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-// plainness is smaller for plainer formats.
-func plainness(f tensor.Format) int {
+// complexity returns a number that is smaller for plainer formats. A level counts by its kind's
+// position in tensor.Kinds, and by whether the levels are permuted.
+func complexity(f tensor.Format) int {
 	n := 0
 	for l, k := range f.Levels {
 		n += 2 * slices.Index(tensor.Kinds, k)
@@ -257,7 +259,8 @@ func plainness(f tensor.Format) int {
 	return n
 }
 
-// simplerTypes yields cases with a float64 for another type.
+// simplerTypes yields cases with the type float64 instead of another type of one tensor, and a case
+// whose result's type is inferred.
 func simplerTypes(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		d := c.Clone()
@@ -291,7 +294,7 @@ func realOf(t tensor.Type) tensor.Type {
 	return t
 }
 
-// simplerValues yields cases with a 1 for another value.
+// simplerValues yields cases with 1 instead of one of the values.
 func simplerValues(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		one := reference.Float(1)

@@ -14,8 +14,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Check runs one case on an engine and says what is wrong, or nil. A panic of
-// the engine is a failure of the case.
+// Check runs one case on an engine, and returns an error if the result is wrong or the engine
+// panics.
 func Check(ctx context.Context, e Engine, c *Case) error {
 	p, err := c.Prepare()
 	if err != nil {
@@ -25,10 +25,11 @@ func Check(ctx context.Context, e Engine, c *Case) error {
 	return err
 }
 
-// outcome is what a right run did.
+// outcome classifies a case that ran correctly. converted is true if an operand was converted,
+// divided if the statement divides an integer by zero, and empty if no coordinate is present.
 type outcome struct{ converted, divided, empty bool }
 
-// check holds what f gives to what is expected of a case.
+// check runs a case with f and compares the output with the expected result.
 func check(ctx context.Context, p *Prepared, f func(context.Context) (*Output, error)) (o outcome,
 	err error) {
 	w, err := p.Expect(ctx)
@@ -61,7 +62,7 @@ func run(ctx context.Context, f func(context.Context) (*Output, error)) (out *Ou
 	return f(ctx)
 }
 
-// recovered turns a panic into an error with the innermost calls.
+// recovered must be deferred. It turns a panic into an error that lists the innermost calls.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		lines := strings.Split(string(debug.Stack()), "\n")
@@ -70,19 +71,20 @@ func recovered(err *error) {
 	}
 }
 
-// Failure is a case that an engine got wrong.
+// Failure is a case for which an engine gave a wrong result.
 type Failure struct {
 	Seed, Index uint64
-	Err         error // of the small case
-	First       error // of the case before it was made small
-	Case, Small *Case
-	Flags       string // of the engine's own choices for the small case
+	Err         error  // the error of Small
+	First       error  // the error of Case
+	Case, Small *Case  // the case as generated, and the reduced one
+	Flags       string // flags of the command line for the engine's choices for Small
 }
 
-// String is the failure with its small case, as a case file and a script.
+// String describes the failure. It includes the reduced case as a case file and as a script.
 func (f *Failure) String() string {
-	return fmt.Sprintf(
-		"%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle -oracle.seed=%d -oracle.first=%d -oracle.n=1\ncase file (before it was made small: %s: %v):\n%s\ncommand line:\n%s",
+	return fmt.Sprintf("%v\n\nreproduce with\n    go test ./spmd/oracle -run Oracle "+
+		"-oracle.seed=%d -oracle.first=%d -oracle.n=1\n"+
+		"case file (before it was made small: %s: %v):\n%s\ncommand line:\n%s",
 		f.Err, f.Seed, f.Index, f.Case.Stmt, f.First, indent(f.Small.Text()),
 		indent(strings.TrimSuffix(f.Small.Script(), "\n")+f.Flags))
 }
@@ -91,28 +93,28 @@ func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
 }
 
-// Report is the outcome of a sweep.
+// Report summarizes a sweep. Divided, Empty and Converted count cases whose result was correct.
 type Report struct {
-	Cases     int // run
-	Divided   int // where the right outcome is an integer division by zero
-	Empty     int // where the result is empty
-	Converted int // where an operand was converted, as its storage order forced
+	Cases     int // cases that ran
+	Divided   int // cases that divide an integer by zero
+	Empty     int // cases without a present coordinate
+	Converted int // cases with an operand that was converted, as its storage order required
 	Failures  []*Failure
 }
 
 // batcher is an engine that compiles many cases at once.
 type batcher interface {
 	Engine
-	// batch readies cases. The k-th function runs the k-th case; each must be
-	// called once, one after another.
+	// batch compiles cases. The k-th function that it returns runs the k-th case. Each function
+	// must be called exactly once, and not concurrently.
 	batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error)
 }
 
-// batchSize is how many cases are compiled at once.
+// batchSize is the number of cases that a batcher compiles at once.
 const batchSize = 100
 
-// Sweep runs cases first to first+n-1 of a seed on an engine, in several
-// goroutines, and makes failures small. It stops early after a few failures.
+// Sweep runs cases first to first+n-1 of a seed on an engine, in the given number of goroutines. It
+// reduces failing cases, and stops after three failures.
 func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, workers int) Report {
 	const enough = 3
 	var rep Report
@@ -133,7 +135,7 @@ func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, work
 				if done || ctx.Err() != nil {
 					return
 				}
-				some(ctx, e, o, seed, first+from, min(size, n-from), func(got outcome, f *Failure) {
+				sweepBatch(ctx, e, o, seed, first+from, min(size, n-from), func(got outcome, f *Failure) {
 					mu.Lock()
 					defer mu.Unlock()
 					rep.add(got, f)
@@ -145,8 +147,9 @@ func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, work
 	return rep
 }
 
-// some runs n cases from number first and reports each.
-func some(ctx context.Context, e Engine, o Options, seed, first, n uint64,
+// sweepBatch runs n cases, starting at number first, and calls report for each. The failure is nil
+// if the case is correct.
+func sweepBatch(ctx context.Context, e Engine, o Options, seed, first, n uint64,
 	report func(outcome, *Failure)) {
 	cases := make([]*Prepared, n)
 	for k := range cases {
@@ -181,27 +184,28 @@ func some(ctx context.Context, e Engine, o Options, seed, first, n uint64,
 	}
 }
 
-// fixer is an engine that draws what it does from a case.
+// fixer is an engine that draws a schedule or a distribution for a case.
 type fixer interface {
-	// fixed are cases that do what the engine drew, likeliest first, whatever else is
-	// changed in them.
+	// fixed returns copies of the case that contain what the engine drew, so that it stays the same
+	// when other parts of the case are simplified. If there are several copies, the one that most
+	// probably fails comes first.
 	fixed(ctx context.Context, p *Prepared) []*Case
 }
 
-// mostShrinking is for how long a case that fails is made smaller at most.
-const mostShrinking = 2 * time.Minute
+// maxShrinkTime is the longest time for which a failing case is reduced.
+const maxShrinkTime = 2 * time.Minute
 
-// shrunk makes a case small that fails by err. One that is wrong stays wrong: smaller cases that
-// are only refused, as commands may be that name what is no longer there, do not take its place.
+// shrunk reduces a case that fails with err. A case that gives a wrong result is not replaced by a
+// case that is only refused, for example because a command names a loop that no longer exists.
 func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
-	asked := refused(err)
+	wasRefused := isRefused(err)
 	begun := time.Now()
 	fails := func(s *Case) bool {
-		if time.Since(begun) > mostShrinking {
+		if time.Since(begun) > maxShrinkTime {
 			return false
 		}
 		err := Check(ctx, e, s)
-		return err != nil && refused(err) == asked && ctx.Err() == nil
+		return err != nil && isRefused(err) == wasRefused && ctx.Err() == nil
 	}
 	start := c
 	if x, ok := e.(fixer); ok {
@@ -222,8 +226,8 @@ func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
 	return f
 }
 
-// refused tells whether an error is the refusal of what was asked for.
-func refused(err error) bool {
+// isRefused reports whether an error refuses the request (exit code 2).
+func isRefused(err error) bool {
 	var d *diag.Error
 	return errors.As(err, &d) && d.ExitCode() == 2
 }
@@ -243,9 +247,9 @@ func (r *Report) add(o outcome, f *Failure) {
 	}
 }
 
-// String sums the report up in one line.
+// String returns the counts as one line.
 func (r *Report) String() string {
-	return fmt.Sprintf(
-		"%d cases, %d failures, %d with a conversion, %d that divide an integer by zero, %d with an empty result",
+	return fmt.Sprintf("%d cases, %d failures, %d with a conversion, "+
+		"%d that divide an integer by zero, %d with an empty result",
 		r.Cases, len(r.Failures), r.Converted, r.Divided, r.Empty)
 }

@@ -11,16 +11,21 @@ import (
 	"distaff/io/tensor"
 )
 
-// Text is the case as a case file: the statement, a line "variant N", a line
-// "schedule COMMAND" for each command of a schedule that the case fixes, lines "over RANKS
-// MACHINE", "command COMMAND" and "place PLACEMENT" where it fixes how it is distributed, then
-// for each tensor a line
+// Text returns the case as a case file. The first line is the statement. The next lines are
+//
+//	variant N
+//	schedule COMMAND      for each command in Schedule
+//	over RANKS MACHINE    if Over is not nil
+//	command COMMAND       for each command in Over
+//	place PLACEMENT       for each placement in Over
+//
+// For each tensor follows a line
 //
 //	tensor NAME FORMAT TYPE SIZES
 //
-// with "result" for "tensor" where it has no input, "-" for an empty format,
-// type or list of sizes, and then a line for each entry: coordinates (from 0)
-// and the value. Lines that start with # are comments.
+// and a line for each entry, with its coordinates (from 0) and its value. The first word is
+// "result" instead of "tensor" if the tensor has no input. An empty format, type or list of sizes
+// is written as "-". Lines that start with # are comments.
 func (c *Case) Text() string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Stmt)
@@ -63,7 +68,7 @@ func orDash(s string) string {
 	return s
 }
 
-// ParseCase reads a case file.
+// ParseCase parses a case file and checks the case (see Prepare).
 func ParseCase(text string) (*Case, error) {
 	c := &Case{}
 	in := bufio.NewScanner(strings.NewReader(text))
@@ -158,8 +163,8 @@ func parseValue(t tensor.Type, s string) (v reference.Value, err error) {
 	return v, err
 }
 
-// Script is a shell script that runs the case by the command line: it writes
-// the inputs as .tns files (with sizes by -d) and holds the result to --check.
+// Script returns a shell script that runs the case with the distaff command. It writes the inputs
+// as .tns files and checks the result with --check.
 func (c *Case) Script() string {
 	var b strings.Builder
 	args := fmt.Sprintf("distaff run '%s'", c.Stmt)
@@ -195,7 +200,7 @@ func (c *Case) Script() string {
 	return b.String() + args + " --check\n"
 }
 
-// scalarText is a value as text files have it: a complex one as two numbers.
+// scalarText returns a value as it is written in text files. A complex value is two numbers.
 func scalarText(t tensor.Type, v reference.Value) string {
 	if t.IsComplex() {
 		return fmt.Sprint(real(v.C), imag(v.C))

@@ -19,8 +19,8 @@ import (
 	"distaff/io/tns"
 )
 
-// inputKind draws the ending of an operand's file, one that can say what the tensor
-// holds; "" for none.
+// inputKind draws the extension of an operand's file. It returns "" if the operand is not read from
+// a file, or if files of the drawn kind cannot represent the tensor.
 func inputKind(r *rand.Rand, t *Tensor) string {
 	kind := []string{"", "", ".tns", ".tcs", ".tcs", ".tns.gz", ".mtx", ".rb", ".npy"}[r.IntN(9)]
 	bare := len(t.Entries) == 0
@@ -29,14 +29,14 @@ func inputKind(r *rand.Rand, t *Tensor) string {
 		(kind == ".mtx" || kind == ".rb") && len(t.Dims) != 2,
 		kind == ".rb" && !slices.ContainsFunc(t.Dims, func(n int64) bool { return n > 0 }),
 		kind == ".npy" && !t.Format.AllDense() && t.has(isZero),
-		kind == ".npy" && t.repeats(),
-		kind == ".rb" && t.has(infinite):
+		kind == ".npy" && t.hasRepeats(),
+		kind == ".rb" && t.has(isInfinite):
 		return ""
 	}
 	return kind
 }
 
-// outputKind draws the ending of the result's file; "" for none.
+// outputKind draws the extension of the result's file. It returns "" if the result is not written.
 func outputKind(r *rand.Rand, order int) string {
 	kind := []string{"", "", ".tns", ".tns", ".tcs", ".tcs", ".npy", ".mtx", ".tns.gz",
 		".npz"}[r.IntN(10)]
@@ -46,14 +46,15 @@ func outputKind(r *rand.Rand, order int) string {
 	return kind
 }
 
-// has tells whether some entry's value is such.
-func (t *Tensor) has(such func(reference.Value) bool) bool {
-	return slices.ContainsFunc(t.Entries, func(e Entry) bool { return such(e.Value) })
+// has reports whether match returns true for the value of some entry.
+func (t *Tensor) has(match func(reference.Value) bool) bool {
+	return slices.ContainsFunc(t.Entries, func(e Entry) bool { return match(e.Value) })
 }
 
 func isZero(v reference.Value) bool { return v.I == 0 && v.C == 0 }
 
-func infinite(v reference.Value) bool {
+// isInfinite reports whether a part of v is infinite or NaN.
+func isInfinite(v reference.Value) bool {
 	sum := real(v.C) + imag(v.C)
 	return math.IsNaN(sum) || math.IsInf(sum, 0)
 }
@@ -112,7 +113,7 @@ func (t *Tensor) tns(w io.Writer) {
 	t.list(w)
 }
 
-// list writes a line an entry.
+// list writes a line for each entry. Its coordinates start at 1.
 func (t *Tensor) list(w io.Writer) {
 	for _, e := range t.Entries {
 		for _, x := range e.Coord {
@@ -122,7 +123,7 @@ func (t *Tensor) list(w io.Writer) {
 	}
 }
 
-// field is which of three the type's values are.
+// field returns one of the arguments, as the type of t's values selects.
 func field[T any](t *Tensor, integer, real, complex T) T {
 	switch {
 	case t.Type.IsInt():
@@ -141,8 +142,8 @@ func (t *Tensor) mtx(w io.Writer) {
 	t.list(w)
 }
 
-// rb writes the matrix as a .rb file: numbers of 26 columns, three a line. Entries of
-// one column follow one another, and each coordinate's in their order.
+// rb writes the matrix as a .rb file. It sorts the entries by columns, and keeps the order of
+// entries within a column. A line has three numbers, each 26 characters wide.
 func (t *Tensor) rb(w io.Writer) {
 	entries := slices.Clone(t.Entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Coord[1], b.Coord[1]) })

@@ -12,11 +12,14 @@ import (
 	"distaff/kernels"
 )
 
-// revalue runs the leaf that computes alone, and holds it to the result of the other: given that
-// result's pattern, one with more coordinates, whose values are to be 0, and one that lacks a
-// coordinate, which is an error. Both leaves add in one order; but a C compiler makes one operation
-// of a product and a sum in one of them and not in the other, as its vector loops fall. fused says
-// that this may be: values then agree within their rounding.
+// revalue runs c.values and compares the result with the result of c.unit. If the result is sparse,
+// it runs the leaf on three patterns: the pattern of c.unit's result; a pattern with more
+// coordinates, whose values must be 0; and a pattern that lacks a coordinate, which must be an
+// error.
+//
+// Both leaves add in the same order. However, a C compiler may fuse a multiplication and an
+// addition in the vector loop of one leaf and not in the other leaf. If fused is true, values may
+// therefore differ within their rounding errors.
 func (c *compiled) revalue(fused bool,
 	call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	if c.values.Result.Accumulate {
@@ -31,7 +34,7 @@ func (c *compiled) revalue(fused bool,
 		}
 		points = w.points()
 	}
-	patterns := [][]Entry{want, append(slices.Clone(want), c.others(want)...)}
+	patterns := [][]Entry{want, append(slices.Clone(want), c.absent(want)...)}
 	for k, pattern := range patterns {
 		if k == 1 && len(pattern) == len(want) {
 			continue
@@ -45,7 +48,8 @@ func (c *compiled) revalue(fused bool,
 		return nil
 	}
 	lost := want[c.p.Case.Variant/16%uint64(len(want))]
-	without := slices.DeleteFunc(slices.Clone(want), func(x Entry) bool { return c.beside(x, lost) })
+	without := slices.DeleteFunc(slices.Clone(want),
+		func(x Entry) bool { return c.sharePosition(x, lost) })
 	err := c.valuesInto(without, want, points, call)
 	var e *kernels.PatternError
 	if !errors.As(err, &e) {
@@ -53,25 +57,26 @@ func (c *compiled) revalue(fused bool,
 			"computing values alone into a pattern that lacks %v: got %v, want a PatternError", lost.Coord,
 			err)
 	}
-	for _, m := range c.stored() {
+	for _, m := range c.storedModes() {
 		v := c.p.Parsed.LHS.Vars[m]
 		if k := slices.Index(c.unit.Vars, v); k >= 0 && k < len(e.Coord) && e.Coord[k] != lost.Coord[m] {
-			return fmt.Errorf("computing values alone into a pattern that lacks %v: the error tells %s = %d",
+			return fmt.Errorf("computing values alone into a pattern that lacks %v: the error says %s = %d",
 				lost.Coord, v, e.Coord[k])
 		}
 	}
 	return nil
 }
 
-// stored are the modes of the result's levels down to the last compressed one.
-func (c *compiled) stored() []int {
+// storedModes returns the modes of the result's levels, without trailing dense levels.
+func (c *compiled) storedModes() []int {
 	f := c.unit.Result.Format
 	return f.Order[:len(f.Order)-f.TrailingDense()]
 }
 
-// beside tells whether two entries of the result are stored together or not at all.
-func (c *compiled) beside(x, y Entry) bool {
-	for _, m := range c.stored() {
+// sharePosition reports whether two entries of the result differ at most in the modes of trailing
+// dense levels, so that the result stores either both or neither.
+func (c *compiled) sharePosition(x, y Entry) bool {
+	for _, m := range c.storedModes() {
 		if x.Coord[m] != y.Coord[m] {
 			return false
 		}
@@ -79,8 +84,8 @@ func (c *compiled) beside(x, y Entry) bool {
 	return true
 }
 
-// others are entries that the result lacks.
-func (c *compiled) others(have []Entry) []Entry {
+// absent draws up to four entries that a result with the entries have does not store.
+func (c *compiled) absent(have []Entry) []Entry {
 	var more []Entry
 	seed := c.p.Case.Variant
 	dims := c.p.Case.Tensors[0].Dims
@@ -94,15 +99,16 @@ func (c *compiled) others(have []Entry) []Entry {
 			e.Coord[m] = int64(seed >> 33 % uint64(d))
 		}
 		if !slices.ContainsFunc(append(slices.Clone(have), more...),
-			func(x Entry) bool { return c.beside(x, e) }) {
+			func(x Entry) bool { return c.sharePosition(x, e) }) {
 			more = append(more, e)
 		}
 	}
 	return more
 }
 
-// valuesInto runs the leaf that computes alone into a pattern, and wants these entries
-// and zeros: the very values, or such as agree with the point of their coordinate.
+// valuesInto runs c.values on a result with the coordinates of pattern. It returns an error unless
+// the result then has the entries want, and zeros elsewhere. If points has the coordinate of an
+// entry, it suffices that the value agrees with that point.
 func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference.Point,
 	call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	left, u := c.p.Case.Tensors[0], c.unit.Result
@@ -110,8 +116,7 @@ func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference
 	for k := range entries {
 		entries[k].Value = reference.Value{}
 	}
-	t,
-		err := (&Tensor{Name: left.Name, Format: u.Format, Type: c.p.Result, Dims: left.Dims,
+	t, err := (&Tensor{Name: left.Name, Format: u.Format, Type: c.p.Result, Dims: left.Dims,
 		Entries: entries}).Assemble(false)
 	if err != nil {
 		return err
