@@ -10,11 +10,11 @@ import (
 	"distaff/kernels"
 )
 
-// Ahead compiles leaves that statements are expected to ask for, on other threads of this rank, and
-// puts them into the cache. units returns their units; it is called on another thread. It compiles
-// one leaf for each core at a time. A statement that asks for one of the leaves waits for it, or
-// compiles it itself if nobody has begun. A wrong expectation therefore costs time but changes no
-// result. stop cancels what has not begun, and waits for the rest.
+// Ahead compiles leaves that statements will probably request, on other threads of this rank, and
+// puts them into the cache. It calls units on another thread, and compiles the units that units
+// yields, one on each core at a time. A statement that requests a leaf waits if its compilation has
+// begun, and otherwise compiles the leaf itself. A wrong prediction therefore costs time but
+// changes no result. stop cancels compilations that have not begun, and waits for the others.
 //
 // Ahead does nothing if leaves are not kept in a cache, if there is only one core, or if leaves do
 // not run on CPUs.

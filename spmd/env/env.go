@@ -69,7 +69,7 @@ type Env struct {
 	Arena    *kernels.Arena  // allocates the memory of leaves
 	Runner   *kernels.Runner // the thread that leaves run on; nil if it is the caller's thread
 	Tmp      string
-	// Leaf is told how far the leaf that runs is. It is nil until Track is called.
+	// Leaf holds the progress of the running leaf. It is nil until Track is called.
 	Leaf *kernels.Progress
 	// Locate, if not nil, adds to an error the place where it arose. It is called before other
 	// ranks receive the error.
@@ -80,7 +80,7 @@ type Env struct {
 	// keeper is backend if leaves run in a device's own memory, otherwise nil.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
-	left   bool           // values of some tensor are on the device only: see Leave
+	left   bool           // Leave may have left values on the device only
 	forms  strategy.Forms // nil until Forms is called
 }
 
@@ -95,8 +95,8 @@ func (e *Env) Located(err error) error {
 // New returns the environment of a rank of c. onNode is the number of c's ranks on this machine,
 // and inProcess the number in this process. The caller must close it.
 func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
-	var said sync.Mutex // leaves are compiled on other threads, too
-	s.Note, s.Detail = oneAtATime(&said, s.Note), oneAtATime(&said, s.Detail)
+	var mu sync.Mutex // leaves are compiled on other threads, too
+	s.Note, s.Detail = oneAtATime(&mu, s.Note), oneAtATime(&mu, s.Detail)
 	e := &Env{Ctx: c.Context(), Comm: c, Threads: s.Threads, OneNode: onNode == c.Size(), Tmp: s.Tmp,
 		set: s}
 	if e.Threads == 0 {

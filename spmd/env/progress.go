@@ -30,16 +30,16 @@ func (e *Env) WatchWork(what string, p coo.Progressed) (stop func()) {
 	})
 }
 
-// work returns what is on its way, and how much of it is done.
+// work returns the name of some work and how much of it is done.
 type work func() (what string, done, total int64)
 
-// Progress is coo.Progressed's.
+// Progress implements coo.Progressed.
 func (w work) Progress() (done, total int64) {
 	_, done, total = w()
 	return done, total
 }
 
-// watch tells Settings.Working how far w is, until stop is called.
+// watch calls Settings.Working with the progress of w, until stop is called.
 func (e *Env) watch(w work) (stop func()) {
 	if e.set.Working == nil {
 		return func() {}
@@ -51,7 +51,8 @@ func (e *Env) watch(w work) (stop func()) {
 	}
 }
 
-// Track has the rank's leaves tell how far they are, and returns where they tell it.
+// Track returns e.Leaf, which it creates at the first call. From then on the rank's leaves record
+// their progress there.
 func (e *Env) Track() *kernels.Progress {
 	if e.Leaf == nil {
 		e.Leaf = new(kernels.Progress)
@@ -59,17 +60,17 @@ func (e *Env) Track() *kernels.Progress {
 	return e.Leaf
 }
 
-// Runs are the runs of a statement, one after another.
+// Runs is the progress of a statement that runs several times.
 type Runs struct {
-	name        string // of the result
-	runs        int64
-	done, calls atomic.Int64 // runs that are done, and calls of leaves before the run at hand
+	name        string       // the statement's result
+	runs        int64        // the number of runs
+	done, calls atomic.Int64 // completed runs, and calls of leaves before the current run
 	leaf        *kernels.Progress
 }
 
-// WatchRuns tells Settings.Working how far the runs of a statement are, until stop is called: how
-// much of its loop the leaf at hand has done, or where that is unknown, how many of the runs are
-// done. result is the name of the tensor that they compute.
+// WatchRuns calls Settings.Working with the progress of a statement's runs, until stop is called.
+// The progress is the part of its loop that the running leaf has done. If that is unknown, the
+// progress is the number of completed runs. result is the name of the statement's result.
 func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
 	r = &Runs{name: tensor.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
 	if e.set.Working != nil {
@@ -78,13 +79,13 @@ func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
 	return r, e.watch(r.at)
 }
 
-// Done notes that a run is done.
+// Done counts a completed run.
 func (r *Runs) Done() {
 	r.calls.Store(r.leaf.Calls())
 	r.done.Add(1)
 }
 
-// at returns what runs, and how much of it is done.
+// at returns what is running, in words, and how much of it is done.
 func (r *Runs) at() (what string, done, total int64) {
 	what = "computing " + r.name
 	loop, done, total := r.leaf.Loop()
@@ -100,8 +101,8 @@ func (r *Runs) at() (what string, done, total int64) {
 	return what + ofLoop(", loop %d", loop), done, total
 }
 
-// LeafAt says in a few words how much of its loop the rank's leaf has done. It returns "" if no
-// leaf runs, or leaves are not tracked.
+// LeafAt describes how much of its loop the rank's running leaf has done. It returns "" if no leaf
+// runs or if Track was not called.
 func (e *Env) LeafAt() string {
 	if e.Leaf == nil || !e.Leaf.Running() {
 		return ""
@@ -113,7 +114,7 @@ func (e *Env) LeafAt() string {
 	return fmt.Sprintf("%d%%", int64(100*float64(done)/float64(total))) + ofLoop(" of loop %d", loop)
 }
 
-// ofLoop names a loop of a leaf, if it is not the first.
+// ofLoop formats the number of a leaf's loop. It returns "" for the first loop.
 func ofLoop(format string, loop int64) string {
 	if loop <= 1 {
 		return ""
