@@ -25,7 +25,7 @@ import (
 // serverVar is set in the environment of the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
 
-// serves says that main has called Serve, so that a child of this program would serve.
+// serves is true if main has called Serve. Only then can a child of this program compile.
 var serves bool
 
 type compileReply struct {

@@ -36,7 +36,7 @@ func (s *shared) Build(ctx context.Context, u *codegen.Unit) (kernels.Leaf, erro
 	mine := int64(h.Sum64())
 	var object []byte
 	// If the compiling rank of a kind has no compiler, all ranks of this kind look in their own
-	// caches. alone says that this rank is one of them, and somewhere that such ranks exist.
+	// caches. alone is true if this rank does so, and somewhere is true if any rank does.
 	alone, somewhere := false, false
 	for root, kind := range kinds {
 		if slices.Index(kinds, kind) != root {
