@@ -1,6 +1,6 @@
 // Command pictures draws the pictures in docs/pictures: the path of a statement through the
-// program, the tables of leaves in docs/benchmarks.md as bars, and the entries of real inputs by
-// distaff spy.
+// program, a bar chart of the tables of leaves in docs/benchmarks.md, and the entries of real
+// inputs, which distaff spy draws.
 //
 //	go run ./scripts/pictures
 package main
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// spied lists the inputs that distaff spy draws, and the names of the pictures.
+// spied maps the inputs that distaff spy draws to the names of the pictures.
 var spied = map[string]string{
 	"matrices/west0479.rb":           "matrix.svg",
 	"tensors/flights20k_odth.tns.gz": "tensor.svg",

@@ -26,8 +26,8 @@ type line struct {
 	name               string // name of the peer; empty if no library has the kernel
 }
 
-// against returns the time that a line's bar is compared with: the peer's, or the handwritten
-// kernel's if there is no peer.
+// against returns the time of the peer, or of the handwritten kernel if the line has no peer. The
+// length of a bar is this time divided by our time.
 func (l line) against() float64 {
 	if l.name == "" {
 		return l.byHand
@@ -35,7 +35,7 @@ func (l line) against() float64 {
 	return l.peer
 }
 
-// run is the table of a processor.
+// run is the table of leaves that was measured on one processor.
 type run struct {
 	processor string
 	lines     []line
@@ -95,7 +95,8 @@ func lineOf(text string) (l line, ok bool, err error) {
 	return l, true, errors.Join(errs[:]...)
 }
 
-// marks are strokes across bars, at the values of rows. The offset is the bars' offset.
+// marks is a plotter of strokes across bars. at maps the number of a row to the value where its
+// stroke is drawn. offset and width are the bars' offset and width.
 type marks struct {
 	at     map[int]float64 // row -> value
 	offset vg.Length

@@ -7,7 +7,7 @@ import (
 	"distaff/io/picture"
 )
 
-// box is a step: its name, what it does, and where it stands.
+// box is a step in the picture: its position, its width, its name and what it does.
 type box struct {
 	x, y, w    float64
 	name, text string
@@ -22,7 +22,8 @@ var (
 	files    = color.RGBA{0xfb, 0xe8, 0xcf, 0xff}
 )
 
-// way draws the path of a statement (above) and of the data (below).
+// way draws the path of a statement through the compiler in the upper half, and the path of the
+// data through the runtime in the lower half.
 func way() *picture.Picture {
 	boxes := []box{
 		{20, 50, 170, "notation", "parse, check, types, sizes", compiler},
