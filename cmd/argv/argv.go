@@ -209,7 +209,7 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-// taco has TACO's flags that Distaff lacks, with what is written here.
+// taco maps TACO's flags that Distaff lacks to their replacements.
 var taco = map[string]string{
 	"time":                  "--repeat=N with --stats=FILE.json, which has the times",
 	"write-time":            "--stats=FILE.json",
