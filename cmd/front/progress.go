@@ -80,8 +80,8 @@ func (p *Progress) Work(what string, done, total int64) {
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }
 
-// Running replaces the line by what, the name of what is running, unless Show or Work was
-// called in the last half second.
+// Running replaces the line by the text what, which names the running statement. It does nothing
+// if Show or Work was called in the last half second.
 func (p *Progress) Running(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
