@@ -52,7 +52,7 @@ func dashes(n string) string {
 	return "--" + n
 }
 
-// values are the words that a flag's value can be; nil where it is not one of some words.
+// values returns the words that a flag accepts, or nil if it accepts other values.
 func values(f cli.Flag) []string {
 	out := argv.Values(f)
 	if strings.Contains(f.(cli.DocGenerationFlag).GetUsage(), "|after:PASS`") {
@@ -63,12 +63,12 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// askWords is the argument after a word that is not complete, as package cli has it. The program
-// then prints the words that this word can become.
+// askWords is package cli's argument after an incomplete word. It requests that the program print
+// the completions of the word.
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
-// complete prints the words that the last typed word can become. A line has a word, a tab and its
-// meaning. The typed words are the arguments, without the program's name.
+// complete prints the completions of the last typed word. Each line has a completion, a tab and
+// its meaning. typed contains the arguments, without the program's name.
 func complete(typed []string, w io.Writer) error {
 	last := typed[len(typed)-1]
 	list := func(word, means string) {
@@ -121,9 +121,10 @@ func complete(typed []string, w io.Writer) error {
 	return nil
 }
 
-// shells are the scripts. Each asks distaff for words, by the argument that stands for ASK, and if
-// there are none completes a file's name. Bash cuts the text from the last blank to the cursor at
-// each = and : in COMP_WORDBREAKS, and replaces only the text after the last cut.
+// shells maps each shell to its completion script. A script requests completions from distaff with
+// the argument that replaces ASK. If it receives none, it completes the name of a file. Bash splits
+// the text from the last blank to the cursor at each = and : in COMP_WORDBREAKS, and replaces only
+// the text after the last split.
 var shells = map[string]string{
 	"bash": `_distaff() {
     local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k

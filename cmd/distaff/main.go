@@ -163,19 +163,19 @@ type invocation struct {
 	name           string // of the command
 	stdout, stderr io.Writer
 	argv           []string
-	file           *jobfile.File // the command's job file; nil for a statement
+	file           *jobfile.File // the command's job file; nil if its argument is a statement
 	reads          []outfile.Use // files that the command reads, in addition to its job's files
 }
 
-// apart returns an error if two files of the command and its job are the same file, so that one
-// would be lost. Commands call it before anything runs. writes are the files that the command
-// itself writes.
+// apart returns an error if two files of the command and its job are the same file, because one
+// would overwrite the other. Commands call it before anything runs. writes lists the files that the
+// command itself writes.
 func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// apartFrom is apart for a command that writes none of its job's files, only the file out,
-// which a flag names. If out is "", the command writes no file.
+// apartFrom does what apart does for a command that writes only the file out, and not the files of
+// its job. out is the value of the given flag. If it is "", the command writes no file.
 func (x *invocation) apartFrom(job []outfile.Use, flag, out string) error {
 	for _, u := range job {
 		if !u.Writes {
