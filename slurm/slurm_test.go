@@ -1,5 +1,5 @@
-// Package slurm holds the sbatch scripts, and the test that runs them under a
-// real Slurm of two nodes on this machine.
+// Package slurm contains the sbatch scripts, and a test that runs them under a real Slurm with two
+// nodes on this machine.
 package slurm
 
 import (
@@ -20,15 +20,16 @@ import (
 var limit = flag.Bool("limit", false,
 	"also wait for Slurm's time limit, which takes more than a minute")
 
-// statement has a result that does not depend on how it is computed.
+// statement contains the arguments of a job whose result does not depend on the order of
+// evaluation.
 var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:ds",
 	"-g=A:uniform:6000:int", "-g=x:dense:int"}
 
-// noGPU is what a job for GPUs says, once and not at each rank, where there are none: it runs
-// nowhere else.
+// noGPU is the message of a job for GPUs on a machine without GPUs, where it does not run. One rank
+// prints the message for all.
 const noGPU = "--target=cuda: no driver: "
 
-// cannot is slurm-up.sh's exit code on a machine that cannot run a Slurm.
+// cannot is the exit code of slurm-up.sh on a machine that cannot run Slurm.
 const cannot = 77
 
 func TestScripts(t *testing.T) {
@@ -96,7 +97,7 @@ func TestScripts(t *testing.T) {
 	submit := func(file string, flags ...string) []string {
 		return append([]string{"sbatch", "--wait", "--output=" + file}, flags...)
 	}
-	// Says which GPUs Slurm lets a rank see.
+	// This script prints which GPUs Slurm lets a rank use.
 	seeing := filepath.Join(dir, "seeing")
 	if err := os.WriteFile(seeing,
 		[]byte("#!/bin/bash\necho \"sees ${CUDA_VISIBLE_DEVICES-all}\"\nexec "+bin+" \"$@\"\n"),
@@ -175,8 +176,8 @@ func TestScripts(t *testing.T) {
 		return append([]string{"srun", "-N2", "-n4", "--mpi=" + mpi, "--job-name=direct-" + mpi},
 			program...)
 	}
-	// One rank of four that finds no MPI, fails on its command line, or finds a
-	// difference: srun, unasked, would let the others wait.
+	// One rank of four finds no MPI, has a wrong command line, or finds a difference. Without an
+	// option srun would let the other ranks wait.
 	one := filepath.Join(dir, "one")
 	if err := os.WriteFile(one,
 		[]byte(

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// standIns are shell scripts in the place of Slurm's programs: the daemons run until they are
+// standIns contains shell scripts that replace Slurm's programs. The daemons run until they are
 // killed, and sinfo prints that both nodes are idle.
 var standIns = map[string]string{
 	"munged":    "exit 0",
@@ -24,17 +24,17 @@ var standIns = map[string]string{
 	"srun":      "exit 1",
 }
 
-// started is how slurm-up.sh ended.
+// started describes how slurm-up.sh ended.
 type started struct {
 	code int
 	said string
 	took time.Duration
-	port int    // slurm.conf's first one, 0 if there is none
-	jobs string // the number of the first job, "" if there is none
+	port int    // the first port in slurm.conf, or 0
+	jobs string // the number of the first job, or ""
 }
 
-// start runs slurm-up.sh with stand-ins for Slurm's programs; other has those that are not as in
-// standIns.
+// start runs slurm-up.sh with scripts instead of Slurm's programs. other replaces some of the
+// scripts in standIns.
 func start(t *testing.T, other map[string]string, env ...string) (s started) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -85,8 +85,8 @@ func start(t *testing.T, other map[string]string, env ...string) (s started) {
 	return s
 }
 
-// TestPorts holds the ports of slurm-up.sh below the ephemeral ones, and passes over one that is
-// in use.
+// TestPorts checks that slurm-up.sh chooses ports below the ephemeral ports, and none that is in
+// use.
 func TestPorts(t *testing.T) {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
@@ -97,7 +97,7 @@ func TestPorts(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := map[string]bool{}
-	for range 3 { // at a time
+	for range 3 { // each runs until the test ends
 		s := start(t, nil)
 		if s.code != 0 || s.port < 1024 || s.port+2 >= ephemeral {
 			t.Errorf("exit code %d, ports from %d on, want all below %d\n%s", s.code, s.port, ephemeral,
@@ -107,7 +107,8 @@ func TestPorts(t *testing.T) {
 	}
 	if len(jobs) != 3 || jobs[""] {
 		t.Errorf(
-			"several Slurms number their jobs from %v on, want different numbers: Open MPI tells them apart by these", jobs)
+			"several Slurms number their jobs from %v on, want different numbers: "+
+				"Open MPI distinguishes jobs by their numbers", jobs)
 	}
 	var l net.Listener
 	busy := 20002
@@ -125,8 +126,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestPortTaken starts a Slurm whose controller finds its port in use, which no look at the
-// machine's sockets had told: others are tried.
+// TestPortTaken starts a Slurm whose controller reports that its port is in use, although no socket
+// of the machine uses it. slurm-up.sh must try other ports.
 func TestPortTaken(t *testing.T) {
 	s := start(t, map[string]string{
 		"slurmctld": `if [ -e "$STATE/tried" ]; then touch "$STATE/up"; exec sleep 60; fi
@@ -139,8 +140,8 @@ echo "slurmctld: fatal: slurm_init_msg_engine_port error Address already in use"
 	}
 }
 
-// TestDaemonEnds starts a Slurm with a daemon that ends: the error has the last lines of its log,
-// and comes at once, though sinfo waits.
+// TestDaemonEnds starts a Slurm with a daemon that ends. slurm-up.sh must fail at once, although
+// sinfo waits, and print the last lines of the daemon's log.
 func TestDaemonEnds(t *testing.T) {
 	for name, other := range map[string]map[string]string{
 		"slurmctld": {"slurmctld": "echo first; echo 'slurmctld: fatal: no such thing'; exit 1",
@@ -157,8 +158,8 @@ func TestDaemonEnds(t *testing.T) {
 	}
 }
 
-// TestNodesStayDown starts a Slurm whose nodes never come up: the time is bounded, also where sinfo
-// waits.
+// TestNodesStayDown starts a Slurm whose nodes never become ready. slurm-up.sh must end in bounded
+// time, even if sinfo waits.
 func TestNodesStayDown(t *testing.T) {
 	s := start(t, map[string]string{"sinfo": "exec sleep 60"}, "DISTAFF_SLURM_SECONDS=3")
 	if s.code != 1 || !strings.Contains(s.said, "not up after 3 s") || s.took > 15*time.Second {
