@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDependencies holds the list of dependencies in docs/decisions.md to go.mod: the modules that
-// it requires for packages of ours, and its tools.
+// TestDependencies checks that docs/decisions.md lists the same modules as go.mod: the modules that
+// go.mod requires directly, and its tools.
 func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "mod", "edit", "-json").Output()
 	if err != nil {

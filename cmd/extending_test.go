@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestExtending holds docs/extending.md to the tree: what it has in backticks is a path, a
-// name that the code declares, a test to run, or a target of the Makefile.
+// TestExtending checks that everything in backquotes in docs/extending.md exists: paths, names that
+// the code declares, tests, and targets of the Makefile.
 func TestExtending(t *testing.T) {
 	const page = "../docs/extending.md"
 	doc, err := os.ReadFile(page)
@@ -55,7 +55,7 @@ func TestExtending(t *testing.T) {
 	}
 }
 
-// runs tells whether the arguments of go test name folders that there are, and tests in them.
+// runs reports whether the arguments of go test name existing folders, and tests in these folders.
 func runs(args []string, names map[string]bool) bool {
 	var folder string
 	for k, a := range args {
@@ -72,8 +72,8 @@ func runs(args []string, names map[string]bool) bool {
 	return true
 }
 
-// declared are the names of the module: Name, package.Name, package.Type.Member, and tests
-// with their folders.
+// declared returns the names that the module declares, in the forms Name, package.Name and
+// package.Type.Member. The names of tests have their folders.
 func declared(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -110,7 +110,7 @@ func declared(t *testing.T) map[string]bool {
 	return names
 }
 
-// method is the receiver's type and a point; "" of a function.
+// method returns the receiver's type and a dot, or "" if f is not a method.
 func method(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
@@ -122,10 +122,11 @@ func method(f *ast.FuncDecl) string {
 	if name, ok := typ.(*ast.Ident); ok {
 		return name.Name + "."
 	}
-	return "" // of a generic type
+	return "" // the receiver has a generic type
 }
 
-// addSpec adds the names of a declaration, with the fields and methods of its types.
+// addSpec calls add with the names that a declaration declares, and with the fields and methods of
+// its types.
 func addSpec(spec ast.Spec, add func(string)) {
 	switch spec := spec.(type) {
 	case *ast.ValueSpec:

@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-// unmapped is the number of files up to which a package needs no map of them.
-const unmapped = 3
+// maxUnmapped is the largest number of files of a package that needs no list of files.
+const maxUnmapped = 3
 
 var (
 	fileName = regexp.MustCompile(`\b[a-z0-9_]+\.go\b`)
-	// mapLine is a line of a map: names of files, and what is in each.
+	// mapLine matches a line of a list of files: their names and what each contains.
 	mapLine = regexp.MustCompile(`(?m)^//\t.*$`)
 )
 
-// TestFileMaps: the comment of each package of more than three files says of every file what
-// it is for, and its map names no file that is not there.
+// TestFileMaps checks the package comment of each package of more than three files. The comment must
+// name every file, and its list must not name files that do not exist.
 func TestFileMaps(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles",
 		"distaff/...").Output()
@@ -45,7 +45,7 @@ func TestFileMaps(t *testing.T) {
 		files := slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles)
 		files = slices.DeleteFunc(files,
 			func(f string) bool { return strings.HasSuffix(f, "_test.go") || f == "doc.go" })
-		if len(files) <= unmapped {
+		if len(files) <= maxUnmapped {
 			continue
 		}
 		maps++
@@ -65,11 +65,11 @@ func TestFileMaps(t *testing.T) {
 		}
 	}
 	if maps < 30 {
-		t.Fatalf("%d packages have more than %d files, want at least 30", maps, unmapped)
+		t.Fatalf("%d packages have more than %d files, want at least 30", maps, maxUnmapped)
 	}
 }
 
-// packageComment is the comment of the package in a folder, as it stands in the source.
+// packageComment returns the package comment of the package in a folder, with its // marks.
 func packageComment(t *testing.T, dir string) string {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cmd_test holds the import graph to the house's plan: five rooms,
-// imports run down only.
+// Package cmd_test checks rules for the repository: which packages may import which, and that the
+// pages in docs agree with the code.
 package cmd_test
 
 import (
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// allowed lists, for every room, the rooms, or single packages of rooms, that its packages may
-// import.
+// allowed maps every top-level folder to the top-level folders, or single packages, that its
+// packages may import.
 var allowed = map[string][]string{
 	"cmd":     {"cmd", "spmd", "kernels", "codegen", "io"},
 	"spmd":    {"spmd", "kernels", "codegen", "io"},
@@ -23,10 +23,10 @@ var allowed = map[string][]string{
 	"slurm":   {}, // a test of the sbatch scripts
 }
 
-// cgoFree are rooms whose packages may not use cgo.
+// cgoFree lists the top-level folders whose packages may not use cgo.
 var cgoFree = []string{"codegen", "io"}
 
-// ranks lists the packages of spmd: each may import only those behind it.
+// ranks lists the packages of spmd. Each may import only packages that come after it in the list.
 var ranks = []string{
 	"oracle", ".", "planview", "jobs", "program", "run", "forecast", "output", "check", "stats",
 	"launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec",
@@ -35,7 +35,7 @@ var ranks = []string{
 	"fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",
 }
 
-// rank is a package's place in ranks, -1 for none.
+// rank returns the index of a package in ranks, or -1 if the list does not contain it.
 func rank(path string) int {
 	rest, ok := strings.CutPrefix(path+"/", "distaff/spmd/")
 	if rest = strings.TrimSuffix(rest, "/"); ok && rest == "" {
@@ -66,7 +66,7 @@ func TestImportGraph(t *testing.T) {
 		from := room(p.ImportPath)
 		ok, known := allowed[from]
 		if !known {
-			t.Errorf("%s is in no room", p.ImportPath)
+			t.Errorf("%s is in a folder that allowed does not list", p.ImportPath)
 			continue
 		}
 		for _, imp := range p.Imports {
@@ -75,7 +75,7 @@ func TestImportGraph(t *testing.T) {
 				continue
 			}
 			if from == "spmd" && to == "spmd" && rank(imp) <= rank(p.ImportPath) {
-				t.Errorf("%s imports %s, which is not behind it in the list of spmd's packages", p.ImportPath,
+				t.Errorf("%s imports %s, which does not come after it in the list ranks", p.ImportPath,
 					imp)
 			}
 			if !contains(ok, to) && !contains(ok, strings.TrimPrefix(imp, "distaff/")) {
@@ -101,7 +101,7 @@ func TestImportGraph(t *testing.T) {
 	}
 }
 
-// packages lists the module's packages.
+// packages returns the module's packages.
 func packages(t *testing.T) (list []pkg) {
 	t.Helper()
 	out, err := exec.Command("go", "list",
@@ -125,8 +125,9 @@ func packages(t *testing.T) (list []pkg) {
 	return list
 }
 
-// TestVerified: tests that may compile leaves verify the leaves' C, by an import of verified. Only
-// packages for tests, whose names end so, know of package testing.
+// TestVerified checks that every test package that may compile leaves imports verified, which has
+// the C of each leaf verified. It also checks that only packages whose names end in "test" import
+// package testing.
 func TestVerified(t *testing.T) {
 	const kernels, verified = "distaff/kernels", "distaff/kernels/verified"
 	list := packages(t)

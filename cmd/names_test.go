@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNames: docs/names.md lists every word once, and what it says of where a word is used, a
-// file or a package's identifier, is there.
+// TestNames checks that docs/names.md lists every word only once, and that the files and identifiers
+// exist that it gives for each word.
 func TestNames(t *testing.T) {
 	text, err := os.ReadFile("../docs/names.md")
 	if err != nil {
@@ -52,7 +52,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// declares tells whether the package in a folder declares a name.
+// declares reports whether the package in a folder declares a name.
 func declares(t *testing.T, dir, name string) bool {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

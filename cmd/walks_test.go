@@ -10,12 +10,13 @@ import (
 	"testing"
 )
 
-// A walk has mostStops stops at most, and enters no package more than mostEntries times.
+// A walk is a table that follows a statement or a file through the packages. It has at most
+// mostStops rows, and enters each package at most mostEntries times.
 const mostStops, mostEntries = 35, 2
 
-// TestWalks holds the tables of docs/architecture.md that follow a statement and a file through the
-// packages to the source: each function is declared in the package that its row names, each pass is
-// one of the compiler's, in their order, and rows are numbered.
+// TestWalks checks the walks in docs/architecture.md. Each function must be declared in the package
+// that its row names, the passes must be the compiler's passes in their order, and rows must be
+// numbered.
 func TestWalks(t *testing.T) {
 	text, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -82,7 +83,7 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// passNames are the names in the compiler's table of passes.
+// passNames returns the names in the compiler's table of passes.
 func passNames(t *testing.T) (out []string) {
 	text, err := os.ReadFile("../codegen/passes.go")
 	if err != nil {
@@ -98,8 +99,8 @@ func passNames(t *testing.T) (out []string) {
 	return out
 }
 
-// TestDocumentedFiles: files that the docs name by their path from the root, or from a package's
-// folder, are there.
+// TestDocumentedFiles checks that the files that the docs name exist. Paths start at the root or at
+// a package's folder.
 func TestDocumentedFiles(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil {

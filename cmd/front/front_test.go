@@ -46,8 +46,8 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-// TestSignalAfterEnd: a signal does not change the code that the ranks have agreed on. It runs in a
-// process of its own, which the code is for.
+// TestSignalAfterEnd checks that a signal does not change the exit code that the ranks agreed on.
+// The test runs in a separate process, which ends with that code.
 func TestSignalAfterEnd(t *testing.T) {
 	if os.Getenv("DISTAFF_FRONT_END") != "" {
 		os.Exit(Main("tool", os.Stderr, func(ctx context.Context) error {

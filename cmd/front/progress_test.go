@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestProgressWork: a line of work says how much is done, and goes when it is over.
+// TestProgressWork checks that the line shows how much of some work is done, and disappears when
+// the work ends.
 func TestProgressWork(t *testing.T) {
 	var w strings.Builder
 	p := NewProgress(&w, "always", false)
