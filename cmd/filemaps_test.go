@@ -22,8 +22,8 @@ var (
 	mapLine = regexp.MustCompile(`(?m)^//\t.*$`)
 )
 
-// TestFileMaps checks the package comment of each package of more than three files. The comment must
-// name every file, and its list must not name files that do not exist.
+// TestFileMaps checks the package comment of each package of more than three files. The comment
+// must name every file, and its list must not name files that do not exist.
 func TestFileMaps(t *testing.T) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles",
 		"distaff/...").Output()

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestNames checks that docs/names.md lists every word only once, and that the files and identifiers
-// exist that it gives for each word.
+// TestNames checks that docs/names.md lists every word only once, and that the files and
+// identifiers exist that it gives for each word.
 func TestNames(t *testing.T) {
 	text, err := os.ReadFile("../docs/names.md")
 	if err != nil {

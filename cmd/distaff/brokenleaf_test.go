@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// brokenCompiler is a C compiler that puts a line at the beginning of the leaf.
+// brokenCompiler writes a C compiler that inserts a line at the beginning of the leaf, and returns
+// its path.
 func brokenCompiler(t *testing.T, dir, line string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -27,12 +28,12 @@ func brokenCompiler(t *testing.T, dir, line string) string {
 	return path
 }
 
-// saying is a line of C by which a leaf makes a file as it begins.
+// saying returns a line of C that creates a file. The line tells the test that the leaf has begun.
 func saying(file string) string {
 	return fmt.Sprintf(`{ extern int creat(const char *, unsigned); creat("%s", 0600); }`, file)
 }
 
-// begun waits until there is a file that a leaf makes.
+// begun waits until a leaf has created the file.
 func begun(t *testing.T, file string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -43,9 +44,9 @@ func begun(t *testing.T, file string) {
 	t.Error("no leaf has begun within a minute")
 }
 
-// TestBrokenLeaf: a leaf that faults though no input has changed is a bug that names its
-// key in the cache, or the fault of an input that was trusted and is invalid; one that never ends
-// is left when an input changes.
+// TestBrokenLeaf checks the errors of leaves that fault. If no input has changed, the error is a
+// bug whose message names the leaf's key in the cache, or it blames an invalid input that was
+// trusted. A leaf that never ends is abandoned when an input changes.
 func TestBrokenLeaf(t *testing.T) {
 	const fault, endless = "*(volatile int *)64 = 1;", "for (volatile int k = 0; k < 2; k = 0);"
 	for _, c := range []struct {
@@ -53,7 +54,7 @@ func TestBrokenLeaf(t *testing.T) {
 		ranks      string
 		spoil      func(t *testing.T, path string)
 		trust      bool
-		later      bool // it is spoilt while the leaf runs
+		later      bool // the input changes while the leaf runs
 		code       int
 		says       []string
 	}{
@@ -124,7 +125,7 @@ func TestBrokenLeaf(t *testing.T) {
 	}
 }
 
-// touch makes a file newer than it is.
+// touch sets a file's modification time to a later time.
 func touch(t *testing.T, path string) {
 	now := time.Now()
 	if err := os.Chtimes(path, now, now); err != nil {
@@ -132,7 +133,7 @@ func touch(t *testing.T, path string) {
 	}
 }
 
-// badCoordinate puts a coordinate past the size into the middle of the file.
+// badCoordinate writes a coordinate that exceeds the size into the middle of the file.
 func badCoordinate(t *testing.T, path string) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

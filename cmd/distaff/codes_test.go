@@ -12,24 +12,24 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// spmv is a job of the inputs of makeInputs.
+// spmv is a job that reads the files of makeInputs.
 var spmv = []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90",
 	"-o=y:OUT.tns"}
 
-// aRank runs a command as one rank that differs from the others, or as the one
-// process of all ranks.
+// aRank is a script that makes rank 1 differ from the other ranks. If one process runs all ranks,
+// it makes that process differ.
 const aRank = "#!/bin/bash\nif [ \"${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-1}}\" = 1 ]; then case $1 " +
 	"in\nsmall) ulimit -v 4000000;;\nnopath) export PATH=/nowhere;;\nflag) exec \"${@:2}\" " +
 	"--bogus;;\njob) exec \"${@:2}\" --seed=7;;\nfolder) cd /;;\nnocache) unset " +
 	"DISTAFF_CACHE; export HOME=/nowhere DISTAFF_CACHE=/proc/nowhere;;\nesac; fi\nexec " +
 	"\"${@:2}\"\n"
 
-// wrongCC is a C compiler that adds one to each product.
+// wrongCC is a C compiler that adds 1 to each product.
 const wrongCC = "#!/bin/sh\nfor a; do case $a in *.c) sed -i 's/\\(+= x[0-9]* \\* " +
 	"x[0-9]*\\);/\\1 + 1;/' \"$a\";; esac; done\nexec cc \"$@\"\n"
 
-// TestLaunchedCodes: how a job ends, in one process and under each MPI: with the
-// code of its failure, soon, and its message said once, by the rank whose it is.
+// TestLaunchedCodes checks how failing jobs end, in one process and under each MPI: soon, with the
+// exit code of the failure, and with one message, from the rank that failed.
 func TestLaunchedCodes(t *testing.T) {
 	launchers := mpiLaunchers(t)
 	dir := t.TempDir()
@@ -45,10 +45,10 @@ func TestLaunchedCodes(t *testing.T) {
 	codes := []struct {
 		name string
 		code int
-		once string // said once
+		once string // a text that must be printed once
 		args []string
 		env  string
-		rank string // a way in which rank 1 differs; "small" ranks of one process too
+		rank string // how rank 1 differs; "small" affects one process of all ranks, too
 	}{
 		{"well", 0, "", spmv, "", ""},
 		{"no file", 1, "missing.tcs", []string{"run", "y(i) = A(i,j)*x(j)", "-i=A:missing.tcs",
@@ -61,7 +61,7 @@ func TestLaunchedCodes(t *testing.T) {
 		{"difference", 4, "--check: y at i = 0", more("--check"),
 			"DISTAFF_CC=" + filepath.Join(dir, "cc"), ""},
 		{"memory", 5, "takes 720 bytes", more("--memory-limit=600"), "", ""},
-		// Rank 0 has a thousand of the result's rows, rank 1 more than it can have.
+		// Rank 0 has 1,000 rows of the result, and rank 1 has more rows than its memory can store.
 		{"memory that the system refuses one rank", 5,
 			"[1] tensor y of sizes [700000000] as d takes 5.215 GiB, which the system does not " +
 				"give",
@@ -126,10 +126,10 @@ func TestLaunchedCodes(t *testing.T) {
 	}
 }
 
-// stuck begins what the watchdog says of a job whose ranks all wait.
+// stuck is the start of the watchdog's message about a job whose ranks all wait.
 const stuck = "every rank waits"
 
-// interrupted signals one rank of a long job, and the launcher of another.
+// interrupted sends a signal to one rank of a long job, and to the launcher of another job.
 func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, whom := range []string{"a rank", "the launcher"} {
@@ -149,7 +149,7 @@ func interrupted(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 							cmd.Process.Signal(sig)
 						}
 					})
-				// Open MPI's mpirun has a code of its own where it is interrupted itself.
+				// If Open MPI's mpirun itself is interrupted, it exits with its own code.
 				own := l.Name == "openmpi" && whom == "the launcher"
 				if want := 128 + int(sig); r.Code == 0 || r.Code != want && !own {
 					t.Errorf("exit code %d, want %d\n%s", r.Code, want, r.Err)

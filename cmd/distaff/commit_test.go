@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStatsFail: a run that cannot write its statistics has replaced no output, on one
-// rank and on several.
+// TestStatsFail checks that a run that cannot write its statistics replaces no output, on one rank
+// and on several ranks.
 func TestStatsFail(t *testing.T) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -36,8 +36,8 @@ func TestStatsFail(t *testing.T) {
 	}
 }
 
-// TestOutputsToALog: what goes to /dev/stdout goes on where a log has come to, and other
-// lines about the job do not stand in it.
+// TestOutputsToALog checks that outputs to /dev/stdout are appended to a log, and that other lines
+// about the job are not written there.
 func TestOutputsToALog(t *testing.T) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -46,7 +46,7 @@ func TestOutputsToALog(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		args        []string
-		first, last string // of what is written
+		first, last string // the first and the last line that are written
 	}{
 		{"statistics", append(vector[:4:4], "--stats=/dev/stdout"), "{\n", "}\n"},
 		{"statistics of a scalar", []string{"run", "a = x(i)", "-g=x:dense:int", "-d=i:4",

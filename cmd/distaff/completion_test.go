@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// completed are command lines up to the key that completes them, each with the words
-// that the command then gets.
+// completed lists incomplete command lines, each with the words that the command receives after
+// completion.
 var completed = []struct {
 	typed string
 	want  []string
@@ -40,7 +40,8 @@ var completed = []struct {
 	{"run S --allow-u", []string{"run", "S", "--allow-user-code"}},
 }
 
-// completionFolder has a shell's script, and a file to complete.
+// completionFolder returns a folder with a shell's completion script and a file whose name can be
+// completed.
 func completionFolder(t *testing.T, shell, name string) string {
 	dir := t.TempDir()
 	var out, errs bytes.Buffer
@@ -55,8 +56,8 @@ func completionFolder(t *testing.T, shell, name string) string {
 	return dir
 }
 
-// TestBashCompletion types into an interactive bash, one that cuts words at = and : and one
-// that does not.
+// TestBashCompletion types into an interactive bash. It tests one that splits words at = and :, and
+// one that does not.
 func TestBashCompletion(t *testing.T) {
 	for _, breaks := range []string{"", `COMP_WORDBREAKS=${COMP_WORDBREAKS//[=:]/}`} {
 		dir := completionFolder(t, "bash", "completion")
@@ -107,7 +108,7 @@ func TestFishCompletion(t *testing.T) {
 	}
 }
 
-// echoWords has distaff print the words that it gets.
+// echoWords defines a shell function distaff that prints its arguments.
 const echoWords = `distaff() { printf '<%s>' "$@"; echo; }`
 
 // shell is an interactive shell at a terminal.
@@ -119,10 +120,10 @@ type shell struct {
 
 const prompt = "ready> "
 
-// escapes are what a shell sends to steer its terminal.
+// escapes matches the escape sequences that a shell sends to its terminal.
 var escapes = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
-// typeInto starts a shell at a terminal of its own, in a folder.
+// typeInto starts a shell in the folder dir, on a new terminal.
 func typeInto(t *testing.T, dir, name string, args ...string) *shell {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
@@ -177,7 +178,7 @@ func typeInto(t *testing.T, dir, name string, args ...string) *shell {
 	return s
 }
 
-// say types a line, and returns what the shell prints up to its next prompt, with mark before.
+// say types a line, and returns the output up to the next prompt that follows mark.
 func (s *shell) say(line, mark string) string {
 	s.t.Helper()
 	if _, err := s.tty.WriteString(line + "\r"); err != nil {
@@ -186,7 +187,7 @@ func (s *shell) say(line, mark string) string {
 	return s.until(mark)
 }
 
-// until waits for the prompt after mark.
+// until waits for the prompt that follows mark, and returns all output, without escape sequences.
 func (s *shell) until(mark string) string {
 	s.t.Helper()
 	var all strings.Builder
@@ -207,7 +208,7 @@ func (s *shell) until(mark string) string {
 	}
 }
 
-// complete types all command lines of completed.
+// complete types the command lines in completed, and checks the resulting words.
 func (s *shell) complete(note string) {
 	s.t.Helper()
 	for _, c := range completed {

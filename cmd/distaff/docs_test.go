@@ -20,17 +20,16 @@ import (
 	"distaff/io/pythontest"
 )
 
-// example is a command of a console block, and what it printed.
+// example is a command in a console block, with the output that the document shows.
 type example struct {
 	line    int
 	command string
 	want    []string
 }
 
-// examples reads the ```console blocks of a document: a line that begins with
-// "$ " is a command, the lines up to the next one are its output, standard
-// output and error as they come. "..." in a line stands for any text, and a
-// line of "..." alone for any lines.
+// examples returns the commands in the ```console blocks of a document. A line that begins with "$
+// " is a command. The lines up to the next command are its standard output and standard error.
+// "..." in a line matches any text, and a line that is only "..." matches any lines.
 func examples(t *testing.T, path string) []example {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -52,8 +51,8 @@ func examples(t *testing.T, path string) []example {
 	return out
 }
 
-// fileBlocks are the blocks of a document whose first line is a comment that names a file,
-// by that name.
+// fileBlocks returns the code blocks of a document whose first line is a comment with the name of a
+// file. The keys are the names.
 func fileBlocks(t *testing.T, path string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -68,7 +67,7 @@ func fileBlocks(t *testing.T, path string) map[string]string {
 	return out
 }
 
-// matches compares an output with lines that may hold "...".
+// matches reports whether an output equals the expected lines, which may contain "...".
 func matches(want []string, got string) bool {
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
@@ -92,10 +91,10 @@ func matches(want []string, got string) bool {
 
 var update = flag.Bool("update", false, "rewrite the outputs in docs/tutorial.md that have no ...")
 
-// runExamples runs a document's commands in dir, one after another. It calls prepare with each
-// command first: prepare returns why the command cannot be run here, or "". A command that cannot
-// be run is a skipped test. -update has runExamples write what the commands print into the
-// document.
+// runExamples runs a document's commands in dir, one after another, and compares their output with
+// the document. It first calls prepare, which returns why the command cannot be run here, or "". A
+// command that cannot be run is a skipped test. With -update, runExamples writes the output of the
+// commands into the document.
 func runExamples(t *testing.T, path, dir string, env []string, prepare func(string) string) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -105,7 +104,7 @@ func runExamples(t *testing.T, path, dir string, env []string, prepare func(stri
 		t.Fatalf("%s has no commands", path)
 	}
 	var changed []example
-	// Each command begins in the folder where the one before it ended.
+	// Each command starts in the folder where the previous command ended.
 	at := filepath.Join(t.TempDir(), "at")
 	for _, e := range all {
 		if why := prepare(e.command); why != "" {
@@ -137,8 +136,7 @@ func runExamples(t *testing.T, path, dir string, env []string, prepare func(stri
 	}
 }
 
-// rewrite puts what the changed examples print (their command) in the place of
-// what the document has.
+// rewrite replaces the output of the changed examples in the document by their actual output.
 func rewrite(t *testing.T, path string, changed []example) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -167,8 +165,8 @@ func cleanEnv(t *testing.T) []string {
 	return append(env, "DISTAFF_CACHE="+filepath.Join(t.TempDir(), "cache"), "LC_ALL=C")
 }
 
-// TestReadme runs the README's first command as it stands, with this build for
-// "go run ./cmd/distaff".
+// TestReadme runs the README's first command unchanged, except that "go run ./cmd/distaff" runs
+// this build.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -191,8 +189,8 @@ func TestReadme(t *testing.T) {
 	})
 }
 
-// TestTutorial runs the tutorial in a folder with testdata's files, and the job files that stand in
-// it.
+// TestTutorial runs the commands of the tutorial in a folder that contains the files in testdata
+// and the job files that the tutorial shows.
 func TestTutorial(t *testing.T) {
 	dir := t.TempDir()
 	files, err := filepath.Glob("../../testdata/*.*")
@@ -252,9 +250,9 @@ func TestNewcomersPages(t *testing.T) {
 	}
 }
 
-// fetched makes a module proxy that has only the modules which building this clone and its tests
-// wants, whatever else the module cache of this machine has. It returns the environment by which
-// the go command uses this proxy and a new module cache.
+// fetched writes a module proxy with only the modules that a build of this module and its tests
+// needs. It returns environment variables for the go command, which select this proxy and a new
+// module cache. Other modules in the machine's module cache are therefore not found.
 func fetched(t *testing.T) []string {
 	t.Helper()
 	run := func(args ...string) []string {
@@ -281,7 +279,7 @@ func fetched(t *testing.T) []string {
 			t.Fatal(err)
 		}
 	}
-	// The graph of modules wants the go.mod files of all.
+	// The module graph needs the go.mod files of all modules.
 	list := run("list", "-m", "-f", "{{.GoMod}}", "all")
 	for _, mod := range list {
 		if strings.HasPrefix(mod, cache) {
@@ -293,15 +291,15 @@ func fetched(t *testing.T) []string {
 		link(mod)
 		link(strings.TrimSuffix(mod, ".mod") + ".zip")
 	}
-	// -modcacherw lets the cache be removed.
+	// -modcacherw permits the removal of the cache.
 	return []string{"GOFLAGS=-trimpath -modcacherw", "GOPROXY=file://" + proxy, "GOSUMDB=off",
 		"GOMODCACHE=" + t.TempDir(),
 		"GOWORK=off", "GOTOOLCHAIN=local"}
 }
 
-// TestPrograms builds and runs the programs of docs/programs.md, with no more of other modules than
-// building Distaff has fetched. The C example is also compiled with warnings as errors, as C99, and
-// run under sanitizers.
+// TestPrograms builds and runs the programs in docs/programs.md. They may only use modules that
+// Distaff itself needs. The C example is also compiled as C99 with warnings as errors, and runs
+// under sanitizers.
 func TestPrograms(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the Go compiler")
@@ -322,14 +320,14 @@ func TestPrograms(t *testing.T) {
 			t.Fatalf("%s has no %s", page, name)
 		}
 	}
-	// -trimpath keeps what is compiled of Distaff in Go's cache, whatever the folder.
+	// With -trimpath, Go's cache keeps the compiled packages of Distaff for every folder.
 	env := append(cleanEnv(t), fetched(t)...)
 	python, noPython := pythontest.Look("import numpy, scipy.sparse")
 	if noPython == nil {
 		env = append(env, "PATH="+asPython3(t, python)+":"+os.Getenv("PATH"))
 	}
 	runExamples(t, page, dir, env, func(c string) string {
-		// A file is written once its folder is there, which the page's commands make.
+		// The page's commands create folders. A file is written when its folder exists.
 		for name, text := range files {
 			path := filepath.Join(dir, name)
 			if _, err := os.Stat(filepath.Dir(path)); err != nil {
@@ -362,7 +360,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// asPython3 makes a folder for PATH whose python3 runs the Python at the path python.
+// asPython3 returns a folder for PATH, whose command python3 runs the given Python interpreter.
 func asPython3(t *testing.T, python string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -392,7 +390,7 @@ func TestMatches(t *testing.T) {
 // commands: their usage, texts and flags. Examples of commands are in their help only.
 func commandsText() string {
 	var b strings.Builder
-	shared := map[string]string{} // a flag's text, and the command that has it first
+	shared := map[string]string{} // the first command that has a flag, by the flag's text
 	for _, c := range visible() {
 		fmt.Fprintf(&b, "### %s\n\n    %s\n\n", c.name, c.usage())
 		for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
@@ -524,8 +522,8 @@ func TestReferenceComplete(t *testing.T) {
 	}
 }
 
-// TestNetworksPage runs the commands of docs/networks.md. With -update it writes what they print
-// into the page.
+// TestNetworksPage runs the commands in docs/networks.md. With -update it writes their output into
+// the page.
 func TestNetworksPage(t *testing.T) {
 	page, err := filepath.Abs("../../docs/networks.md")
 	if err != nil {

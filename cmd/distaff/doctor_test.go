@@ -22,7 +22,7 @@ func TestRefusesRoot(t *testing.T) {
 	}
 }
 
-// TestMpirunAsRoot holds what the documents say of Open MPI's mpirun as root to what it does.
+// TestMpirunAsRoot checks that Open MPI's mpirun behaves for root as the documents say.
 func TestMpirunAsRoot(t *testing.T) {
 	if out, err := exec.Command("mpirun", "--version").Output(); err != nil ||
 		!strings.Contains(string(out), "Open MPI") {

@@ -10,14 +10,15 @@ import (
 	"testing"
 )
 
-// goModule is a module with packages of compile --emit=go.
+// goModule is a Go module whose packages compile --emit=go wrote.
 type goModule struct {
 	t   *testing.T
 	dir string
 }
 
-// newGoModule makes a module called m of statements, by package, and other files. The
-// packages' C is compiled with little optimization, but for that of package spmv.
+// newGoModule writes a module called m. statements maps each package to the arguments of compile,
+// and files contains further files. The C of all packages except spmv is compiled with little
+// optimization.
 func newGoModule(t *testing.T, statements map[string][]string, files map[string]string) goModule {
 	t.Helper()
 	if testing.Short() {
@@ -34,7 +35,8 @@ func newGoModule(t *testing.T, statements map[string][]string, files map[string]
 		if code := mainExit(args, &out, &errs); code != 0 {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
 		}
-		// Each was made outside a module and has one of its own; here they are one.
+		// Each package was written outside a module, with its own go.mod. Here one module contains
+		// all packages.
 		if err := os.Remove(filepath.Join(m.dir, name, "go.mod")); err != nil {
 			t.Errorf("%s has no go.mod of its own: %v", name, err)
 		}
@@ -65,12 +67,12 @@ func (m goModule) write(name, text string) {
 	}
 }
 
-// run runs the go command in the module, which is to succeed.
+// run runs the go command in the module and returns its output. The command must succeed.
 func (m goModule) run(args ...string) string {
 	m.t.Helper()
 	cmd := exec.Command("go", args...)
 	cmd.Dir = m.dir
-	// With -trimpath Go's cache has what was compiled of the same text in another folder.
+	// With -trimpath, Go's cache finds packages that were compiled in another folder.
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -79,22 +81,23 @@ func (m goModule) run(args ...string) string {
 	return string(out)
 }
 
-// matrix is one of y(i) = A(i,j) * x(j), in a format and a type: the fields of A's levels,
-// and its values.
+// matrix is an operand A of y(i) = A(i,j) * x(j), with its format, its type, the fields of its
+// levels, and its values.
 type matrix struct {
 	name, format, typ string
 	levels, vals      string
-	want              string // y of x = 1, 10, 100, 1000
-	size              int    // of j: 4 but where more bits are wanted
+	want              string // y for x = 1, 10, 100, 1000
+	size              int    // the size of j; larger than 4 only for wide bitmaps
 }
 
-// matrices are, but for the last two,
+// matrices contains the matrix
 //
 //	2 0 1 0
 //	0 0 0 0
 //	0 3 0 4
 //
-// in every kind of level, every type, and both widths of coordinates.
+// with every kind of level, every type, and both widths of coordinates. The last two are other
+// matrices.
 var matrices = []matrix{
 	{"csc", "ds:1,0", "float32",
 		"{Size: 4}, {Pos32: []int32{0, 1, 2, 3, 4}, Crd32: []int32{0, 2, 0, 2}}", "2, 3, 1, 4",
@@ -117,8 +120,8 @@ var matrices = []matrix{
 		"2, 1, 3, 4", "102, 0, 10", 3_000_000_001},
 }
 
-// matrixTest tests one of matrices: name, levels, values, type, j's size, y, the field of x's
-// levels, its values.
+// matrixTest is a test of one matrix, with verbs for the name, levels, values, type, the size of j,
+// y, the field of x's levels, and the values of x.
 const matrixTest = `package %[1]s
 
 import (
@@ -151,9 +154,10 @@ func TestProduct(t *testing.T) {
 }
 `
 
-// TestEmitGo writes packages with compile --emit=go, vets them and runs a test of each that
-// calls it from Go: dense results, sparse ones that the leaf allocates, some that share an
-// operand's pattern, += of each, values alone, and several packages in one program.
+// TestEmitGo writes packages with compile --emit=go, vets them, and runs a test of each that calls
+// it from Go. It tests dense results, sparse results that the leaf allocates, results that share an
+// operand's pattern, += with each kind of result, leaves that compute only values, and several
+// packages in one program.
 func TestEmitGo(t *testing.T) {
 	test, err := os.ReadFile("testdata/emitgo_all.txt")
 	if err != nil {
@@ -190,7 +194,7 @@ func TestEmitGo(t *testing.T) {
 	m.run("test", "-count=1", "./...")
 }
 
-// TestEmitGoErrors holds what packages say of wrong arguments to a golden file.
+// TestEmitGoErrors compares the packages' errors for wrong arguments with a golden file.
 func TestEmitGoErrors(t *testing.T) {
 	program, err := os.ReadFile("testdata/emitgo_wrong.txt")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// runsOf is how many runs a test makes: what a variable of the environment says, or few; from
-// the number in the variable with _FIRST on.
+// runsOf returns the number n of runs of a test and the number of the first run. The environment
+// variable sets n, which otherwise is few. The variable with the suffix _FIRST sets first.
 func runsOf(t *testing.T, variable string, few int) (first, n int) {
 	n = few
 	for name, to := range map[string]*int{variable: &n, variable + "_FIRST": &first} {
@@ -53,15 +53,15 @@ func tinyDisk(t *testing.T) string {
 	return dir
 }
 
-// faults is what the faults of TestFaults happen to.
+// faults is the job that TestFaults disturbs.
 type faults struct {
 	dir, distaff, tiny, tmp string
 	inputs, wants           map[string][]byte // by extension
-	took                    time.Duration     // of a run without a fault
+	took                    time.Duration     // the time of an undisturbed run
 	rng                     *rand.Rand
 }
 
-// fault is one of them.
+// fault is one way to disturb a job.
 type fault struct {
 	name    string
 	argv    []string
@@ -69,9 +69,9 @@ type fault struct {
 	ext     string
 	act     func(*exec.Cmd)
 	acted   time.Time
-	codes   []int  // that a run without the output may end with; nil for all but 0
-	mayLive bool   // the run may end well
-	cut     string // a text file that is cut: before a rank has opened it, it is a shorter input
+	codes   []int  // allowed exit codes of a run without output; nil allows all except 0
+	mayLive bool   // the run may succeed
+	cut     string // a truncated text file; a rank may open it after that, and read less
 }
 
 var faultKinds = []string{"signal", "truncated", "disk"}
@@ -113,14 +113,15 @@ func (f *faults) job(in, out string, more ...string) []string {
 	return f.jobIn(f.tmp, in, out, more...)
 }
 
-// jobIn is job with a folder for its temporary files.
+// jobIn returns the command of the job with a folder for its temporary files.
 func (f *faults) jobIn(tmp, in, out string, more ...string) []string {
 	return append([]string{"run", "C(i,j) = A(i,j)*x(j)", "-i=A:" + in, "-g=x:dense:int",
 		"-d=A:3000,2000", "-f=A:ds", "-f=C:ds", "--threads=1", "--tmp=" + tmp, "-o=C:" + out},
 		more...)
 }
 
-// draw is fault number n: each kind comes to ranks in one process and to each MPI's in turn.
+// draw returns fault number n. Consecutive numbers alternate between ranks in one process and the
+// ranks of each MPI, for each kind of fault.
 func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 	f.rng = rand.New(rand.NewPCG(uint64(n), 4))
 	places := len(launchers) + 1
@@ -140,9 +141,9 @@ func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 	if f.rng.IntN(2) == 0 {
 		more = append(more, "--split=i:5")
 	}
-	length := f.took // of a run
+	length := f.took // the expected time of a run
 	if place > 0 {
-		length += 500 * time.Millisecond // to open MPI
+		length += 500 * time.Millisecond // MPI starts
 	}
 	wait := time.Duration(f.rng.Float64() * 1.3 * float64(length))
 	detail := ""
@@ -184,7 +185,8 @@ func (f *faults) draw(n int, launchers []mpitest.Launcher) *fault {
 	return x
 }
 
-// signal has a process of the fault signalled: the one, a rank of a launcher's, or the launcher.
+// signal sets up x to send a signal to the job's process, to a rank of a launcher, or to the
+// launcher itself.
 func (f *faults) signal(x *fault, launched bool, ranks int, wait time.Duration) string {
 	signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT}[f.rng.IntN(3)]
 	which := f.rng.IntN(ranks + 1)
@@ -196,7 +198,7 @@ func (f *faults) signal(x *fault, launched bool, ranks int, wait time.Duration) 
 			x.codes = []int{137}
 		}
 	}
-	// A launcher that is killed cannot end its ranks, nor say how they ended.
+	// A killed launcher can neither end its ranks nor report how they ended.
 	if launched && which == ranks && signal == syscall.SIGKILL {
 		signal = syscall.SIGTERM
 	}
@@ -216,7 +218,7 @@ func (f *faults) signal(x *fault, launched bool, ranks int, wait time.Duration) 
 	return fmt.Sprintf("%v to rank process %d", signal, which)
 }
 
-// running waits until a launcher's ranks are there.
+// running waits until the launcher has started its ranks, and returns the process ids.
 func (f *faults) running(cmd *exec.Cmd, launched bool, ranks int) (pids []int) {
 	if !launched {
 		return nil
@@ -230,8 +232,8 @@ func (f *faults) running(cmd *exec.Cmd, launched bool, ranks int) (pids []int) {
 	return pids
 }
 
-// TestFaults: whatever happens to a job, at whatever moment, it ends, says so
-// by its code, and its output is the old file or the whole new one.
+// TestFaults disturbs jobs at random moments. Each job must end with an exit code that reports the
+// fault, and its output must be the old file or the complete new file.
 func TestFaults(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -245,7 +247,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// try lets a fault happen.
+// try runs the job with the fault x, and checks how it ends.
 func (f *faults) try(t *testing.T, x *fault, n int) {
 	old := []byte("an old file\n")
 	for ext, text := range f.inputs {
@@ -289,7 +291,7 @@ func (f *faults) try(t *testing.T, x *fault, n int) {
 	t.Logf("%s: exit code %d, whole %v", x.name, r.Code, whole)
 }
 
-// alone is what one rank makes of the input that was cut.
+// alone returns the output of one rank for the truncated input.
 func (f *faults) alone(t *testing.T, x *fault) []byte {
 	out := filepath.Join(f.dir, "alone"+x.ext)
 	defer os.Remove(out)
@@ -304,7 +306,7 @@ func (f *faults) alone(t *testing.T, x *fault) []byte {
 	return text
 }
 
-// leftovers lists temporary files, processes and shared memory that a job has left.
+// leftovers returns the temporary files, processes and shared memory that a job did not remove.
 func (f *faults) leftovers(x *fault, mark string) []string {
 	var left []string
 	for _, pattern := range []string{filepath.Join(filepath.Dir(x.out), ".*"),
@@ -313,7 +315,7 @@ func (f *faults) leftovers(x *fault, mark string) []string {
 		for _, name := range names {
 			of, shared := strings.CutPrefix(name, "/dev/shm/distaff-")
 			_, err := strconv.Atoi(of)
-			// else a user's locks of the cache, or what a benchmark writes
+			// other files are a user's cache locks, or written by a benchmark
 			if !shared || err != nil && !strings.HasPrefix(of, "bench-") {
 				left = append(left, name)
 			}
@@ -330,7 +332,7 @@ func (f *faults) leftovers(x *fault, mark string) []string {
 	}
 }
 
-// marked lists the processes that have a variable in their environment.
+// marked returns the processes that have a variable in their environment.
 func marked(variable string) []string {
 	var found []string
 	entries, _ := filepath.Glob("/proc/[0-9]*")

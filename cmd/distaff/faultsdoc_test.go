@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestFaultsDoc: every test that docs/faults.md names is there, in the folder that it names after
-// it or after a later test of the row.
+// TestFaultsDoc checks that every test that docs/faults.md names exists. A test is in the first
+// folder that the row names after it.
 func TestFaultsDoc(t *testing.T) {
 	text, err := os.ReadFile("../../docs/faults.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]string{} // by folder, its tests
+	known := map[string]string{} // the tests of each folder
 	tests := func(dir string) string {
 		if _, ok := known[dir]; !ok {
 			files, _ := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// twoHosts makes two network namespaces joined at 1 Gbit/s, and returns what
-// starts a program on n ranks, one host after the other.
+// twoHosts creates two network namespaces, connected at 1 Gbit/s. It returns a function that builds
+// the command that starts a program on n ranks, which alternate between the hosts.
 func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string {
 	t.Helper()
 	for _, tool := range []string{"mpirun.openmpi", "cc"} {
@@ -30,7 +30,7 @@ func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string 
 	})
 	up := exec.Command(filepath.Join("..", "..", "scripts", "netns-up.sh"), net)
 	if out, err := up.CombinedOutput(); err != nil && up.ProcessState.ExitCode() == 77 {
-		t.Skipf("%s", out) // this machine cannot have them
+		t.Skipf("%s", out) // this machine cannot create them
 	} else if err != nil {
 		t.Fatalf("netns-up: %v\n%s", err, out)
 	}
@@ -46,8 +46,8 @@ func twoHosts(t *testing.T, dir string) func(n int, program ...string) []string 
 	}
 }
 
-// TestTwoHosts runs whole jobs over TCP between two hosts: they write what one rank
-// writes, and blocks travel while others are computed with.
+// TestTwoHosts runs jobs over TCP between two hosts. They must write the same output as one rank,
+// and transfer blocks while they compute with other blocks.
 func TestTwoHosts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -121,7 +121,7 @@ func TestTwoHosts(t *testing.T) {
 		}
 		return 1e3 * slices.Sorted(slices.Values(s.Phases.Compute))[2]
 	}
-	for try := 1; ; try++ { // a busy machine may spoil one
+	for try := 1; ; try++ { // other work on the machine may disturb one try
 		travel := compute(hosts(2, append(append([]string{distaff}, spmm("few.tcs")...),
 			blocks...)...))
 		alone := compute(append(append([]string{distaff}, spmm("a.tcs")...),

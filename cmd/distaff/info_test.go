@@ -12,7 +12,8 @@ import (
 	"distaff/io/coo"
 )
 
-// What info does not compute of a large file it does not claim, and says why.
+// TestInfoOfLargeFiles checks that info omits results that it does not compute for a large file,
+// and prints the reason.
 func TestInfoOfLargeFiles(t *testing.T) {
 	dir := t.TempDir()
 	text, tcsFile := filepath.Join(dir, "a.mtx"), filepath.Join(dir, "a.tcs")

@@ -18,8 +18,8 @@ func inProcess(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), words.String()
 }
 
-// readings are the command lines by which a file of that order is read whole: all
-// check the same.
+// readings returns the command lines that read a whole file with order modes. All of them must make
+// the same checks.
 func readings(path, out string, order int, more ...string) [][]string {
 	vars := strings.Split("i,j,k,l,m,n", ",")[:order]
 	statement := "a = T(" + strings.Join(vars, ",") + ")"
@@ -34,7 +34,7 @@ func readings(path, out string, order int, more ...string) [][]string {
 	}
 }
 
-// valid .tcs files of many kinds of levels.
+// validTCS contains valid .tcs files with many kinds of levels.
 var validTCS = map[string]tcsFile{
 	"d": {[]int64{3}, "d", []int{0}, nil, []float64{1, 2, 3}},
 	"ds": {[]int64{3, 4}, "ds", []int{0, 1}, [][]int64{{0, 2, 2, 4}, {1, 3, 0, 2}},
@@ -61,9 +61,8 @@ var validTCS = map[string]tcsFile{
 		[]float64{1, 0, 0, 0}},
 }
 
-// TestInvalidFiles: every rule of docs/tcs.md, broken alone in a file whose
-// checksums are right, is refused by every command with exit code 3 and the same
-// words.
+// TestInvalidFiles breaks each rule of docs/tcs.md in a file of its own, with correct checksums.
+// Every command must refuse the file with exit code 3 and the same message.
 func TestInvalidFiles(t *testing.T) {
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
@@ -85,7 +84,7 @@ func TestInvalidFiles(t *testing.T) {
 	}
 }
 
-// agreed runs all readings of a file, which must end with that code.
+// agreed runs all readings of a file. They must end with the exit code want and the same message.
 func agreed(t *testing.T, name, path, out string, b []byte, order, want int) {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o666); err != nil {
@@ -112,10 +111,10 @@ func agreed(t *testing.T, name, path, out string, b []byte, order, want int) {
 	}
 }
 
-// brokenTCS are files that each break one rule.
+// brokenTCS returns files that each break one rule, by the name of the rule.
 func brokenTCS() map[string][]byte {
 	list := map[string][]byte{}
-	// arrays breaks the arrays of a valid file.
+	// arrays adds a valid file whose arrays change has modified.
 	arrays := func(base, name string, change func(f *tcsFile)) {
 		f := validTCS[base]
 		f.vals = slices.Clone(f.vals)
@@ -158,7 +157,7 @@ func brokenTCS() map[string][]byte {
 	arrays("dps", "coordinates below an empty slot", set(1, 2, 3))
 	arrays("dpdp", "a coordinate below an empty slot two levels up", set(1, 2, 0))
 
-	// bytes breaks the bytes of a file; order 2, two levels, sections pos, crd, vals.
+	// bytes modifies the bytes of a file with two modes, two levels, and sections pos, crd and vals.
 	ds := validTCS["ds"]
 	good, sections := ds.bytes()
 	le := binary.LittleEndian
@@ -215,8 +214,8 @@ func brokenTCS() map[string][]byte {
 	return list
 }
 
-// TestTwoPlacesOfASize: where two places disagree on a size, the message names both, whatever the
-// formats are and whichever of them is read first.
+// TestTwoPlacesOfASize checks that the message names both sources if two sources give different
+// sizes, in all formats and whichever source is read first.
 func TestTwoPlacesOfASize(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "B.tns"), []byte("1 1 2\n5 2 3\n"),

@@ -18,7 +18,7 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// mpiLaunchers lists the MPIs that have both a launcher and a compiler here.
+// mpiLaunchers returns the installed MPIs that have both a launcher and a compiler.
 func mpiLaunchers(t *testing.T) []mpitest.Launcher {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil {
@@ -27,8 +27,8 @@ func mpiLaunchers(t *testing.T) []mpitest.Launcher {
 	return mpitest.Launchers(t)
 }
 
-// program puts a distaff into dir: this test binary, which is distaff where it
-// is started by that name.
+// program creates the command distaff in dir and returns its path. The command is this test binary,
+// which acts as distaff if it is started by that name.
 func program(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -57,8 +57,8 @@ func program(t *testing.T, dir string) string {
 	return to
 }
 
-// launchIn runs a command in dir, with caches of this machine's tests: MPI wrappers are
-// built once. started may act on the running command.
+// launchIn runs a command in dir, with the caches that all tests on this machine share, so that MPI
+// wrappers are built once. If started is not nil, it is called with the running command.
 func launchIn(t *testing.T, dir string, argv []string, env []string,
 	started func(*exec.Cmd)) mpitest.Result {
 	t.Helper()
@@ -70,14 +70,14 @@ func launchIn(t *testing.T, dir string, argv []string, env []string,
 	return mpitest.Run(t, c)
 }
 
-// wholeJob is a job whose outputs must be the same bytes at every rank count.
+// wholeJob is a job whose outputs must have the same bytes for every number of ranks.
 type wholeJob struct {
 	name    string
-	args    []string // OUT stands for the output file's name
+	args    []string // OUT is replaced by the name of the output file
 	outputs []string // extensions
 }
 
-// wholeJobs read text and .tcs files that the first makes, and write both.
+// wholeJobs read text files and .tcs files, which makeInputs writes, and write both kinds.
 var wholeJobs = []wholeJob{
 	{"spmv", []string{"y(i) = A(i,j)*x(j)", "-i=A:a.tcs", "-i=x:x.tns", "-f=x:d", "-d=j:90",
 		"-o=y:OUT.tns"}, []string{".tns"}},
@@ -87,13 +87,13 @@ var wholeJobs = []wholeJob{
 		[]string{".tcs", ".mtx"}},
 	{"accumulate", []string{"y(i) += A(i,j)*x(j)", "-i=y:y0.tns", "-i=A:a.tcs", "-i=x:x.tns",
 		"-d=j:90", "-d=i:80", "--split=j:5", "--order=j", "-o=y:OUT.npy"}, []string{".npy"}},
-	// A leaf's result grows past what moves by page tables, beside an MPI that watches mappings.
+	// A leaf's result grows so large that it is moved by changing page tables. MPIs watch mappings.
 	{"grows", []string{"C(i,j) = A(i,k)*B(k,j)", "-g=A:uniform:200000:int",
 		"-g=B:uniform:10000:int", "-d=A:2500,2000", "-d=j:400", "-f=A:ds", "-f=B:ds", "-f=C:ds",
 		"-o=C:OUT.tcs"}, []string{".tcs"}},
 }
 
-// makeInputs writes the files that wholeJobs read, by one rank.
+// makeInputs writes the files that wholeJobs read, on one rank.
 func makeInputs(t *testing.T, dir, distaff string) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -110,7 +110,7 @@ func makeInputs(t *testing.T, dir, distaff string) {
 	}
 }
 
-// command is the job's command line with outputs named name.
+// command returns the job's command line with outputs named name.
 func (j wholeJob) command(name string, more ...string) []string {
 	args := []string{"run"}
 	for _, a := range j.args {
@@ -119,7 +119,7 @@ func (j wholeJob) command(name string, more ...string) []string {
 	return append(args, more...)
 }
 
-// same compares the outputs named name with those of one rank.
+// same compares the outputs named name with the outputs of one rank.
 func (j wholeJob) same(t *testing.T, dir, name string) {
 	t.Helper()
 	for _, ext := range j.outputs {
@@ -137,7 +137,8 @@ func (j wholeJob) same(t *testing.T, dir, name string) {
 	}
 }
 
-// jobFolder is a folder with a distaff and inputs, where each job has run on one rank.
+// jobFolder prepares dir: it creates the command distaff and the inputs, and runs each job on one
+// rank. It returns the path of distaff.
 func jobFolder(t *testing.T, dir string) string {
 	t.Helper()
 	distaff := program(t, dir)
@@ -171,7 +172,7 @@ func TestLocalRanksWriteTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestMPIRuns: whole jobs under mpirun of each MPI.
+// TestMPIRuns runs jobs under mpirun of each MPI.
 func TestMPIRuns(t *testing.T) {
 	launchers := mpiLaunchers(t)
 	dir := t.TempDir()
@@ -204,7 +205,8 @@ func TestMPIRuns(t *testing.T) {
 	}
 }
 
-// vectorAlone: row-blocked SpMV sends nothing but the vector, once.
+// vectorAlone checks in a statistics file that SpMV with blocks of rows sends only the vector,
+// once.
 func vectorAlone(t *testing.T, file string, n int, bytes int64) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -229,8 +231,8 @@ func vectorAlone(t *testing.T, file string, n int, bytes int64) {
 	}
 }
 
-// compiledOnce: a job compiles its leaf once, and not from a process that has
-// MPI open.
+// compiledOnce checks that a job compiles its leaf once, and not in a process that has called
+// MPI_Init.
 func compiledOnce(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	t.Helper()
 	log := filepath.Join(dir, "compiled-"+l.Name)
@@ -251,7 +253,7 @@ func compiledOnce(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 		t.Errorf("3 ranks compiled, by compile servers or not: %q, %v; want one compilation by a "+
 			"server", said, err)
 	}
-	// What the compiler has against a leaf comes from one rank, with its code.
+	// One rank reports the compiler's error, with its exit code.
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho no luck >&2\nexit 1\n"),
 		0o700); err != nil {
 		t.Fatal(err)
@@ -263,8 +265,8 @@ func compiledOnce(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	}
 }
 
-// killedRank kills one rank of a long job: the job must end, say so by its
-// code, and leave the old output as it was.
+// killedRank kills one rank of a long job. The job must end with an exit code that reports this,
+// and must not change the old output.
 func killedRank(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	t.Helper()
 	old := filepath.Join(dir, "old-"+l.Name+".tns")
@@ -295,7 +297,7 @@ func killedRank(t *testing.T, l mpitest.Launcher, dir, distaff string) {
 	}
 }
 
-// children lists the processes below pid whose program has that name.
+// children returns the descendants of process pid whose program has the given name.
 func children(pid int, name string) []int {
 	parents := map[int]int{}
 	var named []int
@@ -322,7 +324,7 @@ func children(pid int, name string) []int {
 			filepath.Base(exe) == name {
 			if env, _ := os.ReadFile("/proc/" + e.Name() + "/environ"); bytes.Contains(env,
 				[]byte("DISTAFF_COMPILE_SERVER=1")) {
-				continue // a rank's helper
+				continue // a helper process of a rank
 			}
 			named = append(named, id)
 		}
@@ -340,7 +342,7 @@ func children(pid int, name string) []int {
 	return below
 }
 
-// TestOnce: of the ranks that a launcher starts, rank 0 alone does what is no job, whatever it is.
+// TestOnce checks that only rank 0 of a launcher's ranks runs a command that is not a job.
 func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	distaff := program(t, dir)
@@ -390,7 +392,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestSharedMistake: a mistake in the command line, which every rank has, is no rank's own.
+// TestSharedMistake checks that the message about a wrong command line does not name a rank,
+// because every rank has the same command line.
 func TestSharedMistake(t *testing.T) {
 	dir := t.TempDir()
 	distaff := program(t, dir)
@@ -424,8 +427,8 @@ func TestSharedMistake(t *testing.T) {
 	}
 }
 
-// TestRankWithoutLauncher: a process that the environment says is rank 1 says what is wrong if
-// there is no rank 0 to say it.
+// TestRankWithoutLauncher checks that a process reports an error itself if the environment says
+// that it is rank 1 and there is no rank 0 that could report it.
 func TestRankWithoutLauncher(t *testing.T) {
 	dir := t.TempDir()
 	distaff := program(t, dir)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestTooManyThreads: more threads than a machine can be meant to run are refused with both
-// numbers.
+// TestTooManyThreads checks that an absurd number of threads is refused, and that the message has
+// this number and the largest accepted one.
 func TestTooManyThreads(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 2\n"), 0o600); err != nil {
@@ -43,7 +43,8 @@ func TestTooManyThreads(t *testing.T) {
 	}
 }
 
-// TestWordsOfLimits: under a limit the words name the resource that it limits.
+// TestWordsOfLimits checks that the message of a job that reaches a limit names the limited
+// resource.
 func TestWordsOfLimits(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -68,7 +69,7 @@ func TestWordsOfLimits(t *testing.T) {
 		cmd.Env = append(cleanEnv(t), "DISTAFF_CACHE="+filepath.Join(cmd.Dir, "words"))
 		if strings.Contains(set, "-u") {
 			if uid == 0 {
-				continue // other processes of this user count
+				continue // other processes of this user count, too
 			}
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
 				Gid: uint32(uid)}}
@@ -84,12 +85,12 @@ func TestWordsOfLimits(t *testing.T) {
 	}
 }
 
-// limitKinds are the resources that TestLimits limits.
+// limitKinds lists the resources that TestLimits limits.
 var limitKinds = []string{"space", "processes", "file size", "disk"}
 
-// TestLimits runs a job with too little of one resource, or just enough: it ends with
-// words and the code of a failed run, or its output is whole. DISTAFF_LIMITS runs, or 12, from
-// number DISTAFF_LIMITS_FIRST on.
+// TestLimits runs a job with too little of one resource, or just enough. The job must end with a
+// message and the exit code of a failed run, or write its whole output. There are DISTAFF_LIMITS
+// runs, or 12, starting at number DISTAFF_LIMITS_FIRST.
 func TestLimits(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -102,8 +103,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// user makes a folder for a user of its own, whose processes are counted by themselves; where this
-// process may not have one, 0.
+// user returns the id of a user that has no other processes, because limits count the processes of
+// a user. It gives this user a folder. It returns 0 if this process may not change users.
 func (f *faults) user(t *testing.T) int {
 	home := filepath.Join(f.dir, "user")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -121,7 +122,7 @@ func (f *faults) user(t *testing.T) int {
 			t.Fatal(err)
 		}
 	}
-	// locks of the cache
+	// the locks of the user's cache
 	t.Cleanup(func() { os.RemoveAll(fmt.Sprintf("/dev/shm/distaff-%d", uid)) })
 	return uid
 }
@@ -205,7 +206,7 @@ func (f *faults) limited(t *testing.T, n, uid int) {
 		t.Errorf("%s: exit code %d without words:\n%s", name, code, errs.String())
 	}
 	for _, left := range f.leftovers(&fault{out: out}, mark) {
-		// the source that the compiler refused
+		// an allowed leftover is the source of a leaf that the compiler refused
 		if !strings.HasPrefix(filepath.Base(left), "distaff-leaf-") {
 			t.Errorf("%s: left behind: %s\n%s", name, left, errs.String())
 		}

@@ -13,8 +13,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestDoctorTune: what doctor measures is what it tells later, alone and under each MPI, whose
-// messages are added to it; without a model of the processor these are refused.
+// TestDoctorTune checks that doctor later prints the machine model that doctor --tune measured.
+// Under each MPI, --tune adds the messages of that MPI to the model, and it is refused if there is
+// no model of the processor.
 func TestDoctorTune(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")

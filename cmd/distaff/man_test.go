@@ -11,7 +11,7 @@ import (
 	"distaff/cmd/argv"
 )
 
-// TestMan: each command has a page that says all that help says, in the words that help has.
+// TestMan checks that each command has a man page that contains the whole text of its help.
 func TestMan(t *testing.T) {
 	if _, err := exec.LookPath("man"); err != nil {
 		t.Skip("no man on PATH")

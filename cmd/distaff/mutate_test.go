@@ -24,8 +24,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// mutations is how many files TestMutations makes: DISTAFF_MUTATIONS, or 100; from
-// number DISTAFF_MUTATIONS_FIRST on.
+// mutations returns the number n of files that TestMutations tests, DISTAFF_MUTATIONS or 100, and
+// the number of the first file, DISTAFF_MUTATIONS_FIRST.
 func mutations(t *testing.T) (first, n int) {
 	n = 100
 	for name, to := range map[string]*int{"DISTAFF_MUTATIONS": &n,
@@ -41,14 +41,14 @@ func mutations(t *testing.T) (first, n int) {
 	return first, n
 }
 
-// seedFile is a valid file that is changed.
+// seedFile is a valid file, whose copies are changed.
 type seedFile struct {
 	name  string
 	data  []byte
 	order int
 }
 
-// seeds are small valid files of every format.
+// seeds returns small valid files of every format.
 func seeds(t *testing.T) []seedFile {
 	t.Helper()
 	var list []seedFile
@@ -147,7 +147,7 @@ func zstandard(b []byte) []byte {
 	return z.EncodeAll(b, nil)
 }
 
-// interesting numbers stand where limits do.
+// interesting contains numbers near limits.
 var interesting = []string{"0", "1", "-1", "2", "3", "4", "5", "255", "65536", "2147483647",
 	"2147483648", "4294967296", "1099511627776", "2305843009213693952", "2305843009213693953",
 	"4611686018427387904", "9223372036854775807", "9223372036854775808", "99999999999999999999",
@@ -184,7 +184,7 @@ func mutate(r *rand.Rand, name string, b []byte) []byte {
 					binary.LittleEndian.PutUint32(b[at:], uint32(r.IntN(6)-1))
 				}
 			}
-		default: // a word of a text
+		default: // a word of a text file
 			words := strings.FieldsFunc(string(b), func(c rune) bool {
 				return strings.ContainsRune(" \n(),", c)
 			})
@@ -197,8 +197,7 @@ func mutate(r *rand.Rand, name string, b []byte) []byte {
 	return b
 }
 
-// variant is file number k: a seed, changed, with checksums made right again in
-// most.
+// variant returns changed file number k and its seed. The checksums of most files are correct.
 func variant(list []seedFile, k int) (seedFile, []byte) {
 	r := rand.New(rand.NewPCG(uint64(k), 13))
 	s := list[r.IntN(len(list))]
@@ -206,7 +205,7 @@ func variant(list []seedFile, k int) (seedFile, []byte) {
 	switch {
 	case strings.HasSuffix(s.name, ".npz") && repair:
 		return s, rezip(r, s.data)
-	// the arrays of a well-formed file
+	// change only the arrays of a well-formed file
 	case strings.HasSuffix(s.name, ".tcs") && repair && r.IntN(2) == 0:
 		b := slices.Clone(s.data)
 		return s, fixAll(arraysOnly(r, b))
@@ -240,7 +239,7 @@ func unpacked(s seedFile) []byte {
 	return b
 }
 
-// arraysOnly changes elements of a .tcs file's arrays.
+// arraysOnly changes elements of the arrays of a .tcs file.
 func arraysOnly(r *rand.Rand, b []byte) []byte {
 	head := int(binary.LittleEndian.Uint32(b[12:]))
 	for range 1 + r.IntN(2) {
@@ -252,7 +251,7 @@ func arraysOnly(r *rand.Rand, b []byte) []byte {
 	return b
 }
 
-// fixAll sets every checksum of a .tcs right, as far as its tables are whole.
+// fixAll corrects every checksum of a .tcs file that its tables let it find.
 func fixAll(b []byte) []byte {
 	if len(b) < 128 {
 		return b
@@ -272,7 +271,7 @@ func fixAll(b []byte) []byte {
 	return fixHeader(b)
 }
 
-// rezip changes one member of an archive, and zips all again.
+// rezip changes one member of a ZIP archive, and returns the new archive.
 func rezip(r *rand.Rand, b []byte) []byte {
 	in, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -303,9 +302,9 @@ func rezip(r *rand.Rand, b []byte) []byte {
 	return out.Bytes()
 }
 
-// TestMutations: whatever is done to a file, every command says the same of it,
-// which is what a strict reader says where that is sure, by a code of SPEC's, and leaves
-// nothing behind.
+// TestMutations changes files at random. Every command must give the same verdict on a file, end
+// with a documented exit code, and remove its temporary files. If the strict reader of these tests
+// is sure, the verdict must be the same as its own.
 func TestMutations(t *testing.T) {
 	if !haveCompiler() {
 		t.Skip("no C compiler: statements cannot be compiled")
@@ -329,8 +328,8 @@ func TestMutations(t *testing.T) {
 	t.Logf("%d files: %v", n, verdicts)
 }
 
-// judge runs every command on the file, and returns what they agree on: valid,
-// invalid, or refused for another reason (its order, the memory or room it takes).
+// judge runs every command on the file, and returns their common verdict: valid, invalid, or
+// refused for another reason (the number of modes, or the memory or disk space that it needs).
 func judge(t *testing.T, name string, s seedFile, b []byte, tmp string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -351,7 +350,7 @@ func judge(t *testing.T, name string, s seedFile, b []byte, tmp string) string {
 	}
 	said := map[int]string{}
 	for k, args := range readings(path, out, order) {
-		if k != 1 { // show takes no limit
+		if k != 1 { // show has no memory limit
 			args = append(args, map[bool]string{true: "--tmp=" + tmp,
 				false: "--memory-limit=64M"}[k == 0])
 		}

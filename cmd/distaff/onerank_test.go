@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// rankPrefix is what a rank's own line begins with.
+// rankPrefix matches the prefix of a line that a certain rank prints.
 var rankPrefix = regexp.MustCompile(`(?m)^(distaff: )?\[\d+\]`)
 
-// TestOneRankNamesNone: what a job of one rank says, of any kind and however it was
-// started, has no rank's prefix; that of several ranks has.
+// TestOneRankNamesNone checks that the messages of a job of one rank have no rank's prefix, however
+// the job was started, and that the messages of several ranks have it.
 func TestOneRankNamesNone(t *testing.T) {
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
 	t.Setenv("DISTAFF_CFLAGS", "-O0")

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/comm/mpi/mpitest"
 )
 
-// overwriteJobs are statements whose leaves read coordinates of A differently: where they lead
-// to reads only, to writes, and to growing results.
+// overwriteJobs contains statements whose leaves use the coordinates of A in different ways: to
+// read, to write, and to append to growing results.
 var overwriteJobs = [][]string{
 	{"C(i,j) = A(i,j)*x(j)", "-g=x:dense:int", "-f=C:ds", "-o=C:OUT"},
 	{"y(j) = A(i,j)*x(i)", "-g=x:dense:int", "-o=y:OUT"},
@@ -38,7 +38,7 @@ func overwrite(rng *rand.Rand, kind, path string, size int64) error {
 		return f.Truncate(rng.Int64N(size))
 	case "grown":
 		return f.Truncate(size + 1 + rng.Int64N(1<<16))
-	case "touched": // the same byte again
+	case "touched": // writes the byte that is there
 		b := make([]byte, 1)
 		if _, err = f.ReadAt(b, size-1); err == nil {
 			_, err = f.WriteAt(b, size-1)
@@ -56,9 +56,9 @@ func overwrite(rng *rand.Rand, kind, path string, size int64) error {
 	return err
 }
 
-// TestOverwritten overwrites, grows and shrinks a mapped input while leaves read it: the job
-// ends with exit code 3 and the file's name, whatever the leaf makes of it, and its output is
-// the old file. DISTAFF_OVERWRITES runs, or 10, from number DISTAFF_OVERWRITES_FIRST on.
+// TestOverwritten overwrites, grows and shrinks a mapped input while leaves read it. The job must
+// end with exit code 3 and a message that names the file, and must not change its old output. There
+// are DISTAFF_OVERWRITES runs, or 10, starting at number DISTAFF_OVERWRITES_FIRST.
 func TestOverwritten(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler: ", err)
@@ -72,8 +72,8 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
-// opened waits until each process has mapped a file, or ended, or a minute is over. A change before
-// that would be none to the job.
+// opened waits until each process has mapped the file or has ended, but at most a minute. The job
+// would not notice an earlier change.
 func opened(pids []int, file string) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if !slices.ContainsFunc(pids, func(pid int) bool {

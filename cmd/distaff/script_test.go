@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"distaff": main})
 }
 
-// TestScripts runs testdata/script. Scripts find this repository's testdata in $TESTDATA, a PATH
-// with distaff alone in $NOTOOLS, share one cache of leaves that is theirs alone, and have besides
-// testscript's commands
+// TestScripts runs the scripts in testdata/script. $TESTDATA is this repository's testdata, and
+// $NOTOOLS is a PATH that contains only distaff. All scripts use one cache of leaves, which nothing
+// else uses. In addition to testscript's commands, they have the command
 //
 //	exits CODE COMMAND...   runs a command that must end with that code
 func TestScripts(t *testing.T) {
@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TESTDATA", data)
 			env.Setenv("NOTOOLS", filepath.SplitList(env.Getenv("PATH"))[0])
 			env.Setenv("DISTAFF_CACHE", cache)
-			env.Setenv("DISTAFF_CFLAGS", "-O1") // what is compiled here runs for microseconds
+			env.Setenv("DISTAFF_CFLAGS", "-O1") // these leaves run for microseconds only
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// haveCompiler looks for what distaff looks for where DISTAFF_CC is not set.
+// haveCompiler reports whether distaff finds a C compiler if DISTAFF_CC is not set.
 func haveCompiler() bool {
 	for _, name := range []string{"gcc", "cc", "clang"} {
 		if _, err := exec.LookPath(name); err == nil {

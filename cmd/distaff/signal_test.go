@@ -16,7 +16,7 @@ import (
 	"distaff/spmd/comm"
 )
 
-// files lists a folder, hidden files too.
+// files returns the names in a folder, including hidden files.
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -30,7 +30,8 @@ func files(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// command is distaff (this test's binary, by testscript.Main) in dir.
+// distaffCommand returns the command distaff in dir, which runs this test's binary (see
+// testscript.Main).
 func distaffCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	path, err := exec.LookPath("distaff")
 	if err != nil {
@@ -49,8 +50,8 @@ func exitStatus(err error) int {
 	return 0
 }
 
-// TestSignals stops a run that waits for its input: the exit code is SPEC's, the
-// output that was there stays, and no other file is left.
+// TestSignals stops a run that waits for its input. The run must end with the documented exit code,
+// must not change its old output, and must leave no other files.
 func TestSignals(t *testing.T) {
 	for _, c := range []struct {
 		signal syscall.Signal
@@ -77,7 +78,8 @@ func TestSignals(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// More than a pipe holds: it returns once the run reads, and so listens to signals.
+			// This is more than a pipe can buffer. WriteString returns when the run has begun to
+			// read, and then the run handles signals.
 			if _, err := io.WriteString(stdin, strings.Repeat("1 2\n", 1<<16)); err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +107,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestClosedStandard: what is written to standard output that is closed is lost, and what is read
-// from such input is not nothing.
+// TestClosedStandard checks that output to a closed standard output is an error, and that a closed
+// standard input is not read as an empty file.
 func TestClosedStandard(t *testing.T) {
 	path, err := exec.LookPath("distaff")
 	if err != nil {
@@ -142,8 +144,8 @@ func TestClosedStandard(t *testing.T) {
 	}
 }
 
-// TestKilledWriting kills runs at various moments while they write a large
-// output: there is the old file or the new one, and nothing else.
+// TestKilledWriting kills runs at various moments while they write a large output. After that there
+// must be the old file or the new file, and no other file.
 func TestKilledWriting(t *testing.T) {
 	dir := t.TempDir()
 	old := filepath.Join(dir, "y.tns")
@@ -173,8 +175,7 @@ func TestKilledWriting(t *testing.T) {
 				"new ones", 20+40*k, len(got), err, len(want))
 		}
 		for _, name := range strings.Fields(files(t, dir)) {
-			// Between its naming and its renaming, a moment, an output has a
-			// hidden name.
+			// For a moment, between its creation and its renaming, an output has a hidden name.
 			if name != "y.tns" && !strings.HasPrefix(name, ".y.tns.") {
 				t.Errorf("killed after %d ms: file left: %s", 20+40*k, name)
 			}
@@ -182,8 +183,8 @@ func TestKilledWriting(t *testing.T) {
 	}
 }
 
-// TestFullDisk limits the size of files: a write that fails leaves what was
-// there, says so, and exits with 1.
+// TestFullDisk limits the size of files. A run whose write fails must exit with 1 and a message,
+// and must not change its old output.
 func TestFullDisk(t *testing.T) {
 	if !haveCompiler() {
 		t.Skip("no C compiler on PATH")
@@ -194,7 +195,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		path, _ := exec.LookPath("distaff")
-		// The cache's objects fit below the limit; the output does not.
+		// The objects in the cache are smaller than the limit, and the output is larger.
 		cmd := exec.Command("bash", "-c", `ulimit -f 256; exec "$@"`, "bash", path, "run", "y(i) = x(i)",
 			"-g=x:dense", "-d=i:400000", "-o=y:"+out)
 		cmd.Dir, cmd.Env = dir, cleanEnv(t)
@@ -211,8 +212,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestCompilerEnds ends a job while its C compiler runs: all that the compiler has
-// started ends as well, whatever the signal, and on several ranks of the process too.
+// TestCompilerEnds ends a job with various signals while its C compiler runs. All processes that
+// the compiler started must end, too, also if the process has several ranks.
 func TestCompilerEnds(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -220,7 +221,7 @@ func TestCompilerEnds(t *testing.T) {
 	}
 	for _, c := range []struct {
 		signal syscall.Signal
-		group  bool // to the whole process group, as a terminal or a launcher does
+		group  bool // the signal is sent to the process group, as terminals and launchers do
 		code   int
 		ranks  string
 	}{
@@ -274,8 +275,8 @@ func TestCompilerEnds(t *testing.T) {
 	}
 }
 
-// alive tells whether a process runs: one that only waits for its parent to ask for its code does
-// not.
+// alive reports whether a process is running. It returns false for a zombie, which only waits until
+// its parent reads its exit code.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"distaff/kernels/tune"
 )
 
-// TestStatsOfWork: --stats says what a leaf of known traffic has to move and to compute, and which
-// share of a machine's limit it reached, where that is one of the memory and where it is one of the
-// multiply-adds; without a model it says no share.
+// TestStatsOfWork checks that --stats contains the bytes and operations of a leaf whose traffic is
+// known, and the share of the machine's limit that the leaf reached. It tests a limit by the memory
+// and a limit by multiply-adds. Without a machine model, --stats must contain no share.
 func TestStatsOfWork(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("needs a C compiler")
@@ -24,7 +24,7 @@ func TestStatsOfWork(t *testing.T) {
 		Phases struct{ Compute []float64 }
 		Work   map[string]any
 	}
-	// Of 1500 rows of 2000: the matrix, the vector, and the result.
+	// The matrix has 1500 rows and 2000 columns. The leaf moves the matrix, the vector and the result.
 	const bytes, read, written, multiplyAdds = 8 * (1500*2000 + 2000 + 1500),
 		8 * (1500*2000 + 2000), 8 * 1500, 1500 * 2000
 	run := func() (s stats) {
@@ -52,7 +52,7 @@ func TestStatsOfWork(t *testing.T) {
 	pair := func(x float64) tune.Pair { return tune.Pair{One: x, All: x} }
 	for _, c := range []struct {
 		name                     string
-		reads, writes, operation float64 // a second
+		reads, writes, operation float64 // per second
 		least                    float64 // seconds
 	}{
 		{"a slow memory", 1e4, 1e3, 1e9, read/1e4 + written/1e3},
@@ -71,7 +71,7 @@ func TestStatsOfWork(t *testing.T) {
 		if !ok || len(s.Phases.Compute) != 3 {
 			t.Fatalf("%s: got %+v", c.name, s)
 		}
-		// Nearly all of the last repeat is the leaf's.
+		// The leaf runs for nearly all of the last repeat.
 		if took, last := c.least/share, s.Phases.Compute[2]; took > last*(1+1e-9) ||
 			took < last/10 || math.IsNaN(took) {
 			t.Errorf("%s: a share of %v of %v seconds, so that the leaf took %v; the last repeat "+

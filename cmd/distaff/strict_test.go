@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// strictly is what a reader of a few lines says is wrong with a file of that
-// name, or "". sure is false where it does not know: it knows the plain forms of
-// each format, and what can't be any form.
+// strictly is a simple and strict reader. It returns what is wrong with a file of the given name,
+// or "". It knows the simple forms of each format, and some texts that no form allows. If the file
+// may be another form, sure is false.
 func strictly(name string, b []byte) (wrong string, sure bool) {
 	switch {
 	case strings.HasSuffix(name, ".tcs"):
@@ -29,7 +29,7 @@ func strictly(name string, b []byte) (wrong string, sure bool) {
 var npyHeader = regexp.MustCompile(
 	`^\{'descr': '<(f8|f4|i4|i8|c16|c8)', 'fortran_order': (?:True|False), 'shape': \(([0-9, ]*)\), \} *\n$`)
 
-// strictNpy knows what NumPy writes of the ordinary types, and no other header.
+// strictNpy reads only headers that NumPy writes for the ordinary types.
 func strictNpy(b []byte) (wrong string, sure bool) {
 	if len(b) < 10 || string(b[:6]) != "\x93NUMPY" {
 		return "no magic", true
@@ -84,8 +84,8 @@ var (
 	plainFloat = regexp.MustCompile(`^-?[0-9]{1,10}(\.[0-9]{1,10})?(e-?[0-9]{1,2})?$`)
 )
 
-// entryLines checks lines of whole coordinates within dims (nil: any number) and
-// one value, and counts them. sure is false where a line has anything else.
+// entryLines checks and counts lines of integer coordinates and one value. Coordinates must not
+// exceed dims, unless dims is nil. If a line contains anything else, sure is false.
 func entryLines(lines []string, dims []int64, order int, integer bool) (n int64, wrong string,
 	sure bool) {
 	for _, l := range lines {
@@ -116,7 +116,7 @@ func entryLines(lines []string, dims []int64, order int, integer bool) (n int64,
 	return n, "", true
 }
 
-// strictMtx knows general matrices in coordinates, real and integer.
+// strictMtx reads general real and integer matrices in coordinate form.
 func strictMtx(s string) (wrong string, sure bool) {
 	if strings.ContainsAny(s, "\x00\r\v\f\u00a0") {
 		return "", false
@@ -151,7 +151,7 @@ func strictMtx(s string) (wrong string, sure bool) {
 	return wrong, sure
 }
 
-// strictTns knows FROSTT's files: as many columns in each line as in the first.
+// strictTns reads files as FROSTT has them: all lines have the same number of columns.
 func strictTns(s string) (wrong string, sure bool) {
 	if strings.ContainsAny(s, "\x00\r\v\f\u00a0#") || !bytes.Contains([]byte(s), []byte(" ")) {
 		return "", false

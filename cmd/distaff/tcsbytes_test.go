@@ -9,22 +9,24 @@ import (
 	"strings"
 )
 
-// tcsFile writes a .tcs by docs/tcs.md alone, right or wrong, with float64
-// values: what a test changes in it or in its bytes is wrong, and nothing else.
+// tcsFile is the content of a .tcs file with float64 values. bytes encodes it according to
+// docs/tcs.md and does not use our writer. A test makes the file invalid by changing the fields or
+// the bytes.
 type tcsFile struct {
 	dims   []int64
 	kinds  string
 	modes  []int
-	arrays [][]int64 // pos and crd of each level that has them, in order
+	arrays [][]int64 // the pos and crd arrays of the levels, in order
 	vals   []float64
 }
 
-// tcsSection is where an array came to lie.
+// tcsSection is the position of an array in the file.
 type tcsSection struct {
-	entry, at, bytes int // offsets in the file of its table entry and of the array
+	entry, at, bytes int // offset of its table entry, and offset and size of the array
 }
 
-// bytes lays the file out, with all counts and checksums right.
+// bytes encodes the file with correct counts and checksums, and returns the positions of its
+// arrays.
 func (f tcsFile) bytes() ([]byte, []tcsSection) {
 	le := binary.LittleEndian
 	order := len(f.dims)
@@ -94,13 +96,13 @@ func (f tcsFile) bytes() ([]byte, []tcsSection) {
 	return fixTCS(b), list
 }
 
-// fixTCS sets the length and the checksum of the header.
+// fixTCS corrects the length and the checksum of the header.
 func fixTCS(b []byte) []byte {
 	binary.LittleEndian.PutUint64(b[16:], uint64(len(b)))
 	return fixHeader(b)
 }
 
-// fixHeader sets the checksum of the header alone.
+// fixHeader corrects the checksum of the header only.
 func fixHeader(b []byte) []byte {
 	n := min(int(binary.LittleEndian.Uint32(b[12:])), len(b))
 	clear(b[124:128])
@@ -108,12 +110,11 @@ func fixHeader(b []byte) []byte {
 	return b
 }
 
-// strictTCS reads an uncompressed .tcs by docs/tcs.md, slowly, and says what is
-// wrong with it first, or "". sure is false where it does not look: a
-// compressed file.
+// strictTCS reads an uncompressed .tcs file according to docs/tcs.md. It is slow. It returns the
+// first error, or "". If the file is compressed, it does not check the file, and sure is false.
 func strictTCS(b []byte) (wrong string, sure bool) {
 	defer func() {
-		if e := recover(); e != nil { // an index past the end is a file that is cut
+		if e := recover(); e != nil { // an index past the end means that the file is truncated
 			wrong, sure = fmt.Sprint(e), true
 		}
 	}()
@@ -228,7 +229,7 @@ func (s *strictFile) tables() {
 	s.sections(order)
 }
 
-// sections reads the arrays and holds the counts against each other.
+// sections reads the arrays and checks that the counts agree.
 func (s *strictFile) sections(order int) {
 	end, n := uint64(s.u32(12)), 0
 	s.pos, s.crd = make([][]int64, order), make([][]int64, order)
@@ -310,14 +311,14 @@ func (s *strictFile) checkPos(l int) {
 		"pos of level %d", l)
 }
 
-// chain tells whether level l's coordinate repeats for each entry of the
-// singletons that follow.
+// chain reports whether the coordinate of level l is repeated for each entry of the singleton
+// levels that follow.
 func (s *strictFile) chain(l int) bool {
 	return (s.kinds[l] == 'u' || s.kinds[l] == 'c') && l+1 < len(s.kinds) &&
 		strings.IndexByte("qcp", s.kinds[l+1]) >= 0
 }
 
-// walk visits all below parent p of level l. pad says that p is in an empty slot.
+// walk visits all positions below parent p of level l. pad is true if p is in an empty slot.
 func (s *strictFile) walk(l int, p int64, at []int64, pad bool) {
 	if s.wrong != "" {
 		return
@@ -358,7 +359,8 @@ func (s *strictFile) walk(l int, p int64, at []int64, pad bool) {
 	}
 }
 
-// ordered checks neighbours q-1 and q of the chain that level l begins.
+// ordered checks the order of positions q-1 and q, in the levels of the chain that starts at level
+// l.
 func (s *strictFile) ordered(l int, q int64) {
 	last := l
 	for s.chain(last) {
@@ -368,7 +370,8 @@ func (s *strictFile) ordered(l int, q int64) {
 	for end < len(s.kinds) && strings.IndexByte("qcp", s.kinds[end]) >= 0 {
 		end++
 	}
-	// Levels past the first that does not repeat have one coordinate for each of its.
+	// The levels after the first level that does not repeat have one coordinate for each of its
+	// coordinates.
 	for k := l; k < end; k++ {
 		x, y := s.crd[k][q-1], s.crd[k][q]
 		if x == y {

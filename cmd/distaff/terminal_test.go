@@ -14,13 +14,13 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// evil is what no terminal must get: escape sequences of one byte and of two, a
-// line end that would make the rest look like a message of ours, a mark that turns
-// writing around.
+// evil is a text that must not reach a terminal. It contains escape sequences that begin with one
+// byte and with two, a line end after which the text looks like a message of distaff, and a
+// character that reverses the direction of writing.
 const evil = "\x1b[31m\u009b1m\a\r\nFORGED\u202e\x7f"
 
-// drives tells what in the words of a command would drive a terminal, or "".
-// lines says that line ends are the words' own.
+// drives returns the first part of a command's messages that would control a terminal, or "". If
+// lines is true, the messages may contain line ends.
 func drives(words string, lines bool) string {
 	if !utf8.ValidString(words) {
 		return "bytes that are no UTF-8"
@@ -40,7 +40,7 @@ func drives(words string, lines bool) string {
 	return ""
 }
 
-// base is, for each command, a command line that works but for what is added.
+// base returns a valid command line for each command. The test adds arguments to these lines.
 func base(dir string) map[string][]string {
 	in := filepath.Join(dir, "a.tns")
 	run := []string{"y(i) = A(i,j) * x(j)", "-i=A:" + in, "-g=x:dense", "-d=A:3,3"}
@@ -58,9 +58,9 @@ func base(dir string) map[string][]string {
 	}
 }
 
-// TestTerminal: whatever the text, and wherever it comes from, it does not drive
-// the terminal. Every flag of every command, every argument, every variable of
-// the environment, every kind of file and the compiler are sources.
+// TestTerminal checks that foreign text never controls the terminal. The text comes from every flag
+// of every command, every argument, every environment variable, every kind of file, and the
+// compiler.
 func TestTerminal(t *testing.T) {
 	t.Setenv("DISTAFF_CACHE", filepath.Join(t.TempDir(), "cache"))
 	t.Setenv("DISTAFF_CFLAGS", "-O0")
@@ -95,7 +95,7 @@ func TestTerminal(t *testing.T) {
 				_, isBool := f.(*cli.BoolFlag)
 				if strings.ContainsRune(v, '@') && name != "s" || !isBool && name == "out" &&
 					c.name == "compile" && len(v) < 1000 {
-					continue // a file of that name would be written
+					continue // would write a file of that name
 				}
 				try(t, c.name+" --"+name, false, append(slices.Clone(args), "--"+name+"="+v)...)
 			}
@@ -153,7 +153,8 @@ func TestTerminal(t *testing.T) {
 	t.Logf("%d texts", sources)
 }
 
-// evilFiles are files of each format with a text that is not ours at each kind of place.
+// evilFiles returns files of each format that contain the text evil, one for each place where a
+// file may contain text.
 func evilFiles(t *testing.T) map[string][]byte {
 	files := map[string][]byte{}
 	long := strings.Repeat("x", 1<<20)
