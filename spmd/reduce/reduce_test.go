@@ -14,7 +14,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// list is a stream of entries.
+// list is a coo.Stream of entries.
 type list struct {
 	dims []int64
 	at   [][]int64
@@ -75,7 +75,7 @@ func alloc(bytes int64, what string) (*tcs.Memory, error) {
 	m, err := tcs.Alloc(nil, bytes, what)
 	if err == nil {
 		for i := range m.Slice() {
-			m.Slice()[i] = 0x7f // nothing is taken to be 0
+			m.Slice()[i] = 0x7f // memory must not be assumed to be 0
 		}
 	}
 	return m, err
@@ -159,7 +159,7 @@ func check(t *testing.T, name string, s *Shape, box [][2]int64, sources []*tcs.T
 	whole, _ := sum(sources)
 	equal("at once", whole)
 
-	// A part first, and that with the rest: its sources' maps are composed.
+	// First sum some of the sources, and then add the rest. The sources' maps are composed.
 	part, early := sum(sources[:(len(sources)+1)/2])
 	later, maps := sum(append([]*tcs.Tensor{part}, sources[(len(sources)+1)/2:]...))
 	equal("in two", later)
@@ -246,7 +246,7 @@ func TestPartsOfABox(t *testing.T) {
 		}
 		got := entries(sum)
 		for at, v := range got {
-			if v != want[at] { // 0 where a position has no source's coordinate
+			if v != want[at] { // 0 if no source has the coordinate of this position
 				t.Fatalf("trial %d, %s: %v at %s, want %v", trial, kinds, v, at, want[at])
 			}
 		}
