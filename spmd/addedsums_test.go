@@ -19,8 +19,8 @@ func TestAddedSumsWithinPlan(t *testing.T) {
 	dir := t.TempDir()
 	r := rand.New(rand.NewPCG(8, 9))
 	const n = 400
-	// stored has so many entries in n rows of so many columns, where skewed those of the first rows at
-	// the first columns alone.
+	// stored writes a matrix with the given number of entries and columns to a file. If skewed is
+	// true, the entries of the first rows are in the first columns only.
 	stored := func(name string, entries int, columns int64, skewed bool) spmd.Input {
 		var b bytes.Buffer
 		for range entries {

@@ -76,8 +76,8 @@ func TestAddsByEntries(t *testing.T) {
 	}
 }
 
-// TestAddsByEntriesAsPlanned checks that a run moves as much of a dense result as its plan says, if
-// a file gives the places of the entries.
+// TestAddsByEntriesAsPlanned checks that a run moves the planned number of bytes of a dense result
+// if a file gives the coordinates of the entries.
 func TestAddsByEntriesAsPlanned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "B.tcs")
 	j := &spmd.Job{Statement: "B(i,j) = A(i,j)", Formats: map[string]string{"A": "ds", "B": "ds"},

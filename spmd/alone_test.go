@@ -34,7 +34,7 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 	for _, c := range []struct {
 		made string
 		fit  bool
-		zstd bool // of its arrays, beside
+		zstd bool // the file's arrays are compressed, too
 	}{{made: "ss"}, {made: "ds", zstd: true}, {made: "dd"}, {made: "uq"}, {made: "sd", fit: true},
 		{made: "dd", fit: true}} {
 		plain, packed, pipe := filepath.Join(dir, "a.tcs"), filepath.Join(dir, "a.tcs.gz"),

@@ -20,7 +20,7 @@ func TestEmptySpacesScheduled(t *testing.T) {
 		stmt     string
 		formats  map[string]string
 		schedule string
-		entries  int64 // of the result
+		entries  int64 // number of entries of the result
 		want     string
 	}{
 		{"a = T(i,j)", nil, "", 1, ""},
@@ -72,8 +72,8 @@ func TestEmptySpaces(t *testing.T) {
 	for _, c := range []struct {
 		stmt    string
 		formats map[string]string
-		inputs  map[string]string // beside T, which is dense
-		entries int64             // of the result
+		inputs  map[string]string // other inputs than T, which is dense
+		entries int64             // number of entries of the result
 	}{
 		{"a = T(i,j)", nil, nil, 1},
 		{"a += T(i,j)", nil, nil, 1},

@@ -20,7 +20,7 @@ var fitting = []struct {
 	formats map[string]string
 	sizes   map[string][]int64
 	o       spmd.Options
-	all     bool // on one rank the whole of what is taken is known
+	all     bool // on one rank the plan knows the exact memory
 }{
 	{"y(i) = A(i,j)*x(j)", map[string]string{"A": "dense", "x": "dense"}, nil,
 		map[string][]int64{"A": {130, 110}}, spmd.Options{}, true},
@@ -140,7 +140,7 @@ func TestProgramsAreRefusedEarly(t *testing.T) {
 				if err := setDense(p, "x", make([]float64, n), n); err != nil {
 					return err
 				}
-				// of four times the limit, and the caller's
+				// A has four times the limit, and its memory is the caller's.
 				if err := setDense(p, "A", make([]float64, 1<<19), 1, 1<<19); err != nil {
 					return err
 				}
@@ -156,7 +156,7 @@ func TestProgramsAreRefusedEarly(t *testing.T) {
 					return err
 				}
 				if ranks > 1 {
-					return nil // what rank 0 has is copied to others
+					return nil // rank 0 sends its values to other ranks
 				}
 				for _, text := range []string{"s = A(i,j)", "r(i) = A(i,j)", "r(i) = 2*A(i,j)"} {
 					if err := p.Do(text); err != nil {

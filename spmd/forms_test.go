@@ -41,8 +41,8 @@ func TestForms(t *testing.T) {
 		}
 		return codegen.ScheduleText(lines)
 	}
-	// Rows that a core's caches hold, those of which they hold half, and those that the cache of the
-	// last level may not hold.
+	// Numbers of rows: all fit into a core's caches, half of them fit, and the last-level cache may
+	// be too small.
 	const near, far, memory = 1<<20/256 - 1, 2 << 20 / 256, 16 << 20 / 256
 	want := func(rows int64, way string, commands ...string) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestForms(t *testing.T) {
 		"fetched 48 stored values ahead they were fastest on CPUs of this kind")
 	want(memory-1, "auto", "prefetch(X,j,48) ")
 	want(memory, "auto", "prefetch(X,j,16,64) ")
-	// no form, and the default
+	// forms without effect: the first is not a form, the second is the default
 	m.Forms = strategy.Forms{strategy.FarRows: 5, strategy.LastLevelRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)

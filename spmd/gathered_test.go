@@ -128,8 +128,8 @@ func times(list []int64, by int64) []int64 {
 	return out
 }
 
-// Ranks that have chunks of a matrix's entries receive the rows of an operand, along its dense
-// level, in which they have entries.
+// Ranks that have chunks of a matrix's entries receive the rows of an operand where they have
+// entries. The rows are those along the operand's dense level.
 func TestRanksGatherTheRowsOfTheirEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for n := range 40 {
@@ -211,7 +211,7 @@ func (h halting) Isend(b comm.Buf, to, tag int) (*comm.Request, error) {
 
 // TestChunksDoNotWaitForRowsOfLaterOnes checks that a rank that computes chunks of rows in order
 // waits for a gathered row of another rank when a chunk reads it, and not before. The blocks of D
-// that the rank asks for show at which chunk it is.
+// that the rank requests show which chunk it computes.
 func TestChunksDoNotWaitForRowsOfLaterOnes(t *testing.T) {
 	run := func(asked func(), told <-chan struct{}) *spmd.Report {
 		job := spmd.Job{Statement: "a(i) = B(i,j) * c(j) + D(i)",

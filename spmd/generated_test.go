@@ -19,7 +19,7 @@ func TestGeneratedThatCannotFit(t *testing.T) {
 	for _, c := range []struct {
 		kind string
 		size []int64
-		want string // of the message; "" where it fits
+		want string // a part of the message; "" if the data fits
 		exit int
 	}{
 		{"banded:1000", []int64{huge, huge}, "has 2.307e+21 entries", diag.ExitMemory},
@@ -86,7 +86,7 @@ func exitCode(err error) int {
 func TestDenseTensorsOverRanks(t *testing.T) {
 	for _, c := range []struct {
 		ranks int
-		want  string // of the message; "" where it fits
+		want  string // a part of the message; "" if the data fits
 	}{
 		{1,
 			"A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
@@ -117,7 +117,7 @@ func TestWaysOutOfMemory(t *testing.T) {
 		formats         map[string]string
 		sizes           int64
 		want            string // the message's end
-		followed        string // a tensor with the format that is named
+		followed        string // a tensor with the format that the message proposes
 	}{
 		{"C(i,j) = A(i,j)", "uniform:1000", map[string]string{"A": "ds", "C": "dd"}, 1000,
 			": store it sparse (-f=C:ds), or raise --memory-limit", "C:ds"},

@@ -41,7 +41,7 @@ func TestPlannedGPUMemory(t *testing.T) {
 		if len(p.GPUMemory) != len(c.want) {
 			t.Fatalf("%s: got %v, want %v", c.stmt, p.GPUMemory, c.want)
 		}
-		// entries of blocks, and workspaces, are about what is said here
+		// The entries of blocks and the workspaces are estimates.
 		for r, got := range p.GPUMemory {
 			if w := c.want[r]; got < w || got > w+w/50+4096 {
 				t.Errorf("%s on %d ranks: rank %d: got %d bytes, want about %d", c.stmt, c.ranks, r, got, w)

@@ -12,12 +12,13 @@ import (
 	"distaff/spmd"
 )
 
-// TestHashRows: a hash table whose workspace is filled everywhere or nowhere along its last
-// variables has a key for each row of these, by default and where a schedule asks for a hash table;
-// what is filled otherwise has a key for each entry. Both give the same entries and sums, also with
-// rows found by position and on several ranks. A table for which each entry of one operand brings a
-// key has room for them. Where most keys differ, and rows are copied to a result, terms are kept in
-// place of rows.
+// TestHashRows checks when the keys of a hash table are rows. If a workspace is filled everywhere
+// or nowhere along its last variables, its hash table has a key for each row along these variables,
+// by default and if a schedule requests a hash table. For other workspaces it has a key for each
+// entry. Both tables give the same entries and sums, also if rows are found by position and on
+// several ranks. If each entry of one operand adds a key, the table has room for all keys from the
+// beginning. If most keys differ and rows are copied to a result, the workspace is a list of terms
+// and not a table of rows.
 func TestHashRows(t *testing.T) {
 	t.Parallel()
 	type operands map[string]string // as FORMAT GENERATOR
@@ -26,8 +27,8 @@ func TestHashRows(t *testing.T) {
 	for _, c := range []struct {
 		name, stmt, result string
 		operands           operands
-		keys               int  // of the table for w
-		room               bool // for as many keys as an operand has entries
+		keys               int  // number of variables in the keys of the table for w
+		room               bool // the table has room for all entries of an operand
 		commands           []string
 	}{
 		{"mode 0", "A(k,j,l) = B(i,k,j)*C(i,l)", "ssd",
@@ -116,7 +117,7 @@ func TestHashRows(t *testing.T) {
 			}
 			sameResults(t, job(1, spmd.Interpreter, c.commands...), job(1, "", printed),
 				job(2, spmd.Interpreter), job(3, ""))
-			// Where rows of terms are kept by default, a hash table makes the same sums.
+			// If a list of terms is the default, a hash table must give the same sums.
 			if strings.Contains(printed, "workspace(w,Terms)") {
 				sameResults(t, job(1, "",
 					strings.Replace(printed, "workspace(w,Terms)", "workspace(w,Hash)", 1)), job(1, "", printed))

@@ -16,7 +16,7 @@ import (
 )
 
 // summed are statements whose reduction variable is split, so that several steps of a rank add to
-// the result. inPlace says whether their leaves add in place.
+// the result. inPlace is true if their leaves add in place.
 var summed = []struct {
 	stmt    string
 	formats map[string]string
@@ -160,8 +160,8 @@ func TestCompiledLeavesAdd(t *testing.T) {
 	}
 }
 
-// TestFirstRowsPastCaches checks that rows to which a step adds first are stored past the caches,
-// and other rows of the same step are added to: whole cache lines and the rest of a row, below one
+// TestFirstRowsPastCaches checks that a step stores new rows with instructions that bypass the
+// caches, and adds to the other rows. It tests whole cache lines and the rest of a row, below one
 // or two dense levels, interpreted and compiled.
 func TestFirstRowsPastCaches(t *testing.T) {
 	t.Parallel()
@@ -190,7 +190,7 @@ func TestFirstRowsPastCaches(t *testing.T) {
 	} {
 		for k, target := range targets {
 			if k > 0 && n > 1 {
-				break // one of whole lines, and one that leaves something of a row, is enough to compile
+				break // it suffices to compile one with whole lines, and one with the rest of a row
 			}
 			j := &Job{Statement: c.stmt, Keep: true, Formats: map[string]string{"A": c.result, "B": "sss"},
 				Sizes:  maps.Clone(c.sizes),

@@ -42,7 +42,7 @@ func someTree(r *rand.Rand, names []string) string {
 	return parts[0]
 }
 
-// TestLongTrees: a chain of any number of matrices is contracted as a tree says.
+// TestLongTrees checks that a chain of any number of matrices is contracted by a given tree.
 func TestLongTrees(t *testing.T) {
 	for _, n := range []int{9, 14, 40} {
 		var level []string
@@ -153,8 +153,8 @@ func TestLongProducts(t *testing.T) {
 }
 
 // TestEndlessNest checks a loop nest that costs far more than contractions of two tensors at a
-// time, which another option forbids. It is refused with both costs, and runs only if it is asked
-// for.
+// time, which another option forbids. It is refused with both costs, and runs only if the user
+// requests it.
 func TestEndlessNest(t *testing.T) {
 	for _, c := range []struct {
 		n        int
@@ -179,7 +179,7 @@ func TestEndlessNest(t *testing.T) {
 		}
 	}
 	j := matrixChain(9, 100, "dense:int", "dd")
-	j.Statement += " + Z(i0,i9)" // a leaf of its own on several ranks
+	j.Statement += " + Z(i0,i9)" // on several ranks, another leaf computes this term
 	j.Inputs["Z"], j.IntermediateOrder, j.Ranks = spmd.Generated("dense:int"), 1, 2
 	j.Splits = []string{"i4:2"}
 	if _, err := j.Run(t.Context()); err == nil ||

@@ -144,7 +144,7 @@ func TestCachedLeavesServeRanks(t *testing.T) {
 		statement string
 		formats   map[string]string
 		ranks     int
-		splits    []string // with which the leaf is compiled, with the data
+		splits    []string // splits for compiling the leaf with the data
 	}{
 		{"y(j) = A(i,j) * x(i)", map[string]string{"A": "ds"}, 3, nil},
 		{"C(i,j) = 2 * A(i,j) * B(i,j)", map[string]string{"A": "ds", "B": "ds", "C": "ds"}, 2, nil},

@@ -12,8 +12,8 @@ import (
 )
 
 // TestPlacementsOfOtherBlocks checks tensors whose placements have other pieces than the steps use.
-// The tensors begin and end at their placements, the result is right, and a run moves as much of
-// dense tensors as its plan says.
+// The tensors begin and end at their placements, the result is right, and a run moves the planned
+// number of bytes of dense tensors.
 func TestPlacementsOfOtherBlocks(t *testing.T) {
 	trials := 60
 	if testing.Short() {
@@ -47,7 +47,7 @@ func TestPlacementsOfOtherBlocks(t *testing.T) {
 	}
 }
 
-// placedJob returns a random job over a grid, with Check set. dense says whether all of its tensors
+// placedJob returns a random job over a grid, with Check set. dense is true if all of its tensors
 // are dense.
 func placedJob(r *rand.Rand) (j *spmd.Job, name string, dense bool) {
 	statements := []string{"A(i,j) = B(i,j) + C(i,j)", "A(i,j) = B(i,k) * C(k,j)",

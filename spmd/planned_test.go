@@ -141,7 +141,7 @@ func agrees(p *spmd.Planned) error {
 	return nil
 }
 
-// Estimates for evenly spread sparse blocks are close to what a run moves.
+// Estimates for evenly spread sparse blocks are close to the bytes that a run moves.
 func TestEstimatesOfSparseBlocks(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "b.tcs")

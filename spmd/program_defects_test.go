@@ -159,8 +159,8 @@ func TestProgramResultsAnew(t *testing.T) {
 	})
 }
 
-// TestProgramPatterns checks that the sum of several steps of a statement follows the patterns that
-// its operands have at each run.
+// TestProgramPatterns checks that the sum of several steps of a statement has, at each run, the
+// pattern that follows from the current patterns of its operands.
 func TestProgramPatterns(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		X, err := spmd.COO([]int64{2}, [][]int32{{0}}, []float64{1})

@@ -12,9 +12,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramExchange checks that a statement is compiled again for a tensor that was set again if
-// the tensor's indices are wider, its sizes differ, or it has so many more entries that results may
-// need wider indices, and only then.
+// TestProgramExchange checks when a statement is compiled again for a tensor that was set again:
+// only if the tensor's indices are wider, its sizes differ, or results may need wider indices
+// because it has more entries.
 func TestProgramExchange(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		var again []string
@@ -78,8 +78,8 @@ func TestProgramExchange(t *testing.T) {
 	}
 }
 
-// TestProgramExchangeWidens checks that a statement is compiled again if its operands have so many
-// more entries that positions of the result may exceed 32 bits.
+// TestProgramExchangeWidens checks that a statement is compiled again if positions of the result
+// may exceed 32 bits because the operands have more entries.
 func TestProgramExchangeWidens(t *testing.T) {
 	const n, many = 1 << 17, 1 << 15
 	said := ""
@@ -115,7 +115,7 @@ func TestProgramExchangeWidens(t *testing.T) {
 					return err
 				}
 			}
-			for _, name := range []string{"A", "B"} { // they lie in memory as they are stored
+			for _, name := range []string{"A", "B"} { // they are used in the caller's memory
 				if _, err := p.Summary(name); err != nil {
 					return err
 				}
@@ -281,7 +281,7 @@ func TestProgramClosed(t *testing.T) {
 // TestProgramMemoryLimit checks that the limit holds for everything that a program holds, and that
 // a program of one rank can continue after memory was freed.
 func TestProgramMemoryLimit(t *testing.T) {
-	const n, limit = 1 << 15, 2 << 20 // vectors of 256 KiB, of which fewer than eight fit
+	const n, limit = 1 << 15, 2 << 20 // the limit has room for fewer than eight vectors of 256 KiB
 	err := spmd.Start(context.Background(), spmd.Options{Target: spmd.Interpreter, MemoryLimit: limit},
 		func(p *spmd.Program) error {
 			if err := setDense(p, "x", make([]float64, n), n); err != nil {

@@ -9,9 +9,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestProgramInPlace checks that a statement that reads only the same elements of its left side as
-// it writes needs no second memory for it, on any ranks, and that one that reads other elements
-// does.
+// TestProgramInPlace checks when a statement needs a second array for its left side. If it reads
+// only the elements of its left side that it writes at the same time, it needs no second array, on
+// any number of ranks. If it reads other elements, it needs one.
 func TestProgramInPlace(t *testing.T) {
 	const n, bytes = 1 << 13, 8 << 13
 	for _, ranks := range []int{1, 3} {

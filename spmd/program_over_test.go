@@ -77,7 +77,7 @@ func TestProgramSparseOverSeen(t *testing.T) {
 			map[string]float64{"[0 0]": 2, "[0 2]": 400, "[1 1]": 160}); err != nil {
 			return err
 		}
-		// As many entries as before, elsewhere.
+		// The number of entries is the same, and their coordinates are others.
 		if err := set([]int32{0, 1, 3}, []int32{1, 0, 2}, 1, 2, 3); err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func TestProgramRanksOver(t *testing.T) {
 	if detected {
 		t.Skip("the race detector makes objects of its own")
 	}
-	// in a run of a statement at a rank, messages included; 44 where each makes a tensor
+	// objects for a run of a statement at a rank, including messages; 44 if each run makes a tensor
 	const most = 20
 	for _, ranks := range []int{1, 2} {
 		err := spmd.Start(context.Background(), spmd.Options{Ranks: ranks, Threads: 1},

@@ -18,9 +18,8 @@ func sparse(p *spmd.Program, name, levels string, dims []int64, at [][]int32,
 	return p.Set(name, spmd.InMemory(x), spmd.Storage{Format: levels})
 }
 
-// TestProgramStoresRowsAtAllRanks checks that a row that one piece of a result stores is stored in
-// all pieces. Its dense level has a place for every column, so the zeros in it take part in
-// products.
+// TestProgramStoresRowsAtAllRanks checks that all pieces of a result store a row if one piece does.
+// The row's dense level has a place for every column, so its zeros take part in products.
 func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 	onRanks(t, []int{1, 2, 3}, func(t *testing.T, p *spmd.Program) error {
 		dims := []int64{2, 2}
@@ -30,7 +29,7 @@ func TestProgramStoresRowsAtAllRanks(t *testing.T) {
 		if err := sparse(p, "B", "sd", dims, [][]int32{{0}, {0}}, []float64{math.Inf(1)}); err != nil {
 			return err
 		}
-		if err := p.Do("A(j,i) = B(i,j) + B(i,j)"); err != nil { // columns of A lie at different ranks
+		if err := p.Do("A(j,i) = B(i,j) + B(i,j)"); err != nil { // columns of A are at different ranks
 			return err
 		}
 		if err := holds(t, p, "A",

@@ -11,8 +11,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// TestLeafProgress: while a leaf runs, Working is told how much of its loop is done, which grows, on
-// one thread and on two, at one rank and at two.
+// TestLeafProgress checks that Working is called with the growing progress of a leaf's loop while
+// the leaf runs, on one and two threads, and at one and two ranks.
 func TestLeafProgress(t *testing.T) {
 	for _, c := range []struct{ ranks, threads int }{{1, 1}, {1, 2}, {2, 1}} {
 		t.Run(fmt.Sprintf("%d ranks %d threads", c.ranks, c.threads), func(t *testing.T) {

@@ -106,7 +106,7 @@ func TestResidentPrograms(t *testing.T) {
 		}
 		return setDense(p, "x", values, n)
 	}
-	// In the caller's memory, once the name has no more of it.
+	// again sets x in the caller's memory after the program has dropped x.
 	again := func(p *spmd.Program) error {
 		p.Drop("x")
 		values := memory[p.Rank()]
@@ -139,9 +139,10 @@ func TestResidentPrograms(t *testing.T) {
 	back := "x(i) = 2*y(i) - 1"
 	for name, c := range map[string]struct {
 		first, step []round
-		// by ranks, most bytes that go up in a step once all is prepared; none where it is not said
+		// The most bytes that a step may upload after the first steps, by number of ranks. A number of
+		// ranks without a value is not checked.
 		steady map[int]int64
-		down   map[int]int64 // and that come down
+		down   map[int]int64 // the same for downloads
 		show   []string
 	}{
 		"powers": {[]round{setA(1), setX}, []round{do("y(i) = A(i,j)*x(j)", back, "n = x(i)*x(i)")},
@@ -219,7 +220,8 @@ func TestResidentPrograms(t *testing.T) {
 					most  map[int]int64
 				}{{"up", ups, c.steady}, {"down", downs, c.down}} {
 					if most, said := x.most[ranks]; said {
-						// Where rank 0 looks, others may be before or behind a step: in all one step of bytes more.
+						// When rank 0 reads the counter, other ranks may be one step earlier or later. So the
+						// total may exceed the limit by the bytes of one step.
 						last := len(x.bytes) - 1
 						if n, most := x.bytes[last]-x.bytes[1], most*int64(last); n > most {
 							t.Errorf("%d ranks: %d bytes went %s in %d steps, want at most %d", ranks, n, x.way, last-1,

@@ -51,9 +51,9 @@ func measured(p *spmd.Program) (*holding, error) {
 	return h, err
 }
 
-// repeated are statements that run many times, with the storage of their results. Together their
-// runs overwrite results, make new ones, add to them, share patterns, convert, narrow, sum over
-// ranks, and add up steps.
+// repeated are statements that run many times, with the storage of their results. Some overwrite
+// results, make new results, add to results, or share patterns. Others convert, narrow, sum over
+// ranks, or add up steps.
 var repeated = []struct {
 	text, format, typ, split string
 }{
@@ -158,7 +158,7 @@ func TestRuns(t *testing.T) {
 		}
 	}
 	t.Setenv("DISTAFF_CACHE", t.TempDir())
-	t.Setenv("LD_PRELOAD", "") // of the compiler, which has not the memory that the sanitizer takes
+	t.Setenv("LD_PRELOAD", "") // the compiler has no room for the sanitizer's memory
 	if os.Getenv("DISTAFF_CFLAGS") == "" {
 		t.Setenv("DISTAFF_CFLAGS", "-O0")
 	}

@@ -23,7 +23,7 @@ var published = []struct {
 	formats    map[string]string
 	sizes      map[string][]int64
 	schedule   string
-	// ir has patterns of the leaf, not those that must not be there.
+	// ir has patterns that the leaf's text must match, and not has patterns that it must not match.
 	ir, not []string
 }{
 	{"figure 2-1a", "a(i) = B(i,j) * c(j)", map[string]string{}, map[string][]int64{"B": {37, 29}},
@@ -88,7 +88,7 @@ var published = []struct {
 	{"pieces", "C(i,j) = A(i,j) + B(i,j)", map[string]string{"A": "ds", "B": "ss", "C": "ds"},
 		map[string][]int64{"A": {70, 29}},
 		"split(i,i0,i1,8),parallelize(i0,CPUThread,NoRaces)", []string{`keep`}, nil},
-	// The result is set to 0 before the first tile, not in each of them.
+	// The result is set to 0 before the first tile, and not in each tile.
 	{"loops between tiles", "A(i,j) = B(i,j) + C(i)", map[string]string{"B": "ss"},
 		map[string][]int64{"B": {37, 29}},
 		"split(i,i0,i1,8),split(i1,i2,i3,3),split(j,j0,j1,4),reorder(i0,i2,j1,i3,j0)", nil, nil},

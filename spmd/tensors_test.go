@@ -32,7 +32,7 @@ func value[V spmd.Value](n int) (v V) {
 // sizes3 are the sizes of the tensor whose values cell returns.
 var sizes3 = i8{5, 4, 3}
 
-// cell returns the value at a coordinate, or 0 if there is no entry.
+// cell returns the value at a coordinate, or 0 if the tensor has no entry there.
 func cell(i, j, k int) int {
 	if n := (7*i + 5*j + 3*k) % 11; n < 4 && i != 2 {
 		return n - 5

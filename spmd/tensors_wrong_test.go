@@ -223,8 +223,8 @@ func multiply(a *tcs.Tensor) *spmd.Job {
 	return j
 }
 
-// A wrong tensor or another wrong argument of the program is an error that says which argument is
-// wrong and what part of it.
+// A wrong tensor or another wrong argument of the program is an error that names the argument and
+// its wrong part.
 func TestWrongTensors(t *testing.T) {
 	var got strings.Builder
 	for _, c := range append(wrongByHand(), wrongInPrograms()...) {

@@ -10,8 +10,8 @@ import (
 	"distaff/spmd"
 )
 
-// These jobs move as much as theory says: the bytes and messages that each of p ranks sends, and
-// the bytes that it receives.
+// These jobs move the amounts that theory requires. The test compares the bytes and messages that
+// each of p ranks sends, and the bytes that it receives.
 func TestJobsMoveWhatTheoryAsks(t *testing.T) {
 	const rows, cols, wide = 60, 40, 5
 	matrix := func(stmt string, sizes map[string][]int64, formats map[string]string,

@@ -36,8 +36,8 @@ func TestWithinPlan(t *testing.T) {
 		file("repeated.tns", 60000, 8, 8)
 	order3 := file("order3.tns", 20000, 40, 50, 60)
 	dense := spmd.Generated("dense")
-	// stored is a text's tensor in a .tcs file, of which blocks of rows are views: loading takes
-	// nothing then.
+	// stored writes the result of a statement to a .tcs file and returns the file as an input. Blocks
+	// of rows are views of the file, so loading needs no memory.
 	stored := func(name, statement, format string, from spmd.Input, sizes ...int64) spmd.Input {
 		in := spmd.File(filepath.Join(dir, name+".tcs"))
 		job := spmd.Job{Statement: statement, Formats: map[string]string{"A": format, "T": format},
@@ -48,7 +48,7 @@ func TestWithinPlan(t *testing.T) {
 		}
 		return in
 	}
-	// packed is the same in a compressed file.
+	// packed writes the tensor to a compressed file.
 	packed := func(name string, from spmd.Input) spmd.Input {
 		x, err := tcs.Open(from.File)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestWithinPlan(t *testing.T) {
 		splits    []string
 		extend    []string
 		out       string
-		also      string // where A goes
+		also      string // another file that A is written to
 		check     bool
 	}{
 		{what: "text in blocks", statement: "y(i) = A(i,j)*x(j)", formats: map[string]string{"A": "ds"},

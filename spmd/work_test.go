@@ -11,7 +11,7 @@ import (
 )
 
 // TestWork checks that the work of leaves follows from the sizes of arrays and the numbers of
-// entries, for any number of ranks, except for what several ranks read.
+// entries, for any number of ranks, except for data that several ranks read.
 func TestWork(t *testing.T) {
 	sparse, dense := spmd.Generated("uniform:120"), spmd.Generated("dense")
 	type inputs = map[string]spmd.Input
