@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/reference"
 )
 
-// bruteEngine runs cases of float64 or int64 by brute.
+// bruteEngine is an engine that evaluates cases of float64 or int64 with brute.
 type bruteEngine struct{}
 
 func (bruteEngine) Name() string { return "brute" }
@@ -18,7 +18,7 @@ func (bruteEngine) Run(_ context.Context, p *Prepared) (*Output, error) {
 	b := &brute{sizes: map[string]int64{}, tensors: map[string]map[string]float64{},
 		integer: p.Compute.IsInt()}
 	for _, v := range p.Normal.Vars {
-		// Variables of one name have one size in these cases.
+		// In these cases all variables with the same name have the same size.
 		name := v
 		if user, ok := p.Normal.Source[v]; ok {
 			name = user
@@ -69,13 +69,13 @@ func parseCoord(key string, coord []int64) {
 	}
 }
 
-// brute is a second evaluator, over every point of the dense space, straight
-// from the syntax tree and with int64 or float64 as exact numbers: a sum of
-// products is multiplied out by choosing one side of every + and - in all
-// ways, and what a choice holds and the left lacks is summed.
+// brute is a second evaluator, which tests the reference evaluator. It evaluates the syntax tree at
+// every point of the dense space, with int64 or float64 as exact numbers. It expands the statement
+// to products by choosing one operand of every + and - in all possible ways. It sums each product
+// over the product's variables that the left side lacks.
 type brute struct {
 	sizes   map[string]int64
-	tensors map[string]map[string]float64 // by "[1 2]"; scalars "[]"
+	tensors map[string]map[string]float64 // the values by name and coordinate, as in "[1 2]"
 	integer bool
 	err     bool
 }
@@ -83,10 +83,10 @@ type brute struct {
 type cell struct {
 	v   float64
 	ok  bool
-	err bool // divided by zero; counts where ok
+	err bool // divided by zero; counts only if ok
 }
 
-// run returns the present coordinates.
+// run returns the values at the present coordinates.
 func (b *brute) run(s *notation.Stmt) map[string]float64 {
 	out := map[string]float64{}
 	if s.Accumulate {
@@ -139,8 +139,7 @@ func (b *brute) points(vars []string, env map[string]int64, f func(map[string]in
 	}
 }
 
-// choices lists the expressions without + and - (but inside quotients) that
-// add up to e.
+// choices returns the expressions without + and - whose sum is e. Quotients are not expanded.
 func choices(e notation.Expr) (out []notation.Expr) {
 	switch e := e.(type) {
 	case *notation.Neg:
@@ -180,7 +179,7 @@ func (b *brute) eval(e notation.Expr, env map[string]int64) cell {
 		return cell{v: v, ok: ok || len(e.Vars) == 0}
 	case *notation.Neg:
 		c := b.eval(e.X, env)
-		if c.ok { // what is absent is +0, whatever its sign
+		if c.ok { // absent values are +0, also after a minus sign
 			c.v = -c.v
 		}
 		return c

@@ -12,9 +12,9 @@ import (
 	"distaff/spmd"
 )
 
-// TestOracleSameBytes holds the files that jobs of integer-valued data write, on 1 to 8
-// ranks by a block schedule, to that of one rank without one. Half of the cases have zeros
-// of either sign, and tensors with dense levels under others.
+// TestOracleSameBytes runs jobs with integer values on 1 to 8 ranks with a block schedule. Their
+// files must equal the file of one rank without a block schedule. Half of the cases have zeros of
+// both signs, and tensors with dense levels below other levels.
 func TestOracleSameBytes(t *testing.T) {
 	t.Parallel()
 	n := uint64(25)
@@ -42,11 +42,11 @@ func TestOracleSameBytes(t *testing.T) {
 	}
 }
 
-// TestZerosSameBytes: a zero with a minus sign has it in a result's file at every number of
-// ranks or at none.
+// TestZerosSameBytes checks that the sign of a zero in a result's file does not depend on the
+// number of ranks.
 func TestZerosSameBytes(t *testing.T) {
 	for k, text := range []string{
-		// one rank assigns the -0 of a dense level, two add to a block that has a 0 there
+		// one rank assigns the -0 of a dense level; two ranks add it to a 0
 		`A(i,j) = -B(i,j,k)
 variant 782244
 result A sd - 4x4
@@ -59,7 +59,7 @@ tensor B ssd:2,1,0 float64 4x4x5
 2 0 1 1
 1 3 2 -0
 `,
-		// a block of the product has a 0 where the whole one has nothing to add
+		// a block of the product has a 0 at a coordinate where the whole product is absent
 		`A(i) = b(i) + C(i,j)*d(j)
 variant 858409
 result A s complex64 3
@@ -84,8 +84,9 @@ tensor d d complex64 2
 	}
 }
 
-// TestWidthsSameBytes: a result that has an operand's level arrays, of 64 bits, is written as
-// narrow as the one of many ranks, which is made anew.
+// TestWidthsSameBytes checks the index widths in files. A result that shares an operand's level
+// arrays of 64 bits must be written with the same widths as the result of many ranks, which has its
+// own arrays.
 func TestWidthsSameBytes(t *testing.T) {
 	for _, text := range []string{
 		`A(i) = B(i)
@@ -116,7 +117,8 @@ tensor C sd float64 2x1
 	}
 }
 
-// sameBytes holds the files of a kind that jobs on many ranks write to that of one rank.
+// sameBytes compares the files that jobs on several ranks write with the file of one rank. kind is
+// the extension of the files.
 func sameBytes(t *testing.T, name string, c *Case, kind string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"distaff/spmd"
 )
 
-// on runs leaves by a backend.
+// on returns a function that runs leaves with a backend.
 func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, error) {
 	return func(ctx context.Context, c *compiled, _ string) (*Output, error) {
 		leaf, err := b.Build(ctx, c.unit)
@@ -37,8 +37,7 @@ func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, er
 	}
 }
 
-// TestOracleGPUEmulated runs random schedules for a GPU as the CUDA C++ that they become, on a GPU
-// that the CPU emulates.
+// TestOracleGPUEmulated runs the CUDA C++ of random GPU schedules on a GPU that the CPU emulates.
 func TestOracleGPUEmulated(t *testing.T) {
 	t.Parallel()
 	b := emulatedGPU(t)
@@ -47,14 +46,14 @@ func TestOracleGPUEmulated(t *testing.T) {
 	gpuSweep(t, e, 100)
 }
 
-// emulatedGPU is the backend of a GPU that the CPU emulates.
+// emulatedGPU returns the backend of a GPU that the CPU emulates.
 func emulatedGPU(t *testing.T) kernels.Backend {
 	t.Helper()
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Cache, cfg.Compiler = "", "" // a random case does not come again
+	cfg.Cache, cfg.Compiler = "", "" // random cases do not repeat
 	cfg.Flags = nil
 	for _, f := range emitcuda.EmulationFlags() {
 		if f != "-O1" {
@@ -72,13 +71,14 @@ func emulatedGPU(t *testing.T) kernels.Backend {
 	return b
 }
 
-// TestOracleCUDA runs random schedules for a GPU on one, where there is one.
+// TestOracleCUDA runs random GPU schedules on a real GPU, if the machine has one.
 func TestOracleCUDA(t *testing.T) {
 	var seen gpuCounts
 	gpuSweep(t, gpuEngine{"GPU schedules on a GPU", &seen, on(realGPU(t))}, 300)
 }
 
-// realGPU is the backend of a GPU. Without one, the test is skipped with the reason.
+// realGPU returns the backend of a real GPU. On a machine without one, it skips the test with the
+// reason.
 func realGPU(t *testing.T) kernels.Backend {
 	t.Helper()
 	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
@@ -92,14 +92,14 @@ func realGPU(t *testing.T) kernels.Backend {
 	return b
 }
 
-// TestJobsCUDA holds whole jobs on a GPU to the reference.
+// TestJobsCUDA compares jobs on a real GPU with the reference.
 func TestJobsCUDA(t *testing.T) {
 	realGPU(t)
 	sweep(t, cudaJobs{Jobs{Target: spmd.CUDA, Blocks: true}}, Options{Follow: 0.3}, 100)
 }
 
-// TestCUDAPrograms holds programs whose tensors stay on a GPU to the reference. It is run by make
-// test-cuda.
+// TestCUDAPrograms compares programs whose tensors stay on a real GPU with the reference. make
+// test-cuda runs it.
 func TestCUDAPrograms(t *testing.T) {
 	b, err := cuda.New(cuda.Config{Log: func(s string) { t.Log(s) }})
 	if err != nil {
@@ -111,7 +111,7 @@ func TestCUDAPrograms(t *testing.T) {
 	gpuPrograms(t, 40)
 }
 
-// cudaJobs are jobs on a GPU; one that has no default schedule there runs on the CPU.
+// cudaJobs runs jobs on a GPU. A job without a default schedule for GPUs runs on the CPU.
 type cudaJobs struct{ Jobs }
 
 func (e cudaJobs) Run(ctx context.Context, p *Prepared) (*Output, error) {

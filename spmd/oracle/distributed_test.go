@@ -23,26 +23,28 @@ import (
 	"distaff/spmd/comm"
 )
 
-// distributed runs a case as a job over ranks in this process, by a distributed schedule and
-// placements that its text fixes, and holds what moves to what the plan says.
+// distributed is an engine that runs a case as a job on several ranks. It draws a distribution from
+// the case's text: a distributed schedule and placements. It also compares the bytes that move with
+// the plan.
 type distributed struct {
 	target string
-	ranks  int // 0: as drawn, and the leaf with a schedule of its own at times
+	ranks  int // number of ranks; with 0 it is drawn, and half of the leaves have schedules, too
 	seen   *distributedCounts
-	// agree has every distribution that a plan refuses run too: a run is to be refused with the same
+	// agree also runs the distributions that the plan refuses. The run must be refused with the same
 	// reason.
 	agree bool
 }
 
 func (distributed) Name() string { return "distributed" }
 
-// distributedCounts count the cases that ran, by what their schedules have, and refusals by reason.
+// distributedCounts counts the cases that ran, by the features of their schedules, and the refusals
+// by reason.
 type distributedCounts struct {
 	sync.Mutex
 	ran     int
-	exact   atomic.Int64 // whose traffic was held to exact plans
-	agreed  atomic.Int64 // whose runs were refused as their plans were, with the same words
-	alike   atomic.Int64 // with others, of a command of the leaf
+	exact   atomic.Int64 // cases whose traffic was compared with an exact plan
+	agreed  atomic.Int64 // cases whose plan and run were refused with the same words
+	alike   atomic.Int64 // cases whose plan and run refused leaf commands with different words
 	have    map[string]int
 	refused map[string]int
 }
@@ -51,7 +53,7 @@ func newDistributedCounts() *distributedCounts {
 	return &distributedCounts{have: map[string]int{}, refused: map[string]int{}}
 }
 
-// allowedRefusals are those that the language has, by what is said.
+// allowedRefusals matches the messages of refusals that a drawn distribution may cause.
 var allowedRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`^rotate: .* whose loop is not outside that over`),
 	regexp.MustCompile(
@@ -64,7 +66,7 @@ var allowedRefusals = []*regexp.Regexp{
 	regexp.MustCompile(`^distribute: the machine .* has a loop over each of its dimensions already`),
 }
 
-// reason is the reason of a refusal, "" where an error is another.
+// reason returns the expression in allowedRefusals that matches err, or "".
 func reason(err error) string {
 	var d *diag.Error
 	if !errors.As(err, &d) || d.ExitCode() != 2 || d.Code != diag.ScheduleRefused {
@@ -78,8 +80,8 @@ func reason(err error) string {
 	return ""
 }
 
-// leafReason is the command that a leaf refuses, "" where an error is another: cuts and orders of
-// loops that are not peeled are the leaf's too.
+// leafReason returns the leaf command that err refuses, or "". Commands that cut or reorder loops
+// also belong to the leaf if they make no loop over ranks.
 func leafReason(err error) string {
 	var d *diag.Error
 	if !isRefusal(err) || !errors.As(err, &d) {
@@ -101,7 +103,7 @@ func (c *distributedCounts) refuse(why string) {
 	c.refused[why]++
 }
 
-// addsByEntries is a += over the entries of a tensor.
+// addsByEntries counts statements with += that are distributed by the entries of a tensor.
 const addsByEntries = "+= by entries"
 
 // note counts a case that ran.
@@ -126,7 +128,7 @@ func (c *distributedCounts) note(p *Prepared, d *Distribution) {
 	}
 }
 
-// log prints the counts; what the cases must have and none has is a failure.
+// log prints the counts. The test fails if some required feature occurs in no case.
 func (c *distributedCounts) log(t *testing.T) {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(c.have)) {
@@ -153,7 +155,7 @@ func (c *distributedCounts) log(t *testing.T) {
 	}
 }
 
-// job is a case as a job, distributed.
+// job returns the job of a case with the distribution d.
 func (e distributed) job(p *Prepared, d *Distribution) (*spmd.Job, error) {
 	j, err := scheduleEngine{}.job(p)
 	j.Target, j.Threads = e.target, 1
@@ -168,8 +170,9 @@ func (e distributed) over(j *spmd.Job, d *Distribution) {
 	j.Ranks, j.Machine, j.Schedule, j.Placements = d.Ranks, d.Machine, d.Commands, d.Placements
 }
 
-// drawn is the distribution of a case: that which it fixes, or one that it draws. The job has it.
-// Without one that is not refused the case runs on the ranks as the default is.
+// drawn sets the distribution of the job j and returns it with the job's plan. It uses p.Case.Over
+// if that is not nil. Otherwise it draws distributions until one is not refused. If all are
+// refused, the job runs on one rank.
 func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Distribution,
 	*spmd.Planned, error) {
 	rng := source(p)
@@ -207,12 +210,12 @@ func (e distributed) drawn(ctx context.Context, p *Prepared, j *spmd.Job) (*Dist
 	return d, plan, err
 }
 
-// byRank is the rank that a run names where it was refused there.
+// byRank matches the prefix of a message that names the rank that refused a run.
 var byRank = regexp.MustCompile(`^\[\d+\] `)
 
-// agreed holds a run to the reason with which a plan was refused. The leaf's loops hang on how many
-// entries there are, which a plan estimates, so that at times another of the leaf's commands is the
-// first that is refused, or in other words.
+// agreed runs the job, whose plan was refused with the error planned, and checks that the run is
+// refused for the same reason. The leaf's loops depend on the number of entries, which a plan only
+// estimates. So the run may refuse another command of the leaf, or have another message.
 func (e distributed) agreed(ctx context.Context, j *spmd.Job, planned error) error {
 	if !e.agree || e.seen == nil {
 		return nil
@@ -235,7 +238,7 @@ func (e distributed) agreed(ctx context.Context, j *spmd.Job, planned error) err
 	return nil
 }
 
-// asRefused says how the case was distributed where it was refused though it must not be.
+// asRefused adds the flags of the distribution to an error. It returns nil if err is nil.
 func asRefused(d *Distribution, err error) error {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", d.Flags(), err)
@@ -243,7 +246,7 @@ func asRefused(d *Distribution, err error) error {
 	return err
 }
 
-// withLeaf adds commands of the leaf to a distribution, which the leaf takes.
+// withLeaf draws commands for the leaf and adds the accepted ones to the distribution.
 func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, j *spmd.Job,
 	d *Distribution, left map[string]string) (*Distribution, *spmd.Planned, error) {
 	without := d.Commands
@@ -254,7 +257,7 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		}
 		e.over(j, d)
 	}
-	held := 0 // of the refusals, the first ones
+	held := 0 // number of refusals that were compared with runs; only the first three are
 	list, err := drawer{}.draw(rng, p, func(list []string) (cin.Stmt, error) {
 		with(list)
 		u, err := j.Compile(ctx, "")
@@ -274,7 +277,7 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 		}
 		return u.Unit.CIN, nil
 	})
-	// some make further loops of the nest
+	// The accepted commands may make loops that the distribution's commands refuse.
 	isLeafRefusal := func(err error) bool { return leafReason(err) != "" || reason(err) != "" }
 	if err != nil && !isLeafRefusal(err) {
 		return d, nil, asRefused(d, err)
@@ -292,7 +295,7 @@ func (e distributed) withLeaf(ctx context.Context, rng *rand.Rand, p *Prepared, 
 
 var word = regexp.MustCompile(`\w+`)
 
-// inner is a command of the leaf with the names that variables have where they are cut.
+// inner replaces the variables in a command by the loops that remain for the leaf after cuts.
 func inner(command string, left map[string]string) string {
 	return word.ReplaceAllStringFunc(command, func(w string) string {
 		if l, ok := left[w]; ok {
@@ -306,13 +309,14 @@ func (e distributed) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.run(ctx, p, nil)
 }
 
-// RunOn runs the case as one rank of c. Collective. The output is rank 0's, and nil elsewhere.
+// RunOn runs the case as one rank of c. Every rank must call it. It returns the output at rank 0,
+// and nil at the other ranks.
 func (e distributed) RunOn(c comm.Comm, p *Prepared) (*Output, error) {
 	e.ranks = c.Size()
 	return e.run(c.Context(), p, c)
 }
 
-// run runs the case: as one rank of c, where that is not nil.
+// run runs the case. If c is not nil, this process is one rank of c.
 func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output, error) {
 	j, err := e.job(p, &Distribution{})
 	defer closeInputs(j)
@@ -348,7 +352,7 @@ func (e distributed) run(ctx context.Context, p *Prepared, c comm.Comm) (*Output
 	return out, checkResult(t, p)
 }
 
-// moved holds what a run moved to its plan, where that has no estimates.
+// moved compares the bytes and messages of a run with its plan, unless the plan has estimates.
 func (e distributed) moved(r *spmd.Report, plan *spmd.Planned) error {
 	got, want := r.Stats.Comm, plan.Comm
 	if plan.Estimated {
@@ -365,7 +369,7 @@ func (e distributed) moved(r *spmd.Report, plan *spmd.Planned) error {
 	return nil
 }
 
-// fixed is the case with the distribution that it draws.
+// fixed returns the case together with the distribution that the engine draws.
 func (e distributed) fixed(ctx context.Context, p *Prepared) []*Case {
 	e.seen = nil
 	j, err := e.job(p, &Distribution{})
@@ -382,7 +386,7 @@ func (e distributed) fixed(ctx context.Context, p *Prepared) []*Case {
 	return []*Case{c}
 }
 
-// Flags are those of the command line for how the case is distributed.
+// Flags returns the flags of the command line for the case's distribution.
 func (e distributed) Flags(p *Prepared) string {
 	if p.Case.Over != nil {
 		return p.Case.fitted().Flags()
@@ -393,10 +397,10 @@ func (e distributed) Flags(p *Prepared) string {
 	return ""
 }
 
-// TestOracleDistributed holds jobs on 1 to 9 ranks by random distributed schedules, over random
-// machines and with random placements, to the reference; some with dense tensors alone, whose
-// traffic the plan knows. What a plan takes a run takes, and what it refuses a run refuses with the
-// same reason.
+// TestOracleDistributed runs jobs on 1 to 9 ranks with random distributed schedules, machines and
+// placements, and compares them with the reference. Some jobs have only dense tensors, so that
+// their plans are exact. A run must be accepted if its plan is, and refused for the same reason
+// otherwise.
 func TestOracleDistributed(t *testing.T) {
 	t.Parallel()
 	seen := newDistributedCounts()
@@ -421,7 +425,7 @@ func TestOracleDistributed(t *testing.T) {
 
 var distributedOptions = Options{MaxPoints: 1500, Long: 0.1, Follow: 0.1}
 
-// TestOracleDistributedInC runs some with compiled leaves.
+// TestOracleDistributedInC runs some of these jobs with compiled leaves.
 func TestOracleDistributedInC(t *testing.T) {
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
@@ -431,7 +435,7 @@ func TestOracleDistributedInC(t *testing.T) {
 	sweep(t, distributed{}, distributedOptions, 30)
 }
 
-// rotatedWrong loses an entry where a loop is rotated.
+// rotatedWrong is an engine with a mistake: if the schedule has a rotate, it loses an entry.
 type rotatedWrong struct{ distributed }
 
 func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
@@ -442,8 +446,8 @@ func (e rotatedWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestDistributedShrinks: a mistake of one command is reported with that command and few others, as
-// a case file that fixes it.
+// TestDistributedShrinks checks that a mistake of one command is reduced to a case with that
+// command and few others, and that the case file contains the distribution.
 func TestDistributedShrinks(t *testing.T) {
 	t.Parallel()
 	e := rotatedWrong{distributed{target: spmd.Interpreter}}

@@ -10,33 +10,31 @@ import (
 	"distaff/codegen/place"
 )
 
-// mostRuns is about how many times the loops over ranks run the leaf.
-const mostRuns = 120
+// maxLeafRuns is the approximate largest number of times that the loops over ranks run the leaf.
+const maxLeafRuns = 120
 
-// distributer draws how a case is distributed.
+// distributer draws a distribution for a case.
 type distributer struct {
 	*rand.Rand
 	p       *Prepared
 	bare    bool // all loops over chunks run outside the leaf
-	turns   bool // the leaf's loops are to have another order
+	turns   bool // the leaf's loops get a random order
 	machine *place.Machine
 	dims    []int64
-	names   []string // of the dimensions, as commands have them: M.x
-	runs    int64    // of the leaf, as far as loops are drawn
+	names   []string // the names of the dimensions in commands, such as M.x
+	runs    int64    // how often the loops that were drawn so far run the leaf
 
 	commands []string
-	// loops over chunks and single coordinates, in the order in which they are to be
-	outer   []string
-	inner   []string // loops of the leaf
-	made    []string // outer loops over chunks: those that can be rotated
-	singles []string // outer loops over single coordinates, all of which are distributed
-	// by dimension of the machine, the variable of the statement that is cut for it, if any
-	over   []string
-	left   map[string]string // by variable of the statement, what is left of it for the leaf
-	stored *notation.Access  // whose entries are cut; nil for none
-	levels int               // of it, down to that whose positions are cut
-	fused  map[string]string // by variable of these, the loop of the leaf that goes through it
-	n      int
+	outer    []string          // loops over chunks and single coordinates, outermost first
+	inner    []string          // loops of the leaf
+	made     []string          // the loops in outer over chunks, which can be rotated
+	singles  []string          // the loops in outer over single coordinates, all of them distributed
+	over     []string          // for each dimension of the machine the variable that is cut there, or ""
+	left     map[string]string // for each variable the loop that remains for the leaf after cuts
+	stored   *notation.Access  // the access whose entries are cut; nil if none is
+	levels   int               // the number of stored's outer levels whose positions are cut
+	fused    map[string]string // for each variable of these levels the leaf's loop that includes it
+	n        int               // number of loops that were named
 }
 
 func (d *distributer) chance(p float64) bool { return d.Float64() < p }
@@ -45,9 +43,9 @@ func (d *distributer) add(format string, args ...any) {
 	d.commands = append(d.commands, fmt.Sprintf(format, args...))
 }
 
-// drawDistribution draws a machine, ranks, a schedule without commands of the leaf, and placements.
-// left has, by variable of the statement, the name that commands of the leaf have for it. With
-// bare the commands leave none for the leaf, which may refuse them.
+// drawDistribution draws a machine, a number of ranks, a schedule without commands of the leaf, and
+// placements. left maps a variable of the statement to its loop in the leaf. If bare is true, no
+// command changes the leaf, because the leaf might refuse it.
 func drawDistribution(r *rand.Rand, p *Prepared, bare bool) (out *Distribution,
 	left map[string]string) {
 	d := &distributer{Rand: r, p: p, bare: bare, turns: !bare && r.IntN(8) == 0, runs: 1,
@@ -78,7 +76,7 @@ func drawDistribution(r *rand.Rand, p *Prepared, bare bool) (out *Distribution,
 	return out, d.left
 }
 
-// drawMachine draws a grid, or a hierarchy of two.
+// drawMachine draws a grid, or a hierarchy of two grids.
 func (d *distributer) drawMachine() {
 	grid := func(most int) []int64 {
 		g := make([]int64, 1+d.IntN(most))
@@ -107,8 +105,8 @@ func (d *distributer) drawMachine() {
 	}
 }
 
-// variables are those of the statement as the user wrote them, most of them only such as can be
-// cut.
+// variables returns the statement's variables with the names that the user wrote. Mostly it omits
+// variables that cannot be cut.
 func (d *distributer) variables() []string {
 	var out []string
 	all := d.chance(0.05)
@@ -134,7 +132,7 @@ func userVar(p *Prepared, v string) string {
 	return v
 }
 
-// size is the largest size of the variables that the user wrote as name.
+// size returns the largest size of the variables that the user wrote as name.
 func (d *distributer) size(name string) int64 {
 	n := int64(0)
 	for _, v := range d.p.Normal.Vars {
@@ -145,13 +143,14 @@ func (d *distributer) size(name string) int64 {
 	return n
 }
 
-// fresh are names for the loop over chunks of a variable, and within.
+// fresh returns new names for the loop over the chunks of a variable and for the loop within a
+// chunk.
 func (d *distributer) fresh(v string) (outer, inner string) {
 	d.n++
 	return fmt.Sprintf("%so%d", v[:1], d.n), fmt.Sprintf("%si%d", v[:1], d.n)
 }
 
-// cut cuts what is left of v, by divide or split, if that does not make too many runs.
+// cut draws a divide or a split of the loop that remains of v, unless the leaf would run too often.
 func (d *distributer) cut(v string) {
 	if d.left[v] == "" {
 		d.left[v] = v
@@ -171,7 +170,7 @@ func (d *distributer) cut(v string) {
 		command = "split"
 		n = (size-1)/n + 1
 	}
-	if d.runs*n > mostRuns {
+	if d.runs*n > maxLeafRuns {
 		return
 	}
 	d.runs *= max(n, 1)
@@ -180,10 +179,11 @@ func (d *distributer) cut(v string) {
 	d.left[v] = i
 }
 
-// single makes the loop over what is left of v one over ranks.
+// single moves the loop that remains of v outside the leaf, as a loop over single coordinates that
+// will be distributed. It returns false if the leaf would run too often.
 func (d *distributer) single(v string) bool {
 	n := max(d.size(v), 1)
-	if d.runs*n > mostRuns || len(d.singles) == len(d.dims) {
+	if d.runs*n > maxLeafRuns || len(d.singles) == len(d.dims) {
 		return false
 	}
 	d.runs *= n
@@ -195,8 +195,8 @@ func (d *distributer) single(v string) bool {
 	return true
 }
 
-// compound distributes variables by the command that cuts them too: over the machine or, one grid
-// after another, over a hierarchy.
+// compound draws the form of distribute that also cuts variables. It distributes them over the
+// whole machine or, with one command for each grid, over a hierarchy.
 func (d *distributer) compound(some []string) {
 	grids := d.machine.Grids
 	if len(grids) > 1 && d.chance(0.3) {
@@ -232,7 +232,8 @@ func (d *distributer) compound(some []string) {
 	d.order(d.outer[:fixed], d.outer[fixed:])
 }
 
-// loops cuts variables and distributes some of the loops, of a variable that is not cut too.
+// loops cuts variables and distributes some of the resulting loops. It also distributes some
+// variables without cutting them.
 func (d *distributer) loops(vars, some []string) {
 	for _, v := range some {
 		if d.chance(0.12) && d.single(v) {
@@ -266,11 +267,11 @@ func (d *distributer) loops(vars, some []string) {
 	}
 }
 
-// storedOver stands for the entries of a tensor among what is cut for dimensions of the machine.
+// storedOver is the element of distributer.over if the entries of a tensor are cut.
 const storedOver = "~"
 
-// positions cuts the entries of a tensor at times, where every term of the statement has it as a
-// factor.
+// positions cuts the entries of a tensor that is a factor of every term of the statement. It
+// reports whether it did: there may be no tensor of this kind, and it does so only sometimes.
 func (d *distributer) positions(vars []string) bool {
 	d.fused = map[string]string{}
 	if !d.chance(0.4) {
@@ -287,7 +288,7 @@ func (d *distributer) positions(vars []string) bool {
 	}
 	a := list[d.IntN(len(list))]
 	f := d.p.Case.Tensor(a.Name).Format
-	var names []string // by level
+	var names []string // the variable of each level
 	for l, m := range f.Order {
 		v := a.Vars[m]
 		if slices.Contains(names, v) || !slices.Contains(vars, v) || !isSplittable(d.p, v) {
@@ -309,13 +310,13 @@ func (d *distributer) positions(vars []string) bool {
 	names = names[:d.levels]
 	d.stored = a
 	at, last := names[0], names[len(names)-1]
-	if d.levels > 1 && d.chance(0.3) { // ranges of coordinates first
+	if d.levels > 1 && d.chance(0.3) { // cut ranges of coordinates first
 		o, i := d.fresh(at)
 		n := int64(1 + d.IntN(3))
 		d.add("divide(%s,%s,%s,%d)", at, o, i, n)
 		d.outer, d.made, at, d.runs = append(d.outer, o), append(d.made, o), i, d.runs*n
 	}
-	if d.levels > 1 && d.chance(0.3) { // the loops over the levels above stay
+	if d.levels > 1 && d.chance(0.3) { // do not fuse the loops over the levels above
 		for _, v := range names[:len(names)-1] {
 			d.fused[v] = v
 		}
@@ -347,8 +348,8 @@ func (d *distributer) positions(vars []string) bool {
 	return true
 }
 
-// everywhere tells whether an access is a factor of every term, holds no variable twice, and is the
-// only one of its tensor.
+// everywhere reports whether the access a is a factor of every term, has distinct variables, and is
+// the only access to its tensor.
 func (d *distributer) everywhere(a *notation.Access) bool {
 	for k, v := range a.Vars {
 		if slices.Contains(a.Vars[:k], v) {
@@ -356,7 +357,7 @@ func (d *distributer) everywhere(a *notation.Access) bool {
 		}
 	}
 	for _, t := range d.p.Normal.Terms {
-		other := false // also one that a sum of its own renames
+		other := false // another access, perhaps because a separate sum renames its variables
 		notation.WalkTerm(t, func(e notation.Expr) bool {
 			b, ok := e.(*notation.Access)
 			other = other || ok && b.Name == a.Name && !slices.Equal(a.Vars, b.Vars)
@@ -372,7 +373,8 @@ func (d *distributer) everywhere(a *notation.Access) bool {
 	return true
 }
 
-// order puts the loops that are to run over ranks outside: those of first, then the others.
+// order draws a reorder that moves the loops over ranks outside: first the loops in first, and then
+// the loops in rest.
 func (d *distributer) order(first, rest []string) {
 	d.outer = slices.Concat(first, rest)
 	d.inner = nil
@@ -408,12 +410,12 @@ func (d *distributer) order(first, rest []string) {
 	}
 }
 
-// swap puts the loops that are to run over ranks outside, each by a swap with the loop in its
-// place: such a reorder omits loops, and says nothing of the leaf's.
+// swap moves the loops over ranks outside with reorders of two loops each. These reorders do not
+// name all loops, and do not fix the order of the leaf's loops.
 func (d *distributer) swap() {
 	mixed := slices.Clone(d.outer)
 	for k, v := range d.inner {
-		low := 0 // behind the inner loop before it
+		low := 0 // the first index after the previous inner loop
 		if k > 0 {
 			low = slices.Index(mixed, d.inner[k-1]) + 1
 		}
@@ -428,7 +430,7 @@ func (d *distributer) swap() {
 	}
 }
 
-// others draws communicate and rotate, one before the other.
+// others draws communicate commands and rotate commands, in either order.
 func (d *distributer) others() {
 	if len(d.outer) == 0 {
 		return
@@ -473,7 +475,8 @@ func (d *distributer) rotates() {
 	}
 }
 
-// placements places some tensors: aligned with how their variables are distributed, or not.
+// placements draws placements for some tensors. Half of them are aligned with the distribution of
+// the tensor's variables.
 func (d *distributer) placements() []string {
 	var out []string
 	for _, t := range d.p.Case.Tensors {
@@ -507,7 +510,7 @@ func (d *distributer) placements() []string {
 	return out
 }
 
-// dim is what becomes of a tensor along a dimension of the machine.
+// dim draws the placement of a tensor along dimension k of the machine.
 func (d *distributer) dim(t *Tensor, modes []string, k int, extent int64, aligned bool,
 	used map[string]bool) string {
 	mode := modes[d.IntN(len(modes))]

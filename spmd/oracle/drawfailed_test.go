@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// TestFailedDraw: where the compiler panics at a command, the draw ends with the schedule so far
-// and that command, and the cases that a failure is made small from have it.
+// TestFailedDraw checks the draw of a schedule if the compiler panics at a command. The draw ends
+// with the schedule up to this command, and the cases that are then reduced contain that schedule.
 func TestFailedDraw(t *testing.T) {
 	c, err := ParseCase("A(i) = B(i)\nvariant 0\nresult A d - 2\ntensor B d float64 2\n0 1\n")
 	if err != nil {

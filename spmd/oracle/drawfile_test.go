@@ -13,14 +13,14 @@ import (
 	"distaff/io/tensor"
 )
 
-// fileGen draws job files.
+// fileGen generates job files.
 type fileGen struct {
 	*programGen
 	c    *fileProgram
-	open []*fileItem // of repeats that are being drawn, one after another
+	open []*fileItem // items so far of the repeats that are being drawn
 }
 
-// randomFile draws a job file of 2 to 8 statements, some in repeats.
+// randomFile generates job file number k of a seed. It has 2 to 8 statements, some in repeats.
 func randomFile(seed, k uint64) *fileProgram {
 	r := rand.New(rand.NewPCG(seed, k^1<<63))
 	g := &fileGen{programGen: &programGen{
@@ -77,7 +77,7 @@ func (g *fileGen) declare() {
 	g.param()
 }
 
-// source draws where a tensor is read from, and how its declaration stores it.
+// source draws the input of a tensor and the format in its declaration.
 func (g *fileGen) source(t *fileTensor) {
 	if len(t.Dims) == 0 {
 		t.file, t.text = "number", " type "+t.Type.String()
@@ -105,7 +105,7 @@ func (g *fileGen) source(t *fileTensor) {
 	}
 }
 
-// result draws how the declaration of a tensor without an input stores it.
+// result draws the format in the declaration of a tensor without an input.
 func (g *fileGen) result(t *fileTensor) {
 	if len(t.Dims) > 0 && !(t.Format.Equal(tensor.DenseOf(len(t.Dims))) && g.chance(0.5)) {
 		t.text = ": " + t.Format.String()
@@ -117,7 +117,7 @@ func (g *fileGen) result(t *fileTensor) {
 	}
 }
 
-// sizeNames writes names for some sizes, where a file of exact sizes has them.
+// sizeNames replaces some sizes in declarations by names, if a file determines the size exactly.
 func (g *fileGen) sizeNames() {
 	for k, name := range []string{"n", "i", "m"} {
 		if k >= len(g.sizes) || g.chance(0.4) {
@@ -147,7 +147,8 @@ func (g *fileGen) sizeNames() {
 	}
 }
 
-// param draws params for numbers of statements and of passes, some of which -D changes.
+// param draws params that replace numbers in statements and counts of repeats. -D changes some of
+// them.
 func (g *fileGen) param() {
 	for n := range 4 {
 		if !g.chance(0.3) {
@@ -163,7 +164,7 @@ func (g *fileGen) param() {
 
 var literal = regexp.MustCompile(`\b[0-3]\b`)
 
-// written is a text with params in the place of some of its numbers.
+// written returns a text after params replaced some of its numbers.
 func (g *fileGen) written(text string) string {
 	return literal.ReplaceAllStringFunc(text, func(n string) string {
 		if slices.ContainsFunc(g.c.params, func(p [3]string) bool { return p[0] == "p"+n }) &&
@@ -174,7 +175,8 @@ func (g *fileGen) written(text string) string {
 	})
 }
 
-// item draws an item that fits, and has the world follow it; nil where none was found.
+// item draws an item that is valid in the current world, and applies it to the world. It returns
+// nil if it finds none.
 func (g *fileGen) item(depth int, most *int) *fileItem {
 	var it *fileItem
 	switch {
@@ -196,7 +198,7 @@ func (g *fileGen) item(depth int, most *int) *fileItem {
 		it = &fileItem{op: "do", stmt: text, text: g.written(text)}
 		if left, _, _ := strings.Cut(text, "("); slices.ContainsFunc(g.c.tensors,
 			func(t *fileTensor) bool { return t.own && t.Name == left }) {
-			return nil // a result's format would depend on whether it was read before
+			return nil // the result's format would depend on whether its file was read
 		}
 		if g.chance(0.2) {
 			it.splits = g.splits(text)
@@ -246,7 +248,7 @@ func (g *fileGen) repeated(depth int, most *int) *fileItem {
 	return nil
 }
 
-// condition draws a condition over scalars; nil where there are none.
+// condition draws a condition over scalars. It returns nil if the file has none.
 func (g *fileGen) condition() *fileCond {
 	var scalars []string
 	for _, name := range g.w.valued() {
@@ -273,8 +275,8 @@ func (g *fileGen) condition() *fileCond {
 		[]string{"<", "<=", ">", ">=", "==", "!="}[g.rand.IntN(6)], side()}
 }
 
-// checks tells whether the file is right with one more item, so far as it can be told without
-// running it: a file whose types do not fit is refused.
+// checks reports whether the file with one more item passes all checks that do not need a run. For
+// example, types may not fit.
 func (g *fileGen) checks(it *fileItem) bool {
 	c := *g.c
 	c.items = slices.Concat(c.items, g.open, []*fileItem{it})
@@ -289,10 +291,10 @@ func (g *fileGen) checks(it *fileItem) bool {
 	panic(fmt.Sprintf("a job file is refused: %v\n%s", err, indent(c.String())))
 }
 
-// refusals are why statements are left out of a file.
+// refusals contains the error codes for which a statement is omitted from a file.
 var refusals = map[diag.Code]bool{diag.LossyType: true}
 
-// parse reads the file, with params, and the types of its inputs.
+// parse parses the file with its params, and sets the types of its inputs.
 func (c *fileProgram) parse(name string) (*jobfile.File, error) {
 	f, err := jobfile.Parse(name, c.String())
 	if err != nil {
@@ -314,7 +316,7 @@ func (c *fileProgram) parse(name string) (*jobfile.File, error) {
 	return f, err
 }
 
-// kinds are the endings of files that the program reads.
+// kinds returns the extensions of the files that the program reads.
 func (c *fileProgram) kinds() string {
 	var list []string
 	for _, t := range c.tensors {

@@ -7,38 +7,38 @@ import (
 	"strings"
 )
 
-// planCase is a random job file, to be planned and run.
+// planCase is a random job file, whose plan and run are compared.
 type planCase struct {
 	ranks int
-	lines []string // of the file; statements have what is said of them on the same line
+	lines []string // the lines of the file; options of a statement are in its line
 }
 
-// String is the file.
+// String returns the text of the file.
 func (c *planCase) String() string { return strings.Join(c.lines, "\n") + "\n" }
 
-// planGen draws job files for plans. All tensors have modes of the same few sizes, one for each
-// index variable.
+// planGen generates job files for plans. Each index variable has a size, and all modes of tensors
+// have one of these sizes.
 type planGen struct {
 	*rand.Rand
 	c        *planCase
-	sizes    []int64 // of i, j and k
-	alike    bool    // all sizes are one
+	sizes    []int64 // the sizes of i, j and k
+	alike    bool    // all sizes are equal
 	machines []planMachine
 	tensors  []*planTensor
 }
 
-// planMachine is a machine that is declared: its levels' names, each with numbers of dimensions.
+// planMachine is a declared machine: the names of its levels, and the number of dimensions of each.
 type planMachine struct {
 	name   string
 	levels []string // "" for a plain grid
 	dims   []int
 }
 
-// planTensor is a tensor: modes[m] is the number of the variable that mode m has the size of.
+// planTensor is a declared tensor. modes[m] is the variable whose size mode m has.
 type planTensor struct {
 	name  string
 	modes []int
-	order []int // of the modes, as it stores them
+	order []int // the storage order of the modes
 	dense bool
 	read  bool // it has values
 }
@@ -52,7 +52,7 @@ func (g *planGen) add(format string, args ...any) {
 	g.c.lines = append(g.c.lines, fmt.Sprintf(format, args...))
 }
 
-// randomPlan draws a job file of 1 to 6 items on 1 to 9 ranks.
+// randomPlan generates a job file of 1 to 6 items, and a number of ranks from 1 to 9.
 func randomPlan(seed, k uint64) *planCase {
 	g := &planGen{Rand: rand.New(rand.NewPCG(seed, k^5<<60)), c: &planCase{}}
 	g.c.ranks = 1 + g.IntN(9)
@@ -120,13 +120,13 @@ func (g *planGen) machine(name string) {
 	g.add("%s", text)
 }
 
-// declare declares a tensor, most of them with values.
+// declare declares a tensor. Most tensors have values.
 func (g *planGen) declare(name string) {
 	t := &planTensor{name: name, read: g.chance(0.8), dense: g.chance(0.6)}
 	for range 1 + g.IntN(3) {
 		t.modes = append(t.modes, g.IntN(3))
 	}
-	if !g.alike { // a variable once, so that each mode has one of its size
+	if !g.alike { // distinct variables, so that each mode has the size of one variable
 		t.modes = slices.Compact(slices.Sorted(slices.Values(t.modes)))
 		g.Shuffle(len(t.modes), func(a, b int) { t.modes[a], t.modes[b] = t.modes[b], t.modes[a] })
 	}
@@ -170,7 +170,7 @@ func (g *planGen) declare(name string) {
 	g.add("%s", text)
 }
 
-// placement draws where a tensor lies on a machine.
+// placement draws a placement of a tensor on a machine.
 func (g *planGen) placement(t *planTensor) string {
 	m := g.machines[g.IntN(len(g.machines))]
 	names := strings.Split("x,y,z", ",")[:len(t.modes)]
@@ -224,7 +224,7 @@ func (g *planGen) item() {
 	}
 }
 
-// access draws an access of a tensor and the variables that it has.
+// access draws an access to a tensor, and returns its text and its variables.
 func (g *planGen) access(t *planTensor) (text string, vars []int) {
 	if len(t.modes) == 0 {
 		return t.name, nil
@@ -238,7 +238,7 @@ func (g *planGen) access(t *planTensor) (text string, vars []int) {
 	return t.name + "(" + planNames(vars) + ")", vars
 }
 
-// planNames are variables' names.
+// planNames returns the names of variables, separated by commas.
 func planNames(vars []int) string {
 	var names []string
 	for _, v := range vars {
@@ -247,7 +247,8 @@ func planNames(vars []int) string {
 	return strings.Join(names, ",")
 }
 
-// statement adds a statement over tensors that have values, with what says how it is distributed.
+// statement adds a statement over tensors that have values, with a block schedule or a distributed
+// schedule.
 func (g *planGen) statement() {
 	var read []*planTensor
 	for _, t := range g.tensors {
@@ -260,7 +261,7 @@ func (g *planGen) statement() {
 	}
 	var accesses []string
 	var all []int
-	stored := map[string][]int{} // by sparse tensor, the variables of its levels
+	stored := map[string][]int{} // for each sparse tensor the variables of its levels
 	for range 1 + g.IntN(3) {
 		t := read[g.IntN(len(read))]
 		text, vars := g.access(t)
@@ -292,7 +293,8 @@ func (g *planGen) statement() {
 	}
 }
 
-// target draws the left side of a statement over some variables: a declared tensor, or another.
+// target draws the left side of a statement, with some of the variables all, and returns its tensor
+// and its text. The tensor is a declared one or a new one.
 func (g *planGen) target(all []int) (*planTensor, string) {
 	for _, t := range g.tensors {
 		text, vars := g.access(t)
@@ -329,7 +331,7 @@ func (g *planGen) blocks(all []int) (lines []string) {
 	return lines
 }
 
-// distributed draws a schedule that distributes.
+// distributed draws a schedule that distributes loops.
 func (g *planGen) distributed(all []int, stored map[string][]int) []string {
 	m := g.machines[g.IntN(len(g.machines))]
 	dims := []string{}

@@ -9,8 +9,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// ofFused is, half the time, a change of the space of a loop over fused variables or
-// a tile of them: to positions of an access that has them, or back to coordinates.
+// ofFused draws, half of the time, a pos or a coord command for a loop over fused variables or a
+// tile of such a loop. pos changes it to positions of an access that has the variables, and coord
+// back to coordinates. kind is the command's index in commandNames. ok is false if no command fits.
 func ofFused(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command string, ok bool) {
 	t, scheduled := s.(*cin.SuchThat)
 	if !scheduled || rng.IntN(2) == 0 {
@@ -42,8 +43,9 @@ func ofFused(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, comman
 	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
 }
 
-// ofTile is, two times of three, a command on a loop over positions: a split of it; of a tile, a
-// product that is computed first for all of its positions, or what is said of such a workspace.
+// ofTile draws, two times out of three, a command for a loop over positions: a split, a precompute
+// of a product for all positions of a tile, or a command for the workspace of such a precompute.
+// kind is the command's index in commandNames. ok is false if no command fits.
 func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command string, ok bool) {
 	t, scheduled := s.(*cin.SuchThat)
 	if !scheduled || rng.IntN(3) == 0 {
@@ -96,7 +98,7 @@ func ofTile(rng *rand.Rand, s cin.Stmt, vars []string, n int) (kind int, command
 	return slices.Index(commandNames[:], command[:strings.Index(command, "(")]), command, true
 }
 
-// factors is a part of a product, with the access of a key.
+// factors draws a part of the product x that contains the access with the given key.
 func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 	b, ok := x.(*cin.Binary)
 	if !ok || b.Op != '*' || rng.IntN(3) == 0 {
@@ -113,13 +115,13 @@ func factors(rng *rand.Rand, x cin.Expr, key string) cin.Expr {
 	return factors(rng, b.Y, key)
 }
 
-// drawnCommands has each command as often as it is drawn.
+// drawnCommands lists the commands. A command that is drawn more often occurs several times.
 var drawnCommands = strings.Fields(
 	"split split split divide fuse fuse reorder reorder pos pos pos coord bound unroll parallelize parallelize parallelize " +
 		"precompute precompute mergeby assemble assemble workspace workspace flatten longrows tile vectorize vectorize prefetch jam nontemporal layout layout")
 
-// insideParallel are those that are drawn once a loop is parallel, and formCommands those that
-// drawForm draws.
+// insideParallel are the commands that are drawn if a loop is parallel already. formCommands are
+// the commands that drawForm draws.
 var (
 	insideParallel = strings.Fields(
 		"parallelize parallelize parallelize workspace flatten longrows tile vectorize prefetch " +
@@ -128,8 +130,9 @@ var (
 		"workspace flatten longrows tile vectorize prefetch jam nontemporal layout")
 )
 
-// drawCommand is a command that may be legal. A statement may have no loop: v is then a name that
-// nothing has.
+// drawCommand draws a command that may be legal. n makes new names unique, and parallel says that a
+// loop is parallel already. If the statement has no loop, the command names a loop that does not
+// exist.
 func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) (int, string) {
 	var vars, accesses []string
 	cin.Walk(s, func(t cin.Stmt) {
@@ -155,12 +158,12 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	if kind, c, ok := ofTile(rng, s, vars, n); ok && !parallel {
 		return kind, c
 	}
-	if n == 0 && rng.IntN(3) == 0 { // while the nest is what the statement's own is
+	if n == 0 && rng.IntN(3) == 0 { // only before other commands change the loop nest
 		name = "flatten"
 	}
 	if left := cin.Target(s).Vars; n == 0 && len(vars) > 1 && len(left) > 0 &&
 		left[len(left)-1] == vars[len(vars)-1] && rng.IntN(6) == 0 {
-		order := slices.Clone(vars) // so that a loop over the result's last mode is around one that sums
+		order := slices.Clone(vars) // puts the loop over the result's last mode around a reduction
 		k := len(order) - 1
 		order[k-1], order[k] = order[k], order[k-1]
 		return slices.Index(commandNames[:], "reorder"),
@@ -179,7 +182,7 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	switch name {
 	case "split", "divide":
 		factor := int64(small)
-		if rng.IntN(12) == 0 { // more than there is to part
+		if rng.IntN(12) == 0 { // more than the loop's iterations
 			factor = []int64{64, 300, 1 << 33, 1 << 40}[rng.IntN(4)]
 		}
 		return kind, fmt.Sprintf("%s(%s,%s,%s,%d)", name, v, fresh(0), fresh(1), factor)
@@ -188,10 +191,10 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 		if len(vars) < 2 {
 			return kind, "fuse(a,b,c)"
 		}
-		if rng.IntN(2) == 0 { // the outer ones, which a tensor's first levels may have
+		if rng.IntN(2) == 0 { // the outer loops, which a tensor's first levels may have
 			k = 0
 		}
-		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(3) == 0 { // what is left inside tiles
+		if t, ok := s.(*cin.SuchThat); ok && rng.IntN(3) == 0 { // the loops inside tiles
 			for n, v := range vars[:len(vars)-1] {
 				if r := t.Relations.MadeBy(v); r != nil && len(r.To) == 2 && v == r.To[1] {
 					k = n
@@ -284,8 +287,9 @@ func drawCommand(rng *rand.Rand, p *Prepared, s cin.Stmt, n int, parallel bool) 
 	return 8, fmt.Sprintf("parallelize(%s,%s,%s%s)", v, unit, race, chunk)
 }
 
-// drawSum is a precompute of all that an assignment adds up, over what it assigns to: where that is
-// a workspace, under the workspace's name at times, or over one more variable.
+// drawSum draws a precompute of the whole right side of an assignment, over the variables of its
+// left side and sometimes one more. If the left side is a workspace, the new workspace sometimes
+// has the same name.
 func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
 	var list []*cin.Assign
 	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
@@ -315,8 +319,8 @@ func drawSum(rng *rand.Rand, s cin.Stmt, n int) string {
 		strings.Join(to, ","), name)
 }
 
-// aroundSums is the variable of the result's last mode, where a loop over it is directly around
-// one that sums; "" for none.
+// aroundSums returns the variable of the result's last mode if its loop is directly around a
+// reduction loop, or "".
 func aroundSums(s cin.Stmt) (v string) {
 	left := cin.Target(s).Vars
 	cin.Walk(s, func(s cin.Stmt) {
@@ -333,7 +337,8 @@ func aroundSums(s cin.Stmt) (v string) {
 	return v
 }
 
-// drawForm is a command on the form of a loop or workspace, or chunks of work, that may be legal.
+// drawForm draws a command, which may be legal, for the form of a loop or a workspace, or for the
+// chunks of work.
 func drawForm(rng *rand.Rand, s cin.Stmt, name, v string, pick func([]string) string) string {
 	var tensors, spaces []string
 	cin.Accesses(s, func(a *cin.Access) { tensors = append(tensors, a.Name) })

@@ -21,10 +21,10 @@ import (
 	"distaff/kernels/lint"
 )
 
-// externs draws a random schedule, and has a C function run some innermost loops of what it makes:
-// one that goes over all points of its ranges, and looks for each operand's value there by going
-// through all that its levels store. The compiler's refusal of a function that has no parameters
-// says what this one is to look like.
+// externs draws a random schedule and replaces some innermost loops of the result by a C function.
+// The function iterates over all points of the loops' ranges. At each point it finds the value of
+// each operand by a search of all entries that the operand's levels store. The test first gives the
+// compiler a function without parameters. The compiler's error lists the required parameters.
 type externs struct {
 	drawn, taken, refused, sparse, several, workspaces *atomic.Int64
 }
@@ -34,7 +34,7 @@ func newExterns() externs {
 		new(atomic.Int64), new(atomic.Int64)}
 }
 
-// wanted matches the function that a refusal asks for.
+// wanted matches the required parameters in the compiler's error.
 var wanted = regexp.MustCompile(`, want void brute[0-9]+\((.*)\)$`)
 
 func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
@@ -82,7 +82,7 @@ func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 		text = b.function(found[1])
 		if _, err := stmt(list); isRefusal(err) && errors.As(err, &refusal) &&
 			!wanted.MatchString(refusal.Msg) {
-			x.refused.Add(1) // for what is around the loops
+			x.refused.Add(1) // the code around the loops permits no function
 			continue
 		} else if err != nil {
 			return fmt.Errorf("%s with %s: %w", b.command, text, err)
@@ -107,10 +107,10 @@ func (x externs) count(b *loopNest, params string) {
 	}
 }
 
-// loopNest is a function for loops over variables around an assignment.
+// loopNest is a C function for the innermost loops around an assignment.
 type loopNest struct {
 	name, command string
-	vars          []string // of the loops, as the statement's accesses have them
+	vars          []string // the variables of the loops, with the names in the statement's accesses
 	assign        *cin.Assign
 	result        string
 	formats       map[string]tensor.Format
@@ -120,7 +120,7 @@ type loopNest struct {
 	out    strings.Builder
 }
 
-// drawNest picks loops; nil where there are none.
+// drawNest draws the loops that a function replaces. It returns nil if the statement has no loops.
 func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name string) *loopNest {
 	g := cin.Relations(s)
 	type nest struct {
@@ -166,10 +166,10 @@ func drawNest(rng *rand.Rand, p *Prepared, r *codegen.Request, s cin.Stmt, name 
 	return b
 }
 
-// root is the variable of the accesses that a loop over v goes through.
+// root returns the variable of the accesses over which the loop v iterates.
 func root(g *provenance.Graph, v string) string { return g.Underived(g.ConsumerVar(v))[0] }
 
-// next takes the next parameter, of a type.
+// next returns and removes the next parameter in b.params.
 func (b *loopNest) next() (typ, name string) {
 	k := strings.LastIndexAny(b.params[0], " *") + 1
 	typ, name = strings.TrimSpace(b.params[0][:k]), b.params[0][k:]
@@ -177,8 +177,8 @@ func (b *loopNest) next() (typ, name string) {
 	return typ, name
 }
 
-// strides takes the strides of an array: its index at the coordinates, and at position p of the
-// level above.
+// strides removes the parameters for the strides of an array, and returns the array's index at the
+// loops' coordinates. If below is true, the index is below position p of the level above.
 func (b *loopNest) strides(array string, below bool) string {
 	index := "0"
 	scaled := false
@@ -196,8 +196,8 @@ func (b *loopNest) strides(array string, below bool) string {
 	return index
 }
 
-// function is the text of the function with the parameters that are wanted. Its own variables begin
-// with an underscore, as no index variable, no tensor and so no parameter does.
+// function returns the text of the function with the required parameters. Its local variables begin
+// with an underscore. Parameters never do, because no index variable and no tensor does.
 func (b *loopNest) function(params string) string {
 	b.params = strings.Split(params, ", ")
 	b.out.Reset()
@@ -223,12 +223,13 @@ func (b *loopNest) function(params string) string {
 	return b.out.String()
 }
 
-// lookUp finds the value of an access at the loops' coordinates, and whether it is there.
+// lookUp writes code that searches for the entry of an access at the loops' coordinates, and sets
+// the variable value.
 func (b *loopNest) lookUp(a *cin.Access, value string) {
 	t := ir.CType(b.compute)
 	fmt.Fprintf(&b.out, "%[1]s %[2]s = 0; int _has%[2]s = 0;\n", t, value)
 	f, ok := b.formats[a.Name]
-	if !ok { // a workspace
+	if !ok { // the access reads a workspace
 		f = tensor.DenseOf(len(a.Vars))
 	}
 	first := slices.IndexFunc(f.Order,
@@ -257,7 +258,7 @@ func (b *loopNest) lookUp(a *cin.Access, value string) {
 		b.strides(vals, below), closing)
 }
 
-// expr is whether an expression is there, and its value then.
+// expr returns C expressions for whether an expression is present, and for its value if it is.
 func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -288,7 +289,7 @@ func (b *loopNest) expr(x cin.Expr, have map[string]string) (has, value string) 
 	panic(fmt.Sprintf("no expression: %T", x))
 }
 
-// externLines are statements whose loops a function can run, most of the time.
+// externLines contains statements for which the compiler accepts most functions.
 var externLines = []string{
 	"y(i) = A(i,j)*x(j); y:d A:ds/ss/dd/sd/ds:1,0 x:d/s",
 	"y(i) = A(i,j)*x(j) + z(i); y:d A:ds/dd x:d z:d/s",
@@ -300,8 +301,8 @@ var externLines = []string{
 	"y(i) = A(i,i)*x(i); y:d A:dd x:d",
 }
 
-// TestOracleExterns: C functions in the place of random loops of random schedules give what the
-// statement says, on several threads, and under sanitizers.
+// TestOracleExterns checks that the results are right if C functions replace random loops of random
+// schedules, on several threads.
 func TestOracleExterns(t *testing.T) {
 	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1", "-Wno-unused-parameter", "-Wno-unused-variable",
@@ -337,7 +338,7 @@ func TestOracleExterns(t *testing.T) {
 	}
 }
 
-// externC compiles cases whose loops C functions run.
+// externC is an engine that compiles cases with C functions for some loops.
 type externC struct {
 	*C
 	externs
@@ -354,7 +355,7 @@ func (e externC) batch(ctx context.Context, cases []*Prepared) []func(context.Co
 	return e.C.scheduledBatch(ctx, cases, e.scheduled)
 }
 
-// TestOracleExternsSanitized does so under sanitizers.
+// TestOracleExternsSanitized does what TestOracleExterns does, under sanitizers.
 func TestOracleExternsSanitized(t *testing.T) {
 	t.Parallel()
 	e := newSanitized(t)

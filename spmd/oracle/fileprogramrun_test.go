@@ -26,8 +26,8 @@ import (
 var commandFlag = flag.String("oracle.distaff", "",
 	"the program distaff, by which some job files are run too")
 
-// TestOracleFilePrograms holds job files to the reference: what they print, and what the tensors
-// are at their ends.
+// TestOracleFilePrograms compares the output of job files, and the tensors at their end, with the
+// reference.
 func TestOracleFilePrograms(t *testing.T) {
 	_, err := NewC(os.Getenv, "-O0")
 	compiler := !errors.Is(err, cc.ErrNoCompiler)
@@ -73,7 +73,7 @@ func TestOracleFilePrograms(t *testing.T) {
 		*seedFlag, min(next.Load(), n), runs.Load(), commands.Load(), bad.Load())
 }
 
-// report is what a reader of a failure wants of the program.
+// report describes the program for the message of a failure.
 func (c *fileProgram) report() string {
 	text := fmt.Sprintf("%d ranks, compiled %v, --check %v, --repeat=%d, -D %v, inputs %s:\n%s",
 		c.ranks, c.compile, c.check, c.repeat, c.params, c.kinds(), indent(c.String()))
@@ -87,7 +87,7 @@ func (c *fileProgram) report() string {
 	return text
 }
 
-// write writes the job file and what it reads into a folder.
+// write writes the job file and its input files into a folder.
 func (c *fileProgram) write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (c *fileProgram) write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "job.dst"), []byte(c.String()), 0o644)
 }
 
-// outputs are the files that the job is told to write beside what it says itself.
+// outputs returns the files that flags request, in addition to the outputs in the job file.
 func (c *fileProgram) outputs(dir string) map[string]string {
 	list := map[string]string{}
 	for name := range c.state {
@@ -119,7 +119,7 @@ func (c *fileProgram) outputs(dir string) map[string]string {
 	return list
 }
 
-// run runs the job here, and says what is wrong.
+// run runs the job in this process, and returns an error if its results are wrong.
 func (c *fileProgram) run(dir string) (err error) {
 	defer os.RemoveAll(dir)
 	defer recovered(&err)
@@ -146,7 +146,7 @@ func (c *fileProgram) run(dir string) (err error) {
 	return c.judge(dir, said, err)
 }
 
-// command runs the job by the program distaff.
+// command runs the job with the distaff command.
 func (c *fileProgram) command(dir string) error {
 	defer os.RemoveAll(dir)
 	if err := c.write(dir); err != nil {
@@ -179,7 +179,7 @@ func (c *fileProgram) command(dir string) error {
 	return err
 }
 
-// exited is the end of a process.
+// exited is the exit code and the message of a process.
 type exited struct {
 	code int
 	said string
@@ -190,13 +190,13 @@ func (e *exited) ExitCode() int { return e.code }
 
 var negativeZero = regexp.MustCompile(`(^|[ (])-0([ +)-]|$)`)
 
-// unsigned is a printed scalar without the signs of its zeros: those of sums are written without
-// one, and the reference's have one.
+// unsigned returns a line with a scalar without the signs of zeros. The reference may compute -0
+// where a sum is printed as 0.
 func unsigned(line string) string {
 	return negativeZero.ReplaceAllString(strings.ReplaceAll(line, "-0i)", "+0i)"), "${1}0${2}")
 }
 
-// judge holds what a run has printed and written to what it must.
+// judge compares the output and the files of a run with the expected ones.
 func (c *fileProgram) judge(dir string, said []string, err error) error {
 	files, _ := filepath.Glob(filepath.Join(dir, "out-*"))
 	passes := c.repeat
@@ -232,7 +232,7 @@ func (c *fileProgram) judge(dir string, said []string, err error) error {
 	return nil
 }
 
-// compare holds a file to a tensor.
+// compare compares the contents of a file with a tensor.
 func (c *fileProgram) compare(file string, t *Tensor) error {
 	got, err := tcs.Open(file)
 	if err != nil {
@@ -249,7 +249,8 @@ func (c *fileProgram) compare(file string, t *Tensor) error {
 	return compareWhole(got, (&Case{Stmt: "R = 1", Tensors: []*Tensor{t}}).whole(t.Name))
 }
 
-// shrink leaves out what it can as long as the job is not right.
+// shrink removes items, repeats and conditions while the job still fails. It returns the smaller
+// program and its error.
 func (c *fileProgram) shrink(dir string, err error) (*fileProgram, error) {
 	small, tries := *c, 0
 	try := func(d fileProgram) bool {
@@ -299,7 +300,7 @@ func (c *fileProgram) shrink(dir string, err error) (*fileProgram, error) {
 				x.Entries = slices.Delete(slices.Clone(x.Entries), n, n+1)
 				t.Tensor = &x
 				if t.file != ".tcs" && len(x.Entries) == 0 {
-					break // a file of no entries need not have sizes
+					break // a file without entries does not give sizes
 				}
 				d.tensors = slices.Clone(small.tensors)
 				d.tensors[k] = &t
@@ -312,7 +313,8 @@ func (c *fileProgram) shrink(dir string, err error) (*fileProgram, error) {
 	return &small, err
 }
 
-// numbered are the tensors with numbers for the names of sizes, which what is left need not tell.
+// numbered returns the tensors with numbers instead of the names of sizes, because the remaining
+// program may not determine the named sizes.
 func numbered(list []*fileTensor) []*fileTensor {
 	var out []*fileTensor
 	for _, t := range list {
@@ -326,8 +328,8 @@ func numbered(list []*fileTensor) []*fileTensor {
 	return out
 }
 
-// without are the lists with one thing less: without an item, with a repeat's body in its place,
-// or a repeat with less of a body, fewer passes, or no condition.
+// without returns simpler lists. Each omits an item, replaces a repeat by its body, or has a repeat
+// with a simpler body, fewer passes, or no condition.
 func without(items []*fileItem) [][]*fileItem {
 	var out [][]*fileItem
 	for k := len(items) - 1; k >= 0; k-- {

@@ -9,57 +9,57 @@ import (
 	"distaff/io/tensor"
 )
 
-// A fileProgram is a random program that is written as a job file: tensors that are declared, and
-// statements, prints, placements and repeats over them.
+// fileProgram is a random job file: declared tensors, and statements, prints, placements and
+// repeats.
 type fileProgram struct {
 	ranks, repeat  int
-	compile, check bool // leaves are compiled, and not interpreted; with --check
+	compile, check bool // compile leaves and do not interpret them; use --check
 	machine        bool
-	params         [][3]string // name, number in the file, number by -D, "" for none
+	params         [][3]string // name, number in the file, and number of -D or ""
 	tensors        []*fileTensor
 	items          []*fileItem
 
-	// What follow finds:
-	says  []string // the lines that are printed, once; those of unknown entries end with "..."
-	ended bool     // a repeat ends the job, since its condition was not met
+	// The method follow sets the expected results:
+	says  []string // printed lines; "..." at the end of a line matches any text
+	ended bool     // a repeat whose condition was not met ends the job
 	state map[string]*Tensor
 	runs  int
 }
 
-// fileTensor is a tensor that is declared.
+// fileTensor is a declared tensor.
 type fileTensor struct {
 	*Tensor
-	// the ending of the file that it is read from; "number" for a scalar; "" for nothing
+	// the extension of its input file, "number" if a scalar has a value, or ""
 	file  string
-	as    tensor.Format // in which a .tcs file stores it
-	sizes []string      // as they are written
-	text  string        // behind the sizes: levels and type
-	own   bool          // its format is its file's
+	as    tensor.Format // the format in its .tcs file
+	sizes []string      // the sizes in the declaration
+	text  string        // the rest of the declaration: levels and type
+	own   bool          // its format is the format of its file
 	place string
-	to    bool // it says itself to which file it goes
+	to    bool // its declaration has an output file
 }
 
 // fileItem is an item of the file, or of a repeat's body.
 type fileItem struct {
 	op     string // do, print, place, repeat
 	stmt   string
-	text   string // the statement as it is written, with params
+	text   string // the statement in the file, with params
 	splits []string
 	name   string
 	mode   int
 	n      int
-	count  string // n as it is written
+	count  string // the text of n in the file
 	until  *fileCond
 	fail   bool
 	body   []*fileItem
 }
 
-// fileCond is a condition. Its sides are statements to a scalar.
+// fileCond is the condition of a repeat. x and y are expressions with scalar values.
 type fileCond struct{ x, op, y string }
 
 func (c *fileCond) String() string { return c.x + " " + c.op + " " + c.y }
 
-// line is the declaration, with the file that the tensor is read from.
+// line returns the declaration of the tensor.
 func (t *fileTensor) line() string {
 	text := "tensor " + t.Name
 	if len(t.sizes) > 0 {
@@ -82,7 +82,7 @@ func (t *fileTensor) line() string {
 	return text
 }
 
-// numberText is a scalar's value as a job file has it.
+// numberText formats a scalar's value in the syntax of job files.
 func numberText(t tensor.Type, e Entry) string {
 	if t.IsComplex() {
 		return fmt.Sprintf("%g%+gi", real(e.Value.C), imag(e.Value.C))
@@ -90,7 +90,7 @@ func numberText(t tensor.Type, e Entry) string {
 	return e.Value.Format(t)
 }
 
-// String is the job file.
+// String returns the text of the job file.
 func (c *fileProgram) String() string {
 	var b strings.Builder
 	for _, p := range c.params {
@@ -135,10 +135,11 @@ func (it *fileItem) write(b *strings.Builder, indent string) {
 	}
 }
 
-// placement is a place of a tensor of so many modes as splits has names.
+// placement returns the placement of the item. it.splits has the names of the tensor's modes.
 func (it *fileItem) placement() string { return placementText(it.splits, it.mode) }
 
-// placementText cuts a mode of a tensor with these names for its modes, or copies the tensor.
+// placementText returns a placement that cuts a mode of a tensor, or replicates the tensor. modes
+// has the names of its modes.
 func placementText(modes []string, mode int) string {
 	to := "*"
 	if mode >= 0 {
@@ -147,7 +148,7 @@ func placementText(modes []string, mode int) string {
 	return "(" + strings.Join(modes, ",") + ") -> M(" + to + ")"
 }
 
-// world is what the file's program holds before its first item.
+// world returns the state before the first item.
 func (c *fileProgram) world() *world {
 	w := newWorld()
 	for _, t := range c.tensors {
@@ -157,14 +158,15 @@ func (c *fileProgram) world() *world {
 	return w
 }
 
-// clone is a world that goes its own way.
+// clone returns a copy that can change independently.
 func (w *world) clone() *world {
 	return &world{tensors: maps.Clone(w.tensors), sized: maps.Clone(w.sized),
 		moved: maps.Clone(w.moved), direct: maps.Clone(w.direct), broken: maps.Clone(w.broken),
 		prepared: maps.Clone(w.prepared)}
 }
 
-// follow works out what the job must print and write; an error says that it is none.
+// follow computes the lines and files that the job must write. It returns an error if the job is
+// not valid.
 func (c *fileProgram) follow() error {
 	w := c.world()
 	c.says, c.ended, c.runs = nil, false, 0
@@ -176,7 +178,7 @@ func (c *fileProgram) follow() error {
 	return err
 }
 
-// all follows items; false says that the job has ended.
+// all computes the effect of items. It returns false if a repeat ends the job.
 func (c *fileProgram) all(w *world, items []*fileItem) (bool, error) {
 	for _, it := range items {
 		if on, err := c.item(w, it); err != nil || !on {
@@ -221,7 +223,7 @@ func (c *fileProgram) item(w *world, it *fileItem) (bool, error) {
 	return !c.ended, nil
 }
 
-// holds evaluates a condition, as the reference evaluates statements.
+// holds evaluates a condition with the reference evaluator.
 func (c *fileCond) holds(w *world) (bool, error) {
 	var sides [2]complex128
 	ordered := true
@@ -252,7 +254,7 @@ func (c *fileCond) holds(w *world) (bool, error) {
 	return map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[c.op], nil
 }
 
-// summaryOf is the line that is printed of a tensor.
+// summaryOf returns the line that a print of a tensor must write.
 func summaryOf(t *Tensor) string {
 	if len(t.Dims) == 0 {
 		return t.Name + " = " + tcsValue(t.Type, t.Entries[0].Value).Text()
@@ -280,7 +282,7 @@ func summaryOf(t *Tensor) string {
 		"entry") + ", sum " + sum.Text()
 }
 
-// types are those of tensors that are declared, where inputs tell them.
+// types returns the types of declared tensors that have inputs.
 func (c *fileProgram) types() map[string]tensor.Type {
 	known := map[string]tensor.Type{}
 	for _, t := range c.tensors {
@@ -291,7 +293,7 @@ func (c *fileProgram) types() map[string]tensor.Type {
 	return known
 }
 
-// declared is the declaration of a tensor; nil for a temporary.
+// declared returns the declaration of a tensor, or nil if it is a temporary.
 func (c *fileProgram) declared(name string) *fileTensor {
 	k := slices.IndexFunc(c.tensors, func(t *fileTensor) bool { return t.Name == name })
 	if k < 0 {
@@ -300,7 +302,7 @@ func (c *fileProgram) declared(name string) *fileTensor {
 	return c.tensors[k]
 }
 
-// modeNames are names for a tensor's modes.
+// modeNames returns names for the modes of a tensor.
 func modeNames(order int) []string {
 	return []string{"x", "y", "z"}[:order]
 }

@@ -22,17 +22,17 @@ import (
 	"distaff/io/tensor"
 )
 
-// gpuEngine runs a case under a random schedule for a GPU, or a GPU's default schedule. What no
-// schedule that was drawn can run is run as on a CPU.
+// gpuEngine is an engine that runs a case with a random schedule for a GPU, or with a GPU's default
+// schedule. If all drawn schedules are refused, it runs the case for a CPU.
 type gpuEngine struct {
 	name string
 	seen *gpuCounts // may be nil
-	// run runs a leaf for a GPU; structured is the leaf before its loops became launches.
+	// run runs a leaf for a GPU. structured is the leaf before its loops were replaced by launches.
 	run func(ctx context.Context, c *compiled, structured string) (*Output, error)
 }
 
-// gpuCounts count schedules that were drawn: those that a GPU takes by their words, and the
-// others by the reason.
+// gpuCounts counts the drawn schedules: accepted schedules by the words that they contain, and
+// refused schedules by reason.
 type gpuCounts struct {
 	drawn, taken, cases, unrun atomic.Int64
 	with                       [len(gpuWords)]atomic.Int64
@@ -40,7 +40,7 @@ type gpuCounts struct {
 	reasons                    map[string]int
 }
 
-// gpuWords are what gpuCounts counts in a schedule.
+// gpuWords are the words that gpuCounts counts in schedules.
 var gpuWords = [...]string{"GPUBlock", "GPUWarp", "GPUThread", "IgnoreRaces", "Atomics",
 	"Temporary", "ParallelReduction",
 	"fuse(", "pos(", "precompute(", "unroll(", "bound(", "by default", "a structured leaf",
@@ -66,7 +66,7 @@ func (c *gpuCounts) took(list []string) {
 	}
 }
 
-// names are what differs between refusals for one reason.
+// names matches the parts of a message that differ between refusals for the same reason.
 var names = regexp.MustCompile(
 	`[A-Z]+[0-9]*'*\([a-z0-9,]*\)|\b[A-Za-z]{1,2}[0-9]*'?\b(,)?|\b[0-9]+\b|^[a-z]+: `)
 
@@ -93,7 +93,8 @@ func (c *gpuCounts) refused(list []string, err error) {
 	c.reasons[names.ReplaceAllString(d.Msg, "_")]++
 }
 
-// log prints the counts; a third of the schedules must have been taken, and every word among them.
+// log prints the counts. A third of the schedules must be accepted, and every word must occur in an
+// accepted schedule.
 func (c *gpuCounts) log(t *testing.T, strict bool) {
 	drawn, taken := c.drawn.Load(), c.taken.Load()
 	t.Logf("%d of %d schedules taken (%d%%); %d cases run, %d cases that no GPU runs", taken, drawn,
@@ -157,10 +158,10 @@ func (e gpuEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// fresh tells whether a leaf must write its result's values before it reads them.
-func fresh(u *codegen.Unit) bool { return u.Result.Format.AllDense() || u.Result.Shares >= 0 }
+// isFresh reports whether a leaf must write the values of its result before it reads them.
+func isFresh(u *codegen.Unit) bool { return u.Result.Format.AllDense() || u.Result.Shares >= 0 }
 
-// interpreted runs a leaf as it is.
+// interpreted interprets a leaf.
 func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 	prog, err := interp.Compile(c.unit.Func)
 	if err != nil {
@@ -168,11 +169,12 @@ func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 	}
 	return c.execute(func(args []*tcs.Tensor, bounds [][2]int64) error {
 		return interpret(prog, args, bounds, interp.Env{Threads: 1, Seed: c.p.Case.Variant, Steps: 1e9},
-			fresh(c.unit))
+			isFresh(c.unit))
 	})
 }
 
-// twice runs a leaf with the loops of a GPU, one case of four, and then with its launches.
+// twice interprets a leaf with its launches. For a quarter of the cases it first interprets the
+// leaf with loops instead of launches.
 func (c *gpuCounts) twice(ctx context.Context, k *compiled, structured string) (*Output, error) {
 	if k.p.Case.Variant%4 == 0 && k.unit.Request.Target == codegen.CUDA {
 		f, err := ir.Parse(structured)
@@ -212,8 +214,9 @@ func (e gpuEngine) fixed(_ context.Context, p *Prepared) []*Case {
 	})
 }
 
-// draw makes r a request for a GPU, with a schedule; where all that were drawn are refused and
-// there is none by default, one for a CPU without.
+// draw sets r to a request for a GPU, with a drawn schedule. If all drawn schedules are refused, it
+// uses the default schedule. If there is no default schedule either, r becomes a request for a CPU
+// without a schedule.
 func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]string, error) {
 	r.Target = codegen.CUDA
 	try := func(list []string) error {
@@ -222,7 +225,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 		_, err := safely(codegen.Compile)(q)
 		return err
 	}
-	if p.Case.Schedule != nil { // less what is refused, from the end on
+	if p.Case.Schedule != nil { // remove commands from the end while it is refused
 		for n := len(p.Case.Schedule); n > 0; n-- {
 			if !sound(p.Case.Schedule[:n]) {
 				continue
@@ -235,7 +238,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 			}
 		}
 		r.Target = codegen.CPU
-		if err := try(p.Case.Schedule); err != nil && !isRefusal(err) { // of commands on loops alone
+		if err := try(p.Case.Schedule); err != nil && !isRefusal(err) { // without units
 			return p.Case.Schedule, err
 		}
 		return nil, nil
@@ -267,8 +270,8 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	return e.byDefault(p, r)
 }
 
-// byDefault gives r the default schedule of a GPU, or makes it a request for a CPU where there is
-// none.
+// byDefault sets the default schedule of a GPU in r. If there is none, r becomes a request for a
+// CPU.
 func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
 	r.Target = codegen.CPU
 	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
@@ -278,8 +281,8 @@ func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) 
 	return list, err
 }
 
-// gpuLines are statements with what GPUs are used for most: sums into dense results, and products
-// on the entries of a sparse operand. They have one type a case.
+// gpuLines contains typical statements for GPUs: sums with dense results, and products at the
+// entries of a sparse operand. All tensors of a case have the same type.
 var gpuLines = append([]string{
 	"y(i) = A(i,j)*x(j); y:d A:ds/ss/uq/dd/uc x:d/d/s",
 	"y(j) = A(i,j)*x(i); y:d A:ds/ss/uq x:d",
@@ -292,9 +295,8 @@ var gpuLines = append([]string{
 	"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd/ss B:ds/ss C:dd D:dd",
 }, kernelLines...)
 
-// gpuSweep runs random cases, and as many of the statements of gpuLines, until so many schedules
-// that were drawn for a GPU have run, or as many as -oracle.n says: of some cases no schedule is
-// taken.
+// gpuSweep runs random cases and equally many cases of gpuLines, until want GPU schedules have run,
+// or -oracle.n if that is set. Some cases have no accepted schedule.
 func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 	t.Helper()
 	strict := *nFlag == 0 && want > 100
@@ -332,7 +334,7 @@ func gpuSweep(t *testing.T, e gpuEngine, want uint64) {
 	e.seen.log(t, strict)
 }
 
-// lineSweep runs n cases of statement m of gpuLines.
+// lineSweep runs n cases of statement m of gpuLines, starting at number first.
 func lineSweep(e Engine, m, first, n uint64) error {
 	for k := first; k < first+n; k++ {
 		r := Rand(*seedFlag+m<<32, k)
@@ -352,8 +354,8 @@ func lineSweep(e Engine, m, first, n uint64) error {
 	return nil
 }
 
-// TestOracleGPU runs random schedules for a GPU through the interpreter, which finds races,
-// accesses out of bounds, memory that is not set, and threads that part before a barrier.
+// TestOracleGPU interprets leaves with random schedules for a GPU. The interpreter finds races,
+// accesses out of bounds, reads of unset memory, and barriers that not all threads reach.
 func TestOracleGPU(t *testing.T) {
 	t.Parallel()
 	var seen gpuCounts

@@ -14,13 +14,14 @@ import (
 	"distaff/io/tcs"
 )
 
-// defaultUnits runs a case by the default schedule of a GPU through the interpreter, or, where
-// there is none, that of a CPU.
+// defaultUnits is an engine that interprets a case with the default schedule of a GPU. If there is
+// none, it uses the default schedule of a CPU.
 type defaultUnits struct{ taken, refused *atomic.Int64 }
 
 func (defaultUnits) Name() string { return "default schedules of a GPU" }
 
-// draw makes r a request for a GPU by the default schedule, which it names, or leaves it as it is.
+// draw sets r to a request for a GPU with the default schedule, and returns the schedule. If there
+// is none, it does not change r.
 func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err error) {
 	q := *r
 	q.Target = codegen.CUDA
@@ -74,8 +75,8 @@ func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestOracleGPUDefaults: the schedules that a GPU gets by default are right, and most statements
-// have one.
+// TestOracleGPUDefaults checks that default schedules for GPUs give the right results, and that
+// most statements have one.
 func TestOracleGPUDefaults(t *testing.T) {
 	t.Parallel()
 	e := defaultUnits{new(atomic.Int64), new(atomic.Int64)}

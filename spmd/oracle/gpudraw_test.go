@@ -10,11 +10,12 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Schedules for GPUs are drawn in two steps: commands on loops, which a CPU's compiler applies one
-// by one so that what it refuses is left out, and units for the loops that there are then.
+// Schedules for GPUs are drawn in two steps. The first step draws commands that change loops. The
+// compiler for CPUs applies them one by one, and refused commands are omitted. The second step
+// draws units of the GPU for the resulting loops.
 
-// drawLoopCommands is a schedule of commands on loops, and what becomes of the statement: one of
-// the shapes that schedules for GPUs have, or random commands, or both.
+// drawLoopCommands draws a schedule of commands that change loops: a shape that is typical for
+// GPUs, random commands, or both. It also returns the scheduled statement.
 func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []string, s cin.Stmt,
 	err error) {
 	q := *r
@@ -61,7 +62,7 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 	if len(shaped) == 0 {
 		more = 3 + rng.IntN(7)
 	}
-	// iterations that splits may make of one together: those past the end of a loop run too
+	// how many iterations splits may make of one iteration; iterations past a loop's end run, too
 	room := 2000
 	for try := range more {
 		kind, c := drawCommand(rng, p, s, try, false)
@@ -75,7 +76,7 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 			return list, s, err
 		}
 	}
-	for k, path := range topPaths(s) { // blocks are tiles of iterations, which any loop has
+	for k, path := range topPaths(s) { // blocks are tiles of iterations
 		t, scheduled := s.(*cin.SuchThat)
 		if v := path.loops[0].Var; (!scheduled || t.Relations.MadeBy(v) == nil) && rng.IntN(6) > 0 {
 			if err := apply(fmt.Sprintf("split(%s,o%d,q%d,%d)", v, k, k, 1+rng.IntN(12))); err != nil {
@@ -86,13 +87,13 @@ func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []s
 	return list, s, nil
 }
 
-// path is a way down a statement's loops to an assignment.
+// path is the nested loops around an assignment.
 type path struct {
-	loops []*cin.Forall // outermost first
+	loops []*cin.Forall // the outermost loop is first
 	to    *cin.Assign
 }
 
-// topPaths are the ways down a statement, one for each of its outermost loops.
+// topPaths returns one path for each outermost loop of a statement.
 func topPaths(s cin.Stmt) (list []path) {
 	done := map[string]bool{}
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
@@ -104,7 +105,7 @@ func topPaths(s cin.Stmt) (list []path) {
 	return list
 }
 
-// loopsOf are the variables of the loops of s.
+// loopsOf returns the variables of the loops of s.
 func loopsOf(s cin.Stmt) (vars []string) {
 	cin.Walk(s, func(t cin.Stmt) {
 		if f, ok := t.(*cin.Forall); ok && !slices.Contains(vars, f.Var) {
@@ -122,9 +123,10 @@ func anyLoop(rng *rand.Rand, s cin.Stmt) string {
 	return vars[rng.IntN(len(vars))]
 }
 
-// drawPositions has the stored positions of an operand in tiles: over all of its levels or the
-// first ones, with the levels fused, or over the last alone. Other loops stand inside, or
-// among the loops over tiles, and products may be computed first for a whole tile.
+// drawPositions draws commands that iterate over the stored positions of an operand in tiles. The
+// positions are the positions of all levels or of the first levels, which are fused, or only of the
+// last level. Other loops are inside the tiles or between the loops over tiles. Products may be
+// precomputed for a whole tile.
 func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	var accesses []*cin.Access
@@ -174,7 +176,7 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 		add("split(%s,%s,%s,%d)", last, t, in, 1+rng.IntN(9))
 		order, last = append(order, t), in
 	}
-	if len(rest) > 0 && rng.IntN(2) == 0 { // columns, around the positions of a tile
+	if len(rest) > 0 && rng.IntN(2) == 0 { // a loop over columns around the positions of a tile
 		k := rest[len(rest)-1]
 		add("split(%s,c0,c1,%d)", k, 1+rng.IntN(5))
 		if n := p.Sizes.Vars[k]; rng.IntN(3) == 0 {
@@ -205,8 +207,8 @@ func drawPositions(rng *rand.Rand, p *Prepared, s cin.Stmt) (list []string) {
 	return list
 }
 
-// drawRows has tiles of the outermost loop's iterations in tiles, with the innermost loop cut in
-// parts, or in lanes' shares of its positions.
+// drawRows draws commands that split the outermost loop into tiles of tiles. They also split the
+// innermost loop into parts, or into the parts of its positions that the lanes of a warp visit.
 func drawRows(rng *rand.Rand, s cin.Stmt) (list []string) {
 	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	vars := loopsOf(s)
@@ -249,18 +251,18 @@ func drawRows(rng *rand.Rand, s cin.Stmt) (list []string) {
 	return list
 }
 
-// unitDrawer draws units for the loops of a statement, which try compiles: outermost loops run on
-// blocks, and some of the others on warps and threads. It ends with a schedule that is
-// refused, if there is none that is not.
+// unitDrawer draws units for the loops of a statement. Outermost loops run on blocks, and some
+// inner loops on warps and threads. The function try compiles each schedule. If all schedules are
+// refused, the last refused schedule is returned.
 type unitDrawer struct {
 	rng   *rand.Rand
 	s     cin.Stmt
 	try   func([]string) error
-	base  []string   // commands on loops
-	units [][]string // of each of topPaths: the loop's variable, the unit, the race strategy
+	base  []string   // commands that change loops
+	units [][]string // for each of topPaths the variable of the loop, the unit, and the race strategy
 }
 
-// meets tells whether iterations of a loop may add to one place.
+// meets reports whether iterations of the loop v may add to the same element.
 func (d *unitDrawer) meets(v string, a *cin.Assign) bool {
 	roots := []string{v}
 	if t, ok := d.s.(*cin.SuchThat); ok {
@@ -269,7 +271,7 @@ func (d *unitDrawer) meets(v string, a *cin.Assign) bool {
 	return slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(a.LHS.Vars, r) })
 }
 
-// race is what may settle the races of a loop, most times.
+// race draws a race strategy for a loop. Mostly it can resolve the races of the loop.
 func (d *unitDrawer) race(v string, a *cin.Assign, words ...string) string {
 	if !d.meets(v, a) && d.rng.IntN(8) > 0 || d.rng.IntN(12) == 0 {
 		return "NoRaces"
@@ -282,7 +284,7 @@ func command(v, unit, race string) string {
 		")"
 }
 
-// list is the whole schedule.
+// list returns the whole schedule.
 func (d *unitDrawer) list() []string {
 	return slices.Concat(append([][]string{d.base}, d.units...)...)
 }
@@ -298,8 +300,8 @@ func (d *unitDrawer) change(k int, units ...string) error {
 	return err
 }
 
-// draw makes the schedule. An error is one that a schedule was refused with, or that it must not
-// have.
+// draw returns the schedule. The error is the refusal of the last schedule, or any other error of
+// the compiler.
 func (d *unitDrawer) draw() (list []string, err error) {
 	paths := topPaths(d.s)
 	if len(paths) == 0 {
@@ -330,8 +332,9 @@ func (d *unitDrawer) draw() (list []string, err error) {
 	return list, d.try(list)
 }
 
-// threads tries to run a loop of a path on threads, and another around it on warps.
-// IgnoreRaces, which is the user's word, stands around one loop that settles races alone.
+// threads tries to run a loop of a path on threads, and another around it on warps. IgnoreRaces is
+// the user's promise that iterations do not race. It is only used around a single loop that itself
+// resolves races.
 func (d *unitDrawer) threads(k int, p path, single bool) error {
 	inner := p.loops[1:]
 	if len(inner) == 0 {
@@ -374,8 +377,8 @@ func (d *unitDrawer) threads(k int, p path, single bool) error {
 	return nil
 }
 
-// sound tells whether a schedule that says IgnoreRaces has a command that settles races: what is
-// left of a longer one may not.
+// sound reports whether a schedule with IgnoreRaces also has a command that resolves races. A
+// reduced schedule may lack one.
 func sound(list []string) bool {
 	text := strings.Join(list, ",")
 	return !strings.Contains(text, "IgnoreRaces") || strings.Contains(text, "Atomics") ||

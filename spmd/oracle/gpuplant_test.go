@@ -10,12 +10,12 @@ import (
 	"distaff/codegen/ir"
 )
 
-// planted changes the text of a leaf with launches, line by line.
+// planted plants a mistake in the text of a leaf with launches, line by line.
 type planted struct {
 	name string
-	// line is what a line of a launch becomes; thread is the thread's variable.
+	// line returns the changed line of a launch. thread is the variable of the thread.
 	line func(line, thread string) string
-	want string // of what the interpreter says
+	want string // a part of the interpreter's error
 }
 
 var plants = []planted{
@@ -45,7 +45,7 @@ var plants = []planted{
 
 var launchLine = regexp.MustCompile(`^\s*launch .*\] \w+, (\w+) \{$`)
 
-// plant is the leaf with the change, and whether it is another one.
+// plant returns the changed leaf. The result is false if nothing was changed.
 func (x planted) plant(f *ir.Func) (*ir.Func, bool, error) {
 	text := ir.Print(f)
 	var out []string
@@ -66,7 +66,7 @@ func (x planted) plant(f *ir.Func) (*ir.Func, bool, error) {
 	return g, true, err
 }
 
-// TestOracleGPUPlanted: what goes wrong in a launch is found in random schedules.
+// TestOracleGPUPlanted checks that the interpreter finds mistakes in launches of random schedules.
 func TestOracleGPUPlanted(t *testing.T) {
 	t.Parallel()
 	for _, x := range plants {

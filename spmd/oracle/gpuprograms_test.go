@@ -18,15 +18,15 @@ import (
 	"distaff/spmd"
 )
 
-// refusedOnGPU tells whether an error is that of a statement which has no schedule for a GPU.
-func refusedOnGPU(err error) bool {
+// isRefusedOnGPU reports whether an error says that a statement has no schedule for a GPU.
+func isRefusedOnGPU(err error) bool {
 	d := (*diag.Error)(nil)
 	return errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
 		strings.Contains(d.Msg, "--target=cpu")
 }
 
-// without is the program without its step n and those that need it; false where it has no run of a
-// statement.
+// without removes step n from the program, and the steps that depend on it. It returns false if no
+// step that runs a statement is left.
 func (c *programCase) without(n int) bool {
 	c.steps = slices.Delete(slices.Clone(c.steps), n, n+1)
 	w, runs := newWorld(), 0
@@ -39,16 +39,16 @@ func (c *programCase) without(n int) bool {
 	return runs > 0 && c.follow() == nil
 }
 
-// TestOracleGPUPrograms holds programs to the reference whose tensors stay on a GPU, which is
-// emulated, from statement to statement. Statements that a GPU does not run are left out. It is
-// over before parallel tests go on: one test alone may have a stand-in for GPUs.
+// TestOracleGPUPrograms compares programs whose tensors stay on an emulated GPU between statements
+// with the reference. It omits statements that a GPU does not run. It is not a parallel test,
+// because only one test at a time may replace the GPUs.
 func TestOracleGPUPrograms(t *testing.T) {
 	onEmulatedGPUs(t)
 	gpuPrograms(t, 6)
 }
 
-// TestOracleGPUJobs holds whole jobs, by blocks too, on emulated GPUs to the reference. A job that
-// no GPU runs is run on the CPU.
+// TestOracleGPUJobs compares jobs on emulated GPUs, some with block schedules, with the reference.
+// A job that no GPU runs is run on the CPU.
 func TestOracleGPUJobs(t *testing.T) {
 	t.Parallel()
 	onEmulatedGPUs(t)
@@ -57,8 +57,8 @@ func TestOracleGPUJobs(t *testing.T) {
 	}
 }
 
-// onEmulatedGPUs has jobs and programs of the target cuda run on emulated GPUs, in the whole
-// process.
+// onEmulatedGPUs makes all jobs and programs of this process with the target cuda run on emulated
+// GPUs, until the test ends.
 func onEmulatedGPUs(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("g++"); err != nil {
@@ -66,7 +66,7 @@ func onEmulatedGPUs(t *testing.T) {
 	}
 	tmp, cache := t.TempDir(), t.TempDir()
 	var mu sync.Mutex
-	gpus := map[int]kernels.Backend{} // by rank: what a program left there would be found by the next
+	gpus := map[int]kernels.Backend{} // by rank; a program's leftovers would disturb the next program
 	t.Cleanup(target.StandIn(func(cfg target.Config) (kernels.Backend, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -81,7 +81,7 @@ func onEmulatedGPUs(t *testing.T) {
 	}))
 }
 
-// gpuPrograms holds n random programs on what the target cuda is to the reference.
+// gpuPrograms runs n random programs with the target cuda, and compares them with the reference.
 func gpuPrograms(t *testing.T, n uint64) {
 	if *nFlag > 0 {
 		n = *nFlag
@@ -89,7 +89,7 @@ func gpuPrograms(t *testing.T, n uint64) {
 	ran, runs, left := 0, 0, 0
 	for k := range n {
 		c := randomProgram(*seedFlag, *firstFlag+k)
-		// an emulated kernel takes thousands of mappings
+		// an emulated kernel needs thousands of memory mappings
 		c.gpu, c.compile, c.ranks = true, true, min(c.ranks, 2)
 
 		err, more := c.follow(), true

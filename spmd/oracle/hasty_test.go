@@ -15,8 +15,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// rounding is a random case whose values round in sums and products, over more points than others
-// so that loops of lanes are full.
+// rounding generates a case whose sums and products round. It has more points than other cases, so
+// that vector loops are executed.
 func rounding(seed, k uint64) *Case {
 	r := Rand(seed, k)
 	types := [][]tensor.Type{{tensor.Float64}, {tensor.Float32}, {tensor.Complex128}}[r.IntN(8)/3]
@@ -37,8 +37,8 @@ func rounding(seed, k uint64) *Case {
 	return c
 }
 
-// lanes reports whether the leaf of a case sums in lanes, which decides how it is compiled in
-// haste.
+// lanes reports whether the leaf of a case sums in vector lanes. Leaves that do are compiled with
+// other options if they must be compiled quickly.
 func lanes(t *testing.T, c *Case) bool {
 	p, err := c.Prepare()
 	if err != nil {
@@ -53,8 +53,8 @@ func lanes(t *testing.T, c *Case) bool {
 		made.values != nil && strings.Contains(emitc.Unnamed(made.values.Func), "omp simd reduction")
 }
 
-// TestHastyBits: leaves that are compiled in haste, or after a crash of the compiler, give the bits
-// of leaves that are compiled for speed.
+// TestHastyBits checks that leaves that are compiled quickly, or again after a crash of the
+// compiler, give the same bits as leaves that are compiled for speed.
 func TestHastyBits(t *testing.T) {
 	full, err := NewC(os.Getenv, "-O3")
 	if errors.Is(err, cc.ErrNoCompiler) {
@@ -69,7 +69,7 @@ func TestHastyBits(t *testing.T) {
 	if *nFlag > 0 {
 		n = *nFlag
 	}
-	groups := map[bool][]*Case{} // by lanes: those of one file are compiled alike
+	groups := map[bool][]*Case{} // by lanes, because all leaves of a file have the same options
 	for k := range n {
 		c := rounding(*seedFlag, *firstFlag+k)
 		in := lanes(t, c)
@@ -93,7 +93,8 @@ func TestHastyBits(t *testing.T) {
 	}
 }
 
-// compareBits runs cases by two engines, the second of which is what, and wants equal bits.
+// compareBits runs cases with two engines, and requires results with equal bits. what names the
+// second engine.
 func compareBits(ctx context.Context, t *testing.T, one, other *C, list []*Case, what string) {
 	for cases := range slices.Chunk(list, 20) {
 		var runs [2][]func(context.Context) (*Output, error)
@@ -123,8 +124,7 @@ func compareBits(ctx context.Context, t *testing.T, one, other *C, list []*Case,
 	}
 }
 
-// sameBits reports whether two results are equal to the last bit. Which NaN an operation makes is
-// not told.
+// sameBits reports whether two results have the same bits. All NaNs count as equal.
 func sameBits(a, b []Entry) bool {
 	same := func(x, y float64) bool {
 		return math.Float64bits(x) == math.Float64bits(y) ||

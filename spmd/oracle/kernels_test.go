@@ -16,9 +16,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// kernelLines are statements that the default schedule treats with care: rows summed in
-// tiles, long rows cut, partial sums, shared patterns, pieces of sparse results. The
-// formats of each tensor are alternatives, apart by slashes.
+// kernelLines contains statements for which the default schedule uses special methods: rows summed
+// in tiles, long rows distributed over threads, partial sums, shared patterns, and pieces of sparse
+// results. Slashes separate the alternative formats of each tensor.
 var kernelLines = []string{
 	"y(i) = B(i,j)*x(j); y:d B:ds/ss/uq/us x:d/s",
 	"y(i) += B(i,j)*x(j) + z(i); y:d B:ds/ss x:d z:d/s",
@@ -43,12 +43,12 @@ var kernelLines = []string{
 	"A(i,j,k) = B(k,j,i); A:sss/dds/sds B:sss/dss/sdd",
 }
 
-// kernelCase is a random case of a line.
+// kernelCase generates a case of a line.
 func kernelCase(line string, r *rand.Rand) (*Prepared, error) {
 	return kernelCaseOf(line, r, tensor.Float64)
 }
 
-// kernelCaseOf is kernelCase with tensors of other types.
+// kernelCaseOf does what kernelCase does, with tensors of the given types.
 func kernelCaseOf(line string, r *rand.Rand, types ...tensor.Type) (*Prepared, error) {
 	src, tensors, _ := strings.Cut(line, ";")
 	s, err := notation.Parse(src)
@@ -67,8 +67,8 @@ func kernelCaseOf(line string, r *rand.Rand, types ...tensor.Type) (*Prepared, e
 	return g.data(s).Prepare()
 }
 
-// TestKernels holds these statements, in every alternative sooner or later, to the
-// reference: with long rows and many chunks, and as they are otherwise compiled.
+// TestKernels compares these statements with the reference: with long rows and many chunks, and as
+// they are otherwise compiled. With enough cases it tests every alternative.
 func TestKernels(t *testing.T) {
 	t.Parallel()
 	n := uint64(40)
@@ -101,7 +101,7 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// TestSameBits: the number of threads shows in no bit of a result.
+// TestSameBits checks that the bits of a result do not depend on the number of threads.
 func TestSameBits(t *testing.T) {
 	t.Parallel()
 	for m, line := range kernelLines {
@@ -133,8 +133,8 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// valuesOn are the bits of a case's result's values, in float64, as its leaf stores them
-// on so many threads.
+// valuesOn returns the bits of the float64 values that the leaf of a case computes on the given
+// number of threads.
 func valuesOn(p *Prepared, threads int) ([]uint64, error) {
 	c, err := compile(p, "leaf")
 	if err != nil {

@@ -16,12 +16,11 @@ import (
 	"distaff/kernels/cc"
 )
 
-// A table of commands by level kinds: each line is a schedule of one of the
-// statements, each column the format of its operand A, and each cell '.' where the
-// schedule is taken, and then gives the right result, or the letter of the reason
-// for which it is refused.
+// This file tests a table of commands by level kinds. Each line is a schedule of a statement, and
+// each column is a format of the statement's operand A. A cell is '.' if the schedule is accepted
+// and gives the right result. Otherwise it is the letter of the reason for the refusal.
 
-// reasons are the letters of refusals, and what these say.
+// reasons maps the letters of refusals to a part of their messages.
 var reasons = map[byte]string{
 	'g': "also visits coordinates that not all of",
 	'h': "keeps repeated coordinates there",
@@ -42,7 +41,8 @@ var reasons = map[byte]string{
 	't': "whose entries are added one by one; Temporary gives each thread its own workspace",
 }
 
-// kindTables are statements, the formats of their other tensors, and their columns.
+// kindTables contains statements, the formats of their other tensors, their columns and their
+// lines.
 var kindTables = []struct{ stmt, formats, columns, lines string }{
 	{"y(i) = A(i,j) * x(j)", "y:d x:d", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
 .................... split(i,i0,i1,3)
@@ -189,7 +189,7 @@ dddd.......ddp. pos(i,p,A),split(p,p0,p1,2),parallelize(p0,CPUThread,Temporary)
 `},
 }
 
-// kindCase is the case of a cell.
+// kindCase returns the case of a cell.
 func kindCase(stmt, formats, a string, seed uint64) (*Case, error) {
 	s, err := notation.Parse(stmt)
 	if err != nil {
@@ -221,8 +221,7 @@ func kindCase(stmt, formats, a string, seed uint64) (*Case, error) {
 	return c, nil
 }
 
-// eachKind calls f with each cell of the table: its statement, schedule, format and
-// letter.
+// eachKind calls f with each cell of the table: its case, a description, and its letter.
 func eachKind(t *testing.T, f func(c *Case, what string, cell byte)) {
 	for _, tab := range kindTables {
 		columns := strings.Fields(tab.columns)
@@ -243,7 +242,7 @@ func eachKind(t *testing.T, f func(c *Case, what string, cell byte)) {
 	}
 }
 
-// TestKinds walks the table through the interpreter, which finds races.
+// TestKinds tests the table with the interpreter, which also finds races.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -270,12 +269,12 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-// kindsInC is how many cells of the table that are taken make one that is compiled
-// where no number of cases is asked for.
+// kindsInC is the reciprocal of the share of accepted cells that are compiled, unless -oracle.n is
+// set.
 const kindsInC = 48
 
-// TestKindsInC compiles cells of the table, all of them with -oracle.n, and calls them
-// on 1, 2 and 4 threads.
+// TestKindsInC compiles some cells of the table, or all with -oracle.n, and calls the leaves on 1,
+// 2 and 4 threads.
 func TestKindsInC(t *testing.T) {
 	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
@@ -316,7 +315,7 @@ func TestKindsInC(t *testing.T) {
 	run()
 }
 
-// runKind compiles a case under its schedule and interprets it.
+// runKind compiles a case with its schedule and interprets it.
 func runKind(p *Prepared, threads int) (*Output, error) {
 	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
 		r.Schedule = p.Case.Schedule

@@ -18,13 +18,13 @@ import (
 	"distaff/kernels/cc"
 )
 
-// largeSizes lists sizes of which two or three multiply past 2^63. The square of 3037000499 is just
-// below it.
+// largeSizes lists sizes. Most products of two or three of them exceed 2^63. The square of
+// 3037000499 is just below 2^63.
 var largeSizes = []int64{1<<31 - 1, 1 << 31, 1<<31 + 1, 3037000499, 3037000500, 1 << 32, 2902330,
 	1 << 40, tensor.MaxSize - 1, tensor.MaxSize}
 
-// largeLines are statements over tensors that store entries only, with an access whose positions
-// loops go through.
+// largeLines contains statements over tensors that store only entries, with an access. Drawn
+// schedules iterate over the positions of the access.
 var largeLines = []struct{ stmt, access string }{
 	{"s = A(i,j)", "A(i,j)"},
 	{"s = A(i,j)*B(i,j)", "A(i,j)"},
@@ -40,10 +40,10 @@ var largeLines = []struct{ stmt, access string }{
 	{"y(i,j,k) = 2*A(i,j,k)*B(i,j,k)", "A(i,j,k)"},
 }
 
-// largeSchedule draws a schedule whose loops over coordinates are few, or over entries.
+// largeSchedule draws a schedule whose loops have few iterations, or iterate over entries.
 func largeSchedule(r *rand.Rand, vars []string, access string) (list []string) {
 	say := func(f string, args ...any) { list = append(list, fmt.Sprintf(f, args...)) }
-	many := false           // tiles, each of which would start the threads of a loop inside it
+	many := false           // there are many tiles; each would start the threads of an inner loop
 	few := func(v string) { // at most 2^21 tiles of coordinates
 		if many = r.IntN(2) == 0; !many {
 			say("divide(%s,%s0,%s1,%d)", v, v, v, 1+r.IntN(7))
@@ -83,7 +83,7 @@ func largeSchedule(r *rand.Rand, vars []string, access string) (list []string) {
 	return list
 }
 
-// largeCase is a random case of sizes that multiply past 2^63, with few entries.
+// largeCase generates a case with few entries, and with sizes whose product exceeds 2^63.
 func largeCase(seed, k uint64) (*Case, error) {
 	r := Rand(seed, k)
 	line := largeLines[r.IntN(len(largeLines))]
@@ -123,16 +123,16 @@ func largeCase(seed, k uint64) (*Case, error) {
 		c.Tensors = append(c.Tensors, t)
 	}
 	if c.Schedule = largeSchedule(r, vars, line.access); c.Schedule == nil || r.IntN(5) == 0 {
-		c.Schedule = []string{} // the default; nil would have the engine draw one
+		c.Schedule = []string{} // the default schedule; for nil the engine would draw one
 	}
 	return c, nil
 }
 
-// manyPoints matches the refusal of fused loops that would count too many points.
+// manyPoints matches the refusal of fused loops with too many points.
 var manyPoints = regexp.MustCompile(`fuse: got ([0-9 x]+) points of fused loops to count`)
 
-// checkLarge holds an engine's output to the reference. The engine may refuse to count more than
-// 2^62 points of fused loops; counted tells that it did not.
+// checkLarge compares an engine's output with the reference. The engine may refuse fused loops with
+// more than 2^62 points. counted is true if it did not.
 func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counted bool, err error) {
 	ctx := context.Background()
 	w, err := p.Expect(ctx)
@@ -140,7 +140,7 @@ func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counte
 		return false, err
 	}
 	out, err := run(ctx)
-	var said []string // an error comes from another rank as text
+	var said []string // numbers in the message; errors of other ranks are only text
 	if err != nil {
 		said = manyPoints.FindStringSubmatch(err.Error())
 	}
@@ -158,8 +158,8 @@ func checkLarge(p *Prepared, run func(context.Context) (*Output, error)) (counte
 	return false, nil
 }
 
-// TestOracleLarge holds the interpreter, on some ranks, and compiled leaves to the reference where
-// sizes multiply to more than 64 bits hold.
+// TestOracleLarge compares interpreted jobs on several ranks, and compiled leaves, with the
+// reference if the product of the sizes exceeds 64 bits.
 func TestOracleLarge(t *testing.T) {
 	t.Parallel()
 	n := uint64(120)

@@ -11,8 +11,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// longStatements are statements with sparse results, whose rows may be too long for one
-// thread, and the formats of their tensors.
+// longStatements contains statements with sparse results, and the formats of their tensors. Rows of
+// the results may be distributed over threads.
 var longStatements = []struct{ stmt, tensors string }{
 	{"A(i,j) = B(i,j) + C(i,j)", "A:ds B:ds C:ds"},
 	{"A(i,j) = B(i,j) - C(i,j) + 2*D(i,j)", "A:ds B:ds C:ds D:ds"},
@@ -29,7 +29,7 @@ var longStatements = []struct{ stmt, tensors string }{
 	{"A(i,j,k) = B(i,l)*C(l,j,k)", "A:dsd B:ds C:dsd"},
 }
 
-// longCase is a random case of one of them, in which few rows have most entries.
+// longCase generates a case of one of these statements. A few rows have most of the entries.
 func longCase(r *rand.Rand) (*Case, error) {
 	s := longStatements[r.IntN(len(longStatements))]
 	sizes := map[byte]int{}
@@ -43,7 +43,8 @@ func longCase(r *rand.Rand) (*Case, error) {
 	}
 	typ := []string{"float64", "float32", "int64", "complex128"}[r.IntN(4)]
 	var text strings.Builder
-	// Threads, counts that are not known or very large, and every row long.
+	// The variant determines the number of threads, whether counts are unknown or very large, and
+	// that every row is long.
 	fmt.Fprintf(&text, "%s\nvariant %d\n", s.stmt, 512*r.IntN(3)+8*r.IntN(2)+r.IntN(3))
 	for k, tensor := range strings.Fields(s.tensors) {
 		name, levels, _ := strings.Cut(tensor, ":")
@@ -87,7 +88,7 @@ func b2f(b bool) float64 {
 	return 0
 }
 
-// longRows holds n such cases to the reference.
+// longRows compares n of these cases with the reference.
 func longRows(t *testing.T, e Engine, n uint64) {
 	t.Helper()
 	if *nFlag > 0 {
@@ -112,8 +113,8 @@ func longRows(t *testing.T, e Engine, n uint64) {
 	}
 }
 
-// TestLongRows holds results few of whose rows have most of the work, cut over the threads
-// where they are, to the reference.
+// TestLongRows compares results with the reference if a few rows have most of the work. These rows
+// may be distributed over the threads.
 func TestLongRows(t *testing.T) {
 	t.Parallel()
 	longRows(t, Interp{}, 200)
@@ -127,7 +128,7 @@ func TestLongRows(t *testing.T) {
 	longRows(t, e, 20)
 }
 
-// TestLongRowsSanitized does so under sanitizers.
+// TestLongRowsSanitized does what TestLongRows does, under sanitizers.
 func TestLongRowsSanitized(t *testing.T) {
 	t.Parallel()
 	longRows(t, newSanitized(t), 2)

@@ -9,8 +9,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// manyTerms is a line of kernelCase: a sum of n terms, which are made of pattern with the number of
-// each in the place of its #, and have signs. formats are those of the result and of each operand.
+// manyTerms returns a line for kernelCase: a sum of n terms some of them with a minus sign. A term
+// is pattern with
+// # replaced by its number. result is the format of the result, and formats the format of the
+// operands.
 func manyTerms(left, pattern string, n int, result, formats string) string {
 	var b, f strings.Builder
 	b.WriteString(left)
@@ -24,8 +26,8 @@ func manyTerms(left, pattern string, n int, result, formats string) string {
 	return b.String() + "; " + result + f.String()
 }
 
-// TestManyTerms: sums of more operands than one loop merges, or reads, are right in every format,
-// and have a loop for each that would be merged.
+// TestManyTerms checks sums of more operands than one loop merges or reads. They must be right in
+// every format, and must have a separate loop for each operand that would otherwise be merged.
 func TestManyTerms(t *testing.T) {
 	t.Parallel()
 	for m, line := range []string{

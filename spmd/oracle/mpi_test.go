@@ -22,29 +22,30 @@ import (
 	"distaff/spmd/exec"
 )
 
-// rankVar makes this test binary a rank: how cases run, seed, first case and number of cases.
+// rankVar is an environment variable that makes this test binary a rank. Its value contains the
+// kind of cases, the seed, the first case and the number of cases.
 const rankVar = "DISTAFF_ORACLE_RANK"
 
-// dirVar is the folder of its files.
+// dirVar is an environment variable with the folder of the rank's files.
 const dirVar = "DISTAFF_ORACLE_DIR"
 
-// mpiBudget is how long one launch of the cases may take on an idle machine of two cores;
-// a launch that takes five times as long fails.
+// mpiBudget is the longest time of one launch of the cases on an idle machine with two cores. A
+// launch that takes more than five times this time fails.
 const mpiBudget = 15 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // cases leave much garbage beside a few megabytes that live
+		debug.SetGCPercent(400) // there is much garbage, and only a few megabytes are live
 	}
 	kernels.Poisoned.Store(true)
-	// of some cases' gathered rows ranks have one array, of smaller ones each its own
+	// Ranks share one array for larger sets of gathered rows, and have their own for smaller ones.
 	exec.MinCommon.Store(40)
 	if what := os.Getenv(rankVar); what != "" {
 		os.Exit(oracleRank(what))
 	}
 	flag.Parse()
-	// What the user's cache has measured of this machine would choose other forms of leaves here than
-	// elsewhere.
+	// The user's cache may contain measurements of this machine, which would change the forms of
+	// leaves.
 	cache, err := os.MkdirTemp("", "oracle")
 	if err == nil {
 		err = os.Setenv("DISTAFF_CACHE", cache)
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// oracleRank is main of one rank.
+// oracleRank is the main function of one rank. It returns the exit code.
 func oracleRank(what string) int {
 	err := func() error {
 		var kind string
@@ -88,8 +89,9 @@ func oracleRank(what string) int {
 	return comm.ExitCode(err)
 }
 
-// launchable prepares a case, with what is right for it. Both are nil for a case whose job must
-// end with an error, or may: the error of one rank ends the launch, with all cases that are left.
+// launchable prepares a case and computes its expected result. It returns two nil values if the job
+// must or may end with an error, because an error at one rank would end the launch before the
+// remaining cases run.
 func launchable(ctx context.Context, c *Case) (*Prepared, *Want, error) {
 	p, err := c.Prepare()
 	if err != nil {
@@ -102,15 +104,15 @@ func launchable(ctx context.Context, c *Case) (*Prepared, *Want, error) {
 	return p, w, nil
 }
 
-// mpiKind is a way to run cases on ranks.
+// mpiKind is a kind of cases on ranks.
 type mpiKind struct {
-	test    string // the test that does
+	test    string // the name of the test
 	options Options
 	engine  func(ranks int) mpiEngine
-	cut     string // what the flags of cases by a schedule have
+	cut     string // a text in the flags of cases with a schedule
 }
 
-// mpiEngine runs a case as one rank of c.
+// mpiEngine is an engine that can run a case as one rank of a communicator.
 type mpiEngine interface {
 	RunOn(c comm.Comm, p *Prepared) (*Output, error)
 	Flags(p *Prepared) string
@@ -125,8 +127,8 @@ var mpiKinds = map[string]mpiKind{
 	}, "distribute("},
 }
 
-// mpiCases runs n cases as jobs of c, and compares at rank 0, for a test of that name. The next
-// takes the place of one that is not launchable. It returns what rank 0 has seen, in words.
+// mpiCases runs n cases as jobs of c for the given test, and compares the results at rank 0. It
+// skips cases that are not launchable. It returns a summary at rank 0.
 func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (seen string,
 	err error) {
 	e := kind.engine(c.Size())
@@ -163,8 +165,8 @@ func mpiCases(c comm.Comm, kind mpiKind, test string, seed, first, n uint64) (se
 		first, k-1, n, cut, stored), nil
 }
 
-// TestLaunchable: a launch is given no case whose job is refused for its data, as any number of
-// ranks refuses it.
+// TestLaunchable checks that launchable rejects cases whose job is refused because of its data, on
+// any number of ranks.
 func TestLaunchable(t *testing.T) {
 	ctx := context.Background()
 	for _, tc := range []struct{ b, op, c, refusal string }{
@@ -199,14 +201,14 @@ func TestLaunchable(t *testing.T) {
 	}
 }
 
-// TestOracleMPI runs 30 random jobs by random block schedules under each MPI at
-// 2, 3 and 4 ranks, in one launch each.
+// TestOracleMPI runs 30 random jobs with random block schedules under each MPI on 2, 3 and 4 ranks,
+// in one launch each.
 func TestOracleMPI(t *testing.T) { underMPI(t, "blocks", 30) }
 
-// TestOracleDistributedMPI runs 12 random jobs by random distributed schedules alike.
+// TestOracleDistributedMPI runs 12 random jobs with random distributed schedules in the same way.
 func TestOracleDistributedMPI(t *testing.T) { underMPI(t, "distributed", 12) }
 
-// underMPI runs n cases of a kind under each MPI at 2, 3 and 4 ranks.
+// underMPI runs count cases of a kind under each MPI on 2, 3 and 4 ranks.
 func underMPI(t *testing.T, kind string, count uint64) {
 	for _, l := range mpitest.Launchers(t) {
 		for _, ranks := range []int{2, 3, 4} {
@@ -234,8 +236,8 @@ func underMPI(t *testing.T, kind string, count uint64) {
 	}
 }
 
-// TestOracleApart runs random jobs by block schedules and by distributed ones on ranks of this
-// process that share no memory, as those of MPI share none.
+// TestOracleApart runs random jobs with block schedules and with distributed schedules on ranks of
+// this process that share no memory, like ranks under MPI.
 func TestOracleApart(t *testing.T) {
 	for kind, k := range mpiKinds {
 		for ranks := 2; ranks <= 6; ranks++ {

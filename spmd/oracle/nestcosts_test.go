@@ -14,7 +14,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// directCost matches the cost of one nest of loops in a description of contractions.
+// directCost matches the cost of a single loop nest in a description of contractions.
 var directCost = regexp.MustCompile(`(?m)^direct .* cost ([0-9.e+-]+)`)
 
 // longProduct returns a product of n tensors of one to three modes.
@@ -43,8 +43,8 @@ func (g *generator) longProduct(n int) *notation.Stmt {
 	return back
 }
 
-// enlarge multiplies all sizes by times. Coordinates stay together if even is false, so that
-// different tensors still have the same ones; else each is drawn anew.
+// enlarge multiplies all sizes by times. If even is true, all coordinates are drawn again.
+// Otherwise equal coordinates of different tensors remain equal.
 func (c *Case) enlarge(r *rand.Rand, times int64, even bool) {
 	for _, t := range c.Tensors {
 		for m := range t.Dims {
@@ -61,8 +61,8 @@ func (c *Case) enlarge(r *rand.Rand, times int64, even bool) {
 	}
 }
 
-// nestCase returns a random product of n tensors: of sizes as other tests draw them, or of sizes
-// about 2^26 times as large with as few entries.
+// nestCase generates a product of n tensors. If large is true, its sizes are about 2^26 times as
+// large as in other tests, with equally many entries. even is a parameter of enlarge.
 func nestCase(r *rand.Rand, n int, large, even bool) *Case {
 	for {
 		g := &generator{rand: r,
@@ -75,7 +75,7 @@ func nestCase(r *rand.Rand, n int, large, even bool) *Case {
 			continue
 		}
 		c := g.data(s)
-		c.Variant = 16 // the compiler is told the truth about entries, and there is one thread
+		c.Variant = 16 // the compiler knows the true numbers of entries, and there is one thread
 		if large {
 			for l := range c.Tensors[0].Format.Levels {
 				c.Tensors[0].Format.Levels[l] = 's'
@@ -88,8 +88,9 @@ func nestCase(r *rand.Rand, n int, large, even bool) *Case {
 	}
 }
 
-// nestSteps returns the cost of a case's one nest of loops, and how many iterations its loops ran.
-// ok is false if an operand is converted, which the loops do not do.
+// nestSteps returns the predicted cost of a case's single loop nest, and the number of iterations
+// that its loops ran. ok is false if an operand is converted, because the loops do not include that
+// work.
 func nestSteps(c *Case) (cost float64, ran int64, ok bool, err error) {
 	p, err := c.Prepare()
 	if err != nil {
@@ -124,12 +125,12 @@ func nestSteps(c *Case) (cost float64, ran int64, ok bool, err error) {
 	return cost, ran, true, err
 }
 
-// aside is about how many iterations the loops run that put together what threads sum.
+// aside is the approximate number of iterations of the loops that combine the sums of threads.
 const aside = 400
 
-// TestNestCosts holds the cost of one nest of loops to the iterations that its loops run. If the
-// coordinates of different tensors are alike though they fill next to nothing of their modes, the
-// cost may be too low.
+// TestNestCosts compares the cost of a single loop nest with the number of iterations that its
+// loops run. The cost may be too low if different tensors have equal coordinates although they use
+// only a tiny part of their modes.
 func TestNestCosts(t *testing.T) {
 	t.Parallel()
 	n := uint64(1000)
@@ -140,7 +141,7 @@ func TestNestCosts(t *testing.T) {
 	large := 0
 	for k := *firstFlag; k < *firstFlag+n; k++ {
 		r := Rand(*seedFlag, k)
-		kind := r.IntN(5) // 0: large sizes with coordinates that are alike, 1: with others
+		kind := r.IntN(5) // 0: large sizes with equal coordinates; 1: large sizes with other ones
 		c := nestCase(r, 2+r.IntN(9), kind < 2, kind == 1)
 		cost, ran, ok, err := nestSteps(c)
 		if err != nil {

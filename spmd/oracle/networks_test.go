@@ -7,14 +7,15 @@ import (
 	"distaff/spmd"
 )
 
-// TestOracleNetworks holds products of several tensors, contracted in every way, to the reference.
+// TestOracleNetworks compares products of several tensors, contracted in all ways, with the
+// reference.
 func TestOracleNetworks(t *testing.T) {
 	t.Parallel()
 	sweep(t, Networks{}, Options{Networks: true, Denser: true}, 500)
 }
 
-// TestNetworkDraws holds draws to the reference that a compiler failed on: intermediates with marks
-// to which nothing is added.
+// TestNetworkDraws compares cases with the reference on which the compiler failed once:
+// intermediates with marks, to which nothing is added.
 func TestNetworkDraws(t *testing.T) {
 	for _, first := range []uint64{787, 4663} {
 		rep := Sweep(context.Background(), Networks{}, Options{Networks: true}, 1795477564, first, 1, 1)
@@ -24,8 +25,8 @@ func TestNetworkDraws(t *testing.T) {
 	}
 }
 
-// TestOracleNetworkRanks holds jobs on 1 to 8 ranks, by random block schedules, to the reference,
-// whose products are contracted in every way.
+// TestOracleNetworkRanks compares jobs on 1 to 8 ranks with the reference. They have random block
+// schedules, and their products are contracted in all ways.
 func TestOracleNetworkRanks(t *testing.T) {
 	t.Parallel()
 	sweep(t, Jobs{Blocks: true, Networks: true, Target: spmd.Interpreter},

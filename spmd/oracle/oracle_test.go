@@ -25,7 +25,7 @@ var (
 	nFlag     = flag.Uint64("oracle.n", 0, "how many random cases (0: the tests' own number)")
 )
 
-// sweep runs the random cases of the flags, or n of them, on an engine.
+// sweep runs random cases on an engine: the cases that the flags select, or n cases.
 func sweep(t *testing.T, e Engine, o Options, n uint64) {
 	t.Helper()
 	if *nFlag > 0 {
@@ -41,7 +41,7 @@ func sweep(t *testing.T, e Engine, o Options, n uint64) {
 	}
 }
 
-// caseFiles runs the numbered cases, each once a failure of some engine.
+// caseFiles runs the numbered case files. Each was once a failure of some engine.
 func caseFiles(t *testing.T, e Engine) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/cases/*.case")
@@ -67,8 +67,8 @@ func caseFiles(t *testing.T, e Engine) {
 	}
 }
 
-// checkAll holds an engine to the reference, case by case. One that compiles many
-// cases at once does.
+// checkAll compares an engine with the reference, and returns the error of each case. If the engine
+// is a batcher, it compiles all cases at once.
 func checkAll(t *testing.T, e Engine, cases []*Case) []error {
 	t.Helper()
 	ctx := context.Background()
@@ -93,15 +93,16 @@ func checkAll(t *testing.T, e Engine, cases []*Case) []error {
 	return errs
 }
 
-// TestOracleInterp holds the compiler to the reference, its leaves interpreted.
+// TestOracleInterp compares interpreted leaves with the reference.
 func TestOracleInterp(t *testing.T) {
 	t.Parallel()
 	caseFiles(t, Interp{})
 	sweep(t, Interp{}, Options{}, 2000)
 }
 
-// TestOracleC holds compiled leaves to the reference. Without optimization a
-// leaf compiles in a quarter of the time, so that few of the cases are optimized as leaves are.
+// TestOracleC compares compiled leaves with the reference. Only a few of the cases are compiled
+// with the optimization of leaves, because without optimization the compiler takes a quarter of the
+// time.
 func TestOracleC(t *testing.T) {
 	t.Parallel()
 	for _, l := range []struct {
@@ -117,7 +118,7 @@ func TestOracleC(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.people = l.level == "-O1"
-			if l.level == "-O0" || *nFlag > 0 { // at length, at every level
+			if l.level == "-O0" || *nFlag > 0 { // with -oracle.n, test all levels
 				caseFiles(t, e)
 			}
 			sweep(t, e, Options{}, l.n)
@@ -125,7 +126,7 @@ func TestOracleC(t *testing.T) {
 	}
 }
 
-// TestOracleJobs holds whole jobs with compiled leaves to the reference.
+// TestOracleJobs compares jobs with compiled leaves with the reference.
 func TestOracleJobs(t *testing.T) {
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
@@ -136,8 +137,7 @@ func TestOracleJobs(t *testing.T) {
 	sweep(t, Jobs{Blocks: true}, Options{}, 130)
 }
 
-// TestOracleRanks holds jobs on 1 to 8 ranks, by random block schedules, to the
-// reference.
+// TestOracleRanks compares jobs on 1 to 8 ranks with random block schedules with the reference.
 func TestOracleRanks(t *testing.T) {
 	t.Parallel()
 	e := Jobs{Blocks: true, Target: spmd.Interpreter, Limits: true, Dir: t.TempDir()}
@@ -145,8 +145,8 @@ func TestOracleRanks(t *testing.T) {
 	sweep(t, e, Options{Follow: 0.25, Long: 0.2}, 250)
 }
 
-// TestBrute holds the reference evaluator to a second one, which visits every
-// point of the dense space.
+// TestBrute compares the reference evaluator with a second one, which visits every point of the
+// dense space.
 func TestBrute(t *testing.T) {
 	t.Parallel()
 	for _, ty := range []tensor.Type{tensor.Float64, tensor.Int64} {
@@ -174,8 +174,8 @@ func TestBrute(t *testing.T) {
 	}
 }
 
-// bruteCan tells whether brute evaluates the case as defined: in one type, with
-// one size for each name, and integers that float64 holds.
+// bruteCan reports whether brute can evaluate the case: it has one type, one size for each name,
+// and integers that float64 represents exactly.
 func bruteCan(p *Prepared, ty tensor.Type) bool {
 	sizes := map[string]int64{}
 	for _, v := range p.Normal.Vars {
@@ -198,7 +198,7 @@ func bruteCan(p *Prepared, ty tensor.Type) bool {
 	return p.Compute == ty && p.Result == ty
 }
 
-// TestGenerateCovers looks for everything that the cases should have.
+// TestGenerateCovers checks that every feature occurs in the generated cases.
 func TestGenerateCovers(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -361,7 +361,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// fixed is an engine with one answer.
+// fixed is an engine that always returns the same output.
 type fixed struct {
 	entries []Entry
 	dense   bool
@@ -395,7 +395,7 @@ func TestForcedConversion(t *testing.T) {
 	}
 }
 
-// TestSweepShrinks plants a mistake in an engine and looks at what is reported.
+// TestSweepShrinks checks the report about an engine with a planted mistake.
 func TestSweepShrinks(t *testing.T) {
 	rep := Sweep(context.Background(), forgetful{},
 		Options{MaxPoints: 200, Types: []tensor.Type{tensor.Float64}}, 1, 0, 300, 2)
@@ -413,7 +413,7 @@ func TestSweepShrinks(t *testing.T) {
 	t.Logf("%v", f)
 }
 
-// forgetful takes a tensor that is read twice for absent.
+// forgetful is an engine with a mistake: it ignores a tensor that is read twice.
 type forgetful struct{}
 
 func (forgetful) Name() string { return "forgetful" }

@@ -21,10 +21,10 @@ import (
 	"distaff/spmd/stats"
 )
 
-// TestOraclePlans holds plans of random job files to their runs: of machines, placements with ~,
-// block schedules, distributed schedules, repeats and tensors that move between statements. Bytes
-// and messages, of each rank and statement, are those of the plan wherever it says that it is
-// exact.
+// TestOraclePlans compares plans of random job files with their runs. The files have machines,
+// placements with ~, block schedules, distributed schedules, repeats, and tensors that move between
+// statements. If the plan says that it is exact, each rank must send the planned bytes and messages
+// for each statement.
 func TestOraclePlans(t *testing.T) {
 	t.Parallel()
 	n := uint64(300)
@@ -63,10 +63,10 @@ func TestOraclePlans(t *testing.T) {
 	}
 }
 
-// planHeld counts what became of a job: 0 or 1 each.
+// planHeld describes the outcome of a job. Each field is 0 or 1, so that outcomes can be added.
 type planHeld struct{ exact, moved, refused uint64 }
 
-// hold plans and runs the job, and says in which they differ.
+// hold plans and runs the job, and returns an error if the plan and the run differ.
 func (c *planCase) hold(dir string) (held planHeld, err error) {
 	defer recovered(&err)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -133,7 +133,7 @@ func (c *planCase) hold(dir string) (held planHeld, err error) {
 	return held, nil
 }
 
-// parse is the file, bound and checked.
+// parse returns the parsed file, with its params bound and its statements checked.
 func (c *planCase) parse(name string) (*jobfile.File, error) {
 	f, err := jobfile.Parse(name, c.String())
 	if err == nil {
@@ -145,7 +145,7 @@ func (c *planCase) parse(name string) (*jobfile.File, error) {
 	return f, err
 }
 
-// shrink leaves out lines and ranks as long as plan and run differ.
+// shrink removes lines and ranks while the plan and the run still differ.
 func (c *planCase) shrink(dir string, err error) (*planCase, error) {
 	small := *c
 	try := func(d planCase) bool {

@@ -11,11 +11,11 @@ import (
 	"distaff/codegen/emit/c"
 )
 
-// grow multiplies sizes and statistics, so that what depends on them shows; the leaf is
-// not run.
+// grow multiplies the sizes and statistics of a request at random, so that choices that depend on
+// them occur. The leaf is not run.
 func grow(r *rand.Rand, q *codegen.Request) {
 	f, g := []int64{1, 10, 1000, 100000}[r.IntN(4)], []int64{1, 10, 1000}[r.IntN(3)]
-	row := []int64{1, 4, 16, 32, 300}[r.IntN(5)] // of what is short
+	row := []int64{1, 4, 16, 32, 300}[r.IntN(5)] // the factor of variables whose size is short
 	short := int64(r.IntN(5))
 	sizes := map[string]int64{}
 	for v, n := range q.Sizes {
@@ -41,17 +41,17 @@ func grow(r *rand.Rand, q *codegen.Request) {
 		q.LongRow, q.ChunkWork, q.FarBytes = 0, 0, 0
 	}
 	if r.IntN(2) == 0 {
-		q.GemmWork = 1 // else of those that are large now
+		q.GemmWork = 1 // treat even small products as matrix products
 	}
 	if r.IntN(4) == 0 {
 		q.Threads = 1
 	}
 }
 
-// roundTrip holds the printed schedule of a case's leaf to what it is for: the commands make the
-// same C, and each can be left out by itself, but for those that decide which loops there are; what
-// is left, printed with the defaults that it then has, makes what it makes. It returns the
-// commands.
+// roundTrip checks the printed schedule of a case's leaf, and returns its commands. The commands
+// must produce the same C. Each command can be omitted by itself, except the commands that
+// determine the loops. A schedule with an omitted command, printed with the defaults that replace
+// the command, must produce the same C as without them.
 func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	t.Helper()
 	made, err := compileAs(p, "leaf", func(q *codegen.Request) error {
@@ -79,7 +79,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 		}
 		for k, l := range list {
 			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
-			// These decide which loops and operands there are, of which other commands speak.
+			// These commands determine the loops and operands that other commands name.
 			u, err := codegen.Compile(again)
 			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") &&
 				!strings.HasPrefix(l, "layout(") {
@@ -98,8 +98,8 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	return list
 }
 
-// unsaid holds a schedule that leaves defaults out, printed with these, to the C that it makes
-// without them.
+// unsaid prints a schedule that omits some defaults. The printed schedule includes them, and must
+// produce the C text want.
 func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	t.Helper()
 	lines, err := codegen.Schedule(q)
@@ -115,8 +115,8 @@ func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	}
 }
 
-// TestPrintedSchedules: the default schedule of a statement, printed and given back, makes
-// the same leaf; and without some of its commands, another one that is right.
+// TestPrintedSchedules checks that the printed default schedule of a statement produces the same
+// leaf, and that the result is also right without some of its commands.
 func TestPrintedSchedules(t *testing.T) {
 	t.Parallel()
 	commands := map[string]int{}
@@ -126,7 +126,7 @@ func TestPrintedSchedules(t *testing.T) {
 			name, _, _ := strings.Cut(x, "(")
 			commands[name]++
 		}
-		// Sizes and statistics are others as it runs: what these do not allow is left out.
+		// Sizes and statistics are different in the run. Omit commands that they do not permit.
 		list = slices.DeleteFunc(list,
 			func(x string) bool { return strings.HasPrefix(x, "bound(") || r.IntN(4) == 0 })
 		x := p.Case.Clone()

@@ -10,11 +10,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// khatriRao is MTTKRP, whose products of matrices read a workspace with a Khatri-Rao product, or
-// fill one.
+// khatriRao is MTTKRP. Its matrix products read a workspace with a Khatri-Rao product, or fill one.
 const khatriRao = "A(i,j) = B(i,k,l)*C(k,j)*D(l,j); A:dd/dd:1,0 B:ddd/ddd:1,0,2/ddd:0,2,1 C:dd/dd:1,0 D:dd/dd:1,0"
 
-// products are schedules that have a BLAS run loops, with the formats that they stand for.
+// products contains schedules that replace loops by calls of a BLAS, with the required formats.
 var products = []struct{ line, schedule string }{
 	{"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({i,j,k},gemm)"},
 	{"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0", "substitute({k,i,j},gemm)"},
@@ -38,8 +37,8 @@ var products = []struct{ line, schedule string }{
 		"parallelize(i,CPUThread,NoRaces),substitute({j,l,k},gemm)"},
 }
 
-// defaultProducts are statements whose default schedule makes products of matrices, however small
-// they are.
+// defaultProducts contains statements whose default schedule uses matrix products if even small
+// products count.
 var defaultProducts = []string{
 	"C(i,j) = A(i,k)*B(k,j); C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
 	"C(i,j) += -A(i,k)*B(k,j)*2; C:dd/dd:1,0 A:dd/dd:1,0 B:dd/dd:1,0",
@@ -59,12 +58,12 @@ var defaultProducts = []string{
 	"A(i,l,m) = B(i,j,k)*C(j,l)*D(k,m); A:ddd/sdd B:ddd/sdd C:dd D:dd/dd:1,0",
 }
 
-// productTypes are those of the cases, in turn.
+// productTypes are the types of the cases. Consecutive cases have different types.
 var productTypes = [4]tensor.Type{tensor.Float64, tensor.Float32, tensor.Complex128,
 	tensor.Complex64}
 
-// TestDefaultProducts: the default schedule's products of matrices, interpreted and compiled, on
-// several threads, give what the statement says, and most of these statements have one.
+// TestDefaultProducts checks the results of the default schedule's matrix products, interpreted and
+// compiled, on several threads. Most of these statements must have a matrix product.
 func TestDefaultProducts(t *testing.T) {
 	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")
@@ -83,7 +82,7 @@ func TestDefaultProducts(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			p.Case.Variant &^= 512 // products of any size
+			p.Case.Variant &^= 512 // use matrix products of any size
 			made += productsIn(t, p)
 			cases = append(cases, p.Case)
 		}
@@ -102,7 +101,7 @@ func TestDefaultProducts(t *testing.T) {
 	}
 }
 
-// productsIn is 1 where the leaf of a case has a product of matrices, else 0.
+// productsIn returns 1 if the leaf of a case has a matrix product, and 0 otherwise.
 func productsIn(t *testing.T, p *Prepared) (found int) {
 	t.Helper()
 	made, err := compile(p, "leaf")
@@ -118,8 +117,8 @@ func productsIn(t *testing.T, p *Prepared) (found int) {
 	return found
 }
 
-// TestProducts: loops that a BLAS runs give what the statement says, of every type that it takes,
-// interpreted and compiled, on several threads and over ranks.
+// TestProducts checks the results of loops that a BLAS computes, for every type that it supports,
+// interpreted and compiled, on several threads and on several ranks.
 func TestProducts(t *testing.T) {
 	t.Parallel()
 	c, err := NewC(os.Getenv, "-O1")

@@ -22,9 +22,10 @@ import (
 	"distaff/spmd"
 )
 
-// TestOracleProgramErrors has steps of random programs fail, or the program as a whole: for what a
-// statement says, for its data, for memory, because the program was cancelled, or one rank gave up.
-// A program that goes on is right, and one that does not says so at every rank.
+// TestOracleProgramErrors makes steps of random programs, or whole programs, fail: because of a
+// statement, its data or its memory, because the program is cancelled, or because one rank returns
+// an error. If a program continues, its results must be right. Otherwise every rank must return an
+// error.
 func TestOracleProgramErrors(t *testing.T) {
 	_, err := NewC(os.Getenv, "-O0")
 	compiler := !errors.Is(err, cc.ErrNoCompiler)
@@ -80,8 +81,9 @@ func TestOracleProgramErrors(t *testing.T) {
 		min(next.Load(), n), failed.Load(), bad.Load())
 }
 
-// TestReadingLimited: a program whose memory has room for a statement, and not for its result in
-// one piece, is held to what it was after the statement.
+// TestReadingLimited checks a program whose memory limit suffices for a statement but not for
+// reading its result as one tensor. The tensors must have the values that they had after the
+// statement.
 func TestReadingLimited(t *testing.T) {
 	dense, _ := notation.ParseFormat("dd")
 	B := &Tensor{Name: "B", Format: dense, Type: tensor.Float64, Dims: []int64{4, 4}, Input: true}
@@ -95,7 +97,7 @@ func TestReadingLimited(t *testing.T) {
 	}
 }
 
-// verdict is the exit code with which a statement must end; -1 where that is open.
+// verdict returns the exit code that a statement must end with, or -1 if the test does not know it.
 func (w *world) verdict(text string) int {
 	c, err := w.caseOf(text)
 	if err != nil {
@@ -125,7 +127,8 @@ func (w *world) verdict(text string) int {
 	return 0
 }
 
-// fail takes a step that must fail: after an error of its data the result has no value.
+// fail applies a step that must fail to the world. After an error in the data, the result has no
+// value.
 func (w *world) fail(s *progStep) error {
 	text := s.stmt
 	if s.op == "run" {
@@ -156,7 +159,7 @@ func (w *world) fail(s *progStep) error {
 	return nil
 }
 
-// addFailures puts steps that must fail into the program.
+// addFailures inserts steps that must fail into the program.
 func (c *programCase) addFailures(r *rand.Rand) {
 	steps := c.steps
 	c.steps = nil
@@ -198,7 +201,7 @@ func (g *programGen) failure() {
 		vars := []string{"i", "j", "k"}
 		text = "b = " + x.Name + "(" + strings.Join(vars[:len(x.Dims)],
 			",") + ") * " + y.Name + "(" + strings.Join(vars[:len(y.Dims)], ",") + ")"
-	case 4: // its data
+	case 4: // wrong data
 		var names []string
 		for name := range g.w.tensors {
 			names = append(names, name)
@@ -226,7 +229,7 @@ func (g *programGen) failure() {
 				}
 			}
 		}
-	case 6: // a prepared statement whose operand goes, and comes again
+	case 6: // a prepared statement whose operand is dropped and set again
 		g.dropped()
 		return
 	}
@@ -238,7 +241,7 @@ func (g *programGen) failure() {
 	}
 }
 
-// dropped takes an operand from a prepared statement for a while.
+// dropped drops an operand of a prepared statement, which must then fail, and sets it again.
 func (g *programGen) dropped() {
 	for id, s := range g.w.prepared {
 		parsed, err := notation.Parse(s.stmt)
@@ -281,13 +284,13 @@ func (c *programCase) start(ctx context.Context, o spmd.Options,
 	})
 }
 
-// wrong is an error of the test's, which no program may have.
+// wrong is an error that the test found. Programs never return it.
 type wrong struct{ error }
 
 func (e wrong) Unwrap() error { return e.error }
 
-// until runs steps at one rank until one fails, and returns how many are done; what they give
-// must be right. A step whose result cannot be read is done.
+// until runs steps at one rank until one fails, and returns the number of completed steps. Their
+// results must be right. A step whose result cannot be read counts as completed.
 func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func(n int) error) (int,
 	error) {
 	prepared, given := map[int]*spmd.ProgramStatement{}, map[string]*tcs.Tensor{}
@@ -313,7 +316,7 @@ func (c *programCase) until(p *spmd.Program, keep func(*tcs.Tensor), before func
 	return len(c.steps), nil
 }
 
-// ends holds a program that has failed to saying so.
+// ends checks that a program that has failed returns an error for further steps.
 func ends(p *spmd.Program) error {
 	for _, f := range []func() error{
 		func() error { return p.Do("over = 1") },
@@ -327,7 +330,7 @@ func ends(p *spmd.Program) error {
 	return nil
 }
 
-// limited runs the program with less and less memory.
+// limited runs the program repeatedly, with ever lower memory limits.
 func (c *programCase) limited(r *rand.Rand) error {
 	if err := c.follow(); err != nil {
 		return err
@@ -366,9 +369,9 @@ func (c *programCase) limited(r *rand.Rand) error {
 					return c.afterwards(p, n)
 				}
 				if p.Do("over = 1") != nil {
-					return err // it has ended
+					return err // the program has ended
 				}
-				// what was refused was refused at every rank, before anything was done
+				// Every rank refused the step before it did anything.
 				v, err := p.Value("over")
 				if err != nil || v.C != 1 {
 					err = wrong{fmt.Errorf("rank %d: after step %d was refused, 1 is %v, %w", p.Rank(), n, v, err)}
@@ -382,8 +385,9 @@ func (c *programCase) limited(r *rand.Rand) error {
 	return err
 }
 
-// afterwards holds the tensors of a program of one rank to what they were after the steps that are
-// done, before one that failed, and has the program work on when it holds less.
+// afterwards checks a program of one rank in which a step failed. done is the number of steps
+// before it. The tensors must have the values that they had after these steps, and the program must
+// be able to continue after some tensors were dropped.
 func (c *programCase) afterwards(p *spmd.Program, done int) error {
 	result := ""
 	if done < len(c.steps) && slices.Contains([]string{"do", "run"}, c.steps[done].op) {
@@ -465,7 +469,7 @@ func (c *programCase) cancelled(r *rand.Rand) error {
 
 var errGivenUp = errors.New("this rank gives up")
 
-// givenUp has one rank leave the program with an error.
+// givenUp runs the program, and one rank leaves it with an error.
 func (c *programCase) givenUp(r *rand.Rand) error {
 	if err := c.follow(); err != nil {
 		return err

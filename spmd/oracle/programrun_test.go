@@ -19,8 +19,8 @@ import (
 	"distaff/spmd"
 )
 
-// TestOraclePrograms holds programs to the reference, statement by statement: tensors are
-// written over, given other patterns and sizes, moved between ranks, and statements run again.
+// TestOraclePrograms compares programs with the reference after each statement. Tensors are
+// overwritten, get other patterns and sizes, and move between ranks, and statements run again.
 func TestOraclePrograms(t *testing.T) {
 	_, err := NewC(os.Getenv, "-O0")
 	compiler := !errors.Is(err, cc.ErrNoCompiler)
@@ -65,7 +65,7 @@ func TestOraclePrograms(t *testing.T) {
 		min(next.Load(), n), runs.Load(), bad.Load())
 }
 
-// shrink leaves out steps as long as the program fails.
+// shrink removes steps while the program still fails.
 func (c *programCase) shrink(err error) (*programCase, error) {
 	small := *c
 	tries := 0
@@ -116,12 +116,12 @@ func (c *programCase) shrink(err error) (*programCase, error) {
 	return &small, err
 }
 
-// check runs the program, and says what is wrong.
+// check runs the program, and returns an error if a result is wrong.
 func (c *programCase) check() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
-	var held []*tcs.Tensor // until the program has ended
+	var held []*tcs.Tensor // closed when the program has ended
 	defer func() {
 		for _, t := range held {
 			t.Close()
@@ -142,7 +142,7 @@ func (c *programCase) check() error {
 	if c.ranks == 1 || errors.As(err, &wrong{}) {
 		return err
 	}
-	// what statements find in data ends a program of several ranks, and what they say may
+	// With several ranks, an error in the data ends the program, and an error in a statement may.
 	data := false
 	for _, s := range c.steps {
 		if data = data || s.code == 3; s.code > 0 && s.code == exitCode(err) && err != nil {
@@ -159,14 +159,14 @@ func (c *programCase) check() error {
 func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
 	prepared := map[int]*spmd.ProgramStatement{}
 	given := map[string]*tcs.Tensor{}
-	failed := 0 // the exit code of a step that failed, as it must
+	failed := 0 // the exit code of a step that failed as expected
 	for n, s := range c.steps {
 		err := s.do(p, prepared, given, keep)
 		if failed > 0 && err != nil && exitCode(err) == failed && c.ranks > 1 {
 			return err // the program has ended
 		}
 		if s.code == 3 && err == nil && c.ranks > 1 {
-			return nil // another rank has found it: see check
+			return nil // another rank has found the error: see check
 		}
 		if s.code > 0 {
 			if err == nil || exitCode(err) != s.code {
@@ -175,11 +175,11 @@ func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
 			failed = s.code
 			continue
 		}
-		if c.gpu && refusedOnGPU(err) {
+		if c.gpu && isRefusedOnGPU(err) {
 			c.refused.Store(int64(n) + 1)
 			return err
 		}
-		if c.gpu && n%4 > 0 { // what was handed out does not stay on the GPU
+		if c.gpu && n%4 > 0 { // a tensor that was read does not stay on the GPU
 			s = &progStep{op: s.op}
 		}
 		if err == nil && s.want != nil {
@@ -201,7 +201,7 @@ func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
 	if got := p.Names(); !slices.Equal(got, names) {
 		return fmt.Errorf("tensors with a value: got %v, want %v", got, names)
 	}
-	for _, name := range names { // nothing has written what it must not
+	for _, name := range names { // check that no other tensor has changed
 		t := *state[name]
 		same := (&Case{Stmt: "R = 1", Tensors: []*Tensor{&t}}).whole(name)
 		if err := compareTo(p, name, same); err != nil {
@@ -211,7 +211,7 @@ func (c *programCase) runAt(p *spmd.Program, keep func(*tcs.Tensor)) error {
 	return nil
 }
 
-// whole is a tensor as it must be found: its entries, those of one coordinate summed.
+// whole returns the expected contents of a tensor. Entries with the same coordinate are added.
 func (c *Case) whole(name string) *Want {
 	t := c.Tensors[0]
 	vars := ""
@@ -239,7 +239,7 @@ func (c *Case) whole(name string) *Want {
 	return w
 }
 
-// compareTo holds a tensor of the program to what is wanted, at rank 0.
+// compareTo compares a tensor of the program with the expected contents, at rank 0.
 func compareTo(p *spmd.Program, name string, want *Want) error {
 	if want == nil {
 		return nil
@@ -265,7 +265,8 @@ func compareTo(p *spmd.Program, name string, want *Want) error {
 	return compareWhole(whole, want)
 }
 
-// compareWhole holds a tensor to what is wanted; nothing is where want is nil.
+// compareWhole compares a tensor with the expected contents. If want is nil, the tensor must be
+// nil.
 func compareWhole(whole *tcs.Tensor, want *Want) error {
 	if err := whole.Validate(); err != nil || want == nil {
 		return err
@@ -278,7 +279,7 @@ func compareWhole(whole *tcs.Tensor, want *Want) error {
 	return want.Compare(output(whole), nil)
 }
 
-// do takes one step at one rank.
+// do runs one step at one rank.
 func (s *progStep) do(p *spmd.Program, prepared map[int]*spmd.ProgramStatement,
 	given map[string]*tcs.Tensor, keep func(*tcs.Tensor)) error {
 	switch s.op {

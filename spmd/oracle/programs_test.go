@@ -14,37 +14,37 @@ import (
 	"distaff/io/tensor"
 )
 
-// A programCase is a random program: steps over tensors that keep their names.
+// programCase is a random program: a list of steps that use named tensors.
 type programCase struct {
 	ranks   int
-	compile bool // leaves are compiled, and not interpreted
-	fresh   bool // results are never written over what their names held
+	compile bool // compile leaves and do not interpret them
+	fresh   bool // results never reuse the memory of the previous value
 	gpu     bool // leaves run on a GPU
-	// the step, from 1, that has no schedule for a GPU; 0 for none, nil where none is looked for
+	// If not nil, the run stores the number, from 1, of a step that has no schedule for a GPU.
 	refused *atomic.Int64
 	steps   []*progStep
 }
 
-// progStep is one step of a program. What a statement must give is worked out by follow.
+// progStep is one step of a program. The expected results of steps are computed by follow.
 type progStep struct {
-	// set, declare, do, prepare, run, close, place, drop, or negate: set again, all values negated
+	// set, declare, do, prepare, run, close, place, drop, or negate (set with negated values)
 	op     string
-	tensor *Tensor // of set and declare
+	tensor *Tensor // set, declare
 	wide   bool    // set: with 64-bit indices
-	plain  bool    // set: the caller's tensor has compressed levels alone
-	name   string  // of place, negate and drop
+	plain  bool    // set: the caller's tensor has only compressed levels
+	name   string  // place, negate, drop
 	mode   int     // place
-	stmt   string  // do and prepare
+	stmt   string  // do, prepare
 	splits []string
 	id     int // prepare, run, close
-	code   int // do, run: the exit code with which it must fail; 0 where it must not
+	code   int // do, run: the expected exit code, or 0
 
-	want  *Want  // do, run: nil where the statement is refused
-	left  string // do, run: the result's name
+	want  *Want  // do, run: the expected result; nil if the statement must be refused
+	left  string // do, run: the name of the result
 	state map[string]*Tensor
 }
 
-// String is the step as a line, and a set's entries.
+// String returns the step as a line. It includes the entries of a set.
 func (s *progStep) String() string {
 	if s.code > 0 {
 		x := *s
@@ -72,7 +72,7 @@ func (s *progStep) String() string {
 	return s.op + " " + s.name
 }
 
-// String is the program as text.
+// String returns the program as text, one line for each step.
 func (c *programCase) String() string {
 	text := fmt.Sprintf("ranks %d, compiled %v, fresh %v, on a GPU %v\n", c.ranks, c.compile, c.fresh,
 		c.gpu)
@@ -82,13 +82,13 @@ func (c *programCase) String() string {
 	return text
 }
 
-// world is what a program holds after some steps, as the reference says.
+// world is the expected state of a program after some steps.
 type world struct {
-	tensors  map[string]*Tensor // those with a value, and those that are declared, without Input
-	sized    map[string]bool    // by declare or set: statements cannot give them other sizes
-	moved    map[string]bool    // a statement has read or written it, so that it can be placed
-	direct   map[string]bool    // the tensor is the caller's, stored as it is to be
-	broken   map[string]bool    // a statement failed while it wrote it
+	tensors  map[string]*Tensor // declared tensors and tensors with values; Input is true for values
+	sized    map[string]bool    // declare or set fixed the tensor's sizes for statements
+	moved    map[string]bool    // a statement has read or written the tensor, so it can be placed
+	direct   map[string]bool    // the program uses the memory of the caller's tensor
+	broken   map[string]bool    // a statement failed while it wrote the tensor
 	prepared map[int]*progStep
 }
 
@@ -97,7 +97,7 @@ func newWorld() *world {
 		direct: map[string]bool{}, broken: map[string]bool{}, prepared: map[int]*progStep{}}
 }
 
-// valued lists the tensors that have a value.
+// valued returns the names of the tensors that have a value, in order.
 func (w *world) valued() []string {
 	var list []string
 	for name, t := range w.tensors {
@@ -109,7 +109,8 @@ func (w *world) valued() []string {
 	return list
 }
 
-// caseOf is a statement over what there is.
+// caseOf returns the case of a statement with the tensors of the world. It returns an error if the
+// statement does not fit the tensors.
 func (w *world) caseOf(text string) (*Case, error) {
 	s, err := notation.Parse(text)
 	if err != nil {
@@ -171,10 +172,10 @@ func (w *world) caseOf(text string) (*Case, error) {
 	return c, nil
 }
 
-// errInexact is why a statement is left out.
+// errInexact is the reason for omitting a statement.
 var errInexact = fmt.Errorf("values that other orders of evaluation change, or that grow")
 
-// assign is what a statement makes of what there is.
+// assign computes the result of a statement in the world.
 func (w *world) assign(text string) (*Prepared, *Want, error) {
 	c, err := w.caseOf(text)
 	if err != nil {
@@ -210,7 +211,7 @@ func (w *world) assign(text string) (*Prepared, *Want, error) {
 	return p, want, nil
 }
 
-// take is a step's effect; an error says that it does not fit.
+// take applies a step to the world. It returns an error if the step is not possible.
 func (w *world) take(s *progStep) error {
 	s.want, s.left = nil, ""
 	if s.code > 0 {
@@ -300,7 +301,7 @@ func (w *world) forget(name string) {
 	delete(w.broken, name)
 }
 
-// touch notes that the tensors of a statement have come to ranks.
+// touch records that the tensors of a statement are distributed over ranks.
 func (w *world) touch(text string) {
 	s, err := notation.Parse(text)
 	if err != nil {
@@ -313,7 +314,8 @@ func (w *world) touch(text string) {
 	}
 }
 
-// follow works out what each step must give; an error says that the steps make no program.
+// follow computes the expected result of each step. It returns an error if the steps are not a
+// valid program.
 func (c *programCase) follow() error {
 	w := newWorld()
 	for _, s := range c.steps {
@@ -328,7 +330,7 @@ func (c *programCase) follow() error {
 	return nil
 }
 
-// programGen draws programs.
+// programGen generates programs.
 type programGen struct {
 	*generator
 	w     *world
@@ -339,10 +341,10 @@ type programGen struct {
 	size  map[string]int64
 }
 
-// programNames are the pool of tensors, by their numbers of modes.
+// programNames contains the names of tensors, by the number of modes.
 var programNames = [][]string{{"a", "b"}, {"X", "Y", "Z"}, {"A", "B", "C"}, {"T"}}
 
-// randomProgram draws a program of 2 to 8 statements, some of which run many times.
+// randomProgram generates a program of 2 to 8 statements. Some of them run many times.
 func randomProgram(seed, k uint64) *programCase {
 	r := Rand(seed, k)
 	g := &programGen{generator: &generator{rand: r, o: Options{Exact: true}.withDefaults()},
@@ -416,7 +418,7 @@ func randomProgram(seed, k uint64) *programCase {
 	return g.c
 }
 
-// add takes a step, if it fits.
+// add appends a step to the program if the step is possible, and reports whether it is.
 func (g *programGen) add(s *progStep) bool {
 	if g.w.take(s) != nil {
 		return false
@@ -430,7 +432,7 @@ func (g *programGen) name() string {
 	return names[g.rand.IntN(len(names))]
 }
 
-// drawn is a tensor without entries.
+// drawn returns a tensor with a drawn type, format and sizes, and without entries.
 func (g *programGen) drawn(name string, result bool) *Tensor {
 	order := 0
 	for n, names := range programNames {
@@ -459,7 +461,7 @@ func (g *programGen) drawn(name string, result bool) *Tensor {
 func (g *programGen) input(name string) *progStep {
 	t := g.drawn(name, g.chance(0.7))
 	t.Input = true
-	if is := g.w.tensors[name]; is != nil && g.chance(0.6) { // other values, another pattern
+	if is := g.w.tensors[name]; is != nil && g.chance(0.6) { // only values and pattern change
 		t.Format, t.Type, t.Dims = is.Format, is.Type, is.Dims
 		if t.Type == tensor.None {
 			t.Type = tensor.Float64
@@ -474,7 +476,7 @@ func (g *programGen) declared(name string) *progStep {
 	return &progStep{op: "declare", tensor: g.drawn(name, true)}
 }
 
-// access is a tensor at variables of its sizes.
+// access returns an access to a tensor, with variables of the right sizes.
 func (g *programGen) access(name string, distinct bool) *notation.Access {
 	a := &notation.Access{Name: name}
 	for _, n := range g.w.tensors[name].Dims {
@@ -495,7 +497,7 @@ func (g *programGen) access(name string, distinct bool) *notation.Access {
 	return a
 }
 
-// tree is a random expression of some leaves, the first of which may be given.
+// tree draws an expression of n operands. If first is not nil, it is the first operand.
 func (g *programGen) tree(n int, first *notation.Access) notation.Expr {
 	if n > 1 {
 		op := "*+-"[g.pick(50, 30, 20)]
@@ -524,7 +526,7 @@ func (g *programGen) tree(n int, first *notation.Access) notation.Expr {
 	return g.access(list[g.rand.IntN(len(list))], false)
 }
 
-// statement draws a statement over what there is.
+// statement draws a statement with the tensors of the world.
 func (g *programGen) statement() (string, bool) {
 	list := g.w.valued()
 	if len(list) == 0 {
@@ -532,7 +534,7 @@ func (g *programGen) statement() (string, bool) {
 	}
 	g.vars, g.size = nil, map[string]int64{}
 	s := &notation.Stmt{LHS: &notation.Access{}}
-	if g.chance(0.4) { // over the result's own old value
+	if g.chance(0.4) { // reads the old value of the result
 		name := list[g.rand.IntN(len(list))]
 		s.LHS = g.access(name, true)
 		first := &notation.Access{Name: name, Vars: slices.Clone(s.LHS.Vars)}
@@ -558,7 +560,7 @@ func (g *programGen) statement() (string, bool) {
 	return s.String(), true
 }
 
-// splits are block loops of a statement that is prepared: none, mostly.
+// splits draws the splits of a prepared statement. Mostly there are none.
 func (g *programGen) splits(text string) []string {
 	c, err := g.w.caseOf(text)
 	if err != nil || g.chance(0.6) {
@@ -582,7 +584,7 @@ func (g *programGen) splits(text string) []string {
 	return list
 }
 
-// plainFormat has compressed levels alone.
+// plainFormat returns a format with only compressed levels.
 func plainFormat(order int) tensor.Format {
 	f, err := notation.ParseFormat(strings.Repeat("s", order))
 	if err != nil {

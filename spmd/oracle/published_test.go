@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// published are schedules for CPUs that TACO's authors give for their kernels (source 004,
-// appendix A, and the tests and documentation of TACO), with the formats that they stand for and
-// others that a user may have, apart by slashes.
+// published contains schedules for CPUs that TACO's authors published for their kernels (source
+// 004, appendix A, and the tests and documentation of TACO). Slashes separate alternative formats:
+// the published ones and others that a user may have.
 var published = []struct{ line, schedule string }{
 	{"y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
 		"split(i,i0,i1,2),reorder(i0,i1,j),parallelize(i0,CPUThread,NoRaces)"},
@@ -93,12 +93,12 @@ var published = []struct{ line, schedule string }{
 		"precompute(B(i,k,l)*C(k,j)*D(l,j),j,j,w),assemble(A,Insert),parallelize(i,CPUThread,NoRaces)"},
 	{"A(i,j) = B(i,k,l,m)*C(k,j)*D(l,j)*E(m,j); A:dd/ds B:dsss C:dd D:dd E:dd",
 		"split(i,i1,i2,2),reorder(i1,i2,k,l,m,j),precompute(B(i,k,l,m)*E(m,j)*D(l,j),j,j,BDE),precompute(BDE(j)*C(k,j),j,j,w),parallelize(i1,CPUThread,NoRaces)"},
-	// Dense matrices in tiles of all three variables, and of sparse ones.
+	// Products of dense matrices in tiles of all three variables, and of sparse matrices.
 	{"C(i,j) = A(i,k)*B(k,j); C:dd A:dd/ds B:dd/ds:1,0",
 		"split(i,i0,i1,2),split(j,j0,j1,2),split(k,k0,k1,2),reorder(i0,j0,k0,i1,j1,k1),parallelize(i0,CPUThread,NoRaces)"},
 }
 
-// TestPublished: published schedules are taken as they are, and give what the statement says.
+// TestPublished checks that published schedules are accepted unchanged and give the right results.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	n := uint64(6)
@@ -114,7 +114,7 @@ func TestPublished(t *testing.T) {
 			}
 			if slices.ContainsFunc(p.Case.Tensors,
 				func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
-				continue // a sum over nothing has no entries, so that no result has the pattern of an operand
+				continue // a sum over nothing has no entries, so no result has an operand's pattern
 			}
 			p.Case.Schedule = []string{x.schedule}
 			e := scheduleEngine{}
@@ -140,8 +140,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestPublishedRefused: where a result grows in order, schedules that come back to its rows are
-// refused for that reason.
+// TestPublishedRefused checks that a schedule is refused if it visits rows of a result repeatedly
+// although the entries of the result must be appended in order.
 func TestPublishedRefused(t *testing.T) {
 	for _, x := range []struct{ line, schedule, want string }{
 		{"A(i,j) = B(i,j,k)*c(k); A:ds B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2)",
@@ -164,7 +164,7 @@ func TestPublishedRefused(t *testing.T) {
 	}
 }
 
-// refusal is why the schedule that a case fixes is refused, nil if it is not.
+// refusal returns the error of the schedule of a case, or nil if the schedule is accepted.
 func (g scheduleEngine) refusal(p *Prepared) error {
 	j, err := g.job(p)
 	defer closeInputs(j)

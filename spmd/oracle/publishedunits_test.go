@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// publishedUnits are the schedules for GPUs of source 004, appendix A, with numbers that cut the
-// data of these tests into several blocks, and others of their kinds.
+// publishedUnits contains the schedules for GPUs of source 004, appendix A, and similar ones. Their
+// numbers are chosen so that the data of these tests has several blocks.
 var publishedUnits = []struct{ name, line, schedule string }{
 	{"A.2", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
@@ -28,7 +28,7 @@ var publishedUnits = []struct{ name, line, schedule string }{
 	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
 			"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
-	// The rows of a tile over the threads of its block, whose products they have loaded side by side.
+	// The threads of a block first compute the products of a tile of entries, and then share its rows.
 	{"rows of a tile", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
 	{"rows of large tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 64, 5)},
 	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",
@@ -54,18 +54,19 @@ var publishedUnits = []struct{ name, line, schedule string }{
 		sliceTiles("B(i,k,l)*d(l)", 12, 2)},
 	{"fibers across", "y(k) = B(i,k,l)*c(i)*d(l); y:d B:sss/dss/dds c:d d:d",
 		sliceTiles("B(i,k,l)*d(l)", 40, 6)},
-	// Columns in blocks, each with all rows: what a warp sums over its lanes is added atomically.
+	// Each block has some columns and all rows. The sums over the lanes of a warp are added
+	// atomically.
 	{"columns", "y(i) = A(i,j)*x(j); y:d A:dd x:d",
 		"split(j,block,j1,4),split(j1,nz,thread,2),reorder(block,i,thread,nz),parallelize(block,GPUBlock,IgnoreRaces),parallelize(i,GPUWarp,NoRaces),parallelize(thread,GPUThread,Temporary)"},
 	// Warps of a block share a row, and so do their lanes.
 	{"rows", "y(i) = A(i,j)*x(j); y:d A:ds x:d",
 		"pos(j,jp,A(i,j)),split(jp,warp,jp1,4),parallelize(i,GPUBlock,NoRaces),parallelize(warp,GPUWarp,Temporary),parallelize(jp1,GPUThread,ParallelReduction)"},
-	// SDDMM: a warp an entry, a lane a part of the sum, and by tiles of entries.
+	// SDDMM: a warp computes an entry, and a lane a part of its sum; also with tiles of entries.
 	{"sddmm", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:dd/ds B:ds C:dd D:dd",
 		"reorder(i,k,j),parallelize(i,GPUBlock,NoRaces),parallelize(k,GPUWarp,NoRaces),parallelize(j,GPUThread,Temporary)"},
 	{"sddmm by entries", "A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ds/dd B:ds C:dd D:dd",
 		"reorder(i,k,j),fuse(i,k,f),pos(f,fp,B(i,k)),split(fp,block,fp1,6),split(fp1,thread,fp2,2),reorder(block,thread,fp2,j),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
-	// Sparse results, counted and written.
+	// Sparse results: one pass counts the entries and another pass writes them.
 	{"add", "C(i,j) = A(i,j)+B(i,j); C:ds/ss A:ds/ss B:ds/ss",
 		"split(i,block,thread,3),split(thread,t0,t1,2),parallelize(block,GPUBlock,NoRaces),parallelize(t0,GPUThread,NoRaces)"},
 	{"add three", "D(i,j) = A(i,j)+B(i,j)+C(i,j); D:ds A:ds B:ds C:ds",
@@ -76,28 +77,29 @@ var publishedUnits = []struct{ name, line, schedule string }{
 		"split(i,block,i1,3),split(i1,thread,i2,2),parallelize(block,GPUBlock,NoRaces),parallelize(thread,GPUThread,NoRaces)"},
 }
 
-// tileOfRows computes x for tiles of so many entries of A, loaded by fours, whose rows the threads
-// of a block share out, each to one thread where there are least of them.
+// tileOfRows returns a schedule that computes the products x for tiles of A's entries. tile is the
+// number of entries of a tile, which are loaded by fours. The threads of a block share the rows of
+// the tile. If the tile has at least least rows, each row has one thread.
 func tileOfRows(x string, tile, least int) string {
 	return fmt.Sprintf(
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+
 			"parallelize(block,GPUBlock,IgnoreRaces),parallelize(lane,GPUThread,NoRaces),parallelize(tile,GPUThread,Atomics,Rows,%d)", tile, x, least)
 }
 
-// sliceTiles does so for a tensor of order 3.
+// sliceTiles does what tileOfRows does, for a tensor of order 3.
 func sliceTiles(x string, tile, least int) string {
 	return strings.Replace(tileOfRows(x, tile, least), "fuse(i,j,f),pos(f,fpos,A(i,j))",
 		"reorder(i,k,l),fuse(k,l,kl),fuse(i,kl,f),pos(f,fpos,B(i,k,l))", 1)
 }
 
-// ignoring runs block, warp and thread on their units, as source 004 does: what is done about races
-// is said of the threads.
+// ignoring returns commands that run the loops block, warp and thread on their units, as in source
+// 004. Only the command for the threads has the race strategy race.
 func ignoring(race string) string {
 	return "parallelize(block,GPUBlock,IgnoreRaces),parallelize(warp,GPUWarp,IgnoreRaces),parallelize(thread,GPUThread," + race + ")"
 }
 
-// TestPublishedUnits: published schedules for GPUs are taken as they are, and give what the
-// statement says, interpreted and emulated.
+// TestPublishedUnits checks that published schedules for GPUs are accepted unchanged and give the
+// right results, interpreted and emulated.
 func TestPublishedUnits(t *testing.T) {
 	t.Parallel()
 	publishedOn(t, gpuEngine{name: "interpreted", run: interpreted}, 8)
@@ -105,7 +107,7 @@ func TestPublishedUnits(t *testing.T) {
 		func(t *testing.T) { publishedOn(t, gpuEngine{name: "emulated", run: on(emulatedGPU(t))}, 1) })
 }
 
-// TestPublishedUnitsCUDA: they do so on a GPU, where there is one.
+// TestPublishedUnitsCUDA does what TestPublishedUnits does on a real GPU, if the machine has one.
 func TestPublishedUnitsCUDA(t *testing.T) {
 	publishedOn(t, gpuEngine{name: "on a GPU", run: on(realGPU(t))}, 8)
 }
@@ -125,7 +127,7 @@ func publishedOn(t *testing.T, e gpuEngine, n uint64) {
 			}
 			if slices.ContainsFunc(p.Case.Tensors,
 				func(t *Tensor) bool { return slices.Contains(t.Dims, 0) }) {
-				continue // as TestPublished has it
+				continue // for the reason in TestPublished
 			}
 			p.Case.Schedule = []string{x.schedule}
 			out, err := e.Run(context.Background(), p)

@@ -19,7 +19,7 @@ import (
 	"distaff/spmd"
 )
 
-// vastLines are statements with terms that have a value at every coordinate.
+// vastLines contains statements with terms that have a value at every coordinate.
 var vastLines = []struct{ stmt, access string }{
 	{"s = sum(i, x(i)+1)", ""},
 	{"s = sum(i, x(i)*z(i)+1)", ""},
@@ -29,17 +29,18 @@ var vastLines = []struct{ stmt, access string }{
 	{"y(i) = sum(j, A(i,j)+1)*x(i)", ""},
 }
 
-// vast is the least size of a variable for which a loop over a few of its coordinates a step, in
-// each of a few blocks, is refused. The other sizes are small enough for a loop over each.
+// vast is the smallest size of a variable whose loops are always refused, even if a step covers a
+// few coordinates and there are a few blocks. The other sizes are small enough for a loop over each
+// coordinate.
 const vast = 1 << 60
 
-// vastLoop is a loop of a schedule that is drawn.
+// vastLoop is a loop of a drawn schedule.
 type vastLoop struct {
 	name string
 	n    float64 // values at most
 }
 
-// vastGen draws schedules whose loops have either few steps or more than a run takes.
+// vastGen draws schedules whose loops have either few steps or more steps than a run can execute.
 type vastGen struct {
 	*rand.Rand
 	loops []vastLoop
@@ -50,7 +51,8 @@ func (g *vastGen) say(format string, args ...any) {
 	g.list = append(g.list, fmt.Sprintf(format, args...))
 }
 
-// cut cuts a loop into a few parts, or, if it is short or vast, into parts of a few values.
+// cut splits loop k into a few parts. If the loop is short or vast, it may also split it into parts
+// of a few values.
 func (g *vastGen) cut(k int) {
 	v, n := g.loops[k].name, g.loops[k].n
 	few := float64(1 + g.IntN(7))
@@ -67,14 +69,14 @@ func (g *vastGen) cut(k int) {
 	g.loops = slices.Replace(g.loops, k, k+1, outer, inner)
 }
 
-// tiled reports whether there is a tile whose values may not be counted one by one, which loops in
-// another order do.
+// tiled reports whether there is a tile with too many values for a loop over each value. A reorder
+// would need a loop of this kind.
 func (g *vastGen) tiled() bool {
 	return slices.ContainsFunc(g.loops,
 		func(l vastLoop) bool { return len(l.name) > 1 && l.n > 64 && l.n < vast/64 })
 }
 
-// command draws a command, which may be refused.
+// command draws a command. It may be refused.
 func (g *vastGen) command(access string) {
 	k := g.IntN(len(g.loops))
 	l := &g.loops[k]
@@ -113,7 +115,8 @@ func (g *vastGen) command(access string) {
 	}
 }
 
-// refusedCase draws a job of one statement over tensors of vast sizes, whose files it writes to dir.
+// refusedCase generates a job with one statement over tensors of vast sizes. It writes the tensors'
+// files to dir.
 func refusedCase(seed, k uint64, dir string) (*planCase, error) {
 	r := rand.New(rand.NewPCG(seed, k^7<<60))
 	lines, most := largeLines, int64(1)<<61
@@ -190,10 +193,10 @@ func refusedCase(seed, k uint64, dir string) (*planCase, error) {
 // bySizes matches refusals that depend on sizes alone, with their kind.
 var bySizes = regexp.MustCompile(`points of fused loops to count|would not end|does not hold`)
 
-// figures are the numbers of a refusal, which may be those of any rank that finds it.
+// figures matches the numbers in a refusal. They depend on the rank that refuses.
 var figures = regexp.MustCompile(`[0-9.]+(e\+[0-9]+)?`)
 
-// longest is more than a run takes that is not refused.
+// longest is more than the time of any accepted run.
 const longest = 20 * time.Second
 
 // holdRefusal plans and runs a job, and returns an error if their refusals differ. kind is the kind
@@ -219,7 +222,7 @@ func (c *planCase) holdRefusal(dir string) (kind string, other bool, err error) 
 	case <-time.After(longest):
 		return "", false, fmt.Errorf("the run does not end; the plan says %v", planErr)
 	}
-	text := func(err error) string { // without figures, and the lines of the schedule
+	text := func(err error) string { // the message without numbers and lines of the schedule
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		return figures.ReplaceAllString(line, "N")
 	}
@@ -232,7 +235,7 @@ func (c *planCase) holdRefusal(dir string) (kind string, other bool, err error) 
 		return "", false, fmt.Errorf("the run does not end, and is not refused: %w", err)
 	case planErr == nil && !bySizes.MatchString(err.Error()):
 		return "", true, nil
-	case planErr == nil && strings.Contains(err.Error(), "does not hold at "): // at an entry
+	case planErr == nil && strings.Contains(err.Error(), "does not hold at "): // depends on entries
 		return "", true, nil
 	case planErr == nil:
 		return "", false, fmt.Errorf("the run is refused, and the plan is not: %w", err)
@@ -243,9 +246,9 @@ func (c *planCase) holdRefusal(dir string) (kind string, other bool, err error) 
 	return kind, kind == "", nil
 }
 
-// TestOracleRefusedPlans compares plans with runs of random jobs over vast sizes: a plan is refused
-// where its run is refused for its sizes, with the same words, and no other plan. A run that is not
-// refused ends.
+// TestOracleRefusedPlans compares plans with runs of random jobs over vast sizes. A plan must be
+// refused if and only if its run is refused because of sizes, with the same words. An accepted run
+// must end.
 func TestOracleRefusedPlans(t *testing.T) {
 	t.Parallel()
 	n := uint64(600)

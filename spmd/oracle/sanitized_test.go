@@ -19,12 +19,12 @@ import (
 	"distaff/kernels/cc"
 )
 
-// sanitized runs compiled leaves under the address and undefined-behaviour
-// sanitizers, in programs of their own. The program counts a leaf's blocks and
-// finds those that it leaks.
+// sanitized is an engine that runs compiled leaves under the address sanitizer and the
+// undefined-behaviour sanitizer, in separate programs. The program also finds memory that a leaf
+// leaks.
 type sanitized struct {
 	gcc, dir string
-	// schedules gives cases their schedules; nil for the default one.
+	// schedules, if not nil, draws the schedules of cases. Otherwise they have the default schedule.
 	schedules interface {
 		scheduled(*Prepared, *codegen.Request) error
 	}
@@ -37,7 +37,7 @@ func (e sanitized) Name() string {
 	return "C under sanitizers"
 }
 
-// prepare compiles a case, under a random schedule where they are drawn.
+// prepare compiles a case, with a random schedule if e.schedules is not nil.
 func (e sanitized) prepare(p *Prepared, name string) (*compiled, error) {
 	if e.schedules == nil {
 		return compile(p, name)
@@ -146,7 +146,7 @@ func (sanitized) with(ctx context.Context, exe string, c *compiled,
 	}
 }
 
-// newSanitized skips a test where there is no gcc with sanitizers.
+// newSanitized returns the engine. It skips the test if the machine has no gcc with sanitizers.
 func newSanitized(t *testing.T) sanitized {
 	if _, err := NewC(os.Getenv, "-O0"); errors.Is(err, cc.ErrNoCompiler) {
 		t.Skip(err)
@@ -162,13 +162,13 @@ func newSanitized(t *testing.T) sanitized {
 	return e
 }
 
-// TestOracleSanitized holds leaves under sanitizers to the reference.
+// TestOracleSanitized compares leaves under sanitizers with the reference.
 func TestOracleSanitized(t *testing.T) {
 	t.Parallel()
 	sweep(t, newSanitized(t), Options{}, 20)
 }
 
-// TestOracleSchedulesSanitized does so under random schedules.
+// TestOracleSchedulesSanitized does the same with random schedules.
 func TestOracleSchedulesSanitized(t *testing.T) {
 	t.Parallel()
 	e := newSanitized(t)

@@ -32,9 +32,10 @@ var commandNames = [...]string{"split", "divide", "fuse", "reorder", "pos", "coo
 	"workspace", "flatten", "longrows", "tile", "vectorize", "prefetch", "jam", "nontemporal",
 	"layout"}
 
-// Every command is drawn: those of commandNames one after another, temporaries as the first, and
-// substitute, which products of dense matrices alone have, by TestProducts; those that distribute,
-// by TestOracleDistributed.
+// TestEveryCommandDrawn checks that some test draws every command. The commands in commandNames are
+// drawn one after another, and temporaries is drawn as the first command. TestProducts tests
+// substitute, which only products of dense matrices permit. TestOracleDistributed draws the
+// commands that distribute.
 func TestEveryCommandDrawn(t *testing.T) {
 	drawn := append([]string{"temporaries", "substitute", "distribute", "communicate", "rotate"},
 		commandNames[:]...)
@@ -49,15 +50,15 @@ func TestEveryCommandDrawn(t *testing.T) {
 	}
 }
 
-// scheduleCounts count what was drawn: commands that were taken and refused, by
-// kind, and jobs that ran, or were refused, over ranks and blocks.
+// scheduleCounts counts accepted and refused commands by kind, and accepted and refused jobs on
+// several ranks and blocks.
 type scheduleCounts struct {
 	taken, refused      [len(commandNames)]atomic.Int64
-	places              atomic.Int64 // workspaces that are said to have a place for each position
+	places              atomic.Int64 // workspaces that a command stores with Positions
 	ranks, ranksRefused atomic.Int64
 }
 
-// log prints the counts; each of the first need commands must have been taken.
+// log prints the counts. Each of the first need commands must have been accepted.
 func (c *scheduleCounts) log(t *testing.T, need int) {
 	var all, no int64
 	for k, name := range commandNames {
@@ -76,15 +77,14 @@ func (c *scheduleCounts) log(t *testing.T, need int) {
 		no, all, 100*no/max(all, 1), c.ranks.Load(), c.ranksRefused.Load())
 }
 
-// drawer draws a random schedule that a case's text fixes: commands are drawn
-// one after another, and those that are refused are left out, but for the reason
-// that each refusal must have.
+// drawer draws a random schedule, which depends only on the case's text. It draws commands one
+// after another and omits refused commands. Every refusal must have a reason.
 type drawer struct {
 	seen *scheduleCounts // may be nil
 }
 
-// fixed are cases with the schedule that was drawn, and various threads and ranks. It may be one
-// that the draw ended at because the compiler failed.
+// fixed returns copies of the case with the drawn schedule, and with various numbers of threads and
+// ranks. If the compiler failed, the schedule ends with the command at which it failed.
 func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) {
 	list, _ := draw()
 	for k := range uint64(20) {
@@ -96,8 +96,8 @@ func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) 
 	return out
 }
 
-// safely compiles by f. A panic of the compiler is an error, so that it is reported with what leads
-// to it.
+// safely returns a function that calls f, and turns a panic into an error. The report of the
+// failure then contains the case.
 func safely[In, Out any](f func(In) (Out, error)) func(In) (Out, error) {
 	return func(in In) (out Out, err error) {
 		defer recovered(&err)
@@ -105,8 +105,8 @@ func safely[In, Out any](f func(In) (Out, error)) func(In) (Out, error) {
 	}
 }
 
-// source is the random source of a case's schedule and ranks: of one that fixes its
-// schedule, what is left to draw depends on its variant alone.
+// source returns the random source for a case's schedule and ranks. If the case has a schedule, the
+// source depends only on the case's variant.
 func source(p *Prepared) *rand.Rand {
 	if p.Case.Schedule != nil {
 		return rand.New(rand.NewPCG(p.Case.Variant, 7))
@@ -116,8 +116,8 @@ func source(p *Prepared) *rand.Rand {
 	return rand.New(rand.NewPCG(h.Sum64(), 7))
 }
 
-// draw is a schedule of up to 8 commands, which compile applies; or that which
-// the case fixes, less what is refused.
+// draw returns a schedule of up to 8 commands, or the case's own schedule without refused commands.
+// compile applies a schedule and returns the resulting statement.
 func (d drawer) draw(rng *rand.Rand, p *Prepared,
 	compile func([]string) (cin.Stmt, error)) (list []string, err error) {
 	defer func() {
@@ -185,8 +185,8 @@ func (d drawer) draw(rng *rand.Rand, p *Prepared,
 	return list, nil
 }
 
-// scheduleEngine runs a case as an interpreted job under a random schedule, some
-// over several ranks and blocks.
+// scheduleEngine is an engine that runs a case as an interpreted job with a random schedule. Some
+// jobs have several ranks and blocks.
 type scheduleEngine struct{ drawer }
 
 func (scheduleEngine) Name() string { return "schedules" }
@@ -233,7 +233,7 @@ func closeInputs(j *spmd.Job) {
 	}
 }
 
-// scheduled is a case as a job, with its schedule.
+// scheduled returns the job of a case with its schedule.
 func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Rand) (*spmd.Job,
 	[]string, error) {
 	j, err := g.job(p)
@@ -252,17 +252,17 @@ func (g scheduleEngine) scheduled(ctx context.Context, p *Prepared, rng *rand.Ra
 		return u.Unit.CIN, nil
 	})
 	if j.Schedule = list; err == nil {
-		taken.Source() // a leaf that C cannot say is a panic
+		taken.Source() // panics if C cannot express the leaf
 	}
 	return j, list, err
 }
 
-// job is a case as an interpreted job without a schedule.
+// job returns an interpreted job of a case, without a schedule.
 func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: p.Case.Stmt, Formats: map[string]string{}, Types: map[string]string{},
 		Sizes:  map[string][]int64{},
 		Inputs: map[string]spmd.Input{}, Keep: true}
-	// to ask the machine for its memory costs more than to compile
+	// to measure the machine's memory would take longer than to compile
 	j.Target, j.MemoryLimit = spmd.Interpreter, 8<<30
 	for k, t := range p.Case.Tensors {
 		j.Formats[t.Name] = t.Format.String()
@@ -282,8 +282,8 @@ func (scheduleEngine) job(p *Prepared) (*spmd.Job, error) {
 	return j, nil
 }
 
-// run runs the job, some over several ranks and blocks; where the schedule is
-// refused of these, on one rank.
+// run runs the job, in some cases on several ranks and blocks. If the schedule is refused there, it
+// runs the job on one rank.
 func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared,
 	j *spmd.Job) (*spmd.Report, error) {
 	if rng.IntN(3) > 0 {
@@ -308,15 +308,14 @@ func (g scheduleEngine) run(ctx context.Context, rng *rand.Rand, p *Prepared,
 	return report, err
 }
 
-// isRefusal tells whether an error refuses a schedule, with a reason and the
-// text that it is about.
+// isRefusal reports whether an error refuses a schedule, with a reason and the refused text.
 func isRefusal(err error) bool {
 	var d *diag.Error
 	return errors.As(err, &d) && (d.Code == sched.Refused || d.Code == sched.BadCommand) &&
 		d.Msg != "" && d.Src != "" && d.ExitCode() == 2
 }
 
-// scheduledC compiles cases under random schedules, many in one C file, and calls
+// scheduledC is an engine that compiles cases with random schedules, many in one C file, and calls
 // each leaf on 1, 2 and 4 threads.
 type scheduledC struct {
 	*C
@@ -334,7 +333,7 @@ func (e scheduledC) batch(ctx context.Context, cases []*Prepared) []func(context
 	return e.C.scheduledBatch(ctx, cases, e.scheduled)
 }
 
-// scheduledBatch is batch for cases that scheduled gives schedules.
+// scheduledBatch does what batch does, for cases whose schedules the function scheduled draws.
 func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared,
 	scheduled func(*Prepared, *codegen.Request) error) []func(context.Context) (*Output, error) {
 	how := map[*Prepared]string{}
@@ -374,7 +373,7 @@ func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared,
 		})
 }
 
-// scheduled gives a request the case's schedule.
+// scheduled draws the case's schedule and sets it in the request r.
 func (d drawer) scheduled(p *Prepared, r *codegen.Request) (err error) {
 	r.Schedule, err = d.draw(source(p), p, func(list []string) (cin.Stmt, error) {
 		q := *r
@@ -400,8 +399,7 @@ func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
 	})
 }
 
-// TestOracleSchedules runs random schedules through the interpreter, which
-// finds races too.
+// TestOracleSchedules interprets leaves with random schedules. The interpreter also finds races.
 func TestOracleSchedules(t *testing.T) {
 	t.Parallel()
 	var seen scheduleCounts
@@ -449,10 +447,11 @@ func TestOracleSchedulesInC(t *testing.T) {
 			sweep(t, scheduledC{c, drawer{&seen}}, Options{Plus: 0.15}, l.n)
 		})
 	}
-	seen.log(t, slices.Index(commandNames[:], "workspace")) // few cases have the forms of loops
+	// Few cases have the later commands, which change the forms of loops.
+	seen.log(t, slices.Index(commandNames[:], "workspace"))
 }
 
-// unrolledWrong loses an entry where a loop is unrolled.
+// unrolledWrong is an engine with a mistake: if the schedule has an unroll, it loses an entry.
 type unrolledWrong struct{ scheduleEngine }
 
 func (e unrolledWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
@@ -463,8 +462,8 @@ func (e unrolledWrong) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return out, err
 }
 
-// TestScheduleShrinks: a mistake of one command is reported with that command,
-// and with those that make its variable.
+// TestScheduleShrinks checks that a mistake of one command is reduced to a schedule with that
+// command and the commands that make its variable.
 func TestScheduleShrinks(t *testing.T) {
 	t.Parallel()
 	alone := 0
@@ -500,7 +499,7 @@ func TestScheduleShrinks(t *testing.T) {
 	}
 }
 
-// used tells whether a later command names a variable that command makes.
+// used reports whether a later command names a variable that command makes.
 func used(command string, later []string) bool {
 	args := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune("(),{}", r) })
 	return slices.ContainsFunc(args[1:], func(v string) bool {

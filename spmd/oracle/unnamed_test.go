@@ -16,8 +16,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// renamed is the case under other names, the order of which in the alphabet is the reverse of what
-// it is in the case: no order by names may show in a leaf.
+// renamed returns the case with other names of tensors and variables. Their alphabetical order is
+// reversed, because a leaf must not depend on the order of names.
 func renamed(c *Case) (*Case, error) {
 	s, err := notation.Parse(c.Stmt)
 	if err != nil {
@@ -60,7 +60,7 @@ func renamed(c *Case) (*Case, error) {
 	return out, nil
 }
 
-// TestUnnamed: of statements that differ in names alone, compilers get the same text.
+// TestUnnamed checks that statements that differ only in names have the same C text.
 func TestUnnamed(t *testing.T) {
 	text := func(c *Case) (unnamed, named string) {
 		p, err := c.Prepare()
@@ -101,7 +101,7 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
-// TestRunTexts: the engine compiles the texts that a backend compiles and caches.
+// TestRunTexts checks that the engine C compiles the same texts as a backend does.
 func TestRunTexts(t *testing.T) {
 	e, err := NewC(os.Getenv, "-O0")
 	if errors.Is(err, cc.ErrNoCompiler) {
@@ -132,8 +132,8 @@ func TestRunTexts(t *testing.T) {
 	}
 }
 
-// TestUnnamedBits: leaves of the texts that jobs run, which read their numbers from the caller, give
-// the bits of leaves of the texts for people.
+// TestUnnamedBits checks that the texts that jobs compile, whose numbers the caller passes, give
+// the same bits as the texts that are printed for people.
 func TestUnnamedBits(t *testing.T) {
 	unnamed, err := NewC(os.Getenv, "-O3")
 	if errors.Is(err, cc.ErrNoCompiler) {
