@@ -265,8 +265,7 @@ func compareTo(p *spmd.Program, name string, want *Want) error {
 	return compareWhole(whole, want)
 }
 
-// compareWhole compares a tensor with the expected contents. If want is nil, the tensor must be
-// nil.
+// compareWhole validates a tensor, and compares it with want if want is not nil.
 func compareWhole(whole *tcs.Tensor, want *Want) error {
 	if err := whole.Validate(); err != nil || want == nil {
 		return err

@@ -84,7 +84,7 @@ type drawer struct {
 }
 
 // fixed returns copies of the case with the drawn schedule, and with various numbers of threads and
-// ranks. If the compiler failed, the schedule ends with the command at which it failed.
+// ranks. If the compiler failed, the schedule ends with the command that made it fail.
 func (d drawer) fixed(p *Prepared, draw func() ([]string, error)) (out []*Case) {
 	list, _ := draw()
 	for k := range uint64(20) {
