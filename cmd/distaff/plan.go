@@ -33,7 +33,8 @@ of fused loops, a bound that does not hold, loops that would not end. After
 distaff doctor --tune, each phase has a line with its predicted time, in --json
 predicted_seconds.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
-			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 -d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
+			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 ` +
+				`-d=A:100000,100000 --split=j:2 --split=i:4 --order=j,i --ranks=4 --html=plan.html`},
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
 			[]cliFlag{on("json", nil, catOutput, "prints JSON"),
 				text("html", nil, catOutput,

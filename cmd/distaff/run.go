@@ -20,10 +20,12 @@ come from the inputs; -d gives sizes that no input has. Exit codes: 0 done,
 1 the run failed, 2 the command or statement is wrong, 3 the data is wrong,
 4 --check found a difference, 5 the memory limit would be exceeded.`,
 		examples: []string{
-			`distaff run "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss -i=B:b.tns -i=C:c.npy -i=D:d.npy -o=A:a.npy`,
+			`distaff run "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss -i=B:b.tns ` +
+				`-i=C:c.npy -i=D:d.npy -o=A:a.npy`,
 			`distaff run "y(i) = A(i,j) * x(j)" -i=A:matrix.mtx -g=x:dense -o=y:y.mtx`,
 			`distaff run "s = A(i,j) * A(i,j)" -i=A:matrix.mtx.gz`,
-			`distaff run "C(i,j) = A(i,k) * B(k,j)" -g=A:uniform:1000000 -g=B:zipf:1000000:1.1 -d=A:100000,100000 -d=j:100000 -f=C:ds --check`,
+			`distaff run "C(i,j) = A(i,k) * B(k,j)" -g=A:uniform:1000000 ` +
+				`-g=B:zipf:1000000:1.1 -d=A:100000,100000 -d=j:100000 -f=C:ds --check`,
 			`distaff run job.dst -D n=4096 -i=A:matrix.mtx -o=x:x.npy --ranks=4`,
 		},
 		flags:  join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags()),
