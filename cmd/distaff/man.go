@@ -54,7 +54,8 @@ func writeMan(x *invocation) error {
 	return nil
 }
 
-// manTemplate is the markdown of a man page. The template of package cli names no flag's value.
+// manTemplate is the Markdown template of a man page. The template of package cli omits the names of
+// flags' values.
 const manTemplate = `% {{.App.Name}} {{.SectionNum}}
 
 # NAME

@@ -10,8 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// addsShare is the reciprocal of the share of cases with a dense result for which a leaf that
-// adds to the result is compiled as well.
+// addsShare sets how often the leaf that adds to a dense result is tested: in one of addsShare cases
+// with a dense result.
 const addsShare = 4
 
 // readd runs the leaf that adds to a dense result twice. The first run starts from zeros and must

@@ -269,8 +269,8 @@ func TestKinds(t *testing.T) {
 	})
 }
 
-// kindsInC is the reciprocal of the share of accepted cells that are compiled, unless -oracle.n is
-// set.
+// kindsInC sets how many accepted cells are compiled if -oracle.n is not set: one of kindsInC
+// cells.
 const kindsInC = 48
 
 // TestKindsInC compiles some cells of the table, or all with -oracle.n, and calls the leaves on 1,

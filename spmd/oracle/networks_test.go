@@ -14,8 +14,8 @@ func TestOracleNetworks(t *testing.T) {
 	sweep(t, Networks{}, Options{Networks: true, Denser: true}, 500)
 }
 
-// TestNetworkDraws tests cases that the compiler once got wrong: nothing is added to an intermediate
-// with marks.
+// TestNetworkDraws tests cases that the compiler once got wrong: nothing is added to an
+// intermediate with marks.
 func TestNetworkDraws(t *testing.T) {
 	for _, first := range []uint64{787, 4663} {
 		rep := Sweep(context.Background(), Networks{}, Options{Networks: true}, 1795477564, first, 1, 1)

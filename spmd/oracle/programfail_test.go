@@ -385,9 +385,9 @@ func (c *programCase) limited(r *rand.Rand) error {
 	return err
 }
 
-// afterwards checks a program of one rank after one of its steps failed. done is the number of steps
-// before the failed one. The tensors must have the values that they had after these steps, and the
-// program must be able to continue after some tensors were dropped.
+// afterwards checks a program of one rank after one of its steps failed. done is the number of
+// steps before the failed one. The tensors must have the values that they had after these steps,
+// and the program must be able to continue after some tensors were dropped.
 func (c *programCase) afterwards(p *spmd.Program, done int) error {
 	result := ""
 	if done < len(c.steps) && slices.Contains([]string{"do", "run"}, c.steps[done].op) {

@@ -79,7 +79,7 @@ var publishedUnits = []struct{ name, line, schedule string }{
 
 // tileOfRows returns a schedule that computes the products x for tiles of A's entries. tile is the
 // number of entries of a tile, which are loaded by fours. The threads of a block share the rows of
-// the tile. If the tile has at least least rows, each row has one thread.
+// the tile; each row has one thread if the tile has least rows or more.
 func tileOfRows(x string, tile, least int) string {
 	return fmt.Sprintf(
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,tile,%d),precompute(%s,tile,tile_pre,pc),split(tile_pre,part,lane,4),reorder(lane,part),unroll(part,3),"+

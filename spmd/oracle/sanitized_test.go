@@ -168,7 +168,8 @@ func TestOracleSanitized(t *testing.T) {
 	sweep(t, newSanitized(t), Options{}, 20)
 }
 
-// TestOracleSchedulesSanitized does the same with random schedules.
+// TestOracleSchedulesSanitized compares leaves with random schedules, under sanitizers, with the
+// reference.
 func TestOracleSchedulesSanitized(t *testing.T) {
 	t.Parallel()
 	e := newSanitized(t)
