@@ -19,7 +19,7 @@ import (
 //	command COMMAND       for each command in Over
 //	place PLACEMENT       for each placement in Over
 //
-// For each tensor follows a line
+// A line for each tensor follows:
 //
 //	tensor NAME FORMAT TYPE SIZES
 //
