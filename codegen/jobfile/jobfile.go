@@ -31,6 +31,7 @@
 //	types.go      CheckTypes: types of tensors without a declared type
 //	sizes.go      CheckSizes: sizes of names and tensors
 //	print.go      the text form
+//	help.go       the forms of lines, for help
 package jobfile
 
 import (

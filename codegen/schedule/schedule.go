@@ -17,6 +17,7 @@
 //	schedule.go     Apply, and the state that commands change
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
+//	help.go         what each command does, in a few words
 //	part.go         the commands that apply to some of a statement's terms
 //	check.go        the rules that a scheduled statement must satisfy
 //	split.go        split and divide

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -132,6 +133,29 @@ func endings(pass func(*Format) bool) string {
 		}
 	}
 	return strings.Join(s, " ")
+}
+
+// Help returns the endings of each format, as in ".rb", and what distaff does with the format's
+// files.
+func Help() [][2]string {
+	var out [][2]string
+	for _, f := range formats {
+		does := f.Name + ": read and written"
+		if !writable(f) {
+			does = f.Name + ": read only"
+		}
+		if f.MaxOrder > 0 && writable(f) {
+			does += fmt.Sprintf(", up to %d modes", f.MaxOrder)
+		}
+		if f.Loose {
+			does += "; sizes may be missing"
+		}
+		if f.Filled {
+			does += "; has every coordinate"
+		}
+		out = append(out, [2]string{strings.Join(f.Exts, " "), does})
+	}
+	return out
 }
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }

@@ -94,3 +94,20 @@ func stored(es []readertest.Entry) string {
 	}
 	return strings.Join(out, "\n")
 }
+
+// TestHelp checks that the help has each format with its endings, and says which are only read.
+func TestHelp(t *testing.T) {
+	help := Help()
+	if len(help) != len(formats) {
+		t.Fatalf("got %d lines of help, want one for each of %d formats", len(help), len(formats))
+	}
+	for k, f := range formats {
+		want := f.Name + ": read and written"
+		if Writable("a"+f.Exts[0], 1) != nil {
+			want = f.Name + ": read only"
+		}
+		if help[k][0] != strings.Join(f.Exts, " ") || !strings.HasPrefix(help[k][1], want) {
+			t.Errorf("got %q, want the endings %v and %q", help[k], f.Exts, want)
+		}
+	}
+}

@@ -26,11 +26,13 @@ var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1
 // Kinds returns the names of all kinds, in alphabetical order.
 func Kinds() []string { return slices.Sorted(maps.Keys(parameters)) }
 
+// Forms lists the forms of the kinds, for messages and help.
+const Forms = "dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH"
+
 // Parse parses a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an optional
 // :int. name is the name's name, for messages. The error is an *Error.
 func Parse(name, kind string) (*Kind, error) {
-	const want = "want dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, and :int at the end " +
-		"for integers"
+	const want = "want " + Forms + ", and :int at the end for integers"
 	bad := func(why string) error {
 		return errorf("-g=%s:%s: %s; %s", tensor.Printable(name), tensor.Printable(kind), why, want)
 	}

@@ -1,0 +1,34 @@
+package jobfile
+
+// Help is a part of the help about job files: forms, and what each form means. Each form begins
+// with a keyword, except the form of a statement.
+type Help [][2]string
+
+// Lines lists the lines of a job file.
+var Lines = Help{
+	{"tensor NAME(SIZE, ...): LEVELS", "declares a tensor, its sizes and format"},
+	{"param NAME = NUMBER", "names a number; -D NAME=NUMBER replaces it"},
+	{"machine NAME(SIZE, ...)", "arranges the ranks in a grid"},
+	{"STATEMENT", "computes a tensor from others"},
+	{"repeat N until COND or fail { ... }", "runs the lines between { and } again"},
+	{"print NAME", "prints a scalar, or one line about a tensor"},
+	{"place NAME (x,y) -> M(x)", "moves a tensor to other ranks"},
+}
+
+// Clauses lists the clauses at the end of a tensor's line.
+var Clauses = Help{
+	{"type TYPE", "the type of its values"},
+	{"from \"FILE\", from KIND, from 2.5", "is read, generated, or a scalar"},
+	{"to \"FILE\"", "is written at the end of the job"},
+	{"place (x,y) -> M(x)", "where its pieces are"},
+}
+
+// Indented lists the lines that are indented under a statement, other than scheduling commands.
+var Indented = Help{
+	{"split i:4", "cuts the range of a variable into blocks"},
+	{"order j,i", "the order of the loops over blocks"},
+	{"extend j", "a partial result for each block of a summed variable"},
+	{"map i", "the variables that decide which rank runs a block"},
+	{"network (A*B)*C", "how a product of many tensors is contracted"},
+	{"intermediate-order N", "the most variables of an intermediate result"},
+}

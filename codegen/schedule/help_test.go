@@ -1,0 +1,21 @@
+package schedule
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestHelp checks that the help lists each command once.
+func TestHelp(t *testing.T) {
+	var names []string
+	for k, m := range meanings {
+		names = append(names, m[0])
+		if h := Help()[k]; h[0] == "" || h[1] == "" {
+			t.Errorf("%s: got %q in help, want a usage and a meaning", m[0], h)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, Names()) {
+		t.Errorf("got %v in help, want the commands %v", names, Names())
+	}
+}
