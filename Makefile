@@ -15,7 +15,7 @@ help:
 	@echo "golden   rewrite the stage goldens, pictures and generated files"
 	@echo "fuzz     everything random at length, in stages: at most an hour on two cores"
 	@echo "bench    benchmarks, as ratios within one run"
-	@echo "install  binaries, man pages, MPI wrappers, sbatch scripts into PREFIX"
+	@echo "install  binaries, man pages, documents, MPI wrappers, sbatch scripts into PREFIX"
 	@echo "clean    remove build outputs"
 
 build:

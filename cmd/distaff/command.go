@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"distaff/cmd/argv"
+	"distaff/codegen/diag"
 )
 
 // command is one of distaff's commands: its texts for help, man pages and completion, and its
@@ -59,14 +60,22 @@ Commands:
 			fmt.Fprintf(w, "  %-11s %s\n", c.name, c.short)
 		}
 	}
-	_, err := fmt.Fprint(w, `  help        prints this, or what one command does
+	fmt.Fprint(w, `  help        prints this, or what a command or a topic is
+
+Topics, as in distaff help formats:
+`)
+	for _, t := range topics() {
+		fmt.Fprintf(w, "  %-11s %s\n", t.name, t.short)
+	}
+	_, err := fmt.Fprint(w, `
+Pages docs/*.md are in the source, and in share/doc/distaff of an installation.
 
 Example: distaff run "y(i) = A(i,j) * x(j)" -i=A:matrix.mtx -g=x:dense -o=y:y.mtx
 `)
 	return err
 }
 
-// helpCommand implements `distaff help [COMMAND]`.
+// helpCommand implements `distaff help [COMMAND|TOPIC]`.
 func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 	args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") })
 	switch len(args) {
@@ -76,15 +85,25 @@ func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 		if c := find(commands, args[0]); c != nil {
 			return c.help(stdout)
 		}
-		var names []string
+		if t, ok := findTopic(args[0]); ok {
+			return t.help(stdout)
+		}
+		var names, about []string
 		for _, c := range commands {
 			if !c.hidden {
 				names = append(names, c.name)
 			}
 		}
-		return unknownCommand(args[0], names)
+		for _, t := range topics() {
+			about = append(about, t.name)
+		}
+		if near := diag.Nearest(args[0], slices.Concat(names, about)); near != "" {
+			return argv.Errorf("there is no command or topic %q; did you mean %s?", args[0], near)
+		}
+		return argv.Errorf("there is no command or topic %q; the commands are %s; the topics are %s",
+			args[0], strings.Join(names, ", "), strings.Join(about, ", "))
 	}
-	return argv.Errorf("help takes one command, got %d arguments", len(args))
+	return argv.Errorf("help takes one command or topic, got %d arguments", len(args))
 }
 
 // help prints the whole help text of the command.

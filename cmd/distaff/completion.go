@@ -81,7 +81,12 @@ func complete(typed []string, w io.Writer) error {
 		for _, c := range visible() {
 			list(c.name, c.short)
 		}
-		list("help", "prints what a command does")
+		if len(typed) == 2 {
+			for _, t := range topics() {
+				list(t.name, t.short)
+			}
+		}
+		list("help", "prints what a command or a topic is")
 		return nil
 	}
 	c := find(visible(), typed[0])

@@ -23,6 +23,7 @@ var completed = []struct {
 	want  []string
 }{
 	{"conv", []string{"convert"}},
+	{"help form", []string{"help", "formats"}},
 	{"completion z", []string{"completion", "zsh"}},
 	{"run S --verb", []string{"run", "S", "--verbose"}},
 	{"run S --target=cp", []string{"run", "S", "--target=cpu"}},

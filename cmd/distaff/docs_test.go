@@ -468,8 +468,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReferenceComplete checks that the reference names every command, flag, scheduling command
-// and exit code, and every variable DISTAFF_... in the source of the program.
+// TestReferenceComplete checks that the reference names every command, topic, flag, scheduling
+// command and exit code, and every variable DISTAFF_... in the source of the program.
 func TestReferenceComplete(t *testing.T) {
 	text, err := os.ReadFile(referencePage)
 	if err != nil {
@@ -481,6 +481,9 @@ func TestReferenceComplete(t *testing.T) {
 		for _, f := range c.flags {
 			want["--"+f.Names()[len(f.Names())-1]] = "the flags of " + c.name
 		}
+	}
+	for _, c := range topics() {
+		want["`"+c.name+"`"] = "the topics of help"
 	}
 	for _, s := range schedule.Names() {
 		want[s] = "the scheduling commands"

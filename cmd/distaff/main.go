@@ -5,6 +5,7 @@
 //
 //	main.go        the entry: selects the command; exit codes
 //	command.go     the table of commands, and help
+//	topics.go      help about topics; their texts are in topics/
 //	flags.go       flags that commands share
 //	jobfile.go     a spmd.FileJob from a job file and flags, and its run
 //	job.go         a spmd.Job from flags
@@ -224,6 +225,9 @@ func unknownCommand(name string, names []string) error {
 	}
 	if strings.HasSuffix(name, ".dst") {
 		return argv.Errorf("a command comes before the job file: distaff run %s", name)
+	}
+	if _, ok := findTopic(name); ok {
+		return argv.Errorf("%s is not a command but a topic: distaff help %s", name, name)
 	}
 	if near := diag.Nearest(name, names); near != "" {
 		return argv.Errorf("there is no command %q; did you mean %s?", name, near)

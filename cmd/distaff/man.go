@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +17,8 @@ import (
 func manCommand() *command {
 	return &command{
 		name: "man", args: "DIR", short: "writes the man pages into a folder", hidden: true,
-		long:   "Writes distaff.1 and distaff-COMMAND.1 for every command into DIR.",
+		long: "Writes distaff.1 and distaff-COMMAND.1 for every command into DIR/man1, and\n" +
+			"distaff-TOPIC.7 for every topic of help into DIR/man7.",
 		flags:  talkFlags(),
 		action: writeMan,
 	}
@@ -27,9 +29,6 @@ func writeMan(x *invocation) error {
 		return argv.Errorf("man wants one folder")
 	}
 	dir := x.flags.Args().First()
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
-	}
 	overview := &cli.App{Name: "distaff", UsageText: "distaff COMMAND [ARGUMENTS] [FLAGS]",
 		Usage:       "compiles tensor index notation and runs it on tensors from files",
 		Description: describe()}
@@ -37,17 +36,34 @@ func writeMan(x *invocation) error {
 	for _, c := range visible() {
 		pages = append(pages, c.page("distaff-"+c.name, "distaff "+c.name))
 	}
+	if err := writePages(dir, 1, pages); err != nil {
+		return err
+	}
+	pages = nil
+	for _, t := range topics() {
+		pages = append(pages, t.page())
+	}
+	return writePages(dir, 7, pages)
+}
+
+// writePages writes man pages of one section into its folder below dir.
+func writePages(dir string, section int, pages []*cli.App) error {
+	dir = filepath.Join(dir, fmt.Sprint("man", section))
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
 	cli.MarkdownDocTemplate, cli.FlagStringer = manTemplate, manFlag
 	for _, a := range pages {
 		a.HideHelp, a.HideVersion = true, true
 		a.Setup()
-		text, err := a.ToManWithSection(1)
+		text, err := a.ToManWithSection(section)
 		if err != nil {
 			return err
 		}
 		// A bare - is a hyphen, which no flag begins with.
 		text = strings.NewReplacer(`\-`, `\-`, "-", `\-`).Replace(text)
-		if err := os.WriteFile(filepath.Join(dir, a.Name+".1"), []byte(text), 0o666); err != nil {
+		name := fmt.Sprint(a.Name, ".", section)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			return err
 		}
 	}
@@ -97,11 +113,30 @@ func verbatim(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
 }
 
+// paragraphs returns the markdown of a text whose paragraphs are separated by blank lines. An
+// indented paragraph is printed unchanged.
+func paragraphs(s string) string {
+	text := ""
+	for _, part := range strings.Split(strings.Trim(s, "\n"), "\n\n") {
+		if strings.HasPrefix(part, "  ") {
+			text += verbatim(part) + "\n"
+		} else {
+			text += markdown(part) + "\n\n"
+		}
+	}
+	return text
+}
+
 // describe returns the description in the page of all commands.
 func describe() string {
-	text := "Each command has a page of its own.\n\n# COMMANDS\n"
+	text := "Each command and each topic has a page of its own. Pages docs/\\*.md are in the " +
+		"source, and in share/doc/distaff of an installation.\n\n# COMMANDS\n"
 	for _, c := range visible() {
 		text += item("distaff-"+c.name+"(1)", c.short)
+	}
+	text += "\n# TOPICS\n"
+	for _, t := range topics() {
+		text += item("distaff-"+t.name+"(7)", t.short)
 	}
 	text += "\n# ENVIRONMENT\n"
 	for _, e := range environment {
@@ -149,16 +184,8 @@ func tns2tcs() *command {
 
 // page returns the program that the man page called name describes. Users start it by call.
 func (c *command) page(name, call string) *cli.App {
-	text := ""
-	for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
-		if strings.HasPrefix(part, "  ") {
-			text += verbatim(part) + "\n"
-		} else {
-			text += markdown(part) + "\n\n"
-		}
-	}
-	a := &cli.App{Name: name, Usage: markdown(c.short), Description: text, Flags: c.flags,
-		UsageText: markdown(call + " " + strings.TrimSpace(c.args+" [FLAGS]"))}
+	a := &cli.App{Name: name, Usage: markdown(c.short), Description: paragraphs(c.long),
+		Flags: c.flags, UsageText: markdown(call + " " + strings.TrimSpace(c.args+" [FLAGS]"))}
 	if len(c.examples) > 0 {
 		a.Metadata = map[string]any{"examples": verbatim(strings.Join(c.examples, "\n"))}
 	}

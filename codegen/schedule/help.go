@@ -1,6 +1,6 @@
 package schedule
 
-// meanings says in a few words what each command does, in the order in which help lists them.
+// meanings says in a few words what each command does, in the order of the help.
 var meanings = [][2]string{
 	{"split", "cuts the loop over i into tiles of N"},
 	{"divide", "cuts the loop over i into N equal tiles"},
@@ -12,22 +12,22 @@ var meanings = [][2]string{
 	{"coord", "returns from positions to coordinates"},
 	{"mergeby", "says how a loop merges several sparse operands"},
 	{"parallelize", "runs iterations on threads or in lanes"},
-	{"longrows", "cuts rows with more than N entries for all threads"},
-	{"flatten", "makes one loop over stored entries of nested loops"},
-	{"temporaries", "takes sums in scalars or workspaces; it must come first"},
+	{"longrows", "shares rows of over N entries among threads"},
+	{"flatten", "makes one loop over entries of nested loops"},
+	{"temporaries", "takes sums in scalars or workspaces; comes first"},
 	{"precompute", "computes EXPR first, into a workspace W"},
 	{"workspace", "says how a workspace is stored"},
-	{"assemble", "builds a sparse result in grown memory, or in two passes"},
-	{"layout", "reads a dense operand from a copy in another mode order"},
+	{"assemble", "builds a sparse result in one or two passes"},
+	{"layout", "reads a dense T with its modes in another order"},
 	{"tile", "sums N values of a row at a time, in registers"},
-	{"jam", "moves a loop into the loops inside it, N at a time"},
+	{"jam", "moves a loop inside its inner loops, N at a time"},
 	{"vectorize", "runs innermost loops in lanes"},
 	{"prefetch", "fetches rows of T into caches, N entries ahead"},
 	{"nontemporal", "stores the result T past the caches"},
 	{"substitute", "calls a library, or your C, instead of loops"},
 	{"distribute", "runs iterations on different ranks"},
-	{"communicate", "brings the parts of T that an iteration of i needs"},
-	{"rotate", "starts a loop at a different iteration on each rank"},
+	{"communicate", "brings what an iteration of i needs of T"},
+	{"rotate", "starts the loop elsewhere on each rank"},
 }
 
 // Help returns the usage of each command, as in "fuse(i, j, f)", and what the command does.
