@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"distaff/io/gen"
 	"distaff/io/tensor"
 )
 
@@ -61,8 +62,8 @@ func dataFlags() []cli.Flag {
 			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
 				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
 		list("g", al("generate"), catData,
-			"`T:KIND` generates T: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH; values are "+
-				"in (0,1], or with :int at the end integers 1 to 9"),
+			"`T:KIND` generates T: "+gen.Forms+"; values are in (0,1], or with :int at the end "+
+				"integers 1 to 9"),
 		list("index-base", nil, catData,
 			"`[T:]0|1` the first coordinate in .tns files (default: 1)"),
 		list("duplicates", nil, catData,
