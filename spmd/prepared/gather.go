@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"distaff/codegen"
+	"distaff/codegen/cin"
 	"distaff/codegen/notation"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -114,7 +115,7 @@ func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
 // coordinates: the loop of a term that no level bounds, of a workspace, of a counter, or over a
 // dense level of an operand's copy.
 func (k *Statement) boundingLevels(v string) (list []coordLevel) {
-	if k.mayVisitUnstored() {
+	if k.mayVisitUnstored() || k.hasWorkspaceOver(v) {
 		return nil
 	}
 	for _, t := range k.Problem.Norm.Terms {
@@ -153,6 +154,19 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 		return slices.ContainsFunc(s.unit.Args[1:],
 			func(a codegen.Arg) bool { return a.Convert && a.Tensor == o.Name && !stores(a.Format) })
 	})
+}
+
+// hasWorkspaceOver reports whether a leaf has a workspace over variable v. The loops that read the
+// workspace may visit all its coordinates.
+func (k *Statement) hasWorkspaceOver(v string) bool {
+	found := false
+	for _, s := range k.leaves {
+		cin.Walk(s.unit.CIN, func(t cin.Stmt) {
+			w, ok := t.(*cin.Where)
+			found = found || ok && slices.Contains(cin.Target(w.Producer).Vars, v)
+		})
+	}
+	return found
 }
 
 // mayVisitUnstored reports whether the leaf's schedule may have loops that reach coordinates which
