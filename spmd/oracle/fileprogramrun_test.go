@@ -193,7 +193,7 @@ var negativeZero = regexp.MustCompile(`(^|[ (])-0([ +)-]|$)`)
 // unsigned returns a line with a scalar without the signs of zeros. The reference may compute -0
 // where a sum is printed as 0.
 func unsigned(line string) string {
-	return negativeZero.ReplaceAllString(strings.ReplaceAll(line, "-0i)", "+0i)"), "${1}0${2}")
+	return negativeZero.ReplaceAllString(strings.ReplaceAll(line, "-0i", "+0i"), "${1}0${2}")
 }
 
 // judge compares the output and the files of a run with the expected ones.
