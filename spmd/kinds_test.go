@@ -88,12 +88,3 @@ func TestLevelKindsDocumented(t *testing.T) {
 		}
 	}
 }
-
-func containsByte(s string, b byte) bool {
-	for i := range len(s) {
-		if s[i] == b {
-			return true
-		}
-	}
-	return false
-}
