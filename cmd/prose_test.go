@@ -98,11 +98,6 @@ var unclean = map[string]ceiling{
 	"codegen/notation":   {wide: 8},
 	"codegen/schedule":   {wide: 55},
 	"codegen/strategy":   {wide: 17},
-	"spmd/estimate":      {rate: 49.9},
-	"spmd/forecast":      {rate: 47.5},
-	"spmd/messages":      {rate: 27.6},
-	"spmd/prepared":      {rate: 34.6},
-	"spmd/run":           {rate: 37.2},
 	"spmd/stats":         {rate: 2.4},
 }
 

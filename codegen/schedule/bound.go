@@ -59,10 +59,12 @@ func (s *state) exactly(v string) error {
 	case err != nil:
 		return err
 	case s.cmd.Args[3].Text != "MaxExact":
-		return s.refuse(3, "got %s: only a variable with a MaxExact bound keeps its name, want a new name",
+		return s.refuse(3,
+			"got %s: only a variable with a MaxExact bound keeps its name, want a new name",
 			s.cmd.Args[3].Text)
 	case s.g.MadeBy(v) != nil:
-		return s.refuse(0, "%s is not a variable of the statement; want a new name for the bounded variable",
+		return s.refuse(0,
+			"%s is not a variable of the statement; want a new name for the bounded variable",
 			v)
 	}
 	return s.order(strategy.Count{Var: v, N: n})

@@ -30,7 +30,8 @@ func (s *state) rowLanes() error {
 	}
 	if s.cmd.Args[2].Text != cin.Atomics.String() {
 		return s.refuse(2,
-			"got %s, want Atomics: other tiles may add to the first and the last row of a tile", s.cmd.Args[2].Text)
+			"got %s, want Atomics: other tiles may add to the first and the last row of a tile",
+			s.cmd.Args[2].Text)
 	}
 	o := strategy.RowLanes{Var: v}
 	if len(s.cmd.Args) > 4 {

@@ -7,7 +7,8 @@ package schedule
 // the result whenever the loops can be nested in that way.
 func temporaries(s *state) error {
 	if s.cmd != s.first {
-		return s.refuse(-1, "it must be the first command, because it changes the loops that other commands refer to")
+		return s.refuse(-1,
+			"it must be the first command, because it changes the loops that other commands refer to")
 	}
 	if s.cmd.Args[0].Text != s.target() {
 		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.target())
