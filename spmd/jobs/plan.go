@@ -87,7 +87,7 @@ func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
 	}
 	x := &follower{names: newNames(f, given), ranks: ranks, by: by,
 		given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
-		placed: map[string]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{},
+		placed: map[placing]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{},
 		lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
 	defer x.close()
 	found, err := x.names.found()
@@ -121,9 +121,9 @@ type follower struct {
 	by       Planner
 	given    map[*jobfile.Statement]input.Given
 	variants map[variant]*planned
-	placed   map[string]*input.Held // results of place, by tensor name and placement
-	known    map[*input.Held]bool   // whether every rank has the whole tensor
-	done     map[string]passed      // passes of repeats, by repeat and the state before the pass
+	placed   map[placing]*input.Held // results of place
+	known    map[*input.Held]bool    // whether every rank has the whole tensor
+	done     map[string]passed       // passes of repeats, by repeat and the state before the pass
 	lists    map[string][]*store.Blocks
 	files    []*tcs.Tensor // mapped files of tensors between items, to be closed
 	tally    tally
@@ -549,6 +549,12 @@ func (x *follower) fetch(name string, mode *int) error {
 	return err
 }
 
+// placing is a placement of a tensor whose blocks are described by from.
+type placing struct {
+	from      *input.Held
+	placement string
+}
+
 // place follows program.Place or program.PlaceOn.
 func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
 	mode, on, err := x.names.target(p, x.ranks)
@@ -588,7 +594,7 @@ func (x *follower) place(it jobfile.Item, name string, p place.Placement) error 
 		return nil
 	}
 	x.move(it, name, forecast.Access{Operand: name, Blocks: g}, h, true)
-	key := name + p.String()
+	key := placing{h, p.String()}
 	if x.placed[key] == nil {
 		x.placed[key] = &input.Held{Blocks: g.Blocks(), Entries: h.Entries, AsIs: true, Kind: h.Kind,
 			File: h.File}
