@@ -98,7 +98,6 @@ var unclean = map[string]ceiling{
 	"codegen/notation":   {wide: 8},
 	"codegen/schedule":   {wide: 55},
 	"codegen/strategy":   {wide: 17},
-	"spmd/stats":         {rate: 2.4},
 }
 
 // prose is what the test counts in one package or in the pages.

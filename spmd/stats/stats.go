@@ -25,7 +25,7 @@ type Stats struct {
 	Phases    Phases           `json:"phases"`
 	Comm      Comm             `json:"comm"`
 	Balance   Balance          `json:"balance"`
-	Work      *Work            `json:"work,omitempty"` // nil for a job file
+	Work      *Work            `json:"work,omitempty"` // nil if a job file ran
 	PeakRSS   []int64          `json:"peak_rss_bytes"`
 }
 
