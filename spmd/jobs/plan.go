@@ -330,8 +330,7 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 		return // reading a tensor into its placement is not part of a statement's traffic
 	}
 	asIs := h.AsIs && h.Blocks.Layout.Type == a.Blocks.Spec.Type &&
-		slices.Equal(h.Blocks.Layout.Format.Levels, a.Blocks.Spec.Format.Levels) &&
-		slices.Equal(h.Blocks.Layout.Format.Order, a.Blocks.Spec.Format.Order)
+		h.Blocks.Layout.Format.Equal(a.Blocks.Spec.Format)
 	var all *stats.Comm
 	travel := func(z plan.Size, from, to int) {
 		if all == nil {
