@@ -34,7 +34,7 @@ func TestWithinPlan(t *testing.T) {
 	const n = 300
 	many, few, repeated := file("many.tns", 30000, n, n), file("few.tns", 2000, n, n),
 		file("repeated.tns", 60000, 8, 8)
-	order3 := file("order3.tns", 20000, 40, 50, 60)
+	order3, cube := file("order3.tns", 20000, 40, 50, 60), file("cube.tns", 900, 40, 40, 40)
 	dense := spmd.Generated("dense")
 	// stored writes the result of a statement to a .tcs file and returns the file as an input. Blocks
 	// of rows are views of the file, so loading needs no memory.
@@ -142,6 +142,20 @@ func TestWithinPlan(t *testing.T) {
 			formats: map[string]string{"A": "sss", "B": "sss", "C": "sss"},
 			inputs:  map[string]spmd.Input{"A": order3, "B": spmd.Generated("uniform:9000")},
 			sizes:   map[string][]int64{"A": {40, 50, 60}}, splits: []string{"j:4"}},
+		{what: "two copies of a tensor whose innermost level is dense",
+			statement: "C(j,i) = A(i,j,i) + A(i,j,j)",
+			formats:   map[string]string{"A": "dsd", "C": "ds"},
+			inputs:    map[string]spmd.Input{"A": cube}, sizes: map[string][]int64{"A": {40, 40, 40}}},
+		{what: "a file of few listed rows in many blocks", statement: "C(i,j,k,l) = A(l,j,k)",
+			formats: map[string]string{"A": "ddd", "C": "ssss"},
+			inputs:  map[string]spmd.Input{"A": dense},
+			sizes:   map[string][]int64{"A": {2, 3, 2}, "C": {2, 3, 2, 2}},
+			splits:  []string{"j:3", "l:2"}, out: "C.tcs"},
+		{what: "a file of listed rows in many blocks", statement: "C(i,j,k,l,m) = A(l,j,k,m)",
+			formats: map[string]string{"A": "dddd", "C": "sssss"},
+			inputs:  map[string]spmd.Input{"A": dense},
+			sizes:   map[string][]int64{"A": {20, 30, 20, 2}, "C": {10, 30, 20, 20, 2}},
+			splits:  []string{"j:3", "l:2"}, out: "C.tcs"},
 		{what: "a compressed file", statement: "y(i) = A(i,j)*x(j)",
 			formats: map[string]string{"A": "ds"},
 			inputs:  map[string]spmd.Input{"A": packed("packed", rows), "x": dense},

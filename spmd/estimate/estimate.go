@@ -125,11 +125,22 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 	return z
 }
 
-// As returns the same tensor in format f, without what is known of its levels in the old format.
+// As returns the same tensor in format f, without what is known of its levels in the old format. It
+// has an entry for each value that the old format stores, also at the coordinates of dense levels
+// below the last compressed one.
 func (t *Tensor) As(f tensor.Format) *Tensor {
-	return &Tensor{Partition: t.Partition,
+	as := &Tensor{Partition: t.Partition,
 		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},
 		Entries: t.Entries, Counted: t.Counted, Pattern: t.Pattern}
+	inner := t.Layout.Format.Order[t.lastCrd()+1:]
+	if t.Pattern == nil && t.Sparse() && len(inner) > 0 {
+		as.Pattern = &Pattern{Share: t.Share, Filled: make([]bool, len(t.Layout.Dims))}
+		for _, m := range inner {
+			as.Pattern.Filled[m] = true
+		}
+		as.Entries, as.Counted = Space(t.Layout.Dims)*t.Share(t.Layout.Format.Order), false
+	}
+	return as
 }
 
 // Over returns the same tensor in the blocks of partition part.

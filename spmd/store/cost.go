@@ -32,8 +32,11 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 		return cost
 	}
 	share, entries := make([]int64, f.Ranks), make([]int64, f.Ranks)
+	total, listed := int64(0), int64(0) // bytes and entries of all ranks
 	for b, owner := range f.Blocks.Owners {
 		z := f.Sizes(plan.Block(b))
+		tensor.Add(&total, z.Memory())
+		tensor.Add(&listed, z.Most())
 		share[owner] += z.Memory()
 		entries[owner] += z.Most()
 	}
@@ -69,7 +72,10 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 				f.Ranks,
 				rankBufferBytes(f.Limit > 0, free)).step
 		default:
-			*n = f.buffers(share[rank], free)
+			*n = f.buffers(share[rank], total, free)
+			if form.Name == "tcs" {
+				*n += f.columns(listed, free)
+			}
 		}
 		if lists {
 			*n += spooled(entries[rank] * int64(maxNumberText*(len(f.Blocks.Layout.Dims)+1)))
@@ -182,13 +188,31 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 	return false
 }
 
-// buffers returns how many bytes the windows or messages of a rank occupy that holds share bytes:
-// two windows that arrive, one that is assembled, and two for each other rank. Each window is a
-// part of the share. free is the memory that is left.
-func (f *Forecast) buffers(share, free int64) int64 {
+// buffers returns how many bytes the windows or messages of a rank occupy that holds share bytes of
+// the total: two windows that arrive, one that is assembled, and two for each other rank. The
+// windows for other ranks are parts of the share. A window that the rank assembles may be any part
+// of the total. free is the memory that is left.
+func (f *Forecast) buffers(share, total, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
 	n := max(rankBufferBytes(f.Limit > 0, free), windows*minWindow)
-	return min(n, windows*maxWindow, 8*share+1<<20)
+	assembled := min(tensor.Times(8, total-min(share, total)), 5*goodWindow)
+	return min(n, windows*maxWindow, tensor.Plus(tensor.Times(8, share), assembled+1<<20))
+}
+
+// columns returns how many bytes a rank's buffers for the levels above listed rows occupy (see
+// rows.columns). entries is the number of entries of all ranks. free is the memory that is left.
+func (f *Forecast) columns(entries, free int64) int64 {
+	levels := f.Blocks.Layout.Format.Levels
+	listed := int64(len(levels) - 1 - f.Blocks.Layout.Format.LeadingDense())
+	if listed <= 0 {
+		return 0
+	}
+	tops := int64(1)
+	for _, m := range f.Blocks.Layout.Format.Order[:f.Blocks.Layout.Format.LeadingDense()] {
+		tops = tensor.Times(tops, f.Blocks.Layout.Dims[m])
+	}
+	bytes := rankBufferBytes(f.Limit > 0, free)
+	return (2*listed-2)*columnBytes(bytes, entries) + columnBytes(bytes, tops)
 }
 
 // spooled returns how many bytes of a text a spool keeps in memory at most.

@@ -118,12 +118,7 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 			sizes = append(sizes, wide(rows, 8))
 		}
 	}
-	for l := x.dense; l <= x.row; l++ { // columns: pos of each level, and crd except of the rows
-		n := min(maxColumn, max(x.bytes/64, minColumn)) &^ 15
-		if sizes = append(sizes, n); l < x.row {
-			sizes = append(sizes, n)
-		}
-	}
+	sizes = append(sizes, x.columns(w, x.first[x.c.Rank()+1])...)
 	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {
 		return in, nil, err
@@ -142,6 +137,40 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	return in, mem, nil
 }
 
+// columns returns the sizes of the columns' buffers for windows [w, end). Function begin takes the
+// buffers in this order: by level, crd (but not of the rows) and pos.
+func (x *rows) columns(w, end int) (sizes []int64) {
+	if !x.isListed() {
+		return nil
+	}
+	parents := x.denseBefore(end) - x.denseBefore(w)
+	for l := x.dense; l <= x.row; l++ {
+		nodes := x.nodes[l-x.dense][end] - x.nodes[l-x.dense][w]
+		if l < x.row {
+			sizes = append(sizes, columnBytes(x.bytes, nodes))
+		}
+		sizes = append(sizes, columnBytes(x.bytes, parents))
+		parents = nodes
+	}
+	return sizes
+}
+
+// underDense returns the number of keys below one position of the dense levels.
+func (x *rows) underDense() int64 {
+	if x.dense > 0 {
+		return x.f.stride[x.dense-1]
+	}
+	return x.f.total
+}
+
+// denseBefore returns how many positions of the dense levels begin before window w.
+func (x *rows) denseBefore(w int) int64 {
+	if w == 0 {
+		return 0
+	}
+	return (x.ends[w-1] + x.underDense() - 1) / x.underDense()
+}
+
 // begin sets the state to the one before window w. next returns the buffer for the next column.
 func (a *rowFile) begin(w int, next func() []byte) {
 	x := a.x
@@ -155,10 +184,7 @@ func (a *rowFile) begin(w int, next func() []byte) {
 			span: coo.FileRange{Section: int64(section), From: from}}
 	}
 	if x.isListed() {
-		if a.under = x.f.total; x.dense > 0 {
-			a.under = x.f.stride[x.dense-1]
-		}
-		a.top = (lo + a.under - 1) / a.under
+		a.under, a.top = x.underDense(), x.denseBefore(w)
 		row = x.nodes[x.row-x.dense][w]
 	}
 	parents := a.top // nodes of the level above l
