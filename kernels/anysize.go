@@ -6,15 +6,14 @@ import (
 	"distaff/codegen"
 )
 
-// UnknownSize is the assumed size of a variable, or number of entries, when a statement is compiled
-// without its data. Sizes influence the choice between dense and hashed workspaces, the order of
-// loops, and widths.
+// UnknownSize replaces every size and every number of entries that is unknown because a statement
+// is compiled without its data. The compiler needs such numbers to choose between dense and hashed
+// workspaces, the order of loops, and the widths of integers.
 const UnknownSize = 1 << 20
 
-// AnySize compiles the request of u for unknown sizes. The result is the leaf that `compile
-// --cache` stores for any later data of the same formats, types and widths. AnySize returns nil if
-// that leaf does not fit u's request, because the result's arrays are narrower or have another
-// format.
+// AnySize compiles u's request again with unknown sizes. `compile --cache` stores the leaf of the
+// result, which then serves any data of the same formats, types and widths. AnySize returns nil if
+// that leaf cannot replace u's, because its result has narrower arrays or another format.
 func AnySize(u *codegen.Unit) *codegen.Unit {
 	r := u.Request
 	unknown := func(t codegen.Tensor) codegen.Tensor {

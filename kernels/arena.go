@@ -28,11 +28,10 @@ type Arena struct {
 	leaks atomic.Int64
 }
 
-// Poisoned makes Alloc fill memory with a byte that makes large numbers. Large numbers in a result
-// then show that something read uninitialized memory. Tests set it.
+// Poisoned makes Alloc fill new memory with the byte poison, which gives large numbers. A large
+// number in a result then shows that uninitialized memory was read. Only tests set it.
 var Poisoned atomic.Bool
 
-// poison is the byte that Poisoned stores.
 const poison = 0x41
 
 // NewArena returns an arena that counts against limit. If limit is nil, it only counts.

@@ -42,7 +42,7 @@ type Portable interface {
 	Object(ctx context.Context, u *codegen.Unit) ([]byte, error)
 	// Load makes the leaf of u from an object that Object made. It checks and copies the object.
 	Load(object []byte, u *codegen.Unit) (Leaf, error)
-	// Keeps reports whether the backend stores objects, so that a later or concurrent call of
+	// Keeps reports whether the backend stores objects. If it does, a later or concurrent call of
 	// Object for the same unit does not compile it again.
 	Keeps() bool
 }
@@ -52,16 +52,16 @@ type Keeper interface {
 	Backend
 	// Memory returns the size of the device's memory in bytes, or 0 if it is unknown.
 	Memory() int64
-	// Resident keeps t's arrays on the device until Forget(t). Until then only leaves of this
-	// backend may change the arrays. If t is the result of a leaf, the leaf may replace all of
-	// them. The backend holds a reference to t's memory meanwhile. Each call of Resident needs its
+	// Resident keeps t's arrays on the device until Forget(t). Until then nothing may change the
+	// arrays except leaves of this backend; if t is the result of a leaf, the leaf may replace them
+	// all. The backend holds a reference to t's memory meanwhile. Each call of Resident needs its
 	// own call of Forget.
 	Resident(t *tcs.Tensor)
 	// Pin protects the resident arrays of t from eviction when device memory is short, until
 	// Forget(t).
 	Pin(t *tcs.Tensor)
-	// Leave makes values that leaves store to the resident tensor t stay on the device only, until
-	// Fetch, Forget or Drop.
+	// Leave stops the copying of t's values to the host: after it, values that a leaf stores to the
+	// resident tensor t stay on the device only, until Fetch, Forget or Drop.
 	Leave(t *tcs.Tensor)
 	// Fetch copies everything that leaves stored to t's memory to the host. It must be called
 	// before the host reads the values of a tensor that was given to Leave.
@@ -147,11 +147,12 @@ func (c *C) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// VerifyAll makes every build verify the C of its unit, even if the unit's request does not ask for
+// VerifyAll makes every build verify its unit's C code, even if the unit's request does not ask for
 // it. Package verified sets it in tests, before anything is built.
 var VerifyAll bool
 
-// build makes the object of u. It verifies the C first if the request or VerifyAll says so.
+// build makes the object of u. Before that it verifies the C code if the request or VerifyAll asks
+// for it.
 func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
 	if u.Request.Verify || VerifyAll {
 		if err := Verify(u); err != nil {
@@ -161,8 +162,8 @@ func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
 	return c.builder.Build(ctx, source(u))
 }
 
-// Verify parses and types the C of a unit for CPUs, without a compiler. Its error is a *lint.Error.
-// Unless the leaf calls a user's C, the error is a fault of this program.
+// Verify parses and type-checks the C code of a unit for CPUs, without a compiler. Its error is a
+// *lint.Error. Unless the leaf calls a user's C code, an error is a fault of this program.
 func Verify(u *codegen.Unit) error { return lint.Check(emitc.File(u.Func)) }
 
 func (c *C) Load(object []byte, u *codegen.Unit) (Leaf, error) {
@@ -178,8 +179,8 @@ func source(u *codegen.Unit) cc.Source {
 		Tensors: Tensors(u), Hasty: u.Hasty}
 }
 
-// Tensors returns the tensors of a unit's statement as its leaf takes them, for listings of a
-// cache.
+// Tensors describes the tensors of a unit's statement, the result first, with the formats and types
+// that the leaf expects. Listings of the cache show them.
 func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 	for n, a := range u.Args {
 		if a.Map || a.Old {

@@ -44,9 +44,9 @@ func BLAS() (path, config string, err error) {
 	return C.GoString(found), config, nil
 }
 
-// checkBLAS must be called before a leaf of f is loaded. If f has matrix products, it loads the
-// BLAS. A library that the user named and that cannot be used is an error. If memory is too limited
-// for a BLAS, note receives a line that says so.
+// checkBLAS loads the BLAS if f has matrix products. It must be called before a leaf of f is
+// loaded. A library that the user named and that cannot be used is an error. If memory is too
+// limited for a BLAS, note receives a line about it, and the leaf uses its own loops.
 func checkBLAS(f *ir.Func, note func(string)) error {
 	has := false
 	ir.Walk(f.Body, func(s ir.Stmt) {

@@ -61,8 +61,8 @@ func Arm() { C.dst_guard_arm() }
 
 func init() { tcs.SetGuard(guard{}) }
 
-// guard keeps the process alive when a mapped file shrinks. Reads of pages that the file no longer
-// has return zeros. A leaf that reads such a page is abandoned.
+// guard keeps the process alive when a mapped file shrinks. Reading a page that the file no longer
+// has returns zeros, and a leaf that reads such a page is abandoned.
 type guard struct{}
 
 var guards struct {
@@ -112,7 +112,7 @@ func (guard) Torn(ptr unsafe.Pointer) bool {
 	return ok && C.dst_guard_torn(C.int(i)) != 0
 }
 
-// touchC reads a byte of each page from C.
+// touchC reads one byte of each page in [ptr, ptr+n), in C code.
 func touchC(ptr unsafe.Pointer, n int64) int64 {
 	return int64(C.touch((*C.char)(ptr), C.int64_t(n)))
 }

@@ -47,7 +47,8 @@ type Env struct {
 	Progress *Progress
 }
 
-// cLeaf is a function in a library, or one linked into the program (lib is nil).
+// cLeaf is a leaf written in C: a function in a library or, if lib is nil, one that is linked into
+// the program.
 type cLeaf struct {
 	mu     sync.Mutex
 	fn     unsafe.Pointer
@@ -218,7 +219,8 @@ func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	c.ptr, c.len, c.first = a.Ptr, C.int64_t(a.Len), C.int64_t(a.First)
 }
 
-// arrays calls do for every array of the call, with the array's Go and C structures.
+// arrays calls do once for every array of args, with the array's tensor, its Go structure and its C
+// structure.
 func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
 	for i, t := range args {
 		for l := range t.Levels {

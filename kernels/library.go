@@ -153,7 +153,7 @@ func (l *Library) Leaf(name string, values []byte) (Leaf, error) {
 	return l.leaf(name, values)
 }
 
-// leaf is Leaf for a caller that holds the lock. The object must be loaded.
+// leaf does the work of Leaf. The caller holds the lock, and the object must be loaded.
 func (l *Library) leaf(name string, values []byte) (Leaf, error) {
 	s := C.CString(name)
 	defer C.free(unsafe.Pointer(s))
@@ -236,12 +236,13 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 // shared maps hashes of objects to the loaded libraries (*Library) that LoadShared opened.
 var shared sync.Map
 
-// LoadShared is like Load, for an object whose functions keep no state between calls. Leaves of
-// equal objects share one library. values holds the numbers of the statement (see emitc.Values).
+// LoadShared is like Load, but leaves of equal objects share one loaded library. The functions of
+// the object must keep no state between calls. values holds the numbers of the statement (see
+// emitc.Values).
 func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	hash := sha256.Sum256(o.Bytes)
 	if found, ok := shared.Load(hash); ok {
-		if leaf, err := found.(*Library).another(name, values); leaf != nil || err != nil {
+		if leaf, err := found.(*Library).leafIfLoaded(name, values); leaf != nil || err != nil {
 			return leaf, err
 		}
 	}
@@ -257,9 +258,9 @@ func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	return leaf, errors.Join(err, l.Close())
 }
 
-// another is like Leaf. It also works after Close while another leaf keeps the library loaded. It
-// returns nil if the library is unloaded.
-func (l *Library) another(name string, values []byte) (Leaf, error) {
+// leafIfLoaded is like Leaf, but also works after Close while another leaf keeps the library
+// loaded. It returns nil if the library is unloaded.
+func (l *Library) leafIfLoaded(name string, values []byte) (Leaf, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.handle == nil {

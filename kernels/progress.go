@@ -41,9 +41,9 @@ func (p *Progress) Calls() int64 { return p.calls.Load() }
 // Running reports whether a leaf runs.
 func (p *Progress) Running() bool { return p.running.Load() }
 
-// Loop returns the number, from 1, of the loop that the last call of a leaf is in or was in last.
-// done of total units of this loop's work are done. total is 0 if no loop has begun, or if the next
-// loop is just beginning.
+// Loop returns the number, from 1, of the loop that the leaf is in, or was in last, and how many of
+// the loop's total units of work are done. total is 0 if no loop has begun, or if the next loop is
+// just beginning.
 func (p *Progress) Loop() (number, done, total int64) {
 	number = atomic.LoadInt64(&p.at.loop)
 	total = atomic.LoadInt64(&p.at.total)

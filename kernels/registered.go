@@ -7,7 +7,8 @@ import (
 	"unsafe"
 )
 
-// builtins maps the SourceKey of a source to its function in the program.
+// builtins maps the key of a source text (SourceKey) to the C function in the program that was
+// made from the text.
 var builtins sync.Map
 
 // SourceKey returns a hash that identifies the text of a source.

@@ -77,10 +77,10 @@ func HardwareThreads() int {
 }
 
 // DefaultThreads returns the number of threads of a rank if the user gives none, and the reason in
-// words. ranksOnNode ranks share this process's CPUs: the ranks on this node with the same affinity
-// mask. ranksInProcess of them are in this process.
+// words. ranksOnNode is the number of ranks that share this process's CPUs: the ranks on this node
+// with the same affinity mask. ranksInProcess is how many of them are in this process.
 //
-// OMP_NUM_THREADS is used unchanged if it is set. Otherwise a rank gets an even share of the CPUs
+// If OMP_NUM_THREADS is set, it is used unchanged. Otherwise a rank gets an even share of the CPUs
 // that the affinity mask and the cgroup's quota allow, and at most its share of Slurm's CPUs per
 // task.
 func DefaultThreads(ranksOnNode, ranksInProcess int) (n int, why string) {
@@ -123,8 +123,8 @@ func (c cores) threads(ranksOnNode, ranksInProcess int) (int, string) {
 	return n, why
 }
 
-// cgroupQuota returns the number of CPUs that the tightest quota between this process's cgroup and
-// the root allows. It returns 0 without a quota. group is the text of /proc/self/cgroup.
+// cgroupQuota returns the smallest CPU quota of this process's cgroup and the cgroups above it, as
+// a number of CPUs, or 0 without a quota. group is the text of /proc/self/cgroup.
 func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 	quota := 0.0
 	take := func(q float64) {
@@ -180,10 +180,10 @@ func cgroupQuota(group string, read func(string) ([]byte, error)) float64 {
 // libraries counts the objects loaded so far.
 var libraries atomic.Int64
 
-// WaitPassively makes OpenMP's threads sleep between parallel regions instead of spinning. It is
-// for processes with more threads in all ranks than cores. It must be called before the first leaf
-// is loaded, and reports whether it was in time. It leaves a user's OMP_WAIT_POLICY or
-// GOMP_SPINCOUNT unchanged.
+// WaitPassively makes OpenMP's threads sleep between parallel regions instead of spinning. A
+// process should call it if its ranks together have more threads than there are cores. It works
+// only before the first leaf is loaded, and returns false if it is called too late. If the user set
+// OMP_WAIT_POLICY or GOMP_SPINCOUNT, it changes nothing and returns true.
 func WaitPassively() bool {
 	if os.Getenv("OMP_WAIT_POLICY") != "" || os.Getenv("GOMP_SPINCOUNT") != "" {
 		return true

@@ -1,5 +1,5 @@
-// Package backendtest is the test suite that every kernels.Backend passes. It tests leaves with
-// each way to make a result, and the guarantees of a call that fails.
+// Package backendtest is the test suite that every kernels.Backend must pass. It tests a leaf for
+// each way to make a result, and what is guaranteed after a call that fails.
 package backendtest
 
 import (
@@ -15,14 +15,15 @@ import (
 	"distaff/kernels"
 )
 
-// statement is compiled over matrices of 3 x 4 and vectors. levels gives their formats.
+// statement is a test's source text, over 3 x 4 matrices and over vectors. levels gives the formats
+// by tensor; other tensors are dense.
 type statement struct {
 	src    string
 	levels map[string]string
 	typ    tensor.Type
 }
 
-// suite is the suite for the backend of a target.
+// suite tests the backend of one target.
 type suite struct {
 	kernels.Backend
 	target codegen.Target
@@ -89,8 +90,9 @@ func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
 		codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
 }
 
-// Compile compiles a statement as r says, and sets r.Stmt and r.Tensors. All tensors have the type
-// typ. levels gives the levels of a tensor by its name; other tensors are dense.
+// Compile parses and compiles a statement. r holds the other settings of the request; Compile sets
+// r.Stmt and r.Tensors. All tensors have the type typ. levels gives the level formats by tensor
+// name; other tensors are dense.
 func Compile(t *testing.T, src string, levels map[string]string, typ tensor.Type,
 	r codegen.Request) *codegen.Unit {
 	t.Helper()
@@ -157,7 +159,8 @@ func build(t *testing.T, b suite, u *codegen.Unit) kernels.Leaf {
 	return leaf
 }
 
-// arguments returns the operands of u, and its result before the leaf runs.
+// arguments returns the arguments for a call of u's leaf: the empty result, and then the operands
+// with their data.
 func arguments(u *codegen.Unit) []*tcs.Tensor {
 	in := data()
 	args := []*tcs.Tensor{nil}
@@ -285,8 +288,8 @@ func cancelled(t *testing.T, b suite) {
 	}
 }
 
-// several checks that leaves, also of one unit, exist independently: closing one does not affect
-// the others.
+// several checks that leaves exist independently, even if they are made of one unit: closing one
+// does not affect the others.
 func several(t *testing.T, b suite) {
 	u := spmv(t, b.target)
 	first, second := build(t, b, u), build(t, b, u)

@@ -10,7 +10,8 @@ import "C"
 
 import "unsafe"
 
-// trans returns a CBLAS_TRANSPOSE. cgo uses an integer type for the enumeration.
+// trans returns CBLAS's constant for a transposed or an untransposed matrix. cgo represents that C
+// enumeration as an integer.
 func trans(t bool) uint32 {
 	if t {
 		return C.CblasTrans

@@ -38,8 +38,8 @@ func init() {
 	}
 }
 
-// Find returns the built-in leaf of a compiled statement, or nil if there is none. The caller calls
-// it like the leaf of u.
+// Find returns the built-in leaf of a compiled statement, or nil if there is none. The leaf is
+// called with the same arguments as u's own leaf.
 func Find(u *codegen.Unit) kernels.Leaf {
 	r := u.Request
 	if r.Normal != nil {

@@ -9,13 +9,15 @@ import (
 	"distaff/kernels"
 )
 
-// StandIn makes a leaf for u if b has no compiler. why is b's error (kernels.ErrNoCompiler), which
-// StandIn returns if it finds no leaf. First it tries the leaf for unknown sizes, which `compile
-// --cache` may have stored, and then the built-in leaf. A statement with a schedule gets neither,
-// because the schedule requires a leaf of its own. The caller owns the leaf, and calls it as the
-// returned unit describes. If alike is set, the leaf must make its result in the form that u's leaf
-// does, because blocks of several leaves are combined. note receives a line if a built-in leaf is
-// used.
+// StandIn returns a leaf to use instead of u's leaf, which b cannot build without a compiler, and
+// the unit that describes the leaf's arguments. It first asks b for the leaf for unknown sizes,
+// which `compile --cache` may have stored, and then looks for a built-in leaf. If there is neither,
+// it returns the error why, which is b's kernels.ErrNoCompiler. A statement with a schedule also
+// gets this error, because its leaf must follow the schedule.
+//
+// If alike is set, the leaf must make its result in the same form as u's leaf, because the blocks
+// of several leaves are combined. note receives a line if a built-in leaf is used. The caller owns
+// the leaf.
 func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
 	why error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Schedule != nil {

@@ -27,8 +27,8 @@ type Source struct {
 	// Tensors describes the tensors of the statement, for people. It is nil if there is no
 	// statement.
 	Tensors []Tensor
-	// Hasty means that the object will run for less time than its compilation with Config.Flags
-	// takes. It may then be compiled with less optimization (see Builder.flags).
+	// Hasty means that compiling the object with Config.Flags would take longer than running it.
+	// The object may then be compiled with less optimization (see Builder.flags).
 	Hasty bool
 }
 
@@ -44,15 +44,16 @@ type Config struct {
 	Kind      string   // folder in the cache; "" means "leaf"
 	Cache     string   // root of the cache; "" means no cache
 	Tmp       string   // folder for compilations; "" means os.TempDir
-	// Ours means that the sources belong to the program and do not interest its user. A source that
-	// the compiler refuses is then deleted.
+	// Ours means that the sources are the program's own and do not interest its user. If the
+	// compiler refuses a source, it is then deleted instead of kept.
 	Ours bool
 	// Run runs the compiler, whose absolute path is Argv[0]. It returns the compiler's output, and
 	// an error if the compiler failed. If Run is nil, the compiler is a child of this process.
 	Run func(ctx context.Context, c Command) (string, error)
 	// receives one-line notes for the user about problems that were not errors; may be nil
 	Note func(string)
-	// Detail receives one-line notes that help to find the cause of an event. It may be nil.
+	// Detail receives one-line notes that are too detailed for Note but help to find a cause. It
+	// may be nil.
 	Detail func(string)
 }
 
@@ -116,8 +117,8 @@ func New(cfg Config) (*Builder, error) {
 	return b, nil
 }
 
-// CPUKind returns the name of the kind of CPU. Objects of this Builder work on machines whose kind
-// is the same.
+// CPUKind returns the name of the kind of CPU. This Builder's objects run on machines of the same
+// kind.
 func (b *Builder) CPUKind() string { return CPUKind(b.cfg.CPU) }
 
 // Compiler returns the compiler, or nil if none was found.
@@ -165,17 +166,19 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	return b.warned(o), nil
 }
 
-// full returns the source for an object that is compiled with Config.Flags.
+// full returns src with Hasty cleared, so that it is compiled with Config.Flags.
 func (s Source) full() Source {
 	s.Hasty = false
 	return s
 }
 
-// flags returns the compiler's flags for src, without the flags for the CPU and from the user. For
-// a hasty source they optimize less without changing the bits of results. The text says which
-// products are fused with a sum, and compilers reorder a sum only at "omp simd reduction". With
-// such a reduction, -O1 makes the same lanes as -O3. Two kinds of text are never compiled with less
-// optimization: a user's C, and text that lets the compiler decide about fusing.
+// flags returns the compiler's flags for src, without the flags for the CPU and the user's flags.
+//
+// A hasty source is optimized less, in a way that keeps the bits of its results. These depend on
+// two things. Which products are fused with a sum is written in the source text. The order of a sum
+// changes only at "omp simd reduction", so a text with that pragma is compiled with -O1, which
+// makes the same lanes as -O3. Two kinds of text always get full optimization: a user's C code, and
+// text that lets the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
 	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
@@ -212,9 +215,9 @@ func (b *Builder) lookup(name string) *Object {
 	return nil
 }
 
-// anyObject returns an object of src from any compiler that runs on this CPU, or nil. For
-// --cpu=native it prefers an object made on an equal CPU, and then the highest level that this CPU
-// supports.
+// anyObject returns a cached object of src, made by any compiler, that runs on this CPU; or nil. It
+// prefers full optimization. For --cpu=native it then prefers an object made on an equal CPU, and
+// otherwise the highest architecture level that this CPU supports.
 func (b *Builder) anyObject(src Source) *Object {
 	if b.cache == nil {
 		return nil

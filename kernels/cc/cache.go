@@ -143,8 +143,9 @@ func (c *Cache) Find(prefix string) *Object {
 	return nil
 }
 
-// Name returns the name of an object in a cache. It is made of the source, the kind of machine (for
-// example "sm_90"), the flags, and strings that identify the compiler.
+// Name returns the name of an object in a cache. The name consists of hashes of the source, of the
+// flags and of the strings that identify the compiler, and of the kind of machine, for example
+// "sm_90".
 func Name(source, machine string, flags, compiler []string) string {
 	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)},
 		".") + objectSuffix
@@ -155,8 +156,8 @@ type Entry struct {
 	Kind string // the folder: "leaf", ...
 	Name string // the file's name in the folder
 	Size int64  // in bytes
-	// time of the last use, or of creation, to a minute. Get updates it if this user may change the
-	// file's times.
+	// Used is the time of the last use, or of creation, to a minute. Get updates it if this user
+	// may change the file's times.
 	Used time.Time
 	Meta Meta  // zero if Err is set
 	Err  error // the reason if the object cannot be used

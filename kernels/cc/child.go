@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is a compiler to run. Its source is in a folder of its own.
+// Command is a run of a compiler. The source to compile is in a folder of its own.
 type Command struct {
 	Argv, Env []string
 	// Dir is the folder. The caller removes it. If another process runs the compiler, that process
@@ -22,10 +22,10 @@ type Command struct {
 }
 
 // Run runs a compiler as a child of this process; see Config.Run. When ctx ends, all processes of
-// the compiler are killed. If this process is killed, the compiler's driver also dies. Programs
-// that the driver started may survive, and are then limited only by maxSeconds and maxMemory. To
-// avoid that, Run can be called in a process of its own that outlives this process for a while
-// (package spmd has such a process).
+// the compiler are killed. If this process is killed, the compiler's driver dies too, but programs
+// that the driver started may survive. Only maxSeconds and maxMemory limit those. To avoid
+// survivors, call Run in a separate process that outlives this one for a while, as package spmd
+// does.
 func Run(ctx context.Context, c Command) (string, error) {
 	// The parent-death signal is sent when the thread that forked dies, so the thread must stay.
 	runtime.LockOSThread()
@@ -60,8 +60,8 @@ func (e *StartError) Error() string {
 
 func (e *StartError) ExitCode() int { return 1 }
 
-// LimitWords returns a sentence about the limits that may have caused a message of the system or of
-// a compiler, or "" if it knows none.
+// LimitWords returns a phrase about the limit that may have caused an error message of the system
+// or of a compiler. said is the message. The result is "" if no limit explains it.
 func LimitWords(said string) string {
 	limit := func(resource int, unit uint64) string {
 		var l unix.Rlimit
@@ -84,8 +84,8 @@ func LimitWords(said string) string {
 // maxSeconds is the CPU time that each process of a compiler may use.
 const maxSeconds = 30 * 60
 
-// maxMemory returns the memory that each process may use: half of the machine's, and at least 1
-// GiB.
+// maxMemory returns the memory in bytes that each process of a compiler may use: half of the
+// machine's memory, and at least 1 GiB.
 func maxMemory() uint64 {
 	const least = 1 << 30
 	var s unix.Sysinfo_t

@@ -112,8 +112,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 // compiledWithLess is the warning of an object whose first compilation crashed.
 const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s): it is compiled %s"
 
-// lessOptimized lists additional flags, which are tried one after another after the compiler
-// crashed.
+// lessOptimized lists flags that turn off optimizations. After the compiler crashed, they are tried
+// one entry after another.
 var lessOptimized = []struct {
 	flags []string
 	how   string
@@ -122,7 +122,7 @@ var lessOptimized = []struct {
 	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
 }
 
-// LessOptimized lists the additional flags that are tried after the compiler crashed.
+// LessOptimized returns the flags of each entry of lessOptimized, in the order of trial.
 func LessOptimized() (list [][]string) {
 	for _, less := range lessOptimized {
 		list = append(list, less.flags)

@@ -60,8 +60,8 @@ func CPUKind(cpu string) string {
 	return cpu
 }
 
-// nativeKind reads the processor's identity once, because under a hypervisor each CPUID instruction
-// takes tens of microseconds.
+// nativeKind returns the name of this machine's CPU. It computes the name once, because under a
+// hypervisor each CPUID instruction takes tens of microseconds.
 var nativeKind = sync.OnceValue(func() string {
 	h := sha256.Sum256([]byte(runtime.GOARCH + "\x00" + cpuIdentity()))
 	return Native + "-" + hex.EncodeToString(h[:6])

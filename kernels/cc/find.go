@@ -12,7 +12,7 @@ import (
 
 // Compiler is a C compiler found on this machine.
 type Compiler struct {
-	// absolute path that is started, with links kept, because names like "gcc" select behaviour
+	// absolute path to start; links are not resolved, because names like "gcc" select behaviour
 	Path    string
 	Args    []string // arguments that belong to the command itself, as in "ccache gcc"
 	Real    string   // Path with links resolved

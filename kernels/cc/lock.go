@@ -78,8 +78,8 @@ func sweepLocks(dir string) {
 	}
 }
 
-// lockDir returns a private folder on a local file system, or "" if there is none. Locks on network
-// file systems may hang.
+// lockDir returns a folder for locks that only this user can access, or "" if there is none. It is
+// on a local file system, because locks on network file systems may hang.
 func lockDir() string {
 	for _, base := range []string{"/dev/shm", os.TempDir()} {
 		dir := filepath.Join(base, fmt.Sprintf("distaff-%d", os.Geteuid()))

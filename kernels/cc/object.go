@@ -30,7 +30,7 @@ type Meta struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Tensor describes how an object's code takes a tensor.
+// Tensor describes a tensor that an object's code takes as an argument.
 type Tensor struct {
 	Name   string `json:"name"`
 	Format string `json:"format"` // as in the option -f; "" for a scalar
@@ -80,8 +80,8 @@ func Seal(payload []byte, m Meta) (*Object, error) {
 
 var errDamaged = errors.New("not a whole object: its length or its hash is wrong")
 
-// Decode reads an object from its bytes and keeps them. It fails if the bytes differ from the bytes
-// that Build returned.
+// Decode reads an object from its bytes and keeps a reference to them. It fails if the bytes do not
+// match the hash in their trailer.
 func Decode(b []byte) (*Object, error) {
 	if len(b) < trailerSize || string(b[len(b)-len(magic):]) != magic {
 		return nil, errDamaged

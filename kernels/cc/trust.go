@@ -21,10 +21,10 @@ var programOwner = sync.OnceValue(func() int {
 	return -1
 })
 
-// trustedStat returns an error if someone other than the user, root and the owner of this program
-// could have created or could change the file. If passing is set, the file is a folder on the path
-// to another one, and the sticky bit makes it safe. A folder of objects needs more than the sticky
-// bit.
+// trustedStat returns an error unless only the user, root and the owner of this program could have
+// created the file and can change it. passing means that the file is only a folder on the path to
+// another one. A sticky bit makes such a folder acceptable; for a folder that holds objects it is
+// not enough.
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Config selects the GPU for leaves and the place of compiled leaves.
+// Config selects the GPU that runs the leaves, and the cache of compiled leaves.
 type Config struct {
 	Cache  string       // the root of the cache (cc.DefaultRoot); "" means no cache
 	Device int          // the rank's number on its machine, which selects the GPU (Local)
@@ -156,9 +156,8 @@ func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	return &Leaf{leaf: l}, nil
 }
 
-// preludes holds the shared kernels (fills and scans) of each device. They are never unloaded.
-// Devices are never closed either, and a loaded module must not be dropped while the loader knows
-// it.
+// preludes holds the loaded shared kernels (fills and scans) of each device. They are never
+// unloaded, and devices are never closed.
 var preludes struct {
 	sync.Mutex
 	of map[device]module
@@ -199,10 +198,10 @@ func (b *Backend) prelude() (module, error) {
 // limit.
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
-// Resident keeps the arrays of t on the device from their first use until Forget(t), while there is
-// enough device memory. Until then the caller must not change the arrays; leaves of this backend
-// may. If t is the result of a call, the arrays that the leaf makes also stay. The backend holds a
-// reference to t's memory meanwhile. Each call of Resident needs its own call of Forget.
+// Resident keeps the arrays of t on the device from their first use until Forget(t), if there is
+// enough device memory. Until then the caller must not change the arrays, but leaves of this
+// backend may. If t is the result of a call, the arrays that the leaf makes also stay. The backend
+// holds a reference to t's memory meanwhile. Each call of Resident needs its own call of Forget.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }
@@ -212,8 +211,9 @@ func (b *Backend) Pin(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.pin(t) })
 }
 
-// Leave makes values that leaves store to the resident tensor t stay on the device only. Before the
-// host reads the values, Fetch must be called for t or for another tensor over the same memory.
+// Leave stops the copying of t's values to the host: values that a leaf stores to the resident
+// tensor t stay on the device only. Before the host reads them, Fetch must be called for t or for
+// another tensor over the same memory.
 func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }
@@ -286,7 +286,7 @@ func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	return l.on(ctx, args, bounds, env, (*call).perform)
 }
 
-// on runs a call of the leaf on the device's thread. way executes the call.
+// on prepares a call of the leaf and passes it to way, which executes it on the device's thread.
 func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	way func(c *call) error) error {
 	if env.Threads < 1 {

@@ -26,7 +26,8 @@ type block struct {
 
 func (b *block) bytes() int64 { return b.n * b.elem.Size() }
 
-// base returns the address of element 0.
+// base returns the address at which element 0 of the array would be. The block may start at a later
+// element.
 func (b *block) base() pointer { return b.at - pointer(b.first*b.elem.Size()) }
 
 // span returns the device address and the size in bytes of elements [lo, hi).
@@ -126,7 +127,7 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	return nil
 }
 
-// reach ensures that a block is on the device.
+// reach copies a block to the device unless it is there already.
 func (c *call) reach(b *block) error {
 	if b.at != 0 || b.n == 0 {
 		return nil
@@ -155,7 +156,8 @@ func (c *call) reach(b *block) error {
 	return c.leaf.store.upload(b.at, b.host, b.bytes())
 }
 
-// load returns an element. It reads the host's copy if that is up to date.
+// load returns the value of an element. It reads the host's copy of the array if that is up to
+// date.
 func (c *call) load(a *ir.Array, index int64) (*ir.Lit, error) {
 	b := c.blocks[a]
 	if b == nil {

@@ -24,7 +24,7 @@ type call struct {
 	timer     *timer  // nil if the call is not timed
 }
 
-// newCall returns a call that has not started.
+// newCall returns a call that has not yet started.
 func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *call {
 	return &call{leaf: l, args: args, bounds: bounds, env: env, vars: scope{},
 		blocks: map[*ir.Array]*block{}}
@@ -139,8 +139,9 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies the arrays that the leaf stored to back to the host, and publishes its results: all
-// of them or, if memory is short, none. Values of tensors that were given to Leave are not copied.
+// give copies the arrays that the leaf stored to back to the host, and publishes the leaf's
+// results: all of them or, if memory is short, none. It does not copy values of tensors that were
+// passed to Backend.Leave.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {
@@ -156,7 +157,7 @@ func (c *call) give() error {
 		if mems[k], err = c.env.Arena.Alloc(bytes, c.what()); err != nil {
 			return err
 		}
-		if c.left(p) {
+		if c.staysOnDevice(p) {
 			continue
 		}
 		if err := c.leaf.store.download(mems[k].Ptr, p.b.at, bytes); err != nil {
@@ -194,8 +195,8 @@ func (c *call) give() error {
 	return nil
 }
 
-// left reports whether the leaf publishes values that stay on the device (Backend.Leave).
-func (c *call) left(p publication) bool {
+// staysOnDevice reports whether p is an array of values that stays on the device (Backend.Leave).
+func (c *call) staysOnDevice(p publication) bool {
 	e := c.leaf.store.tensors[c.args[p.slot.Arg]]
 	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
 }
@@ -206,7 +207,7 @@ func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]point
 		taken := c.leaf.store.renew(t, made)
 		for _, p := range c.published {
 			if r := taken[p.b.at]; r != nil {
-				if p.b.at = 0; c.left(p) {
+				if p.b.at = 0; c.staysOnDevice(p) {
 					c.leaf.store.markNewer(r)
 				}
 			}

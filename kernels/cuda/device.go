@@ -30,7 +30,8 @@ type device interface {
 	// alloc returns uninitialized memory of the given number of bytes. The error is a *MemoryError
 	// if there is not enough. what names the purpose.
 	alloc(bytes int64, what string) (pointer, error)
-	// free returns memory for use by operations after everything that was launched so far.
+	// free returns memory for reuse. Only operations that start after everything launched so far
+	// may use it again.
 	free(p pointer) error
 	// upload copies to the device. The caller may change src once upload returns.
 	upload(dst pointer, src unsafe.Pointer, bytes int64) error
@@ -45,7 +46,7 @@ type device interface {
 	// library opens and starts a library by the name that schedules use (package strategy). The
 	// error is a *SetupError if the library is not available.
 	library(name string) error
-	// gemm and spmm start products by the libraries, which must have been started.
+	// gemm and spmm start a matrix product in a library, which must have been started (library).
 	gemm(p matrixProduct) error
 	spmm(p sparseProduct) error
 	// sync waits for everything that was started.
@@ -71,8 +72,9 @@ type description struct {
 	memory       int64  // bytes
 }
 
-// Local returns the device for the rank with the given number on its machine. The machine's ranks
-// take its GPUs round robin. The driver itself evaluates CUDA_VISIBLE_DEVICES.
+// Local returns the index of the device that a rank uses. local is the rank's number on its
+// machine, and devices the number of visible devices, which the ranks use in turn. The driver
+// itself evaluates CUDA_VISIBLE_DEVICES.
 func Local(local, devices int) int {
 	if devices < 1 || local < 0 {
 		return 0

@@ -128,7 +128,8 @@ func (d *driver) always(f func()) { d.runner.Do(f) }
 
 func (d *driver) describe() description { return d.desc }
 
-// do sets the context each time, because a library that a leaf calls may have changed it.
+// do makes the device's context current before every f, because a library that a leaf calls may
+// have changed the context.
 func (d *driver) do(f func() error) (err error) {
 	d.runner.Do(func() {
 		if d.lost != nil {
@@ -181,8 +182,8 @@ func (d *driver) awaitUploads() error {
 	return d.check(C.cu_stream_wait(d.lib.fn, d.compute, d.uploaded, 0), "cuStreamWaitEvent")
 }
 
-// yieldToKernels makes uploads from now on wait for the kernels launched so far, if memory that
-// these kernels may use was allocated again.
+// yieldToKernels makes all later uploads wait for the kernels launched so far. It does so only if
+// memory that these kernels may use was allocated again.
 func (d *driver) yieldToKernels() error {
 	if !d.recycled {
 		return nil

@@ -20,10 +20,9 @@ import (
 	"distaff/kernels/cc"
 )
 
-// Emulated returns a backend whose GPU is emulated on the CPU, for tests. cfg's C++ compiler
-// compiles the same CUDA C++ source (an empty Compiler is g++), the host part is the same, and
-// device memory is separate host memory with guards around every allocation. No user's job runs on
-// it.
+// Emulated returns a backend whose GPU is emulated on the CPU. Only tests use it. cfg's C++
+// compiler, or g++ if cfg names none, compiles the same CUDA C++ source as for a GPU, and the host
+// part is the same. Device memory is separate host memory with guards around every allocation.
 func Emulated(cfg cc.Config) (*Backend, error) { return EmulatedOf(cfg, 0) }
 
 // EmulatedOf is like Emulated, with device memory of the given number of bytes; 0 means no limit.
@@ -81,7 +80,7 @@ func (c hostCompiler) build(ctx context.Context, src source) ([]byte, error) {
 	return o.Bytes, nil
 }
 
-// payload returns the whole object, because the loader reads the object's trailer.
+// payload returns the whole object, because kernels.Open reads the object's trailer.
 func (c hostCompiler) payload(object []byte) ([]byte, error) {
 	_, err := cc.Decode(object)
 	return object, err

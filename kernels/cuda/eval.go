@@ -69,8 +69,8 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	return nil, fmt.Errorf("BUG: cuda: an expression of type %T on the host", x)
 }
 
-// literal returns the constant x that a constructor of package ir made from constants. of is the
-// expression, for the error.
+// literal returns x as a constant. A constructor of package ir made x from constants, so anything
+// else is a fault of this program; the error then names the expression of.
 func literal(x, of ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil
@@ -113,7 +113,8 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 	return literal(ir.Bin(x.Op, a, b), x)
 }
 
-// mulComplex64 rounds each product to float32, which the constants of package ir do not.
+// mulComplex64 multiplies two numbers and rounds each partial product to float32. Package ir does
+// not round them when it folds constants.
 func mulComplex64(x, y complex64) complex64 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	ac, bd, ad, bc := float32(a*c), float32(b*d), float32(a*d), float32(b*c)

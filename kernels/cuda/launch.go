@@ -102,7 +102,8 @@ func (c *call) readStatus() error {
 	return c.failure(code, coord)
 }
 
-// fill sets a range of an array. The device sets values whose bytes are all equal by itself.
+// fill sets a range of an array to a value. If all bytes of the value are equal, the device's own
+// memory set does it; otherwise a kernel does.
 func (c *call) fill(s *ir.Fill) error {
 	b, err := c.block(s.A)
 	if err != nil {
@@ -155,8 +156,8 @@ func (c *call) scan(s *ir.Scan) error {
 	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
 }
 
-// prelude launches shared kernels over n elements at an address. size is the size of an element,
-// and value the value of a fill.
+// prelude launches the shared kernels that what lists, over n elements of the given size at an
+// address. value is the value of a fill.
 func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot) error {
 	var sums pointer
 	if what.Sums > 0 {

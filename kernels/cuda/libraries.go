@@ -114,7 +114,7 @@ func openFunctions(name, file string) (unsafe.Pointer, string) {
 	return nil, strings.TrimPrefix(C.GoString(why), file+": ")
 }
 
-// mathHandle is a library that a device uses.
+// mathHandle is a library that was started on a device.
 type mathHandle struct {
 	fn     unsafe.Pointer
 	handle C.dst_cu_handle

@@ -38,8 +38,8 @@ const (
 	cuCompatNotOnThis = 804
 )
 
-// opened holds the open libraries by the names that were tried. A driver is opened once per
-// process.
+// opened holds the open driver libraries, by the list of names that was tried. Each is opened once
+// per process.
 var opened struct {
 	sync.Mutex
 	libs map[string]*library
@@ -67,7 +67,8 @@ func openDriver(names []string) (*library, error) {
 	return l, nil
 }
 
-// openFirst opens the first library that can be opened.
+// openFirst opens the first library of the list that can be opened. If none can, its error prefers
+// a library that is too old over one that is missing.
 func openFirst(names []string) (*library, error) {
 	var first error
 	for _, name := range names {
@@ -119,7 +120,7 @@ func (l *library) init() error {
 	return nil
 }
 
-// refusal says why a driver does not start.
+// refusal returns the reason, in words, why the driver does not start. rc is the result code.
 func (l *library) refusal(rc int) string {
 	switch rc {
 	case cuNoDevice:

@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Sizes holds the sizes that are known before a call.
+// Sizes holds what is known about a leaf's arguments before a call.
 type Sizes struct {
 	// number of elements of an argument's array; 0 if there is no array
 	Elements func(ir.Slot) int64
@@ -180,7 +180,7 @@ func (p *planner) branch(s *ir.If) {
 	}
 }
 
-// forgetAssigned forgets the variables that a loop changes.
+// forgetAssigned forgets the values of the variables that a loop with body b assigns.
 func (p *planner) forgetAssigned(b *ir.Block) {
 	ir.Walk(b, func(s ir.Stmt) {
 		switch s := s.(type) {

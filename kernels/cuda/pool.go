@@ -17,7 +17,7 @@ type pool struct {
 	list  []freed           // sorted by size
 	kept  int64             // number of bytes in list
 	epoch uint64            // number of times that all kernels were waited for
-	// functions that free memory whose contents can be recreated; they return false if there is
+	// functions that evict arrays whose contents can be recreated; each returns false if it finds
 	// none
 	evict []func() bool
 }
@@ -45,7 +45,8 @@ func blockSize(bytes int64) int64 {
 	return max((bytes+step-1)/step*step, step)
 }
 
-// take returns a block of the pool. recycled reports that kernels may still use the block.
+// take returns a block of at least size bytes from the pool, if there is one that is not much
+// larger. recycled means that kernels may still be using the block.
 func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
 	i, _ := slices.BinarySearchFunc(p.list, size,
 		func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })

@@ -15,9 +15,10 @@ type denseMatrix struct {
 	row, col int64
 }
 
-// columns describes a rows x cols matrix for a library that stores matrices by columns. transposed
-// means that the library sees the transposed matrix, and ld is the distance between two stored
-// columns in elements. ok is false if no library supports the strides.
+// columns describes the matrix, which has the given numbers of rows and columns, for a library that
+// stores matrices by columns. If transposed is set, the library must be told that it sees the
+// transposed matrix. ld is the distance in elements between two stored columns. ok is false if no
+// library supports the strides.
 func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bool) {
 	if m.row == 1 || rows == 1 {
 		ld = m.col
@@ -79,8 +80,9 @@ type axis struct {
 	s [2]int64
 }
 
-// axes returns the smallest number of loops with the given extents and strides. It omits loops of
-// one iteration and joins two loops if the strides of the outer one continue the inner one.
+// axes returns as few loops as possible that together visit the given extents and strides. It omits
+// loops of one iteration, and joins two loops if the strides of the outer one continue the inner
+// one.
 func axes(n, first, second []int64) []axis {
 	var list []axis
 	for k := range n {
@@ -128,9 +130,9 @@ func inLoops(list []axis, skip int, f func(at [2]int64) error) error {
 	}
 }
 
-// gemm runs a matrix product by the device's library. The library call covers one row loop, one
-// column loop and one summation loop: the combination that the library supports and that has the
-// most work. The host iterates over the other loops.
+// gemm runs a matrix product by the device's library. One library call covers one row loop, one
+// column loop and one summation loop. Among the combinations that the library supports, gemm
+// chooses the one with the most work. The host iterates over the other loops.
 func (c *call) gemm(s *ir.Gemm) error {
 	m, n, k, err := c.extents(s)
 	if err != nil || m == nil {
@@ -264,7 +266,8 @@ func (c *call) spmm(s *ir.SpMM) error {
 	return c.leaf.dev.spmm(p)
 }
 
-// libraries returns the libraries that a leaf's host part calls, by the names of package strategy.
+// libraries returns the names of the libraries that a leaf's host part calls, as in package
+// strategy.
 func libraries(f *ir.Func) (list []string) {
 	has := map[string]bool{}
 	ir.Walk(f.Body, func(s ir.Stmt) {

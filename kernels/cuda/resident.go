@@ -10,8 +10,9 @@ import (
 )
 
 // store holds the arrays that stay on a device between calls. They belong to tensors that the
-// caller declared resident (Backend.Resident): otherwise the memory of a tensor cannot be told from
-// later data at the same address. All methods run within the device's do or always.
+// caller declared resident (Backend.Resident). Without this declaration the store could not tell a
+// tensor's memory from later data at the same address. All methods run within the device's do or
+// always.
 type store struct {
 	dev     device
 	tensors map[*tcs.Tensor]*residentTensor
@@ -84,7 +85,7 @@ func (s *store) leave(t *tcs.Tensor) {
 	}
 }
 
-// values returns the array of the tensor's values, or nil if it has none.
+// values returns the resident array that holds t's values, or nil if there is none.
 func (e *residentTensor) values(t *tcs.Tensor) *residentArray {
 	for _, r := range e.arrays {
 		if r.host == t.Vals.Ptr {
@@ -194,7 +195,8 @@ func (s *store) addArray(e *residentTensor, a tcs.Array) {
 	e.arrays = append(e.arrays, r)
 }
 
-// forget ends one call of keep. unread means that nobody reads the tensor any more.
+// forget ends one call of keep for t. After the last one, the tensor's arrays are released. If
+// unread is set, nobody reads the tensor any more, and its values need not be copied to the host.
 func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	e := s.tensors[t]
 	if e == nil {
@@ -235,8 +237,8 @@ func (s *store) removeArrays(e *residentTensor) error {
 	return first
 }
 
-// drop frees an array's device memory, after newer contents were copied to the host. The array can
-// come back at a later use.
+// drop copies an array to the host if the device's copy is newer, and then frees its device memory.
+// A later use copies the array to the device again.
 func (s *store) drop(r *residentArray) error {
 	if r.at == 0 {
 		return nil
@@ -249,10 +251,10 @@ func (s *store) drop(r *residentArray) error {
 	return s.dev.free(at)
 }
 
-// use returns the device address of host memory that belongs to a resident array, and that array.
-// It copies the whole array to the device if it is not there. If fresh, the contents of the memory
-// do not matter and are not copied. The array is nil if the memory is not resident. Each use needs
-// a call of endUse.
+// use finds the resident array that contains the given host memory, and returns the memory's device
+// address and that array. If there is no such array, it returns nil. If the array is not on the
+// device, use copies the whole array there, except if the memory is the whole array and fresh says
+// that its contents do not matter. Each use needs a call of endUse.
 func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
 	*residentArray, error) {
 	r := s.around(host, bytes)
@@ -301,8 +303,8 @@ func (s *store) around(host unsafe.Pointer, bytes int64) (found *residentArray) 
 	return found
 }
 
-// endUse ends one use of an array. valid means that the device's contents are correct. Otherwise,
-// or if no tensor has the array any more, the array is dropped.
+// endUse ends one use of an array. valid means that the device's contents are correct. The array is
+// dropped if they are not, or if no tensor has the array any more.
 func (s *store) endUse(r *residentArray, valid bool) error {
 	r.calls--
 	if valid && r.refs > 0 {
@@ -335,10 +337,11 @@ func (s *store) rewritten(t *tcs.Tensor) {
 	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
 }
 
-// renew records the arrays that a leaf has given to a tensor. made maps the host addresses of
-// arrays that are already on the device to their device addresses. These arrays stay there, and
-// taken lists them by device address. A lost device is not an error here, since the leaf's results
-// are complete. The next call reports it.
+// renew replaces the recorded arrays of a tensor by the arrays that a leaf has given to it. made
+// maps the host addresses of arrays that are already on the device to their device addresses. The
+// store takes over the arrays of made that belong to t, and returns them by device address (taken).
+// A lost device is not an error here, since the leaf's results are complete. The next call reports
+// it.
 func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (
 	taken map[pointer]*residentArray) {
 	e := s.tensors[t]

@@ -183,7 +183,8 @@ func wrongCalls(ast *cc.AST) []string {
 	return list
 }
 
-// knownBuiltin reports whether a function is a builtin whose type C cannot express.
+// knownBuiltin reports whether a function is one of the compiler's builtins whose signature cannot
+// be declared in C.
 func knownBuiltin(name string) bool {
 	return strings.HasPrefix(name, "__atomic_") || strings.HasPrefix(name, "__sync_") ||
 		name == "__builtin_complex"

@@ -51,7 +51,8 @@ func size(s string) int64 {
 	return n << shift
 }
 
-// cpus returns the number of CPUs in a list like 0-3,8, and at least 1.
+// cpus returns the number of CPUs in a list in the kernel's notation, like 0-3,8. It returns at
+// least 1.
 func cpus(list string) int {
 	n := 0
 	for _, part := range strings.Split(list, ",") {

@@ -25,7 +25,7 @@ import (
 // time is short, each is timed minRounds times.
 const maxRounds, minRounds = 11, 5
 
-// minGain is the speedup over the default that a form needs to replace it.
+// minGain is the least speedup over the default form that makes a form replace it.
 const minGain = 1.05
 
 // measured returns the choices that are measured, as opposed to shipped with the program.
@@ -43,8 +43,8 @@ type formTimer interface {
 }
 
 // fastest times the forms of each choice and returns the fastest form of each. It times them in
-// rounds, until Time has passed. A form replaces the default only if it is faster in its best time
-// and also in most rounds. So one lucky time of a form, or one slow time of the default, decides
+// rounds, until Time has passed. A form replaces the default only if its best time is shorter and
+// it is faster in most rounds. So one lucky run of a form, or one slow run of the default, decides
 // nothing.
 func fastest(ctx context.Context, choices []strategy.Choice, by formTimer) (strategy.Forms, error) {
 	times := map[string]map[int64][]float64{}
@@ -98,22 +98,23 @@ func replacesDefault(standard, form []float64) bool {
 	return slices.Min(standard) >= minGain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// A formCase is the computation that times the forms of a choice. It is the product of a sparse
-// matrix of rows x picked, with formEntries entries per row, and a dense matrix with rows of the
-// given number of values, or a vector; or it is the sum of two such sparse matrices.
+// formCase is the computation that times the forms of a choice. It is the sum of two sparse
+// matrices if sum is set, and otherwise the product of a sparse matrix and a dense matrix or
+// vector. The sparse matrix has rows x picked elements, with formEntries entries in each row. Each
+// row of the dense matrix has the given number of values.
 type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	// streamed is set if the values of the sparse matrix are the data that represent memory.
-	// Otherwise the values of the dense matrix are.
+	// streamed is set if the data that represent memory are the values of the sparse matrix.
+	// Otherwise they are the values of the second operand.
 	streamed bool
 	sum      bool
 }
 
-// The number of picked rows is the number that the data representing memory have room for. If the
-// entries are streamed, there are at most streamedEntries entries, which pick from a vector of 2
-// MiB.
+// formEntries is the number of entries per row of a sparse matrix. The data that represent memory
+// determine how many rows are picked from. If the entries are streamed, there are at most
+// streamedEntries of them, and they pick from a vector of 2 MiB.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
@@ -309,9 +310,9 @@ func (c formCase) appended() *tcs.Tensor {
 		}, Vals: tcs.Array{Width: 8}}
 }
 
-// sparse returns a sparse matrix. Each row is divided into formEntries parts of columns, and has
-// one entry in each part, at the column that a random number gives. shift is the index of the first
-// random number.
+// sparse returns a sparse matrix with the values vals. Each row is divided into formEntries parts
+// of equal width and has one entry in each part, in a random column. shift is the index of the
+// first random number to use.
 func (l *leaves) sparse(x formCase, vals tcs.Array, shift int) *tcs.Tensor {
 	t := x.appended()
 	entries := x.rows * formEntries
@@ -365,7 +366,7 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
 	return took, nil
 }
 
-// processorTime returns the processor time of the thread that calls leaves, in seconds.
+// processorTime returns the processor time in seconds that the thread that calls leaves has used.
 func (l *leaves) processorTime() (seconds float64) {
 	l.runner.Do(func() {
 		var t unix.Timespec

@@ -15,22 +15,22 @@ type Options struct {
 	Memory  int64     // bytes that the measurement may allocate; 0 means no limit
 }
 
-// Time is the number of seconds after which Measure ends, including compilation and the making of
-// the data. It can take longer by the measurements that are running at that moment, and by the
-// minimum that each figure needs.
+// Time is the number of seconds that Measure takes, including the compilation and the making of the
+// data. Measure takes longer only to finish measurements that have begun, and to reach the minimum
+// that each figure needs.
 const Time = 2.3
 
-// calibrateSeconds and roundsSeconds are minimum times: for finding the number of repetitions of
-// each loop, and for repeating all loops. They apply however long compiling and timing forms took
-// before.
+// calibrateSeconds is the least time for finding the number of repetitions of each loop, and
+// roundsSeconds the least time for repeating all loops. They apply even if compiling and timing
+// forms took longer than planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
 // minRunSeconds is the shortest run of a loop that is timed, unless the time is over.
 const minRunSeconds = 0.5e-3
 
-// Measure measures the machine. Nothing else should run meanwhile: it returns a *BusyError if
-// figures are impossible because other work ran. It also returns errors if a leaf does not compile
-// or run, and if too little memory is allowed.
+// Measure measures the machine. Nothing else should run meanwhile: if other work made figures
+// impossible, Measure returns a *BusyError. Other errors are a leaf that does not compile or run,
+// and an o that allows too little memory.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
 	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root),
@@ -142,8 +142,8 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 	return s, nil
 }
 
-// maxGrowth is the largest factor between the repetitions of a loop in one try and in the next. The
-// growth is limited because the times of short loops are inexact.
+// maxGrowth is the largest factor by which a loop's number of repetitions grows from one try to the
+// next. The growth is limited because the times of short loops are inexact.
 const maxGrowth = 64
 
 // calibrate returns a number of repetitions that makes a probe's loop run for minRunSeconds. It
@@ -164,7 +164,8 @@ func calibrate(ctx context.Context, by prober, p probe, until float64,
 	}
 }
 
-// growth returns the factor for the repetitions of a loop whose last run was s.
+// growth returns the factor by which to multiply a loop's repetitions so that it runs for
+// minRunSeconds. s is its last run.
 func growth(s sample) int64 {
 	if s.seconds <= 0 {
 		return maxGrowth
@@ -172,8 +173,9 @@ func growth(s sample) int64 {
 	return max(min(int64(1.2*minRunSeconds/s.seconds)+1, maxGrowth), 2)
 }
 
-// rerun runs a probe with the number of repetitions in reps. If it takes less than half of
-// minRunSeconds, other work interrupted the run that determined the number, and rerun increases it.
+// rerun runs a probe with the number of repetitions in reps. A run of less than half of
+// minRunSeconds shows that other work disturbed the run that determined this number. rerun then
+// increases the number.
 func rerun(ctx context.Context, by prober, p probe, reps map[probe]int64,
 	best map[probe]float64) error {
 	s, err := runOnce(ctx, by, p, reps[p], best)

@@ -12,8 +12,8 @@ type Model struct {
 	Threads int    `json:"threads"` // the number of threads that Pair.All is measured with
 	// Levels lists the caches, innermost first, and then the memory.
 	Levels []Level `json:"levels"`
-	// Gathers are the rates of reads at random places that are known in advance, by ascending size
-	// of the array.
+	// Gathers are the rates of reads at random places whose addresses are known in advance, sorted
+	// by the size of the array.
 	Gathers []Gather `json:"gathers"`
 	// MultiplyAdds64 and MultiplyAdds32 are multiply-adds per second in vector lanes, by value
 	// type.
@@ -26,7 +26,7 @@ type Model struct {
 	// one place.
 	Atomic Pair    `json:"atomic_seconds"`
 	Branch float64 `json:"unforeseen_branch_seconds"` // the cost of a mispredicted branch
-	// a loop over a segment of one value whose length is predicted
+	// one loop over a segment of one value; the processor predicts the segment's length
 	Segment float64 `json:"segment_seconds"`
 	// entering and leaving a parallel region of all threads; 0 on one thread
 	Region float64 `json:"parallel_region_seconds"`
@@ -63,7 +63,7 @@ type Level struct {
 	Shared int    `json:"shared,omitempty"` // number of CPUs that share one cache; 0 for the memory
 	Read   Pair   `json:"read_bytes_per_second"`
 	Write  Pair   `json:"write_bytes_per_second"`
-	// Dependent is the time of a load whose address is the result of the load before it.
+	// Dependent is the time of a load from an address that the load before it returned.
 	Dependent float64 `json:"dependent_load_seconds"`
 }
 
@@ -132,11 +132,11 @@ func (l *Level) caches(threads int) int64 {
 	return int64((max(threads, 1) + shared - 1) / shared)
 }
 
-// A cache serves a data set completely up to servedFill times its size, the size that it is
-// measured at (makeSets). It serves none of a data set from missedFill times its size. Between the
-// two the share of misses grows with the size. Outer caches choose a set by physical address, and
-// the pages of a data set are at arbitrary addresses. So some sets overflow before the cache is
-// full, and others still have room when it is.
+// A cache serves a data set completely up to servedFill times the cache's size, which is where the
+// cache is measured (makeSets). From missedFill times its size, the cache serves nothing. Between
+// the two the share of misses grows with the size. The reason is that outer caches choose a set by
+// physical address, and the pages of a data set are at arbitrary addresses. So some sets overflow
+// before the cache is full, and others still have room when it is.
 const servedFill, missedFill = 0.5, 2.5
 
 // missShare returns the share of a data set that this level's caches do not serve. The given number
@@ -146,9 +146,9 @@ func (l *Level) missShare(bytes int64, threads int) float64 {
 	return min(max((full-servedFill)/(missedFill-servedFill), 0), 1)
 }
 
-// secondsPerByte returns the time of one byte of a data set of the given size. rate selects the
-// read or the write rate of a level. The data set is divided among owners threads, and threads is
-// the number of threads that share the rate.
+// secondsPerByte returns the time per byte of going through a data set of the given size in bytes.
+// rate selects the read or the write rate of a level. The data set is divided among owners threads.
+// The rate is the rate of threads threads together.
 func (m *Model) secondsPerByte(rate func(*Level) Pair, bytes int64, owners,
 	threads int) (seconds float64) {
 	missed := 1.0
@@ -181,8 +181,9 @@ func (w *Work) Add(more Work) {
 }
 
 // Least returns the shortest time that the given number of threads together need for the work. It
-// is the time of moving the bytes between the cores and the levels that serve them, or the time of
-// the operations, whichever is longer. It assumes that all bytes were accessed before.
+// is the time of moving the bytes between the cores and the memory levels that serve them, or the
+// time of the operations, whichever is longer. It assumes that all bytes were accessed before, so
+// that caches hold what fits.
 func (m *Model) Least(w Work, threads int) float64 {
 	all := w.Read + w.Written
 	moves := float64(w.Read)*m.secondsPerByte(readOf, all, threads, threads) +

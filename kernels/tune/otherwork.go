@@ -17,7 +17,7 @@ const minOtherWork = 0.1
 // look slower than it is.
 func (m *Model) Disturbed() bool { return m.OtherWork >= minOtherWork }
 
-// usage is the processor time spent up to a moment, in seconds.
+// usage is the processor time spent up to some moment, in seconds.
 type usage struct {
 	at        time.Time
 	busy, own float64 // time of all CPUs, and of this process

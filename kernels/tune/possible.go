@@ -17,13 +17,14 @@ const (
 	minThreadsSpeed = 0.5
 )
 
-// impossible is a figure that cannot be right: the probe that measured it, and the reason in words.
+// impossible is a figure that cannot be right: the probe that measured it, and in words why it is
+// impossible.
 type impossible struct {
 	slow probe
 	why  string
 }
 
-// impossible lists the figures of a model that cannot be right.
+// impossible returns the figures of the model that cannot be right.
 func (m *Model) impossible() (list []impossible) {
 	all := m.Threads
 	add := func(k kind, level, threads int, format string, args ...any) {

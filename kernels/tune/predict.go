@@ -16,7 +16,7 @@ type Leaf struct {
 	Enters float64 // number of times that a loop over a segment is entered
 	// loop ends and turns of intersections whose branches the processor cannot predict
 	Ends float64
-	// steps of loops that traverse several operands together, counted for each operand
+	// steps of loops that traverse several operands together, summed over the operands
 	Steps float64
 	Found float64 // entries that are read at scattered places of workspaces
 	// Searches counts the steps of binary searches. Atomics counts atomic additions to places that
@@ -28,21 +28,21 @@ type Leaf struct {
 	Joined bool
 }
 
-// Pick describes reads of rows of an array in an order that the data determine.
+// Pick describes reads of rows of an array whose row numbers come from data.
 type Pick struct {
 	Bytes  int64   // size of the array
 	Count  float64 // number of rows that are read
 	Run    float64 // size of a row in bytes
 	Passes float64 // number of passes; row numbers ascend within a pass
 	Reach  float64 // largest number of bytes of the array that a pass touches
-	// Written is set if the rows are added to. Marked is set if the rows are single values, and
-	// each has a mark in another array.
+	// Written is set if a value is added to each row. Marked is set if the rows are single values,
+	// and each has a mark in another array.
 	Written, Marked bool
 	Lanes           bool // one instruction reads several values
 	Phase           int  // picks of the same phase alternate, so their arrays share the caches
 }
 
-// Scaled returns the given share of the work. The arrays keep their sizes.
+// Scaled returns the description of the given share of the work. The arrays keep their sizes.
 func (l Leaf) Scaled(share float64) Leaf {
 	l.Read = int64(float64(l.Read) * share)
 	l.Written = int64(float64(l.Written) * share)
@@ -62,15 +62,17 @@ func (l Leaf) Scaled(share float64) Leaf {
 const Line = 64
 
 // Seconds predicts the time of a leaf on the given number of threads. It assumes that the leaf ran
-// before, so that its data are in the caches that the earlier run left them in.
+// before, and that its data are in the caches where the earlier run left them.
 //
-// Sequential reads are prefetched and overlap with all other work except gathers in vector lanes.
-// A gather in lanes consists of many operations, which occupy the processor's whole reorder
-// window. Writes do not overlap. Gathers, computation on data in the caches, and unpredictable work
-// follow one another: all other work waits for a mispredicted branch, and also for a step through
-// several operands, because the step starts from a coordinate that the step before it selects.
-// Entering and leaving loops costs instructions and no memory traffic. If that cost exceeds
-// everything else, it is the time of the leaf.
+// The time of a leaf is the larger of two times. One is the time of its data. Sequential reads are
+// prefetched, so they overlap with gathers, computation on data in the caches, and unpredictable
+// work, which follow one another. Only gathers in vector lanes do not overlap with sequential
+// reads, because they occupy the processor's whole reorder window. Nothing overlaps with writes.
+// All other work waits for a mispredicted branch. It also waits for a step through several
+// operands, because the step starts at a coordinate that the step before it selects.
+//
+// The other time is the unpredictable work plus entering and leaving loops, which costs
+// instructions but no memory traffic. The time of the call and of a parallel region is added.
 func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if l.Serial {
 		threads = 1
@@ -107,8 +109,8 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 }
 
 // bytesBetween returns how many bytes are brought into the caches between two reads of the same row
-// of pick n. These are the whole array of pick n and, from the other picks of the same phase, the
-// share that is read in the meantime.
+// of pick n. They are the whole array of pick n, and the share of each other pick's array that is
+// read in the meantime. Only picks of the same phase count.
 func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()
@@ -120,15 +122,16 @@ func (l *Leaf) bytesBetween(n int) int64 {
 	return int64(bytes)
 }
 
-// moved returns the number of bytes in the cache lines that all passes together bring in.
+// moved returns the number of bytes that all passes together bring into the caches, in whole cache
+// lines.
 func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
 
-// gatherSeconds returns the time of a pick's rows if between bytes are brought into the caches
-// between two reads of a row. The pick takes the same time as random reads from an array of
-// between bytes. If the rows are close together, it costs at most a sequential read of everything
-// that the passes touch, plus gathers from the nearest cache.
+// gatherSeconds returns the time of reading a pick's rows. between is the number of bytes that are
+// brought into the caches between two reads of a row. The pick takes as long as random reads from
+// an array of that many bytes. If its rows are close together, it takes at most the time of a
+// sequential read of everything that the passes touch, plus gathers from the nearest cache.
 func (m *Model) gatherSeconds(p Pick, between int64, threads int) float64 {
 	gathers := p.Count * m.rowSeconds(between, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)

@@ -17,7 +17,8 @@ import (
 //go:embed loops/probes.c
 var probesText string
 
-// kind is the kind of a probe. Its function in loops/probes.c is named probe_ and the kind.
+// kind is the kind of a probe. Its C function in loops/probes.c has this name with the prefix
+// probe_.
 type kind string
 
 const (
@@ -60,7 +61,7 @@ type prober interface {
 // The smallest and the largest number of random places that a gather reads.
 const minRandom, maxRandom = 1 << 20, 1 << 23
 
-// leaves holds the probes as compiled leaves, with the data that they work on.
+// leaves holds the compiled probes and the data that they work on.
 type leaves struct {
 	ctx     context.Context
 	begun   time.Time
@@ -78,7 +79,8 @@ type leaves struct {
 	formed              *formLeaves // nil until makeForms
 }
 
-// set is the data of a level: the first elements of data, and a range of the links.
+// set describes the part of leaves.data and leaves.links that the probes of one memory level use.
+// It starts at the first element of data.
 type set struct {
 	one, all   int64 // numbers of elements for one thread, and for all threads together
 	from, upTo int64 // range in the links
@@ -93,8 +95,8 @@ func powerOfTwo(n int64) int64 {
 	return p
 }
 
-// newLeaves compiles the probes and makes their data for the levels of a model. The data that
-// represent memory have the given number of bytes.
+// newLeaves compiles the probes and makes their data for the levels of a model. bytes is the size
+// of the data that represent memory.
 func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leaves, error) {
 	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil),
 		runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
@@ -140,8 +142,8 @@ func (l *leaves) compile(cfg cc.Config) error {
 	return nil
 }
 
-// The smallest and the largest size in bytes of the data that represent memory. The size is several
-// times the size of the last cache, unless filling that much takes too long.
+// minData and maxData limit the size in bytes of the data that represent memory. The size is
+// several times the size of the last cache, unless it would take too long to fill that much.
 const minData, maxData = 64 << 20, 512 << 20
 
 // dataBytes returns the size in bytes of the data that represent memory. memory is the number of
@@ -167,8 +169,8 @@ func (m *Model) lastCache() int64 {
 	return l.Bytes * l.caches(m.Threads)
 }
 
-// makeData allocates and fills the data of all levels. The data that represent memory have the
-// given number of bytes.
+// makeData allocates and fills the data of all levels. bytes is the size of the data that represent
+// memory.
 func (l *leaves) makeData(m *Model, bytes int64) error {
 	l.sets, l.gathers = makeSets(m, bytes/8), m.Gathers
 	linked := l.sets[len(l.sets)-1].upTo
@@ -212,9 +214,9 @@ func gathers(bytes int64) (list []Gather) {
 	return list
 }
 
-// makeSets returns the data that the probes of each level work on, out of the given number of
-// elements. A cache gets about half of its size. If it has room, it gets at least twice the data of
-// the cache within it.
+// makeSets returns the set of each memory level, out of the given number of elements. The data of a
+// cache are about half of its size. They are also at least twice the size of the next inner cache
+// if there is room for that.
 func makeSets(m *Model, elements int64) []set {
 	var sets []set
 	from, inner := int64(0), [2]int64{}
@@ -252,8 +254,7 @@ func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	return l.found[1] / l.found[0], nil
 }
 
-// calls calls a probe's leaf on a range of elements of data, repeated reps times. The result is in
-// l.found.
+// calls runs a probe's leaf on a range of elements of data, reps times. The result is in l.found.
 func (l *leaves) calls(name string, threads int, data, random *tcs.Tensor, elements [2]int64,
 	reps int64) error {
 	args := []*tcs.Tensor{data, {Header: tcs.Header{Type: tensor.Float64}, Vals: tcs.Of(l.found)}}

@@ -1,5 +1,5 @@
-// Package verified has backends verify the C of every leaf that they compile. Tests import it for
-// this effect alone.
+// Package verified makes backends verify the C code of every leaf that they compile. Tests import
+// it only for this effect.
 package verified
 
 import "distaff/kernels"

@@ -68,8 +68,8 @@ func run(dir string) error {
 	return writeTableGo(dir, leaves)
 }
 
-// compile makes a kernel's leaf under its own symbol, and the key of its source as a job computes
-// it.
+// compile compiles a kernel. The leaf's function has a symbol of its own, but the leaf's key is the
+// key that a job computes for the same statement.
 func compile(k spec.Kernel) (leaf, error) {
 	r, err := k.Request()
 	if err != nil {

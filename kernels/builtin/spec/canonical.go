@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/notation"
 )
 
-// The size that every dimension has for built-in leaves: narrowSize if positions and coordinates
-// fit 32 bits, and wideSize otherwise.
+// Sizes of every dimension in requests for built-in leaves. Positions and coordinates below
+// narrowSize fit 32 bits; wideSize needs 64 bits.
 const (
 	narrowSize = 1000
 	wideSize   = 1 << 33
@@ -18,11 +18,13 @@ const (
 // Names maps the names in a statement to their canonical names.
 type Names struct{ Tensors, Vars map[string]string }
 
-// Canonical returns a request with canonical names, one thread and fixed sizes. Tensors become T0,
-// T1, ... and variables become i0, i1, ..., in the order of their first use in the statement. The
-// leaf becomes "leaf". Of the sizes it keeps one fact: whether positions and coordinates fit 32
-// bits. Requests that differ only in names and sizes become equal. The code that the compiler
-// chooses by these sizes is correct for all sizes, although it is not the fastest for each.
+// Canonical returns a request with canonical names, one thread and fixed sizes, so that requests
+// that differ only in names and sizes become equal. Tensors become T0, T1, ... and variables become
+// i0, i1, ..., in the order of their first use in the statement. The leaf becomes "leaf".
+//
+// The fixed sizes keep one fact about the real ones: whether positions and coordinates fit 32 bits.
+// The code that the compiler chooses for the fixed sizes is correct for all sizes, although not
+// always the fastest.
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r

@@ -45,7 +45,8 @@ var kernels = []struct {
 	{"mttkrp4_3", "A(l,m) = B(i,j,k,l) * C(i,m) * D(j,m) * E(k,m)", []string{"B:ssss"}},
 }
 
-// Kernels returns all kernels, by statement, formats and width.
+// Kernels returns all kernels: each statement with each of its sets of formats, for 4-byte and for
+// 8-byte positions and coordinates.
 func Kernels() []Kernel {
 	var out []Kernel
 	for _, k := range kernels {

@@ -25,7 +25,7 @@ type Compiler struct {
 	path string
 }
 
-// openPath opens the library at a path, or one that the loader finds by a name.
+// openPath opens the library that path names: a file, or a bare name for the loader to find.
 func openPath(path string) (*Compiler, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))

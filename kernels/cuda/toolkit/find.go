@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 )
 
-// Candidates returns the paths to try for a library with the given file names, latest version
-// first. If the environment variable is set, it names the file or its folder, and nothing else is
-// tried. Otherwise the paths are: bare names, which the loader looks up (with LD_LIBRARY_PATH); the
-// toolkit's folder (CUDA_HOME, CUDA_PATH or /usr/local/cuda); and the folders where
-// scripts/install-nvrtc.sh installs libraries. Paths in folders are listed only if the file exists.
+// Candidates returns the paths to try for a library. names are the library's file names, latest
+// version first. If the environment variable is set, it names the file or its folder, and nothing
+// else is tried. Otherwise the paths are:
+//   - bare names, which the loader looks up (with LD_LIBRARY_PATH);
+//   - the toolkit's folder (CUDA_HOME, CUDA_PATH or /usr/local/cuda);
+//   - the folders where scripts/install-nvrtc.sh installs libraries.
+//
+// Paths in folders are listed only if the file exists.
 func Candidates(env func(string) string, variable string, names []string) []string {
 	if given := env(variable); given != "" {
 		if in := inFolder(given, names); len(in) > 0 {
