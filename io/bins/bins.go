@@ -35,23 +35,23 @@ import (
 	"distaff/io/tensor"
 )
 
-// View selects the modes and the bins of a grid.
+// View selects one or two modes of a tensor, and the width of the bins along them.
 type View struct {
 	// Modes are the vertical and the horizontal mode. If the vertical mode is -1, the grid has
 	// one row.
 	Modes [2]int
 	// Width returns the number of coordinates of a bin in the vertical and the horizontal mode.
-	// Its argument are the sizes of the modes (1 for a missing mode). If the sizes are known
-	// only at the end of the stream, bins may be somewhat wider.
+	// size has the sizes of these modes (1 for a missing mode). If the sizes are known only at the
+	// end of the stream, bins may become somewhat wider.
 	Width func(size [2]int64) [2]int64
 }
 
 // Options are the options of Count.
 type Options struct {
 	Name string // the file's name, for errors
-	// Most is the number of bins along a mode while its size is unknown. It should be several
-	// times the number that Width implies, so that bins of about the requested width can be
-	// merged from them.
+	// Most is the number of bins along a mode while its size is unknown. It should be several times
+	// the number of bins that is wanted in the end, so that merging gives about the requested
+	// width.
 	Most    int
 	Limit   *tcs.Limit   // counts the memory of the grids; may be nil
 	Stopped func() error // called from time to time; an error stops Count; may be nil
@@ -111,9 +111,9 @@ func Count(in coo.Stream, views []View, opt Options) (*Counted, error) {
 	return out, nil
 }
 
-// factor returns how many bins of grid k to merge into one, in each mode whose axis grew, to
-// reach the width that the view requests. If the view requests equal widths, the resulting
-// widths are equal.
+// factor returns how many bins of grid k to merge into one to reach the width that the view
+// requests, for each side. It is 1 for a side whose size was known from the start. If the view
+// requests equal widths for both sides, the resulting widths are equal.
 func (c *counter) factor(k int) [2]int {
 	g, factor := c.grids[k], [2]int{1, 1}
 	want := c.views[k].Width(g.Size)
@@ -170,7 +170,8 @@ func (c *counter) begin(dims []int64, exact bool) {
 	}
 }
 
-// axis returns the axis of a mode with bins of that width. Views share axes.
+// axis returns the axis along a mode with bins of the given width. Views with such an axis share
+// it.
 func (c *counter) axis(mode int, size, width int64, exact bool) *axis {
 	for _, a := range c.all {
 		if a.mode == mode && a.width == width {

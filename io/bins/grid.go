@@ -1,7 +1,7 @@
 package bins
 
-// Grid is the counts of entries in bins. Its arrays of two have the vertical mode first, then
-// the horizontal mode.
+// Grid holds the counts of entries in bins. In its arrays of two, element 0 is for the vertical
+// mode and element 1 for the horizontal mode.
 type Grid struct {
 	Modes  [2]int
 	Size   [2]int64 // sizes of the modes; 1 for a missing mode
@@ -24,8 +24,8 @@ func (g *Grid) Filled() int {
 	return n
 }
 
-// Coarsen returns a grid whose bins each merge factor[0] by factor[1] bins of g. A factor that
-// exceeds the number of bins is reduced to that number. If both factors are 1, it returns g.
+// Coarsen returns a grid whose bins are each merged from factor[0] by factor[1] bins of g. A factor
+// that exceeds the number of bins is reduced to that number. If both factors are 1, it returns g.
 func (g *Grid) Coarsen(factor [2]int) *Grid {
 	for side := range factor {
 		factor[side] = max(1, min(factor[side], g.Bins[side]))
@@ -48,8 +48,8 @@ func (g *Grid) Coarsen(factor [2]int) *Grid {
 	return c
 }
 
-// fold merges pairs of neighboring bins along a side, in place. The number of bins stays the
-// same, and the second half becomes empty.
+// fold merges pairs of neighboring bins along a side, in place. The grid keeps its number of bins,
+// and the second half becomes empty.
 func (g *Grid) fold(side int) {
 	g.Width[side] *= 2
 	if side == 1 {

@@ -116,7 +116,7 @@ func File(in, out string, opt Options) error {
 	return f.Commit()
 }
 
-// watch calls o.Progress with the stream's progress until stop is called.
+// watch calls o.Progress with the progress of s, about 10 times a second, until stop is called.
 func (o *Options) watch(s coo.Stream) (stop func()) {
 	if o.Progress == nil {
 		return func() {}

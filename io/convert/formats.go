@@ -32,15 +32,15 @@ type Format struct {
 	// coordinates are zeros. It is nil if the format can only be read.
 	Write func(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error
 
-	// Head and Body are Write in two steps, for files that are written in parts. Head returns
-	// the bytes before nnz entries. Body writes consecutive entries; if Strides lists every
-	// coordinate, these are all positions in [from, to). Both are nil if a file can't be
-	// written in parts.
+	// Head and Body do what Write does in two steps, for files that are written in parts. Head
+	// returns the bytes before nnz entries. Body writes consecutive entries. If Strides lists every
+	// coordinate, it writes all positions in [from, to). Both are nil if a file can't be written in
+	// parts.
 	Head func(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error)
 	Body func(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error
 
-	// Strides returns the stride of each mode and the number of coordinates, if the file lists
-	// every coordinate. Otherwise its result is nil. Strides is nil if the file never does.
+	// Strides returns the stride of each mode and the number of coordinates if the file lists every
+	// coordinate, and otherwise nil. The field is nil if files of the format never do.
 	Strides func(dims []int64, opt coo.WriteOptions) (strides []int64, total int64)
 
 	// Least returns a lower bound in bytes of the size of a file with nnz entries. It may
@@ -51,11 +51,12 @@ type Format struct {
 	// mode 0 first.
 	Modes func(order int, opt coo.WriteOptions) []int
 
-	// Loose formats do not contain the sizes (or may not contain them), nor whether coordinates
-	// count from 0; the user's options do.
+	// Loose means that a file of the format may lack the sizes, and that the user's options decide
+	// if coordinates count from 0 or 1.
 	Loose bool
 
-	// Repeats reports whether a coordinate may have several entries, whose values are added.
+	// Repeats means that a file may have several entries with equal coordinates. Their values are
+	// added.
 	Repeats bool
 
 	// Filled formats list every coordinate.
@@ -89,8 +90,8 @@ var formats = []*Format{
 // it is FROSTT's format.
 func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
 
-// formatOf is FormatOf; its errors list the extensions of the formats for which pass returns
-// true. A nil pass accepts all formats.
+// formatOf does the work of FormatOf. Its errors list the extensions of only those formats for
+// which pass returns true. A nil pass means all formats.
 func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 	ext := Ext(path)
 	for _, f := range formats {
@@ -135,8 +136,8 @@ func endings(pass func(*Format) bool) string {
 	return strings.Join(s, " ")
 }
 
-// Help returns the endings of each format, as in ".rb", and what distaff does with the format's
-// files.
+// Help returns, for each format, the endings of its files, such as ".rb", and in words what distaff
+// can do with the files.
 func Help() [][2]string {
 	var out [][2]string
 	for _, f := range formats {
@@ -160,8 +161,8 @@ func Help() [][2]string {
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
-// Based returns an error for --index-base=0 if none of the paths has a format that leaves the
-// base to the user.
+// Based returns an error if --index-base=0 was given and none of the paths has a format that leaves
+// the base to the user.
 func Based(paths ...string) error {
 	for _, p := range paths {
 		if f, err := FormatOf(p); err != nil || f.Loose {

@@ -63,8 +63,8 @@ func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
 	return t, err
 }
 
-// OpenTensorFile is OpenTensor. It also reports whether the tensor is mapped from the file at
-// path itself, which other processes can open too.
+// OpenTensorFile is like OpenTensor. mapped is true if the tensor is mapped from the file at path
+// itself, which other processes can open too, and not from a copy.
 func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	src, err := text.OpenSource(path, tmp)
 	if err != nil {
@@ -120,8 +120,8 @@ func openTCS(path string, opt coo.Options) (coo.Stream, error) {
 	return &tensorFile{coo.FromTensor(t, coo.DropFill), t}, nil
 }
 
-// Ready loads the arrays of a .tcs file, and validates the file unless opt.Trust is set. If the
-// arrays exceed the memory limit, it loads them into an unlinked file in opt.Tmp.
+// Ready loads the arrays of the .tcs file of t, and validates the file unless opt.Trust is set. If
+// the arrays exceed the memory limit, it loads them into an unlinked file in opt.Tmp.
 func Ready(t *tcs.Tensor, opt coo.Options) error {
 	if err := checkDims(t, opt.Dims); err != nil {
 		return err
@@ -149,7 +149,7 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 	return t.Verify()
 }
 
-// checkDims compares the sizes in dims, which may be nil, with the file's.
+// checkDims returns an error if the sizes in dims differ from the file's. dims may be nil.
 func checkDims(t *tcs.Tensor, dims []int64) error {
 	if dims == nil {
 		return nil
@@ -166,8 +166,9 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
-// keepFor makes the stream return zeros as entries if a tensor of those levels stores them in
-// any case. It must be called before the first entry is read.
+// keepFor makes the stream return stored zeros as entries if a tensor of format f would store them
+// anyway (coo.ZerosFor). fit says that f's dense levels will cover only the range of the entries.
+// It must be called before the first entry is read.
 func (s *tensorFile) keepFor(f tensor.Format, fit bool) {
 	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, f, fit))
 }

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// asStored returns a stream of the entries of in that a tensor of those levels stores as
-// entries. If the last level is dense, a value whose bits are all zero is not an entry.
+// asStored returns a stream of the entries of in that a tensor of format f stores. If f's last
+// level is dense, values whose bits are all zero are left out.
 func asStored(in coo.Stream, f tensor.Format) coo.Stream {
 	if d, ok := in.(coo.Densed); ok && d.Dense() || f.TrailingDense() == 0 {
 		return in

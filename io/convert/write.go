@@ -36,12 +36,12 @@ func Create(path string) (*outfile.File, error) {
 	return outfile.Create(path)
 }
 
-// Reads returns the use of a file that a tensor is read from. what names the use in messages;
-// path may be "-" with an extension.
+// Reads describes for outfile.Apart a file that a tensor is read from. what names the use in
+// messages; path may be "-" with an extension.
 func Reads(what, path string) outfile.Use { return use(what, path, false) }
 
-// Writes returns the use of a file that a tensor is written to. what names the use in messages;
-// path may be "-" with an extension.
+// Writes describes for outfile.Apart a file that a tensor is written to. what names the use in
+// messages; path may be "-" with an extension.
 func Writes(what, path string) outfile.Use { return use(what, path, true) }
 
 func use(what, path string, writes bool) outfile.Use {
@@ -67,9 +67,9 @@ func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 	return f.Commit()
 }
 
-// WriteTo writes the tensor to w in the format of name's extension. The tensor must be loaded
-// and valid. It writes zeros that are entries of compressed levels. It does not write zeros of
-// a dense level that are not entries.
+// WriteTo writes the tensor to w in the format of name's extension. The tensor must be loaded and
+// valid. Zeros that are entries of compressed levels are written. Zeros that only fill a dense
+// level are not.
 func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 	if err := Writable(name, t.Order()); err != nil {
 		return err
@@ -87,8 +87,8 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 		f.Options(t.Dense(), t.Format().Order, opt.Threads), opt.config())
 }
 
-// Options returns the options for writing a tensor. dense means that all its levels are dense;
-// modes is the tensor's mode order.
+// Options returns the options for writing a tensor in the format. dense is true if all levels of
+// the tensor are dense; modes is its mode order.
 func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions {
 	return coo.WriteOptions{Dense: dense || f.Filled, ColumnMajor: len(modes) == 2 && modes[0] == 1,
 		Threads: threads}
@@ -102,9 +102,9 @@ func (f *Format) Order(order int, opt coo.WriteOptions) []int {
 	return f.Modes(order, opt)
 }
 
-// WriteStream writes entries to w in the format of name's extension. The entries must be sorted
-// as the format needs. For .tcs, they become a tensor in spec's format, and must be sorted in
-// its mode order.
+// WriteStream writes entries to w in the format of name's extension. They must be sorted as that
+// format needs. For .tcs, they are first assembled to a tensor of spec's format, and must be sorted
+// in its mode order.
 func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
 	opt WriteOptions) error {
 	f, err := FormatOf(name)
@@ -145,7 +145,7 @@ func Compressed(path string) bool {
 }
 
 // Room returns an error if the disk does not have enough room for an output of nnz entries. It
-// can tell only for formats that list every coordinate or every row.
+// checks only formats that list every coordinate or every row; for others it returns nil.
 func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int64, nnz int64,
 	opt coo.WriteOptions) error {
 	if f.Least == nil {
@@ -165,8 +165,9 @@ func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int
 	return nil
 }
 
-// entriesOnly returns advice to write a .tcs file if its nnz entries take at most room bytes there.
-// Otherwise, and if nnz is 0, which is also an unknown number, it returns "".
+// entriesOnly returns advice, for a message, to write a .tcs file instead. It returns "" if nnz
+// entries would take more than room bytes there, or if nnz is 0, which can also mean that the
+// number is unknown.
 func entriesOnly(typ tensor.Type, dims []int64, nnz int64, room float64) string {
 	// a position and a coordinate a level
 	bytes := float64(nnz) * float64(16*len(dims)+int(typ.Size()))
@@ -178,8 +179,8 @@ func entriesOnly(typ tensor.Type, dims []int64, nnz int64, room float64) string 
 		" at most"
 }
 
-// write sorts the stream in the format's order and writes it. It adds repeated entries, unless
-// spec.Format has levels that keep them.
+// write sorts the stream as the format needs and writes it to w. It adds entries with equal
+// coordinates, unless spec.Format has levels for repeated coordinates.
 func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
 	cfg coo.Config) error {
 	wo.Dense = wo.Dense || f.Filled
@@ -202,8 +203,8 @@ func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, w
 	return compressed(w, name, func(w io.Writer) error { return f.Write(w, o, wo) })
 }
 
-// compressed calls write with a writer to w. That writer compresses if name has the extension
-// of a compressed file.
+// compressed calls write with a writer to w, which compresses if name has the extension of a
+// compressed file.
 func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	b := bufio.NewWriterSize(w, 1<<20)
 	var z io.WriteCloser
@@ -232,7 +233,8 @@ func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// atLeast formats a number of bytes. From 2^62 it formats a lower bound.
+// atLeast formats a number of bytes. A number of 2^62 or more is formatted as "more than" 2^62
+// bytes.
 func atLeast(bytes float64) string {
 	if bytes >= 1<<62 {
 		return "more than " + tensor.Bytes(1<<62)

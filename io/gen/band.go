@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// walk calls yield with every coordinate whose modes differ by at most width, in order. It
-// fixes the coordinates of mode m, in [lo, hi), and of the modes after m; at contains the modes
-// before m. It does not visit a coordinate of a mode unless there are entries below it. It
-// returns false if yield did.
+// walk calls yield, in order, with every coordinate whose modes differ by at most width. at has
+// fixed coordinates for the modes before m; walk sets mode m, to values in [lo, hi), and the modes
+// after it. It visits a coordinate of a mode only if there are entries below it. It returns false
+// if yield did.
 func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]int64) bool) bool {
 	for _, d := range g.dims[m+1:] {
 		// A coordinate above d-1+width is too far from every coordinate of that mode.
@@ -43,13 +43,13 @@ func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]in
 	return true
 }
 
-// bandEntries returns the number of coordinates of sizes dims whose modes differ by at most
-// width. The number of coordinates whose smallest mode is a is
+// bandEntries returns the number of coordinates within sizes dims whose modes differ by at most
+// width. It adds up, over all a, the number of coordinates whose smallest mode is a:
 //
 //	Π min(width+1, d-a) - Π min(width, d-a-1)    over all sizes d
 //
-// It is a polynomial in a between two points where a size begins to cut the band. bandEntries
-// adds it up over all a.
+// Between the values of a where another size begins to cut the band, this number is a polynomial in
+// a. Each such range is summed by sumPolynomial.
 func bandEntries(dims []int64, width int64) float64 {
 	if len(dims) == 0 {
 		return 1

@@ -17,7 +17,8 @@ type Generator struct {
 	typ  tensor.Type
 }
 
-// prefix and value together hash a coordinate: value(prefix(at[:n-1]), at[n-1]).
+// prefix returns a hash of the coordinates of the first modes. The hash of a whole coordinate is
+// value(prefix(at[:n-1]), at[n-1]).
 func (g *Generator) prefix(at []int64) uint64 {
 	h := g.key ^ 0x76616c7565 // "value"
 	for _, c := range at {
@@ -104,6 +105,6 @@ func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int
 	return p
 }
 
-// cut returns where part k of n parts of a range of the given size begins: ⌊k·size/n⌋, without
+// cut returns where part k of n equal parts of [0, size) begins: ⌊k·size/n⌋, computed without
 // overflow.
 func cut(k, size, n int64) int64 { return k*(size/n) + k*(size%n)/n }

@@ -20,17 +20,17 @@ type Kind struct {
 	integer bool // values are 1 to 9 instead of in (0,1]
 }
 
-// parameters is the number of parameters of each kind.
+// parameters is the number of parameters of each kind of data.
 var parameters = map[string]int{"dense": 0, "uniform": 1, "zipf": 2, "banded": 1}
 
 // Kinds returns the names of all kinds, in alphabetical order.
 func Kinds() []string { return slices.Sorted(maps.Keys(parameters)) }
 
-// Forms lists the forms of the kinds, for messages and help.
+// Forms lists how each kind of data is written, for messages and help.
 const Forms = "dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH"
 
-// Parse parses a kind: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an optional
-// :int. name is the name's name, for messages. The error is an *Error.
+// Parse parses a kind of data: dense, uniform:NNZ, zipf:NNZ:SKEW or banded:WIDTH, each with an
+// optional :int. name is the tensor's name, for messages. The error is an *Error.
 func Parse(name, kind string) (*Kind, error) {
 	const want = "want " + Forms + ", and :int at the end for integers"
 	bad := func(why string) error {
@@ -72,7 +72,8 @@ func Parse(name, kind string) (*Kind, error) {
 	return k, nil
 }
 
-// taco has the letters of TACO's kinds, each with what it is and what is written here.
+// taco maps each letter that TACO uses for a kind of data to the kind to write instead. A message
+// suggests it.
 var taco = map[string]string{
 	"d": "dense", "r": "dense", "u": "uniform:NNZ", "s": "uniform:NNZ", "h": "uniform:NNZ",
 	"v": "uniform:NNZ", "l": "uniform:NNZ",
@@ -115,9 +116,9 @@ func (k *Kind) Entries(dims []int64) float64 {
 	return n
 }
 
-// Bind returns a generator for a tensor of the given name, sizes, type and seed. It keeps dims.
-// It returns an *Error if there are more entries than coordinates, or if fractions were to be
-// generated for an integer type.
+// Bind returns a generator for a tensor of the given name, sizes, type and seed. It keeps dims. It
+// returns an *Error if there are more entries than coordinates, or if typ is an integer type and
+// the kind lacks :int.
 func (k *Kind) Bind(name string, dims []int64, typ tensor.Type, seed int64) (*Generator, error) {
 	if typ.IsInt() && !k.integer {
 		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; "+

@@ -15,14 +15,15 @@ import (
 // are disjoint, and all together are the tensor. The zero Share is the whole tensor.
 type Share struct {
 	K, N int // share K of N; N = 0 means the whole tensor
-	// Sum adds numbers over all processes, in place. It must be set if N > 1. For a zipf kind,
-	// Stream calls it in every process, equally often, so all processes must call Stream.
+	// Sum adds numbers element by element over all processes, in place. It must be set if N > 1.
+	// For a zipf kind, Stream calls it equally often in every process, so all processes must call
+	// Stream.
 	Sum func([]int64) error
 	// Limit counts the memory of the share until its stream is closed.
 	Limit *tcs.Limit
 }
 
-// sum adds numbers over all processes, in place.
+// sum is Sum, which a single process need not call.
 func (p Share) sum(n []int64) error {
 	if p.N == 1 {
 		return nil
@@ -33,11 +34,13 @@ func (p Share) sum(n []int64) error {
 // owns reports whether the entry with that hash belongs to the share.
 func (p Share) owns(hash uint64) bool { return p.N == 1 || hash%uint64(p.N) == uint64(p.K) }
 
-// Stream returns the entries of a share; the caller closes the stream. For a zipf kind, these
-// are the entries whose hash or number belongs to the share, in no particular mode order. For
-// other kinds, they are the entries in an equal range of mode 0, sorted. If the memory limit of
-// one process is exceeded (*tcs.MemoryError), only that process gets the error, and the streams
-// of the others lack entries. So the processes must agree whether all succeeded.
+// Stream returns the entries of a share; the caller closes the stream. For a zipf kind, these are
+// the entries whose hash or number belongs to the share, in no particular mode order. For other
+// kinds, they are the entries in an equal range of mode 0, sorted.
+//
+// If one process exceeds its memory limit, only that process gets an error (*tcs.MemoryError), and
+// the streams of the others lack entries. So the processes must tell each other whether all
+// succeeded.
 func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	if p.N == 0 {
 		p.K, p.N = 0, 1
@@ -60,8 +63,8 @@ func (g *Generator) Stream(p Share) (coo.Stream, error) {
 	return s, nil
 }
 
-// entries calls yield with the coordinates whose mode 0 is in [lo, hi). The kind must not be
-// zipf. The slice is reused.
+// entries calls yield with each coordinate whose mode 0 is in [lo, hi), for a kind other than zipf.
+// It uses the same slice for every call.
 func (g *Generator) entries(lo, hi int64, yield func([]int64) bool) {
 	at := make([]int64, len(g.dims))
 	if len(at) == 0 {
@@ -122,7 +125,8 @@ func (s *stream) Next(b *coo.Batch) error {
 	return nil
 }
 
-// blocks groups the coordinates, because each switch between producer and consumer has a cost.
+// blocks yields the coordinates of many entries at a time, because each switch between producer and
+// consumer has a cost.
 func (s *stream) blocks() iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		buf := make([]int64, 0, coo.BatchSize*max(len(s.g.dims), 1))

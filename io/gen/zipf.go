@@ -8,10 +8,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// zipfDrawn is a share of the entries of a zipf tensor: nnz distinct coordinates. In every
-// mode, coordinates follow Zipf's law: the r-th most frequent one has weight r^-skew. The ranks
-// are shuffled over the mode's coordinates. Entries must be distinct in the whole tensor, so
-// every process draws all entries, and keeps those whose hash belongs to its share.
+// zipfDrawn is one process's share of a zipf tensor, which has nnz distinct coordinates. In every
+// mode, coordinates follow Zipf's law: the r-th most frequent one has weight r^-skew. Which
+// coordinate is the r-th is shuffled.
+//
+// Entries must be distinct in the whole tensor. So every process draws all entries and keeps only
+// those whose hash belongs to its share.
 type zipfDrawn struct {
 	g     *Generator
 	small *zipfSmall
@@ -21,8 +23,8 @@ type zipfDrawn struct {
 	limit *tcs.Limit
 }
 
-// draw draws a share. Every process must call it. If the memory limit of one process is
-// exceeded, only that process gets the error.
+// draw draws the share p. Every process must call it. If one process exceeds its memory limit, only
+// that process gets the error.
 func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	d := &zipfDrawn{g: g, limit: p.Limit}
 	space, fits := tcs.Coordinates(g.dims)
@@ -65,7 +67,7 @@ func (d *zipfDrawn) drop() {
 	d.held, d.small, d.keys, d.all = 0, nil, nil, nil
 }
 
-// entries yields the share's coordinates. The slice is reused.
+// entries calls yield with each coordinate of the share. It uses the same slice for every call.
 func (d *zipfDrawn) entries(yield func([]int64) bool) {
 	dims := d.g.dims
 	at := make([]int64, len(dims))
@@ -93,8 +95,8 @@ func (d *zipfDrawn) entries(yield func([]int64) bool) {
 	}
 }
 
-// zipfKeys draws numbers of coordinates until nnz distinct ones are found, and returns the
-// numbers in the share, sorted.
+// zipfKeys draws coordinates, as numbers, until nnz distinct ones are found. It returns the share's
+// numbers, sorted.
 func (g *Generator) zipfKeys(p Share) ([]int64, error) {
 	keys := make([]int64, 0, g.Kind.nnz/int64(p.N)*17/16+64)
 	sorted := 0
@@ -115,8 +117,8 @@ func (g *Generator) zipfKeys(p Share) ([]int64, error) {
 	return keys, err
 }
 
-// mergeKeys sorts a list and removes duplicates. The first n elements must be sorted and
-// distinct, and the others sorted.
+// mergeKeys sorts a list and removes duplicates. The first n elements must already be sorted and
+// distinct, and the elements after them sorted.
 func mergeKeys(keys []int64, n int) []int64 {
 	if n == 0 {
 		return slices.Compact(keys)
@@ -153,10 +155,10 @@ func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	return all, err
 }
 
-// zipfDraw draws until all processes together have nnz distinct coordinates. It calls add with
-// each coordinate. After each round, count must return the number of distinct coordinates of
-// this share. If fewer coordinates than nnz have most of the weight, later rounds use a flatter
-// law, so that the loop ends.
+// zipfDraw draws coordinates and calls add with each, until all processes together have nnz
+// distinct ones. It draws in rounds. After each round, count must return the number of distinct
+// coordinates in this share. From the ninth round on, each round uses a flatter law, so that the
+// loop ends even if fewer than nnz coordinates have most of the weight.
 func (g *Generator) zipfDraw(p Share, add func(at []int64), count func() int64) error {
 	at := make([]int64, len(g.dims))
 	skew := g.Kind.skew

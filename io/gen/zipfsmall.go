@@ -2,11 +2,11 @@ package gen
 
 import "math"
 
-// zipfSmall draws without replacement from a space that is not much larger than nnz. Each
-// coordinate has an exponential variate that is divided by its weight; the nnz smallest belong
-// to the tensor (Efraimidis and Spirakis, 2006). A variate is a function of the number of its
-// coordinate, so none is stored. The largest variate that belongs is found digit by digit, by
-// counting.
+// zipfSmall draws without replacement from a space that is not much larger than nnz (Efraimidis and
+// Spirakis, 2006). Each coordinate has a random variate: an exponential one that is divided by the
+// coordinate's weight. The coordinates with the nnz smallest variates belong to the tensor. A
+// variate is a function of the coordinate's number, so none is stored. The largest variate that
+// belongs is found digit by digit, by counting.
 type zipfSmall struct {
 	g       *Generator
 	space   int64
@@ -71,8 +71,8 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 
 func (z *zipfSmall) weight(rank int64) float64 { return -z.g.Kind.skew * math.Log(float64(rank+1)) }
 
-// variate returns the variate of the coordinate with number key, as an integer of the same
-// order.
+// variate returns the variate of the coordinate with number key. It is mapped to an integer that
+// compares like the variate.
 func (z *zipfSmall) variate(key int64) uint64 {
 	w, k := 0.0, key
 	for m := len(z.g.dims) - 1; m >= 0; m-- {
@@ -89,7 +89,7 @@ func (z *zipfSmall) variate(key int64) uint64 {
 	return ordered(math.Log(-math.Log(r.float()*(1-0x1p-53))) - w)
 }
 
-// ordered maps floats to integers of the same order.
+// ordered maps floats to integers that compare like the floats.
 func ordered(x float64) uint64 {
 	b := math.Float64bits(x + 0) // 0 and -0 become equal
 	if b>>63 != 0 {

@@ -123,7 +123,8 @@ func (p *formatParser) item(depth int) bool {
 	return false
 }
 
-// group parses a list in parentheses, count times.
+// group parses a list in parentheses, and adds its fields count times. It returns false if the list
+// is not valid or has no field.
 func (p *formatParser) group(count, depth int) bool {
 	start := p.s
 	for k := range count {

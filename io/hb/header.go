@@ -24,7 +24,7 @@ type header struct {
 // triangle reports whether the file stores one triangle of a matrix.
 func (h *header) triangle() bool { return h.sym != 'u' && h.sym != 'r' }
 
-// symWord returns the name of the symmetry of a file that stores one triangle.
+// symWord returns the name of a symmetry, or "" if the file does not store a triangle.
 func (h *header) symWord() string {
 	return map[byte]string{'s': "symmetric", 'z': "skew-symmetric", 'h': "Hermitian"}[h.sym]
 }
@@ -83,8 +83,9 @@ func readHeader(src *text.Source) (*header, error) {
 	return h, nil
 }
 
-// ints reads non-negative integers that are separated by white space, after column skip. It
-// returns an error if there are fewer than want. what names the integers in the error.
+// ints reads the non-negative integers in line that start after column skip. White space separates
+// them. It returns an error if there are fewer than want. n is the line's number, and what names
+// the integers in the error.
 func ints(file string, n int, line string, skip, want int, what string) ([]int64, error) {
 	var vs []int64
 	for _, f := range text.Fields([]byte(line), 0) {

@@ -107,7 +107,8 @@ func (s *stream) Close() error {
 	return s.src.Close()
 }
 
-// last returns the reader of the file's last section.
+// last returns the reader of the last section: the values, or the indices if the file has no
+// values.
 func (s *stream) last() *cards {
 	if s.val != nil {
 		return s.val
@@ -143,7 +144,7 @@ func (s *stream) start() (err error) {
 	return err
 }
 
-// Next returns up to batch stored entries, with their mirror images.
+// Next returns up to batch stored entries, and their mirror images.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.fill(b, s.entry)
@@ -158,8 +159,8 @@ func (s *stream) Next(b *coo.Batch) error {
 	return s.err
 }
 
-// fill fills b with up to batch stored entries. entry reads the next stored entry into element
-// n of the batch, and returns how many elements it used.
+// fill reads up to batch stored entries into b, more only if none of them was used. entry reads the
+// next stored entry into element n of the batch, and returns how many elements it filled.
 func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	if s.ptr == nil {
 		if err := s.start(); err != nil {
@@ -218,8 +219,8 @@ func (s *stream) finish() error {
 	return io.EOF
 }
 
-// entry reads the next stored entry into element n of the batch, and appends its mirror image.
-// It returns how many elements it used.
+// entry reads the next stored entry into element n of the batch, and its mirror image, if it has
+// one, into element n+1. It returns the number of elements.
 func (s *stream) entry(n int) (int, error) {
 	row, err := s.ind.integer("a row index", 1, s.h.rows)
 	if err != nil {
@@ -268,7 +269,8 @@ func (s *stream) value(n, k int) error {
 	return nil
 }
 
-// decimal appends the Fortran number tok in Go's syntax.
+// decimal appends to b the number tok, which is in Fortran's syntax, in Go's syntax. f is the
+// format of the number's field.
 func decimal(b, tok []byte, f field) []byte {
 	exponent := false
 	for k, c := range tok {

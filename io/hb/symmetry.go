@@ -15,8 +15,8 @@ func values[T float64 | float32 | int64 | int32 | complex128 | complex64](s *str
 	return unsafe.Slice((*T)(unsafe.Pointer(&s.words[0])), len(s.words)*8/int(unsafe.Sizeof(z)))
 }
 
-// reflect sets value n+1 to the value of the mirror image of entry n. It refuses an integer without
-// a negative in a skew-symmetric matrix.
+// reflect stores the value of entry n's mirror image as value n+1. It returns an error for an
+// integer in a skew-symmetric matrix that cannot be negated.
 func (s *stream) reflect(n int) error {
 	switch s.typ {
 	case tensor.Float64:

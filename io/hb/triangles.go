@@ -27,8 +27,8 @@ func (s *stream) bothTriangles() error {
 	return s.pairError(i, j)
 }
 
-// indices returns a stream of the same file as a pattern without symmetry. It reads only the
-// pointers and the indices.
+// indices returns a stream of the same file that reads only pointers and indices: a pattern without
+// symmetry.
 func (s *stream) indices() *stream {
 	h := *s.h
 	h.kind, h.sym = 'p', 'u'
@@ -37,16 +37,17 @@ func (s *stream) indices() *stream {
 	return x
 }
 
-// folded is a stream for coo.MirrorPair: all entries are below the diagonal. The value of an
-// entry is 1 if it is stored below the diagonal, and i if it is stored above.
+// folded is a stream for coo.MirrorPair that has all entries below the diagonal. The value of an
+// entry is 1 if the file stores it below the diagonal, and i if the file stores it above.
 type folded struct{ *stream }
 
 func (f *folded) Next(b *coo.Batch) error { return f.fill(b, f.entry) }
 
-// Close does not close the file, because the original stream owns it.
+// Close stops reading. It does not close the file, because the original stream owns it.
 func (f *folded) Close() error { f.stop(); return nil }
 
-// entry reads the next entry, and moves it below the diagonal. It skips the diagonal.
+// entry reads the next entry, and moves an entry above the diagonal below it. It skips the
+// diagonal.
 func (f *folded) entry(n int) (int, error) {
 	row, err := f.ind.integer("a row index", 1, f.h.rows)
 	if err != nil {

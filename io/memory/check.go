@@ -19,10 +19,10 @@ func fault(format string, args ...any) error {
 	return &tcs.Error{Exit: exitData, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Check checks everything about a tensor that a compiled function relies on, for a tensor that
-// a program made. Errors begin with name. Sizes, lengths and widths are checked at each call.
-// Positions and coordinates are checked once, and again if the tensor has other arrays; if
-// trusted is true, they are never checked.
+// Check checks a tensor that a program made: everything that a compiled function relies on. Errors
+// begin with name. Sizes, lengths and widths are checked at each call. Positions and coordinates
+// are checked once, and again if the tensor gets other arrays; if trusted is true, they are never
+// checked.
 func Check(t *tcs.Tensor, name string, trusted bool) error {
 	if t == nil {
 		return fault("%s: the tensor is nil", name)
@@ -48,8 +48,8 @@ func Check(t *tcs.Tensor, name string, trusted bool) error {
 	return w.check(t, trusted)
 }
 
-// words are the names that errors use for the parts of a tensor. Slices may be shorter than the
-// tensor's lists, and a missing name is "".
+// words are the names that errors use for the parts of a tensor. A name is "" if it is missing or
+// if its slice is too short.
 type words struct {
 	of   string   // the start of every error
 	size []string // for each mode
@@ -75,7 +75,7 @@ func (w *words) fault(format string, args ...any) error {
 	return fault("%s: %s", w.of, fmt.Sprintf(format, args...))
 }
 
-// check checks t: its header and levels in constant time for each, and then, unless trusted,
+// check checks t: its header and its levels, in constant time per level, and then, unless trusted,
 // its arrays.
 func (w *words) check(t *tcs.Tensor, trusted bool) error {
 	if err := w.header(t); err != nil {
@@ -214,7 +214,8 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	return lev.Crd.Len, nil
 }
 
-// array checks an array's length. why is the expression that want follows from, or "".
+// array returns an error unless an array has the length want. why is "", or the expression that
+// gives want, for the message.
 func (w *words) array(name, noun string, a tcs.Array, want int64, why string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {
@@ -290,7 +291,7 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 		before, in, at(w.sorted, l))
 }
 
-// in describes the segment of a level that contains position q.
+// in says in words which segment of a level contains position q, or returns "".
 func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	if at(w.segment, l) == "" || l == 0 || !lev.Kind.HasPos() {
 		return ""
@@ -299,7 +300,8 @@ func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	return fmt.Sprintf(" in %s %d", w.segment[l], p)
 }
 
-// entries returns the error for entries q-1 and q of a level that is followed by singletons.
+// entries returns the error for entries q-1 and q of level l, which are equal or in the wrong
+// order. Singleton levels follow level l.
 func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	var names []string
 	var a, b []int64

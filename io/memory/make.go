@@ -115,7 +115,7 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 	return finish(t, w, options)
 }
 
-// ends returns the positions of a level with one segment of n coordinates.
+// ends returns the positions array of a level with one segment of n coordinates.
 func ends(n int64) tcs.Array {
 	if n <= 1<<31-1 {
 		return tcs.Of([]int32{0, int32(n)})

@@ -7,7 +7,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Values returns the values of t, in storage order, as a slice over its memory. They may be
+// Values returns the values of t, in storage order, as a slice over t's memory. The slice may be
 // read and changed until t is closed. V must be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	const of = "Values"
@@ -21,7 +21,7 @@ func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	return slice[V](of, "its values", t, t.Vals)
 }
 
-// Pos returns the positions of a compressed level of t as a slice over its memory. They may be
+// Pos returns the positions of a compressed level of t as a slice over t's memory. The slice may be
 // read, but not changed, until t is closed. The size of I must equal the array's width,
 // t.Levels[level].Pos.Width bytes.
 func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) {
@@ -30,8 +30,8 @@ func Pos[I Index](t *tcs.Tensor, level int) ([]I, error) {
 	})
 }
 
-// Crd returns the coordinates of a level of t that is not dense, as a slice over its memory.
-// They may be read, but not changed, until t is closed. The size of I must equal the array's
+// Crd returns the coordinates of a level of t that is not dense, as a slice over t's memory. The
+// slice may be read, but not changed, until t is closed. The size of I must equal the array's
 // width, t.Levels[level].Crd.Width bytes.
 func Crd[I Index](t *tcs.Tensor, level int) ([]I, error) {
 	return integers[I]("Crd", t, level, func(l *tcs.Level) (tcs.Array, bool) {
@@ -61,8 +61,8 @@ func integers[I Index](of string, t *tcs.Tensor, level int,
 	return slice[I](of, "its "+what, t, a)
 }
 
-// slice returns array a of t as a slice over its memory. of and what name the function and the
-// array in errors.
+// slice returns a, an array of t, as a slice over its memory. In errors, of is the name of the
+// function and what the name of the array.
 func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	var z T
 	size := unsafe.Sizeof(z)

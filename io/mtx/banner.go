@@ -277,8 +277,8 @@ func oneOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// sizes reads the line of sizes. end is the column after the line; banner is false if the file
-// has no banner.
+// sizes reads the line of sizes. end is the column after the line; banner is true if the file has a
+// banner.
 func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error {
 	want := map[string]int{"matrix": 2, "vector": 1, "tensor": len(fs)}[h.object]
 	what := "the sizes"

@@ -2,7 +2,7 @@ package mtx
 
 import "distaff/io/text"
 
-// counter checks that a body has the number of entries that its header announces.
+// counter checks that a file has the number of entries that its header announces.
 type counter struct {
 	h          *header
 	file       string
@@ -11,8 +11,8 @@ type counter struct {
 	partial    bool // a part of a file, without the number of entries before it
 
 	marks uint8 // of all blocks so far
-	// judge returns an error if an entry and its mirror image are both stored. It is nil if the
-	// matrix has no symmetry.
+	// judge returns an error if the file stores both an entry and its mirror image. It is nil if
+	// the matrix has no symmetry.
 	judge func() error
 }
 

@@ -9,8 +9,8 @@ import (
 	"distaff/io/text"
 )
 
-// head is the information that all parts of a file need, encoded by gob. Text is the lines up
-// to the sizes.
+// head is the information that all parts of a file need, encoded by gob. Text is the lines up to
+// and including the line of sizes.
 type head struct {
 	Header text.Header
 	Text   []byte
@@ -129,8 +129,8 @@ func (p *matrixPart) Settle(before int64, last bool) error {
 	return nil
 }
 
-// arrayPart is a part of an array file. Begin gives it the number of its first value. So it can
-// report excess values while it reads.
+// arrayPart is a part of an array file. Begin tells it the index of its first value, so it can
+// report excess values as it reads them.
 type arrayPart struct {
 	*array
 	last bool
@@ -139,7 +139,8 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0, because the values are counted while they are read.
+// Seen returns 0, because Settle has nothing to do: the values are counted, and excess values
+// reported, while they are read.
 func (p *arrayPart) Seen() int64                          { return 0 }
 func (p *arrayPart) Settle(before int64, last bool) error { return nil }
 

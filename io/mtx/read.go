@@ -77,8 +77,8 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	return s, nil
 }
 
-// shape is the shape of the tensor that the stream returns. keep lists the file's modes that
-// the tensor has.
+// shape is the shape of the tensor that the stream returns. keep lists the modes of the file that
+// become modes of the tensor.
 type shape struct {
 	keep []int
 	dims []int64
@@ -172,8 +172,8 @@ var _ coo.Progressed = (*matrix)(nil)
 // Symmetric reports whether the file stores one triangle of a matrix.
 func (s *matrix) Symmetric() bool { return s.count.h.sym != general }
 
-// array is the stream of an array file. The file lists values without coordinates, with the
-// first mode fastest.
+// array is the stream of an array file, which lists values without coordinates, the first mode
+// fastest.
 type array struct {
 	lines  text.Entries
 	h      *header
@@ -191,8 +191,8 @@ func (a *array) Type() tensor.Type             { return a.layout.Type }
 func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
 
-// Dense reports whether the tensor should be stored with dense levels. It is false if dense
-// levels would be too large.
+// Dense reports whether the tensor should be stored with dense levels: it should unless they would
+// be too large.
 func (a *array) Dense() bool {
 	return tensor.CheckSpace(a.shape.dims,
 		tensor.Complex128.Size()) == nil

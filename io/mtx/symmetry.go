@@ -39,7 +39,7 @@ func reflectComplex[T complex128 | complex64](v T, sym symmetry) T {
 	return v
 }
 
-// mirror appends the mirror images of b's entries off the diagonal.
+// mirror appends to b the mirror image of each entry that is not on the diagonal.
 func mirror(b *text.Block, sym symmetry, l *text.Layout) {
 	switch l.Type {
 	case tensor.Float64:
@@ -82,8 +82,8 @@ func mirrorAs[T number](b *text.Block, l *text.Layout, sym symmetry, reflect fun
 	b.Vals = b.Vals[:n*int(unsafe.Sizeof(z))]
 }
 
-// against returns the error message for the value v of an entry on the diagonal or off it, or "" if
-// the symmetry allows v.
+// against returns the error message if the symmetry does not allow an entry with value v, or "" if
+// it does. diagonal is true for an entry on the diagonal.
 func against[T number](v T, sym symmetry, diagonal bool) string {
 	switch {
 	case !diagonal:

@@ -10,8 +10,8 @@ import (
 	"distaff/io/text"
 )
 
-// Modes returns the mode order in which Write needs the entries of a tensor with order modes.
-// An array lists columns; coordinates are sorted by row.
+// Modes returns the mode order that Write needs for the entries of a tensor with order modes:
+// column by column for an array, and row by row for coordinates.
 func Modes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.Dense) }
 
 // Write writes the entries of in, which must be in the order of Modes: as an array if

@@ -23,7 +23,7 @@ type elements struct {
 // chunk is the number of elements that are read at a time.
 const chunk = 4096
 
-// openElements reads the header of r. It takes over r, even if it fails.
+// openElements reads the header of r. It owns r from then on, and closes it if it fails.
 func openElements(r io.ReadCloser) (*elements, error) {
 	h, err := readHeader(r)
 	if err != nil {
@@ -70,8 +70,8 @@ func (e *elements) values(dst []byte, n int) (int, error) {
 	return n, e.header.dtype.convert(dst, raw, n)
 }
 
-// ints reads up to len(dst) elements, which must be integers or floats without a fraction, and
-// returns their number.
+// ints reads up to len(dst) elements and returns their number. The elements must be integers, or
+// floats without a fraction.
 func (e *elements) ints(dst []int64) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil

@@ -34,8 +34,8 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes contains the types that elements are converted to, by kind: narrow for elements of
-// less than size bytes, otherwise wide.
+// becomes contains the types that elements are converted to, by kind. Elements of less than size
+// bytes become narrow, others wide.
 var becomes = map[byte]struct {
 	size         int
 	narrow, wide tensor.Type
@@ -207,8 +207,8 @@ func parseHeader(s string) (*header, error) {
 // because an array can be converted to any type.
 var widest = tensor.Complex128.Size()
 
-// measure counts the elements, and returns an error if the shape is too large for a tensor. If
-// one size is 0, the array has no elements, so the other sizes may have any product.
+// measure sets the number of elements, and returns an error if the shape is too large for a tensor.
+// If one size is 0, the array has no elements, and the product of the other sizes does not matter.
 func (h *header) measure() error {
 	if len(h.shape) > tcs.MaxOrder {
 		return fmt.Errorf("got an array of %d dimensions, want at most %d", len(h.shape),

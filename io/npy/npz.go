@@ -73,8 +73,8 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return d, nil
 }
 
-// checkZip returns an error if a pipe or compressed file does not start like a zip archive. The
-// rest of the content is then not unpacked.
+// checkZip returns an error if a pipe or a compressed file does not start like a zip archive, so
+// that the rest need not be unpacked.
 func checkZip(src *text.Source) error {
 	if f, _ := src.Plain(); f != nil {
 		return nil
@@ -162,7 +162,7 @@ func (a *archive) integers(name string) (*elements, error) {
 	return e, nil
 }
 
-// wantIntegers returns an error if the type of a member's elements is none that ints reads.
+// wantIntegers returns an error unless ints can read the type of a member's elements.
 func (a *archive) wantIntegers(name string, e *elements) error {
 	if typ := e.header.dtype.typ(); typ.IsNumber() && !typ.IsComplex() {
 		return nil
@@ -204,8 +204,8 @@ func (a *archive) format() (string, error) {
 	return strings.TrimRight(string(raw), "\x00"), nil
 }
 
-// sizes reads the sizes of a sparse array. A matrix has two sizes. If row is true, one size is
-// accepted too, and if any is true, any number of sizes.
+// sizes reads the sizes of a sparse array. It accepts two sizes, and also a single one if row is
+// true, and any number of sizes if any is true.
 func (a *archive) sizes(any, row bool) ([]int64, error) {
 	e, err := a.elements("shape", 1)
 	if err != nil {

@@ -29,9 +29,9 @@ func smallNpz(dims []int64, nnz int64) bool {
 	return widest <= math.MaxInt32
 }
 
-// LeastNpz returns the number of bytes of a matrix's arrays: a pointer for each row or column,
-// and an index and a value for each entry. It returns 0 for other orders, because their files
-// list only entries.
+// LeastNpz returns a lower bound of a file's size in bytes. For a matrix it is the size of its
+// arrays: a pointer for each row or column, and an index and a value for each entry. It is 0 for
+// other orders, because their files list only entries.
 func LeastNpz(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	if len(dims) != 2 {
 		return 0
@@ -110,9 +110,9 @@ func (z *npz) compressed(dims []int64, opt coo.WriteOptions) {
 	z.data()
 }
 
-// coordinates writes the members of a COO array of any order. SciPy reads the name of the
-// format as bytes or a string, pydata/sparse only as a string. pydata/sparse needs fill_value,
-// and SciPy needs _is_array.
+// coordinates writes the members of a COO array of any order. SciPy reads the name of the format as
+// bytes or as a string, but pydata/sparse only as a string. Only pydata/sparse needs fill_value,
+// and only SciPy needs _is_array.
 func (z *npz) coordinates(dims []int64) {
 	z.integers("coords", []int64{int64(len(dims)), z.in.NNZ()}, func(put func(int64) error) error {
 		for m := range dims {
@@ -159,7 +159,7 @@ func (z *npz) data() {
 		})
 }
 
-// mode calls put with the coordinate of each entry in mode m.
+// mode calls put with the coordinate in mode m of each entry.
 func (z *npz) mode(m int, put func(int64) error) error {
 	return z.each(func(b *coo.Batch) error {
 		for _, c := range b.Coords[m][:b.N] {

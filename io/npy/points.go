@@ -88,7 +88,7 @@ func (a *archive) row(name string, m int64) (*index, error) {
 	return &index{e: e, name: a.what(name)}, nil
 }
 
-// only skips pass elements, and limits reading to the n elements that follow.
+// only restricts reading to n elements, after skipping the first pass elements.
 func (e *elements) only(pass, n int64) error {
 	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.header.dtype.size))
 	if short(err) {

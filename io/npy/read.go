@@ -41,8 +41,8 @@ func (b *buffer) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&(*b)[0])), len(*b)*8)[:n]
 }
 
-// shape is the shape and the type of the tensor that a stream returns. keep lists the array's
-// modes that the tensor has.
+// shape is the shape and the type of the tensor that a stream returns. keep lists the modes of the
+// array that become modes of the tensor.
 type shape struct {
 	keep []int
 	dims []int64
@@ -137,8 +137,8 @@ func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dim
 func (a *array) Type() tensor.Type             { return a.shape.typ }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
 
-// Dense reports whether the tensor should be stored with dense levels. It is false if dense
-// levels would be too large.
+// Dense reports whether the tensor should be stored with dense levels: it should unless they would
+// be too large.
 func (a *array) Dense() bool { return tensor.CheckSpace(a.shape.dims, widest) == nil }
 
 func (a *array) Rewind() error {
@@ -209,8 +209,8 @@ func (a *array) next(b *coo.Batch) (int, error) {
 	return n, nil
 }
 
-// lossy returns the error for element k of a batch, counted in the order of the file, if the
-// requested type cannot represent its value.
+// lossy returns the error for an element whose value the requested type cannot represent. k is the
+// element's index in the batch, and err the reason.
 func (a *array) lossy(first []int64, k int, err error) error {
 	var at []string
 	for m := range first {

@@ -14,8 +14,8 @@ import (
 
 // walker reads the entries of a sparse array in the order of the file.
 type walker interface {
-	// next reads up to most entries, and returns their number, or 0 at the end. It stores
-	// coordinates in at, a slice for each mode, and values of the file's type in vals.
+	// next reads up to most entries, and returns their number, or 0 at the end. It stores the
+	// coordinates of mode m in at[m], and the values, with the file's type, in vals.
 	next(at [][]int64, vals []byte, most int) (int, error)
 	data() *elements
 	close()
@@ -41,8 +41,8 @@ func (s *sparse) Dims() ([]int64, bool)         { return slices.Clone(s.shape.di
 func (s *sparse) Type() tensor.Type             { return s.shape.typ }
 func (s *sparse) Progress() (done, total int64) { return s.a.src.Progress() }
 
-// NNZ returns an upper bound of the number of entries: the number of elements of data. It
-// includes zeros of blocks and diagonals.
+// NNZ returns an upper bound of the number of entries: the number of elements of the member data,
+// which includes zeros of blocks and diagonals.
 func (s *sparse) NNZ() int64 { return s.count }
 
 func (s *sparse) Rewind() error {

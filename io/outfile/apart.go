@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use is one use of a file by a command: the command reads or writes it.
+// Use is one use of a file by a command, which reads or writes the file.
 type Use struct {
 	What string // the name of the use in messages: "--stats=a.json"
 	// Path is the file's path. "-" is standard output or, if the file is read, standard input.
 	Path   string
 	Writes bool
-	// Tensor means that the file contains a tensor. The output of a tensor may replace an input
-	// in the same file format.
+	// Tensor means that the file contains a tensor. An output tensor may replace the file of an
+	// input tensor in the same file format.
 	Tensor bool
 }
 
-// Clash is the error of two uses of the same file on the disk (exit code 2).
+// Clash is the error of two uses that have the same file on the disk (exit code 2).
 type Clash struct{ Use, Other Use }
 
 func (e *Clash) Error() string {
@@ -43,10 +43,10 @@ func escaped(text string) string {
 // ExitCode returns 2.
 func (e *Clash) ExitCode() int { return 2 }
 
-// Apart returns a *Clash if two uses have the same file and at least one of them writes it,
-// because the contents of the other would be lost. It compares files, not paths: by the device
-// and inode of the folder, together with the file's name after all symbolic links are resolved;
-// and if the file exists, also by its own device and inode.
+// Apart returns a *Clash if two uses have the same file and at least one of them writes it, because
+// the contents of the other would be lost. It compares files, not paths. Two uses have the same
+// file if, after all symbolic links are resolved, their folders have the same device and inode and
+// their names are equal; or if the file exists and has the same device and inode itself.
 func Apart(uses ...Use) error {
 	taken := map[identity][]Use{}
 	for _, u := range uses {
@@ -79,7 +79,7 @@ func (u Use) clashes(other Use) bool {
 	return !replaces || written.descriptor() >= 0
 }
 
-// clash returns the error of two uses. The use that writes comes first.
+// clash returns the error of two uses of one file. Its first use is one that writes.
 func clash(u, other Use) *Clash {
 	if !u.Writes {
 		u, other = other, u
@@ -89,8 +89,8 @@ func clash(u, other Use) *Clash {
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// identity identifies a file: by its device and inode if name is "", otherwise by the device
-// and inode of its folder and its name.
+// identity identifies a file. If name is "", the device and inode are the file's own; otherwise
+// they are its folder's.
 type identity struct {
 	device, inode uint64
 	name          string

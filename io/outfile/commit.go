@@ -60,7 +60,8 @@ func CommitAll(files ...*File) (err error) {
 	return nameAll(files)
 }
 
-// nameAll names flushed files. Stop takes effect either before it or after it.
+// nameAll gives flushed files their names. A concurrent Stop takes effect either before all of this
+// or after it.
 func nameAll(files []*File) (err error) {
 	pending.Lock()
 	defer pending.Unlock()
@@ -110,8 +111,8 @@ type replaced struct {
 	moved  bool   // old is its only name
 }
 
-// keep gives the file at the target a second name. If the file system has no links, it renames
-// the file.
+// keep gives the file at the target a second name, under which undo finds it. If the file system
+// has no links, it renames the file.
 func (r *replaced) keep() error {
 	switch st, err := os.Lstat(r.target); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -169,7 +170,7 @@ func (o *File) flush() error {
 	return o.f.Sync()
 }
 
-// name names a flushed file. The caller holds pending.
+// name gives a flushed file its name. The caller holds pending.
 func (o *File) name() error {
 	if pending.abandoned {
 		return errors.New("the program is ending")
@@ -190,8 +191,8 @@ func (o *File) name() error {
 	return nil
 }
 
-// link names an unnamed file. If the target does not exist, the file gets that name, and placed
-// is true. Otherwise it gets a temporary name, because a link can't replace a file.
+// link gives an unnamed file a name. If the target does not exist, this is the target's name, and
+// placed is true. Otherwise it is a temporary name, because a link can't replace a file.
 func (o *File) link() (placed bool, err error) {
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)

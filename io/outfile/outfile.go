@@ -72,8 +72,8 @@ var pending struct {
 // file that it points to is replaced.
 func Create(path string) (*File, error) { return create(path, false) }
 
-// Check returns the error that Create would return. It does not open a pipe or a device, so it
-// cannot find their errors.
+// Check returns the error that Create would return for path. It does not open pipes and devices, so
+// it does not find their errors.
 func Check(path string) error {
 	if st, err := os.Stat(path); path == "-" || err == nil && !st.IsDir() &&
 		!st.Mode().IsRegular() {
@@ -167,8 +167,8 @@ func tempFile(target string) (f *os.File, name string, err error) {
 	return f, name, err
 }
 
-// Stop prevents all outputs from being named from now on, because the program is ending. Their
-// Commit fails.
+// Stop prevents all outputs from being named from now on, because the program is ending. Every
+// later Commit fails.
 func Stop() {
 	pending.Lock()
 	defer pending.Unlock()
@@ -188,8 +188,8 @@ func Cleanup() {
 	}
 }
 
-// Errorf returns err as an error of this output, without the temporary name. It returns an
-// error that has an exit code unchanged.
+// Errorf turns err into an error of this output, which has the path that the caller gave instead of
+// the temporary name. If err is nil or has an exit code, it is returned unchanged.
 func (o *File) Errorf(err error) error {
 	var coded interface{ ExitCode() int }
 	if err == nil || errors.As(err, &coded) {
@@ -206,8 +206,8 @@ func (o *File) Errorf(err error) error {
 	return &Error{o.path, err}
 }
 
-// Streams reports whether data is written directly to its destination: it has no offsets and
-// cannot be undone.
+// Streams reports whether data is written directly to its destination, such as a pipe. Such an
+// output has no offsets and cannot be undone.
 func (o *File) Streams() bool { return o.target == "" }
 
 // Write appends b.

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handle tells another process how to open an output that has no name yet. A process on the
-// same machine uses the descriptor of the process that created the output; others use its
-// temporary name. The file begins with Token until it is overwritten by data, so that the
-// opening process can verify that it opened the right file.
+// Handle tells another process how to open an output that has no name yet. A process on the same
+// machine uses the descriptor of the process that created the output; others use its temporary
+// name. Until data overwrites it, the file begins with Token, so that the other process can verify
+// that it opened the right file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid
@@ -127,7 +127,8 @@ func (p *Writer) errorf(err error) error { return (&File{path: p.path}).Errorf(e
 // Fd returns the descriptor, for mapping the file.
 func (p *Writer) Fd() uintptr { return p.f.Fd() }
 
-// Flush flushes the data of this process to disk, unless the creator's flush includes it.
+// Flush flushes the data of this process to disk. On the creator's machine it does nothing, because
+// the creator's flush includes the data.
 func (p *Writer) Flush() error {
 	if p.here {
 		return nil

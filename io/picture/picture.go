@@ -60,7 +60,8 @@ func (p *Picture) Rect(x, y, w, h float64, fill color.Color) {
 	p.Path(fill, 0, nil, Point{x, y}, Point{x + w, y}, Point{x + w, y + h}, Point{x, y + h})
 }
 
-// Frame strokes a line around a rectangle, a unit wide. The line does not cover the rectangle.
+// Frame draws a line, one unit wide, around a rectangle. The line is outside of the rectangle.
+// Dashes are as in Path.
 func (p *Picture) Frame(x, y, w, h float64, dashes ...float64) {
 	a, b := Point{x - .5, y - .5}, Point{x + w + .5, y + h + .5}
 	p.Path(Faint, 1, dashes, a, Point{b.X, a.Y}, b, Point{a.X, b.Y}, a)
@@ -69,8 +70,9 @@ func (p *Picture) Frame(x, y, w, h float64, dashes ...float64) {
 // Point is a place in a picture.
 type Point struct{ X, Y float64 }
 
-// Path strokes a line through points, as wide as width, or, if width is 0, fills what it encloses.
-// Dashes are the lengths of strokes and of the gaps between them; none draws it solid.
+// Path draws a line of the given width through points or, if width is 0, fills the area that the
+// points enclose. dashes are the lengths of strokes and of the gaps between them; nil draws a solid
+// line.
 func (p *Picture) Path(c color.Color, width float64, dashes []float64, points ...Point) {
 	p.stroke(c, width, dashes, func(path *vg.Path, at func(Point) vg.Point) {
 		path.Move(at(points[0]))
@@ -80,7 +82,8 @@ func (p *Picture) Path(c color.Color, width float64, dashes []float64, points ..
 	})
 }
 
-// Curve strokes a quadratic curve from a to c with the control point b.
+// Curve draws a quadratic curve from a to c with the control point b. The other parameters are as
+// in Path.
 func (p *Picture) Curve(ink color.Color, width float64, dashes []float64, a, b, c Point) {
 	p.stroke(ink, width, dashes, func(path *vg.Path, at func(Point) vg.Point) {
 		path.Move(at(a))
@@ -88,7 +91,8 @@ func (p *Picture) Curve(ink color.Color, width float64, dashes []float64, a, b, 
 	})
 }
 
-// stroke strokes the path that lay makes, or fills it if width is 0.
+// stroke draws or, if width is 0, fills the path that lay makes. The place function that lay gets
+// converts points to the canvas's coordinates.
 func (p *Picture) stroke(c color.Color, width float64, dashes []float64,
 	lay func(path *vg.Path, at func(Point) vg.Point)) {
 	p.steps = append(p.steps, func(on vg.Canvas) {
@@ -110,7 +114,8 @@ func (p *Picture) stroke(c color.Color, width float64, dashes []float64,
 	})
 }
 
-// Image draws an image whose upper left corner is x, y. A PNG file has each of its pixels once.
+// Image draws an image whose upper left corner is at x, y. In a PNG file, each pixel of the image
+// is one pixel.
 func (p *Picture) Image(x, y float64, m image.Image) {
 	size := m.Bounds().Size()
 	w, h := float64(size.X)/Pixels, float64(size.Y)/Pixels
@@ -119,7 +124,7 @@ func (p *Picture) Image(x, y float64, m image.Image) {
 	})
 }
 
-// at returns a place as the canvas has it, whose origin is at the bottom left.
+// at converts a point to the canvas's coordinates, whose origin is at the bottom left.
 func (p *Picture) at(q Point) vg.Point {
 	return vg.Point{X: vg.Length(q.X), Y: vg.Length(p.H - q.Y)}
 }
@@ -156,7 +161,7 @@ func Width(text string, size float64, bold bool) float64 {
 	return float64(f.Width(text))
 }
 
-// Box returns the upper left and the lower right corner of the room that a text takes.
+// Box returns the upper left and the lower right corner of the rectangle that a text occupies.
 func (t *Text) Box() (from, to Point) {
 	w := Width(t.Text, t.Size, t.Bold)
 	back, up, down := w*t.Anchor, .75*t.Size, .25*t.Size
@@ -199,7 +204,7 @@ func (p *Picture) PNG(w io.Writer) error {
 	return err
 }
 
-// SVG writes the picture as an SVG file, on white paper, which a dark screen shows inverted. It
+// SVG writes the picture as an SVG file on white paper. A dark screen shows it inverted. The file
 // has no scripts and fetches nothing.
 func (p *Picture) SVG(w io.Writer) error {
 	const style = "<style>@media (prefers-color-scheme: dark)" +
@@ -211,11 +216,12 @@ func (p *Picture) SVG(w io.Writer) error {
 	return err
 }
 
-// Inline returns the picture as an element of a page, without paper.
+// Inline returns the picture as an SVG element of a page, without paper.
 func (p *Picture) Inline() string { return p.element("") }
 
-// element returns the picture as an SVG element with a style sheet. It replaces the canvas's own
-// head, which has another unit, and the canvas's font, which few machines have.
+// element returns the picture as an SVG element with a style sheet. It replaces the head that the
+// canvas writes, because that has another unit, and the canvas's font, because few machines have
+// it.
 func (p *Picture) element(style string) string {
 	c := vgsvg.New(vg.Length(p.W), vg.Length(p.H))
 	p.draw(c)
@@ -247,7 +253,7 @@ var viridis = [...][3]float64{
 	{0x28, 0xae, 0x80}, {0x5e, 0xc9, 0x62}, {0xad, 0xdc, 0x30}, {0xfd, 0xe7, 0x25},
 }
 
-// Viridis returns the color at a place of a scale from dark (0) to bright (1).
+// Viridis returns the color at a place of a scale from dark (at = 0) to bright (at = 1).
 func Viridis(at float64) color.RGBA {
 	t := at * float64(len(viridis)-1)
 	k := min(int(t), len(viridis)-2)

@@ -13,8 +13,8 @@ import (
 )
 
 // Look returns the path of the first Python that runs the statements in imports without an error.
-// It tries $PYTHON if that is set; if not, PATH's python3 and then /usr/bin/python3. The error has
-// the last line that each Python printed.
+// It tries $PYTHON if that is set, and otherwise PATH's python3 and then /usr/bin/python3. The
+// error has the last line that each Python printed.
 func Look(imports string) (string, error) {
 	tried := []string{"python3", "/usr/bin/python3"}
 	if p := os.Getenv("PYTHON"); p != "" {

@@ -24,13 +24,15 @@ type Real struct {
 	typ   tensor.Type
 }
 
-// File returns a Real. dims are the sizes, or the largest coordinates plus 1 if the sizes are
-// not exact. n is the number of entries, in both triangles of a symmetric file.
+// File returns a Real for the file called name. dims are the sizes, or the largest coordinates plus
+// 1 if the file has no exact sizes. n is the number of entries, counting both triangles of a
+// symmetric file.
 func File(name string, dims []int64, exact bool, n int, typ tensor.Type) Real {
 	return Real{name, dims, exact, n, typ}
 }
 
-// ReadReal reads each of the files that exists twice, and compares the results.
+// ReadReal reads each of the files two times, if the file exists, and checks what the reader
+// returns.
 func ReadReal(t *testing.T, open Open, files []Real) {
 	names := make([]string, len(files))
 	for k, f := range files {

@@ -26,8 +26,8 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// known returns the paths of the files of real data that exist, by name. One subtest is skipped
-// for all missing files together.
+// known returns the paths, by name, of the files of real data that exist. If some are missing, it
+// skips one subtest that lists them all.
 func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}

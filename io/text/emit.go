@@ -9,8 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Piece is a copy of some consecutive entries of a stream. It is the unit of work of a
-// goroutine that formats text.
+// Piece is a copy of some consecutive entries of a stream. One goroutine formats one Piece at a
+// time.
 type Piece struct {
 	Batch    coo.Batch
 	Type     tensor.Type
@@ -164,11 +164,11 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int,
 	return werr
 }
 
-// WriteSpan is WriteEntries for a format that lists every position, for positions [from, to).
-// The position of an entry is the sum over the modes of coordinate times stride. All entries
-// must be in the interval, ordered by position. Values of entries with equal positions are
-// added. A piece has no coordinates: it has the interval of positions that it covers, and the
-// positions of its entries.
+// WriteSpan is like WriteEntries, for a format that lists every position. It writes positions
+// [from, to). The position of an entry is the sum over the modes of coordinate times stride. All
+// entries must be in the interval, ordered by position. Values of entries with equal positions are
+// added. The pieces that format gets have no coordinates: each has the interval of positions that
+// it covers, and the positions of its entries.
 func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int,
 	format func(dst []byte, p *Piece) []byte) error {
 	e := newEmitter(w, in.Type(), 0, threads, format)
@@ -200,7 +200,7 @@ func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, thre
 	return werr
 }
 
-// filler divides an interval of positions into pieces.
+// filler cuts an interval of positions into pieces and fills them with entries.
 type filler struct {
 	e    *emitter
 	p    *Piece
@@ -233,8 +233,8 @@ func (f *filler) add(at int64, val []byte) {
 	f.last = at
 }
 
-// reach submits pieces until position at fits in the current piece. It returns false if the
-// writer failed.
+// reach submits finished pieces until position at is inside the current piece. It returns false if
+// the writer failed.
 func (f *filler) reach(at int64) bool {
 	for at-f.from >= pieceSpan {
 		if f.e.broken() {

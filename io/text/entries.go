@@ -144,7 +144,7 @@ func (l *Layout) Parse(b *Block) {
 	l.finish(b, n, lines)
 }
 
-// finish sets the fields of b after n entries in the given number of lines.
+// finish completes b after n entries were parsed in the given number of lines.
 func (l *Layout) finish(b *Block, n, lines int) {
 	b.N, b.Raw, b.Lines = n, n, lines
 	b.Vals = b.Vals[:n*int(l.Type.Size())]
@@ -214,9 +214,9 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	return next, StoreNumber(b.Vals, l.Type, l.Integer, n, k, b.Text[:len(b.Text)+slack], i, next)
 }
 
-// token returns the word at the start of b, up to white space or a comment. Old C libraries of
-// Windows print infinities and NaNs as 1.#INF, -1.#IND and 1.#QNAN: their '#' does not start a
-// comment, because the word would then be the number 1.
+// token returns the word at the start of b, up to white space or a comment. A '#' does not start a
+// comment in 1.#INF, -1.#IND and 1.#QNAN, which is how old C libraries of Windows print infinities
+// and NaNs: cut off at the '#', they would be the number 1.
 func (l *Layout) token(b []byte) []byte {
 	for i, c := range b {
 		if c == '\n' || blank(c) {
@@ -250,7 +250,7 @@ func (l *Layout) slowCoord(tok []byte) uint64 {
 	return uint64(v - l.Base)
 }
 
-// columns describes the contents of a line.
+// columns says in words what a line contains, for messages.
 func (l *Layout) columns() string {
 	s := Plural(int64(l.Order), "coordinate", "coordinates")
 	switch {

@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// frames passes on the frames of a zstd file (RFC 8878), one after another. It skips zero bytes
-// after a frame, as members does after a member.
+// frames reads a zstd file (RFC 8878) and passes its frames on, one after another. It skips zero
+// bytes after a frame, as members does for gzip files.
 type frames struct {
 	in      *bufio.Reader
 	left    int64 // bytes to pass on before in is looked at
@@ -38,8 +38,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame finds the next frame, and passes its header on, or all of a skippable frame. It
-// returns io.EOF if there is none.
+// frame finds the next frame. It passes on the frame's header, or all of a frame that decoders
+// skip. It returns io.EOF after the last frame.
 func (f *frames) frame() error {
 	for f.started {
 		c, err := f.in.ReadByte()
@@ -76,7 +76,7 @@ func (f *frames) frame() error {
 	return nil
 }
 
-// block passes the next block of a frame on, with the checksum of the frame if it is the last.
+// block passes on the next block of a frame, and after the last block the frame's checksum.
 func (f *frames) block() error {
 	const size = 3
 	head, err := f.in.Peek(size)

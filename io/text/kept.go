@@ -33,7 +33,7 @@ func (s *Source) Keep() {
 	}
 }
 
-// add appends the bytes and the error that a Read returned.
+// add appends p and err, which a Read of the content returned.
 func (k *kept) add(p []byte, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -45,7 +45,8 @@ func (b *Block) isAt(k int, at []int64) bool {
 	return true
 }
 
-// origin returns the index of the parsed entry that entry k is, or that entry k mirrors.
+// origin returns k if entry k was parsed. Otherwise entry k is a mirror image, and origin returns
+// the index of the entry that it mirrors.
 func (b *Block) origin(k int) int {
 	if k < b.Raw {
 		return k
@@ -62,8 +63,8 @@ func (b *Block) origin(k int) int {
 	panic("BUG: text: a mirror image of no entry")
 }
 
-// LineOf returns the line number of entry k of b. Block b must be the one that NextBlock
-// returned last. A part does not count the lines before it.
+// LineOf returns the line number of entry k of b, the block that NextBlock returned last. In a part
+// of a file, lines are counted from the start of the part.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
 // InFile converts a coordinate of the stream to a coordinate of the file. They are equal.

@@ -292,8 +292,8 @@ func slowFloat(tok []byte, size int) (float64, error) {
 	return f, nil
 }
 
-// isNaN reports whether tok is a NaN as C prints and reads it: -nan, nan(0x8000000000000).
-// strconv accepts only NaNs without a sign and without parentheses.
+// isNaN reports whether tok is a NaN as C prints it, such as -nan or nan(0x8000000000000). strconv
+// accepts NaNs only without a sign and without parentheses.
 func isNaN(tok []byte) bool {
 	if tok[0] == '-' || tok[0] == '+' {
 		tok = tok[1:]

@@ -17,9 +17,9 @@ type Parted interface {
 	Head() []byte
 }
 
-// Part is a stream of the lines that begin in one of several equal shares of a file. Together,
-// all parts in order have the entries of the whole file. The first error in them has the same
-// message and place as when the file is read as one stream.
+// Part is a stream of the lines that begin in one of several equal shares of a file. All parts in
+// order have the entries of the whole file. The first error in the parts has the same message and
+// place as if the file were read as one stream.
 type Part interface {
 	coo.Stream
 	coo.Sizable
@@ -31,21 +31,23 @@ type Part interface {
 	Count() int64
 	// Begin sets the number of entries before the part.
 	Begin(before int64)
-	// Seen returns the number of entries that were read so far, up to the first error.
+	// Seen returns the number of entries read so far, up to the first error. A part whose Settle
+	// does nothing may return 0.
 	Seen() int64
-	// Settle compares the number of entries that were read, up to the end of the part or an
-	// error, with the number of entries that the file announces. before is the number of
-	// entries before the part. last is true for the last part of the file.
+	// Settle returns an error if the file announces its number of entries and the number of entries
+	// read so far differs. before is the number of entries before the part. last is true for the
+	// last part of the file.
 	Settle(before int64, last bool) error
 }
 
-// Marked is a part with entries of several kinds. A file may not have all the kinds together.
+// Marked is a part that distinguishes kinds of entries, because in some files certain kinds must
+// not occur together.
 type Marked interface {
-	// Marks returns the kinds that were read so far, one bit each.
+	// Marks returns the kinds of the entries read so far, one bit each.
 	Marks() uint8
-	// Suspect reports whether a file with these kinds may be wrong.
+	// Suspect reports whether a file that has these kinds may be wrong.
 	Suspect(marks uint8) bool
-	// Judge reads the whole file and returns an error if it is wrong.
+	// Judge reads the whole file and returns an error if the kinds make it wrong.
 	Judge() error
 }
 
@@ -63,8 +65,8 @@ func (h Header) Check(s *Source) error {
 	return nil
 }
 
-// lineRange is the set of lines of a plain file that begin in [from, to). Lines begin at start
-// and after every '\n' that follows start.
+// lineRange is the lines of a plain file that begin in [from, to). Lines begin at start and after
+// every '\n' that follows start.
 type lineRange struct {
 	src             *Source
 	start, from, to int64
@@ -94,8 +96,8 @@ func (l *lineRange) lineEnd(off, limit int64) (int64, error) {
 	return limit, nil
 }
 
-// reader returns a reader of the lines. It searches the start of the first line only inside the
-// range, because a line that fills the range belongs to an earlier range.
+// reader returns a reader of the lines. It searches the first line's start only inside the range:
+// if a single line that began earlier fills the range, the range has no line.
 func (l *lineRange) reader() (io.ReadCloser, error) {
 	l.src.Restart()
 	l.first = l.from

@@ -11,9 +11,9 @@ import (
 // sampleSize is the number of bytes of text that About reads.
 const sampleSize = 1 << 20
 
-// About estimates the number of entries of the file. It assumes that the other lines have the
-// same length as the first ones, and that they compress equally well. known is false if the
-// source is a pipe or can't be read.
+// About estimates the number of entries of the file from its first lines. It assumes that the other
+// lines are as long and compress equally well. known is false if the source is a pipe or can't be
+// read.
 func (e *Entries) About() (n int64, known bool) {
 	content, share := e.Src.sample(sampleSize)
 	if share <= 0 || e.Start > int64(len(content)) {
@@ -38,8 +38,8 @@ func (e *Entries) About() (n int64, known bool) {
 	return int64(float64(entries)*all/float64(len(body)) + 0.5), entries > 0
 }
 
-// sample returns at most n bytes from the start of the decompressed content, and which share of
-// the file they are. share is 0 if it is unknown.
+// sample returns at most n bytes from the start of the decompressed content. share is the part of
+// the file that they are, from 0 to 1; it is 0 if unknown.
 func (s *Source) sample(n int) (content []byte, share float64) {
 	if s.file == nil || s.size == 0 {
 		return nil, 0

@@ -21,8 +21,8 @@ type Entries struct {
 	// Parse parses a block; it is called in several goroutines. It is Layout.Parse, or a
 	// function that calls Layout.Parse and then processes the block further.
 	Parse func(*Block)
-	// Check, if not nil, is called with every block in file order, before an error in the block
-	// is returned, and with nil at the end of the file.
+	// Check, if not nil, is called with every block in file order, even if the block has an error.
+	// At the end of the file it is called with nil.
 	Check func(*Block) error
 	// Sizes are the sizes of the modes, if the file has them. Otherwise they are nil, and the
 	// largest coordinates determine the sizes.
@@ -43,9 +43,8 @@ type Entries struct {
 	err  error
 }
 
-// Part restricts the stream to part k of n of the file: the lines that begin in that part of
-// the bytes. The parts divide the bytes after Start evenly, and together have every line once.
-// The Source must be Plain.
+// Part restricts the stream to part k of n of the file. The bytes after Start are divided evenly
+// into n ranges, and part k has the lines that begin in range k. The Source must be Plain.
 func (e *Entries) Part(k, n int) {
 	if f, _ := e.Src.Plain(); f == nil {
 		panic("BUG: text: part of a file that cannot be read at any offset")
@@ -111,7 +110,7 @@ func (e *Entries) LineBefore() int {
 	return e.line + e.part.linesAbove()
 }
 
-// Next returns in b the entries of the next block that is not empty.
+// Next stores the entries of the next block in b. It skips blocks without entries.
 func (e *Entries) Next(b *coo.Batch) error {
 	for {
 		blk, err := e.NextBlock()

@@ -76,7 +76,7 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 // PutOne stores 1, the value of an entry of a pattern, as value n of vals.
 func PutOne(vals []byte, typ tensor.Type, n int) { put(vals, typ, n, 0, 1, 1) }
 
-// put stores part k of value n: f, or v if typ is an integer type.
+// put stores a number as part k of value n: v if typ is an integer type, and otherwise f.
 func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 	p := unsafe.Pointer(&vals[n*int(typ.Size())])
 	switch typ {
@@ -105,7 +105,8 @@ func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 	}
 }
 
-// NumberError returns the error for the number tok, for which StoreNumber returned err.
+// NumberError returns the error message's *Error for err, which StoreNumber returned for the number
+// tok.
 func NumberError(file string, line, col int, tok []byte, typ tensor.Type, integer bool,
 	err error) *Error {
 	switch {

@@ -44,8 +44,8 @@ func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part,
 	return &entriesPart{stream: s}, nil
 }
 
-// entriesPart is a part of a file. The file does not announce its number of entries, so there
-// is nothing to settle.
+// entriesPart is a part of a file. A .tns file does not announce its number of entries, so Settle
+// does nothing.
 type entriesPart struct {
 	*stream
 	seen int64

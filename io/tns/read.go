@@ -18,10 +18,10 @@ type head struct {
 	Line    int   // the number of lines before Start
 	First   int   // the number of the first line of entries, 0 if there is none
 	Columns int   // the number of columns of that line
-	// Second is the number of columns of the next line of entries. It is 0 if that line does
-	// not exist or was not read.
+	// Second is the number of columns of the second line of entries. It is 0 if that line does not
+	// exist or was not read.
 	Second int
-	// Word is the column of the first word in line First that is not a number, and Text is that
+	// Word is the column of the first word in line First that is not a number, and Text is the
 	// word. Word is 0 if all words are numbers.
 	Word    int
 	Text    string
@@ -105,8 +105,8 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	return e, nil
 }
 
-// shape returns the order and the numbers per value. It derives them from the number of
-// columns, and from the order or the sizes in opt.
+// shape returns the order of the tensor and the numbers per value (2 for complex values). It
+// derives them from the number of columns, and from the order or the sizes in opt.
 func (h *head) shape(file string, opt coo.Options) (order, values int, err error) {
 	want := opt.Order
 	if opt.Dims != nil {
@@ -220,8 +220,8 @@ func readHead(src *text.Source) (*head, error) {
 // maxOrder is the largest order that a header may have.
 const maxOrder = 1024
 
-// firstLine returns the first line that is neither blank nor a comment, and sets the start of
-// the entries there.
+// firstLine returns the first line that is neither blank nor a comment, and records that the
+// entries start there.
 func (h *head) firstLine(in *text.Head) ([]byte, error) {
 	for {
 		line, err := in.Next()

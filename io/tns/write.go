@@ -32,7 +32,8 @@ func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byt
 	return nil, nil
 }
 
-// Body writes consecutive entries of a tensor. It ignores from and to.
+// Body writes consecutive entries of a tensor. It ignores from and to, because the format lists
+// only entries.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	return text.WriteEntries(w, in, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		for k := range p.Batch.N {
