@@ -1,12 +1,12 @@
-// Package argv parses command lines as Distaff's commands need it. Flags may be anywhere and
-// begin with one or two dashes; `-x=v` and `-x v` are equivalent. A flag with several values is
-// repeated: a comma never separates two values.
+// Package argv parses command lines as Distaff's commands need it. Flags may be anywhere and begin
+// with one or two dashes; `-x=v` and `-x v` are equivalent. A flag with several values is repeated:
+// a comma never separates two values.
 //
-// The flag library stops at the first argument that is not a flag. So Arrange first rewrites
-// the arguments: every flag becomes --name=value, then comes --, then the other arguments.
-// Arrange also reports errors that the library reports badly: an unknown flag (with the nearest
-// name), a flag without a value or with an empty one, a value for a flag that takes none, and
-// two values for a flag that takes one.
+// The flag library stops at the first argument that is not a flag. So Arrange first rewrites the
+// arguments: all flags as --name=value, then "--", then all other arguments. Arrange also reports
+// errors that the library reports badly: an unknown flag (with the nearest name), a flag without a
+// value or with an empty one, a value for a flag that takes none, and two values for a flag that
+// takes one.
 package argv
 
 import (
@@ -80,7 +80,8 @@ func isBare(arg string) bool {
 	return arg == "-" || strings.HasPrefix(arg, "-.") || !strings.HasPrefix(arg, "-")
 }
 
-// Arrange moves flags to the front. Everything after "--" is an argument.
+// Arrange returns the command line with its flags moved to the front. Everything after "--" is an
+// argument.
 func (t Table) Arrange(args []string) (*Arranged, error) {
 	var a Arranged
 	once := map[string]given{}
@@ -138,11 +139,11 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 	return &a, nil
 }
 
-// given is a flag with one value on the command line: arg is the argument, value its value.
+// given is a flag on the command line: arg as written, and its value.
 type given struct{ arg, value string }
 
-// checkOnce returns an error if the flag was given before with another value. once contains the
-// earlier values, by name.
+// checkOnce returns an error if the flag was given before with a different value. once maps the
+// names of the flags seen so far to their values; checkOnce adds this one.
 func (f flag) checkOnce(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {
@@ -209,7 +210,7 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-// taco maps TACO's flags that Distaff lacks to their replacements.
+// taco maps TACO's flags that Distaff lacks to advice: the flags or commands to use instead.
 var taco = map[string]string{
 	"time":                  "--repeat=N with --stats=FILE.json, which has the times",
 	"write-time":            "--stats=FILE.json",

@@ -31,8 +31,8 @@ func Describe(f cli.Flag) (head, usage string) {
 	return strings.Join(names, ", ") + value, usage
 }
 
-// parts splits a flag's description into the name of its value, which is between backquotes,
-// and the rest.
+// parts returns the name of a flag's value, which is between backquotes in the flag's description,
+// and the rest of the description.
 func parts(f cli.Flag) (value, usage string) {
 	usage = f.(cli.DocGenerationFlag).GetUsage()
 	if p := strings.SplitN(usage, "`", 3); len(p) == 3 {
@@ -42,8 +42,8 @@ func parts(f cli.Flag) (value, usage string) {
 }
 
 // Values returns the words that a flag accepts. The name of the flag's value lists them:
-// auto|always|never. A word with capital letters represents other values, and a single letter
-// is an index variable: Values returns neither.
+// auto|always|never. Two kinds of names in the list are left out, because they are not words to
+// type: names with capital letters, and a single letter, which means an index variable.
 func Values(f cli.Flag) []string {
 	value, _ := parts(f)
 	words := strings.Split(value, "|")

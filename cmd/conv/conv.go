@@ -68,9 +68,9 @@ func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 	return "", err
 }
 
-// checkUnnamed returns an error if v is a tensor's name, a colon and a value that would be
-// correct without the name. The commands run and plan need the name, but here a file has only
-// one tensor. isValue reports whether a value is correct. want describes the value.
+// checkUnnamed returns an error if v is a tensor's name, a colon and a value that would be correct
+// without the name. Users write the name because the commands run and plan need it, but here a file
+// has only one tensor. isValue reports whether a value is correct. want describes the value.
 func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 	name, rest, ok := strings.Cut(v, ":")
 	if !ok || !notation.IsName(name) || !isValue(rest) {
@@ -140,8 +140,8 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	return o, nil
 }
 
-// Tmp returns the folder for temporary files from --tmp or else DISTAFF_TMP, which must exist.
-// If neither is set it returns "", which means TMPDIR.
+// Tmp returns the folder for temporary files, which must exist: the value of --tmp or, without that
+// flag, of DISTAFF_TMP. If neither is set it returns "", which means TMPDIR.
 func Tmp(x *cli.Context) (string, error) {
 	from, v := "--tmp", x.String("tmp")
 	if v == "" {
@@ -165,8 +165,8 @@ func Tmp(x *cli.Context) (string, error) {
 	return v, nil
 }
 
-// Limit returns the memory limit from --memory-limit or else DISTAFF_MEMORY_LIMIT. The default
-// is a quarter of the machine's memory.
+// Limit returns the memory limit: the value of --memory-limit or, without that flag, of
+// DISTAFF_MEMORY_LIMIT. The default is a quarter of the machine's memory.
 func Limit(x *cli.Context) (*tcs.Limit, error) {
 	from, v := "--memory-limit", x.String("memory-limit")
 	if !x.IsSet("memory-limit") {

@@ -24,8 +24,8 @@ type command struct {
 	flags    []cli.Flag
 	words    []string // completions of the first argument
 	hidden   bool
-	// ranks reports whether all ranks of a launcher run this command line. If it is nil, only
-	// rank 0 runs the command.
+	// ranks reports whether every rank that a launcher started must run this command line. If it is
+	// nil, only rank 0 runs the command.
 	ranks  func(words []string) bool
 	action func(*invocation) error
 }

@@ -154,9 +154,9 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
-// source returns the stage to print. If --emit names none, it is the source code for the
-// target, or "" with --cache. It returns an error if the stage is source code for another
-// target: C is for a CPU, and CUDA C++ for a GPU.
+// source returns the stage of compilation to print. stage is the value of --emit. If it is "",
+// source returns the source code for the target, or "" with --cache. It returns an error if the
+// stage is source code for another target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
 	target := x.flags.String("target")
 	switch {
@@ -185,8 +185,8 @@ func comment(stage string) string {
 	return "#"
 }
 
-// emit compiles a job. If the stage's output is a folder, it writes the folder; otherwise it
-// calls put with the text of the stage or pass.
+// emit compiles a job and writes one stage of the compilation. If out is a folder, emit writes the
+// stage's files there. Otherwise it calls put with the text of the stage or of the named pass.
 func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string) error) error {
 	after := strings.HasPrefix(stage, "after:")
 	name := ""
@@ -271,7 +271,7 @@ func (x *invocation) put(file, text string) error {
 	return err
 }
 
-// library is the stage c if --out is a folder.
+// library is the stage to write if --emit is c and --out is a folder.
 const library = "c library"
 
 // isFolder reports whether the --out path means a folder: it ends in a slash, or a folder of
@@ -289,8 +289,8 @@ func folderName(path string) string {
 	return filepath.Base(path)
 }
 
-// writeFolder writes the leaf for other programs: as a C file and its header, or as a Go
-// package. The Go package has its own go.mod, unless the folder is inside a module.
+// writeFolder writes the leaf to a folder for use by other programs: as a C file and its header, or
+// as a Go package. The Go package gets its own go.mod, unless the folder is inside a module.
 func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) error {
 	left := u.Unit.Args[0].Tensor
 	if u.Unit.Result.Repack {

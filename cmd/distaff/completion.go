@@ -63,8 +63,8 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// askWords is package cli's argument after an incomplete word. It requests that the program print
-// the completions of the word.
+// askWords is an argument of package cli. If it follows an incomplete word, the program prints the
+// completions of that word.
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
 // complete prints the completions of the last typed word. Each line has a completion, a tab and
@@ -126,10 +126,10 @@ func complete(typed []string, w io.Writer) error {
 	return nil
 }
 
-// shells maps each shell to its completion script. A script requests completions from distaff with
-// the argument that replaces ASK. If it receives none, it completes the name of a file. Bash splits
-// the text from the last blank to the cursor at each = and : in COMP_WORDBREAKS, and replaces only
-// the text after the last split.
+// shells maps each shell to its completion script. A script runs the typed command with an
+// additional argument, which replaces ASK, and gets the completions. If there are none, the script
+// completes the name of a file. Bash splits the text from the last blank to the cursor at each =
+// and : in COMP_WORDBREAKS, and replaces only the text after the last split.
 var shells = map[string]string{
 	"bash": `_distaff() {
     local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k

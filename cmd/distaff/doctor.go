@@ -93,7 +93,7 @@ type finding struct {
 	Says  []string `json:"says"`
 }
 
-// teller prints findings: each line at once, or all as JSON at the end.
+// teller prints doctor's findings: each line at once, or everything as JSON at the end.
 type teller struct {
 	w       io.Writer
 	json    bool
@@ -109,7 +109,7 @@ func newTeller(w io.Writer, json bool) (*teller, error) {
 	return &teller{w: w}, printVersion(w)
 }
 
-// line adds a finding. With an empty state it adds a line to the previous finding.
+// line adds a finding. If state or what is "", the line continues the previous finding.
 func (t *teller) line(state, what, format string, args ...any) {
 	text := diag.Sprintf(format, args...)
 	if !t.json {
@@ -126,7 +126,8 @@ func (t *teller) line(state, what, format string, args ...any) {
 	t.list = append(t.list, finding{state, what, []string{text}})
 }
 
-// end must be called after the last line. With JSON, it prints everything.
+// end prints everything as JSON if that was requested, and returns the first error of printing. It
+// must be called after the last line.
 func (t *teller) end() error {
 	if !t.json {
 		return t.err
@@ -143,8 +144,8 @@ func (t *teller) end() error {
 	return err
 }
 
-// examine looks for everything that jobs use. It reports whether statements can be compiled and
-// run on this CPU.
+// examine looks for everything that jobs use, and reports it by line. well is true if statements
+// can be compiled and run on this CPU.
 func examine(ctx context.Context, line func(state, what, format string, args ...any)) (well bool,
 	err error) {
 	cfg, err := cc.FromEnv(os.Getenv)
@@ -227,8 +228,8 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 	}
 }
 
-// doctorMPI builds the wrapper of each MPI that is installed, or finds it in the cache, and
-// opens it in a separate process.
+// doctorMPI builds the wrapper of each installed MPI, or finds the wrapper in the cache. Then it
+// opens the MPI in a separate process.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}

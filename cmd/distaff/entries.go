@@ -12,7 +12,7 @@ import (
 	"distaff/spmd"
 )
 
-// Limits of the work that info does unless it is requested. Tests reduce them.
+// Limits of the work that info does without --verify. Tests reduce them.
 var (
 	readMost     int64 = 64 << 20 // bytes of a .tcs file's arrays read without --verify
 	comparedMost int64 = 1 << 25  // entries that are sorted to compare a matrix with its transpose
@@ -23,7 +23,7 @@ type matrixInfo struct {
 	Lower    int64  `json:"lower_bandwidth"`
 	Upper    int64  `json:"upper_bandwidth"`
 	Diagonal *int64 `json:"diagonal,omitempty"` // coordinates on the diagonal with an entry
-	// Full reports whether all coordinates on the diagonal have entries.
+	// Full is true if all coordinates on the diagonal have entries.
 	Full     *bool         `json:"full_diagonal,omitempty"`
 	Symmetry *symmetryInfo `json:"symmetry,omitempty"` // only of a square matrix
 	places   int64         // number of coordinates on the diagonal
@@ -39,7 +39,7 @@ type symmetryInfo struct {
 	Hermitian bool    `json:"hermitian"`
 }
 
-// survey sets f.Modes from the distribution of entries that coo.Look found.
+// survey sets f.Modes from s, which has the distribution of entries in each mode.
 func (f *fileInfo) survey(s *coo.Survey) {
 	f.Modes = nil
 	for k, m := range s.Modes {
@@ -85,7 +85,7 @@ func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 	return err
 }
 
-// without records that what was not computed, and why.
+// without records a figure that was not computed (what), and the reason (why).
 func (f *fileInfo) without(what, why string) {
 	if f.NotComputed == nil {
 		f.NotComputed = map[string]string{}
@@ -93,8 +93,8 @@ func (f *fileInfo) without(what, why string) {
 	f.NotComputed[what] = why
 }
 
-// fromEntries reads the entries of a .tcs file, which must be a whole tensor and valid. It
-// finds how entries are distributed in every mode, and the structure of a matrix.
+// fromEntries reads the entries of a .tcs file, which must be a valid file of a whole tensor. It
+// finds the distribution of entries in every mode and, for two modes, the structure of the matrix.
 func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	all := coo.FromTensor(t, coo.KeepAll)
 	s, err := coo.Look(all)
@@ -115,8 +115,8 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	return f.matrix(s, all, cfg)
 }
 
-// unread records that the entries of a .tcs file were not read. Only the header's statistics of
-// the outermost mode are known.
+// unread records that the entries of a .tcs file were not read. Only the outermost mode has figures
+// then: the statistics in the file's header.
 func (f *fileInfo) unread(order int, why string) {
 	f.without("gini", why)
 	if order > 1 {
@@ -129,14 +129,14 @@ func (f *fileInfo) unread(order int, why string) {
 	}
 }
 
-// tooLarge returns the reason for not reading the entries of a .tcs file with the given size of
-// arrays.
+// tooLarge returns the reason, in words, for not reading a .tcs file whose arrays have the given
+// number of bytes.
 func tooLarge(bytes int64) string {
 	return fmt.Sprintf("the arrays take %s; without --verify no more than %s are read",
 		spmd.FormatSize(bytes), spmd.FormatSize(readMost))
 }
 
-// text prints the matrix's structure with line.
+// text prints the matrix's structure by calls of line.
 func (m *matrixInfo) text(line func(what, format string, args ...any)) {
 	if m.Diagonal != nil {
 		switch {
@@ -173,8 +173,8 @@ func (s *symmetryInfo) text() string {
 	return text
 }
 
-// printWithout prints what was not computed. Things with the same reason are printed in one
-// line.
+// printWithout prints the figures that were not computed. Figures with the same reason are printed
+// in one line.
 func (f *fileInfo) printWithout(line func(what, format string, args ...any)) {
 	list := map[string][]string{}
 	var reasons []string

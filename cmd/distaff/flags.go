@@ -25,7 +25,7 @@ func text(name string, aliases []string, cat, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage}
 }
 
-// list returns a flag that is repeated for several values.
+// list returns a flag that users repeat to give several values.
 func list(name string, aliases []string, cat, usage string) cli.Flag {
 	return &cli.StringSliceFlag{Name: name, Aliases: aliases, Category: cat, Usage: usage,
 		KeepSpace: true}
@@ -37,7 +37,7 @@ func on(name string, aliases []string, cat, usage string) cli.Flag {
 
 func al(names ...string) []string { return names }
 
-// levelKinds returns the letters of the level kinds with their names.
+// levelKinds returns the letters of the level kinds with their names, for help.
 func levelKinds() string {
 	var out []string
 	for _, k := range tensor.Kinds {
@@ -167,7 +167,7 @@ func runFlags() []cli.Flag {
 	}
 }
 
-// talkFlags returns the flags for the amount of messages, which every command has.
+// talkFlags returns the flags that decide how many messages are printed. Every command has them.
 func talkFlags() []cli.Flag {
 	return []cli.Flag{
 		on("v", al("verbose"), catOutput, "says more on standard error"),

@@ -129,7 +129,8 @@ func info(x *invocation) error {
 	return out.print(x.stdout)
 }
 
-// fromTensor sets f from the header of a .tcs file.
+// fromTensor sets the fields of f from the header and, if read reads them, the arrays of a .tcs
+// file.
 func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	t, err := convert.OpenTensor(path, opt.Tmp)
 	if err != nil {
@@ -174,7 +175,8 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	return f.read(t, opt, verify)
 }
 
-// read reads the arrays of a .tcs file if verify is set or the arrays are small.
+// read reads the arrays of a .tcs file and sets the fields of f that depend on them. It does so
+// only if verify is set or the arrays are small.
 func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
 	if !verify && t.Bytes() > readMost {
 		f.unread(t.Order(), tooLarge(t.Bytes()))
@@ -195,7 +197,7 @@ func (f *fileInfo) read(t *tcs.Tensor, opt coo.Options, verify bool) error {
 	return f.fromEntries(t, sorting(opt))
 }
 
-// fromStream sets f from a file of another format, which it reads to its end.
+// fromStream sets the fields of f from a file of another format, which it reads to its end.
 func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress) error {
 	s, err := convert.Open(path, opt)
 	if err != nil {

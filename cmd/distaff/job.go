@@ -48,7 +48,7 @@ func quoted(args []string) []string {
 	return out
 }
 
-// job parses the flags that run, compile and plan have in common.
+// job returns the job of a statement, from the flags that run, compile and plan have in common.
 func (x *invocation) job(statement string) (*spmd.Job, error) {
 	j := &spmd.Job{
 		Statement: statement,
@@ -79,7 +79,7 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 	return j, nil
 }
 
-// named splits a flag's value T:REST. want describes the value for errors.
+// named splits the value T:REST of a flag at the colon. want describes the value for errors.
 func named(flag, value, want string) (name, rest string, err error) {
 	name, rest, ok := strings.Cut(value, ":")
 	if tensor, file, assigned := strings.Cut(value, "="); assigned && notation.IsName(tensor) {
@@ -229,8 +229,8 @@ func (x *invocation) reading(j *spmd.Job) error {
 	return nil
 }
 
-// checkBase returns an error if --index-base=0 is given for no .tns file. inputs contains the
-// file of each tensor, or "" if its input is not a file.
+// checkBase returns an error if --index-base=0 is given for an input that is not a .tns file.
+// inputs contains the file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.flags.StringSlice("index-base") {
 		var files []string
@@ -254,18 +254,19 @@ func (x *invocation) checkBase(inputs map[string]string) error {
 	return nil
 }
 
-// perTensor contains the values of a flag [T:]VALUE.
+// perTensor contains the values that were given by a flag of the form [T:]VALUE.
 type perTensor struct {
 	own map[string]string
 	all string // the value without T; "" if it is not set
 }
 
-// of returns the value for the tensor name, or "" for the default. file is the value in the job
-// file, or "".
+// of returns the value for the tensor called name, or "" for the default. A value given for this
+// tensor comes first, then file, which is the value in the job file or "", then a value given
+// without a tensor.
 func (p perTensor) of(name, file string) string { return cmp.Or(p.own[name], file, p.all) }
 
-// perTensor parses a flag [T:]VALUE, where VALUE is a or b. Without T, the value applies to
-// every input without its own value. files contains the file of each input.
+// perTensor parses a flag of the form [T:]VALUE, whose VALUE must be a or b. Without T, the value
+// applies to every input that has no value of its own. files contains the file of each input.
 func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perTensor, error) {
 	p := perTensor{own: map[string]string{}}
 	for _, v := range x.flags.StringSlice(flag) {
@@ -293,8 +294,8 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 	return p, nil
 }
 
-// count returns the value of a flag that must be a whole number, at least least. It returns 0
-// if the flag is not set.
+// count returns the value of a flag, which must be a whole number of least or more. It returns 0 if
+// the flag is not set.
 func (x *invocation) count(flag string, least int64) (int64, error) {
 	v := x.flags.String(flag)
 	if v == "" {

@@ -28,8 +28,8 @@ func (x *invocation) isJobFile() bool {
 	return x.flags.Args().Len() == 1 && strings.HasSuffix(s, ".dst") && !strings.Contains(s, "=")
 }
 
-// inFile contains the flags that are not allowed with a job file, and for each the part of the
-// file that replaces it.
+// inFile lists the flags that are not allowed with a job file, each with the part of the file to
+// write instead.
 var inFile = map[string]string{
 	"s":                  "scheduling commands, indented under their statement",
 	"split":              "a line split, indented under its statement",
@@ -176,8 +176,9 @@ func override(f *jobfile.File, j *spmd.Job) error {
 	return overrideSizes(f, j.Sizes)
 }
 
-// overrideSizes gives the file the sizes of -d. A name of a size gets its value. A tensor gets
-// the sizes of its modes, even if the file declares others.
+// overrideSizes replaces sizes in the job file by the sizes that -d gives. If -d names a size, the
+// size gets the value. If -d names a tensor, the tensor's modes get the values, even if the file
+// declares other sizes.
 func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	f.Sizes, f.SizesFrom = map[string]int64{}, map[string]string{}
 	from := f.SizesFrom // the flag that gave each name its size
@@ -227,8 +228,7 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	return nil
 }
 
-// noTensor returns the error for a flag that names a tensor that is not in the file. When flags
-// replace declarations, the file has no temporaries yet.
+// noTensor returns the error for a flag that names a tensor that is not in the job file.
 func noTensor(f *jobfile.File, flag, name string) error {
 	var names []string
 	verb := "declares"

@@ -134,8 +134,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return app.RunContext(ctx, append([]string{"distaff"}, arranged.List()...))
 }
 
-// takesPart reports whether all ranks of a launcher run the command line. words[at] is the
-// command. If at is negative, the line has no command.
+// takesPart reports whether every rank that a launcher started must run this command line.
+// words[at] is the command. If at is negative, the line has no command.
 func takesPart(commands []*command, words []string, at int) bool {
 	if at < 0 {
 		return false
@@ -168,15 +168,15 @@ type invocation struct {
 	reads          []outfile.Use // files that the command reads, in addition to its job's files
 }
 
-// apart returns an error if two files of the command and its job are the same file, because one
-// would overwrite the other. Commands call it before anything runs. writes lists the files that the
-// command itself writes.
+// apart returns an error if two files that the command or its job use are the same file, because
+// writing one would overwrite the other. Commands call it before anything runs. writes lists the
+// files that the command itself writes.
 func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// apartFrom does what apart does for a command that writes only the file out, and not the files of
-// its job. out is the value of the given flag. If it is "", the command writes no file.
+// apartFrom is like apart, for a command that reads its job's inputs but does not write the job's
+// outputs. It writes only the file out, the value of the given flag, or no file if out is "".
 func (x *invocation) apartFrom(job []outfile.Use, flag, out string) error {
 	for _, u := range job {
 		if !u.Writes {
@@ -199,7 +199,7 @@ func (x *invocation) note(format string, args ...any) {
 // line prints s as a note.
 func (x *invocation) line(s string) { x.note("%s", s) }
 
-// noCommand handles a command line that has only flags.
+// noCommand runs a command line that has only flags: it prints help, the version, or an error.
 func noCommand(args []string, commands []*command, stdout, stderr io.Writer) error {
 	for _, a := range args {
 		switch strings.TrimLeft(a, "-") {

@@ -70,8 +70,8 @@ func writePages(dir string, section int, pages []*cli.App) error {
 	return nil
 }
 
-// manTemplate is the Markdown template of a man page. The template of package cli omits the names of
-// flags' values.
+// manTemplate is the Markdown template of a man page. The template of package cli is not used,
+// because it omits the names of flags' values.
 const manTemplate = `% {{.App.Name}} {{.SectionNum}}
 
 # NAME
@@ -92,23 +92,23 @@ const manTemplate = `% {{.App.Name}} {{.SectionNum}}
 
 {{.}}{{end}}`
 
-// markdown escapes the characters of a text that mean something else in markdown.
+// markdown escapes the characters of a text that have a meaning in Markdown.
 func markdown(s string) string { return special.ReplaceAllString(s, `\$0`) }
 
 var special = regexp.MustCompile("[\\\\`*_{}\\[\\]()#+!:|<>~-]")
 
-// manFlag returns what a man page has of a flag.
+// manFlag returns the description of a flag in a man page.
 func manFlag(f cli.Flag) string {
 	head, usage := argv.Describe(f)
 	return item(head, usage)
 }
 
-// item returns a term of a list with its meaning.
+// item returns a list item in Markdown: a term and its meaning.
 func item(term, means string) string {
 	return "\n**" + markdown(term) + "**\n: " + markdown(means) + "\n"
 }
 
-// verbatim returns lines that a man page prints unchanged.
+// verbatim returns lines as Markdown that a man page prints unchanged.
 func verbatim(text string) string {
 	return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
 }
@@ -127,7 +127,7 @@ func paragraphs(s string) string {
 	return text
 }
 
-// describe returns the description in the page of all commands.
+// describe returns the description for the man page distaff(1), which lists all commands.
 func describe() string {
 	text := "Each command and each topic has a page of its own. Pages docs/\\*.md are in the " +
 		"source, and in share/doc/distaff of an installation.\n\n# COMMANDS\n"
@@ -171,7 +171,7 @@ var environment = [][2]string{
 	{"CUDA_VISIBLE_DEVICES", "the GPUs that CUDA shows to the program"},
 }
 
-// tns2tcs describes the program tns2tcs.
+// tns2tcs returns the description of the program tns2tcs, which has a man page too.
 func tns2tcs() *command {
 	return &command{
 		args: "IN.tns OUT.tcs", short: "converts a .tns file to a .tcs file",
@@ -182,7 +182,8 @@ func tns2tcs() *command {
 	}
 }
 
-// page returns the program that the man page called name describes. Users start it by call.
+// page returns the program that a man page describes. name is the name of the page, and call is
+// what users type to start the program.
 func (c *command) page(name, call string) *cli.App {
 	a := &cli.App{Name: name, Usage: markdown(c.short), Description: paragraphs(c.long),
 		Flags: c.flags, UsageText: markdown(call + " " + strings.TrimSpace(c.args+" [FLAGS]"))}

@@ -52,7 +52,7 @@ const (
 	listedJSON = 4096
 )
 
-// planDetail returns how many ranks' steps a plan lists, or -1 for all.
+// planDetail returns the number of ranks whose steps a plan lists, or -1 for all ranks.
 func (x *invocation) planDetail() int {
 	switch {
 	case x.flags.Bool("v"):
@@ -114,7 +114,7 @@ func planAction(x *invocation) error {
 		})
 }
 
-// cutDetail removes the ranks whose steps the text form does not list.
+// cutDetail removes from a plan the ranks whose steps the text form does not list.
 func (x *invocation) cutDetail(p *spmd.Planned) {
 	if p != nil && !x.flags.Bool("v") {
 		p.PerRank = p.PerRank[:min(len(p.PerRank), listedRanks)]

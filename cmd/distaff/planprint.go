@@ -90,7 +90,7 @@ func printTimes(w io.Writer, p *spmd.Planned) {
 	}
 }
 
-// tensorNotes describes the source and the placement of a tensor.
+// tensorNotes returns, in words, where a tensor comes from and where its parts are placed.
 func tensorNotes(p *spmd.Planned, x spmd.PlannedTensor) (notes []string) {
 	broadcast := ""
 	if x.Broadcast {

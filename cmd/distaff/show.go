@@ -24,7 +24,7 @@ func readFlags() []cliFlag {
 	}
 }
 
-// sorting returns the resources for sorting the entries of a file.
+// sorting returns the options for sorting the entries of a file.
 func sorting(opt coo.Options) coo.Config {
 	return coo.Config{Limit: convert.DefaultLimit(), Tmp: opt.Tmp, Threads: opt.Threads}
 }

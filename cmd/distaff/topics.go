@@ -16,8 +16,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// topicFiles has the text of each topic. The first line says what the topic is about. newTopic
-// replaces each name in double braces by a table or list of the product.
+// topicFiles has the text of each topic. The first line summarizes the topic. newTopic replaces
+// each name in double braces by a generated table or list.
 //
 //go:embed topics/*.txt
 var topicFiles embed.FS

@@ -57,11 +57,11 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	}
 }
 
-// stopSignals returns the signals that end a command. They are the signals that users send, and
-// all signals that end a program without a handler, because processor time limits (ulimit -t)
-// and batch systems depend on that: Go's runtime would ignore them. SIGPROF is not included
-// because the runtime uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to
-// end each other.
+// stopSignals returns the signals that end a command. They are the signals that users send, and all
+// signals that end a program without a handler. The latter are included because processor time
+// limits (ulimit -t) and batch systems depend on them, and Go's runtime would ignore them. SIGPROF
+// is not included because the runtime uses it. SIGUSR2 is not included under srun, because ranks
+// use SIGUSR2 to end each other.
 func stopSignals() []os.Signal {
 	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGXCPU,
@@ -72,9 +72,10 @@ func stopSignals() []os.Signal {
 	return s
 }
 
-// Idle reports whether this process is a rank other than 0 of a launcher's job. A command that
-// is not a job is run by rank 0 only. On a terminal, Idle prints this: a shell that was started
-// by a launcher passes its environment to every command.
+// Idle reports whether this process is a rank other than 0 of a launcher's job. A command that is
+// not a job is run by rank 0 only. On a terminal, Idle prints a message why this process does
+// nothing: a shell that a launcher started passes the launcher's environment to every command, so a
+// user may not expect this.
 func Idle(name string, stderr io.Writer) bool {
 	l, ok, _ := mpi.Launched(os.Getenv)
 	if !ok || l.Rank == 0 {
@@ -88,9 +89,9 @@ func Idle(name string, stderr io.Writer) bool {
 	return true
 }
 
-// collectLater delays the first collection of Go's heap from 4 MB to 32 MB. A collection takes
-// one or two milliseconds, and short jobs, which take 20, end before it. After the first
-// collection, the usual rules apply.
+// collectLater lets Go's heap grow to 32 MB instead of 4 MB before its first collection. A short
+// job takes 20 milliseconds and ends before that, and so saves the one or two milliseconds of a
+// collection. After the first collection, the usual rules apply.
 func collectLater() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -120,8 +121,8 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Silent ends the program with an exit code and without a message, because all messages were
-// printed.
+// Silent is an error that ends the program with an exit code and without a message, because all
+// messages were already printed.
 type Silent struct{ Code int }
 
 func (s *Silent) Error() string { return fmt.Sprintf("exit %d", s.Code) }

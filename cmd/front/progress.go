@@ -22,9 +22,9 @@ func IsTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Progress is a line on a terminal that is overwritten. It shows how much of a file was read,
-// the rate, and the time left; or how much of some work was done. Watch and Clear of a nil
-// Progress do nothing.
+// Progress is a line on a terminal that is overwritten again and again. It shows how much of a file
+// was read, the rate, and the time left; or how much of some work was done. Watch and Clear of a
+// nil Progress do nothing.
 type Progress struct {
 	w     io.Writer
 	mu    sync.Mutex
@@ -63,8 +63,8 @@ func (p *Progress) Show(file string, done, total int64) {
 	fmt.Fprint(p.w, "\r\033[K"+line+left(took, done, total))
 }
 
-// Work replaces the line by the share of some work that is done. If what is "", it removes the
-// line.
+// Work replaces the line by the name of some work (what) and the share of it that is done. If what
+// is "", it removes the line.
 func (p *Progress) Work(what string, done, total int64) {
 	if what == "" {
 		p.Clear()
@@ -91,7 +91,8 @@ func (p *Progress) Running(what string) {
 	}
 }
 
-// since records what is shown, and returns for how many seconds it has been shown.
+// since records the work that the line now shows and the amount that is done. It returns for how
+// many seconds the line has shown this work.
 func (p *Progress) since(what string, done int64) float64 {
 	now := time.Now()
 	if what != p.file || done < p.last { // another file, or a second pass

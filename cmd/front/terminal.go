@@ -14,11 +14,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a writer that every output to a terminal passes through. It escapes each
-// character that is not printable, except line ends and tabs. So foreign text (flags, file
-// names, the environment, lines of files, messages of compilers) cannot send commands to the
-// terminal. Messages quote foreign text themselves. Line ends are not escaped, because messages
-// of compilers have several lines.
+// Terminal is a writer that every output to a terminal passes through. It escapes each character
+// that is not printable, except line ends and tabs. So text that the program did not write itself
+// (flags, file names, the environment, lines of files, messages of compilers) cannot send commands
+// to the terminal. Line ends are not escaped, because messages of compilers have several lines.
 type Terminal struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -69,7 +68,7 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes an incomplete character, escaped.
+// Flush writes the bytes of an incomplete character at the end of the output, escaped.
 func (t *Terminal) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -80,7 +79,7 @@ func (t *Terminal) Flush() {
 	}
 }
 
-// isPlain reports whether b is printable ASCII with line ends and tabs only.
+// isPlain reports whether b consists of printable ASCII characters, line ends and tabs only.
 func isPlain(b []byte) bool {
 	return bytes.IndexFunc(b, func(r rune) bool {
 		return (r < ' ' || r > '~') && r != '\n' &&
@@ -109,8 +108,8 @@ func (t *Terminal) escape(b []byte) []byte {
 	return out
 }
 
-// maxLine is the largest number of characters that are printed of a line of a message. The
-// start and the end are printed, because the place and the reason are there.
+// maxLine is the largest number of characters of a line of a message that are printed. In a longer
+// line the middle is left out: the place is at the start, and the reason at the end.
 const maxLine = 1000
 
 // Clip shortens the lines of a message that are longer than maxLine.

@@ -1,13 +1,14 @@
-// Package limits ends the program with exit code 1 and a message if the system gives it too
-// little address space (ulimit -v) or too few threads (ulimit -u, or a cgroup's pids.max).
-// Without this package, the Go runtime crashes with exit code 2, which for Distaff means that a
-// statement is wrong.
+// Package limits ends the program with exit code 1 and a message if the system gives it too little
+// address space (ulimit -v) or too few threads (ulimit -u, or a cgroup's pids.max). Without this
+// package, the Go runtime crashes with exit code 2, which for Distaff means that a statement is
+// wrong. It is enough to import the package.
 //
-// If standard input or output is closed, using it fails.
+// Before the runtime starts, a constructor tests whether enough resources are available. Later, a
+// crash of the runtime, a panic without recover, or an abort of the C library sends SIGABRT, which
+// this package handles.
 //
-// Before the runtime starts, a constructor tests whether enough resources are available. Later,
-// a crash of the runtime, a panic without recover, or an abort of the C library sends SIGABRT,
-// which this package handles. It is enough to import the package.
+// The package also makes sure that reading a closed standard input, or writing to a closed standard
+// output, fails. The runtime would open /dev/null instead.
 package limits
 
 /*
@@ -33,7 +34,7 @@ func init() {
 	debug.SetTraceback("crash") // raises SIGABRT after the runtime's own message
 }
 
-// threads starts n threads that exist at the same time.
+// threads starts n threads. All of them exist at the same time, and they never end.
 func threads(n int) {
 	var ready, over sync.WaitGroup
 	ready.Add(n)

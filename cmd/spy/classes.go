@@ -77,8 +77,8 @@ func niceStep(n int64, most int) int64 {
 }
 
 // ratios returns the classes from low to high. most is the largest number of classes. The classes
-// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten: it takes the first of these
-// series that is coarse enough.
+// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten: the finest of these series that
+// gives at most most classes.
 func ratios(low, high int64, most int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

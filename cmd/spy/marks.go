@@ -17,7 +17,8 @@ type charset struct {
 	shades  []rune // for classes, in ascending order of counts
 	braille bool   // Braille characters are allowed
 	dash    string
-	// corners of the frame clockwise from the top left, then the horizontal and the vertical line
+	// the corners of the frame, clockwise from the top left, then its horizontal and its vertical
+	// line
 	frame [6]string
 }
 
@@ -29,7 +30,7 @@ var (
 )
 
 // zoom returns the size of a bin in dots, down and across. Each is 1, 2 or a multiple of 4, so that
-// a character holds whole bins or a bin occupies whole characters.
+// a character contains whole bins, or a bin occupies whole characters.
 func zoom(g *bins.Grid, longest int) [2]int {
 	sides, proportional := extents(g.Size, longest)
 	if g.Modes[0] < 0 { // a strip is two lines high
@@ -93,7 +94,8 @@ func braille(g *bins.Grid, z [2]int) []string {
 	return rows
 }
 
-// brailleLegend says how many entries a dot represents.
+// brailleLegend returns the legend of a picture of dots: the size of a bin, and the numbers of
+// entries that a dot can represent.
 func brailleLegend(g *bins.Grid, set charset) []string {
 	s := newScale(g, 1)
 	if len(s.classes) == 0 {
@@ -103,8 +105,8 @@ func brailleLegend(g *bins.Grid, set charset) []string {
 	return append(binWords("a dot:", g), "with "+c.entries(set.dash))
 }
 
-// binWords describes the size of a grid's bins, after the word what. Lines may break between the
-// pieces.
+// binWords returns what, followed by the size of a grid's bins in words. A line may be broken
+// between the returned pieces.
 func binWords(what string, g *bins.Grid) []string {
 	n, noun, _ := strings.Cut(bin(g), " c")
 	return []string{what, "a bin of", n, "c" + noun}

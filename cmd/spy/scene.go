@@ -29,8 +29,8 @@ const (
 	maxClasses  = 9 // largest number of classes of counts
 )
 
-// DrawnLongest returns the longer side of a view in bins. views is the number of views in the
-// drawing.
+// DrawnLongest returns the number of bins on the longer side of a view, for a drawing with the
+// given number of views.
 func DrawnLongest(views int) int {
 	return max(minSide, min(maxSide, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }
@@ -82,12 +82,13 @@ func (s *scene) text(x, y, size, anchor float64, text string) {
 	s.Write(picture.Text{X: x, Y: y, Size: size, Anchor: anchor, Text: text})
 }
 
-// room returns the maximum width of a text in the fonts that a program may use for an SVG file.
+// room returns the width that a text may occupy in any of the fonts that a program could use for an
+// SVG file.
 func room(text string, size float64) float64 { return 1.15 * picture.Width(text, size, false) }
 
-// tint returns the color for a position between few entries (0) and many (1). Many entries are
-// dark. The bright end of the scale is left out because it resembles the page, and a single entry
-// must be visible.
+// tint returns the color for at, a position between few entries (0) and many (1). Many entries are
+// dark. The brightest colors are not used because they resemble the page, and a single entry must
+// be visible.
 func tint(at float64) color.RGBA { return picture.Viridis(0.7 - 0.7*at) }
 
 // image returns a grid as an image with bins of sx by sy.
@@ -107,7 +108,8 @@ func (s *scale) image(g *bins.Grid, sx, sy float64) image.Image {
 	return m
 }
 
-// view draws a view whose top left corner is at x, y. It returns the width and height of the view.
+// view draws a view of grid g whose top left corner is at x, y. It returns the width and height
+// that it occupies.
 func (s *scene) view(g *bins.Grid, longest int, x, y float64) (w, h float64) {
 	classes := newScale(g, maxClasses)
 	sx, sy := cell(g, longest)
@@ -183,8 +185,8 @@ func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64
 	return w, h
 }
 
-// cell returns the sides of a bin in a drawing. They are whole numbers of half pixels, so that all
-// bins have the same size.
+// cell returns the width and height of a bin in a drawing, as multiples of half a pixel, so that
+// all bins have the same size.
 func cell(g *bins.Grid, longest int) (sx, sy float64) {
 	if g.Modes[0] < 0 {
 		return side(longest, g.Bins[1]), stripHeight

@@ -2,12 +2,12 @@ package spy
 
 import "distaff/io/bins"
 
-// maxRatio is the largest ratio of the sides of a view. A matrix that is taller or wider is drawn
-// with this ratio, and its bins cover fewer coordinates in the short mode.
+// maxRatio is the largest ratio of the sides of a view. A matrix with a larger ratio is drawn with
+// this one, and its bins cover fewer coordinates in the short mode.
 const maxRatio = 3
 
-// extents returns the sides of a view, down and across. The longer side is longest. proportional
-// reports whether the sides have the same ratio as size.
+// extents returns the lengths of a view's sides, down and across; longest is the length of the
+// longer side. proportional is true if the sides have the same ratio as size.
 func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	ratio := float64(max(size[0], 1)) / float64(max(size[1], 1))
 	long, short := 0, 1
@@ -20,8 +20,8 @@ func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	return sides, proportional
 }
 
-// width returns how many coordinates of each mode a bin covers, if the view has one bin for each
-// unit of its sides. It is the same for both modes of a proportional view.
+// width returns the number of coordinates that a bin covers in each mode, if a view's sides have as
+// many bins as extents returns. It is the same for both modes of a proportional view.
 func width(size [2]int64, longest int) [2]int64 {
 	sides, proportional := extents(size, longest)
 	var w [2]int64
@@ -35,8 +35,8 @@ func width(size [2]int64, longest int) [2]int64 {
 	return w
 }
 
-// Views returns the views to count for a picture of the given pairs of modes. longest returns the
-// largest number of bins on the longer side of a view with the given sizes.
+// Views returns the views whose entries must be counted for a picture of the given pairs of modes.
+// longest returns the largest number of bins on the longer side of a view with the given sizes.
 func Views(modes [][2]int, longest func(size [2]int64) int) []bins.View {
 	views := make([]bins.View, len(modes))
 	for k, m := range modes {

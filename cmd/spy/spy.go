@@ -42,8 +42,8 @@ func New(name string, c *bins.Counted) *Picture {
 		Grids: c.Grids}
 }
 
-// Modes returns the views of a tensor of the given order: pairs of the modes that go down and
-// across. A vector has one view, a strip, whose mode down is -1.
+// Modes returns the views of a tensor of the given order, as pairs: the mode that goes down and the
+// mode that goes across. A vector has one view, a strip, whose mode down is -1.
 func Modes(order int) [][2]int {
 	if order == 1 {
 		return [][2]int{{-1, 0}}

@@ -21,15 +21,15 @@ const (
 	panelGap  = 2
 )
 
-// panels returns how many views are next to each other in a line, and the width of one of them.
+// panels returns the number of views in a line, and the width of each in characters.
 func (p Page) panels(views int) (perLine, wide int) {
 	columns := max(p.Columns, 24)
 	perLine = max(1, min(views, (columns+panelGap)/(minPanel+panelGap)))
 	return perLine, (columns - (perLine-1)*panelGap) / perLine
 }
 
-// Longest returns a function that returns the longer side of a view with the given sizes, in bins.
-// views is the number of views in the picture.
+// Longest returns a function for Views. The function returns the number of bins on the longer side
+// of a view with the given sizes. views is the number of views in the picture.
 func (p Page) Longest(views int) func(size [2]int64) int {
 	_, wide := p.panels(views)
 	return func(size [2]int64) int {
@@ -37,7 +37,7 @@ func (p Page) Longest(views int) func(size [2]int64) int {
 	}
 }
 
-// Most returns the largest result of Longest.
+// Most returns the largest number that a function from Longest can return.
 func (p Page) Most() int { return dotsAcross * maxAcross }
 
 // margin returns the width of the column of coordinates to the left of a grid.
@@ -137,7 +137,8 @@ func wrap(words []string, columns int) []string {
 	return lines
 }
 
-// abreast puts panels next to each other, each columns characters wide including the gap.
+// abreast puts panels next to each other. columns is the width of a panel in characters, including
+// the gap after it.
 func abreast(panels [][]string, columns int) []string {
 	var lines []string
 	for k, p := range panels {
