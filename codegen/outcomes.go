@@ -9,7 +9,6 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/network"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -225,15 +224,16 @@ func (c *compilation) strategyText() string { return strings.Join(c.scheduleLine
 // verifyStrategy checks that the strategy only refers to statements that the nest has, and that
 // only the sizes of variables whose whole range is passed in every call are compiled in.
 func (c *compilation) verifyStrategy() error {
-	statements := strategy.Numbers(cin.Body(c.unit.CIN))
-	for _, n := range statements {
-		if c.strategy.Tiles[n] < 0 {
-			return fmt.Errorf("tiles of %d values", c.strategy.Tiles[n])
+	statements := map[cin.Stmt]bool{}
+	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })
+	for s, width := range c.strategy.Tiles {
+		if width <= 0 || !statements[s] {
+			return fmt.Errorf("tiles of %d values in %s", width, cin.String(s))
 		}
 	}
-	for n := range c.strategy.Loops {
-		if n >= len(statements) {
-			return fmt.Errorf("statement %d of %d has a strategy", n, len(statements))
+	for l := range c.strategy.Loops {
+		if !statements[l] {
+			return fmt.Errorf("the statement has no loop over %s that has a strategy", l.Var)
 		}
 	}
 	for v, t := range c.strategy.Trips {

@@ -28,6 +28,17 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
+// Pairs calls fn for each statement in s and the statement at the same place in t. Both must have
+// the same loops, wheres and sequences.
+func Pairs(s, t Stmt, fn func(s, t Stmt)) {
+	var list []Stmt
+	Walk(t, func(u Stmt) { list = append(list, u) })
+	Walk(s, func(u Stmt) {
+		fn(u, list[0])
+		list = list[1:]
+	})
+}
+
 // Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A loop
 // over the new variable of a precompute then runs over the variable that it replaces in the
 // producer.

@@ -181,7 +181,7 @@ func (l *lowerer) promoteToScalar(f *cin.Forall, e *env) cin.Stmt {
 		}
 		return s
 	})
-	l.number(f, producer)
+	l.callInside(f, producer)
 	l.promotions[name] = true
 	return &cin.Where{Consumer: &cin.Assign{LHS: target, Accumulate: e.res.zeroed, RHS: temp},
 		Producer: producer}

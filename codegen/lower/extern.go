@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -354,27 +353,28 @@ func (n *externNest) function() *ir.Extern {
 	return fn
 }
 
-// number gives the loops of replica, a copy of s with other assignments, the numbers of the
-// original loops, if a function runs them.
-func (l *lowerer) number(s, replica cin.Stmt) {
-	var list []cin.Stmt
-	cin.Walk(replica, func(t cin.Stmt) { list = append(list, t) })
-	cin.Walk(s, func(t cin.Stmt) {
-		if n, ok := l.numbers[t]; ok && l.spec.Strategy.Loops[n].Extern != nil {
-			l.numbers[list[0]] = n
+// callInside gives the loops of replica, a copy of s with other assignments, the functions that run
+// the loops of s.
+func (l *lowerer) callInside(s, replica cin.Stmt) {
+	cin.Pairs(s, replica, func(t, u cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && l.spec.Strategy.Of(l.source(f)).Extern != nil {
+			l.copies[u] = l.source(f)
 		}
-		list = list[1:]
 	})
 }
 
 // refuseUncalled refuses a schedule with a function that the leaf would not call, because lowering
 // changed the loops that the schedule names.
 func (l *lowerer) refuseUncalled() {
-	for _, n := range slices.Sorted(maps.Keys(l.spec.Strategy.Loops)) {
-		if o := l.spec.Strategy.Loops[n].Extern; o != nil && !l.called[o.String()] {
+	cin.Walk(l.spec.Stmt, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		if !ok {
+			return
+		}
+		if o := l.spec.Strategy.Of(f).Extern; o != nil && !l.called[o.String()] {
 			v, _, _ := strings.Cut(o.Vars, ",")
 			l.refuse(v, "the compiler changed the loops over %s, so %s would not be called",
 				strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
 		}
-	}
+	})
 }

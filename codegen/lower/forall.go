@@ -55,18 +55,21 @@ func (l *lowerer) orders(f *cin.Forall) strategy.Loop {
 	if c, ok := l.cuts[f]; ok {
 		return strategy.Loop{Cut: c}
 	}
-	if n, ok := l.numbers[f]; ok {
-		return l.spec.Strategy.Loops[n]
-	}
-	return strategy.Loop{}
+	return l.spec.Strategy.Of(l.source(f))
 }
 
-// serialCopy returns a copy of f that runs in order and has the same number.
+// source returns the loop of the strategy that f is a copy of, or f itself.
+func (l *lowerer) source(f *cin.Forall) *cin.Forall {
+	if g := l.copies[f]; g != nil {
+		return g
+	}
+	return f
+}
+
+// serialCopy returns a copy of f that runs in order and has the same strategy.
 func (l *lowerer) serialCopy(f *cin.Forall) *cin.Forall {
 	g := &cin.Forall{Var: f.Var, Body: f.Body}
-	if n, ok := l.numbers[f]; ok {
-		l.numbers[g] = n
-	}
+	l.copies[g] = l.source(f)
 	return g
 }
 

@@ -29,9 +29,7 @@ func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *
 			panic("BUG: lower: the loop over " + f.Var + " has no loop along the rows of " + long.Key)
 		}
 		g := &cin.Forall{Var: p.Var, Unit: cin.CPUThread, Body: p.Body}
-		if n, ok := l.numbers[p]; ok {
-			l.numbers[g] = n
-		}
+		l.copies[g] = l.source(p)
 		l.cuts[g] = long.Parts
 		return g
 	}

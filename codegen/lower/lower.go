@@ -119,14 +119,13 @@ func lower(s Spec) *Lowered {
 		spec: &s, names: map[string]int{}, ops: map[string]*operand{}, bounds: map[string][2]*ir.Var{},
 		levels: map[string][]string{}, scalars: map[string]*ir.Var{},
 		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{},
-		cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
+		copies: map[cin.Stmt]*cin.Forall{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
 		before: &ir.Block{}, numbered: map[string]bool{}, computed: map[string]ir.Expr{},
 		called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{},
 		promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
-	s.Stmt = cin.Standing(s.Stmt, cin.Relations(s.Stmt))
-	l.numbers = strategy.Numbers(s.Stmt)
+	s.Stmt = s.Strategy.Stmt
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.newVar(v + "_lo"), l.newVar(v + "_hi")}
@@ -229,10 +228,10 @@ type lowerer struct {
 	longRows *longProductRows
 	// warps is the number of loops on a GPU's warps around the current place.
 	warps int
-	// numbers has the statements' numbers in the strategy. cuts has the cuts of loops that lowering
-	// itself puts on threads.
-	numbers map[cin.Stmt]int
-	cuts    map[*cin.Forall]strategy.Cut
+	// copies has the loop of the strategy for each loop that lowering made of it. cuts has the cuts
+	// of loops that lowering itself puts on threads.
+	copies map[cin.Stmt]*cin.Forall
+	cuts   map[*cin.Forall]strategy.Cut
 	// over has the variable of each emitted loop. segments has the variable of each emitted loop
 	// over a segment that runs in lanes although it gathers.
 	over     map[*ir.For]string

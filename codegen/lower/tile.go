@@ -9,11 +9,14 @@ import (
 // rowTile returns the width of the tiles if s sums a row of the result along its dense last level
 // in tiles, or else 0.
 func (l *lowerer) rowTile(s cin.Stmt) int64 {
-	n, ok := l.numbers[s]
-	if f, loop := s.(*cin.Forall); !ok || loop && f.Unit == cin.CPUThread {
+	f, loop := s.(*cin.Forall)
+	switch {
+	case !loop:
+		return l.spec.Strategy.Tiles[s]
+	case f.Unit == cin.CPUThread:
 		return 0 // the strategy's tiles are for the loops that it is cut into
 	}
-	return l.spec.Strategy.Tiles[n]
+	return l.spec.Strategy.Tiles[l.source(f)]
 }
 
 // unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside

@@ -1,31 +1,31 @@
 package strategy
 
+import "distaff/codegen/cin"
+
 // Choose returns the default strategy of a statement.
 func Choose(p *Problem) *Value {
 	f := newFacts(p)
 	v := f.plain()
 	for _, l := range f.parallel() {
-		loop := Loop{Cut: f.cut(l)}
+		loop := v.loop(l)
+		loop.Cut = f.cut(l)
 		if !f.fillsSpace(l) {
 			if loop.OverPositions = f.positionLoop(l); loop.OverPositions == "" {
 				loop.Long = f.long(l, loop.Cut)
 			}
 		}
-		v.Loops[f.numbers[l]] = loop
 	}
 	for _, l := range outermost(f.stmt) {
 		if why := f.positionLoop(l); why != "" {
-			loop := v.Loops[f.numbers[l]]
-			loop.OverPositions = why
-			v.Loops[f.numbers[l]] = loop
+			v.loop(l).OverPositions = why
 		}
 	}
 	f.gemms(v)
-	if x, found, pays := f.rowTiles(v.Loops); pays {
+	if x, found, pays := f.rowTiles(v); pays {
 		v.Row = f.row(x)
 		if v.Row.Width > 0 {
-			for _, n := range found {
-				v.Tiles[n] = v.Row.Width
+			for _, s := range found {
+				v.Tiles[s] = v.Row.Width
 			}
 		}
 	}
@@ -45,7 +45,7 @@ func Plain(p *Problem) *Value {
 	v := f.plain()
 	for _, l := range f.parallel() {
 		if f.grows() && !sums(l) {
-			v.Loops[f.numbers[l]] = Loop{Cut: f.cut(l)}
+			v.loop(l).Cut = f.cut(l)
 		}
 	}
 	return v
@@ -53,7 +53,8 @@ func Plain(p *Problem) *Value {
 
 // plain returns the part of the strategy that Choose and Plain have in common.
 func (f *facts) plain() *Value {
-	v := &Value{Loops: map[int]Loop{}, Tiles: map[int]int64{}, Spaces: map[string]Space{},
+	v := &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
+		Spaces:   map[string]Space{},
 		CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread,
 		CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
 	f.spaces = v.Spaces

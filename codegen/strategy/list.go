@@ -109,15 +109,15 @@ func (f *facts) listLoops(v *Value, add func(o Order, why string, minor bool)) {
 		done := map[string]bool{}
 		for _, l := range top {
 			same := true
-			one, why := order(l, v.Loops[f.numbers[l]], Ref{Var: l.Var})
+			one, why := order(l, v.Of(l), Ref{Var: l.Var})
 			for _, m := range top {
 				if m.Var == l.Var {
-					other, _ := order(m, v.Loops[f.numbers[m]], Ref{Var: m.Var})
+					other, _ := order(m, v.Of(m), Ref{Var: m.Var})
 					same = same && other == one
 				}
 			}
 			if !same {
-				one, why = order(l, v.Loops[f.numbers[l]], f.ref(l))
+				one, why = order(l, v.Of(l), f.ref(l))
 			}
 			if one != nil && !done[one.String()] {
 				done[one.String()] = true

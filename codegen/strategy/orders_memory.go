@@ -16,7 +16,7 @@ type Tile struct {
 func (o Tile) String() string { return fmt.Sprintf("tile(%s,%d)", o.Var, o.Width) }
 
 func (o Tile) follow(f *facts, v *Value) error {
-	x, found, _ := f.rowTiles(v.Loops)
+	x, found, _ := f.rowTiles(v)
 	switch {
 	case o.Width < 2 || o.Width > 2*maxTile:
 		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.Width, 2*maxTile)
@@ -25,8 +25,8 @@ func (o Tile) follow(f *facts, v *Value) error {
 			"%s does not run along rows of the result that are summed: it must be the last level, a dense one, of the result and of all tensors that have it, inside loops that sum, with a loop over %s itself", o.Var, o.Var)
 	}
 	v.Row = Row{Var: x, Width: o.Width}
-	for _, n := range found {
-		v.Tiles[n] = o.Width
+	for _, s := range found {
+		v.Tiles[s] = o.Width
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (o Unite) follow(f *facts, v *Value) error {
 // places, or nil if there is none.
 func (f *facts) filledTogether(v *Value, name string) *cin.Forall {
 	for _, l := range f.parallel() {
-		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Loops[f.numbers[l]].Cut.How == Blocks {
+		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == Blocks {
 			return l
 		}
 	}

@@ -36,9 +36,7 @@ func (o Extern) follow(f *facts, v *Value) error {
 		return fmt.Errorf(
 			"no loops over %s are directly inside one another, around one assignment: what changes the loops comes before", strings.ReplaceAll(o.Vars, ",", ", "))
 	case 1:
-		x := v.Loops[f.numbers[found[0]]]
-		x.Extern = &o
-		v.Loops[f.numbers[found[0]]] = x
+		v.loop(found[0]).Extern = &o
 		return nil
 	}
 	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found),
@@ -72,9 +70,7 @@ func (o Gemm) follow(f *facts, v *Value) error {
 	cin.Walk(f.stmt, func(s cin.Stmt) {
 		l, ok := s.(*cin.Forall)
 		if a := f.around(s, o.vars()); ok && a != nil && a.Accumulate {
-			x := v.Loops[f.numbers[l]]
-			x.Gemm = len(o.vars())
-			v.Loops[f.numbers[l]] = x
+			v.loop(l).Gemm = len(o.vars())
 			sums = append(sums, a)
 		}
 	})
@@ -139,11 +135,11 @@ func (f *facts) isGemm(s cin.Stmt) bool {
 // for s.
 func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
-	for t, n := range Numbers(cin.Body(s)) {
-		if v.Loops[n].Gemm > 0 {
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if l, ok := own.(*cin.Forall); ok && v.Of(l).Gemm > 0 {
 			out[t] = true
 		}
-	}
+	})
 	return out
 }
 
@@ -151,11 +147,11 @@ func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
 // have been made for s.
 func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	out := map[cin.Stmt]bool{}
-	for t, n := range Numbers(cin.Body(s)) {
-		if v.Tiles[n] > 0 {
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if v.Tiles[own] > 0 {
 			out[t] = true
 		}
-	}
+	})
 	return out
 }
 

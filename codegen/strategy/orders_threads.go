@@ -55,10 +55,7 @@ func (o Threads) follow(f *facts, v *Value) error {
 		if err != nil {
 			return err
 		}
-		n := f.numbers[l]
-		loop := v.Loops[n]
-		loop.Cut = c
-		v.Loops[n] = loop
+		v.loop(l).Cut = c
 	}
 	return nil
 }
@@ -161,10 +158,7 @@ func (o Flatten) follow(f *facts, v *Value) error {
 			return fmt.Errorf(
 				"the positions are parted into chunks of Work among the threads, or not at all; the loop over %s is parallel otherwise", l.Var)
 		}
-		n := f.numbers[l]
-		loop := v.Loops[n]
-		loop.OverPositions = why
-		v.Loops[n] = loop
+		v.loop(l).OverPositions = why
 	}
 	return nil
 }
@@ -192,14 +186,12 @@ func (o CutRows) follow(f *facts, v *Value) error {
 	}
 	done := false
 	for _, l := range list {
-		n := f.numbers[l]
-		loop := v.Loops[n]
+		loop := v.loop(l)
 		x := f.longRows(l, loop.Cut, o.N, func(int64, int64) bool { return true })
 		if x.How == Kept || x.Key != a.Key() || loop.OverPositions != "" {
 			continue
 		}
 		loop.Long, done = x, true
-		v.Loops[n] = loop
 	}
 	if !done {
 		return fmt.Errorf(

@@ -80,17 +80,20 @@ type facts struct {
 	g       *provenance.Graph // the relations of a schedule, or nil
 	// the statement without relations, with each loop over a producer's variable renamed to the
 	// consumer's variable
-	stmt    cin.Stmt
-	result  *Tensor
-	vars    []string // the variables of the result's storage levels
-	deep    int      // the result's last compressed level, or -1 if it has none
-	numbers map[cin.Stmt]int
-	spaces  map[string]Space
+	stmt   cin.Stmt
+	result *Tensor
+	vars   []string // the variables of the result's storage levels
+	deep   int      // the result's last compressed level, or -1 if it has none
+	spaces map[string]Space
 }
 
 func newFacts(p *Problem) *facts {
-	f := &facts{problem: p, g: cin.Relations(p.Stmt),
-		stmt: cin.Standing(p.Stmt, cin.Relations(p.Stmt)), result: &p.Tensors[0], deep: -1}
+	return newFactsFor(p, cin.Standing(p.Stmt, cin.Relations(p.Stmt)))
+}
+
+// newFactsFor is newFacts for a given facts.stmt.
+func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
+	f := &facts{problem: p, g: cin.Relations(p.Stmt), stmt: stmt, result: &p.Tensors[0], deep: -1}
 	lhs := cin.Target(f.stmt)
 	for l, mode := range f.result.Format.Order {
 		f.vars = append(f.vars, lhs.Vars[mode])
@@ -98,7 +101,6 @@ func newFacts(p *Problem) *facts {
 			f.deep = l
 		}
 	}
-	f.numbers = Numbers(f.stmt)
 	f.size()
 	return f
 }
@@ -116,13 +118,6 @@ func (f *facts) size() {
 		}
 	}
 	f.problem = &p
-}
-
-// Numbers numbers the statements in s in the order of cin.Walk.
-func Numbers(s cin.Stmt) map[cin.Stmt]int {
-	out := map[cin.Stmt]int{}
-	cin.Walk(s, func(t cin.Stmt) { out[t] = len(out) })
-	return out
 }
 
 func (f *facts) isSparse() bool { return f.deep >= 0 }

@@ -48,14 +48,12 @@ func (o RowLanes) follow(f *facts, v *Value) error {
 			if err := f.sharesRows(s, v); err != nil {
 				return err
 			}
-			n := f.numbers[s]
-			loop := v.Loops[n]
+			loop := v.loop(s)
 			if loop.RowLanes = o.N; o.N == 0 {
 				if loop.RowLanes = blockRows; inWarp {
 					loop.RowLanes = warpRows
 				}
 			}
-			v.Loops[n] = loop
 			done = true
 		case *cin.Where:
 			if err := walk(s.Producer, inWarp); err != nil {

@@ -23,7 +23,7 @@ const (
 // the partial results of its chunks occupy together, if it is lowered by strategy v and runs on the
 // given number of threads. A workspace inside a loop on threads is counted once for each thread.
 func SpaceBytes(p *Problem, v *Value, threads int) int64 {
-	f, total := newFacts(p), 0.0
+	f, total := newFactsFor(p, v.Stmt), 0.0
 	f.spaces = v.Spaces
 	var walk func(s cin.Stmt, copies float64)
 	walk = func(s cin.Stmt, copies float64) {
@@ -31,12 +31,12 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
 				copies = float64(max(threads, 1))
-				total += f.partialBytes(v.Loops[f.numbers[s]].Cut, int64(max(threads, 1)))
+				total += f.partialBytes(v.Of(s).Cut, int64(max(threads, 1)))
 			}
-			if x := v.Loops[f.numbers[s]].Long; x.How == Precomputed {
+			if x := v.Of(s).Long; x.How == Precomputed {
 				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
 			}
-			if c := v.Loops[f.numbers[s]].Cut; c.How == Rows && threads > 1 {
+			if c := v.Of(s).Cut; c.How == Rows && threads > 1 {
 				whole := f.problem.Sizes[c.Own] // each thread has a part of the range
 				f.problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
 				walk(s.Body, copies)
@@ -71,7 +71,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 	if p.Assembly != Append {
 		return 0, 0
 	}
-	f := newFacts(p)
+	f := newFactsFor(p, v.Stmt)
 	first := (entries + leastCapacity) * v.Result.Factor
 	if v.Result.Most > 0 {
 		first = min(first, v.Result.Most)
@@ -81,7 +81,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		x, loop := s.(*cin.Forall)
 		switch {
 		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
-		case v.Loops[f.numbers[x]].Cut.How == Ordered:
+		case v.Of(x).Cut.How == Ordered:
 			pieces, ordered = f.chunks(v, threads, entries), true
 		case !ordered: // each iteration makes one piece
 			pieces = max(pieces, f.iterations(x.Var))

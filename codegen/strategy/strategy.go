@@ -1,14 +1,20 @@
 package strategy
 
-import "slices"
+import (
+	"slices"
 
-// Value says how a statement is lowered. Loops and sequences of statements are identified by their
-// number: their index in the order of cin.Walk, from 0.
+	"distaff/codegen/cin"
+)
+
+// Value says how a statement is lowered.
 type Value struct {
-	Loops map[int]Loop
+	// Stmt is the statement whose nodes are the keys of Loops and Tiles. It has no relations, and
+	// each loop over a producer's variable is a loop over the consumer's variable (cin.Standing).
+	Stmt  cin.Stmt
+	Loops map[*cin.Forall]*Loop
 	// Tiles maps the statements that sum a row of the result in registers to the number of values
 	// in a tile.
-	Tiles map[int]int64
+	Tiles map[cin.Stmt]int64
 	// Row has the variable along these rows, and the reason for its tiles.
 	Row Row
 	// Jam has the variable whose loops are moved into the summing loops inside them, a tile at a
@@ -72,6 +78,22 @@ type Loop struct {
 	// RowLanes, if it is not 0, distributes the rows of a tile of positions over a GPU's threads.
 	// It is the smallest number of rows in a tile for which each row is summed by one thread.
 	RowLanes int64
+}
+
+// Of returns how a loop of v.Stmt is lowered.
+func (v *Value) Of(l *cin.Forall) Loop {
+	if x := v.Loops[l]; x != nil {
+		return *x
+	}
+	return Loop{}
+}
+
+// loop returns the choices for a loop of v.Stmt, to change them.
+func (v *Value) loop(l *cin.Forall) *Loop {
+	if v.Loops[l] == nil {
+		v.Loops[l] = &Loop{}
+	}
+	return v.Loops[l]
 }
 
 // How is a way of cutting a loop for threads.

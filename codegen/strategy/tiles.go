@@ -32,9 +32,9 @@ type tiles struct {
 	facts *facts
 	v     string
 	bound []string
-	found []int
-	cuts  map[int]Loop
-	pays  bool // tiles pay for at least one of the statements
+	found []cin.Stmt
+	value *Value // which has the cuts of loops on threads
+	pays  bool   // tiles pay for at least one of the statements
 }
 
 // tileTerms is the smallest average number of values that are summed into a row in one visit for
@@ -44,12 +44,12 @@ const tileTerms = 1.5
 
 // rowTiles returns the statements whose rows can be summed in tiles, and whether this pays. v is
 // the variable along the rows.
-func (f *facts) rowTiles(loops map[int]Loop) (v string, found []int, pays bool) {
+func (f *facts) rowTiles(how *Value) (v string, found []cin.Stmt, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
 		return "", nil, false
 	}
-	t := &tiles{facts: f, v: f.vars[k], cuts: loops}
+	t := &tiles{facts: f, v: f.vars[k], value: how}
 	t.find(f.stmt, false)
 	return t.v, t.found, t.pays
 }
@@ -170,7 +170,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 		return
 	}
 	if t.sumsRow(s, serial) {
-		t.found = append(t.found, t.facts.numbers[s])
+		t.found = append(t.found, s)
 		t.pays = t.pays || t.paysFor(s)
 		return
 	}
@@ -186,7 +186,7 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
 				return // threads add to the same row, so a tile cannot be stored over it
 			}
-			switch t.cuts[t.facts.numbers[s]].Cut.How {
+			switch t.value.Of(s).Cut.How {
 			case Whole, Partial:
 				t.find(s, true)
 				return
