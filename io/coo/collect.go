@@ -19,10 +19,11 @@ type reader interface {
 // equal coordinates are summed, unless the spec keeps repeats. The entries are in memory (store),
 // on disk (spill), or still in a stream that is in order (replay).
 type entries interface {
-	// count makes the first pass, over at most one part for each thread.
+	// count makes the first pass, over several parts if there are many entries. The number of parts
+	// is at most threads.
 	count(spec *Spec, threads int) ([]PartCount, error)
-	// read returns a reader of one part. parts is the number of parts that count returned, or 1.
-	// last says that this part will not be read again, so that its memory can be released.
+	// read returns a reader of one part. parts is the number of parts that count returned, or 1. If
+	// last is true, this part will not be read again, so that its memory can be released.
 	read(spec *Spec, part, parts int, last bool) (reader, error)
 	free()
 }
@@ -37,8 +38,8 @@ type sorted struct {
 
 func (s *sorted) free() { s.entries.free() }
 
-// collector reads a stream once. While the entries come in storage order and can be read again, it
-// may only count them. Otherwise it keeps them in the sorter.
+// collector reads a stream once. It may only count the entries if they come in storage order and
+// can be read again. Otherwise it keeps them in the sorter.
 type collector struct {
 	in     *Intake
 	sorter *Sorter
@@ -49,11 +50,11 @@ type collector struct {
 // minBudget is the smallest memory budget of a collector, in bytes.
 const minBudget = 64 << 10
 
-// errUnsorted says that entries which were only counted, because they came in order, are not in
-// order after all. They must be read again.
+// errUnsorted reports that the entries must be read again: they were only counted, because they
+// seemed to come in order, and one was not in order.
 var errUnsorted = errors.New("not in order")
 
-// collect reads the stream and brings its entries into the storage order of the spec, which must be
+// collect reads the stream and returns its entries in the storage order of the spec, which must be
 // normal (Spec.normal).
 func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	s, err := collectOnce(in, spec, cfg, false)
@@ -65,7 +66,8 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	return s, err
 }
 
-// collectOnce reads the stream to its end. If keep is false, it may return errUnsorted.
+// collectOnce reads the stream to its end. If keep is false, it may only count the entries, and
+// then returns errUnsorted if they are not in order.
 func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -151,7 +153,7 @@ func (c *collector) countKept() {
 	c.sorter.Close()
 }
 
-// count counts entries [from, n) of the batch.
+// count counts entries [from, n) of the batch. It returns errUnsorted if they are not in order.
 func (c *collector) count(cols [][]int64, from, n int) error {
 	rest := make([][]int64, len(cols))
 	for l := range cols {
@@ -182,7 +184,7 @@ func (c *collector) entries() (entries, error) {
 	return &replay{in: in, hist: hist, min: c.in.min, max: c.in.max, fixed: fixed}, nil
 }
 
-// lowBit returns the lowest bit of the key that belongs to the first n levels.
+// lowBit returns the lowest of the key's bits that belong to the first n levels.
 func (p *packer) lowBit(n int) int {
 	if n == 0 || n >= len(p.word) {
 		return 0
@@ -190,7 +192,8 @@ func (p *packer) lowBit(n int) int {
 	return (p.words-1-p.word[n-1])*64 + int(min(p.shift[n-1], 63))
 }
 
-// replay holds the entries of a stream that is in order, by reading the stream again.
+// replay holds the entries of a stream that is in order, but does not store them: it reads the
+// stream again for each pass.
 type replay struct {
 	in       Stream
 	hist     []int64 // counter.hist of the first reading
@@ -200,7 +203,8 @@ type replay struct {
 
 func (s *replay) free() {}
 
-// count returns the counts of the first reading, after summing.
+// count returns the counts of the first reading, as they are after values at equal coordinates were
+// summed.
 func (s *replay) count(spec *Spec, _ int) ([]PartCount, error) {
 	p := PartCount{Hist: slices.Clone(s.hist), Sorted: true}
 	if last := len(p.Hist) - 1; !spec.keepsRepeats() {
@@ -231,8 +235,8 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 	return r, nil
 }
 
-// verifier returns an error if the second reading has entries that the first did not have, because
-// the arrays have room only for the first ones.
+// verifier reads a stream for the second time. It returns an error if the stream has entries that
+// were not counted at the first time, because the arrays have no room for them.
 type verifier struct {
 	from  reader
 	spec  *Spec

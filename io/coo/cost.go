@@ -4,7 +4,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// SortCost estimates the memory for collecting and sorting entries before there are any.
+// SortCost estimates how much memory it takes to collect and sort entries, before the entries
+// exist.
 type SortCost struct {
 	record  int64 // bytes of a packed entry
 	depths  int64 // maximum depth of the splitter's tables
@@ -76,9 +77,9 @@ func (c SortCost) SortBytes(entries, lanes int64) int64 {
 // inequality with 2^12 buckets, the probability of a larger bucket is below one in a billion.
 const largestBucket = 2
 
-// AssembleBytes returns the maximum number of bytes that Assemble needs in addition to a tensor of
-// the given bytes and entries. limit is the memory limit, or 0 if there is none. Entries that
-// exceed a quarter of the limit go to disk.
+// AssembleBytes returns the maximum number of bytes that Assemble needs in addition to the tensor
+// that it makes. bytes and entries are the size of that tensor. limit is the memory limit, or 0 if
+// there is none. Entries that exceed a quarter of the limit go to disk.
 func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 	if limit > 0 {
 		entries = min(entries, max(limit/4, minBudget)/c.record+BatchSize)
@@ -90,9 +91,9 @@ func (c SortCost) AssembleBytes(entries, bytes, limit int64) int64 {
 	return max(held+c.SortBytes(entries, 0)-bytes, 0)
 }
 
-// BuildBytes returns the maximum number of bytes for Sorters that build the blocks, including the
-// blocks. lanes is the number of lanes that the entries of each block arrive in. limit is the
-// memory limit, or 0 if there is none. Blocks are finished one after another.
+// BuildBytes returns the maximum number of bytes that Sorters need to build the blocks, including
+// the blocks themselves. lanes is the number of lanes that the entries of each block arrive in.
+// limit is the memory limit, or 0 if there is none. Blocks are finished one after another.
 func (c SortCost) BuildBytes(blocks []BlockCost, lanes, limit int64) int64 {
 	sum, kept, most, all, n := int64(0), int64(0), int64(0), int64(0), int64(len(blocks))
 	for _, b := range blocks {

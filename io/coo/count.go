@@ -2,10 +2,10 @@ package coo
 
 import "distaff/io/tensor"
 
-// counter makes the first pass. hist[k] is the number of entries that differ from the entry before
-// them at level k first. The first entry counts at level 0. The last element of hist counts entries
-// with the same coordinates as the entry before. Level l has one position for each entry with k <=
-// spec.Format.Sharing()[l].
+// counter makes the first pass. hist[k] is the number of entries whose outermost difference from
+// the entry before them is at level k. The first entry counts at level 0. The last element of hist
+// counts entries with the same coordinates as the entry before. So the number of positions of level
+// l is the sum of hist[k] over all k <= spec.Format.Sharing()[l].
 type counter struct {
 	hist     []int64
 	prev     []int64
@@ -47,9 +47,9 @@ func (c *counter) add(cols [][]int64, n int) bool {
 	return true
 }
 
-// diffs sets k[i] to the first level whose coordinate differs between entry from+i and the entry
-// before it, or to the number of levels if they are equal. prev holds the coordinates of the entry
-// before entry from. If any is false, entry from is the first one and k[0] is 0.
+// diffs sets k[i] to the outermost level whose coordinate differs between entry from+i and the
+// entry before it, or to the number of levels if they are equal. prev holds the coordinates of the
+// entry before entry from. If any is false, there is none, and k[0] is 0.
 func diffs(k []uint8, cols [][]int64, prev []int64, any bool, from int) {
 	for i := range k {
 		k[i] = uint8(len(cols))
@@ -81,8 +81,8 @@ func (c *counter) noteRepeat(cols [][]int64, i int) {
 	}
 }
 
-// counts returns the number of coordinates in each level from the histogram of a counter. Repeated
-// entries count in levels that keep repeats.
+// counts returns the number of positions of each level, computed from the histogram of a counter.
+// Levels that keep repeats have a position for each repeated entry.
 func counts(f tensor.Format, hist []int64) []int64 {
 	depth := f.Sharing()
 	n := make([]int64, len(depth))

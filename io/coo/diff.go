@@ -107,8 +107,8 @@ type differ struct {
 	out        Differences
 }
 
-// side is one of two streams that are compared, at its entry i of batch b. has is false after the
-// last entry.
+// side is one of two streams that are compared. The current entry is entry i of batch b. has is
+// false after the last entry.
 type side struct {
 	o   *Ordered
 	b   Batch

@@ -65,9 +65,9 @@ func (d *Distinct) hash(b *Batch, k int) {
 	d.hashes = append(d.hashes, h)
 }
 
-// Count returns the number of different coordinates. exact is false if coordinates may have
-// repeated. n is then the number of different hashes, or of all entries if there were too many to
-// store hashes.
+// Count returns the number of different coordinates. If exact is false, coordinates may have
+// repeated, and n is an upper bound: the number of different hashes or, if there were too many to
+// store, of all entries.
 func (d *Distinct) Count() (n int64, exact bool) {
 	if !d.disorder {
 		return d.n, true

@@ -13,7 +13,8 @@ type filler struct {
 	spec   *Spec
 	levels []fillLevel
 	vals   *sink
-	// by first difference k, the singleton level that such an entry gives a second child; or -1
+	// clash[k] is the singleton level that gets a second child from an entry with first difference
+	// k, or -1
 	clash    []int
 	prev     []int64 // coordinates of the last entry
 	any      bool
@@ -27,15 +28,15 @@ type fillLevel struct {
 	kind         tensor.Kind
 	depth        uint8 // an entry whose first difference is at most depth has a new position
 	size, offset int64
-	// of a singleton level: positions without a child get the coordinate -1, and may only come in
-	// groups of span positions. span is 1 for a p level. Below a p level it is the number of
-	// positions in one slot of it. span is 0 if each position must have a child
+	// for a singleton level: the number of positions that must be absent together. Positions
+	// without a child get the coordinate -1. span is 1 for a p level. Below a p level it is the
+	// number of positions in one slot of that level. It is 0 if each position must have a child
 	span     int64
 	pos, crd *sink
 }
 
-// newFiller returns a filler for a tensor of the given shape. sinkOf returns the sink of each
-// array.
+// newFiller returns a filler for a tensor of the given shape. sinkOf returns the sink for an array
+// of the tensor.
 func newFiller(spec *Spec, shape *tcs.Shape,
 	sinkOf func(level int, part tcs.ArrayKind) *sink) *filler {
 	n := len(shape.Format.Levels)
@@ -76,9 +77,9 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 	return f
 }
 
-// padSpan returns how many positions of the last of the levels belong to one position of the padded
-// (p) level above it. It returns 0 if there is no padded level, or if a compressed level follows
-// it.
+// padSpan returns how many positions of the last of levels belong to one position of the innermost
+// padded (p) level in levels. It returns 0 if there is no padded level, or if a compressed level
+// follows it.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
@@ -96,8 +97,8 @@ func padSpan(levels []fillLevel) int64 {
 	return 0
 }
 
-// pad appends -1 for all positions below upto that have no child. It returns false if such
-// positions are not allowed.
+// pad appends -1 for each position below upto that has no child. It returns false if the level does
+// not allow such positions.
 func (lev *fillLevel) pad(upto int64) bool {
 	from := lev.crd.next()
 	if from != upto && (lev.span == 0 || from%lev.span != 0 || upto%lev.span != 0) {
@@ -107,8 +108,8 @@ func (lev *fillLevel) pad(upto int64) bool {
 	return true
 }
 
-// resume sets the filler to its state after an entry. prev holds the coordinates of the entry by
-// level. counts[l] is the number of coordinates that compressed level l has by then.
+// resume sets the filler to its state after the entry with coordinates prev, one for each level.
+// counts[l] is the number of coordinates of compressed level l at that point.
 func (f *filler) resume(prev, counts []int64) {
 	f.any = true
 	copy(f.prev, prev)
@@ -161,7 +162,7 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// block appends entries [from, to), which are at most BatchSize.
+// block appends entries [from, to), at most BatchSize of the columns' entries.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
 	if len(f.at) < n {
@@ -212,8 +213,9 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	return nil
 }
 
-// appendChildren appends to a compressed level the entries that have a new position there. at holds
-// the positions of the entries in the level above, and is set to their positions in this level.
+// appendChildren appends the coordinates of new positions to a compressed level. diff and col have
+// each entry's first difference and its coordinate in this level. at has the entries' positions in
+// the level above, and appendChildren replaces them by the positions in this level.
 func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, col []int64) {
 	w := lev.crd.n
 	base := lev.crd.base
@@ -247,7 +249,7 @@ func (f *filler) values(vals []byte, at []int64) {
 	}
 }
 
-// finish appends the elements that follow the last entry.
+// finish appends the elements that follow the last entry, such as the ends of pos arrays.
 func (f *filler) finish() error {
 	parents := int64(1)
 	for l := range f.levels {

@@ -24,10 +24,10 @@ import (
 // inPlaceFrom is the smallest number of records of a store that is sorted in place.
 const inPlaceFrom = 1 << 16
 
-// sampled is the mean number of sampled records in a bucket.
+// sampled is the mean number of records of the sample that fall into one bucket.
 const sampled = 128
 
-// minBlock and maxBlock are the sizes of the smallest and the largest block, in records.
+// minBlock and maxBlock are the smallest and the largest size of a block in records.
 const minBlock, maxBlock = 16, 256
 
 // slot is room for one block.
@@ -36,7 +36,7 @@ type slot[R record] struct {
 	recs []R // all of the room
 }
 
-// filled is a block with n records of a bucket.
+// filled is a block in a slot. Its n records belong to one bucket.
 type filled struct {
 	slot   int32
 	bucket int32
@@ -59,17 +59,17 @@ type blockSort[R record] struct {
 	runs    [][]int32     // by bucket, the number of records in each of its slots
 }
 
-// bucketsOf returns about how many buckets n records are cut into if no key is frequent.
+// bucketsOf returns about how many buckets n records are divided into if no key is frequent.
 func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 
-// smallDivisor is the inverse of a share: if a larger share of a store's records is in small
-// chunks, the store is not sorted in place.
+// smallDivisor limits the sort in place: a store is not sorted in place if more than 1/smallDivisor
+// of its records are in small chunks.
 const smallDivisor = 16
 
-// sortInPlace sorts the store by bits [lo, keyBits). It returns done false if it cannot: if many
-// records are in small chunks, or if the unfinished blocks would need more memory than a copy of
-// the records. If memory is too small for the blocks, it returns an error. All records are then
-// still in the store, and records with equal keys are in their order.
+// sortInPlace sorts the store by bits [lo, keyBits). done is false if it cannot: if many records
+// are in small chunks, or if the unfinished blocks would need more memory than a copy of the
+// records. If memory is too small for the blocks, it returns an error. All records are then still
+// in the store, and records with equal keys are in their order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
@@ -104,8 +104,9 @@ func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	return true, err
 }
 
-// mergeSmall merges chunks that were cut from slabs into new chunks, because they do not consist of
-// whole blocks. It returns false if they have too many records.
+// mergeSmall moves the records of chunks that were cut from slabs into new chunks, because the sort
+// in place needs chunks that consist of whole blocks. It returns false, and moves nothing, if those
+// chunks have too many records.
 func (s *store) mergeSmall() (bool, error) {
 	words := 0
 	for _, c := range s.chunks {
@@ -166,8 +167,8 @@ func (b *blockSort[R]) sample(count int) []R {
 	return out
 }
 
-// allocate divides the chunks into slots, and allocates one more slot for each bucket of each
-// thread.
+// allocate divides the memory of the chunks into slots, and allocates additional slots: one for
+// each bucket and thread.
 func (b *blockSort[R]) allocate() error {
 	size := b.s.stride() * 8
 	for _, c := range b.s.chunks {
@@ -217,7 +218,8 @@ func (b *blockSort[R]) addSlots(m *tcs.Memory, capacity, have int) {
 	}
 }
 
-// distribute cuts the records into blocks by bucket.
+// distribute puts all records into blocks by bucket. Each thread distributes its share of the
+// slots.
 func (b *blockSort[R]) distribute() {
 	spare := b.split.buckets() * b.threads
 	input := len(b.slots) - spare
@@ -231,8 +233,8 @@ func (b *blockSort[R]) distribute() {
 	})
 }
 
-// distributePart cuts the records in slots [from, to) into blocks. The blocks are stored in these
-// slots and in the free ones.
+// distributePart puts the records in slots [from, to) into blocks by bucket. The blocks are stored
+// in these slots and in the free ones. It returns the blocks.
 func (b *blockSort[R]) distributePart(from, to int, free []int32) []filled {
 	type open struct {
 		recs []R // the block that is being filled
@@ -269,7 +271,7 @@ func (b *blockSort[R]) distributePart(from, to int, free []int32) []filled {
 	return done
 }
 
-// move moves the blocks into the order of buckets, then threads, then input.
+// move moves the blocks to their final order: by bucket, then by thread, then by input.
 func (b *blockSort[R]) move() {
 	buckets := b.split.buckets()
 	b.starts, b.runs = make([]int, buckets+1), make([][]int32, buckets)
@@ -354,7 +356,8 @@ func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	}
 }
 
-// topBit returns the bit below which the keys differ. It returns at most hi.
+// topBit returns the bit below which the keys of a differ, and at most hi. It returns 0 if all keys
+// are equal.
 func topBit[R record](a []R, words, hi int) int {
 	for w := words - 1 - (hi-1)/64; w < words; w++ {
 		vary := uint64(0)
@@ -368,7 +371,7 @@ func topBit[R record](a []R, words, hi int) int {
 	return 0
 }
 
-// pack closes the gaps between the records of a bucket whose keys are equal.
+// pack removes the gaps between the records in the slots of bucket k, whose keys are all equal.
 func (b *blockSort[R]) pack(k int) {
 	w, n := 0, 0 // the slot that is being filled, and the number of its records
 	runs := b.runs[k]

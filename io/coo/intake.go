@@ -16,7 +16,7 @@ type Intake struct {
 	b    Batch
 	cols [][]int64 // coordinates of the batch, by level
 	conv []byte    // converted values of the batch, if the stream has another type
-	// by level, the half-open range of coordinates; the end is -1 if it is unknown
+	// by level, the half-open range of valid coordinates; the end is -1 if it is unknown
 	limits   [][2]int64
 	min, max []int64 // by level, over all entries so far; max is -1 without entries
 }
@@ -54,7 +54,7 @@ func newIntake(in Stream, spec Spec, dims []int64) *Intake {
 	return i
 }
 
-// Next returns the next n entries, at least one: one column of coordinates for each level, and the
+// Next returns the next n entries, at least one: a column of coordinates for each level, and the
 // values. They are valid until the next call. After the last entry it returns io.EOF.
 func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	if vals, err = i.read(); err == nil {
@@ -63,8 +63,8 @@ func (i *Intake) Next() (cols [][]int64, vals []byte, n int, err error) {
 	return i.cols, vals, i.b.N, err
 }
 
-// read is Next without the check of coordinates. The columns are in i.cols, and i.b.N is the number
-// of entries.
+// read does the work of Next, except the check of coordinates. The columns are in i.cols, and i.b.N
+// is the number of entries.
 func (i *Intake) read() (vals []byte, err error) {
 	for {
 		if err := i.in.Next(&i.b); err != nil {
@@ -100,7 +100,7 @@ func (i *Intake) read() (vals []byte, err error) {
 // Rewind returns to the first entry.
 func (i *Intake) Rewind() error { return i.in.Rewind() }
 
-// Skim reads the remaining entries and returns their first error.
+// Skim reads and checks the remaining entries, without using them, and returns the first error.
 func (i *Intake) Skim() error {
 	for {
 		if _, _, _, err := i.Next(); err == io.EOF {
@@ -155,17 +155,17 @@ func (i *Intake) outsideErr(l int) error {
 	panic("BUG: coo: a coordinate outside its range is not to be found")
 }
 
-// InOrder reports whether the entries of the stream are known to come in the storage order of
-// levels that store the modes in this order.
+// InOrder reports whether the stream is known to yield its entries in the storage order of a tensor
+// whose levels store these modes.
 func InOrder(in Stream, modes []int) bool {
 	o, ok := in.(orderedStream)
 	return ok && o.sortLevels(modes) == 0
 }
 
-// orderedStream is a stream that knows the order of its entries: they come in storage order, or in
-// an order that needs only a sort by the first levels.
+// orderedStream is a stream that knows the order of its entries.
 type orderedStream interface {
-	// sortLevels returns a number of levels, counted from the outermost. A stable sort by these
-	// levels brings the entries into the order of levels that store modes.
+	// sortLevels returns by how many levels the entries must be sorted, counted from the outermost.
+	// A stable sort by these levels brings the entries into the storage order of a tensor whose
+	// levels store modes.
 	sortLevels(modes []int) int
 }

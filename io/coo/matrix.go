@@ -113,7 +113,8 @@ func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 	return c.symmetry(), nil
 }
 
-// compareMirrored compares the coordinate of x with the mirror image of the coordinate of y.
+// compareMirrored compares the coordinate of x with the mirror image of the coordinate of y. The
+// result is negative, 0 or positive.
 func compareMirrored(x, y *side) int {
 	for m := range 2 {
 		if p, q := x.b.Coords[m][x.i], y.b.Coords[1-m][y.i]; p < q {
@@ -125,14 +126,15 @@ func compareMirrored(x, y *side) int {
 	return 0
 }
 
-// mirror counts entries and their mirror images.
+// mirror counts the entries that have a mirror image, and finds the symmetries that they allow.
 type mirror struct {
-	// entries off the diagonal, those whose mirror image is stored, and those whose image is equal
+	// off counts entries off the diagonal; stored, the ones whose mirror image exists; equal, the
+	// ones whose mirror image has the same value
 	off, stored, equal int64
 	skew, hermitian    bool // true while all entries so far agree
 }
 
-// add counts an entry of x. If stored is true, y is at its mirror image.
+// add counts an entry of x. stored says if its mirror image exists; y is then at that entry.
 func (c *mirror) add(x, y *side, stored bool) {
 	diagonal := x.b.Coords[0][x.i] == x.b.Coords[1][x.i]
 	if !diagonal {

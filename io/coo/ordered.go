@@ -6,7 +6,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Ordered is a stream in the order of its modes (Sort sorts it by the outermost mode first). All
+// Ordered is a sorted stream: its entries come in the order of its modes, outermost mode first. All
 // sizes are known, and values at equal coordinates are summed unless the spec keeps repeats.
 // Writers of files read their entries from an Ordered.
 type Ordered struct {
@@ -21,15 +21,15 @@ type Ordered struct {
 
 // WriteOptions are the options of a job for writing one file.
 type WriteOptions struct {
-	// list every coordinate, if the format can; every level of the tensor is dense
+	// list every coordinate, if the format can; set if every level of the tensor is dense
 	Dense bool
-	// mode 1 of a matrix is stored outermost; for formats that allow both orders (.npz)
+	// store mode 1 of a matrix outermost; for formats that allow both orders (.npz)
 	ColumnMajor bool
 	Threads     int // number of threads that format a text file; 0 selects GOMAXPROCS
 }
 
-// Listed returns the order of modes of the entries in a file: mode 0 first, or mode 1 first for a
-// matrix that is listed by columns.
+// Listed returns the order of modes in which a file lists the entries of a tensor with order modes:
+// mode 0 first, or mode 1 first for a matrix that is listed by columns.
 func Listed(order int, byColumns bool) []int {
 	modes := tensor.Identity(order)
 	if byColumns && order == 2 {
@@ -69,7 +69,7 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	return o, nil
 }
 
-// count returns the number of entries after summing.
+// count returns the number of entries that are left after values at equal coordinates were summed.
 func (s *sorted) count() (n int64, err error) {
 	if mem, ok := s.entries.(*store); ok {
 		return mem.n, nil

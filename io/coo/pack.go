@@ -40,7 +40,7 @@ func bitsFor(n int64) uint {
 	return uint(bits.Len64(uint64(n - 1)))
 }
 
-// canPack reports whether coordinates up to top[l] in each level l can be packed.
+// canPack reports whether the packer has enough bits for coordinates up to top[l] in each level l.
 func (p *packer) canPack(top []int64) bool {
 	for l, x := range top {
 		if x >= 0 && uint(bits.Len64(uint64(x))) > p.bits[l] {
@@ -68,7 +68,7 @@ func (p *packer) widened(top []int64) *packer {
 	return q
 }
 
-// isSame reports whether p and q pack entries into the same records.
+// isSame reports whether p and q pack an entry into the same record.
 func (p *packer) isSame(q *packer) bool {
 	if p.words != q.words {
 		return false

@@ -12,8 +12,9 @@ import (
 // block, with the edges that the whole header needs).
 type PartCount struct {
 	N int64
-	// Hist[k] entries differ from the entry before them at level k first. The first entry counts at
-	// level 0. The last element counts entries that are equal to the entry before.
+	// Hist[k] is the number of entries whose outermost difference from the entry before them is at
+	// level k. The first entry counts at level 0. The last element counts entries that are equal to
+	// the entry before.
 	Hist        []int64
 	First, Last []int64 // coordinates of the first and last entry by level, if N > 0
 	Sorted      bool
@@ -75,8 +76,9 @@ type Joined struct {
 	again  []*counter // by part, counts of the entries that were added
 }
 
-// ErrUnordered says that the parts do not follow one another in storage order, or that coordinates
-// repeat in a tensor that must not keep repeats. Join cannot handle this, and a Sorter can.
+// ErrUnordered reports that the parts do not follow one another in storage order, or that
+// coordinates repeat in a tensor that must not keep repeats. A Sorter can handle such entries, but
+// Join cannot.
 var ErrUnordered = errors.New("parts are not in storage order")
 
 // Join plans the assembly of the parts into the tensor of spec. The sizes, modes and type of spec
@@ -92,7 +94,7 @@ func Join(spec Spec, parts []PartCount) (*Joined, error) {
 	return j, nil
 }
 
-// newJoined is Join without the check for repeated coordinates.
+// newJoined does the work of Join, except the check for repeated coordinates.
 func newJoined(spec Spec, parts []PartCount) (*Joined, error) {
 	levels := len(spec.Format.Levels)
 	j := &Joined{spec: spec, parts: parts, hist: make([]int64, levels+1)}
@@ -169,7 +171,8 @@ func (j *Joined) filler(part int) *filler {
 	return j.fill[part]
 }
 
-// resumeBefore sets the filler f to the state before a part and returns it.
+// resumeBefore sets f to the state that it has after all parts before the given one, and returns
+// it.
 func (j *Joined) resumeBefore(part int, f *filler) *filler {
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {
@@ -228,7 +231,8 @@ func (j *Joined) Finish() (*tcs.Tensor, error) {
 	return j.finished(end)
 }
 
-// finished returns the tensor after all parts are filled. No part after end has entries.
+// finished appends the last elements of each array and returns the tensor, after all parts are
+// filled. No part after end has entries.
 func (j *Joined) finished(end int) (*tcs.Tensor, error) {
 	if err := j.filler(end).finish(); err != nil {
 		return nil, err

@@ -8,19 +8,20 @@ import (
 	"distaff/io/tensor"
 )
 
-// alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the innermost
-// level of the source stores another mode than the innermost level of the copy. Both modes are then
-// copied tile by tile, so that each cache line is read and written once. alongRows is the side in
-// the innermost mode of the copy: the elements of one cache line. It is not larger because
-// addresses that are a power of two apart compete for the few ways of a cache set. acrossRows is
-// the side in the other mode.
+// alongRows and acrossRows are the sides of a tile, in elements. Tiles are used if the source and
+// the copy store different modes in their innermost levels. Both modes are then copied tile by
+// tile, so that each cache line is read and written once.
+//
+// alongRows is the side in the innermost mode of the copy: the elements of one cache line. It is
+// not larger because addresses that are a power of two apart compete for the few ways of a cache
+// set. acrossRows is the side in the other mode.
 const alongRows, acrossRows = 8, 64
 
-// minShare is the smallest number of values that is worth a thread.
+// minShare is the smallest number of values for which another thread is used.
 const minShare = 1 << 16
 
-// permuted copies a tensor that has only dense levels, with its levels in another order. It returns
-// nil if the tensor's memory does not hold its whole box, as can be the case for a view.
+// permuted returns a copy of a tensor of dense levels in which the levels store the given modes. It
+// returns nil if the tensor's memory does not hold its whole box, as can be the case for a view.
 func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if len(t.Levels) == 0 {
 		return nil, nil
@@ -91,12 +92,12 @@ func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	return out, nil
 }
 
-// copying describes how values are copied from one order of levels to another. Levels are counted
-// in the copy. The innermost level of the copy and the level that is innermost in the source are
-// cut into tiles, unless they are the same level.
+// copying describes how values are copied from one order of levels to another. Levels are numbered
+// as in the copy. Level inner is the innermost level of the copy. Level across is the innermost
+// level of the source. Both are cut into tiles, unless they are the same level.
 type copying struct {
 	sizes, from []int64 // by level, its size, and the distance of neighbours in the source
-	// by level, the number of its tiles; of its coordinates if it is not cut
+	// by level, the number of its tiles, or of its coordinates if the level is not cut
 	tiles         []int64
 	first         int64 // position of the first value in the source
 	inner, across int
@@ -114,13 +115,14 @@ func (c *copying) copy(out, t *tcs.Tensor, lo, hi int64) {
 	}
 }
 
-// asCells returns the bytes of values as a slice of T, which must have the size of a value.
+// asCells returns the bytes of values as a slice of T, which must have the size of one value.
 func asCells[T any](b []byte) []T {
 	var z T
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }
 
-// copyTiles copies tiles [lo, hi), counted in the order of the levels of the copy.
+// copyTiles copies tiles [lo, hi) from from to to. Tiles are numbered in the order of the copy's
+// levels.
 func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
 	at := make([]int64, len(c.sizes))
 	for n := lo; n < hi; n++ {

@@ -8,8 +8,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// sort sorts the records by the bits of their keys from lo upwards. Records that agree in these
-// bits must be in the order of the bits below already. SortCost.SortBytes bounds its extra memory.
+// sort sorts the records by the bits of their keys from bit lo up. Records that agree in these bits
+// must already be in the order of the lower bits. SortCost.SortBytes bounds its extra memory.
 func (s *store) sort(lo, threads int) error {
 	if s.sorted {
 		return nil
@@ -36,7 +36,7 @@ func (s *store) sort(lo, threads int) error {
 	return err
 }
 
-// maxStride is the number of words in the largest record that has a radix sort.
+// maxStride is the largest number of words of a record that the radix sort supports.
 const maxStride = 6
 
 func sortAs[R record](s *store, lo, threads int) error {
@@ -120,8 +120,8 @@ func (s *store) findDups(threads int) {
 	s.dups = slices.Contains(found, true)
 }
 
-// sortHere sorts the only chunk of a store in place, by comparison. It allocates one index for each
-// record.
+// sortHere sorts the only chunk of a store in place, by comparison. For that it allocates one index
+// per record.
 func (s *store) sortHere() error {
 	st, w := s.stride(), s.pack.words
 	recs := s.chunks[0].recs
@@ -165,9 +165,9 @@ type record interface {
 	[2]uint64 | [3]uint64 | [4]uint64 | [5]uint64 | [6]uint64
 }
 
-// A sort is stable and compares bits [lo, hi) of the key, where bit 0 is the lowest bit of the last
-// word. If the records exceed the cache, they are first distributed by their highest bits. Each
-// part is then sorted by one digit after another, starting with the lowest.
+// All sorts are stable and compare bits [lo, hi) of the key, where bit 0 is the lowest bit of the
+// last word. If the records exceed the cache, they are first distributed by their highest bits.
+// Each part is then sorted by one digit after another, starting with the lowest.
 const (
 	smallSort = 40      // largest number of records that are sorted by insertion
 	cacheSort = 1 << 13 // largest number of records that are sorted by the lowest digit first
@@ -181,8 +181,8 @@ type digit struct {
 	mask  uint64
 }
 
-// digitBelow returns the digit of at most width bits that ends below bit hi, and its lowest bit.
-// The digit is in one word and does not extend below bit lo.
+// digitBelow returns the digit whose highest bit is just below bit hi, and its lowest bit. The
+// digit has at most width bits, is in one word, and does not extend below bit lo.
 func digitBelow(words, lo, hi, width int) (digit, int) {
 	top := hi - 1
 	word := words - 1 - top/64
@@ -190,7 +190,8 @@ func digitBelow(words, lo, hi, width int) (digit, int) {
 	return digit{word, uint(from % 64), 1<<(hi-from) - 1}, from
 }
 
-// digitAbove returns the digit of at most width bits that starts at bit lo, and the bit after it.
+// digitAbove returns the digit whose lowest bit is lo, and the bit after it. The digit has at most
+// width bits, is in one word, and ends below bit hi.
 func digitAbove(words, lo, hi, width int) (digit, int) {
 	word := words - 1 - lo/64
 	to := min(lo+width, hi, (lo/64+1)*64)
@@ -207,8 +208,8 @@ func less[R record](a, b *R, words int) bool {
 	return false
 }
 
-// sortRecords sorts a by bits [lo, hi) of the key, with b as scratch memory. The result is stored
-// in b if toB is true, and otherwise in a.
+// sortRecords sorts a by bits [lo, hi) of the key. b is scratch memory of the same length. If toB
+// is true, the result is stored in b, and otherwise in a.
 func sortRecords[R record](a, b []R, words, lo, hi int, toB bool) {
 	switch {
 	case len(a) <= smallSort || hi <= lo:

@@ -68,8 +68,8 @@ func (s *sink) left() int {
 	}
 }
 
-// flush writes the window to the file. A sink in memory is full only at its end, where nothing may
-// follow.
+// flush writes the window to the file. It must not be called for a sink in memory: that has room
+// for exactly the elements that were counted.
 func (s *sink) flush() {
 	if s.file == nil {
 		panic("BUG: coo: more elements than were counted")

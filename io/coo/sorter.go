@@ -9,10 +9,9 @@ import (
 )
 
 // Sorter sorts entries that are added in several lanes, and makes a tensor from the sorted entries.
-// The order of its input is lane 0 with its entries in the order of Add, then lane 1, and so on,
-// whatever the order of the calls of Add. Values at equal coordinates are summed in the order of
-// the input. Entries are stored packed in memory (store). If memory is full, they go to sorted runs
-// on disk (spill).
+// Values at equal coordinates are summed in a fixed order: the entries of lane 0 in the order of
+// Add, then the entries of lane 1, and so on, whatever the order of the calls of Add. Entries are
+// stored packed in memory (store). If memory is full, they go to sorted runs on disk (spill).
 type Sorter struct {
 	spec  Spec
 	cfg   Config
@@ -75,7 +74,7 @@ func newSorter(spec Spec, cfg Config, pack *packer, lanes int, pool *Pool) *Sort
 	return s
 }
 
-// countBytes adds bytes to the size of the records in memory. bytes may be negative.
+// countBytes adds bytes, which may be negative, to the counted size of the records in memory.
 func (s *Sorter) countBytes(bytes int64) {
 	s.bytes += bytes
 	s.pool.held += bytes
@@ -100,14 +99,15 @@ func (s *Sorter) Add(lane int, cols [][]int64, vals []byte, n int) error {
 // errFull says that the budget of the pool is used up.
 var errFull = errors.New("the pool is full")
 
-// isFull reports whether err says that there is not enough memory.
+// isFull reports whether err means that there is not enough memory.
 func isFull(err error) bool {
 	var m *tcs.MemoryError
 	return err == errFull || errors.As(err, &m)
 }
 
-// put appends entries [from, to) to a lane, and returns how many it appended. If memory is full, it
-// returns an error that the caller must pass to makeRoom.
+// put appends entries [from, to) to a lane, and returns how many it appended. After an error, the
+// caller must pass the error to makeRoom, which frees memory if that was full, and then call put
+// again for the rest.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)
@@ -136,8 +136,8 @@ func (s *Sorter) makeRoom(err error) error {
 	return err
 }
 
-// widen changes the packing so that coordinates up to top[l] in each level l fit. There must be one
-// lane.
+// widen changes the packing, if needed, so that coordinates up to top[l] fit in each level l. There
+// must be only one lane.
 func (s *Sorter) widen(top []int64) error {
 	if s.pack.canPack(top) {
 		return nil
@@ -212,8 +212,8 @@ func (s *Sorter) sort(low int) (entries, error) {
 	return s.merged()
 }
 
-// joined moves the records of all lanes to one store, in the order of lanes. The pool no longer
-// counts them, because they will become the tensor.
+// joined moves the records of all lanes to one store, in the order of lanes. They no longer count
+// for the pool, because they will become the tensor.
 func (s *Sorter) joined() *store {
 	s.slab.free()
 	s.countBytes(-s.bytes)
@@ -269,8 +269,8 @@ func (s *Sorter) Finish(wide bool) (*tcs.Tensor, error) {
 	}
 }
 
-// relieved returns true if err says that memory is full and another Sorter's records could be moved
-// to disk, so that the caller can try again. Otherwise it returns false and err.
+// relieved moves a Sorter's records to disk if err means that memory is full. It returns true if
+// the caller can try again. Otherwise it returns false and err.
 func (s *Sorter) relieved(err error) (bool, error) {
 	if !isFull(err) {
 		return false, err
@@ -309,8 +309,8 @@ func (s *Sorter) spread() (*tcs.Tensor, error) {
 	return out.Finish()
 }
 
-// unsummed returns readers of all entries. Entries with equal coordinates come in the order of the
-// input.
+// unsummed returns readers that together yield all entries, without summing. Entries with equal
+// coordinates come in the order of the input.
 func (s *Sorter) unsummed() (list []reader, err error) {
 	if s.disk != nil {
 		d, err := s.merged()

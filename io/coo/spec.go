@@ -13,7 +13,8 @@ import (
 type Duplicates uint8
 
 const (
-	// add the values; entries stay apart if the innermost level keeps repeats (tensor.Format.Repeats)
+	// add the values; but entries stay apart if the innermost level keeps repeats
+	// (tensor.Format.Repeats)
 	Sum    Duplicates = iota
 	Refuse            // return an error with exit code 3
 )
@@ -29,7 +30,7 @@ type Spec struct {
 	Type   tensor.Type // value type; Invalid selects the type of the stream
 
 	Duplicates Duplicates
-	// dense levels cover only the range from the smallest to the largest coordinate
+	// make dense levels cover only the range from the smallest to the largest coordinate
 	FitDense bool
 	Wide     bool   // pos and crd arrays have 64-bit elements
 	Name     string // name of the tensor or file, for messages

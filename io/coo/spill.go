@@ -10,7 +10,7 @@ import (
 )
 
 // spill is a file of sorted runs of records. The file has no name, so that it disappears when the
-// process ends, however it ends.
+// process ends, even if it is killed.
 type spill struct {
 	dir     string
 	f       *os.File
@@ -97,8 +97,8 @@ func (s *spill) write(st *store) error {
 	return nil
 }
 
-// take sorts a store, appends it as a run, and empties the store. If memory is too small to sort
-// it, each chunk of the store becomes a run.
+// take sorts a store, appends it as a run, and empties it. If memory is too small to sort the
+// store, each of its chunks becomes a run.
 func (s *spill) take(st *store, threads int) error {
 	err := st.sort(0, threads)
 	if isFull(err) {
@@ -129,7 +129,8 @@ func (s *spill) takeChunks(st *store) error {
 	return nil
 }
 
-// reduce merges runs until the remaining ones can be merged at once within the budget, in bytes.
+// reduce merges runs until so few are left that they can be merged at once with a memory of budget
+// bytes.
 func (s *spill) reduce(budget int64) error {
 	const least = 32 << 10
 	fan := int(min(max(budget/least, 2), 256))
@@ -153,7 +154,7 @@ func (s *spill) reduce(budget int64) error {
 	return nil
 }
 
-// mergeFrom merges some runs of another spill and appends the result as one run.
+// mergeFrom merges the given runs of the spill o, and appends the result to s as one run.
 func (s *spill) mergeFrom(o *spill, runs []run) error {
 	m, err := o.merge(runs)
 	if err != nil {

@@ -1,9 +1,9 @@
 package coo
 
-// splitter cuts keys into consecutive buckets of about equal size, estimated from a sample of the
-// keys. It is a trie of tables. Each table distinguishes the keys by one digit. A bin with too many
-// records of the sample has a table of its own, for the next lower digit. Bins with few records
-// share a bucket.
+// splitter cuts keys into consecutive buckets of about equal size, which it estimates from a sample
+// of the keys. It is a trie of tables. A table divides keys into bins by one digit. A bin with too
+// many records of the sample has a table of its own, for the next lower digit. Bins with few
+// records share a bucket.
 type splitter struct {
 	words, lo int
 	most      int // records of the sample in a bucket, unless their keys agree down to bit lo
@@ -18,7 +18,8 @@ type splitTable struct {
 	to       []uint32 // by bin, the number of its bucket, or of its table with the bit deeper
 }
 
-// deeper is set in an element of splitTable.to that is the number of a table.
+// deeper is added to an element of splitTable.to that is the number of another table instead of a
+// bucket.
 const deeper = 1 << 31
 
 // firstBits is the width of the first digit, in bits.
@@ -55,7 +56,8 @@ func (s *splitter) addTable(hi, width int) {
 			to: make([]uint32, d.mask+1)})
 }
 
-// countBins counts the sample in the bins of the tables from number first on.
+// countBins counts, for the tables from number first on, how many keys of the sample are in each
+// bin.
 func countBins[R record](s *splitter, sample []R, first int) {
 	for i := range sample {
 		for k := 0; ; {
@@ -73,7 +75,7 @@ func countBins[R record](s *splitter, sample []R, first int) {
 	}
 }
 
-// numberBuckets assigns buckets to the bins of table k.
+// numberBuckets gives each bin of table k a bucket, and does the same for the tables below it.
 func (s *splitter) numberBuckets(k int) {
 	t := &s.tables[k]
 	left := -1 // room for records that the current bucket has left

@@ -17,21 +17,23 @@ type Spread struct {
 	repeated bool
 }
 
-// Placing selects how entries are stored in a dense block.
+// Placing selects what happens to the values that a dense block already has when entries are
+// stored.
 type Placing uint8
 
 const (
-	// Set stores values over the zeros. No coordinate may repeat.
+	// Set replaces the zeros that the block has at first. No coordinate may repeat.
 	Set Placing = iota
-	// Add adds values to the stored values. Coordinates must not repeat, unless the entries come in
-	// the order of the input.
+	// Add adds values to the values in the block. Coordinates may repeat only if the entries come
+	// in the order of the input, because the order of a sum decides its bits.
 	Add
-	// Once is Add, and it also detects repeated coordinates. This costs one bit of memory a
-	// position.
+	// Once is like Add, and also detects repeated coordinates. This costs one bit of memory for
+	// each position.
 	Once
 )
 
-// NewSpread allocates the block of spec.Box, filled with zeros.
+// NewSpread allocates the block of spec.Box, or of the whole tensor if that is nil, filled with
+// zeros.
 func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 	t,
 		err := tcs.New(&tcs.Shape{
@@ -50,8 +52,8 @@ func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 	return s, nil
 }
 
-// Add stores n entries, given as columns by level, which must be inside the block's box. After a
-// repeated coordinate (see Repeated) the block must not be used.
+// Add stores n entries, given as a column of coordinates per level. They must be inside the block's
+// box. After a repeated coordinate (see Repeated) the block must not be used.
 func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
 	if n == 0 || s.repeated {
 		return nil

@@ -32,27 +32,26 @@ type chunk struct {
 	recs []uint64 // the used part
 }
 
-// A chunk normally has room for a multiple of chunkUnit records. A chunk that is cut from a slab
-// has room for the number of records that its store already has, and at least for minChunk.
+// Sizes of chunks, in records. A chunk normally has room for a multiple of chunkUnit records. A
+// chunk that is cut from a slab has room for as many records as its store already has, and at least
+// for minChunk.
 const (
 	minChunk  = 4
 	chunkUnit = 1 << 10
 	maxChunk  = 1 << 18
-	// A new slab doubles the number of records that were cut from slabs so far. Above chunkUnit
-	// records it adds an eighth instead, if that is more. The first slab has room for firstSlab
-	// records.
+	// firstSlab is the size of the first slab, in records. A new slab doubles the total size of the
+	// slabs so far. Above chunkUnit records it adds an eighth instead, if that is more.
 	firstSlab = 1 << 8
 )
 
-// slab is memory for the first chunks of several stores, which have few records each.
+// slab is memory for the first chunks of several stores, which have few records at first.
 type slab struct {
 	mem  *tcs.Memory
 	rest []uint64
 	cut  int // number of records that were cut from this slab and the ones before
 }
 
-// grow replaces the memory of the slab by new memory. records is the smallest number of records
-// that must fit.
+// grow replaces the slab's memory by new memory for at least the given number of records.
 func (b *slab) grow(s *store, records int) error {
 	b.free()
 	n := max(min(max(b.cut, firstSlab), chunkUnit), b.cut/8, records)
@@ -100,8 +99,8 @@ func (s *store) free() {
 	s.chunks = nil
 }
 
-// uncount removes the memory of the chunks from the limit without releasing it. It returns the
-// bytes.
+// uncount stops counting the memory of the chunks against the limit, without releasing it. It
+// returns the number of bytes.
 func (s *store) uncount() int64 {
 	n := int64(0)
 	for _, c := range s.chunks {
@@ -116,8 +115,8 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk. records is the number of records that it must hold. A small chunk is
-// cut from the slab, and may be smaller if the slab ends.
+// grow adds an empty chunk for the given number of records. A small chunk is cut from the slab, and
+// has less room if the slab ends.
 func (s *store) grow(records int) error {
 	if b := s.slab; b != nil && records < chunkUnit {
 		if len(b.rest) == 0 {
@@ -139,8 +138,9 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next returns the size of the next chunk in records: an eighth of the records so far, so that
-// little memory is unused if there are many lanes.
+// next returns the size of the next chunk in records. It is an eighth of the records so far, so
+// that little memory is unused if there are many lanes. A store that still uses a slab doubles its
+// records.
 func (s *store) next() int {
 	if s.slab != nil && s.n < chunkUnit {
 		return max(int(s.n), minChunk)
@@ -176,8 +176,9 @@ func (s *store) add(cols [][]int64, vals []byte, from, to int) (int, error) {
 	return added, nil
 }
 
-// encodePairs is encode and track for records of one key word and one value word. It uses a buffer
-// of keys that stays in the cache. It packs at most one batch, and returns the number of entries.
+// encodePairs does the work of encode and track for records of one key word and one value word. It
+// uses a buffer of keys that stays in the cache. It packs at most one batch, and returns the number
+// of entries.
 func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from, n int) int {
 	var buf [BatchSize]uint64
 	n = min(n, BatchSize)
@@ -230,7 +231,7 @@ func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from
 	return n
 }
 
-// encode packs n entries, starting with entry from, into recs.
+// encode packs n entries of the columns and values, starting with entry from, into recs.
 func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) {
 	st, w := s.stride(), s.pack.words
 	for l := range cols {
@@ -270,7 +271,7 @@ func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) 
 	}
 }
 
-// track updates what is known about the order of the records after n records were added.
+// track updates the facts about the order of the records, after n records were added in recs.
 func (s *store) track(recs []uint64, n int) {
 	st := s.stride()
 	i := 0
@@ -367,7 +368,8 @@ func (s *store) join(o *store) {
 	o.reset()
 }
 
-// keyBits returns the number of low bits of the key that are not equal in all records.
+// keyBits returns how many of the key's low bits must be compared: all higher bits are equal in all
+// records.
 func (s *store) keyBits() int {
 	for w, v := range s.vary {
 		if v != 0 {
@@ -386,8 +388,8 @@ func (s *store) at(i int64, coords []int64) {
 	}
 }
 
-// cut divides the records into consecutive parts of about equal size, and returns their boundaries.
-// parts is their number.
+// cut divides the records into the given number of consecutive parts of about equal size, and
+// returns their boundaries.
 func (s *store) cut(parts int) []int64 {
 	cut := make([]int64, parts+1)
 	for i := range cut {

@@ -21,16 +21,15 @@ const (
 	DropFill Zeros = iota
 	// KeepAll yields every stored value, as statements do for their operands.
 	KeepAll
-	// KeepPaths is DropFill with one exception. If all values under one stored coordinate are zero,
-	// the last of them stays, so that the coordinate is stored.
+	// KeepPaths is like DropFill, with one exception. If all values under one stored coordinate are
+	// zero, the last of them stays, so that the coordinate is stored.
 	KeepPaths
 )
 
-// ZerosFor returns which zeros of t should become entries of a tensor with level kinds kinds and
-// modes modes that is made from t. The last, dense levels of t store a value for every coordinate
-// under a stored one. If the dense levels of the other tensor cover the same modes, taking all
-// values changes nothing in its size. fit says that dense levels of the other tensor will cover
-// only the range of the entries.
+// ZerosFor returns which zeros of t should become entries of a tensor of format f that is made from
+// t. The trailing dense levels of t store a value for every coordinate under a stored one. If the
+// trailing dense levels of f cover all these modes, keeping the zeros does not make the new tensor
+// larger. fit says that dense levels of the new tensor will cover only the range of the entries.
 func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
 	own, f := t.Format(), f.Ordered()
 	from, to := firstTrailingDense(own), firstTrailingDense(f)
@@ -48,7 +47,8 @@ func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
 	return KeepAll
 }
 
-// firstTrailingDense returns the first of the dense levels after all others.
+// firstTrailingDense returns the first of the dense levels at the end, or the number of levels if
+// there are none.
 func firstTrailingDense(f tensor.Format) int { return len(f.Levels) - f.TrailingDense() }
 
 // FromTensor returns a stream of the tensor's entries in storage order. The tensor must be loaded
@@ -56,8 +56,8 @@ func firstTrailingDense(f tensor.Format) int { return len(f.Levels) - f.Trailing
 // tensor.
 func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zeros, BatchSize) }
 
-// FromTensorBy is FromTensor with batches of at most n entries. Small batches save memory if many
-// streams are open.
+// FromTensorBy is like FromTensor, with batches of at most n entries. Small batches save memory if
+// many streams are open.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	n = int(max(min(int64(n), t.Vals.Len), 1))
@@ -137,8 +137,8 @@ func (s *tensorStream) Next(b *Batch) error {
 	}
 }
 
-// copyKept copies the values of n entries to s.own without the dropped zeros, and returns how many
-// it copied.
+// copyKept copies the values of n entries to s.own, except zeros that are dropped, and returns how
+// many it copied.
 func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	w := 0
 	for i, at := range s.index[:n] {
@@ -163,8 +163,8 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	return w
 }
 
-// isPathEntry reports whether entry i, a zero, must stay so that a coordinate with only zeros is
-// stored.
+// isPathEntry reports whether entry i, whose value is zero, must stay because its stored coordinate
+// has no other entry.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false
@@ -216,8 +216,9 @@ func isZeroBits(v []byte) bool {
 	}
 }
 
-// sortLevels implements orderedStream. Sorting by the first k wanted levels is enough if the wanted
-// levels after them are the other levels of the tensor, in its order.
+// sortLevels implements orderedStream. Let the wanted order begin with k modes. Sorting by these is
+// enough if the tensor stores its other modes in the wanted order. sortLevels returns the smallest
+// such k.
 func (s *tensorStream) sortLevels(modes []int) int {
 	own := s.t.Format().Order
 	for k := range modes {
@@ -234,9 +235,9 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
-// Filled reports whether a stream yields every position that a tensor with these kinds and modes
-// stores for the entries. This is true if in reads a tensor of the same format including its zeros,
-// and if its last dense levels cover their modes.
+// Filled reports whether a stream yields an entry for every position of a tensor of format f that
+// is made from its entries. This is true if the stream reads a tensor of the same format including
+// its zeros, and if the tensor's trailing dense levels cover their modes completely.
 func Filled(in Stream, f tensor.Format) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {
@@ -251,9 +252,9 @@ func Filled(in Stream, f tensor.Format) bool {
 	return own.Equal(f.Ordered())
 }
 
-// Repack returns a copy of the tensor in another format. A nil Order means 0, 1, ....
-// The memory is counted against cfg.Limit, and the caller closes the copy. t is not changed. With
-// KeepAll the copy has the same meaning as an operand.
+// Repack returns a copy of the tensor in another format. If f has no Order, the copy stores the
+// modes in the order 0, 1, .... The memory is counted against cfg.Limit, and the caller closes the
+// copy. t is not changed. With KeepAll, a statement computes the same with the copy as with t.
 func Repack(t *tcs.Tensor, f tensor.Format, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
 	if t.Dense() && f.AllDense() && zeros == KeepAll {
 		if out, err := permuted(t, f.Order, cfg); out != nil || err != nil {

@@ -8,7 +8,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// pairMemory is the largest amount of memory for the entries that MirrorPair sorts, in bytes.
+// pairMemory is the largest number of bytes for the entries that MirrorPair sorts.
 const pairMemory = 256 << 20
 
 // MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored too. The
@@ -43,8 +43,8 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 	}
 }
 
-// PairText returns the error message for entry (j,i) of a symmetric file if line number line stores
-// (i,j). Both coordinates count from 0.
+// PairText returns the error message for entry (j,i) of a file of a symmetric matrix, in which line
+// number line already has (i,j). Both coordinates count from 0.
 func PairText(i, j int64, line int, symmetry string) string {
 	return fmt.Sprintf(
 		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: "+
@@ -58,8 +58,8 @@ func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v
 	return v == 0 || v != -v
 }
 
-// NegativeText returns the error message for an entry v of a skew-symmetric matrix whose negative
-// the type cannot hold (see HasNegative).
+// NegativeText returns the error message for the entry v of a skew-symmetric matrix, if v's type
+// cannot hold -v (see HasNegative).
 func NegativeText(v any) string {
 	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric",
 		v, v)

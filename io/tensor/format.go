@@ -93,14 +93,15 @@ func listed() string {
 	return strings.Join(out, ", ")
 }
 
-// Check returns the error that ParseFormat would return for the format's text. Code that builds a
-// Format uses it.
+// Check returns the error that ParseFormat would return for the text of f. It is for code that
+// builds a Format.
 func (f Format) Check() error {
 	_, err := ParseFormat(f.full())
 	return err
 }
 
-// refuse returns the reason why level l is not allowed at its place, or "" if it is.
+// refuse returns the reason why level l is not allowed after the levels above it, or "" if it is
+// allowed.
 //
 // A level of kind q or c has exactly one coordinate for each position of its parent. Each parent
 // position must therefore belong to an entry. That holds for parents of kind u, s, c and q. It does
@@ -189,8 +190,8 @@ func (f Format) Equal(g Format) bool {
 // AllDense reports whether every level is dense. It is true for a scalar.
 func (f Format) AllDense() bool { return f.TrailingDense() == len(f.Levels) }
 
-// TrailingDense returns how many of the innermost levels are dense. Below each position of the
-// level above them, every coordinate is stored.
+// TrailingDense returns how many of the innermost levels are dense. Each position of the level
+// above these levels stores a value for every one of their coordinates.
 func (f Format) TrailingDense() int {
 	n := 0
 	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {
@@ -211,9 +212,9 @@ func (f Format) LeadingDense() int {
 // HasPadding reports whether a position of the last level may have no entry.
 func (f Format) HasPadding() bool { return slices.ContainsFunc(f.Levels, Kind.IsPadded) }
 
-// Repeats reports whether a coordinate may be stored several times; the tensor's value is then the
-// sum. This is so if the last level is u, or c in a run of c levels that begins below a u. (In a
-// run of c levels below an s, each coordinate has only one place, as in a q.)
+// Repeats reports whether the format may store a coordinate several times. The tensor's value there
+// is then the sum. This is so if the last level is u, or c in a run of c levels that begins below a
+// u. (In a run of c levels below an s, each coordinate has only one place, as in a q.)
 func (f Format) Repeats() bool {
 	l := len(f.Levels) - 1
 	for l > 0 && f.Levels[l] == SingletonNonunique {
@@ -223,9 +224,11 @@ func (f Format) Repeats() bool {
 }
 
 // Sharing returns a depth d[l] for each level l: two entries share a position of level l exactly if
-// they agree in the coordinates of levels 0 to d[l]. Usually d[l] is l. In a level that may repeat
-// its coordinate (u, or c below u), the depth is d[l+1] if level l+1 is a singleton, and
-// len(f.Levels) if l is the last level: entries then never share a position.
+// their coordinates agree in levels 0 to d[l].
+//
+// Usually d[l] is l. A level that may repeat its coordinate (u, or c below u) is an exception. If
+// level l+1 is a singleton, d[l] is d[l+1]. If l is the last level, d[l] is len(f.Levels), because
+// entries then never share a position.
 func (f Format) Sharing() []int {
 	n := len(f.Levels)
 	d := make([]int, n)
@@ -251,9 +254,9 @@ func (f Format) repeating(l int) bool {
 	return f.Levels[l] == CompressedNonunique
 }
 
-// Bound returns the singleton levels that cannot hold every tensor. Level l is one of them if the
-// levels above give the same position to entries with different coordinates in l: the position has
-// room for one coordinate only. The formats sq, dp and uqq have such levels; uq and ucq do not.
+// Bound returns the singleton levels that some tensors do not fit. Such a level l has room for only
+// one coordinate per position, but the levels above give the same position to entries that differ
+// in l. The formats sq, dp and uqq have such levels; uq and ucq do not.
 func (f Format) Bound() []int {
 	var out []int
 	d := f.Sharing()

@@ -12,7 +12,7 @@ const (
 	CompressedNonunique Kind = 'u' // pos/crd segments, a coordinate may repeat
 	Singleton           Kind = 'q' // one coordinate for each parent position
 	SingletonNonunique  Kind = 'c' // the same, but a coordinate may repeat
-	// one slot for each parent position; coordinate -1 marks padding, an absent entry
+	// one slot for each parent position; the coordinate -1 marks padding: a slot without an entry
 	SingletonPadded Kind = 'p'
 )
 
@@ -27,10 +27,10 @@ const (
 	// Full: every coordinate of the range has a position below each parent. The position is
 	// parent*size + coordinate - offset. The level has no arrays.
 	Full Form = iota + 1
-	// Segmented: the positions below parent p are pos[p] to pos[p+1]-1. The coordinate of each
-	// is in crd.
+	// Segmented: the positions below parent p are pos[p] to pos[p+1]-1. crd has the coordinate of
+	// each position.
 	Segmented
-	// Single: the only position below parent p is p. Its coordinate is in crd.
+	// Single: the only position below parent p is p. crd has its coordinate.
 	Single
 )
 
@@ -72,8 +72,8 @@ func (k Kind) IsSingle() bool { return k.Form() == Single }
 // IsPadded reports whether a position may have no entry; its coordinate is then -1.
 func (k Kind) IsPadded() bool { return kinds[k].padded }
 
-// HasPos reports whether the level has a pos array: pos[p] to pos[p+1] are the children of parent
-// position p.
+// HasPos reports whether the level has a pos array. The children of parent position p are the
+// positions from pos[p] to pos[p+1]-1.
 func (k Kind) HasPos() bool { return k.Form() == Segmented }
 
 // HasCrd reports whether the level has a crd array, which holds the coordinate of each position.

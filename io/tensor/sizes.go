@@ -87,8 +87,8 @@ func CheckSpace(dims []int64, width int64) error {
 	return nil
 }
 
-// Times returns the product of two non-negative numbers, or math.MaxInt64 if the product is
-// larger. In both cases math.MaxInt64 means "this many or more".
+// Times returns the product of two non-negative numbers, or math.MaxInt64 if the product is larger.
+// So math.MaxInt64 means "this many or more", as an argument too.
 func Times(x, y int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(y))
 	if hi != 0 || lo > math.MaxInt64 {

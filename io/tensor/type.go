@@ -26,7 +26,7 @@ const (
 	NumTypes // the number of types
 )
 
-// ValueTypes lists the types of values. Each type follows the types that hold fewer values.
+// ValueTypes lists the types of values. A type that holds all values of another comes after it.
 var ValueTypes = []Type{Int32, Int64, Float32, Float64, Complex64, Complex128}
 
 var types = [NumTypes]struct {
@@ -38,7 +38,8 @@ var types = [NumTypes]struct {
 	Complex64: {"complex64", 8}, Complex128: {"complex128", 16},
 }
 
-// aliases maps other names of types, including TACO's names, to the type that stores their values.
+// aliases maps other names of types, including TACO's names, to the types that store such values
+// here.
 var aliases = map[string]Type{
 	"double": Float64, "float": Float32, "complexdouble": Complex128, "complexfloat": Complex64,
 	"bool": Int32, "char": Int32, "uchar": Int32, "short": Int32, "ushort": Int32, "int": Int32,
@@ -71,8 +72,8 @@ func TypeNames() []string {
 	return names
 }
 
-// TypeNote returns a note for a user who gives a tensor the type of that name, if its values are
-// stored in another type. It returns "" for any other name.
+// TypeNote returns a note for a user if the values of the named type are stored in another type. It
+// returns "" for any other name.
 func TypeNote(name string) string {
 	t, ok := aliases[name]
 	switch {
@@ -135,7 +136,7 @@ func (t Type) ExactMax() float64 {
 }
 
 // Promote returns the smallest type that holds every value of both types, as NumPy promotes two
-// arrays; float64 counts as holding every int64. If one of the types is None, it returns the other.
+// arrays. Float64 is taken to hold every int64. If one of the types is None, it returns the other.
 func Promote(a, b Type) Type {
 	if a == b || b == None {
 		return a
@@ -158,8 +159,9 @@ func Promote(a, b Type) Type {
 	return Complex128 // int32, int64 and float64 need 53-bit parts
 }
 
-// CanNarrow reports whether values of type from may be stored as type to. Complex to real and
-// non-integer to integer are refused. Fewer bits within the same family are allowed.
+// CanNarrow reports whether values of type from may be stored as type to, even if that loses
+// precision. It returns false from complex to real and from non-integer to integer. Fewer bits of
+// the same kind of number are allowed.
 func CanNarrow(from, to Type) bool {
 	switch {
 	case from.IsComplex():

@@ -90,7 +90,7 @@ func (t Type) Add(a, b Value) Value {
 	}
 }
 
-// FitsInt reports whether the value is a whole number that integer type to represents.
+// FitsInt reports whether the value is a whole number that the integer type to can represent.
 func (v Value) FitsInt(to Type) bool {
 	if !v.Type.IsInt() {
 		f := real(v.C)

@@ -18,7 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// line is a row of the table of leaves of `make bench`, with the best times in milliseconds.
+// line is a row of the table of leaves that `make bench` prints, with the best times in
+// milliseconds.
 type line struct {
 	kernel             string
 	threads            int
@@ -26,8 +27,8 @@ type line struct {
 	name               string // name of the peer; empty if no library has the kernel
 }
 
-// against returns the time of the peer, or of the handwritten kernel if the line has no peer. The
-// length of a bar is this time divided by our time.
+// against returns the time that ours is compared with: the peer's or, without a peer, the
+// handwritten kernel's. The length of a bar is this time divided by our time.
 func (l line) against() float64 {
 	if l.name == "" {
 		return l.byHand
@@ -35,7 +36,7 @@ func (l line) against() float64 {
 	return l.peer
 }
 
-// run is the table of leaves that was measured on one processor.
+// run holds the table of leaves that was measured on one processor.
 type run struct {
 	processor string
 	lines     []line
@@ -47,7 +48,7 @@ var (
 		`^(\S.*?\S) +(\d+) +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S+) +([\d.]+|-) +(?:[\d.]+|-) +[\d.]+ +(?:[\d.]+|-)`)
 )
 
-// tables reads the tables of leaves in a page. Each is in a section whose heading is the
+// tables reads the tables of leaves in a page. Each table is in a section whose heading is the
 // processor's name.
 func tables(text string) ([]run, error) {
 	var list []run
@@ -95,8 +96,8 @@ func lineOf(text string) (l line, ok bool, err error) {
 	return l, true, errors.Join(errs[:]...)
 }
 
-// marks is a plotter of strokes across bars. at maps the number of a row to the value where its
-// stroke is drawn. offset and width are the bars' offset and width.
+// marks is a plotter that draws a stroke across each bar. at maps the number of a row to the value
+// where its stroke is drawn. offset and width are the offset and width of the bars.
 type marks struct {
 	at     map[int]float64 // row -> value
 	offset vg.Length

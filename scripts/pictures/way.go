@@ -22,8 +22,8 @@ var (
 	files    = color.RGBA{0xfb, 0xe8, 0xcf, 0xff}
 )
 
-// way draws the path of a statement through the compiler in the upper half, and the path of the
-// data through the runtime in the lower half.
+// way draws two paths: a statement's through the compiler in the upper half, and the data's through
+// the runtime in the lower half.
 func way() *picture.Picture {
 	boxes := []box{
 		{20, 50, 170, "notation", "parse, check, types, sizes", compiler},
