@@ -392,13 +392,16 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestSharedMistake checks that the message about a wrong command line does not name a rank,
-// because every rank has the same command line.
+// TestSharedMistake checks that a message does not name a rank if the command line or the job file
+// is wrong, or names a file that does not exist: every rank has the same job.
 func TestSharedMistake(t *testing.T) {
 	dir := t.TempDir()
 	distaff := program(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "x.tns"), []byte("1 1\n"), 0o666); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"x.tns": "1 1\n",
+		"job.dst": "tensor x(n): s from \"none.tns\"\ns = x(i)\nprint s\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	starts := []mpitest.Launcher{{}}
 	if _, err := exec.LookPath("cc"); err == nil {
@@ -410,6 +413,10 @@ func TestSharedMistake(t *testing.T) {
 			{"x.tns:1:1: got 2 columns, want 3", "s = x(i,j)", "-i=x:x.tns"},
 			{"y: no input", "s = x(i)*y(i)", "-i=x:x.tns"},
 			{`there is no flag "--bogus"`, "s = x(i)", "-i=x:x.tns", "--bogus"},
+			{"none.tns: no such file", "s = x(i)", "-i=x:none.tns"},
+			{"none/y.tns: can't write the file", "y(i) = x(i)", "-i=x:x.tns", "-o=y:none/y.tns"},
+			{"none/s.json: can't write the file", "s = x(i)", "-i=x:x.tns", "--stats=none/s.json"},
+			{"job.dst:1:21: none.tns: no such file", "job.dst"},
 		} {
 			argv := append([]string{distaff, "run"}, c[1:]...)
 			if l.Name == "" {

@@ -73,7 +73,7 @@ func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	}
 	if err != nil && c.Size() > 1 {
 		if o.Abort == nil {
-			c.Abort(comm.ExitCode(err), err.Error())
+			c.Abort(err)
 		} else {
 			o.Abort(err)
 		}

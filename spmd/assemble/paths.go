@@ -48,7 +48,7 @@ func Complete(c comm.Comm, b *store.Blocks, o Options) error {
 	}
 	if err != nil && c.Size() > 1 {
 		if o.Abort == nil {
-			c.Abort(comm.ExitCode(err), err.Error())
+			c.Abort(err)
 		} else {
 			o.Abort(err)
 		}

@@ -111,9 +111,9 @@ type Comm interface {
 	// elements, and rank r sends recvCounts[r] elements to this rank.
 	Alltoallv(send Buf, sendCounts []int64, recv Buf, recvCounts []int64) error
 
-	// Abort fails the job with an exit code and a message of this rank. Every wait at every rank
-	// returns. Abort returns an error that the caller should return.
-	Abort(code int, msg string) error
+	// Abort fails the job with an error of this rank. Every wait at every rank returns. Abort
+	// returns an error that the caller should return.
+	Abort(err error) error
 	// Counters returns what this rank has sent and received in all its groups.
 	Counters() Counters
 	// Uncounted returns the same group without counting its traffic. It is for control messages,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -45,21 +46,28 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) ExitCode() int { return ExitCode(e.Err) }
 
 // RankError is the failure of a rank, which ends the job. It is printed as `[rank] message`. It is
-// printed as the message alone if the job has one rank, or if all ranks fail because of the same
-// mistake in the command line.
+// printed as the message alone if the job has one rank, or if the job itself is at fault: all ranks
+// have the same mistake in the command line, or the job names a file that does not exist at rank 0.
 type RankError struct {
 	Rank  int
 	Alone bool // the job has one rank
 	Own   bool // a mistake in the command line of this rank, which other ranks do not have
-	Code  int  // the exit code
-	Err   error
+	// Missing is true if rank 0 found that a file or folder does not exist.
+	Missing bool
+	Code    int // the exit code
+	Err     error
 }
 
 // exitCommand is the exit code for a mistake in the command line.
 const exitCommand = 2
 
 // Numbered reports whether e prints with the rank's number.
-func (e *RankError) Numbered() bool { return !e.Alone && (e.Code != exitCommand || e.Own) }
+func (e *RankError) Numbered() bool {
+	return !e.Alone && !e.Missing && (e.Code != exitCommand || e.Own)
+}
+
+// isMissing reports whether err says that a file or folder does not exist, at rank 0.
+func isMissing(rank int, err error) bool { return rank == 0 && errors.Is(err, fs.ErrNotExist) }
 
 func (e *RankError) Error() string {
 	if !e.Numbered() {
@@ -173,5 +181,6 @@ func Failure(rank, ranks int, err error) error {
 		errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &RankError{Rank: rank, Alone: ranks == 1, Code: ExitCode(err), Err: err}
+	return &RankError{Rank: rank, Alone: ranks == 1, Missing: isMissing(rank, err),
+		Code: ExitCode(err), Err: err}
 }

@@ -2,7 +2,6 @@ package comm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sort"
 	"sync"
@@ -102,9 +101,8 @@ func (g *group) Busy() func() {
 }
 
 // Abort implements Comm.
-func (g *group) Abort(code int, msg string) error {
-	err := &RankError{Rank: g.core.board.Rank, Alone: g.core.board.Ranks == 1, Code: code,
-		Err: errors.New(msg)}
+func (g *group) Abort(err error) error {
+	err = Failure(g.core.board.Rank, g.core.board.Ranks, err)
 	g.core.t.Fail(err)
 	return err
 }

@@ -38,7 +38,7 @@ func BcastValue[T any](c Comm, v *T, root int) error {
 	if c.Rank() == root {
 		var err error
 		if b, err = encode(v); err != nil {
-			return c.Abort(1, "BcastValue: "+err.Error())
+			return c.Abort(fmt.Errorf("BcastValue: %w", err))
 		}
 	}
 	b, err := BcastBytes(c, b, root)
@@ -54,7 +54,7 @@ func AllgatherValue[T any](c Comm, v T) ([]T, error) {
 	c = c.Uncounted()
 	b, err := encode(&v)
 	if err != nil {
-		return nil, c.Abort(1, "AllgatherValue: "+err.Error())
+		return nil, c.Abort(fmt.Errorf("AllgatherValue: %w", err))
 	}
 	parts, err := Allgatherv(c, b)
 	if err != nil {
@@ -95,19 +95,21 @@ func Agree(c Comm, err error) error {
 	if e != nil || lowest == n {
 		return e
 	}
+	rank := c.WorldRank(int(lowest))
 	var f struct {
-		Code int
-		Text string
-		Own  bool
+		Code         int
+		Text         string
+		Own, Missing bool
 	}
 	if mine == lowest {
 		var own *OwnMistake
 		f.Code, f.Text, f.Own = ExitCode(err), err.Error(), errors.As(err, &own)
+		f.Missing = isMissing(rank, err)
 	}
 	if e := BcastValue(c, &f, int(lowest)); e != nil {
 		return e
 	}
-	a := &AgreedError{RankError{Rank: c.WorldRank(int(lowest)), Alone: alone(c), Own: f.Own,
+	a := &AgreedError{RankError{Rank: rank, Alone: alone(c), Own: f.Own, Missing: f.Missing,
 		Code: f.Code, Err: errors.New(f.Text)}}
 	if mine == lowest {
 		a.Err = err

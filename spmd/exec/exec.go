@@ -130,7 +130,7 @@ func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)
 	}
-	r.Comm.Abort(comm.ExitCode(err), err.Error())
+	r.Comm.Abort(err)
 	return err
 }
 

@@ -232,7 +232,7 @@ func (p *Program) failed(err error) error {
 	err = p.env.Located(err)
 	if p.env.Comm.Size() > 1 && p.ended == nil {
 		p.ended = err
-		p.env.Comm.Abort(comm.ExitCode(err), err.Error())
+		p.env.Comm.Abort(err)
 	}
 	return err
 }

@@ -195,7 +195,7 @@ func (d *dense) exchange(s *sharedFile) ([]coo.FileRange, error) {
 				defer mu.Unlock()
 				if failed == nil {
 					failed = err
-					d.c.Abort(comm.ExitCode(err), err.Error())
+					d.c.Abort(err)
 				}
 			}
 		})
@@ -205,7 +205,7 @@ func (d *dense) exchange(s *sharedFile) ([]coo.FileRange, error) {
 	err = s.write(func() (err error) { span, err = d.receive(w); return err })
 	done()
 	if err != nil {
-		d.c.Abort(comm.ExitCode(err), err.Error())
+		d.c.Abort(err)
 	}
 	senders.Wait()
 	if err == nil {

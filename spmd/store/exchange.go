@@ -114,7 +114,7 @@ func (x *exchange) note(err error) {
 	defer x.mu.Unlock()
 	if x.err == nil {
 		x.err = err
-		x.c.Abort(comm.ExitCode(err), err.Error())
+		x.c.Abort(err)
 	}
 }
 
@@ -128,7 +128,7 @@ func (x *exchange) pass(f func() error) error {
 // nil. close returns the first error. A failure ends the job, so that other ranks do not wait.
 func (x *exchange) close(err error) error {
 	if err != nil {
-		x.c.Abort(comm.ExitCode(err), err.Error())
+		x.c.Abort(err)
 	}
 	for _, r := range x.receivers {
 		if e := r.end(); err == nil {

@@ -36,7 +36,7 @@ func (p *parcels) exchange(receive func() error) error {
 				defer mu.Unlock()
 				if failed == nil {
 					failed = err
-					p.c.Abort(comm.ExitCode(err), err.Error())
+					p.c.Abort(err)
 				}
 			}
 		})
@@ -45,7 +45,7 @@ func (p *parcels) exchange(receive func() error) error {
 	err := receive()
 	done()
 	if err != nil {
-		p.c.Abort(comm.ExitCode(err), err.Error())
+		p.c.Abort(err)
 	}
 	senders.Wait()
 	if err == nil {

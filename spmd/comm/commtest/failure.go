@@ -68,7 +68,7 @@ func Failures() []Failure {
 			}},
 		{Name: "abort", Code: 5, Want: []string{"[1] needs 3 GB"}, Run: func(c comm.Comm) error {
 			if c.Rank() == 1 {
-				return c.Abort(5, "needs 3 GB")
+				return c.Abort(&codeError{5, "needs 3 GB"})
 			}
 			_, err := comm.AllreduceValue(c, int64(1), comm.Sum)
 			return err

@@ -51,7 +51,7 @@ func TestFailureAlone(t *testing.T) {
 	}{
 		{"error", "disk full", func(comm.Comm) error { return errors.New("disk full") }},
 		{"panic", "panic: lost", func(comm.Comm) error { panic("lost") }},
-		{"abort", "needs 3 GB", func(c comm.Comm) error { return c.Abort(5, "needs 3 GB") }},
+		{"abort", "needs 3 GB", func(c comm.Comm) error { return c.Abort(errors.New("needs 3 GB")) }},
 		{"agreed", "corrupt", func(c comm.Comm) error { return comm.Agree(c, errors.New("corrupt")) }},
 		{"not received", "finished without receiving", func(c comm.Comm) error {
 			_, err := c.Isend(comm.Of(make([]byte, 3)), 0, 1)
@@ -62,7 +62,7 @@ func TestFailureAlone(t *testing.T) {
 			return err
 		}},
 		{"after an abort", "needs 3 GB",
-			func(c comm.Comm) error { c.Abort(5, "needs 3 GB"); return c.Barrier() }},
+			func(c comm.Comm) error { c.Abort(errors.New("needs 3 GB")); return c.Barrier() }},
 	} {
 		err := local.RunWith(t.Context(), 1, quick, c.run)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
