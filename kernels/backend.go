@@ -63,8 +63,9 @@ type Keeper interface {
 	// Leave stops the copying of t's values to the host: after it, values that a leaf stores to the
 	// resident tensor t stay on the device only, until Fetch, Forget or Drop.
 	Leave(t *tcs.Tensor)
-	// Fetch copies everything that leaves stored to t's memory to the host. It must be called
-	// before the host reads the values of a tensor that was given to Leave.
+	// Fetch copies all values that leaves of this backend stored to t's memory from the device to
+	// the host. It must be called before the host reads the values of a tensor that was given to
+	// Leave.
 	Fetch(t *tcs.Tensor) error
 	// Forget ends one call of Resident(t) and fetches t. It must be called before t changes, and
 	// before t is closed or dropped.

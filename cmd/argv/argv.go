@@ -240,7 +240,7 @@ func Dashed(name string) string {
 	return "--" + name
 }
 
-// synonyms maps words that other programs use to Distaff's words.
+// synonyms maps a word of other programs to Distaff's word for the same thing.
 var synonyms = map[string]string{"gpu": "cuda", "nvidia": "cuda"}
 
 // Choice returns the value of a flag, which must be one of words. It returns "" if the flag is

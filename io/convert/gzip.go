@@ -57,8 +57,8 @@ func (z *gzipWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush starts compressing the block. The capacity of order, plus two, bounds the number of
-// blocks in progress.
+// flush starts compressing the current block. It first waits if too many blocks are in progress,
+// because the channel order is then full.
 func (z *gzipWriter) flush() {
 	block, done := z.block, make(chan []byte, 1)
 	z.block, z.any = make([]byte, 0, gzipBlock), true

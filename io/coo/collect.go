@@ -165,7 +165,7 @@ func (c *collector) count(cols [][]int64, from, n int) error {
 	return nil
 }
 
-// entries returns the entries that were read, in order.
+// entries returns the entries that were read, in storage order.
 func (c *collector) entries() (entries, error) {
 	in, spec := c.in.in, &c.in.spec
 	if c.counts == nil {

@@ -155,7 +155,7 @@ func (j *Joined) Allocate(limit *tcs.Limit, wide bool) error {
 	return j.allocate(limit, j.spec.Name)
 }
 
-// allocate is Allocate with the name of the tensor for messages.
+// allocate does the work of Allocate. name is the tensor's name for messages.
 func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
 	j.shape = j.Shape()
 	j.t, err = tcs.New(j.shape, limit, name)

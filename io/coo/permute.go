@@ -121,16 +121,16 @@ func asCells[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }
 
-// copyTiles copies tiles [lo, hi) from from to to. Tiles are numbered in the order of the copy's
-// levels.
-func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
+// copyTiles copies tiles [lo, hi) of source to target. Tiles are numbered in the order of the
+// copy's levels.
+func copyTiles[T any](c *copying, target, source []T, lo, hi int64) {
 	at := make([]int64, len(c.sizes))
 	for n := lo; n < hi; n++ {
 		rest := n
 		for l := len(at) - 1; l >= 0; l-- {
 			at[l], rest = rest%c.tiles[l], rest/c.tiles[l]
 		}
-		x, y := int64(0), c.first // positions of the first element of the tile in to and from
+		x, y := int64(0), c.first // positions of the first element of the tile
 		for l, k := range at {
 			switch l {
 			case c.inner:
@@ -141,7 +141,7 @@ func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
 			x, y = x*c.sizes[l]+k, y+k*c.from[l]
 		}
 		if c.across == c.inner {
-			copy(to[x:x+c.sizes[c.inner]], from[y:])
+			copy(target[x:x+c.sizes[c.inner]], source[y:])
 			continue
 		}
 		rows := min(c.sizes[c.across]-at[c.across]*acrossRows, acrossRows)
@@ -151,9 +151,9 @@ func copyTiles[T any](c *copying, to, from []T, lo, hi int64) {
 			apart *= s
 		}
 		for r := range rows {
-			row := to[x+r*apart:][:columns]
+			row := target[x+r*apart:][:columns]
 			for k := range row {
-				row[k] = from[y+r+int64(k)*step]
+				row[k] = source[y+r+int64(k)*step]
 			}
 		}
 	}

@@ -110,8 +110,8 @@ func (s *Spread) release() {
 	}
 }
 
-// addAll adds vals to the values at positions at. A value replaces a stored zero: an addition would
-// turn -0 into +0.
+// addAll adds each value of vals to the value of t at its position, which is in at. A value
+// replaces a stored zero: an addition would turn -0 into +0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
 	case tensor.Float64:

@@ -8,8 +8,8 @@ import (
 // phi is 2^64 divided by the golden ratio. Its multiples are well distributed.
 const phi = 0x9e3779b97f4a7c15
 
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): a bijection of 64
-// bits whose output bits depend on all input bits.
+// mix maps 64 bits one to one to 64 bits, each of which depends on all bits of z. It is the
+// finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(z uint64) uint64 {
 	z ^= z >> 30
 	z *= 0xbf58476d1ce4e5b9

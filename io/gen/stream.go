@@ -23,7 +23,7 @@ type Share struct {
 	Limit *tcs.Limit
 }
 
-// sum is Sum, which a single process need not call.
+// sum calls Sum, except in a single process, which need not set it.
 func (p Share) sum(n []int64) error {
 	if p.N == 1 {
 		return nil

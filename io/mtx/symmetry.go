@@ -27,7 +27,7 @@ func reflectReal[T float64 | float32 | int64 | int32](v T, sym symmetry) T {
 	return v
 }
 
-// reflectComplex is reflectReal for complex values.
+// reflectComplex is like reflectReal, for complex values.
 func reflectComplex[T complex128 | complex64](v T, sym symmetry) T {
 	switch sym {
 	case skew:

@@ -87,7 +87,7 @@ func Check(path string) error {
 	return nil
 }
 
-// create is Create. If named is true, the file has a temporary name from the start.
+// create does the work of Create. If named is true, the file has a temporary name from the start.
 func create(path string, named bool) (*File, error) {
 	if path == "-" {
 		return &File{f: os.Stdout, path: "standard output"}, nil

@@ -160,7 +160,7 @@ func (o *File) Networked() bool {
 	return false
 }
 
-// Resize is Reserve, but it can also make the file shorter, down to 0 bytes.
+// Resize is like Reserve, but can also make the file shorter, down to 0 bytes.
 func (o *File) Resize(n int64) error {
 	if n == 0 {
 		return o.Errorf(o.f.Truncate(0))

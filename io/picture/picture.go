@@ -1,8 +1,8 @@
 // Package picture draws pictures that are written as SVG or as PNG, by the canvas of gonum/plot.
 //
-// A picture has its origin at the top left; x goes right and y goes down. Its unit is a pixel of a
-// screen, and two pixels of a PNG file. Later steps cover what earlier
-// ones drew. Texts cover all else.
+// A picture has its origin at the top left; x goes right and y goes down. Its unit is one pixel on
+// a screen and two pixels in a PNG file. What is drawn later covers what was drawn before. Texts
+// cover everything else.
 package picture
 
 import (

@@ -67,5 +67,6 @@ func (b *Block) origin(k int) int {
 // of a file, lines are counted from the start of the part.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
-// InFile converts a coordinate of the stream to a coordinate of the file. They are equal.
+// InFile returns the coordinate in the file of an entry at a coordinate in the stream. In this
+// stream, the two are equal.
 func (e *Entries) InFile(at []int64) []int64 { return at }

@@ -192,7 +192,7 @@ func makeFloat64(man uint64, exp int, neg bool) (f float64, ok bool) {
 	return math.Float64frombits(u), true
 }
 
-// makeFloat32 is makeFloat64 for float32. It rounds the decimal number once.
+// makeFloat32 is like makeFloat64, for float32. It rounds the decimal number only once.
 func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 	if man == 0 {
 		if neg {

@@ -218,8 +218,8 @@ func (b *Backend) Leave(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.leave(t) })
 }
 
-// Fetch copies everything that leaves stored to t's arrays to the host. The error is a *FaultError
-// if the device is lost.
+// Fetch copies all values that leaves stored to t's arrays from the device to the host. The error
+// is a *FaultError if the device is lost.
 func (b *Backend) Fetch(t *tcs.Tensor) error {
 	return b.dev.do(func() error { return b.store.fetch(t) })
 }

@@ -37,7 +37,7 @@ func (e *MemoryError) Error() string {
 	return s + "; more ranks, each with a GPU of its own, take less each"
 }
 
-// ExitCode is 5, as for a tcs.MemoryError.
+// ExitCode returns 5, as for a tcs.MemoryError.
 func (e *MemoryError) ExitCode() int { return 5 }
 
 // FaultError reports an illegal operation of a kernel, for example an access outside of its memory.

@@ -70,12 +70,12 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 }
 
 // literal returns x as a constant. A constructor of package ir made x from constants, so anything
-// else is a fault of this program; the error then names the expression of.
-func literal(x, of ir.Expr) (*ir.Lit, error) {
+// else is a fault of this program; the error then names whole, the expression that has the value.
+func literal(x, whole ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil
 	}
-	return nil, fmt.Errorf("BUG: cuda: %s has no value", of)
+	return nil, fmt.Errorf("BUG: cuda: %s has no value", whole)
 }
 
 // int returns the value of an integer expression.

@@ -95,7 +95,7 @@ func (e *residentTensor) values(t *tcs.Tensor) *residentArray {
 	return nil
 }
 
-// fetch copies everything that leaves stored to a tensor's memory to the host.
+// fetch copies all values that leaves stored to a tensor's memory from the device to the host.
 func (s *store) fetch(t *tcs.Tensor) error {
 	for _, l := range t.Levels {
 		if err := errors.Join(s.syncHost(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width)),
@@ -314,10 +314,11 @@ func (s *store) endUse(r *residentArray, valid bool) error {
 	return s.drop(r)
 }
 
-// changed drops all arrays that overlap host memory that was written to. It keeps the array except.
-func (s *store) changed(host unsafe.Pointer, bytes int64, except *residentArray) error {
+// changed drops all arrays that overlap host memory that was written to. It keeps the array
+// spared, which may be nil.
+func (s *store) changed(host unsafe.Pointer, bytes int64, spared *residentArray) error {
 	for _, r := range s.arrays {
-		if r != except && r.overlaps(host, bytes) {
+		if r != spared && r.overlaps(host, bytes) {
 			r.newer = false
 			if err := s.drop(r); err != nil {
 				return err

@@ -13,7 +13,7 @@ type timer struct {
 	ms      float64
 }
 
-// startTimer must be called before something is launched.
+// startTimer starts the timer. It must be called before something is launched.
 func (c *call) startTimer() error {
 	if c.timer == nil || c.timer.running {
 		return nil
@@ -22,7 +22,7 @@ func (c *call) startTimer() error {
 	return c.leaf.dev.watch()
 }
 
-// stopTimer must be called before the host waits or allocates.
+// stopTimer stops the timer. It must be called before the host waits or allocates.
 func (c *call) stopTimer() error {
 	if c.timer == nil || !c.timer.running {
 		return nil

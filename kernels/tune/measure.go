@@ -25,12 +25,13 @@ const Time = 2.3
 // forms took longer than planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
-// minRunSeconds is the shortest run of a loop that is timed, unless the time is over.
+// minRunSeconds is the least time of a run of a loop. Runs are shorter only if no time is left to
+// find a larger number of repetitions.
 const minRunSeconds = 0.5e-3
 
 // Measure measures the machine. Nothing else should run meanwhile: if other work made figures
 // impossible, Measure returns a *BusyError. Other errors are a leaf that does not compile or run,
-// and an o that allows too little memory.
+// and too little memory.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
 	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root),

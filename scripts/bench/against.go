@@ -9,7 +9,8 @@ import (
 	"distaff/kernels/cc"
 )
 
-// against holds the times of a kernel: Distaff, the handwritten kernel, and each library by name.
+// against holds the times of one kernel: our leaf's, the handwritten kernel's, and each library's
+// by name.
 type against struct {
 	kernel       kernel
 	threads      int
@@ -17,7 +18,7 @@ type against struct {
 	theirs       map[string][]float64
 }
 
-// leaves is the section of leaves against handwritten kernels and other libraries.
+// leaves prints the section that compares leaves with handwritten kernels and with other libraries.
 func leaves(b *bench) error {
 	object, err := b.object(hand)
 	if err != nil {
@@ -59,22 +60,24 @@ func leaves(b *bench) error {
 	return nil
 }
 
-// A leaf whose runs are shorter than fills gets more timed runs per turn, and at most mostRuns. The
-// best of a few runs of a millisecond would measure mainly the other load of the machine.
+// turnSeconds is the least time of a turn of timed runs. A faster leaf gets more runs per turn, at
+// most mostRuns: the best of a few runs of a millisecond would measure mainly the other load of the
+// machine.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
 )
 
-// filling returns b with as many timed runs per turn as a kernel needs to fill it, by some timed
-// runs.
+// filling returns a copy of b with more timed runs per turn, so that the turns of a kernel are long
+// enough. timed are the seconds of some of the kernel's runs.
 func (b *bench) filling(timed []float64) *bench {
 	t := *b
 	t.repeat = max(b.repeat, int(min(turnSeconds/slices.Min(timed), mostRuns)))
 	return &t
 }
 
-// inTurn times a kernel in rounds: Distaff, the handwritten kernel and each library.
+// inTurn times a kernel in rounds. In each round, Distaff, the handwritten kernel and each library
+// take one turn.
 func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer,
 	files []string) (against, error) {
 	a := against{kernel: k, threads: threads, theirs: map[string][]float64{}}
@@ -120,7 +123,8 @@ func (b *bench) inTurn(k kernel, threads int, object *cc.Object, list []*peer,
 	return a, nil
 }
 
-// best returns the library with the smallest time. Its name is empty if there is none.
+// best returns the library with the smallest time, and its times. The name is "" if no library was
+// timed.
 func (a against) best() (name string, times []float64) {
 	for p, t := range a.theirs {
 		if name == "" || slices.Min(t) < slices.Min(times) {
@@ -130,14 +134,14 @@ func (a against) best() (name string, times []float64) {
 	return name, times
 }
 
-// ratio returns Distaff's best time divided by a side's best time. It uses best times because other
-// load can only add time.
+// ratio returns Distaff's best time divided by the best of times, which are another side's. It uses
+// best times because other load can only add time.
 func (a against) ratio(times []float64) float64 {
 	return slices.Min(a.ours) / slices.Min(times)
 }
 
-// print prints the line of a kernel: the best and the median of all runs of a side in milliseconds,
-// and the ratios of the best times.
+// print prints the line of a kernel: for Distaff and the handwritten kernel the best and the median
+// time in milliseconds, and the ratios of the best times.
 func (a against) print(b *bench) {
 	ofHand := a.ratio(a.byHand)
 	b.printf("%-28s %7d %9.2f %9.2f %9.2f %9.2f", a.kernel.name, a.threads, 1e3*slices.Min(a.ours),

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// alone is a leaf of a statement with a dense result. A loop in C calls it, so its time includes
-// nothing of Go.
+// alone is a leaf of a statement with a dense result, for calls by a loop in C, so that its time
+// includes nothing of Go.
 type alone struct {
 	leaf   kernels.Leaf
 	args   []*tcs.Tensor // the result comes first
@@ -21,8 +21,8 @@ type alone struct {
 	env    kernels.Env
 }
 
-// manyCalls calls a leaf repeatedly. The number of calls follows the leaf's bounds. A volatile
-// pointer prevents the compiler from combining calls.
+// manyCalls calls a leaf repeatedly. An additional bound after the leaf's own bounds is the number
+// of calls. The volatile pointer prevents the compiler from combining calls.
 const manyCalls = `
 int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
@@ -79,7 +79,7 @@ func (a *alone) close() {
 	a.args[0].Close()
 }
 
-// seconds returns the time of one of many calls.
+// seconds calls the leaf the given number of times, and returns the time of one call.
 func (a *alone) seconds(b *bench, calls int) (float64, error) {
 	a.bounds[len(a.bounds)-1][1] = int64(calls)
 	at := time.Now()
@@ -87,8 +87,9 @@ func (a *alone) seconds(b *bench, calls int) (float64, error) {
 	return time.Since(at).Seconds() / float64(calls), err
 }
 
-// leavesOfStep returns the leaves of a step of conjugate gradients over the first rows of a system.
-// They read and write different tensors, so repeated calls do not change the values that they read.
+// leavesOfStep returns the leaves of one step of conjugate gradients, over the first rows of a
+// system. The leaves read and write different tensors, so repeated calls do not change the values
+// that they read.
 func (b *bench) leavesOfStep(s *system, rows int64) (list []*alone, err error) {
 	A, err := s.rows(rows)
 	if err != nil {

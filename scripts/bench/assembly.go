@@ -11,14 +11,14 @@ import (
 //go:embed hand/compute.c
 var handCompute string
 
-// computeLimits are the largest accepted times of assembly and compute, relative to compute alone,
-// by handwritten function. If the pattern of a result is the pattern of an operand, the handwritten
-// kernel computes only values.
+// computeLimits are the largest accepted times of a leaf that assembles its result, relative to a
+// leaf that only computes values, by handwritten function. If the pattern of a result is the
+// pattern of an operand, the handwritten kernel computes only values.
 var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3,
 	"spadd3": 1.3, "spgemm": 2.5}
 
-// assembly is the section of leaves that assemble their results. It compares them with handwritten
-// kernels and with our own leaves that only compute values into a known pattern.
+// assembly prints the section of leaves that assemble their results. It compares them with
+// handwritten kernels, and with our own leaves that only compute values into a known pattern.
 func assembly(b *bench) error {
 	object, err := b.object(hand + handCompute)
 	if err != nil {
@@ -44,9 +44,9 @@ func assembly(b *bench) error {
 	return nil
 }
 
-// values times one kernel and prints its line with three ratios: the assembling leaf over our leaf
-// that computes only values, the assembling leaf over the handwritten kernel, and our leaf that
-// computes only values over the handwritten kernel.
+// values times one kernel in three ways: by the leaf that assembles its result, by our leaf that
+// computes only values, and by the handwritten kernel. Its line has the ratios of the first to the
+// second, the first to the third, and the second to the third.
 func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 	var whole, alone, byHand []float64
 	for range b.rounds {
@@ -78,7 +78,7 @@ func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 	return nil
 }
 
-// into times Distaff's leaf that computes only values, into a result that it has made before.
+// into times the leaf that computes only values, in a result that already has its pattern.
 func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, error) {
 	j, err := b.job(k, threads)
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 //go:embed hand/dense.c
 var handDense string
 
-// contraction is a statement of dense operands with the same multiply-adds as a product of two
-// square matrices. sizes are the sizes of the operands' modes: n is the size of the matrices, s is
-// 64, q is n/64, and h is n/2.
+// contraction is a statement of dense operands that has the multiply-adds of a product of two
+// square matrices of n rows. sizes are the sizes of the operands' modes: n; s, which is 64; q,
+// which is n/64; and h, which is n/2.
 type contraction struct {
 	name, stmt string
 	sizes      map[string]string
@@ -47,11 +47,11 @@ var contractions = []contraction{
 		map[string]string{"B": "nn", "C": "nh", "D": "hn"}, 0.8, 0},
 }
 
-// withoutBLAS is the environment of a run whose leaves have no BLAS.
+// withoutBLAS is the environment variable for a run whose leaves have no BLAS.
 const withoutBLAS = "DISTAFF_BLAS=none"
 
-// dense is the section of dense contractions. It compares them with direct calls of OpenBLAS. A
-// second process of this command measures leaves without a BLAS.
+// dense prints the section of dense contractions, compared with direct calls of OpenBLAS. A second
+// process of this command measures leaves without a BLAS.
 func dense(b *bench) error {
 	object, err := b.object(handDense)
 	if err != nil {
@@ -93,8 +93,8 @@ func dense(b *bench) error {
 // square returns the number of rows and columns of the matrices.
 func (b *bench) square() int64 { return 64 * int64(math.Round(64*math.Cbrt(b.scale))) }
 
-// again runs this section in a process with one more environment variable. Its lines are added to
-// this section.
+// again runs this section in another process with an additional environment variable. The lines
+// that it prints about leaves without a BLAS are added to this section.
 func (b *bench) again(variable string) error {
 	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(b.threads), " ", ","), "[]")
 	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(),
@@ -137,7 +137,7 @@ func (b *bench) contractDense(c contraction, n int64, threads int, name string, 
 	return nil
 }
 
-// contracted times the leaf of a contraction.
+// contracted runs a contraction and returns the times of its leaf.
 func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, error) {
 	j, err := b.contraction(c, n, threads)
 	if err != nil {
@@ -168,7 +168,7 @@ func (b *bench) contraction(c contraction, n int64, threads int) (*spmd.Job, err
 	return j, nil
 }
 
-// full returns a dense tensor. Each is made once.
+// full returns a dense tensor of the given sizes. It makes only one for each list of sizes.
 func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
 	key := fmt.Sprint("full ", dims)
 	if t := b.tensors[key]; t != nil {
@@ -186,7 +186,7 @@ func (b *bench) full(dims []int64) (*tcs.Tensor, error) {
 	return report.Result, nil
 }
 
-// openBLAS times the product of matrices by OpenBLAS.
+// openBLAS returns the times of the product of two matrices by OpenBLAS.
 func (b *bench) openBLAS(n int64, threads int, object *cc.Object) ([]float64, error) {
 	t, err := b.full([]int64{n, n})
 	if err != nil {

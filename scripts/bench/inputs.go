@@ -10,7 +10,7 @@ import (
 	"distaff/spmd"
 )
 
-// inputs are generated once. Dense operands have 32 columns or are vectors.
+// inputs are generated tensors; each is made once. Dense operands have 32 columns or are vectors.
 var inputs = map[string]struct {
 	kind, format string
 	dims         []int64
@@ -41,8 +41,9 @@ const columns = 32
 // scaled shrinks a size or count.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
-// input makes a named input: one of inputs, vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE",
-// which is a copy of INPUT that stores the mode last.
+// input returns a named input, and makes it at first use. The name is a key of inputs,
+// vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE", which is a copy of INPUT that stores the
+// mode last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil
@@ -123,8 +124,8 @@ func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 		Inputs: map[string]spmd.Input{"S": spmd.InMemory(t)}}
 }
 
-// zipfRows makes a square matrix of n rows with about nnz entries. The share of row r is
-// proportional to 1/(r+1)^skew, and the columns are pseudo-random.
+// zipfRows makes a square matrix of n rows with about nnz entries. Row r has a share of them that
+// is proportional to 1/(r+1)^skew. The columns are pseudo-random.
 func (b *bench) zipfRows(name string, n, nnz int64, skew float64) error {
 	sum := 0.0
 	for r := range n {

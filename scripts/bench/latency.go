@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// command builds the distaff command in dir, once.
+// command builds the distaff command in dir and returns its path.
 func (b *bench) command(dir string) (string, error) {
 	exe := filepath.Join(dir, "distaff")
 	out, err := exec.CommandContext(b.ctx, "go", "build", "-o", exe,
@@ -31,8 +31,8 @@ func timed(argv ...string) (float64, error) {
 	return seconds, nil
 }
 
-// latency is the section of a tiny statement, from process start to exit: with its leaf in the
-// cache, and with an empty cache.
+// latency prints the section of a tiny statement, timed from process start to exit: with its leaf
+// in the cache, and with an empty cache.
 func latency(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-latency-")
 	if err != nil {

@@ -97,7 +97,8 @@ func (b *bench) object(text string) (*cc.Object, error) {
 		Label: "kernels written by hand"})
 }
 
-// ours times Distaff's leaf, with a schedule if one is given, and returns the last result.
+// ours runs a kernel by Distaff, with a schedule if one is given. It returns the times of the leaf
+// and the last result.
 func (b *bench) ours(k kernel, threads int, schedule ...string) ([]float64, *tcs.Tensor, error) {
 	j, err := b.job(k, threads)
 	if err != nil {
@@ -126,7 +127,8 @@ func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
 	return j, nil
 }
 
-// byHand times the handwritten kernel on a result like ours.
+// byHand runs the handwritten kernel, whose result gets the sizes and levels of like. It returns
+// the times and the sum of the result.
 func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64,
 	float64, error) {
 	leaf, err := kernels.Load(object, k.function)
@@ -168,8 +170,9 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	return times, sum, nil
 }
 
-// emptyLike returns a result for a handwritten kernel. The values of a dense or shared pattern are
-// allocated, with the same pages at every repeat. The kernel publishes other arrays.
+// emptyLike returns a result for a handwritten kernel. If the kernel makes the pattern of the
+// result, no array is allocated, and the kernel publishes them. Otherwise the values are allocated,
+// and have the same pages at every repeat.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {

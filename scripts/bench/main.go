@@ -1,6 +1,6 @@
 // Command bench measures Distaff on the inputs that docs/bench-lines.md describes, and prints one
-// table for each section, for example leaves against handwritten kernels (hand/kernels.c). The
-// sides of a comparison alternate on the same tensors and threads, so that a change of the
+// table for each section, for example of leaves compared with handwritten kernels (hand/kernels.c).
+// The two sides of a comparison take turns on the same tensors and threads, so that a change of the
 // machine's speed affects both.
 //
 // go run ./scripts/bench [-only leaves] [-lines spmv] [-peers mkl] [-scale 1] [-threads 1,2]
@@ -45,7 +45,7 @@ import (
 
 // section is a table of the report. It prints with bench.printf, asks bench.wants which of its
 // lines to measure, and marks each figure that exceeds its limit with bench.over. If this machine
-// lacks something, the section reports it in a line. An error ends the run.
+// lacks something that a section needs, the section prints a line about it. An error ends the run.
 type section struct {
 	name, about string
 	run         func(*bench) error
@@ -89,12 +89,13 @@ type bench struct {
 	missed  int                    // number of figures over their limits
 }
 
-// wants reports whether the section should measure the line with the given name.
+// wants reports whether the user selected the line with the given name (-lines).
 func (b *bench) wants(name string) bool { return b.lines.MatchString(name) }
 
 func (b *bench) printf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// over counts a figure that exceeds its limit, and returns the mark for its line.
+// over returns the mark to print after a figure, and counts the figure, if it exceeds its limit.
+// Otherwise it returns "".
 func (b *bench) over(is bool) string {
 	if !is {
 		return ""

@@ -8,10 +8,11 @@ import (
 	"time"
 )
 
-// modes is the section of products of a tensor in every mode, from a copy that is stored in the
-// order of its modes. MTTKRP is compared with mode 0, whose result is written in storage order.
-// Products that sum one mode into a result in compressed levels are compared with making a copy
-// that stores the mode last, and with the products from such a copy.
+// modes prints the section of products of a tensor in every mode, all from one copy that is stored
+// in the order of its modes. Two kinds of products are measured. MTTKRP is compared with mode 0,
+// whose result is written in storage order. Products that sum one mode into a result in compressed
+// levels are compared with making a copy that stores the mode last, and with the products from such
+// a copy.
 func modes(b *bench) error {
 	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order",
 		"ratio", "limit")
@@ -41,14 +42,15 @@ func modes(b *bench) error {
 	return nil
 }
 
-// modeLimit is the largest accepted time of a mode of MTTKRP, as a multiple of mode 0: the mode
-// reads and writes a row of its result for each entry, and mode 0 keeps rows in registers.
-// copyLimit is the largest accepted time of a product, relative to making the copy for it and using
-// it.
+// modeLimit is the largest accepted time of MTTKRP for a mode, as a multiple of the time for mode
+// 0. Other modes read and write a row of the result for each entry, and mode 0 keeps rows in
+// registers. copyLimit is the largest accepted time of a product, relative to making the copy for
+// it and using the copy.
 const modeLimit, copyLimit = 1.5, 1
 
-// mode times a kernel and the kernel of its own storage order alternately, and prints its lines. It
-// adds the time of copying if copying is not nil.
+// mode times a kernel k, and own, which is the same kernel in its own storage order, alternately,
+// and prints their line for each number of threads. copying, if not nil, returns the time of making
+// the copy, which is added.
 func (b *bench) mode(name string, k, own kernel, copying func() (float64, error)) error {
 	if !b.wants(name) {
 		return nil
@@ -110,9 +112,9 @@ func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 	return time.Since(at).Seconds(), report.Result.Close()
 }
 
-// summed is the product of a tensor with a vector (TTV), or with a matrix of the given number of
-// columns (TTM), along one mode, from an input with its entries. The result has the levels of the
-// other modes in order.
+// summed returns the product of a tensor with a vector (TTV) or, if column names a variable, with a
+// matrix (TTM), summed over one mode. The result has the levels of the other modes in order. tensor
+// gives the name and sizes of the operand, and input is the tensor to use.
 func summed(tensor, input string, mode int, column string) (name string, k kernel) {
 	vars := letters[:len(inputs[tensor].dims)]
 	rest := slices.Delete(slices.Clone(vars), mode, mode+1)
@@ -132,8 +134,8 @@ func summed(tensor, input string, mode int, column string) (name string, k kerne
 // letters are the variables of a tensor's modes.
 var letters = []string{"i", "j", "k", "m", "n"}
 
-// mttkrp is the product of a tensor with a factor for each mode except one, from the copy that is
-// stored in the order of the modes.
+// mttkrp returns the product of a tensor with a factor for each mode except the given one, from the
+// copy that is stored in the order of the modes.
 func mttkrp(tensor string, mode int) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
 	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor),

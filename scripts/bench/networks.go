@@ -12,8 +12,7 @@ import (
 	"distaff/spmd"
 )
 
-// product is a statement with a product of several tensors, which is contracted in each of the
-// ways.
+// product is a statement with a product of several tensors. It is computed in each of the ways.
 type product struct {
 	name, stmt string
 	formats    map[string]string // formats of the result
@@ -26,11 +25,11 @@ type product struct {
 // ways are the ways to contract a product, the default first.
 var ways = []string{"auto", "direct", "pairwise"}
 
-// bestLimit is the largest time of the default, relative to the faster of one nest and pairwise
-// contractions.
+// bestLimit is the largest accepted time of the default, as a multiple of the faster of the two
+// other ways.
 const bestLimit = 1.05
 
-// products are the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of
+// products returns the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of
 // triangles.
 func products() []product {
 	list := []product{
@@ -68,9 +67,9 @@ func products() []product {
 	return list
 }
 
-// networkInputs are the tensors of products that other sections do not have. The entries of sparse
-// tensors with more than 100,000 entries shrink with the scale. If the fibers must keep their
-// lengths, the outermost mode shrinks too.
+// networkInputs are the inputs of products that no other section has. Sparse tensors with more than
+// 100,000 entries get fewer entries at a smaller scale. If their fibers must keep their lengths,
+// the outermost mode shrinks too.
 var networkInputs = map[string]struct {
 	format  string
 	entries int64 // 0 for a dense tensor
@@ -96,8 +95,8 @@ var networkInputs = map[string]struct {
 	"rjk":          {"sss", 32000, []int64{40, 40, 40}},
 }
 
-// networks is the section of products of several tensors. It compares the default with one nest of
-// loops and with pairwise contractions.
+// networks prints the section of products of several tensors. It compares the default with one nest
+// of loops and with pairwise contractions.
 func networks(b *bench) error {
 	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n",
 		"product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
@@ -123,7 +122,7 @@ func networks(b *bench) error {
 	return nil
 }
 
-// lacks reports whether a product's input is a missing file.
+// lacks reports whether an input of the product is a file that does not exist.
 func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
 
 // productInputs makes the inputs of a product.
@@ -136,18 +135,18 @@ func (b *bench) productInputs(p product) error {
 	return nil
 }
 
-// hopeless is the slowdown from which a way runs only once.
+// hopeless is the slowdown that makes a way run only once.
 const hopeless = 10
 
-// contracted is the result of a way: the times of its runs, the bytes that it allocated besides its
-// result and in all, and the prediction of these bytes.
+// contracted is the result of computing a product in one way: the times of the runs, the bytes that
+// they allocated besides the result (bytes) and in all (peak), and the predicted bytes.
 type contracted struct {
 	times                  []float64
 	bytes, peak, predicted int64
 }
 
-// leavesOf maps each way of a product to the first way that has the same leaf, so that no leaf is
-// compared with itself.
+// leavesOf maps each way of a product to the first way with the same leaf. So no leaf is compared
+// with itself.
 func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
 	for _, way := range ways {
@@ -252,7 +251,8 @@ type ran struct {
 	sum float64
 }
 
-// contract runs a product in one way, once or as often as the command asks.
+// contract computes a product in one way. If often is true, it repeats the runs as the command's
+// flags say; otherwise it runs once.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
 	j := b.networkJob(p, way, threads)
 	if often {
@@ -322,11 +322,11 @@ func (b *bench) networkInput(name string) error {
 	return b.generate(name, fmt.Sprintf("uniform:%d", entries), in.format, dims)
 }
 
-// electrons is the input with the electron integrals of a molecule. It needs a file in DISTAFF_DATA
-// or ../shared/data.
+// electrons is the name of an input: the electron integrals of a molecule. It needs a file in
+// DISTAFF_DATA or ../shared/data.
 const electrons = "tensors/eri_co2_p321_4d.tns.gz"
 
-// electronFile returns the path of that file, or "" if there is none.
+// electronFile returns the path of the file of electrons, or "" if the file does not exist.
 func electronFile() string {
 	for _, dir := range []string{os.Getenv("DISTAFF_DATA"), "../shared/data"} {
 		path := dir + "/" + electrons
@@ -337,9 +337,9 @@ func electronFile() string {
 	return ""
 }
 
-// electrons makes the tensor of all electron integrals. The file has one of each eight equal
-// integrals: the two electrons can be exchanged (one has modes 0 and 3, the other modes 1 and 2),
-// and each electron's modes can be exchanged.
+// electrons makes the tensor of all electron integrals. The file has only one of each eight equal
+// integrals. They are equal because the two electrons can be exchanged (one has modes 0 and 3, the
+// other modes 1 and 2), and because each electron's modes can be exchanged.
 func (b *bench) electrons() error {
 	j := &spmd.Job{Statement: "T(p,q,r,s) = S(p,q,r,s)",
 		Formats: map[string]string{"T": "ssss", "S": "ssss"},

@@ -19,13 +19,15 @@ import (
 //go:embed peers
 var peerSources embed.FS
 
-// A peer is another library. One of our programs in peers/ calls it in a process of its own, on
-// tensors that bench writes to files. All numbers are little-endian. A file starts with three
-// int64: rows, columns and stored entries. A sparse matrix continues with rows+1 int32 positions,
-// int32 column indices and float64 values, and a dense matrix with its float64 values by rows. A
-// sparse tensor of order 3 has four int64 (three sizes, stored entries), then each mode's
-// coordinates as int32, then the values. The program prints its times in seconds and the sum of its
-// result, which must equal ours.
+// A peer is another library, which one of our programs in peers/ calls. The program runs in a
+// process of its own. It prints its times in seconds and the sum of its result, which must equal
+// ours.
+//
+// Bench writes the operands to files for the program. All numbers are little-endian. A file starts
+// with three int64: rows, columns and stored entries. A sparse matrix continues with rows+1 int32
+// positions, int32 column indices and float64 values, and a dense matrix with its float64 values by
+// rows. A sparse tensor of order 3 has four int64 (three sizes, stored entries), then each mode's
+// coordinates as int32, then the values.
 type peer struct {
 	name   string
 	serial bool
@@ -35,14 +37,15 @@ type peer struct {
 	reason string                     // the reason
 }
 
-// matrixKernels are the kernels of libraries of sparse matrices, with sorted results. tensorKernels
-// are the kernels of libraries of sparse tensors.
+// matrixKernels are the kernels that the libraries of sparse matrices support, with sorted results.
+// tensorKernels are the kernels that the libraries of sparse tensors support.
 var (
 	matrixKernels = []string{"spmv", "spmm", "spadd", "spadd3", "spgemm"}
 	tensorKernels = []string{"mttkrp", "onecopy1", "onecopy2"}
 )
 
-// libraries returns the peers of leaves that -peers names, and reports the missing ones.
+// libraries returns the peers that -peers selects for the section of leaves. It reports peers that
+// are missing.
 func (b *bench) libraries(dir string) []*peer {
 	var list []*peer
 	for _, make := range []func(string) *peer{eigen, scipy, petsc, graphblas, mkl, splatt, alto} {
@@ -64,8 +67,8 @@ func (p *peer) runs(k kernel, threads int) bool {
 	return slices.Contains(p.does, k.function) && !(p.serial && threads > 1)
 }
 
-// peerFunction returns a kernel's name in a peer's program. MTTKRP's name ends with the mode of
-// A(i,j,k) that is left.
+// peerFunction returns the name that a peer's program has for a kernel. The name of MTTKRP ends
+// with the number of the mode of A(i,j,k) that is not summed.
 func peerFunction(k kernel) string {
 	if k.function != "mttkrp" {
 		return k.function
@@ -105,7 +108,7 @@ func (p *peer) run(function string, threads, repeat int, files []string) ([]floa
 	return x[:repeat], x[repeat], nil
 }
 
-// source writes a file of peers/ to dir and returns its path.
+// source writes a file of the embedded folder peers/ to dir, and returns its path.
 func source(dir, name string) (string, error) {
 	text, err := peerSources.ReadFile("peers/" + name)
 	if err != nil {
@@ -115,7 +118,8 @@ func source(dir, name string) (string, error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// compiled makes p the program that a source compiles to.
+// compiled compiles a source file and makes the result the program of p. argv is the compiler and
+// its flags. If compiling fails, it stores the reason in p.
 func (p *peer) compiled(dir, name string, argv ...string) *peer {
 	src, err := source(dir, name)
 	if err == nil {
@@ -184,8 +188,8 @@ func petsc(dir string) *peer {
 	return p.launched(dir, "petsc.c", "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
 }
 
-// scalapack multiplies with the OpenBLAS that leaves load. That library comes before the one that
-// Debian's ScaLAPACK is linked with.
+// scalapack returns the peer that multiplies with ScaLAPACK. The program is linked with the
+// OpenBLAS that our leaves load, ahead of the BLAS that Debian's ScaLAPACK is linked with.
 func scalapack(dir string) *peer {
 	p := &peer{name: "scalapack", does: []string{"gemm"}}
 	found, _ := filepath.Glob("/usr/lib/*/libscalapack-openmpi.so")
@@ -196,7 +200,7 @@ func scalapack(dir string) *peer {
 	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
 }
 
-// launched makes p a program that Open MPI's mpirun starts, with a rank for each thread.
+// launched is like compiled, for a program that Open MPI's mpirun starts with one rank per thread.
 func (p *peer) launched(dir, name string, flags ...string) *peer {
 	mpicc, err := exec.LookPath("mpicc.openmpi")
 	if err != nil {
@@ -225,8 +229,8 @@ func graphblas(dir string) *peer {
 	return p
 }
 
-// mkl looks for MKL in MKLROOT, which Intel's own scripts set, and in the folder of
-// install-peers.sh.
+// mkl returns the peer that calls MKL. It looks for MKL in MKLROOT, which Intel's own scripts set,
+// and in the folder that install-peers.sh makes.
 func mkl(dir string) *peer {
 	p := &peer{name: "mkl", does: matrixKernels}
 	homes := []string{os.Getenv("MKLROOT")}
@@ -251,8 +255,8 @@ func mkl(dir string) *peer {
 	return p
 }
 
-// named is a peer for tensors. An environment variable names its folder; home is "" if the variable
-// is not set.
+// named returns a peer for tensors, and the folder that an environment variable names. If the
+// variable is not set, home is "".
 func named(name, variable string) (p *peer, home string) {
 	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
 	if home == "" {
@@ -261,8 +265,8 @@ func named(name, variable string) (p *peer, home string) {
 	return p, home
 }
 
-// splatt is not in Debian. SPLATT_DIR names the folder with its include/ and lib/, built with
-// 32-bit indices and installed by its own Makefile.
+// splatt returns the peer that calls SPLATT, which Debian does not have. SPLATT_DIR names the
+// folder with its include/ and lib/, built with 32-bit indices and installed by its own Makefile.
 func splatt(dir string) *peer {
 	p, home := named("splatt", "SPLATT_DIR")
 	if home == "" {
@@ -272,7 +276,8 @@ func splatt(dir string) *peer {
 		"-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
 }
 
-// alto is not in Debian either. ALTO_DIR names its source folder. An MTTKRP needs only its headers.
+// alto returns the peer that calls ALTO, which Debian does not have either. ALTO_DIR names its
+// source folder. An MTTKRP needs only its headers.
 func alto(dir string) *peer {
 	p, home := named("alto", "ALTO_DIR")
 	if home == "" {

@@ -11,11 +11,11 @@ import (
 	"distaff/spmd"
 )
 
-// The largest accepted factors between a prediction and the measured time: in the median, and at
-// worst.
+// medianOff and worstOff are the largest accepted factors between a predicted and a measured time:
+// for the median of all jobs, and for each job.
 const medianOff, worstOff = 1.3, 2
 
-// forecast is a line: a job of another section.
+// forecast is a line of this section: a job that another section times too.
 type forecast struct {
 	section, name string
 	job           func(threads int) (*spmd.Job, error)
@@ -86,8 +86,8 @@ func (b *bench) forecasts(dir string) []forecast {
 	return append(list, b.forecastsOfRanks(dir)...)
 }
 
-// forecastsOfRanks returns the jobs of several ranks of one thread each. Their inputs are files in
-// a folder.
+// forecastsOfRanks returns the jobs that run on several ranks of one thread each. Their inputs are
+// files in dir.
 func (b *bench) forecastsOfRanks(dir string) []forecast {
 	var list []forecast
 	add := func(section, name string, threads int, job func() (*spmd.Job, error)) {
@@ -125,8 +125,8 @@ func (b *bench) forecastsOfRanks(dir string) []forecast {
 	return list
 }
 
-// predictions compares the predictions of plans with the best measured times, for the leaves of
-// other sections and for messages between ranks of this process.
+// predictions prints the section that compares the times that plans predict with the best measured
+// times, for the leaves of other sections and for messages between ranks of this process.
 func predictions(b *bench) error {
 	machine, err := spmd.MeasuredMachine()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd"
 )
 
-// figure is a line of the section of prepared statements: Distaff's time minus another time in the
-// unit, or as a multiple of the other time.
+// figure is a line of the section of prepared statements. It has Distaff's time minus another time,
+// or Distaff's time as a multiple of the other time.
 type figure struct {
 	name, unit  string
 	threads     int
@@ -37,8 +37,8 @@ func (b *bench) figure(f figure) {
 		median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
 }
 
-// value returns the figure. of computes one number from the times of each side, for example the
-// median.
+// value returns the figure of a line. of reduces the times of a side to one number, for example
+// their median.
 func (f *figure) value(of func([]float64) float64) float64 {
 	switch {
 	case f.other == nil:
@@ -49,8 +49,8 @@ func (f *figure) value(of func([]float64) float64) float64 {
 	return of(f.ours) - of(f.other)
 }
 
-// programs is the section of prepared statements. Its sizes do not depend on the scale, because its
-// limits hold for these sizes only.
+// programs prints the section of prepared statements. Its sizes do not depend on the scale, because
+// its limits hold for these sizes only.
 func programs(b *bench) error {
 	small, err := newSystem(1000)
 	if err != nil {
@@ -157,13 +157,13 @@ func newSystem(n int) (*system, error) {
 	return s, err
 }
 
-// rows returns the first rows of the matrix.
+// rows returns a matrix of the first n rows of A.
 func (s *system) rows(n int64) (*tcs.Tensor, error) {
 	end := s.pos[n]
 	return spmd.CSR(n, s.n, s.pos[:n+1], s.crd[:end], s.values[:end])
 }
 
-// start runs f with a program that has the system's A and b.
+// start starts a program with the system's A and b, and runs f with it.
 func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) error) error {
 	return spmd.Start(b.ctx, spmd.Options{Ranks: ranks, Threads: threads},
 		func(p *spmd.Program) error {
@@ -179,11 +179,11 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches is the number of measurements per turn for times of microseconds.
+// batches is the number of measurements per turn for times that are only microseconds.
 const batches = 20
 
-// product times a prepared product, alternating with its leaf on the same operands and thread if
-// that runs on the given number of threads.
+// product times a prepared product and, alternately, its leaf on the same operands. threads is the
+// number of threads of the leaf.
 func (b *bench) product(s *system, f figure, threads, calls int) error {
 	const text = "y(i) = A(i,j) * b(j)"
 	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
@@ -228,7 +228,7 @@ func (b *bench) product(s *system, f figure, threads, calls int) error {
 	return err
 }
 
-// same reports whether a program's tensor has the sum.
+// same returns an error unless the values of the program's tensor called name add up to sum.
 func same(p *spmd.Program, name string, sum float64) error {
 	t, err := p.Tensor(name)
 	if err != nil || t == nil {
@@ -273,7 +273,7 @@ func newSolver(p *spmd.Program) (*solver, error) {
 	return s, add(&s.step, cgStep)
 }
 
-// seconds solves the system from the start and returns the time of the steps.
+// seconds solves the system from the start, and returns the time of the given number of steps.
 func (s *solver) seconds(steps int) (float64, error) {
 	all := func(list []*spmd.ProgramStatement) error {
 		for _, k := range list {
@@ -300,7 +300,7 @@ func (s *solver) seconds(steps int) (float64, error) {
 	return seconds, err
 }
 
-// stepsInGo times 1,000 steps on one rank.
+// stepsInGo times 1,000 steps of conjugate gradients that a Go program runs on one rank.
 func (b *bench) stepsInGo(s *system, f figure) error {
 	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
 		cg, err := newSolver(p)
@@ -316,8 +316,8 @@ func (b *bench) stepsInGo(s *system, f figure) error {
 	return err
 }
 
-// turns measures f once without counting it and then as often as all turns of a side, in
-// milliseconds.
+// turns calls f once without counting it, and then once for each run of all turns of a side. It
+// returns the times in milliseconds.
 func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	var list []float64
 	for k := range 1 + b.rounds*b.repeat {
@@ -332,8 +332,8 @@ func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	return list, nil
 }
 
-// stepsOfFile times the same steps in a job file in this process. It subtracts the time of a file
-// that repeats one step, so loading and preparation do not count.
+// stepsOfFile times the same steps when a job file runs them, in this process. It subtracts the
+// time of a file with a single step, so that loading and preparation do not count.
 func (b *bench) stepsOfFile(s *system, f figure) error {
 	passes := func(steps string) (list []float64, err error) {
 		text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +
@@ -377,7 +377,8 @@ func (b *bench) stepsOfFile(s *system, f figure) error {
 	return nil
 }
 
-// stepsOfSciPy times 200 steps, alternating with SciPy's in a separate process.
+// stepsOfSciPy times 200 steps and, alternately, the same steps in SciPy, which runs in a separate
+// process.
 func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	const steps = 200
 	dir, err := os.MkdirTemp("", "bench-programs-")
@@ -431,8 +432,8 @@ func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	return err
 }
 
-// stepsOfRanks times steps on two ranks of one thread each in this process, alternating with the
-// leaves of one rank, which compute half of the rows.
+// stepsOfRanks times steps on two ranks of this process with one thread each. It alternates with
+// the bare leaves of one rank, which has half of the rows.
 func (b *bench) stepsOfRanks(s *system, f figure) error {
 	const steps = 200
 	leaves, err := b.leavesOfStep(s, s.n/2)

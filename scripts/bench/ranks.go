@@ -13,8 +13,8 @@ import (
 	"distaff/spmd"
 )
 
-// ranked is one line: a job at two ranks of one thread, compared with the same job at one rank, or
-// at two ranks without a split of its reduction variable.
+// ranked is one line of the table: a job at two ranks of one thread. It is compared with the same
+// job at one rank or, if split is set, with two ranks that do not split the reduction variable.
 type ranked struct {
 	name, stmt string
 	input      string // input in ranksFiles, for the first operand on the right of the statement
@@ -23,21 +23,21 @@ type ranked struct {
 	formats    map[string]string
 	sizes      map[string][]int64
 	split      []string // split of the measured side; the other side has none
-	// bounds selects the memory rate that limits the speed of two ranks; nil for a line with a
-	// split.
+	// bounds returns the memory rate that limits the speed of two ranks. It is nil for a line with
+	// a split.
 	bounds func(l spmd.MachineLevel) spmd.MachinePair
 	limit  float64 // largest time with the split, relative to the time without
 }
 
-// leastSpeedup is the smallest accepted speedup of two ranks over one. allowed is the share of the
-// memory bandwidth's speedup from one core to two that they must reach.
+// leastSpeedup is the smallest accepted speedup of two ranks over one. If two cores have more than
+// the bandwidth of one, the two ranks must also reach the share allowed of that speedup.
 const leastSpeedup, allowed = 1.5, 0.9
 
 // splitRounds is the smallest number of runs of a job with a split, because the time of a run
 // depends on the place of its memory.
 const splitRounds = 5
 
-// ranksFiles are files that are generated once per run: number of entries, format and sizes.
+// ranksFiles are the generated input files. Each is made once per run.
 var ranksFiles = map[string]struct {
 	nnz    int64
 	format string
@@ -71,9 +71,9 @@ var ranksTable = []ranked{
 		map[string][]int64{"k": {columns}}, []string{"i:2", "l:20"}, nil, 1.3},
 }
 
-// ranks times jobs at two ranks in this process. If mpirun and a built bin/distaff exist, it also
-// times them under mpirun. Sizes shrink with the scale. At a small scale vectors and results fit
-// the caches, so the figures do not count.
+// ranks prints the section of jobs at two ranks in this process. If mpirun and a built bin/distaff
+// exist, it also times them under mpirun. Sizes shrink with the scale. At a small scale vectors and
+// results fit the caches, so the figures do not count.
 func ranks(b *bench) error {
 	dir, err := os.MkdirTemp("", "distaff-bench-")
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 	return path, err
 }
 
-// job is a side of a line, over a file of the sparse operand.
+// job returns the job of one side of the line. file has the sparse operand.
 func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
 	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
 		Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
@@ -186,7 +186,8 @@ type outcome struct {
 	stats *spmd.Stats // nil for a peer
 }
 
-// told returns the outcome in a job's statistics and in the line with the sum of its result.
+// told returns the outcome of a job from its statistics and from the line that it printed, which
+// ends with the sum of the result.
 func told(s *spmd.Stats, line string) (*outcome, error) {
 	_, sum, ok := strings.Cut(line, ", sum ")
 	value, err := strconv.ParseFloat(strings.TrimSpace(sum), 64)

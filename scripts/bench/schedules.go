@@ -15,7 +15,7 @@ import (
 //go:embed hand/schedules.c
 var handScheduled string
 
-// contest is one statement on one set of tensors under several schedules.
+// contest is one statement that is computed under several schedules from the same tensors.
 type contest struct {
 	name, stmt string
 	inputs     map[string]string
@@ -25,21 +25,22 @@ type contest struct {
 	claims     []claim
 }
 
-// scheduled is a schedule and the handwritten function with the same loops.
+// scheduled is a schedule, and the name of the handwritten function with the same loops.
 type scheduled struct{ name, schedule, function string }
 
-// claim states the smallest speedup of one of a contest's schedules over another.
+// claim says that the schedule fast has at least the given speedup over the schedule slow.
 type claim struct {
 	fast, slow string
 	least      float64
 }
 
-// byHandLimit is the largest accepted time of a schedule, relative to the same loops by hand.
+// byHandLimit is the largest accepted time of a schedule, as a multiple of the same loops written
+// by hand.
 const byHandLimit = 1.05
 
-// contests are the contests of source 004: tiles of entries and of rows (chapter 2), SpMM with and
-// without tiles (section 8.6), MTTKRP with and without workspaces (appendix A.5 to A.7), and A.1
-// and A.3.
+// contests returns the contests of source 004: tiles of entries and of rows (chapter 2), SpMM with
+// and without tiles (section 8.6), MTTKRP with and without workspaces (appendix A.5 to A.7), and
+// A.1 and A.3.
 func contests() []contest {
 	const byEntries = "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16384),parallelize(p0,CPUThread,Atomics)"
 	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
@@ -97,7 +98,7 @@ func contests() []contest {
 	return list
 }
 
-// schedules is the section of schedules, on the largest number of threads asked for.
+// schedules prints the section of schedules, for the largest number of threads that -threads lists.
 func schedules(b *bench) error {
 	object, err := b.object(handScheduled)
 	if err != nil {
@@ -166,16 +167,17 @@ func (b *bench) contest(c contest, object *cc.Object) error {
 	return nil
 }
 
-// tensorsOf are the generated tensors of orders 3 to 5, with about ten entries in each fiber of the
-// last mode.
+// tensorsOf has the sizes of the generated tensors of orders 3 to 5. Their fibers in the last mode
+// have about ten entries each.
 var tensorsOf = map[string][]int64{
 	"order 3": {5000, 100, 5000},
 	"order 4": {500, 50, 20, 5000},
 	"order 5": {100, 25, 20, 10, 5000},
 }
 
-// made makes an input of a contest: one of the matrices or tensors; a vector or matrix with as many
-// rows as a matrix has columns; or "TENSOR mode M", a factor.
+// made makes an input of a contest at first use: a matrix or tensor of that name; a vector ("vec
+// M") or dense matrix ("mat M") with as many rows as matrix M has columns; or "TENSOR mode M", a
+// factor for that mode.
 func (b *bench) made(name string) error {
 	if b.tensors[name] != nil {
 		return nil
@@ -213,7 +215,7 @@ func (b *bench) made(name string) error {
 	panic("BUG: bench: input " + name)
 }
 
-// columnsOf is the size of a square matrix.
+// columnsOf returns the number of rows and columns of a square matrix.
 func (b *bench) columnsOf(name string) int64 {
 	if name == "long" {
 		return b.scaled(100000)
@@ -236,8 +238,8 @@ func (b *bench) generate(name, kind, form string, dims []int64) error {
 	return err
 }
 
-// rowsOf makes a square matrix in CSR with the given number of entries per row. Each entry is in a
-// random column of its equal part of the columns.
+// rowsOf makes a square matrix in CSR. entries returns the number of entries of a row. A row is
+// divided into that many equal parts, and has one entry in a random column of each.
 func (b *bench) rowsOf(name string, n int64, entries func(row int64) int64) error {
 	nnz := int64(0)
 	for i := range n {

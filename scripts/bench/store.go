@@ -9,7 +9,7 @@ import (
 	"distaff/spmd"
 )
 
-// stored is a line: a job of one statement whose result is written.
+// stored is one line of the table: a job of one statement whose result is written to a file.
 type stored struct {
 	name, stmt, input, format string
 	ranks                     int
@@ -17,9 +17,9 @@ type stored struct {
 	limit                     float64 // largest time, relative to write(); 0 means no limit
 }
 
-// storedTable has a line for each way to store a result at each number of ranks: dense and sparse
-// arrays as they are, and rows that are combined from blocks of columns. Sparse ones may take at
-// most twice the time of write().
+// storedTable has a line for each way to store a result: dense and sparse arrays as they are, and
+// rows that are combined from blocks of columns. A line with a limit may take at most this multiple
+// of the time of write().
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", "", 2},
@@ -31,8 +31,8 @@ var storedTable = []stored{
 	{"sss last mode", "T(i,j,k) = 2*S(i,j,k)", "c", "sss", 2, "k:2", "k", 2},
 }
 
-// store times the store phase of a .tcs result to the disk, alternating with write() and fsync of
-// the same bytes to a file in the same folder.
+// store prints the section of storing. It times the store phase of a .tcs result on the disk, and
+// alternately write() and fsync of the same bytes to a file in the same folder.
 func store(b *bench) error {
 	dir, err := os.MkdirTemp("", "distaff-bench-")
 	if err != nil {
@@ -98,7 +98,8 @@ func (b *bench) storeLine(k stored, dir string) error {
 	return nil
 }
 
-// plainWrite times write() of data to a new file, with fsync, and removes the file.
+// plainWrite writes data to a new file with write() and fsync, and returns the time. It removes the
+// file.
 func plainWrite(path string, data []byte) (float64, error) {
 	at := time.Now()
 	f, err := os.Create(path)

@@ -18,9 +18,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// texts is the section of text files in the page cache. It compares parsing on one thread and
-// conversion with a reader of bufio.Scanner, strings.Fields and strconv that stores the entries in
-// slices. It also measures memory.
+// texts prints the section of text files in the page cache. It compares parsing on one thread, and
+// conversion, with a simple reader (scanAll). It also measures memory.
 func texts(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-text-")
 	if err != nil {
@@ -84,7 +83,7 @@ func texts(b *bench) error {
 }
 
 // textMemory runs the command to convert an unsorted file of 8 times the memory limit. It prints
-// the largest memory of the process: its own memory, which the limit is about, and also with the
+// two peaks of the process: its own memory, which the limit restricts, and all its memory, with the
 // pages of mapped files.
 func (b *bench) textMemory(dir string, n int) error {
 	exe, err := b.command(dir)
@@ -112,8 +111,9 @@ func (b *bench) textMemory(dir string, n int) error {
 	return nil
 }
 
-// peakMemory runs a command and returns its largest anonymous and its largest resident memory, as
-// read from /proc until the command ended. (The numbers from wait4 include the parent's.)
+// peakMemory runs a command and returns the largest numbers of bytes of its anonymous memory (own)
+// and of its resident memory (all). It reads them from /proc until the command ends, because the
+// numbers from wait4 include the parent's.
 func peakMemory(argv ...string) (own, all int64, err error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if err := cmd.Start(); err != nil {
@@ -144,8 +144,8 @@ func statusBytes(text, key string) int64 {
 	return kb << 10
 }
 
-// writeText writes n random entries, with values as a program prints them. If sorted, the entries
-// are in lexicographic order, by the first mode.
+// writeText writes a text file of head and n random entries, whose values have the digits that a
+// program would print. If sorted is true, the entries are in lexicographic order, mode 0 first.
 func writeText(path, head string, n int, sorted bool, dims ...int) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -194,7 +194,8 @@ func readAll(path string, n int) error {
 	}
 }
 
-// scanAll is the reader that the parser is compared with.
+// scanAll reads a file in the simple way that the parser is compared with: by bufio.Scanner,
+// strings.Fields and strconv, storing the entries in slices.
 func scanAll(path string, skip, order, n int) error {
 	f, err := os.Open(path)
 	if err != nil {

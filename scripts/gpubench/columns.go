@@ -6,8 +6,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// touched returns the bytes that are moved for rows of a dense operand: once for each row if all
-// rows fit the card's cache, and otherwise once for each use.
+// touched returns the number of bytes that are moved for the rows of a dense operand. If all rows
+// fit the card's cache, each of them is moved once, and otherwise once for each use.
 func (b *bench) touched(rows, uses, rowBytes int64) float64 {
 	cache := int64(50 << 20)
 	if b.peers != nil {
@@ -77,8 +77,8 @@ type product struct {
 
 const mttkrpColumns = 32
 
-// productOf makes an MTTKRP of 48M entries in 200k slices. One slice has the given share of the
-// entries.
+// productOf makes the operands of an MTTKRP of 48M entries in 200k slices, and computes its result.
+// share is the part of the entries that are in one slice.
 func (b *bench) productOf(name string, share float64) (*product, error) {
 	const row = 8 * mttkrpColumns
 	dims := [3]int64{scaled(200e3, b.scale), scaled(2e6, b.scale), scaled(2e6, b.scale)}
@@ -104,7 +104,8 @@ func (b *bench) multiply(p *product, s schedule) (ours, error) {
 		operands: p.operands, schedule: s.text})
 }
 
-// mttkrp measures SpMTTKRP, compared with the bound. The limit applies to the default schedule.
+// mttkrp prints the section of SpMTTKRP, compared with the memory bandwidth. The limit applies to
+// the default schedule.
 func (b *bench) mttkrp() error {
 	b.header()
 	p, err := b.productOf("even slices", 0)
@@ -127,7 +128,8 @@ func (b *bench) mttkrp() error {
 	return nil
 }
 
-// hugeSlice measures A.8 with half of all entries in one slice, compared with A.8 on even slices.
+// hugeSlice prints the section that compares schedule A.8 on a tensor with half of its entries in
+// one slice with A.8 on even slices.
 func (b *bench) hugeSlice() error {
 	schedules := []schedule{a8(128, 8, mttkrpColumns), byDefault, a8(4, 16, mttkrpColumns)}
 	even := map[string]float64{}
@@ -162,7 +164,7 @@ func (b *bench) hugeSlice() error {
 	return nil
 }
 
-// sddmm measures SDDMM, compared with the bound and with cuSPARSE.
+// sddmm prints the section of SDDMM, compared with the memory bandwidth and with cuSPARSE.
 func (b *bench) sddmm() error {
 	b.header()
 	for _, k := range []int64{32, 128} {
@@ -180,7 +182,7 @@ func (b *bench) sddmm() error {
 	return nil
 }
 
-// sampled measures an SDDMM of k columns.
+// sampled measures one SDDMM with k columns.
 func (b *bench) sampled(s shape, k int64) error {
 	m, err := s.make(s.name, b.scale)
 	if err != nil {

@@ -37,7 +37,7 @@ type tensor3 struct {
 
 func (t *tensor3) nnz() int64 { return int64(len(t.vals)) }
 
-// mix is the finalizer of splitmix64. It returns a pseudo-random number for each z.
+// mix returns a pseudo-random number for each z. It is the finalizer of splitmix64.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -80,7 +80,7 @@ func values(n int64, seed uint64) []float64 {
 	return v
 }
 
-// positions returns the prefix sums of degrees.
+// positions returns the pos array of a level whose parents have the given numbers of children.
 func positions(degree []int64) ([]int32, error) {
 	pos := make([]int32, len(degree)+1)
 	sum := int64(0)
@@ -186,7 +186,8 @@ type shape struct {
 // scaled shrinks a size or a count.
 func scaled(n int64, scale float64) int64 { return max(int64(float64(n)*scale), 64) }
 
-// uniform has rows of equal length in pseudo-random columns.
+// uniform returns a function that makes a matrix with rows of equal length in pseudo-random
+// columns.
 func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		return newMatrix(name, scaled(rows, scale), scaled(cols, scale),
@@ -194,7 +195,8 @@ func uniform(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// powerLaw has rows with lengths by Zipf's law of exponent 1, in a shuffled order.
+// powerLaw returns a function that makes a matrix whose row lengths follow Zipf's law with exponent
+// 1, in a shuffled order.
 func powerLaw(rows, nnz int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -206,7 +208,7 @@ func powerLaw(rows, nnz int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// bands has 10 to 20 entries per row around the diagonal.
+// bands returns a function that makes a matrix with 10 to 20 entries per row around the diagonal.
 func bands(rows int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -215,7 +217,8 @@ func bands(rows int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// hugeRow has half of its entries in one row, and the others in short rows.
+// hugeRow returns a function that makes a matrix with half of its entries in one row, and the other
+// half in short rows.
 func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -228,8 +231,8 @@ func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// skewed is the matrix of source 004, figure 8-7. Row i of n has k*c^i entries, in a shuffled
-// order. k is chosen so that there are nnz entries in all.
+// skewed returns a function that makes the matrix of source 004, figure 8-7. Row i of n has k*c^i
+// entries, in a shuffled order. k is chosen so that there are nnz entries in all.
 func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)
@@ -243,9 +246,9 @@ func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, er
 	}
 }
 
-// newTensor3 makes a tensor with the given numbers of slices and of fibres per slice on average.
-// Each fibre has perFibre entries. share is the part of all fibres in one slice in the middle; 0
-// means that all slices have the same number.
+// newTensor3 makes a tensor. fibres is the average number of fibres per slice. Each fibre has
+// perFibre entries. share is the part of all fibres that is in one slice in the middle; 0 means
+// that all slices have the same number.
 func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float64) (*tensor3,
 	error) {
 	t := &tensor3{name: name, dims: dims, slices: dims[0], perFibre: perFibre}

@@ -17,7 +17,7 @@ import (
 	"distaff/kernels"
 )
 
-// statement is the statement of a leaf, over existing tensors.
+// statement is a statement to compile for the GPU, with its operands.
 type statement struct {
 	name     string // for files
 	text     string
@@ -27,7 +27,7 @@ type statement struct {
 	schedule string // "" means the target's default
 }
 
-// request returns the compiler's request.
+// request returns the compiler's request for the statement.
 func (s *statement) request() (r codegen.Request, err error) {
 	stmt, err := notation.Parse(s.text)
 	if err != nil {
@@ -115,25 +115,26 @@ func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error
 	return args, bounds, nil
 }
 
-// timer is a leaf that measures itself with its device's clock (kernels/cuda).
+// timer is a leaf that can time its own runs with its device's clock (kernels/cuda).
 type timer interface {
 	Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 		n int) ([]float64, error)
 }
 
-// keeper is a backend that keeps tensors on its device between calls (kernels/cuda).
+// keeper is a backend that can keep tensors on its device between calls (kernels/cuda).
 type keeper interface {
 	Resident(t *tcs.Tensor)
 	Forget(t *tcs.Tensor)
 }
 
-// ours is the times and the result of a leaf.
+// ours is the time and the result of a leaf.
 type ours struct {
 	ms     float64
 	result []float64
 }
 
-// measure compiles a statement, runs it rounds times, and once more for its result.
+// measure compiles a statement, times its leaf over b.rounds runs, and runs it once more for its
+// result.
 func (b *bench) measure(s statement) (o ours, err error) {
 	r, err := s.request()
 	if err != nil {
@@ -175,7 +176,8 @@ func (b *bench) measure(s statement) (o ours, err error) {
 	return o, leaf.Call(b.ctx, args, bounds, env)
 }
 
-// times returns the milliseconds of runs, by the device's clock or by this machine's.
+// times runs a leaf and returns the milliseconds of each run, by the device's clock if the leaf is
+// a timer, and otherwise by this machine's.
 func (b *bench) times(leaf kernels.Leaf, args []*tcs.Tensor, bounds [][2]int64,
 	env kernels.Env) ([]float64, error) {
 	if t, ok := leaf.(timer); ok {

@@ -141,7 +141,8 @@ func run(b *bench, only, lines, sparse string) (err error) {
 	return nil
 }
 
-// note prints each message of the backend that is not an error, such as a compiler's warning, once.
+// note prints a message of the backend that is not an error, such as a compiler's warning. It
+// prints equal messages only once.
 func (b *bench) note(s string) {
 	if !b.noted[s] {
 		b.noted[s] = true
@@ -149,7 +150,8 @@ func (b *bench) note(s string) {
 	}
 }
 
-// open opens the backend of leaves, and its peers.
+// open opens the backend that runs leaves. Unless -dry is set, it also opens cuSPARSE (at the path
+// sparse, or by the loader if that is "") and measures the card's bandwidth.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
 		b.backend, b.speed = interpret.Backend{}, 1e9

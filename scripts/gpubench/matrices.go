@@ -37,7 +37,8 @@ func (b *bench) by(v *vectors, s schedule) (ours, error) {
 		schedule: s.text})
 }
 
-// against returns cuSPARSE's best result, checked, or nothing if there is no cuSPARSE.
+// against returns cuSPARSE's best time of SpMV, after checking its result. It returns nothing if
+// there is no cuSPARSE.
 func (b *bench) against(v *vectors) (theirs, error) {
 	if b.peers == nil || !b.peers.sparse {
 		return theirs{}, nil
@@ -46,7 +47,8 @@ func (b *bench) against(v *vectors) (theirs, error) {
 	return b.checked(t, v.ref, err)
 }
 
-// checked returns a peer's time if its result is right.
+// checked returns a peer's time t if its result is right. err is the error of the peer. An
+// algorithm that cuSPARSE does not support is not an error.
 func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	if err == errUnsupported {
 		return theirs{algorithm: "not supported"}, nil
@@ -61,7 +63,8 @@ func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	return t, nil
 }
 
-// compare prints a line for each schedule, against the peer.
+// compare runs SpMV with each schedule, and prints a line that compares it with cuSPARSE's time t.
+// The limit applies to the first schedule.
 func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedule) error {
 	for k, s := range schedules {
 		o, err := b.by(v, s)
@@ -79,7 +82,8 @@ func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedu
 	return nil
 }
 
-// spmv measures SpMV by default and with schedules of source 004. The limit applies to the default.
+// spmv prints the section of SpMV, by default and with schedules of source 004. The limit applies
+// to the default.
 func (b *bench) spmv() error {
 	shapes := []shape{
 		{"uniform 10M x 10", uniform(10e6, 10e6, 10)},
@@ -113,8 +117,8 @@ func (b *bench) spmv() error {
 	return nil
 }
 
-// skew compares A.10 with A.2 as rows become more uneven. A row of 10 million entries takes a tenth
-// of a second on one warp.
+// skew prints the section that compares schedule A.10 with A.2 as rows become more uneven. A row of
+// 10 million entries takes a tenth of a second on one warp.
 func (b *bench) skew() error {
 	b.header()
 	for _, c := range []float64{1, 1.0001, 1.001, 1.003, 1.01, 1.03, 1.1} {
@@ -141,9 +145,9 @@ func (b *bench) skew() error {
 	return nil
 }
 
-// shortWide compares entries that are divided evenly with one warp per row, when there are few
-// rows. It measures blocks of as many rows as in A.10, which leaves all rows to one block, and
-// blocks of 16 rows.
+// shortWide prints the section of a matrix with few, long rows. It compares dividing the entries
+// evenly with one warp per row. For the latter it measures blocks with as many rows as in A.10,
+// where one block gets all rows, and blocks of 16 rows.
 func (b *bench) shortWide() error {
 	v, err := b.vectorsOf(shape{"100 x 100k", func(name string, scale float64) (*matrix, error) {
 		n := max(scaled(10000, scale), 640)

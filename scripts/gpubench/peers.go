@@ -18,7 +18,7 @@ import (
 var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
 	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
-// Attributes of devices, by the driver's numbers. Rates are in kHz.
+// The driver's numbers of attributes of a device. Rates are in kHz.
 const (
 	attributeProcessors  = 16
 	attributeClockRate   = 13
@@ -160,15 +160,14 @@ func (p *peers) bandwidth() (float64, error) {
 	return 2 * bytes / median(milliseconds(ms)) * 1e3, err
 }
 
-// theirs is the time and the result of the library's best algorithm.
+// theirs is the time and the result of cuSPARSE's best algorithm.
 type theirs struct {
 	algorithm string
 	ms        float64
 	result    []float64
 }
 
-// algorithm is an algorithm of cuSPARSE: its number in cuSPARSE, and whether its preprocessing is
-// called.
+// algorithm is an algorithm of cuSPARSE. prepared says that its preprocessing is called before it.
 type algorithm struct {
 	name     string
 	number   int
@@ -198,7 +197,8 @@ func (b *buffers) csr(m *matrix) (a C.gb_csr, err error) {
 	return a, err
 }
 
-// best times all algorithms and returns the fastest. Each algorithm stores n values at out.
+// best runs each algorithm of list, and returns the time and the result of the fastest. run runs an
+// algorithm, which must store n values at out.
 func best(list []algorithm, n int64, out C.gb_ptr, rounds int,
 	run func(a algorithm, ms *C.float) C.int) (t theirs, err error) {
 	ms := make([]C.float, rounds)
@@ -274,8 +274,8 @@ func (p *peers) spmm(m *matrix, bs []float64, k int64, rounds int) (t theirs, er
 	return t, err
 }
 
-// sddmm times the dot products of rows of x and y at A's pattern. cuSPARSE does not multiply them
-// by A's values.
+// sddmm times cuSPARSE's SDDMM: the dot products of rows of x and rows of y at A's pattern. Unlike
+// our SDDMM, it does not multiply them by A's values.
 func (p *peers) sddmm(m *matrix, x, y []float64, k int64, rounds int) (t theirs, err error) {
 	err = p.do(func() error {
 		var b buffers

@@ -45,7 +45,7 @@ func addTimes(to, from []float64, v float64) {
 	}
 }
 
-// sddmm returns A's values times the dot products of rows of x and y.
+// sddmm returns, for each entry of A, its value times the dot product of a row of x and a row of y.
 func (m *matrix) sddmm(x, y []float64, k int64) []float64 {
 	out := make([]float64, m.nnz())
 	parallel(m.rows, func(lo, hi int64) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// tolerance is the largest accepted difference from the reference, in norm. Sums have different
-// orders.
+// tolerance is the largest accepted difference from the reference, in norm. It is not 0 because
+// sums are computed in different orders.
 const tolerance = 1e-10
 
 func median(x []float64) float64 {
@@ -20,7 +20,7 @@ func (b *bench) header() {
 		"peer", "ratio", "GB/s", "share")
 }
 
-// line is a line of a table. bytes is the number of bytes that must move.
+// line is a line of a table. bytes is the number of bytes that a run must move at least.
 type line struct {
 	input, schedule string
 	ours            ours
@@ -33,7 +33,7 @@ type line struct {
 	minShare float64 // smallest share of the memory's bandwidth
 }
 
-// print prints a line and counts the limits that it misses.
+// print checks a line's result, prints the line, and counts the limits that it misses.
 func (b *bench) print(l line) {
 	mark, limits := "", !b.dry
 	miss := func(is bool, text string) {
@@ -59,8 +59,8 @@ func (b *bench) print(l line) {
 		peer, l.peer, ratio, l.bytes/l.ours.ms*1e-6, share, mark)
 }
 
-// failed prints the line of a statement that was refused or failed under its schedule. The
-// measurement continues with the next line.
+// failed prints the line of a statement that was refused, or failed, under a schedule. The
+// measurement then continues with the next line.
 func (b *bench) failed(input, schedule string, err error) {
 	b.missed++
 	b.printf("%-26s %-26s failed: %v\n", input, schedule, err)

@@ -10,7 +10,8 @@ type schedule struct{ name, text string }
 
 var byDefault = schedule{"default", ""}
 
-// a2 gives each thread neighbouring entries. It loads their products before it sums them.
+// a2 returns schedule A.2 of source 004. Each thread gets neighbouring entries. It computes all
+// their products before it sums them.
 func a2(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.2 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps,
@@ -18,7 +19,7 @@ func a2(perThread, warps int) schedule {
 				"unroll(thread_nz_pre,%d), ", perThread))}
 }
 
-// a11 is like a2, without a temporary and without unrolling.
+// a11 returns schedule A.11, which is like A.2 without a temporary and without unrolling.
 func a11(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.11 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps, "")}
@@ -34,7 +35,8 @@ func positionsOfThreads(perThread, warps int, loads string) string {
 		loads)
 }
 
-// a10 gives rows to warps. The threads of a warp traverse a row together.
+// a10 returns schedule A.10. Each warp gets rows, and the threads of a warp go through a row
+// together.
 func a10(rows, warps int) schedule {
 	return schedule{fmt.Sprintf("A.10 %d rows a block", rows),
 		fmt.Sprintf(
@@ -45,7 +47,7 @@ func a10(rows, warps int) schedule {
 				"parallelize(thread,GPUThread,Temporary)", rows, warps)}
 }
 
-// a4 gives each warp a few entries. The warp's threads divide the columns.
+// a4 returns schedule A.4. Each warp gets a few entries, and its threads divide the columns.
 func a4(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.4 %d entries a warp", perWarp),
 		fmt.Sprintf(
@@ -57,7 +59,7 @@ func a4(perWarp, warps, columns int) schedule {
 			perWarp*warps, perWarp, columns/32)}
 }
 
-// a8 is like a4, for a tensor of order 3.
+// a8 returns schedule A.8, which is like A.4 for a tensor of order 3.
 func a8(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.8 %d entries a warp", perWarp),
 		fmt.Sprintf(

@@ -22,7 +22,7 @@ func (e *NotFoundError) Error() string {
 		"scripts/install-nvrtc.sh; tried " + strings.Join(e.Tried, "; ")
 }
 
-// ExitCode is 1, the code for a machine that lacks something.
+// ExitCode returns 1, the code for a machine that lacks something.
 func (e *NotFoundError) ExitCode() int { return 1 }
 
 var once = sync.OnceValues(open)
