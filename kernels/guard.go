@@ -18,7 +18,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,7 +59,7 @@ func Stop() (left int) { return int(C.dst_guard_stop()) }
 // replaced them.
 func Arm() { C.dst_guard_arm() }
 
-func init() { tcs.SetGuard(guard{}) }
+func init() { tcsfile.SetGuard(guard{}) }
 
 // guard keeps the process alive when a mapped file shrinks. Reading a page that the file no longer
 // has returns zeros, and a leaf that reads such a page is abandoned.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -21,11 +22,11 @@ func TestShrink(t *testing.T) {
 	for i := range tcs.Values[float64](a) {
 		tcs.Values[float64](a)[i] = 1
 	}
-	if err := tcs.Write(path, a, tcs.WriteOptions{}); err != nil {
+	if err := tcsfile.Write(path, a, tcsfile.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, from := range []string{"C", "Go"} {
-		b, err := tcs.Open(path)
+		b, err := tcsfile.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func TestShrink(t *testing.T) {
 			t.Errorf("from %s: got %v", from, err)
 		}
 		b.Close()
-		if err := tcs.Write(path, a, tcs.WriteOptions{}); err != nil {
+		if err := tcsfile.Write(path, a, tcsfile.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
 )
@@ -45,12 +45,12 @@ func TestTensorsThatRankZeroReadsAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c.zstd {
-			x, err := tcs.Open(plain)
+			x, err := tcsfile.Open(plain)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tcs.Write(filepath.Join(dir, "z.tcs"), x,
-				tcs.WriteOptions{Compress: true}); err != nil {
+			if err := tcsfile.Write(filepath.Join(dir, "z.tcs"), x,
+				tcsfile.WriteOptions{Compress: true}); err != nil {
 				t.Fatal(err)
 			}
 			x.Close()

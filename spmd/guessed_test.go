@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd"
 )
 
@@ -29,7 +29,7 @@ func TestScheduledJobsWithinPlan(t *testing.T) {
 		if _, err := job.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		x, err := tcs.Open(to)
+		x, err := tcsfile.Open(to)
 		if err != nil {
 			t.Fatal(err)
 		}

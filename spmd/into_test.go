@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/kernels"
 	"distaff/spmd"
 )
@@ -164,7 +165,7 @@ func TestIntoRefuses(t *testing.T) {
 	write := newJob("Y(i,j) = 2 * A(i,j)", "ds", 1, map[string]*tcs.Tensor{"A": a})
 	write.Outputs = []spmd.Output{{Tensor: "Y", File: file}}
 	keep(t, write)
-	opened, err := tcs.Open(file)
+	opened, err := tcsfile.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
 )
@@ -141,7 +141,7 @@ func TestStoredZerosStay(t *testing.T) {
 			if err := convert.File(text, file, opt); err != nil {
 				t.Fatal(err)
 			}
-			a, err := tcs.Open(file)
+			a, err := tcsfile.Open(file)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd"
 )
 
@@ -50,13 +50,13 @@ func TestWithinPlan(t *testing.T) {
 	}
 	// packed writes the tensor to a compressed file.
 	packed := func(name string, from spmd.Input) spmd.Input {
-		x, err := tcs.Open(from.File)
+		x, err := tcsfile.Open(from.File)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer x.Close()
 		var b bytes.Buffer
-		if err := x.WriteTo(&b, tcs.WriteOptions{Compress: true}); err != nil {
+		if err := tcsfile.WriteTo(&b, x, tcsfile.WriteOptions{Compress: true}); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, name+".tcs")

@@ -13,6 +13,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
 )
@@ -147,11 +148,11 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.Format().String(),
 		t.Dense()
-	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), t.Checksum(), t.Compressed(), t.Header.Splits
+	f.Bytes, f.Checksum, f.Zstd, f.Splits = t.Bytes(), tcsfile.Checksum(t), t.Compressed(), t.Header.Splits
 	if !t.Header.Whole() {
 		f.Box = t.Header.Box
 	}
-	st, _ := t.FileStats()
+	st, _ := tcsfile.Stats(t)
 	f.Entries = st.Entries
 	for l, lev := range t.Levels {
 		i := levelInfo{Kind: string(lev.Kind), Mode: lev.Mode, Size: lev.Size, Offset: lev.Offset,

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 
 	"github.com/klauspost/compress/gzip"
@@ -71,7 +72,7 @@ func seeds(t *testing.T) []seedFile {
 		}
 	}
 	var packed bytes.Buffer
-	if err := a.WriteTo(&packed, tcs.WriteOptions{Compress: true}); err != nil {
+	if err := tcsfile.WriteTo(&packed, a, tcsfile.WriteOptions{Compress: true}); err != nil {
 		t.Fatal(err)
 	}
 	add("packed.tcs", packed.Bytes(), 2)

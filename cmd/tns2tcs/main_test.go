@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	_ "distaff/kernels/verified"
 )
 
@@ -53,7 +53,7 @@ func TestConvert(t *testing.T) {
 			}
 			continue
 		}
-		got, err := tcs.Open(out)
+		got, err := tcsfile.Open(out)
 		if err != nil {
 			t.Errorf("%s: %v", c.args, err)
 			continue
@@ -61,7 +61,7 @@ func TestConvert(t *testing.T) {
 		if f := got.Format().String(); f != c.format {
 			t.Errorf("%s: got format %s, want %s", c.args, f, c.format)
 		}
-		if err := got.Verify(); err != nil {
+		if err := tcsfile.Verify(got); err != nil {
 			t.Errorf("%s: %v", c.args, err)
 		}
 		if n := got.Vals.Len; n != 2 {

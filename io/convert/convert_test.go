@@ -14,7 +14,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/mtx"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -30,7 +30,7 @@ func TestToTCS(t *testing.T) {
 		if err := File(in, out, opt); err != nil {
 			t.Fatal(err)
 		}
-		a, err := tcs.Open(out)
+		a, err := tcsfile.Open(out)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/io/text"
 )
@@ -57,7 +58,7 @@ func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, e
 
 // OpenTensor opens the .tcs file at path. The file is mapped. If it is a pipe or compressed as
 // a whole (.gz, .zst), its content is first copied to an unlinked file in folder tmp. The
-// arrays are neither loaded nor validated (see tcs.Open).
+// arrays are neither loaded nor validated (see tcsfile.Open).
 func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
 	t, _, err := OpenTensorFile(path, tmp)
 	return t, err
@@ -72,7 +73,7 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	}
 	defer src.Close()
 	if f, _ := src.Plain(); f != nil {
-		t, err = tcs.Open(path)
+		t, err = tcsfile.Open(path)
 		return t, true, err
 	}
 	r, err := src.Reader()
@@ -84,7 +85,7 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	t, err = tcs.OpenReader(src.Name, r, f)
+	t, err = tcsfile.OpenReader(src.Name, r, f)
 	return t, false, err
 }
 
@@ -137,7 +138,7 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 		if ferr != nil {
 			return ferr
 		}
-		err = t.LoadFile(f)
+		err = tcsfile.LoadInto(t, f)
 	}
 	if err != nil {
 		return err
@@ -146,7 +147,7 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 		t.Trust()
 		return nil
 	}
-	return t.Verify()
+	return tcsfile.Verify(t)
 }
 
 // checkDims returns an error if the sizes in dims differ from the file's. dims may be nil.

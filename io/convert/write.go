@@ -13,6 +13,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/io/text"
 )
@@ -80,7 +81,7 @@ func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 	}
 	if f.Name == "tcs" {
 		return compressed(w, name, func(w io.Writer) error {
-			return t.WriteTo(w, tcs.WriteOptions{Limit: opt.Limit})
+			return tcsfile.WriteTo(w, t, tcsfile.WriteOptions{Limit: opt.Limit})
 		})
 	}
 	return f.write(w, name, coo.FromTensor(t, coo.DropFill), coo.Spec{Name: name},

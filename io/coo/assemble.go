@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -184,7 +185,7 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 		return err
 	}
 	j.mergeParts()
-	lay, err := tcs.NewFile(j.Shape())
+	lay, err := tcsfile.NewFile(j.Shape())
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (s *sorted) stream(path string, out *outfile.File, j *Joined) error {
 		return err
 	}
 	defer t.Close()
-	if err := t.WriteTo(out, tcs.WriteOptions{Wide: s.spec.Wide, Limit: s.cfg.Limit}); err != nil {
+	if err := tcsfile.WriteTo(out, t, tcsfile.WriteOptions{Wide: s.spec.Wide, Limit: s.cfg.Limit}); err != nil {
 		return out.Errorf(err)
 	}
 	return out.Commit()

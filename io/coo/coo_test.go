@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -171,15 +172,15 @@ func TestAssembleRandom(t *testing.T) {
 			}
 		}
 		path := filepath.Join(dir, "a.tcs")
-		if err := tcs.Write(path, a,
-			tcs.WriteOptions{Compress: r.IntN(3) == 0, Wide: spec.Wide}); err != nil {
+		if err := tcsfile.Write(path, a,
+			tcsfile.WriteOptions{Compress: r.IntN(3) == 0, Wide: spec.Wide}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		b, err := tcs.Open(path)
+		b, err := tcsfile.Open(path)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := b.Verify(); err != nil {
+		if err := tcsfile.Verify(b); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		check("read back", b)
@@ -188,16 +189,16 @@ func TestAssembleRandom(t *testing.T) {
 		if err := AssembleFile(path, in, spec, Config{}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		c, err := tcs.Open(path)
+		c, err := tcsfile.Open(path)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := c.Verify(); err != nil {
+		if err := tcsfile.Verify(c); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		check("assembled in the file", c)
-		bs, _ := b.FileStats()
-		cs, _ := c.FileStats()
+		bs, _ := tcsfile.Stats(b)
+		cs, _ := tcsfile.Stats(c)
 		if fmt.Sprint(bs) != fmt.Sprint(cs) {
 			t.Fatalf("%s: statistics %v and %v", name, bs, cs)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -95,10 +96,10 @@ func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 		return err
 	}
 	path := filepath.Join(t.TempDir(), "x.tcs")
-	if err := tcs.Write(path, x, tcs.WriteOptions{}); err != nil {
+	if err := tcsfile.Write(path, x, tcsfile.WriteOptions{}); err != nil {
 		return err
 	}
-	y, err := tcs.Open(path)
+	y, err := tcsfile.Open(path)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func conforms(t *testing.T, x *tcs.Tensor, want map[string]complex128) error {
 	if err := y.Check(); err != nil {
 		return fmt.Errorf("from its file: %w", err)
 	}
-	st, ok := y.FileStats()
+	st, ok := tcsfile.Stats(y)
 	if got := meaning(y); !maps.Equal(got, want) || !ok || st.Entries < int64(len(want)) {
 		return fmt.Errorf("from its file: got entries %v, statistics %+v, want %v", got, st, want)
 	}

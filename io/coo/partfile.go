@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -36,12 +37,12 @@ type FileRange struct {
 // range of each section to the file with the layout lay (source 000, sections 4.6.3 and 4.6.4). For
 // the last part it also writes the elements that follow the last entry, such as the ends of pos
 // arrays.
-func (j *Joined) WritePart(part int, in Stream, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
+func (j *Joined) WritePart(part int, in Stream, lay *tcsfile.File, w io.WriterAt) ([]FileRange, error) {
 	return j.write(part, inOrder(in, j.spec.Format.Order), lay, w)
 }
 
 // write is WritePart with a reader.
-func (j *Joined) write(part int, r reader, lay *tcs.File, w io.WriterAt) ([]FileRange, error) {
+func (j *Joined) write(part int, r reader, lay *tcsfile.File, w io.WriterAt) ([]FileRange, error) {
 	sections := lay.Sections()
 	sinks := make([]*sink, len(sections))
 	for i, sec := range sections {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -68,7 +69,7 @@ func TestLowLimit(t *testing.T) {
 		if limit.Used() != 0 || limit.Peak() > max {
 			t.Errorf("%d bytes: %d used after all is closed, peak %d", max, limit.Used(), limit.Peak())
 		}
-		a, err := tcs.Open(path)
+		a, err := tcsfile.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

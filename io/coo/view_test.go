@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -65,7 +66,7 @@ func TestView(t *testing.T) {
 				t.Fatalf("%s: the block on its own: got %v\nwant %v", name, got, want)
 			}
 			var file bytes.Buffer
-			if err := own.WriteTo(&file, tcs.WriteOptions{}); err != nil {
+			if err := tcsfile.WriteTo(&file, own, tcsfile.WriteOptions{}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			own.Close()

@@ -82,42 +82,6 @@ func (a Array) Bytes() []byte {
 	return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width))
 }
 
-// withWidth returns a pos or crd array with elements of the given width in bytes. It returns
-// the array itself if it has that width; otherwise it converts the elements into buf, which
-// must have room for all elements.
-func (a Array) withWidth(width uint8, buf []int64) Array {
-	if a.Width == width {
-		return a
-	}
-	out := Of(buf)
-	out.Width, out.Len = width, a.Len
-	if width == 4 {
-		dst := Slice[int32](out)
-		for i, v := range Slice[int64](a) {
-			dst[i] = int32(v)
-		}
-	} else {
-		a.Ints(buf[:a.Len], 0)
-	}
-	return out
-}
-
-// eachPiece calls put with the bytes of the array's elements, converted to the given width, in
-// order. An array that already has that width is one piece; others are converted in pieces.
-func (a Array) eachPiece(width uint8, put func(b []byte) error) error {
-	if a.Width == width {
-		return put(a.Bytes())
-	}
-	const most = 1 << 16 // elements of a piece
-	buf := make([]int64, min(a.Len, most))
-	for at := int64(0); at < a.Len; at += most {
-		if err := put(a.Sub(at, min(at+most, a.Len)).withWidth(width, buf).Bytes()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Sub returns the elements [lo, hi), counted from Ptr. If lo equals hi, Ptr is not advanced,
 // because the address past the last element may belong to memory that the garbage collector has
 // freed.

@@ -248,13 +248,9 @@ next:
 // from its Ptr. Cursor defines which positions are entries.
 func (t *Tensor) Entries(yield func(coords []int64, i int64) bool) {
 	const batch = 512
-	n := len(t.Header.Dims)
-	cols := make([][]int64, n)
-	for m := range cols {
-		cols[m] = make([]int64, batch)
-	}
+	cols := columns(len(t.Levels), batch)
 	index := make([]int64, batch)
-	crd := make([]int64, n)
+	crd := make([]int64, len(t.Levels))
 	for c := t.Cursor(); ; {
 		k := c.Next(cols, index)
 		if k == 0 {
@@ -269,4 +265,13 @@ func (t *Tensor) Entries(yield func(coords []int64, i int64) bool) {
 			}
 		}
 	}
+}
+
+// columns returns a slice of the given length for each of n modes.
+func columns(n, length int) [][]int64 {
+	c := make([][]int64, n)
+	for m := range c {
+		c[m] = make([]int64, length)
+	}
+	return c
 }

@@ -1,6 +1,5 @@
-// Package tcs implements the tensor: a header and level arrays. A tensor has the same layout in
-// memory and in a .tcs file, so a file is mapped, not parsed. docs/tcs.md describes the file
-// format.
+// Package tcs implements the tensor in memory: a header and level arrays. It is what every leaf
+// takes. A .tcs file has the same layout; package tcsfile reads and writes it.
 //
 // # Model
 //
@@ -33,34 +32,29 @@
 //
 // Arrays are stored outside the Go heap: in mapped files, or in memory from Alloc that a Limit
 // counts. Memory is reference counted. Close releases the memory that a tensor holds; a view
-// holds the memory that it shows.
+// holds the memory that it shows. A tensor from a file has a Source, which reports whether the
+// file changed. If the elements are read from the file when they are needed, it also has a Demand.
 //
 // # Files
 //
 //	tensor.go     Tensor and Array
-//	shape.go      which arrays a tensor has, and their layout in a file
+//	shape.go      which arrays a tensor has, and their layout
 //	levelparts.go how the positions of each kind are cut
 //	value.go      value types
-//	header.go     the file's header
-//	source.go     the file of a tensor; Open
-//	openfile.go   files that are already open, and streams
-//	lazy.go       compressed files, decompressed when they are read
-//	zstd.go       compression in chunks
-//	write.go      writing
+//	source.go     the file that a tensor is read from
 //	array.go      elements of an array
 //	cursor.go     entries in storage order
 //	view.go       blocks that share memory
 //	keys.go       tuples of coordinates, and the positions between two of them
 //	nothing.go    a tensor without entries or memory
-//	validate.go   checks of the arrays
+//	validate.go   which tensors are valid
+//	check.go      checks of the arrays
 //	checkpart.go  the same checks, divided among several readers
 //	pads.go       padded levels
-//	crc.go        combined checksums of parts
 //	stats.go      statistics
 //	narrow.go     arrays in 32 bits
 //	widen.go      arrays in 64 bits
 //	memory.go     memory, and the limit that counts it
-//	counters.go   the limit for allocators outside Go
-//	guard.go      mapped files that shrink
+//	faults.go     mapped files that shrink while several goroutines read
 //	errors.go     errors and exit codes
 package tcs

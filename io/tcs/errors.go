@@ -1,10 +1,6 @@
 package tcs
 
-import (
-	"fmt"
-
-	"distaff/io/tensor"
-)
+import "distaff/io/tensor"
 
 // Exit codes of this package's errors.
 const (
@@ -46,7 +42,3 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ExitCode returns the exit code of a process that ends with this error.
 func (e *Error) ExitCode() int { return e.Exit }
-
-func dataErr(file, format string, args ...any) error {
-	return &Error{Exit: exitData, File: file, Msg: fmt.Sprintf(format, args...)}
-}

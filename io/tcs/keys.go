@@ -35,7 +35,7 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 				t.Header.Dims[lev.Mode])
 		}
 	}
-	return key, t.lazyErr()
+	return key, t.demandErr()
 }
 
 // Find returns the first position of level len(key)-1, among the positions that t shows, that
@@ -55,25 +55,7 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 		lo, hi = a, b
 	}
 	first, end := t.Interval(len(key) - 1)
-	return min(max(lo, first), end), t.lazyErr()
-}
-
-// lazyErr returns the first error of decompressing chunks on demand.
-func (t *Tensor) lazyErr() error {
-	if t.lazy == nil {
-		return nil
-	}
-	t.lazy.mu.Lock()
-	defer t.lazy.mu.Unlock()
-	return t.lazy.err
-}
-
-// crdAt returns the coordinate of position p of level l, or -1 if the file can't be read.
-func (t *Tensor) crdAt(l int, p int64) int64 {
-	if t.need(l, CrdArray, p, p+1) != nil {
-		return -1
-	}
-	return t.Levels[l].Crd.At(p)
+	return min(max(lo, first), end), t.demandErr()
 }
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
@@ -102,7 +84,7 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	hi = max(lo, hi)
 	spans := make([][2]int64, n, len(t.Levels))
 	up := &Tensor{Header: t.Header, Levels: append([]Level(nil), t.Levels...), Vals: t.Vals,
-		file: t.file, lazy: t.lazy, edges: true}
+		edges: true, source: t.source, demand: t.demand}
 	for l, a, b := n-1, lo, hi; l >= 0; l-- {
 		spans[l] = [2]int64{a, b}
 		a, b = up.Levels[l].partitioner().fromChild(up, l, a, b)
@@ -112,7 +94,7 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 		lo, hi = f.first(t, l, lo), f.first(t, l, hi)
 		spans = append(spans, [2]int64{lo, hi})
 	}
-	return spans, t.lazyErr()
+	return spans, t.demandErr()
 }
 
 // showSpan cuts the shown positions [lo, hi) of level l to span, if the level stores

@@ -114,8 +114,8 @@ func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, 
 	hi = max(min(hi, lev.Pos.First+lev.Pos.Len-1), lo)
 	lev.Pos = lev.Pos.Sub(lo-lev.Pos.First, hi-lev.Pos.First+1)
 	a, b := v.PosAt(l, 0), v.PosAt(l, lev.Pos.Len-1)
-	if v.lazy != nil && v.lazy.err != nil {
-		return 0, 0, v.lazy.err
+	if err := v.demandErr(); err != nil {
+		return 0, 0, err
 	}
 	if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
 		return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l,

@@ -114,6 +114,11 @@ func (l *Limit) Free() int64 {
 	return int64(s.Freeram+s.Bufferram) * int64(s.Unit)
 }
 
+// Counters returns the counters of bytes in use and of the peak. An allocator outside Go
+// updates them by atomic operations, to count against the same limit. The limit still owns
+// them.
+func (l *Limit) Counters() (used, peak *atomic.Int64) { return &l.used, &l.peak }
+
 // MachineMemory returns the machine's memory in bytes.
 func MachineMemory() int64 {
 	var s unix.Sysinfo_t

@@ -12,9 +12,9 @@ import (
 // mayHoldPads reports whether a position of level l can be padding or below padding: level l is
 // a p level, or there is a p level above it with only dense levels and singletons between them.
 // A compressed level has no positions below padding.
-func (t *Tensor) mayHoldPads(l int) bool {
+func (c *checker) mayHoldPads(l int) bool {
 	for ; l >= 0; l-- {
-		switch kind := t.Levels[l].Kind; {
+		switch kind := c.levels[l].Kind; {
 		case kind.IsPadded():
 			return true
 		case kind.HasPos():
@@ -25,9 +25,9 @@ func (t *Tensor) mayHoldPads(l int) bool {
 }
 
 // padded reports whether position q of level l is padding or below padding.
-func (t *Tensor) padded(l int, q int64) bool {
+func (c *checker) padded(l int, q int64) bool {
 	for ; l >= 0; l-- {
-		lev := &t.Levels[l]
+		lev := &c.levels[l]
 		switch lev.Form() {
 		case tensor.Full:
 			q /= lev.Size
@@ -42,22 +42,22 @@ func (t *Tensor) padded(l int, q int64) bool {
 	return false
 }
 
-// checkPads checks that only p levels have padding and that nothing is stored below it. shown
+// pads checks that only p levels have padding and that nothing is stored below it. shown
 // returns the interval of elements of an array to check; for pos it is an interval of parents.
-func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64)) error {
-	for l := range t.Levels {
-		lev := &t.Levels[l]
+func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) error {
+	for l := range c.levels {
+		lev := &c.levels[l]
 		kind := lev.Kind
-		if !kind.HasCrd() || !t.mayHoldPads(l-1) {
+		if !kind.HasCrd() || !c.mayHoldPads(l-1) {
 			continue
 		}
 		fault := func(q int64) error {
 			switch x := lev.Crd.At(q); {
-			case x == -1 && !kind.IsPadded() && !t.padded(l-1, q):
-				return t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p "+
+			case x == -1 && !kind.IsPadded() && !c.padded(l-1, q):
+				return c.t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p "+
 					"level has empty slots", q, l)
-			case x != -1 && t.padded(l-1, q):
-				return t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q,
+			case x != -1 && c.padded(l-1, q):
+				return c.t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q,
 					l, x)
 			}
 			return nil
@@ -66,30 +66,30 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 		if kind.HasPos() {
 			from, to = shown(l, PosArray)
 			fault = func(p int64) error {
-				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && t.padded(l-1, p) {
-					return t.dataErr("level %d has %s below the empty slot of parent %d, want none",
+				if n := lev.Pos.At(p+1) - lev.Pos.At(p); n != 0 && c.padded(l-1, p) {
+					return c.t.dataErr("level %d has %s below the empty slot of parent %d, want none",
 						l, tensor.Count(n, "coordinate"), p)
 				}
 				return nil
 			}
 		}
-		if err := t.eachAbove(l-1, from, to, fault); err != nil {
+		if err := c.eachAbove(l-1, from, to, fault); err != nil {
 			return err
 		}
 	}
-	last := len(t.Levels) - 1
-	if !t.mayHoldPads(last) {
+	last := len(c.levels) - 1
+	if !c.mayHoldPads(last) {
 		return nil
 	}
 	from, to := shown(-1, ValsArray)
-	return t.eachAbove(last, from, to, func(q int64) error {
-		if !t.padded(last, q) {
+	return c.eachAbove(last, from, to, func(q int64) error {
+		if !c.padded(last, q) {
 			return nil
 		}
-		i := q - t.Vals.First
-		v := t.Header.Type.Load(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)))
+		i := q - c.t.Vals.First
+		v := c.t.Header.Type.Load(unsafe.Add(c.t.Vals.Ptr, i*int64(c.t.Vals.Width)))
 		if !v.IsZero() {
-			return t.dataErr("value %d is %v in an empty slot, want 0", q, v)
+			return c.t.dataErr("value %d is %v in an empty slot, want 0", q, v)
 		}
 		return nil
 	})
@@ -98,21 +98,21 @@ func (t *Tensor) checkPads(shown func(level int, part ArrayKind) (from, to int64
 // eachAbove calls check with each position in [from, to) of level l, in parallel. If the file
 // is decompressed on demand, eachAbove first decompresses the coordinates that padded reads at
 // level l and above.
-func (t *Tensor) eachAbove(l int, from, to int64, check func(q int64) error) error {
+func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil
 	}
-	for lo, hi := from, to; l >= 0 && t.Levels[l].Form() != tensor.Segmented; l-- {
-		if t.Levels[l].Form() == tensor.Full {
-			lo, hi = lo/t.Levels[l].Size, (hi-1)/t.Levels[l].Size+1
-		} else if err := t.need(l, CrdArray, lo, hi); err != nil {
+	for lo, hi := from, to; l >= 0 && c.levels[l].Form() != tensor.Segmented; l-- {
+		if c.levels[l].Form() == tensor.Full {
+			lo, hi = lo/c.levels[l].Size, (hi-1)/c.levels[l].Size+1
+		} else if err := c.t.need(l, CrdArray, lo, hi); err != nil {
 			return err
 		}
 	}
-	return parallel(chunks(to-from, part), func() func(int64) error {
-		return func(c int64) error {
-			for q := from + c*part; q < min(from+(c+1)*part, to); q++ {
-				if err := check(q); err != nil {
+	return Parallel(to-from, checkLength, func() func(int64, int64) error {
+		return func(i, end int64) error {
+			for ; i < end; i++ {
+				if err := check(from + i); err != nil {
 					return err
 				}
 			}

@@ -234,16 +234,16 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 		}
 		return nil, err
 	}
-	t := s.bare()
+	t := s.Bare()
 	for _, sec := range lay.Sections {
-		*t.array(sec.Level, sec.Array) = m.Array(sec.Offset, sec.Len, sec.Width)
+		*t.Array(sec.Level, sec.Array) = m.Array(sec.Offset, sec.Len, sec.Width)
 	}
 	t.held = []*Memory{m}
 	return t, nil
 }
 
-// bare returns a tensor of the shape without arrays.
-func (s *Shape) bare() *Tensor {
+// Bare returns a tensor of the shape without arrays.
+func (s *Shape) Bare() *Tensor {
 	t := &Tensor{Header: s.Header.Clone(), Levels: make([]Level, len(s.Format.Levels))}
 	if t.Header.Box == nil {
 		t.Header.Box = make([][2]int64, len(t.Header.Dims))
@@ -279,14 +279,37 @@ func (t *Tensor) Shape() (*Shape, bool) {
 	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.part
 }
 
-func (t *Tensor) array(level int, part ArrayKind) *Array {
-	switch part {
+// Array returns an array of a level, or the values; level is ignored for these.
+func (t *Tensor) Array(level int, kind ArrayKind) *Array {
+	switch kind {
 	case PosArray:
 		return &t.Levels[level].Pos
 	case CrdArray:
 		return &t.Levels[level].Crd
 	}
 	return &t.Vals
+}
+
+// levelArray is an array of a tensor, with its place in the tensor.
+type levelArray struct {
+	*Array
+	level int
+	kind  ArrayKind
+}
+
+// arrays returns the arrays of the tensor in the order of a Layout's sections.
+func (t *Tensor) arrays() []levelArray {
+	var list []levelArray
+	for l := range t.Levels {
+		lev := &t.Levels[l]
+		if lev.Kind.HasPos() {
+			list = append(list, levelArray{&lev.Pos, l, PosArray})
+		}
+		if lev.Kind.HasCrd() {
+			list = append(list, levelArray{&lev.Crd, l, CrdArray})
+		}
+	}
+	return append(list, levelArray{&t.Vals, -1, ValsArray})
 }
 
 // Scalar returns a tensor of order 0 with the value v.

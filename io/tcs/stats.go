@@ -1,15 +1,25 @@
 package tcs
 
-import (
-	"distaff/io/tensor"
-	"golang.org/x/sys/unix"
-)
+import "distaff/io/tensor"
 
-// Statistics computes the statistics that a file's header contains. It reads the pos arrays,
-// and the crd arrays of singletons and of level 0.
-func (t *Tensor) Statistics() Stats { return t.statsShare(0, 1).stats(t) }
+// Stats are the statistics of a tensor, which are also in a file's header. They let a planner
+// work from the header alone.
+type Stats struct {
+	Entries     int64 // stored entries: values without padding
+	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries
+	MaxSlice    int64 // the largest number of values below one coordinate of level 0's mode
+	Levels      []LevelStats
+}
 
-// StatsShare is the part of a file's statistics that one reader computes. To combine the parts
+// LevelStats are the statistics of one level: its number of Positions, the number of parents
+// without a child in it (Empty), and the largest number of children of a parent (Most).
+type LevelStats struct{ Positions, Empty, Most int64 }
+
+// Statistics computes the statistics of the tensor. It reads the pos arrays, and the crd arrays
+// of singletons and of level 0.
+func (t *Tensor) Statistics() Stats { return t.StatsShare(0, 1).Stats(t) }
+
+// StatsShare is the part of a tensor's statistics that one reader computes. To combine the parts
 // of several readers, add Sums element by element, and take the maximum of Most element by
 // element.
 type StatsShare struct {
@@ -21,8 +31,8 @@ type StatsShare struct {
 	Most []int64
 }
 
-// statsShare computes share k of n.
-func (t *Tensor) statsShare(k, n int64) StatsShare {
+// StatsShare computes share k of n of the statistics.
+func (t *Tensor) StatsShare(k, n int64) StatsShare {
 	levels := len(t.Levels)
 	sh := StatsShare{make([]int64, levels+2), make([]int64, levels+1)}
 	part := func(total int64) (lo, hi int64) {
@@ -61,9 +71,9 @@ func (t *Tensor) statsShare(k, n int64) StatsShare {
 	}
 	lo, hi = part(t.Positions(0))
 	if padded {
-		sh.Sums[levels] = t.countEntries(lo, hi)
+		sh.Sums[levels] = countEntries(t, lo, hi)
 	}
-	sh.Most[levels], sh.Sums[levels+1] = t.sliceStats(lo, hi)
+	sh.Most[levels], sh.Sums[levels+1] = sliceStats(t, lo, hi)
 	return sh
 }
 
@@ -80,8 +90,9 @@ func segments[T int32 | int64](pos []T) (empty, most int64) {
 	return empty, int64(longest)
 }
 
-// stats returns the statistics of t. sh must be the combination of all shares.
-func (sh StatsShare) stats(t *Tensor) Stats {
+// Stats returns the statistics of t, of whose arrays it reads the lengths only. sh must be the
+// combination of all shares.
+func (sh StatsShare) Stats(t *Tensor) Stats {
 	levels := len(t.Levels)
 	st := Stats{Levels: make([]LevelStats, levels), Entries: sh.Sums[levels],
 		MaxSlice: sh.Most[levels]}
@@ -102,7 +113,7 @@ func (sh StatsShare) stats(t *Tensor) Stats {
 }
 
 // countEntries returns the number of entries below positions [lo, hi) of level 0.
-func (t *Tensor) countEntries(lo, hi int64) int64 {
+func countEntries(t *Tensor, lo, hi int64) int64 {
 	v := t
 	if hi-lo < t.Positions(0) {
 		var err error
@@ -112,7 +123,7 @@ func (t *Tensor) countEntries(lo, hi int64) int64 {
 		defer v.Close()
 	}
 	n := int64(0)
-	for c, col, index := v.Cursor(), v.columns(512), make([]int64, 512); ; {
+	for c, col, index := v.Cursor(), columns(len(t.Levels), 512), make([]int64, 512); ; {
 		k := c.Next(col, index)
 		if k == 0 {
 			return n
@@ -121,19 +132,11 @@ func (t *Tensor) countEntries(lo, hi int64) int64 {
 	}
 }
 
-func (t *Tensor) columns(n int) [][]int64 {
-	c := make([][]int64, len(t.Header.Dims))
-	for m := range c {
-		c[m] = make([]int64, n)
-	}
-	return c
-}
-
 // sliceStats looks at the slices of the coordinates that level 0 has at positions [lo, hi). It
 // returns the largest number of values in a slice, and the number of slices that have values.
 // If level 0 repeats a coordinate, the slice belongs to the range that contains its first
 // position.
-func (t *Tensor) sliceStats(lo, hi int64) (most, filled int64) {
+func sliceStats(t *Tensor, lo, hi int64) (most, filled int64) {
 	if t.Dense() { // and Vals is not empty
 		return t.Vals.Len / t.Levels[0].Size, hi - lo
 	}
@@ -184,45 +187,4 @@ func (t *Tensor) sliceStats(lo, hi int64) (most, filled int64) {
 		most = max(most, run)
 	}
 	return most, filled
-}
-
-// StatsOf computes the statistics of a file with layout f. All sections must be written; the
-// header need not be.
-func (f *File) StatsOf(file interface{ Fd() uintptr }) (Stats, error) {
-	sh, err := f.StatsShare(file, 0, 1)
-	if err != nil {
-		return Stats{}, err
-	}
-	return f.Stats(sh), nil
-}
-
-// StatsShare computes share k of n of the statistics that StatsOf computes.
-func (f *File) StatsShare(file interface{ Fd() uintptr }, k, n int) (StatsShare, error) {
-	h := f.h
-	ptr, err := unix.MmapPtr(int(file.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ,
-		unix.MAP_SHARED)
-	if err != nil {
-		return StatsShare{}, &Error{Exit: exitRun, Msg: "can't map the output", Err: err}
-	}
-	m := Foreign(ptr, h.total, func() error { return unix.MunmapPtr(ptr, uintptr(h.total)) })
-	t := (&source{header: *h, mapped: m}).tensor()
-	defer t.Close()
-	var sh StatsShare
-	err = t.guarded(func() error { sh = t.statsShare(int64(k), int64(n)); return nil })
-	return sh, err
-}
-
-// Stats returns the file's statistics. sh must be the combination of all shares.
-func (f *File) Stats(sh StatsShare) Stats {
-	h := f.h
-	t := h.shape.bare()
-	for l := range t.Levels {
-		switch t.Levels[l].Form() {
-		case tensor.Segmented:
-			t.Levels[l].Crd.Len = h.shape.Counts[l]
-		case tensor.Single:
-			t.Levels[l].Crd.Len = t.Positions(l - 1)
-		}
-	}
-	return sh.stats(t)
 }

@@ -51,11 +51,11 @@ type Tensor struct {
 	Vals   Array
 
 	held  []*Memory
-	file  *source // nil unless the tensor was opened from a file
-	part  bool    // the tensor is a view; its arrays may hold more than its box
-	edges bool    // the view was cut by positions; pos may reach past crd at both ends
+	part  bool // the tensor is a view; its arrays may hold more than its box
+	edges bool // the view was cut by positions; pos may reach past crd at both ends
 
-	lazy *lazy // the chunks of a compressed file; nil in views and if LoadLazily was not called
+	source Source // the file; nil unless the tensor was opened from one
+	demand Demand // reads elements of the arrays; nil if they are in memory, and in views
 
 	validated atomic.Bool             // the arrays were checked, or are trusted
 	passed    atomic.Pointer[[]Level] // the arrays that were checked; nil in a view
@@ -140,6 +140,9 @@ func (t *Tensor) Hold(m *Memory) {
 		t.held = append(t.held, m)
 	}
 }
+
+// Own makes the tensor hold m until it is closed. The tensor takes over the caller's reference.
+func (t *Tensor) Own(m *Memory) { t.held = append(t.held, m) }
 
 // Share makes t hold all memory that o holds, so that t may use arrays of o.
 func (t *Tensor) Share(o *Tensor) {

@@ -29,9 +29,9 @@ type Block struct {
 // It checks the positions that it reads.
 func (t *Tensor) View(b Block) (*Tensor, error) {
 	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
-		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(), lazy: t.lazy}
+		part: t.part || b.Cut || b.keyed(), edges: t.edges || b.Cut || b.keyed(),
+		source: t.source, demand: t.demand}
 	v.validated.Store(t.validated.Load())
-	v.file = t.file
 	if b.Box != nil {
 		if len(b.Box) != len(t.Header.Dims) {
 			return nil, &Error{Exit: exitCommand,
@@ -85,7 +85,7 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 	if err := v.needShown(); err != nil {
 		return nil, err
 	}
-	v.lazy = nil
+	v.demand = nil
 	v.Share(t)
 	// A level with a single segment gets a pos array of its own if the segment was cut.
 	for l := range v.Levels {
@@ -103,7 +103,8 @@ func (t *Tensor) View(b Block) (*Tensor, error) {
 // alias may be closed in either order.
 func (t *Tensor) Alias() *Tensor {
 	v := &Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals,
-		held: slices.Clone(t.held), file: t.file, part: t.part, edges: t.edges, lazy: t.lazy}
+		held: slices.Clone(t.held), part: t.part, edges: t.edges, source: t.source,
+		demand: t.demand}
 	v.passed.Store(t.passed.Load())
 	v.validated.Store(t.validated.Load())
 	for _, m := range v.held {
@@ -144,7 +145,7 @@ func (t *Tensor) ownPos(l int, limit *Limit) error {
 		pos.SetInt(i, min(max(lev.Pos.Int(i), lo), hi))
 	}
 	lev.Pos = pos
-	t.held = append(t.held, m)
+	t.Own(m)
 	return nil
 }
 

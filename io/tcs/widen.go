@@ -24,10 +24,7 @@ func (t *Tensor) Widen(pos, crd []uint8, limit *Limit) error {
 			}
 			wide.First = x.a.First
 			*x.a = wide
-			t.Hold(mem)
-			if err := mem.Release(); err != nil {
-				return err
-			}
+			t.Own(mem)
 		}
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"distaff/codegen/diag"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd"
 	"distaff/spmd/comm"
 )
@@ -271,7 +271,7 @@ func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []s
 		}
 		path := filepath.Join(dir, strings.ReplaceAll(in, ":", "-"))
 		files = append(files, path+".tcs")
-		if err := tcs.Write(path+".tcs", t, tcs.WriteOptions{}); err != nil {
+		if err := tcsfile.Write(path+".tcs", t, tcsfile.WriteOptions{}); err != nil {
 			return nil, nil, err
 		}
 		if dumped {

@@ -9,6 +9,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -104,7 +105,7 @@ func readFile(path string) (int64, error) {
 func loadOnce(ctx context.Context, path string, target *load.Target) (peak int64, err error) {
 	peaks := make([]int64, loadRanks)
 	err = local.Run(ctx, loadRanks, func(c comm.Comm) error {
-		t, err := tcs.Open(path)
+		t, err := tcsfile.Open(path)
 		if err != nil {
 			return err
 		}

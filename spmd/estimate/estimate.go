@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
@@ -186,7 +187,7 @@ func (t *Tensor) Segments() []tcs.LevelStats {
 	if t.stored == nil {
 		return nil
 	}
-	st, ok := t.stored.FileStats()
+	st, ok := tcsfile.Stats(t.stored)
 	if !ok {
 		st = t.stored.Statistics()
 	}

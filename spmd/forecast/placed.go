@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/assemble"
 	"distaff/spmd/estimate"
@@ -136,7 +137,7 @@ func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 			own[rank] += pieces.Left[rank]
 		}
 		if in.Tensor != nil && (rank == 0 || !in.Alone) {
-			own[rank] += in.Tensor.Decompressed() // while the file is open
+			own[rank] += tcsfile.Decompressed(in.Tensor) // while the file is open
 		}
 	}
 	c.Kept = own

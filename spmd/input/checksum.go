@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"distaff/io/convert"
+	"distaff/io/tcsfile"
 	"distaff/io/text"
 )
 
@@ -22,7 +23,7 @@ func (r *Reader) Checksums() error {
 		switch {
 		case s == nil || s.In.File == "" || s.Scalar != nil || text.Stdin(s.In.File):
 		case s.Tensor != nil:
-			s.Checksum = s.Tensor.Checksum()
+			s.Checksum = tcsfile.Checksum(s.Tensor)
 		default:
 			sum, err := FileSum(s.In.File)
 			if err != nil {
@@ -44,7 +45,7 @@ func Checksum(file, tmp string) (string, error) {
 		return "", err
 	}
 	defer t.Close()
-	return t.Checksum(), nil
+	return tcsfile.Checksum(t), nil
 }
 
 // FileSum returns the SHA-256 of a file's bytes, in the form of the statistics. It returns "" for

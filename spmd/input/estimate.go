@@ -4,6 +4,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/coo"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
@@ -34,7 +35,7 @@ func (s *Source) EntryCount(dims []int64) float64 {
 	case s == nil || s.Scalar != nil:
 		return all
 	case s.Tensor != nil:
-		if st, ok := s.Tensor.FileStats(); ok {
+		if st, ok := tcsfile.Stats(s.Tensor); ok {
 			return float64(st.Entries)
 		}
 		return float64(s.Tensor.Vals.Len)
@@ -92,7 +93,7 @@ func (s *Source) CountKnown() bool {
 	case s.Gen != nil, s.held != nil:
 		return true
 	case s.Tensor != nil:
-		_, ok := s.Tensor.FileStats()
+		_, ok := tcsfile.Stats(s.Tensor)
 		return ok || s.Tensor.Header.Whole()
 	}
 	return s.Dense || s.Scalar != nil || s.distinct

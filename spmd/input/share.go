@@ -10,6 +10,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/gen"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
@@ -159,7 +160,7 @@ func (r *Reader) openTold(name string, in Input, h sourceHeader) error {
 			h.Alone.Entries
 		return nil
 	case convert.Ext(in.File) == ".tcs":
-		t, err := tcs.Open(in.File)
+		t, err := tcsfile.Open(in.File)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/readertest"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
 )
@@ -28,7 +28,7 @@ func tcsFile(t *testing.T, dir, name, kinds string, in coo.Stream) {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	if err := tcs.Write(filepath.Join(dir, name), x, tcs.WriteOptions{}); err != nil {
+	if err := tcsfile.Write(filepath.Join(dir, name), x, tcsfile.WriteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -199,7 +199,7 @@ func TestNonzerosOfCoordinateLists(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(dir, "B.tcs")
-		if err := tcs.Write(path, x, tcs.WriteOptions{}); err != nil {
+		if err := tcsfile.Write(path, x, tcsfile.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		x.Close()
@@ -251,7 +251,7 @@ func TestNonzerosOfMappedTensors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := tcs.Write(path, x, tcs.WriteOptions{Compress: compress}); err != nil {
+			if err := tcsfile.Write(path, x, tcsfile.WriteOptions{Compress: compress}); err != nil {
 				t.Fatal(err)
 			}
 			x.Close()

@@ -13,7 +13,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/fault"
@@ -264,7 +264,7 @@ func sizesOf(in input.Input, order int, read bool) (dims []int64, exact bool, er
 		return nil, true, nil
 	}
 	if convert.Ext(in.File) == ".tcs" {
-		t, err := tcs.Open(in.File)
+		t, err := tcsfile.Open(in.File)
 		if err != nil {
 			return nil, false, err
 		}

@@ -19,7 +19,7 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/io/text"
 	"distaff/spmd/input"
@@ -276,7 +276,7 @@ func (r *names) inputTypes() (map[string]tensor.Type, error) {
 // typeOf returns the type of a file's values.
 func typeOf(in input.Input, order int) (tensor.Type, error) {
 	if convert.Ext(in.File) == ".tcs" {
-		t, err := tcs.Open(in.File)
+		t, err := tcsfile.Open(in.File)
 		if err != nil {
 			return tensor.None, err
 		}

@@ -5,6 +5,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd/partition"
 	"distaff/spmd/plan"
 	"distaff/spmd/store"
@@ -39,7 +40,7 @@ func (g *Target) Cost(in Input, sizes plan.Sizes, ranks int, limit int64) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks)}
 	inflated := int64(0)
 	if in.Tensor != nil {
-		inflated = in.Tensor.Decompressed()
+		inflated = tcsfile.Decompressed(in.Tensor)
 	}
 	var way int64
 	way, c.Buffers = g.forecast(in, ranks, limit)

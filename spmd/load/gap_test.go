@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/load"
 )
@@ -42,7 +42,7 @@ func TestPiecesTile(t *testing.T) {
 			t.Fatal(err)
 		}
 		file := filepath.Join(t.TempDir(), "t.tcs")
-		if err := tcs.Write(file, whole, tcs.WriteOptions{}); err != nil {
+		if err := tcsfile.Write(file, whole, tcsfile.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		whole.Close()
@@ -56,7 +56,7 @@ func TestPiecesTile(t *testing.T) {
 // tiles counts the entries of all pieces of a file. Every rank reads and checks its own piece.
 func tiles(t *testing.T, what, file string, ranks, entries int) {
 	t.Helper()
-	f, err := tcs.Open(file)
+	f, err := tcsfile.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/place"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -20,7 +21,7 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	if !g.canUseKeys(s.Tensor, s.AsIs, s.Alone, c.Size()) {
 		return nil, false, nil
 	}
-	if err := Agree(c, s.Tensor.LoadLazily(s.Limit)); err != nil {
+	if err := Agree(c, tcsfile.LoadLazily(s.Tensor, s.Limit)); err != nil {
 		return nil, true, err
 	}
 	keys, err := Keys(c.Context(), s.Tensor, g.Partition.Ordered().Ordered)

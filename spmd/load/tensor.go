@@ -6,6 +6,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
@@ -33,7 +34,7 @@ func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, erro
 	case s.Alone && c.Size() > 1:
 		return g.fromFirst(c, s)
 	}
-	if err := Agree(c, t.LoadLazily(s.Limit)); err != nil {
+	if err := Agree(c, tcsfile.LoadLazily(t, s.Limit)); err != nil {
 		return nil, err
 	}
 	if s.AsIs && g.Viewable(t) {
@@ -90,12 +91,12 @@ func (s *Source) ready() error {
 		if ferr != nil {
 			return ferr
 		}
-		err = t.LoadFile(f)
+		err = tcsfile.LoadInto(t, f)
 	}
 	if err != nil || !s.Check {
 		return err
 	}
-	return t.Verify()
+	return tcsfile.Verify(t)
 }
 
 // agree is Agree for an error that occurred while a view was made.

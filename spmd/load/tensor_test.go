@@ -16,6 +16,7 @@ import (
 	"distaff/codegen/place"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/comm/local"
@@ -95,7 +96,7 @@ func blocksOf(path string, part *partition.Partition, ranks int, spec coo.Spec, 
 	out := map[plan.Block][]string{}
 	peaks := make([]int64, ranks)
 	err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
-		t, err := tcs.Open(path)
+		t, err := tcsfile.Open(path)
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func TestBlocksOfEveryFormat(t *testing.T) {
 			}
 			defer whole.Close()
 			path := filepath.Join(t.TempDir(), "t.tcs")
-			if err := tcs.Write(path, whole, tcs.WriteOptions{Compress: f%4 == 3}); err != nil {
+			if err := tcsfile.Write(path, whole, tcsfile.WriteOptions{Compress: f%4 == 3}); err != nil {
 				t.Fatal(err)
 			}
 			targets := []coo.Spec{{Format: tensor.FormatOf(format.kinds, modes)},
@@ -241,7 +242,7 @@ func large(t *testing.T, rows int64, compress bool) (path string, bytes int64) {
 	}
 	defer whole.Close()
 	path = filepath.Join(t.TempDir(), "large.tcs")
-	if err := tcs.Write(path, whole, tcs.WriteOptions{Compress: compress}); err != nil {
+	if err := tcsfile.Write(path, whole, tcsfile.WriteOptions{Compress: compress}); err != nil {
 		t.Fatal(err)
 	}
 	return path, whole.Bytes()
@@ -329,7 +330,7 @@ func TestARankReadsItsPiece(t *testing.T) {
 			[]float64{.41, .41, .12, .12}},
 	} {
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
-			x, err := tcs.Open(path)
+			x, err := tcsfile.Open(path)
 			if err != nil {
 				return err
 			}
@@ -415,11 +416,11 @@ func damage(t *testing.T, path string) {
 		if err := os.WriteFile(bad, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		x, err := tcs.Open(bad)
+		x, err := tcsfile.Open(bad)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := x.Verify()
+		want := tcsfile.Verify(x)
 		x.Close()
 		for _, s := range []struct {
 			cuts   []int
@@ -445,7 +446,7 @@ func TestATruncatedFile(t *testing.T) {
 		Type: tensor.Float64,
 		Name: "T"}
 	err := local.Run(context.Background(), 3, func(c comm.Comm) error {
-		x, err := tcs.Open(path)
+		x, err := tcsfile.Open(path)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd/comm"
 	"distaff/spmd/plan"
 )
@@ -52,7 +53,7 @@ func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 			if t.Compressed() {
 				break // its checksums belong to chunks
 			}
-			sum, err := t.SumPart(i, at[k][i], at[k+1][i])
+			sum, err := tcsfile.SumPart(t, i, at[k][i], at[k+1][i])
 			if err != nil {
 				fault = err
 			}
@@ -86,7 +87,7 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	if c.Rank() == 0 {
 		whole := t.Check()
 		if whole == nil {
-			whole = t.Verify()
+			whole = tcsfile.Verify(t)
 		}
 		if whole != nil {
 			fault = whole
@@ -142,13 +143,13 @@ func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, min
 			all[s.owner] = part[1:]
 		}
 	}
-	return t.CheckSums(at, sums), nil
+	return tcsfile.CheckSums(t, at, sums), nil
 }
 
 // compareChunks combines the checksums of all chunks of a compressed file. Chunks that no rank has
 // read are divided among the ranks. Every rank must call it.
 func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
-	sums := t.ChunkSums()
+	sums := tcsfile.ChunkSums(t)
 	if err := c.Uncounted().Allreduce(comm.Of(sums), comm.Max); err != nil {
 		return nil, err
 	}
@@ -158,7 +159,7 @@ func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
 			continue
 		}
 		if missing++; missing%int64(c.Size()) == int64(c.Rank()) && fault == nil {
-			sums[k], fault = t.SumChunk(int64(k))
+			sums[k], fault = tcsfile.SumChunk(t, int64(k))
 		}
 	}
 	if missing > 0 {
@@ -167,7 +168,7 @@ func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
 		}
 	}
 	if fault == nil {
-		fault = t.CheckChunkSums(sums)
+		fault = tcsfile.CheckChunkSums(t, sums)
 	}
 	return fault, nil
 }

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/kernels/cc"
 	"distaff/spmd"
 )
@@ -234,7 +234,7 @@ func (c *fileProgram) judge(dir string, said []string, err error) error {
 
 // compare compares the contents of a file with a tensor.
 func (c *fileProgram) compare(file string, t *Tensor) error {
-	got, err := tcs.Open(file)
+	got, err := tcsfile.Open(file)
 	if err != nil {
 		return err
 	}

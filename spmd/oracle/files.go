@@ -15,6 +15,7 @@ import (
 	"distaff/io/convert"
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
 	"distaff/spmd/comm"
@@ -127,7 +128,7 @@ func (f *files) prepare(job *spmd.Job, p *Prepared, c comm.Comm) error {
 func (f *files) check(want *tcs.Tensor) error {
 	switch f.out {
 	case ".tcs":
-		got, err := tcs.Open(f.name + f.out)
+		got, err := tcsfile.Open(f.name + f.out)
 		if err != nil {
 			return err
 		}

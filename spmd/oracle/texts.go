@@ -14,7 +14,7 @@ import (
 
 	"distaff/codegen/reference"
 	"distaff/io/convert"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/io/tns"
 )
@@ -79,7 +79,7 @@ func (f *files) store(t *Tensor, file string, wide bool) error {
 	if f.in[t.Name] == ".npy" {
 		err = convert.WriteTensor(file, s, convert.WriteOptions{Threads: 1})
 	} else {
-		err = tcs.Write(file, s, tcs.WriteOptions{Wide: wide})
+		err = tcsfile.Write(file, s, tcsfile.WriteOptions{Wide: wide})
 	}
 	return errors.Join(err, s.Close())
 }

@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
@@ -21,7 +22,7 @@ type concat struct {
 	starts map[int][]int64 // for each block of this rank, its first position in each level
 	shape  *tcs.Shape
 	w      io.WriterAt
-	lay    *tcs.File
+	lay    *tcsfile.File
 }
 
 // newConcat returns nil, at every rank, if the arrays of the blocks cannot simply be concatenated:
@@ -70,7 +71,7 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	}
 	x.shape = t.shape(at)
 	var err error
-	x.lay, err = tcs.NewFile(x.shape)
+	x.lay, err = tcsfile.NewFile(x.shape)
 	return x, err
 }
 

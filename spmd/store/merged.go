@@ -2,7 +2,7 @@ package store
 
 import (
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
@@ -148,7 +148,7 @@ func writeMerged(s *sharedFile, t *Blocks, cfg coo.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	var lay *tcs.File
+	var lay *tcsfile.File
 	var spans []coo.FileRange
 	defer func() {
 		if err == nil {
@@ -160,7 +160,7 @@ func writeMerged(s *sharedFile, t *Blocks, cfg coo.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if lay, err = tcs.NewFile(j.Shape()); err != nil {
+	if lay, err = tcsfile.NewFile(j.Shape()); err != nil {
 		return err
 	}
 	if err := s.resize(lay.Size()); err != nil {

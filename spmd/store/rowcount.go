@@ -2,6 +2,7 @@ package store
 
 import (
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd/comm"
 )
 
@@ -117,7 +118,7 @@ func (x *rows) layOut() (err error) {
 		counts[x.dense+l] = nodes[len(x.ends)]
 	}
 	counts[x.row+1] = x.starts[len(x.ends)]
-	if x.lay, err = tcs.NewFile(x.t.shape(counts)); err != nil {
+	if x.lay, err = tcsfile.NewFile(x.t.shape(counts)); err != nil {
 		return err
 	}
 	x.pos, x.crd = make([]int, len(counts)), make([]int, len(counts))

@@ -6,6 +6,7 @@ import (
 
 	"distaff/io/coo"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
 )
@@ -43,7 +44,7 @@ type rows struct {
 	nodes [][]int64 // for listed rows: by level from dense on, the nodes before each window
 	last  []int64   // for listed rows: by window, the last key before its end, or -1
 
-	lay      *tcs.File
+	lay      *tcsfile.File
 	pos, crd []int // numbers of the sections, by level
 	vals     int
 }

@@ -9,6 +9,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -74,7 +75,7 @@ func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	if err := coo.AssembleFile(path, coo.FromTensor(b, zeros), spec, cfg); err != nil {
 		return nil, err
 	}
-	if t, err = tcs.Open(path); err != nil {
+	if t, err = tcsfile.Open(path); err != nil {
 		return nil, err
 	}
 	t.Trust()

@@ -8,6 +8,7 @@ import (
 	"distaff/io/coo"
 	"distaff/io/outfile"
 	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/spmd/comm"
 )
 
@@ -155,7 +156,7 @@ func (s *sharedFile) write(f func() error) error {
 
 // finish writes the header of a .tcs file whose sections are complete. The spans of all ranks must
 // tile the layout. Every rank must call it.
-func (s *sharedFile) finish(lay *tcs.File, spans []coo.FileRange) error {
+func (s *sharedFile) finish(lay *tcsfile.File, spans []coo.FileRange) error {
 	if err := s.c.Barrier(); err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func tile(sections []tcs.Section, spans []coo.FileRange) []uint32 {
 			panic(fmt.Sprintf("BUG: store: section %d is written from element %d on, after %d", s.Section,
 				s.From, next[s.Section]))
 		}
-		crcs[s.Section] = tcs.CombineCRC(crcs[s.Section], s.CRC, s.N*int64(sections[s.Section].Width))
+		crcs[s.Section] = tcsfile.CombineCRC(crcs[s.Section], s.CRC, s.N*int64(sections[s.Section].Width))
 		next[s.Section] += s.N
 	}
 	for i, sec := range sections {

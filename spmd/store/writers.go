@@ -3,7 +3,7 @@ package store
 import (
 	"distaff/io/convert"
 	"distaff/io/coo"
-	"distaff/io/tcs"
+	"distaff/io/tcsfile"
 	"distaff/io/tensor"
 )
 
@@ -66,7 +66,7 @@ func denseFile(s *sharedFile, o *output) (func() error, error) {
 		return nil, nil
 	}
 	return func() error {
-		lay, err := tcs.NewFile(o.t.shape(make([]int64, len(o.t.Layout.Format.Levels))))
+		lay, err := tcsfile.NewFile(o.t.shape(make([]int64, len(o.t.Layout.Format.Levels))))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package tcs
+package tcsfile
 
 import (
 	"hash/crc32"

@@ -1,7 +1,8 @@
-package tcs
+package tcsfile
 
 import (
 	"bytes"
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"encoding/binary"
 	"errors"
@@ -13,41 +14,40 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 )
 
 // csr is a 3 by 4 matrix with a row that is empty.
-func csr(t testing.TB) *Tensor {
+func csr(t testing.TB) *tcs.Tensor {
 	t.Helper()
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{3, 4}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{3, 4}, Type: tensor.Float64},
 		Format: tensor.FormatOf("ds", []int{0, 1}), Counts: []int64{0, 4}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(Slice[int32](a.Levels[1].Pos), []int32{0, 2, 2, 4})
-	copy(Slice[int32](a.Levels[1].Crd), []int32{1, 3, 0, 2})
-	copy(Values[float64](a), []float64{1, 2.5, 0, -4})
+	copy(tcs.Slice[int32](a.Levels[1].Pos), []int32{0, 2, 2, 4})
+	copy(tcs.Slice[int32](a.Levels[1].Crd), []int32{1, 3, 0, 2})
+	copy(tcs.Values[float64](a), []float64{1, 2.5, 0, -4})
 	return a
 }
 
-func file(t testing.TB, a *Tensor, o WriteOptions) []byte {
+func file(t testing.TB, a *tcs.Tensor, o WriteOptions) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.WriteTo(&b, o); err != nil {
+	if err := WriteTo(&b, a, o); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
 }
 
 // openBytes opens a file that is in memory.
-func openBytes(t testing.TB, b []byte) (*Tensor, error) {
+func openBytes(t testing.TB, b []byte) (*tcs.Tensor, error) {
 	t.Helper()
 	h, err := readHeader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		return nil, headerErr("a.tcs", err)
 	}
-	m, err := Alloc(nil, int64(len(b)), "")
+	m, err := tcs.Alloc(nil, int64(len(b)), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 	good := file(t, csr(t), WriteOptions{})
 	for n := range good {
 		a, err := openBytes(t, good[:n])
-		var e *Error
+		var e *tcs.Error
 		if !errors.As(err, &e) || e.Exit != exitData {
 			t.Fatalf("cut to %d bytes: got %v, %v", n, a, err)
 		}
@@ -85,7 +85,7 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 		a, err := openBytes(t, b)
 		if i >= header {
 			if err == nil {
-				if a.Verify() == nil {
+				if Verify(a) == nil {
 					t.Errorf("byte %d changed, and Verify passes", i)
 				}
 				a.Close()
@@ -130,17 +130,17 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	type fault func(a *Tensor)
-	set := func(f func(a *Tensor) Array, i, v int64) fault {
-		return func(a *Tensor) { f(a).SetInt(i, v) }
+	type fault func(a *tcs.Tensor)
+	set := func(f func(a *tcs.Tensor) tcs.Array, i, v int64) fault {
+		return func(a *tcs.Tensor) { f(a).SetInt(i, v) }
 	}
-	pos := func(a *Tensor) Array { return a.Levels[1].Pos }
-	crd := func(a *Tensor) Array { return a.Levels[1].Crd }
+	pos := func(a *tcs.Tensor) tcs.Array { return a.Levels[1].Pos }
+	crd := func(a *tcs.Tensor) tcs.Array { return a.Levels[1].Crd }
 	for _, c := range []struct {
 		f    fault
 		want string
 	}{
-		{func(*Tensor) {}, ""},
+		{func(*tcs.Tensor) {}, ""},
 		{set(pos, 0, 1), "positions of level 1 go from 1 to 4, want 0 to 4"},
 		{set(pos, 3, 5), "positions of level 1 go from 0 to 5, want 0 to 4"},
 		{set(pos, 1, 3), "position 2 of level 1 is 2, less than the 3 before it"},
@@ -169,13 +169,13 @@ func TestValidate(t *testing.T) {
 
 func TestCompressed(t *testing.T) {
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{700, 900}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{700, 900}, Type: tensor.Float64},
 		Format: tensor.FormatOf("dd", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range Values[float64](a) {
-		Values[float64](a)[i] = float64(i % 77)
+	for i := range tcs.Values[float64](a) {
+		tcs.Values[float64](a)[i] = float64(i % 77)
 	}
 	packed, plain := file(t, a, WriteOptions{Compress: true}), file(t, a, WriteOptions{})
 	if len(packed) > len(plain)/5 {
@@ -185,7 +185,7 @@ func TestCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Load(NewLimit(1 << 20)); err == nil ||
+	if err := b.Load(tcs.NewLimit(1 << 20)); err == nil ||
 		!strings.Contains(err.Error(), "memory limit of 1 MiB") {
 		t.Errorf("a limit is not held: %v", err)
 	}
@@ -197,14 +197,14 @@ func TestCompressed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.LoadFile(f); err != nil || !bytes.Equal(c.Vals.Bytes(), a.Vals.Bytes()) {
+	if err := LoadInto(c, f); err != nil || !bytes.Equal(c.Vals.Bytes(), a.Vals.Bytes()) {
 		t.Errorf("by way of a file: %v", err)
 	}
 	c.Close()
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Verify(); err != nil {
+	if err := Verify(b); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(b.Vals.Bytes(), a.Vals.Bytes()) {
@@ -222,7 +222,7 @@ func TestCompressed(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if b.Load(nil) == nil && b.Verify() == nil && !bytes.Equal(b.Vals.Bytes(), a.Vals.Bytes()) {
+		if b.Load(nil) == nil && Verify(b) == nil && !bytes.Equal(b.Vals.Bytes(), a.Vals.Bytes()) {
 			t.Fatalf("byte %d changed, and nobody notices", i)
 		}
 		b.Close()
@@ -231,7 +231,7 @@ func TestCompressed(t *testing.T) {
 
 func TestShrink(t *testing.T) {
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{1 << 18}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 18}, Type: tensor.Float64},
 		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -239,12 +239,12 @@ func TestShrink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.tcs")
 	for _, use := range []struct {
 		name string
-		f    func(*Tensor) error
+		f    func(*tcs.Tensor) error
 	}{
-		{"Verify", (*Tensor).Verify},
-		{"Guarded", func(a *Tensor) error {
+		{"Verify", Verify},
+		{"Guarded", func(a *tcs.Tensor) error {
 			return a.Guarded(func() error {
-				for _, x := range Values[float64](a) {
+				for _, x := range tcs.Values[float64](a) {
 					if x != 0 {
 						return errors.New("not zero")
 					}
@@ -252,7 +252,7 @@ func TestShrink(t *testing.T) {
 				return nil
 			})
 		}},
-		{"Changed", (*Tensor).Changed},
+		{"Changed", (*tcs.Tensor).Changed},
 	} {
 		if err := Write(path, a, WriteOptions{}); err != nil {
 			t.Fatal(err)
@@ -264,7 +264,7 @@ func TestShrink(t *testing.T) {
 		if err := os.Truncate(path, 5000); err != nil {
 			t.Fatal(err)
 		}
-		var e *Error
+		var e *tcs.Error
 		if err := use.f(b); !errors.As(err, &e) || e.Exit != exitData ||
 			!strings.Contains(err.Error(), "while it was") {
 			t.Errorf("%s: got %v", use.name, err)
@@ -300,7 +300,7 @@ func TestFileInPieces(t *testing.T) {
 	got := make([]byte, f.Size())
 	var crcs []uint32
 	for _, sec := range f.Sections() {
-		b := a.array(sec.Level, sec.Array).Bytes()
+		b := a.Array(sec.Level, sec.Array).Bytes()
 		copy(got[sec.Offset:], b)
 		crcs = append(crcs, CombineCRC(crc32.ChecksumIEEE(b[:5]), crc32.ChecksumIEEE(b[5:]),
 			int64(len(b)-5)))
@@ -311,66 +311,10 @@ func TestFileInPieces(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
-	l := NewLimit(10 << 20)
-	m, err := Alloc(l, 6<<20, "a thing")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uintptr(m.Ptr)%hugePage != 0 {
-		t.Error("a large piece is not aligned for huge pages")
-	}
-	_, err = Alloc(l, 6<<20, "another thing")
-	var e *MemoryError
-	if !errors.As(err, &e) || e.ExitCode() != 5 ||
-		err.Error() != "another thing takes 6 MiB; with 6 MiB in use that passes the memory "+
-			"limit of 10 MiB (--memory-limit)" {
-		t.Errorf("got %v", err)
-	}
-	m.Retain()
-	m.Release()
-	if l.Used() != 6<<20 {
-		t.Error("freed while held")
-	}
-	m.Release()
-	if l.Used() != 0 || l.Peak() != 6<<20 {
-		t.Errorf("used %d, peak %d", l.Used(), l.Peak())
-	}
-}
-
-func TestTypes(t *testing.T) {
-	convert := func(to tensor.Type, v tensor.Value) (tensor.Value, error) {
-		src, dst := make([]byte, 16), make([]byte, 16)
-		v.Type.Store(ptr(src), v)
-		_, err := ConvertValues(dst, to, src, v.Type, 1)
-		return to.Load(ptr(dst)), err
-	}
-	f := func(x float64) tensor.Value { return tensor.Value{Type: tensor.Float64, C: complex(x, 0)} }
-	n := func(x int64) tensor.Value { return tensor.Value{Type: tensor.Int64, I: x} }
-	for _, c := range []struct {
-		v    tensor.Value
-		to   tensor.Type
-		want string
-	}{
-		{f(3), tensor.Int64, "3"}, {f(-3), tensor.Int32, "-3"}, {f(2.5), tensor.Int64, "!"},
-		{f(1e10), tensor.Int32, "!"},
-		{f(1 << 63), tensor.Int64, "!"},
-		{n(1<<62 + 1), tensor.Int64, "4611686018427387905"}, {n(1 << 40), tensor.Int32, "!"},
-		{n(7), tensor.Complex64, "7+0i"}, {f(0.1), tensor.Float32, "0.1"},
-		{tensor.Value{Type: tensor.Complex128, C: 1}, tensor.Float64, "!"},
-		{f(1.5), tensor.Complex128, "1.5+0i"},
-	} {
-		got, err := convert(c.to, c.v)
-		if s := got.String(); err == nil && s != c.want || (err != nil) != (c.want == "!") {
-			t.Errorf("%v to %v: got %s, %v, want %s", c.v, c.to, s, err, c.want)
-		}
-	}
-}
-
 // TestNothingOfMuch walks a tensor of 2^40 rows and no columns.
 func TestNothingOfMuch(t *testing.T) {
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{1 << 40, 0}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 40, 0}, Type: tensor.Float64},
 		Format: tensor.FormatOf("dd", []int{0, 1})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +327,7 @@ func TestNothingOfMuch(t *testing.T) {
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := b.FileStats(); s.EmptySlices != 1<<40 || s.Entries != 0 {
+	if s, _ := Stats(b); s.EmptySlices != 1<<40 || s.Entries != 0 {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -394,10 +338,10 @@ func TestNothingOfMuch(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	f.Add(file(f, csr(f), WriteOptions{}))
 	f.Add(file(f, csr(f), WriteOptions{Compress: true}))
-	f.Add(file(f, Scalar(tensor.Value{Type: tensor.Complex64, C: 2i}), WriteOptions{}))
+	f.Add(file(f, tcs.Scalar(tensor.Value{Type: tensor.Complex64, C: 2i}), WriteOptions{}))
 	for _, kinds := range []string{"uq", "dp", "sss", "ucq"} {
 		n := len(kinds)
-		s := &Shape{Header: Header{Type: tensor.Int32},
+		s := &tcs.Shape{Header: tcs.Header{Type: tensor.Int32},
 			Format: tensor.FormatOf(kinds, tensor.Identity(n)),
 			Counts: make([]int64, n)}
 		for range n {
@@ -406,7 +350,7 @@ func FuzzOpen(f *testing.F) {
 		for l := range s.Counts {
 			s.Counts[l] = 1
 		}
-		a, err := New(s, nil, "")
+		a, err := tcs.New(s, nil, "")
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -427,7 +371,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		defer a.Close()
-		if a.Load(NewLimit(1<<24)) != nil || a.Validate() != nil {
+		if a.Load(tcs.NewLimit(1<<24)) != nil || a.Validate() != nil {
 			return
 		}
 		n := 0
@@ -442,13 +386,13 @@ func FuzzOpen(f *testing.F) {
 			return n < 1<<16
 		})
 		var out bytes.Buffer
-		if err := a.WriteTo(&out, WriteOptions{}); err != nil {
+		if err := WriteTo(&out, a, WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := readHeader(bytes.NewReader(out.Bytes()), int64(out.Len())); err != nil {
 			t.Fatalf("what was written does not open: %v", err)
 		}
-		if v, err := a.View(Block{Cut: true, Level: -1, Lo: a.Vals.Len / 3,
+		if v, err := a.View(tcs.Block{Cut: true, Level: -1, Lo: a.Vals.Len / 3,
 			Hi: a.Vals.Len / 2}); err != nil {
 			t.Fatal(err)
 		} else {
@@ -482,45 +426,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := fmt.Sprint(a.Format().String(), " ", a.Header.Dims,
-		Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
+		tcs.Values[float64](a)); s != "ds [3 4] [1 2.5 0 -4]" {
 		t.Errorf("got %s", s)
-	}
-}
-
-func ptr(b []byte) unsafe.Pointer { return unsafe.Pointer(&b[0]) }
-
-// The address of a part without elements is inside the array, not after it, where other memory
-// may begin.
-func TestEmptyPartOfArray(t *testing.T) {
-	a := Of([]float64{1, 2, 3})
-	for lo := range a.Len + 1 {
-		if s := a.Sub(lo, lo); uintptr(s.Ptr) < uintptr(a.Ptr) ||
-			uintptr(s.Ptr) >= uintptr(a.Ptr)+24 || s.First != lo {
-			t.Errorf("the part [%d,%d) is at byte %d and begins at %d", lo, lo,
-				uintptr(s.Ptr)-uintptr(a.Ptr), s.First)
-		}
-	}
-}
-
-// An error about one element has its place.
-func TestPlaceOfError(t *testing.T) {
-	matrix := func(pos []int32, crd []int64) *Tensor {
-		return &Tensor{Header: Header{Dims: []int64{3, 4}, Type: tensor.Float64},
-			Vals: Of(make([]float64, len(crd))),
-			Levels: []Level{{Kind: 'd', Size: 3},
-				{Kind: 's', Mode: 1, Size: 4, Pos: Of(pos), Crd: Of(crd)}}}
-	}
-	for _, c := range []struct {
-		t    *Tensor
-		want Place
-	}{
-		{matrix([]int32{0, 3, 2, 3}, []int64{0, 1, 2}), Place{1, PosArray, 2}},
-		{matrix([]int32{0, 1, 2, 3}, []int64{0, 4, 2}), Place{1, CrdArray, 1}},
-		{matrix([]int32{0, 1, 1, 3}, []int64{0, 3, 3}), Place{1, CrdArray, 2}},
-	} {
-		var e *Error
-		if err := c.t.Validate(); !errors.As(err, &e) || e.Place == nil || *e.Place != c.want {
-			t.Errorf("got %v, want an error at %v", err, c.want)
-		}
 	}
 }

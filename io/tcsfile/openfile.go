@@ -1,6 +1,7 @@
-package tcs
+package tcsfile
 
 import (
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // OpenFile opens the .tcs file f, and takes over f. name is for messages. See Open.
-func OpenFile(name string, f *os.File) (*Tensor, error) {
+func OpenFile(name string, f *os.File) (*tcs.Tensor, error) {
 	t, err := openFile(name, f)
 	if err != nil {
 		f.Close()
@@ -24,7 +25,7 @@ func OpenFile(name string, f *os.File) (*Tensor, error) {
 // checked first, so nothing else is read if r is not a .tcs file. OpenReader never writes more
 // than the length in the header, and writes nothing if the disk of f does not have enough room.
 // An error of r that has an ExitCode method is returned unchanged.
-func OpenReader(name string, r io.Reader, f *os.File) (*Tensor, error) {
+func OpenReader(name string, r io.Reader, f *os.File) (*tcs.Tensor, error) {
 	if err := copyFile(name, r, f); err != nil {
 		f.Close()
 		return nil, err
@@ -40,7 +41,7 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err == nil {
 		if free := int64(s.Bavail) * s.Bsize; h.total > free {
-			return &Error{Exit: exitRun, File: name,
+			return &tcs.Error{Exit: exitRun, File: name,
 				Msg: fmt.Sprintf("its contents take %s, and the disk of temporary files has %s: "+
 					"--tmp names another folder", tensor.Bytes(h.total), tensor.Bytes(free))}
 		}

@@ -1,4 +1,4 @@
-package tcs
+package tcsfile
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"distaff/io/pythontest"
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 )
 
@@ -31,26 +32,26 @@ func TestPythonReader(t *testing.T) {
 	if err := os.WriteFile(script, []byte(code), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	padded, err := New(&Shape{Header: Header{Dims: []int64{5, 3, 2},
+	padded, err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{5, 3, 2},
 		Box: [][2]int64{{2, 5}, {0, 3}, {0, 2}}, Type: tensor.Complex64},
 		Format: tensor.FormatOf("dpd", []int{0, 1, 2})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(Slice[int32](padded.Levels[1].Crd), []int32{2, -1, 0})
-	copy(Values[complex64](padded), []complex64{1, 2i, 0, 0, 3 + 1i, 4})
+	copy(tcs.Slice[int32](padded.Levels[1].Crd), []int32{2, -1, 0})
+	copy(tcs.Values[complex64](padded), []complex64{1, 2i, 0, 0, 3 + 1i, 4})
 	coo,
-		err := New(&Shape{Header: Header{Dims: []int64{4, 4}, Type: tensor.Int32},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{4, 4}, Type: tensor.Int32},
 		Format: tensor.FormatOf("uc", []int{1, 0}), Counts: []int64{3, 0}}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	copy(Slice[int32](coo.Levels[0].Pos), []int32{0, 3})
-	copy(Slice[int32](coo.Levels[0].Crd), []int32{1, 1, 3})
-	copy(Slice[int32](coo.Levels[1].Crd), []int32{2, 2, 0})
-	copy(Values[int32](coo), []int32{5, 6, 7})
-	for _, a := range []*Tensor{csr(t), padded, coo,
-		Scalar(tensor.Value{Type: tensor.Float32, C: 2.5})} {
+	copy(tcs.Slice[int32](coo.Levels[0].Pos), []int32{0, 3})
+	copy(tcs.Slice[int32](coo.Levels[0].Crd), []int32{1, 1, 3})
+	copy(tcs.Slice[int32](coo.Levels[1].Crd), []int32{2, 2, 0})
+	copy(tcs.Values[int32](coo), []int32{5, 6, 7})
+	for _, a := range []*tcs.Tensor{csr(t), padded, coo,
+		tcs.Scalar(tensor.Value{Type: tensor.Float32, C: 2.5})} {
 		if err := a.Validate(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
-package tcs
+package tcsfile
 
 import (
 	"bytes"
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"encoding/binary"
 	"errors"
@@ -32,7 +33,7 @@ func TestOpenReader(t *testing.T) {
 	huge := slices.Clone(good)
 	binary.LittleEndian.PutUint64(huge[16:], 1<<61)
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{1 << 16}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 16}, Type: tensor.Float64},
 		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func TestOpenReader(t *testing.T) {
 		r := &counting{r: bytes.NewReader(c.b)}
 		x, err := OpenReader("a.tcs.zst", r, f)
 		if c.want == "" && err == nil {
-			err = x.Verify()
+			err = Verify(x)
 		}
 		if c.want == "" && err != nil || c.want != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -79,17 +80,17 @@ func TestOpenReader(t *testing.T) {
 // A header that announces a file of 2^55 bytes is refused, because the disk does not have
 // enough room.
 func TestOpenReaderWithoutRoom(t *testing.T) {
-	h := fileHeader{shape: Shape{Header: Header{Dims: []int64{1 << 52}, Type: tensor.Float64},
+	h := fileHeader{shape: tcs.Shape{Header: tcs.Header{Dims: []int64{1 << 52}, Type: tensor.Float64},
 		Format: tensor.FormatOf("d", []int{0})}, length: headerLen(1, 1)}
-	h.stats.Levels = []LevelStats{{Positions: 1 << 52}}
-	h.sections = []fileSection{{section: Section{Level: -1, Array: ValsArray, Width: 8,
+	h.stats.Levels = []tcs.LevelStats{{Positions: 1 << 52}}
+	h.sections = []fileSection{{section: tcs.Section{Level: -1, Array: tcs.ValsArray, Width: 8,
 		Len: 1 << 52, Offset: alignUp(h.length)}, stored: 1 << 55}}
 	h.total = alignUp(h.length) + 1<<55
 	f, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e *Error
+	var e *tcs.Error
 	if _, err = OpenReader("a.tcs.zst", bytes.NewReader(h.encode()), f); !errors.As(err, &e) ||
 		e.Exit != exitRun || !strings.Contains(err.Error(), "its contents take 32 PiB") {
 		t.Errorf("got %v", err)

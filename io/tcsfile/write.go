@@ -1,7 +1,8 @@
-package tcs
+package tcsfile
 
 import (
 	"bufio"
+	"distaff/io/tcs"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -12,21 +13,21 @@ import (
 
 // WriteOptions are options for writing a file.
 type WriteOptions struct {
-	Compress bool   // with zstd, in chunks
-	Wide     bool   // all pos and crd elements have 64 bits, even if 32 are enough
-	Limit    *Limit // counts the buffers of compression; may be nil
+	Compress bool       // with zstd, in chunks
+	Wide     bool       // all pos and crd elements have 64 bits, even if 32 are enough
+	Limit    *tcs.Limit // counts the buffers of compression; may be nil
 }
 
 // Write writes the tensor to path. A regular file appears complete or not at all; a pipe or
 // device is written directly, and "-" is the standard output. The tensor must be a whole tensor
 // or a block that was assembled by itself, not a view.
-func Write(path string, t *Tensor, o WriteOptions) error {
+func Write(path string, t *tcs.Tensor, o WriteOptions) error {
 	f, err := outfile.Create(path)
 	if err != nil {
 		return err
 	}
 	defer f.Abort()
-	if err := t.WriteTo(f, o); err != nil {
+	if err := WriteTo(f, t, o); err != nil {
 		return f.Errorf(err)
 	}
 	return f.Commit()
@@ -35,13 +36,13 @@ func Write(path string, t *Tensor, o WriteOptions) error {
 // WriteTo writes the tensor as a .tcs file to w. The width of the file's arrays follows from
 // the tensor's shape, even if the arrays in memory are wider. So the bytes of the file do not
 // depend on how the tensor was made.
-func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
+func WriteTo(w io.Writer, t *tcs.Tensor, o WriteOptions) error {
 	if err := t.Load(o.Limit); err != nil {
 		return err
 	}
 	shape, whole := t.Shape()
 	if !whole {
-		return &Error{Exit: exitRun,
+		return &tcs.Error{Exit: exitRun,
 			Msg: "a view of a tensor is no file of its own: assemble the block first"}
 	}
 	shape.Wide = o.Wide
@@ -51,7 +52,7 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	}
 	for i := range h.sections {
 		sec := &h.sections[i]
-		t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width, func(b []byte) error {
+		eachPiece(t, sec, func(b []byte) error {
 			sec.crc = crc32.Update(sec.crc, crc32.IEEETable, b)
 			return nil
 		})
@@ -63,14 +64,13 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	b := bufio.NewWriterSize(w, 1<<20)
 	b.Write(h.encode())
 	at := h.length
-	for _, sec := range h.sections {
+	for i := range h.sections {
+		sec := &h.sections[i]
 		b.Write(make([]byte, sec.section.Offset-at))
-		err := t.array(sec.section.Level, sec.section.Array).eachPiece(sec.section.Width,
-			func(part []byte) error {
-				_, err := b.Write(part)
-				return err
-			})
-		if err != nil {
+		if err := eachPiece(t, sec, func(piece []byte) error {
+			_, err := b.Write(piece)
+			return err
+		}); err != nil {
 			return err
 		}
 		at = sec.section.Offset + sec.stored
@@ -81,9 +81,47 @@ func (t *Tensor) WriteTo(w io.Writer, o WriteOptions) error {
 	return t.Changed()
 }
 
+// eachPiece calls put with the bytes of the section's elements in order, converted to the width
+// of the section. If the array of t already has that width, it is one piece.
+func eachPiece(t *tcs.Tensor, sec *fileSection, put func(b []byte) error) error {
+	a, width := t.Array(sec.section.Level, sec.section.Array), sec.section.Width
+	if a.Width == width {
+		return put(a.Bytes())
+	}
+	const length = 1 << 16 // elements of a piece
+	buf := make([]int64, min(a.Len, length))
+	for at := int64(0); at < a.Len; at += length {
+		piece := a.Sub(at, min(at+length, a.Len))
+		if err := put(withWidth(piece, width, buf).Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withWidth returns a pos or crd array with elements of the given width in bytes. It returns
+// the array itself if it has that width; otherwise it converts the elements into buf, which
+// must have room for all elements.
+func withWidth(a tcs.Array, width uint8, buf []int64) tcs.Array {
+	if a.Width == width {
+		return a
+	}
+	out := tcs.Of(buf)
+	out.Width, out.Len = width, a.Len
+	if width == 4 {
+		dst := tcs.Slice[int32](out)
+		for i, v := range tcs.Slice[int64](a) {
+			dst[i] = int32(v)
+		}
+	} else {
+		a.Ints(buf[:a.Len], 0)
+	}
+	return out
+}
+
 // newFileHeader returns the header of an uncompressed file of that shape. Of the statistics it
 // sets only the numbers of positions. It does not set checksums.
-func newFileHeader(s *Shape) (*fileHeader, error) {
+func newFileHeader(s *tcs.Shape) (*fileHeader, error) {
 	lay, err := s.Layout()
 	if err != nil {
 		return nil, err
@@ -92,7 +130,7 @@ func newFileHeader(s *Shape) (*fileHeader, error) {
 	for _, sec := range lay.Sections {
 		h.sections = append(h.sections, fileSection{section: sec})
 	}
-	h.stats.Levels = make([]LevelStats, len(s.Format.Levels))
+	h.stats.Levels = make([]tcs.LevelStats, len(s.Format.Levels))
 	for l, n := range lay.Positions {
 		h.stats.Levels[l].Positions = n
 	}
@@ -112,61 +150,12 @@ func (h *fileHeader) place() {
 	h.total = at
 }
 
-func alignUp(n int64) int64 { return (n + Align - 1) &^ (Align - 1) }
-
-// File is the layout of a .tcs file that is not written yet. Several processes may write the
-// sections at their offsets in any order; the header is written last.
-type File struct{ h *fileHeader }
-
-// NewFile returns the layout of the file of a tensor of that shape.
-func NewFile(s *Shape) (*File, error) {
-	h, err := newFileHeader(s)
-	if err != nil {
-		return nil, err
-	}
-	return &File{h}, nil
-}
-
-// Sections returns the sections. Their Offset is relative to the start of the file.
-func (f *File) Sections() []Section {
-	s := make([]Section, len(f.h.sections))
-	for i := range s {
-		s[i] = f.h.sections[i].section
-	}
-	return s
-}
-
-// Size returns the length of the file in bytes.
-func (f *File) Size() int64 { return f.h.total }
-
-// HeaderSize returns the length of the header in bytes.
-func (f *File) HeaderSize() int64 { return f.h.length }
-
-// Header returns the bytes of the header. crcs is the CRC-32 of each section's bytes;
-// CombineCRC computes it for sections that are written in pieces. st are the statistics; their
-// Levels may be nil.
-func (f *File) Header(crcs []uint32, st Stats) []byte {
-	if len(crcs) != len(f.h.sections) {
-		panic("BUG: tcs: a checksum for every section is needed")
-	}
-	h := *f.h
-	h.sections = append([]fileSection(nil), f.h.sections...)
-	for i := range crcs {
-		h.sections[i].crc = crcs[i]
-	}
-	levels := append([]LevelStats(nil), f.h.stats.Levels...)
-	for l := range st.Levels {
-		levels[l].Empty, levels[l].Most = st.Levels[l].Empty, st.Levels[l].Most
-	}
-	st.Levels = levels
-	h.stats = st
-	return h.encode()
-}
+func alignUp(n int64) int64 { return (n + tcs.Align - 1) &^ (tcs.Align - 1) }
 
 // writeCompressed writes the header and the arrays in zstd chunks. The lengths of the frames
 // precede the data, so writeCompressed first compresses all sections and keeps their frames in
 // memory.
-func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error {
+func (h *fileHeader) writeCompressed(w io.Writer, t *tcs.Tensor, limit *tcs.Limit) error {
 	h.compress, h.chunk = compressZstd, defaultChunk
 	packed := make([]*frames, len(h.sections))
 	defer func() {
@@ -177,7 +166,7 @@ func (h *fileHeader) writeCompressed(w io.Writer, t *Tensor, limit *Limit) error
 	at := h.length
 	for i := range h.sections {
 		sec := &h.sections[i]
-		p, err := compress(*t.array(sec.section.Level, sec.section.Array), sec.section.Width, h.chunk,
+		p, err := compress(*t.Array(sec.section.Level, sec.section.Array), sec.section.Width, h.chunk,
 			limit)
 		if err != nil {
 			return err

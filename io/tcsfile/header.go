@@ -1,6 +1,7 @@
-package tcs
+package tcsfile
 
 import (
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"encoding/binary"
 	"fmt"
@@ -17,7 +18,7 @@ const (
 	modeLen    = 64  // bytes of a mode's entry
 	levelLen   = 64  // bytes of a level's entry
 	sectionLen = 64  // bytes of a section's entry
-	maxHeader  = fixedLen + MaxOrder*(modeLen+levelLen+2*sectionLen) + sectionLen
+	maxHeader  = fixedLen + tcs.MaxOrder*(modeLen+levelLen+2*sectionLen) + sectionLen
 )
 
 // Compression of a file's arrays.
@@ -26,29 +27,17 @@ const (
 	compressZstd = 1
 )
 
-// Stats are the statistics in a file's header. They let a planner work from the header alone.
-type Stats struct {
-	Entries     int64 // stored entries: values without padding
-	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries
-	MaxSlice    int64 // the largest number of values below one coordinate of level 0's mode
-	Levels      []LevelStats
-}
-
-// LevelStats are the statistics of one level: its number of Positions, the number of parents
-// without a child in it (Empty), and the largest number of children of a parent (Most).
-type LevelStats struct{ Positions, Empty, Most int64 }
-
 // fileSection is an entry of the file's section table.
 type fileSection struct {
-	section Section // its Offset is relative to the start of the file
-	stored  int64   // bytes in the file, after compression
+	section tcs.Section // its Offset is relative to the start of the file
+	stored  int64       // bytes in the file, after compression
 	crc     uint32
 }
 
 // fileHeader is a decoded file header.
 type fileHeader struct {
-	shape    Shape
-	stats    Stats
+	shape    tcs.Shape
+	stats    tcs.Stats
 	sections []fileSection
 	length   int64 // bytes of the header
 	total    int64 // bytes of the file
@@ -71,7 +60,7 @@ func (h *fileHeader) encode() []byte {
 	le.PutUint32(b[12:], uint32(h.length))
 	le.PutUint64(b[16:], uint64(h.total))
 	le.PutUint32(b[24:], uint32(len(s.Header.Dims)))
-	b[28], b[29], b[30] = byte(s.Header.Type), uint8(bits.TrailingZeros(Align)), h.compress
+	b[28], b[29], b[30] = byte(s.Header.Type), uint8(bits.TrailingZeros(tcs.Align)), h.compress
 	le.PutUint32(b[32:], uint32(h.chunk))
 	le.PutUint32(b[36:], uint32(len(h.sections)))
 	le.PutUint64(b[40:], uint64(h.stats.Entries))
@@ -80,7 +69,7 @@ func (h *fileHeader) encode() []byte {
 	at := fixedLen
 	for m := range s.Header.Dims {
 		r := s.Header.Range(m)
-		split := Split{0, 1}
+		split := tcs.Split{Index: 0, Count: 1}
 		if s.Header.Splits != nil {
 			split = s.Header.Splits[m]
 		}
@@ -175,8 +164,8 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 		r.size(48, "the count of empty slices"), r.size(56, "the largest slice")
 	switch {
 	case r.err != nil:
-	case order > MaxOrder:
-		r.fail("order %d, at most %d is possible", order, MaxOrder)
+	case order > tcs.MaxOrder:
+		r.fail("order %d, at most %d is possible", order, tcs.MaxOrder)
 	case sections > 2*order+1 || sections < 1:
 		r.fail("%s for %s", tensor.Count(sections, "section"), tensor.Count(order, "level"))
 	case h.length != headerLen(order, sections):
@@ -223,7 +212,8 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		what := fmt.Sprintf("of mode %d", m)
 		n, lo, hi := r.size(at, "the size "+what), r.size(at+8, "the box "+what),
 			r.size(at+16, "the box "+what)
-		sp := Split{r.size(at+24, "the split index "+what), r.size(at+32, "the split count "+what)}
+		sp := tcs.Split{Index: r.size(at+24, "the split index "+what),
+			Count: r.size(at+32, "the split count "+what)}
 		if err := tensor.CheckSize(n); err != nil {
 			r.fail("mode %d (byte %d): %v", m, at, err)
 		}
@@ -259,21 +249,22 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 				s.Header.Box[m][0], s.Header.Box[m][1])
 		}
 		h.stats.Levels = append(h.stats.Levels,
-			LevelStats{r.size(at+24, "a count of positions"),
-				r.size(at+32, "a count of empty parents"), r.size(at+40, "a count of children")})
+			tcs.LevelStats{Positions: r.size(at+24, "a count of positions"),
+				Empty: r.size(at+32, "a count of empty parents"),
+				Most:  r.size(at+40, "a count of children")})
 		r.zero(at+1, at+4)
 		r.zero(at+48, at+levelLen)
 		at += levelLen
 	}
-	if err := CheckFormat(s.Format, order); err != nil {
+	if err := tcs.CheckFormat(s.Format, order); err != nil {
 		return err
 	}
 	if r.err != nil {
 		return r.err
 	}
 	for range sections {
-		sec := fileSection{section: Section{Level: int(int32(le.Uint32(b[at:]))),
-			Array: ArrayKind(b[at+4]), Width: b[at+5],
+		sec := fileSection{section: tcs.Section{Level: int(int32(le.Uint32(b[at:]))),
+			Array: tcs.ArrayKind(b[at+4]), Width: b[at+5],
 			Offset: r.size(at+8, "a section's offset"), Len: r.size(at+24, "a section's count")},
 			stored: r.size(at+16, "a section's length"), crc: le.Uint32(b[at+32:])}
 		h.sections = append(h.sections, sec)
@@ -313,15 +304,15 @@ func (h *fileHeader) checkSections() error {
 				got.section.Array, got.section.Level, want.Array, want.Level)
 		case got.section.Len != want.Len:
 			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.section.Len, "element"), want.Len)
-		case want.Array == ValsArray && got.section.Width != want.Width,
-			want.Array != ValsArray && got.section.Width != 4 && got.section.Width != 8,
+		case want.Array == tcs.ValsArray && got.section.Width != want.Width,
+			want.Array != tcs.ValsArray && got.section.Width != 4 && got.section.Width != 8,
 			got.section.Width < want.Width:
 			return fmt.Errorf("%s has elements of %s, want %d", what,
 				tensor.Count(int(got.section.Width), "byte"),
 				want.Width)
-		case got.section.Offset%Align != 0 || got.section.Offset < end:
+		case got.section.Offset%tcs.Align != 0 || got.section.Offset < end:
 			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what,
-				got.section.Offset, Align, end)
+				got.section.Offset, tcs.Align, end)
 		case got.section.Bytes()/int64(got.section.Width) != got.section.Len:
 			return fmt.Errorf("%s is too long", what)
 		case h.compress == compressNone && got.stored != got.section.Bytes():

@@ -1,7 +1,8 @@
-package tcs
+package tcsfile
 
 import (
 	"bytes"
+	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"encoding/binary"
 	"hash/crc32"
@@ -22,7 +23,7 @@ func repack(t *testing.T, b []byte, frame func(chunk []byte) []byte) []byte {
 	if err := a.Load(nil); err != nil {
 		t.Fatal(err)
 	}
-	h := &a.file.header
+	h := &of(a).header
 	sec := &h.sections[len(h.sections)-1]
 	vals := a.Vals.Bytes()
 	var table, frames []byte
@@ -44,13 +45,13 @@ func repack(t *testing.T, b []byte, frame func(chunk []byte) []byte) []byte {
 // frame may have more bytes than its chunk.
 func TestFramesOfOtherEncoders(t *testing.T) {
 	a,
-		err := New(&Shape{Header: Header{Dims: []int64{5000}, Type: tensor.Float64},
+		err := tcs.New(&tcs.Shape{Header: tcs.Header{Dims: []int64{5000}, Type: tensor.Float64},
 		Format: tensor.FormatOf("d", []int{0})}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range Values[float64](a) {
-		Values[float64](a)[i] = float64(i % 77)
+	for i := range tcs.Values[float64](a) {
+		tcs.Values[float64](a)[i] = float64(i % 77)
 	}
 	packed := file(t, a, WriteOptions{Compress: true})
 	stream := func(window int, more []byte) func([]byte) []byte {
@@ -99,11 +100,11 @@ func TestFramesOfOtherEncoders(t *testing.T) {
 					t.Fatal(err)
 				}
 				if lazily {
-					if err := x.LoadLazily(nil); err != nil {
+					if err := LoadLazily(x, nil); err != nil {
 						t.Fatal(err)
 					}
 				}
-				err = x.Verify()
+				err = Verify(x)
 				if c.want == "" && (err != nil || !bytes.Equal(x.Vals.Bytes(), a.Vals.Bytes())) ||
 					c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 					t.Errorf("lazily %v: got %v, want %q", lazily, err, c.want)

@@ -1,9 +1,6 @@
-package tcs
+package tcsfile
 
-import (
-	"runtime/debug"
-	"unsafe"
-)
+import "unsafe"
 
 // Guard keeps the process alive if a mapped file shrinks while it is read.
 type Guard interface {
@@ -19,7 +16,7 @@ var guard Guard
 
 // SetGuard sets the guard for all files that are opened afterwards. An init function calls it.
 // Without a guard, this package returns an error if a file shrinks while the package reads it
-// (Validate, Verify, Load, streams). If a caller reads the arrays, the process is killed.
+// (Verify, Load, streams). If a caller reads the arrays, the process is killed.
 func SetGuard(g Guard) { guard = g }
 
 func watch(ptr unsafe.Pointer, n int64) {
@@ -35,18 +32,3 @@ func unwatch(ptr unsafe.Pointer) {
 }
 
 func torn(ptr unsafe.Pointer) bool { return guard != nil && guard.Torn(ptr) }
-
-// faultless runs f and converts a fault, from reading a page that no longer exists, into
-// errShrank. It catches only faults of its own goroutine.
-func faultless(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			if _, fault := r.(interface{ Addr() uintptr }); !fault {
-				panic(r)
-			}
-			err = errShrank
-		}
-	}()
-	return f()
-}

@@ -1,0 +1,94 @@
+package tcsfile
+
+import (
+	"hash/crc32"
+
+	"distaff/io/tcs"
+)
+
+// Verify checks everything that Open did not check and that a file must pass before its arrays
+// are used: Validate, the checksums of the arrays and the zeros between them. Every command
+// that reads a whole .tcs file calls it. Ranks that each have a part call CheckPart, SumPart
+// and CheckSums, which together check the same.
+func Verify(t *tcs.Tensor) error {
+	src := of(t)
+	if err := t.Validate(); err != nil || src == nil {
+		return err
+	}
+	if !src.Compressed() { // otherwise Load has compared the checksums
+		if err := src.checkSums(); err != nil {
+			return err
+		}
+	}
+	return src.checkGaps()
+}
+
+// checkSums compares the checksums in an uncompressed file with its arrays.
+func (src *source) checkSums() error {
+	return src.Guard(func() error {
+		for i := range src.header.sections {
+			sec := &src.header.sections[i]
+			if sum := crc32.ChecksumIEEE(src.stored(sec)); sum != sec.crc {
+				return src.sumErr(i, sum)
+			}
+		}
+		return nil
+	})
+}
+
+// sumErr returns the error of section i, whose computed checksum is sum.
+func (src *source) sumErr(i int, sum uint32) error {
+	sec := &src.header.sections[i]
+	if sec.section.Array == tcs.ValsArray {
+		return src.dataErr("section %d (the values) is corrupt: checksum %08x, want %08x", i, sum,
+			sec.crc)
+	}
+	return src.dataErr("section %d (%v of level %d) is corrupt: checksum %08x, want %08x", i,
+		sec.section.Array, sec.section.Level, sum, sec.crc)
+}
+
+// checkGaps checks that the bytes between the header and the sections are zero.
+func (src *source) checkGaps() error {
+	return src.Guard(func() error {
+		end := src.header.length
+		for i, sec := range src.header.sections {
+			for k, c := range src.mapped.Slice()[end:sec.section.Offset] {
+				if c != 0 {
+					return src.dataErr("byte %d, before section %d, is %#x, want 0", end+int64(k),
+						i, c)
+				}
+			}
+			end = sec.section.Offset + sec.stored
+		}
+		return nil
+	})
+}
+
+// SumPart returns the checksum of elements [lo, hi) of section i of t's uncompressed file.
+func SumPart(t *tcs.Tensor, i int, lo, hi int64) (sum uint32, err error) {
+	src := of(t)
+	sec := &src.header.sections[i]
+	err = src.Guard(func() error {
+		w := int64(sec.section.Width)
+		sum = crc32.ChecksumIEEE(src.stored(sec)[lo*w : hi*w])
+		return nil
+	})
+	return sum, err
+}
+
+// CheckSums compares the sections' checksums in t's file with the combined checksums of parts,
+// and checks that the bytes between sections are zero. sums[k][i] is the checksum of elements
+// [at[k][i], at[k+1][i]) of section i.
+func CheckSums(t *tcs.Tensor, at [][]int64, sums [][]uint32) error {
+	src := of(t)
+	for i, sec := range src.header.sections {
+		sum := uint32(0)
+		for k := range sums {
+			sum = CombineCRC(sum, sums[k][i], (at[k+1][i]-at[k][i])*int64(sec.section.Width))
+		}
+		if sum != sec.crc {
+			return src.sumErr(i, sum)
+		}
+	}
+	return src.checkGaps()
+}
