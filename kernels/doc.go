@@ -28,9 +28,9 @@
 // Input arrays of a leaf belong to their tensors. Go memory among them is pinned during the call.
 // The leaf allocates from the call's Arena, which counts the bytes against the rank's limit
 // (tcs.Limit), as it does everything else that the rank holds. A leaf publishes an array by storing
-// its address in a tensor. When Call returns, the array belongs to the tensor, and tensor.Close
-// frees it. All other memory of the leaf is freed when it returns. If the leaf succeeded, such
-// memory counts as a leak (Arena.Leaks), because generated code frees its own allocations.
+// its address in a tensor. When Call returns, the array belongs to the tensor, which frees it in
+// Close. All other memory of the leaf is freed when it returns. If the leaf succeeded, such memory
+// counts as a leak (Arena.Leaks), because generated code frees its own allocations.
 //
 // # Threads
 //

@@ -49,8 +49,8 @@ func (e *BoundError) Error() string {
 
 func (e *BoundError) ExitCode() int { return 2 }
 
-// SpaceError reports that a schedule numbers the points of fused variables, and that the product of
-// their sizes exceeds the range of an integer. It ends a run with code 2.
+// SpaceError reports that a schedule needs numbers for the points of fused variables, but the
+// product of the variables' sizes exceeds the range of an integer. It ends a run with code 2.
 type SpaceError struct {
 	What  string
 	Sizes []int64

@@ -92,7 +92,8 @@ func gonumGemm[T blas.Scalar](g *C.dst_gemm, transA, transB bool) {
 	blas.Gemm(transA, transB, *(*T)(g.alpha), a, b, 1, c)
 }
 
-// stored returns a matrix in its stored form: by rows, or the transposed matrix if trans is set.
+// stored returns a matrix as package blas needs it, by rows. If trans is set, the memory holds the
+// matrix by columns, and stored returns the transposed matrix.
 func stored[T blas.Scalar](p unsafe.Pointer, rows, cols, row, col C.int64_t,
 	trans bool) blas.Matrix[T] {
 	if trans {

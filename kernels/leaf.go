@@ -231,7 +231,7 @@ func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, 
 	}
 }
 
-// publish moves the arrays that the leaf stored in its arguments to the tensors.
+// publish gives the tensors the arrays that the leaf stored in its C arguments.
 func (f *frame) publish(args []*tcs.Tensor, arena *Arena) {
 	var owner map[unsafe.Pointer]*tcs.Tensor // owners of the arrays before the call
 	taken := map[unsafe.Pointer]*tcs.Memory{}

@@ -81,7 +81,8 @@ func Open(o *cc.Object) (*Library, error) {
 	return l, nil
 }
 
-// openMemory loads from an anonymous file, which it seals first.
+// openMemory loads the object b from an anonymous file, which it seals first so that nobody can
+// change it.
 func (l *Library) openMemory(b []byte) error {
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("distaff-leaf", flags|unix.MFD_EXEC)
@@ -109,7 +110,7 @@ func (l *Library) openMemory(b []byte) error {
 	return nil
 }
 
-// openTemp loads from a file in a private folder.
+// openTemp loads the object b from a file in a private folder.
 func (l *Library) openTemp(b []byte) error {
 	dir, err := outfile.MkdirTemp("", "distaff-load-")
 	if err != nil {

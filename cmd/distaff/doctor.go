@@ -196,8 +196,8 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	return f.CompilerErr == nil, nil
 }
 
-// doctorCUDA reports the driver, NVRTC, which compiles kernels, the CUDA libraries, and each
-// GPU.
+// doctorCUDA reports on the driver, on NVRTC (the compiler of kernels), on the CUDA libraries, and
+// on each GPU.
 func doctorCUDA(line func(state, what, format string, args ...any)) {
 	r := cuda.Probe()
 	if r.DriverErr != nil {

@@ -132,7 +132,7 @@ func (x *invocation) tensors(j *spmd.Job) error {
 	return nil
 }
 
-// joinSizes formats sizes in the syntax of tcs.ParseSizes.
+// joinSizes formats sizes in the syntax of tensor.ParseSizes.
 func joinSizes(sizes []int64) string {
 	words := make([]string, len(sizes))
 	for k, n := range sizes {

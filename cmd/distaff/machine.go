@@ -83,7 +83,7 @@ func tellMessages(tell *teller, m *spmd.Machine) {
 	}
 }
 
-// figuresOf describes the two figures of a pair.
+// figuresOf returns the numbers of threads, in words, that a pair of figures is for.
 func figuresOf(threads int) string {
 	if threads == 1 {
 		return "1 thread"

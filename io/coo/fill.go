@@ -234,7 +234,7 @@ func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, 
 	lev.crd.n = w
 }
 
-// values stores values at positions at, and zeros in the gaps between them.
+// values stores vals at the positions in at, and zeros in the gaps between them.
 func (f *filler) values(vals []byte, at []int64) {
 	s := f.vals
 	n := len(at)

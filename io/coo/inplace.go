@@ -337,7 +337,7 @@ func (b *blockSort[R]) sortBuckets(lo int) {
 	})
 }
 
-// sortBucket sorts bucket k in x, with y as scratch memory.
+// sortBucket sorts bucket k, whose records are in x. y is scratch memory.
 func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	n := 0
 	for i, m := range b.runs[k] {

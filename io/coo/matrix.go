@@ -46,7 +46,7 @@ func (b *band) mark(i int64) {
 	b.seen[w] |= 1 << (i % 64)
 }
 
-// matrix returns the facts about a matrix with sizes dims.
+// matrix returns the facts that b has collected about a matrix with sizes dims.
 func (b *band) matrix(dims []int64) *Matrix {
 	m := b.m
 	m.Places, m.DiagonalKnown = min(dims[0], dims[1]), !b.overflowed

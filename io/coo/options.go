@@ -14,7 +14,7 @@ type Options struct {
 	Dims []int64
 	// for messages, the source of each size in Dims; "" if it is unknown. DimsFrom may be nil
 	DimsFrom  []string
-	Type      tensor.Type // the wanted value type; Invalid selects the type of the file
+	Type      tensor.Type // the wanted value type; None selects the type of the file
 	ZeroBased bool        // --index-base=0, for the .tns format
 	Threads   int         // number of threads that parse a text file; 0 selects GOMAXPROCS
 	// folder that stores standard input for a second pass; "" selects os.TempDir

@@ -38,9 +38,9 @@ func Listed(order int, byColumns bool) []int {
 	return modes
 }
 
-// Sort sorts a stream into the order of spec.Modes, or with mode 0 first if spec.Modes is nil.
-// spec.Format may be empty. Values at equal coordinates are then summed, or refused if the spec
-// says so. Closing the Ordered closes the stream.
+// Sort sorts a stream into the mode order of spec.Format, or with mode 0 first if that has no
+// Order. Values at equal coordinates are then summed, or refused if the spec says so. Closing the
+// Ordered closes the stream.
 func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	if len(spec.Format.Levels) == 0 {
 		dims, _ := in.Dims()

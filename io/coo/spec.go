@@ -27,7 +27,7 @@ type Spec struct {
 	// the box of a block; nil means the whole tensor. Entries outside the box are an error
 	Box    [][2]int64
 	Splits []tcs.Split
-	Type   tensor.Type // value type; Invalid selects the type of the stream
+	Type   tensor.Type // value type; None selects the type of the stream
 
 	Duplicates Duplicates
 	// make dense levels cover only the range from the smallest to the largest coordinate
@@ -104,7 +104,7 @@ func (s *Spec) dataErr(format string, args ...any) error {
 	return &Error{Exit: 3, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 }
 
-// normal fills the defaults of the spec in from the stream, and checks the spec.
+// normal returns the spec with its defaults filled in from the stream, and checks it.
 func (s Spec) normal(in Stream) (Spec, error) {
 	dims, _ := in.Dims()
 	s.Format = s.Format.Ordered()

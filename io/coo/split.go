@@ -25,8 +25,8 @@ const deeper = 1 << 31
 // firstBits is the width of the first digit, in bits.
 const firstBits = 12
 
-// newSplitter returns a splitter whose buckets each have about most records of the sample. It
-// distinguishes keys by their bits [lo, hi).
+// newSplitter returns a splitter that distinguishes keys by their bits [lo, hi). most is the number
+// of records of the sample that a bucket should have.
 func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 	s := &splitter{words: words, lo: lo, most: most}
 	s.addTable(hi, firstBits)

@@ -53,9 +53,9 @@ func (g *Generator) at(coord []int64) tensor.Value {
 	return g.value(g.prefix(coord[:len(coord)-1]), coord[len(coord)-1])
 }
 
-// Fill stores the values of a dense tensor or of a dense block. t must have the generator's
-// sizes and type, dense levels only, and writable memory. The goroutines, threads in number,
-// divide the outermost level.
+// Fill stores the values of a dense tensor or of a dense block. t must have the generator's sizes
+// and type, dense levels only, and writable memory. The outermost level is divided among the given
+// number of threads.
 func (g *Generator) Fill(t *tcs.Tensor, threads int) {
 	if t.Vals.Len == 0 {
 		return
@@ -82,8 +82,9 @@ func (g *Generator) Fill(t *tcs.Tensor, threads int) {
 	runtime.KeepAlive(t)
 }
 
-// fillBelow stores the values from position p at the given level and deeper. at contains the
-// coordinates of the levels above. It returns the position after the last value.
+// fillBelow stores all values below one position of the level above. p is the position of the first
+// value, and at contains the coordinates of the levels above. It returns the position after the
+// last value.
 func (g *Generator) fillBelow(t *tcs.Tensor, at []int64, level int, p int64) int64 {
 	if level == len(t.Levels) {
 		t.SetValue(p, g.at(at))

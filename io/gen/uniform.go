@@ -60,8 +60,8 @@ func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
 	return u.node(m, a, mid, lo, hi, left, prefix) && u.node(m, mid, b, lo, hi, n-left, prefix)
 }
 
-// splitCount draws how many of n distinct coordinates are on the left side. The left side has
-// left coordinates and the right side has right.
+// splitCount draws how many of n distinct coordinates are in the left half of a range. left and
+// right are the numbers of coordinates in the two halves.
 func splitCount(r *random, n int64, left, right float64) int64 {
 	if n <= 64 {
 		got := int64(0)

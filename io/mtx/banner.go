@@ -87,8 +87,8 @@ func headerFrom(r io.Reader, src *text.Source) (*header, error) {
 	}
 }
 
-// hasValueColumn reports whether the first entry has one word more than its coordinates. It
-// ignores errors, because the stream reports them.
+// hasValueColumn reports whether the first entry has a word after its coordinates. It ignores
+// errors, because the stream reports them.
 func (h *header) hasValueColumn(in *text.Head) bool {
 	for {
 		line, err := in.Next()

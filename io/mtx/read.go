@@ -84,8 +84,8 @@ type shape struct {
 	dims []int64
 }
 
-// shape matches the file's modes with opt. The number of modes must be equal, except that a
-// matrix of one column or row can become a vector.
+// shape returns the shape of the tensor that is read from the file, according to opt. The number of
+// modes must be equal, except that a matrix of one column or row can become a vector.
 func (h *header) shape(file string, opt coo.Options) (shape, error) {
 	s := shape{dims: h.dims}
 	for m := range h.dims {

@@ -45,7 +45,7 @@ var becomes = map[byte]struct {
 	'f': {8, tensor.Float32, tensor.Float64}, 'c': {16, tensor.Complex64, tensor.Complex128},
 }
 
-// typ returns the type that elements are converted to, or tcs.Invalid if they are not numbers.
+// typ returns the type that elements are converted to, or tensor.None if they are not numbers.
 func (d dtype) typ() tensor.Type {
 	t := becomes[d.kind]
 	if d.size < t.size {

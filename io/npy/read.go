@@ -96,7 +96,8 @@ func fault(what string, err error) error {
 	return text.Dataf(what, 0, 0, "%s", err.Error())
 }
 
-// fit matches an array's shape and type with the options.
+// fit returns the shape and type of the tensor that is read from an array, according to opt. dims
+// and typ are the array's, and what names the array in errors.
 func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, error) {
 	s := shape{dims: dims, typ: typ}
 	for m := range dims {

@@ -141,8 +141,8 @@ func uniform(k Kind, order int) Format {
 	return Format{Levels: slices.Repeat([]Kind{k}, order), Order: Identity(order)}
 }
 
-// String returns the level string, followed by the mode order if it is not 0,1,2... Parse reads it
-// back.
+// String returns the level string, followed by the mode order if it is not 0,1,2... ParseFormat can
+// read the result.
 func (f Format) String() string {
 	for l, m := range f.Order {
 		if l != m {

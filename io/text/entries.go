@@ -16,7 +16,7 @@ type Layout struct {
 	Order   int
 	Values  int         // 0: a pattern, all values are 1; 1: real; 2: real and imaginary parts
 	Base    int64       // the smallest coordinate, 0 or 1
-	Lims    []int64     // the size of each mode; tcs.MaxSize if unknown
+	Lims    []int64     // the size of each mode; tensor.MaxSize if unknown
 	From    []string    // where each size was given, for messages; "" or a nil list: not known
 	Comment byte        // '#' or '%'
 	Integer bool        // the file declares that its numbers are integers
@@ -190,7 +190,7 @@ func (b *Block) LineOf(k int, comment byte) int {
 	panic("BUG: text: no such entry in the block")
 }
 
-// SetMax computes Max from the coordinates.
+// SetMax sets Max to the largest coordinate of each mode.
 func (b *Block) SetMax() {
 	b.Max = b.Max[:0]
 	for _, col := range b.Coords {
@@ -202,8 +202,8 @@ func (b *Block) SetMax() {
 	}
 }
 
-// store parses the number of entry n at b.Text[i:], which is part k of its value, and stores
-// it. It returns the index of the byte after the number.
+// store parses the number at b.Text[i:] and stores it as part k of the value of entry n. It returns
+// the index of the byte after the number.
 func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	if l.Values == 0 {
 		PutOne(b.Vals, l.Type, n)

@@ -23,9 +23,9 @@ type Parted interface {
 type Part interface {
 	coo.Stream
 	coo.Sizable
-	// Ordinals reports whether the coordinates of an entry follow from its place in the file.
-	// If they do, call Begin with the number of entries before the part; Count returns this
-	// number for each part.
+	// Ordinals reports whether the coordinates of an entry follow from its place in the file. If
+	// they do, Begin must be called with the number of entries before the part, which is the sum of
+	// Count of the earlier parts.
 	Ordinals() bool
 	// Count returns the number of entries of the part, up to the first one that it can't read.
 	Count() int64

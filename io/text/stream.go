@@ -129,8 +129,8 @@ func (e *Entries) Next(b *coo.Batch) error {
 	}
 }
 
-// NextBlock returns the next block after Check, or io.EOF after the last. After an error it
-// always returns the same error.
+// NextBlock returns the next block, after passing it to Check, or io.EOF after the last block.
+// After an error it always returns the same error.
 func (e *Entries) NextBlock() (*Block, error) {
 	if e.err != nil {
 		return nil, e.err

@@ -163,8 +163,7 @@ type Entry struct {
 	Err  error // the reason if the object cannot be used
 }
 
-// List returns the objects in root, sorted by kind and name. It returns none if root does not
-// exist.
+// List returns the objects in root, sorted by kind and name. It returns nil if root does not exist.
 func List(root string) ([]Entry, error) {
 	kinds, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {

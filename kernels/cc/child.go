@@ -16,8 +16,8 @@ import (
 // Command is a run of a compiler. The source to compile is in a folder of its own.
 type Command struct {
 	Argv, Env []string
-	// Dir is the folder. The caller removes it. If another process runs the compiler, that process
-	// removes the folder if the caller has died.
+	// Dir is the folder with the source. The caller removes it. If another process runs the
+	// compiler, that process removes the folder if the caller has died.
 	Dir string
 }
 

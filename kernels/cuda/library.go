@@ -16,7 +16,8 @@ import (
 	"unsafe"
 )
 
-// driverNames are the names and paths of the driver's library. The first is left to the loader.
+// driverNames are the names and paths of the driver's library. The first is a bare name, which the
+// loader looks up.
 var driverNames = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
 	"/usr/lib/wsl/lib/libcuda.so.1"}
 

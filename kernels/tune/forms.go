@@ -128,7 +128,7 @@ func (l *leaves) formCase(choice string) formCase {
 	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false, false}
 }
 
-// order returns the order of the dense tensors.
+// order returns the number of modes of the dense tensors: 1 for vectors and 2 for matrices.
 func (c formCase) order() int {
 	if c.values == 1 {
 		return 1

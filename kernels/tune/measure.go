@@ -148,7 +148,7 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 const maxGrowth = 64
 
 // calibrate returns a number of repetitions that makes a probe's loop run for minRunSeconds. It
-// stops trying when the elapsed time exceeds until.
+// stops trying when until seconds have passed since the measurement began.
 func calibrate(ctx context.Context, by prober, p probe, until float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {

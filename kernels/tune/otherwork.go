@@ -65,8 +65,8 @@ func busySeconds(root fs.FS) (seconds float64, ok bool) {
 	return seconds, true
 }
 
-// otherCPUs returns the average number of CPUs that other processes kept busy since before, or 0 if
-// that is not known.
+// otherCPUs returns the average number of CPUs that other processes kept busy between two moments:
+// the moment of before and the later moment of u. It returns 0 if that is not known.
 func (u usage) otherCPUs(before usage) float64 {
 	wall := u.at.Sub(before.at).Seconds()
 	if !u.known || !before.known || wall <= 0 {

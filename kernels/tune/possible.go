@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// A figure is impossible if other work slowed down its loop in every run. A cache is not slower
-// than the next cache, and all threads together are not slower than half of one thread.
+// Limits that show whether a figure is possible. A figure is wrong if other work slowed down its
+// loop in every run. The limits use two facts: a cache is not slower than the next cache, and all
+// threads together are not slower than one thread.
 const (
 	// minLevelSpeed is the smallest accepted speed of a level, as a share of the next level's
 	// speed.

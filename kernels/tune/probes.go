@@ -205,8 +205,8 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 // minGathered is the size of the smallest array that is gathered from. It fits every L1 cache.
 const minGathered = 16 << 10
 
-// gathers returns the Gathers of a model without rates: arrays of powers of two up to the given
-// number of bytes.
+// gathers returns the elements of Model.Gathers without rates: for arrays whose sizes are powers of
+// two, up to the given number of bytes.
 func gathers(bytes int64) (list []Gather) {
 	for n := int64(minGathered); n <= max(bytes, minGathered); n *= 2 {
 		list = append(list, Gather{Bytes: n})
@@ -246,7 +246,7 @@ func (l *leaves) array(n int64, typ tensor.Type, width uint8) (*tcs.Tensor, erro
 	return t, mem.Release()
 }
 
-// touch writes to fresh memory and returns the rate in bytes per second.
+// touch writes to the fresh memory of t and returns the rate in bytes per second.
 func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	if err := l.calls(string(write), threads, t, nil, [2]int64{0, t.Vals.Len}, 1); err != nil {
 		return 0, err

@@ -110,7 +110,7 @@ func (b *bench) input(name string) (*tcs.Tensor, error) {
 	return report.Result, nil
 }
 
-// lastMode returns a copy of a tensor that stores a mode last.
+// lastMode returns the job that makes a copy of a tensor, with the given mode stored last.
 func lastMode(t *tcs.Tensor, mode string) *spmd.Job {
 	var order []string
 	for m := range t.Header.Dims {

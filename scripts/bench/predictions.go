@@ -22,7 +22,7 @@ type forecast struct {
 	threads       []int // nil means the numbers of threads asked for
 }
 
-// forecasts returns the jobs of all sections that time leaves.
+// forecasts returns a line for each leaf that another section times.
 func (b *bench) forecasts(dir string) []forecast {
 	var list []forecast
 	of := func(k kernel, schedule ...string) func(int) (*spmd.Job, error) {

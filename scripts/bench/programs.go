@@ -246,7 +246,8 @@ var (
 		"old = rr", "rr = r(i) * r(i)", "p(i) = r(i) + rr / old * p(i)"}
 )
 
-// solver is conjugate gradients as a program.
+// solver holds the prepared statements of conjugate gradients in a program: the statements before
+// the first step, and the statements of a step.
 type solver struct {
 	p           *spmd.Program
 	start, step []*spmd.ProgramStatement

@@ -111,7 +111,7 @@ func scattered(pos []int32, size int64, seed uint64) []int32 {
 	return crd
 }
 
-// banded returns consecutive coordinates around the diagonal.
+// banded returns consecutive coordinates around the diagonal for each row.
 func banded(pos []int32, size int64) []int32 {
 	crd := make([]int32, pos[len(pos)-1])
 	parallel(int64(len(pos)-1), func(lo, hi int64) {
@@ -152,7 +152,8 @@ func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band b
 	return m, nil
 }
 
-// shuffled returns a permutation of n rows, so that rows of similar lengths are not neighbours.
+// shuffled returns the image of row r in a permutation of n rows. Afterwards rows of similar
+// lengths are not neighbours.
 func shuffled(r, n int64) int64 {
 	step := int64(2654435761 % uint64(n))
 	for gcd(step, n) != 1 {

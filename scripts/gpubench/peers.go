@@ -14,7 +14,8 @@ import (
 	"unsafe"
 )
 
-// sparseNames are the names and paths of cuSPARSE. The first is left to the loader.
+// sparseNames are the names and paths of cuSPARSE. The first is a bare name, which the loader looks
+// up.
 var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
 	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
@@ -33,7 +34,7 @@ type peers struct {
 	why    string // the reason why cuSPARSE is missing
 }
 
-// openPeers opens the driver, and cuSPARSE at path or by the loader.
+// openPeers opens the driver, and cuSPARSE at path or, if path is "", wherever the loader finds it.
 func openPeers(path string) (*peers, error) {
 	p := &peers{work: make(chan func())}
 	go func() {
