@@ -30,8 +30,9 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return s.tensor()
 }
 
-// scatter stores the entries of a stream with known sizes straight into a tensor of dense levels,
-// without sorting them. If the tensor has other levels, it returns nil, nil.
+// scatter stores the entries of a stream straight into a new tensor of dense levels, without
+// sorting them. It returns nil, nil if that is not possible: for other levels, unknown sizes, or a
+// spec that fits dense levels to the entries or refuses duplicates.
 func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -61,9 +62,9 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return out.Finish()
 }
 
-// tensor makes both passes into memory. Memory of the entries is released while they are copied to
-// the tensor, so that both together occupy little more than the larger of the two. The entries
-// cannot be read again.
+// tensor makes both passes, into a tensor in memory. While the entries are copied to the tensor,
+// their memory is released, so that both together occupy little more than the larger of the two.
+// The entries cannot be read again.
 func (s *sorted) tensor() (*tcs.Tensor, error) {
 	j, err := s.joined()
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *sorted) tensor() (*tcs.Tensor, error) {
 	return s.fill(j)
 }
 
-// toDisk moves the entries from memory to disk.
+// toDisk moves the entries from mem, which holds them in memory, to disk.
 func (s *sorted) toDisk(mem *store) error {
 	d, err := newSpill(s.cfg.Tmp, mem.valSize)
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *sorted) joined() (*Joined, error) {
 	return newJoined(spec, parts)
 }
 
-// fit returns the box of the tensor, narrowed in the modes of dense levels to the range of the
-// entries' coordinates.
+// fit returns the box of the tensor. In the modes of dense levels, the box has only the range of
+// the entries' coordinates.
 func (s *sorted) fit() [][2]int64 {
 	box := slices.Clone(s.spec.Box)
 	if box == nil {
@@ -168,8 +169,8 @@ func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
 	return j.finished(n - 1)
 }
 
-// AssembleFile is Assemble into a .tcs file at path. It needs no more memory than cfg.Limit allows,
-// whatever the size of the tensor. If it fails, it leaves nothing at path.
+// AssembleFile is like Assemble, but writes a .tcs file at path. It needs no more memory than
+// cfg.Limit allows, whatever the size of the tensor. If it fails, it leaves nothing at path.
 func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	spec, err := spec.normal(in)
 	if err != nil {

@@ -20,7 +20,7 @@ func CountPart(in Stream, f tensor.Format) (PartCount, error) {
 	return c.Part(), nil
 }
 
-// inOrder returns a reader of a stream that comes in the order of modes.
+// inOrder returns a reader of a stream whose entries already come in the order of modes.
 func inOrder(in Stream, modes []int) reader {
 	return &streamReader{newIntake(in, Spec{Format: tensor.Format{Order: modes}, Type: in.Type()},
 		nil)}

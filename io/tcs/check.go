@@ -34,7 +34,7 @@ func (c *checker) all() error {
 	})
 }
 
-// arrays checks everything except padding.
+// arrays checks the arrays of all levels: everything except padding.
 func (c *checker) arrays() error {
 	for l := range c.levels {
 		if c.levels[l].Kind.HasPos() {
@@ -115,9 +115,9 @@ func drop[T int32 | int64](s []T) int64 {
 	return -1
 }
 
-// chain checks the coordinates of level l and of the singletons that follow it. It checks
-// their range, and their order within each segment of level l. If l is a singleton (below dense
-// levels), the coordinates have no order.
+// chain checks the coordinates of level l and of the singletons that follow it: their range, and
+// their order within each segment of level l. If l is a singleton (below dense levels), the
+// coordinates have no order.
 func (c *checker) chain(l int) error {
 	end := c.chainEnd(l)
 	for k := l; k < end; k++ {
@@ -158,7 +158,7 @@ func (c *checker) chain(l int) error {
 	})
 }
 
-// chainEnd returns the level after level l and the singletons that follow it.
+// chainEnd returns the first level after level l that is not a singleton.
 func (c *checker) chainEnd(l int) int {
 	for l++; l < len(c.levels) && c.levels[l].Kind.IsSingle(); l++ {
 	}
@@ -223,7 +223,7 @@ func (c *checker) orderErr(l int, q int64) error {
 		map[bool]string{true: " and differ"}[c.levels[l].Kind.IsUnique()])
 }
 
-// placeErr returns a data error at one element of an array.
+// placeErr returns the error for faulty data in one element of an array.
 func (c *checker) placeErr(level int, kind ArrayKind, index int64, format string,
 	args ...any) error {
 	return &Error{Exit: exitData, File: c.t.File(), Msg: fmt.Sprintf(format, args...),
@@ -262,8 +262,8 @@ func (c *checker) inRange(l int) error {
 	})
 }
 
-// mayPad reports whether the coordinate -1 is possible in level l: in a p level, or in a
-// singleton below a p level. pads then checks the position.
+// mayPad reports whether a position of level l may have the coordinate -1: the level must be a p
+// level, or a singleton below a p level. pads later checks each position.
 func (c *checker) mayPad(l int) bool {
 	kind := c.levels[l].Kind
 	return kind.IsPadded() || kind.IsSingle() && c.mayHoldPads(l-1)

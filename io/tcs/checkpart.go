@@ -6,7 +6,7 @@ import "distaff/io/tensor"
 // [lo[i], hi[i]) of array i, in the order of a Layout's sections. Consecutive parts cover the
 // tensor.
 
-// Starts returns, for each array, the index of its first element that the view t shows.
+// Starts returns, for each array, the index of the first element that the view t has of it.
 func (t *Tensor) Starts() []int64 {
 	var at []int64
 	for _, x := range t.arrays() {
@@ -24,9 +24,10 @@ func (t *Tensor) Lengths() []int64 {
 	return n
 }
 
-// CheckPart is Validate for a part of a tensor. Its elements are in memory or are read on demand.
-// It also checks that the part continues the part before it. If all parts pass, Validate of the
-// whole tensor would pass. It reads the part and one more element of each array.
+// CheckPart does what Validate does, for a part of a tensor whose elements are in memory or are
+// read on demand. It also checks that the part continues the part before it. If all parts pass,
+// Validate of the whole tensor would pass. The part has the elements from lo[i] to hi[i]-1 of each
+// array i. CheckPart reads these and one more element of each array.
 func (t *Tensor) CheckPart(lo, hi []int64) error {
 	return t.Guarded(func() error { return newChecker(t).part(lo, hi) })
 }

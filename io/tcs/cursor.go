@@ -50,8 +50,8 @@ func (t *Tensor) Cursor() *Cursor {
 	return c
 }
 
-// intervals sets [lo[l], hi[l]), for every level l, to the interval of positions that the
-// arrays of level l and of all deeper levels show.
+// intervals sets, for every level l, [lo[l], hi[l]) to the positions of level l that t has in the
+// arrays of level l and of all deeper levels.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {
@@ -73,8 +73,8 @@ func (t *Tensor) intervals(lo, hi []int64) {
 	}
 }
 
-// open returns the interval of the children at level l of position p of the level above, and
-// sets c.base[l] if the level is dense.
+// open returns the interval of the children at level l of position p, which is a position of the
+// level above. If level l is dense, it also sets c.base[l].
 func (c *Cursor) open(l int, p int64) (a, b int64) {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
@@ -104,8 +104,8 @@ func (c *Cursor) open(l int, p int64) (a, b int64) {
 	return max(a, c.lo[l]), min(b, c.hi[l])
 }
 
-// at sets the coordinate of level l from its position. It returns false if the position is
-// padding or outside the box.
+// at computes the coordinate of level l from the current position, and stores it in c. It returns
+// false if the position is padding or outside the box.
 func (c *Cursor) at(l int) bool {
 	lev := &c.t.Levels[l]
 	switch lev.Form() {
@@ -171,9 +171,9 @@ func (c *Cursor) nextRun() bool {
 	}
 }
 
-// Next returns the number of entries that it read, at most len(index), or 0 at the end. For
-// entry k it stores the coordinate of mode m in coords[m][k], and the index in Vals, counted
-// from its Ptr, in index[k].
+// Next reads entries and returns their number: at most len(index), or 0 at the end. For entry k it
+// stores the coordinate of mode m in coords[m][k], and the index in Vals, counted from its Ptr, in
+// index[k].
 func (c *Cursor) Next(coords [][]int64, index []int64) int {
 	n := 0
 	for n < len(index) {
@@ -191,8 +191,8 @@ func (c *Cursor) Next(coords [][]int64, index []int64) int {
 	return n
 }
 
-// emit stores the entries at positions [a, a+len(index)) of the run level, from element n of
-// each column.
+// emit stores the entries at positions [a, a+len(index)) of the run level. It stores the first one
+// as element n of each column.
 func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	k := len(index)
 	for l := range c.t.Levels {
@@ -219,8 +219,8 @@ func (c *Cursor) emit(coords [][]int64, index []int64, n int) {
 	}
 }
 
-// compact removes padding and entries outside the box from the k entries that start at element
-// n. It returns how many entries stay.
+// compact looks at the k entries that start at element n of each column, and removes padding and
+// entries outside the box. It returns how many entries stay.
 func (c *Cursor) compact(coords [][]int64, index []int64, n, k int) int {
 	w := n
 next:

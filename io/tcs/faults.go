@@ -25,9 +25,9 @@ func Faultless(f func() error) (err error) {
 	return f()
 }
 
-// Parallel divides the numbers from 0 to n-1 into ranges of the given length and calls f with
-// each range [from, to), in several goroutines. It returns the first error; faults are errors
-// as in Faultless. Each goroutine gets its own f from worker.
+// Parallel divides the numbers from 0 to n-1 into ranges of the given length. It calls functions
+// with each range [from, to), in several goroutines, and returns the first error; a fault is an
+// error as in Faultless. Each goroutine calls a function of its own, which it gets from worker.
 func Parallel(n, length int64, worker func() (f func(from, to int64) error)) error {
 	ranges := (n + length - 1) / length
 	var mu sync.Mutex

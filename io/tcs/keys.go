@@ -9,8 +9,9 @@ import (
 // the entries between two keys occupy an interval of positions. There are two exceptions:
 // dense levels, and levels with entries inside and outside the interval below one position.
 
-// Interval returns the half-open interval of positions of level l that t shows. If deeper
-// levels exist below a dense level, the interval consists of whole slices.
+// Interval returns the half-open interval of positions of level l that t has. If level l is dense
+// and there are deeper levels, the interval consists of whole slices: it has all coordinates of
+// each parent.
 func (t *Tensor) Interval(l int) (lo, hi int64) {
 	los, his := make([]int64, len(t.Levels)), make([]int64, len(t.Levels))
 	t.intervals(los, his)
@@ -38,9 +39,9 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	return key, t.demandErr()
 }
 
-// Find returns the first position of level len(key)-1, among the positions that t shows, that
-// does not come before the key in storage order. If all positions come before the key, it
-// returns the end of the shown positions.
+// Find returns the first position of level len(key)-1 that does not come before the key in storage
+// order. It considers only positions that t has. If all of them come before the key, it returns the
+// end of their interval.
 func (t *Tensor) Find(key []int64) (int64, error) {
 	lo, hi := int64(0), int64(1)
 	for l, x := range key {
@@ -60,8 +61,8 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
 
-// keySpans returns, for each level, the interval of positions with entries between the two
-// keys. It stops at the first level below the keys that stores coordinates.
+// keySpans returns, for each level, the interval of positions with entries between the two keys of
+// b. It stops at the first level below the keys that stores coordinates.
 func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	n := max(len(b.From), len(b.To))
 	if n > len(t.Levels) || b.From != nil && b.To != nil && len(b.From) != len(b.To) {
@@ -97,9 +98,8 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	return spans, t.demandErr()
 }
 
-// showSpan cuts the shown positions [lo, hi) of level l to span, if the level stores
-// coordinates. It leaves the positions of a dense level, because the levels below do not show
-// what is outside the span.
+// showSpan restricts the positions [lo, hi) of level l to span and returns the rest. It changes
+// nothing for a dense level: the levels below leave out the entries outside the span.
 func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	lev := &v.Levels[l]
 	if lev.Form() == tensor.Full {
@@ -109,11 +109,13 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	return lev.showCrd(lo, max(lo, min(hi, span[1])))
 }
 
-// KeysViewable reports whether a View between keys of n coordinates can be read like any other
-// block. The dense levels of such a view have positions for entries outside the interval too;
-// below them, pos arrays have empty segments. If values or single positions follow a dense
-// level directly, they would belong to entries outside the interval. Then KeysViewable returns
-// false, and the view is cut by positions and can only be read with a Cursor.
+// KeysViewable reports whether the View of a Block with keys of n coordinates can be read like any
+// other block.
+//
+// The dense levels of such a view have positions for entries outside the interval too; below them,
+// pos arrays have empty segments. But if a dense level directly contains the values or a singleton
+// level, these would belong to entries outside the interval. Then KeysViewable returns false. The
+// view is then cut by positions and can only be read with a Cursor.
 func (t *Tensor) KeysViewable(n int) bool {
 	if form := t.Levels[0].Form(); form == tensor.Single || n == 1 {
 		return form != tensor.Single // the box describes the keys of a single dense level

@@ -3,21 +3,22 @@ package tcs
 import "distaff/io/tensor"
 
 // A partitioner implements, for one form of level, the functions that cut a tensor into parts
-// (SpDISTAL, table I). They map a range of parents, coordinates or positions to positions of
-// the level, and positions back to parents. Positions are positions in the whole tensor. The
-// functions leave out positions that a view does not show. A file that was not validated can
-// give wrong positions, but no access outside an array.
+// (SpDISTAL, table I). They map a range of parents, coordinates or positions to positions of the
+// level, and positions back to parents. All positions count in the whole tensor. The functions
+// leave out positions that a view does not have. For a file that was not validated, the results can
+// be wrong, but no function accesses memory outside of an array.
 type partitioner interface {
-	// fromParent cuts the arrays of level l to the positions below parents [lo, hi) that can be
-	// in the box. It returns the interval of these positions.
+	// fromParent cuts the arrays of level l to the positions whose parents are in [lo, hi) and
+	// whose coordinates can be in the box. It returns the interval of these positions.
 	fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, error)
-	// fromChild cuts the arrays of level l to positions [lo, hi). It returns the interval of
-	// their parents. The first and the last parent may have other positions too.
+	// fromChild cuts the arrays of level l to positions [lo, hi). It returns the interval of the
+	// parents of these positions. The first and the last parent may also have positions outside of
+	// [lo, hi).
 	fromChild(v *Tensor, l int, lo, hi int64) (int64, int64)
-	// equal returns the interval of positions below parents [lo, hi) with coordinate x. If no
-	// position has it, equal returns an empty interval at the place to insert it. If hi-lo > 1,
-	// the coordinates must increase across parents, as they do among parents with equal
-	// coordinates.
+	// equal returns the interval of the positions that have coordinate x and a parent in [lo, hi).
+	// If there is none, the interval is empty and begins where such a position would be inserted.
+	// If hi-lo > 1, the coordinates must increase from parent to parent, as they do if the parents
+	// have equal coordinates.
 	equal(t *Tensor, l int, lo, hi, x int64) (int64, int64)
 	// first returns the first position below parent p.
 	first(t *Tensor, l int, p int64) int64
@@ -32,14 +33,14 @@ var partitioners = [...]partitioner{tensor.Full: fullParts{}, tensor.Segmented: 
 // partitioner returns the level's partitioner.
 func (l *Level) partitioner() partitioner { return partitioners[l.Form()] }
 
-// clampTo cuts [lo, hi) to the positions that the array shows.
+// clampTo restricts [lo, hi) to the positions that the array has.
 func clampTo(a Array, lo, hi int64) (int64, int64) {
 	lo = min(max(lo, a.First), a.First+a.Len)
 	hi = max(min(hi, a.First+a.Len), lo)
 	return lo, hi
 }
 
-// showCrd cuts the level's crd to positions [lo, hi), and returns the interval that is left.
+// showCrd cuts the level's crd to positions [lo, hi), and returns the interval that remains.
 func (l *Level) showCrd(lo, hi int64) (int64, int64) {
 	lo, hi = clampTo(l.Crd, lo, hi)
 	l.Crd = l.Crd.Sub(lo-l.Crd.First, hi-l.Crd.First)

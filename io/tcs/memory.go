@@ -45,8 +45,8 @@ func (e *MemoryError) Error() string {
 // ExitCode returns 5.
 func (e *MemoryError) ExitCode() int { return exitMemory }
 
-// Reserve counts n bytes, or returns a *MemoryError if they exceed the limit. what names their
-// purpose in the error.
+// Reserve counts n bytes as used, or returns a *MemoryError if that would exceed the limit. what
+// names their purpose in the error.
 func (l *Limit) Reserve(n int64, what string) error {
 	if l == nil {
 		return nil
@@ -101,8 +101,8 @@ func (l *Limit) Max() int64 {
 	return max(l.max, 0)
 }
 
-// Free returns the number of bytes that may still be reserved: the rest of the limit. Without a
-// limit it is the machine's free memory.
+// Free returns the number of bytes that may still be reserved. Without a maximum it is the
+// machine's free memory.
 func (l *Limit) Free() int64 {
 	if l.Max() > 0 {
 		return max(l.max-l.used.Load(), 0)
@@ -186,7 +186,8 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		nil
 }
 
-// pages gives m one reference and a free function that unmaps its pages. It returns m.
+// pages makes m the first reference to its pages, which are unmapped when the last reference is
+// released. It returns m.
 func pages(m *Memory) *Memory {
 	m.refs.Store(1)
 	m.free = func() error {
@@ -197,16 +198,17 @@ func pages(m *Memory) *Memory {
 }
 
 const (
-	// minCutPages is the smallest number of pages that cut splits off.
+	// minCutPages is the smallest number of pages for which cut makes a separate Memory.
 	minCutPages = 16
-	// Uncut is an upper bound, in bytes, of the memory after off that stays with m if cut
-	// splits nothing off. It assumes pages of 4 KiB.
+	// Uncut is an upper bound, in bytes, of the memory after off that stays with m if cut does not
+	// split m. It assumes pages of 4 KiB.
 	Uncut = (minCutPages + 1) << 12
 )
 
-// cut splits memory from Alloc at the first page boundary at or after byte off. m keeps the
-// part before it. cut returns the rest, which has its own reference, or nil if the rest would
-// be smaller than minCutPages pages. It may be called only for memory that was just allocated.
+// cut splits memory from Alloc at the first page boundary at or after byte off. m keeps the part
+// before the boundary. cut returns the rest, which has a reference of its own, or nil if the rest
+// would be smaller than minCutPages pages. It may be called only for memory that was just
+// allocated.
 func (m *Memory) cut(off int64) *Memory {
 	page := int64(unix.Getpagesize())
 	off = (off + page - 1) &^ (page - 1)
@@ -256,9 +258,9 @@ func (m *Memory) Array(off, n int64, width uint8) Array {
 // Slice returns the memory as a byte slice.
 func (m *Memory) Slice() []byte { return unsafe.Slice((*byte)(m.Ptr), m.Bytes) }
 
-// Uncount returns the memory's bytes to the limit but does not free the memory. A caller that
-// counts the memory in another way from then on uses it. It returns the number of bytes, which
-// is 0 for a second call.
+// Uncount stops counting the memory against its limit, but does not free it. It is for a caller
+// that counts the memory in another way from then on. It returns the number of bytes, which is 0
+// for a second call.
 func (m *Memory) Uncount() int64 {
 	n := m.counted
 	m.counted = 0

@@ -5,9 +5,10 @@ import (
 	"unsafe"
 )
 
-// Narrow converts pos arrays from 64 to 32 bits, in place, if their positions fit. It is for a
-// tensor that was just made and is not shared, if the bound on its entries required 64 bits and
-// the actual number does not. The memory keeps its size.
+// Narrow converts pos arrays from 64 to 32 bits, in place, if their positions fit. It must be
+// called only for a tensor that was just made and is not shared. Such a tensor can have 64-bit
+// arrays because a bound on its number of entries required them, although the actual number does
+// not. The memory keeps its size.
 func (t *Tensor) Narrow() {
 	for l := range t.Levels {
 		p := &t.Levels[l].Pos

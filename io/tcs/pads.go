@@ -24,7 +24,7 @@ func (c *checker) mayHoldPads(l int) bool {
 	return false
 }
 
-// padded reports whether position q of level l is padding or below padding.
+// padded reports whether position q of level l is padding, or below padding.
 func (c *checker) padded(l int, q int64) bool {
 	for ; l >= 0; l-- {
 		lev := &c.levels[l]
@@ -42,8 +42,9 @@ func (c *checker) padded(l int, q int64) bool {
 	return false
 }
 
-// pads checks that only p levels have padding and that nothing is stored below it. shown
-// returns the interval of elements of an array to check; for pos it is an interval of parents.
+// pads checks that only p levels have padding, and that nothing is stored below padding. shown
+// returns the interval of elements of an array that must be checked; for pos it is an interval of
+// parents.
 func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) error {
 	for l := range c.levels {
 		lev := &c.levels[l]
@@ -95,9 +96,9 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 	})
 }
 
-// eachAbove calls check with each position in [from, to) of level l, in parallel. If the file
-// is decompressed on demand, eachAbove first decompresses the coordinates that padded reads at
-// level l and above.
+// eachAbove calls check with each position in [from, to) of level l, in parallel. If the file is
+// decompressed on demand, it first decompresses the coordinates of level l and the levels above
+// that padded will read.
 func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

@@ -17,18 +17,18 @@ const MaxOrder = 64
 const Align = 64
 
 // Shape determines the layout of a tensor's arrays. Counts[l] is the number of coordinates of level
-// l if its kind is s or u; Layout does not read the other elements.
+// l if its kind is s or u. The other elements of Counts are not used.
 type Shape struct {
 	Header Header
 	Format tensor.Format
 	Counts []int64
 	Wide   bool // all pos and crd elements have 64 bits, even if 32 are enough
-	// Entries is the number of entries that the tensor will hold, or 0 if it is not known. Only the
-	// advice in errors depends on it.
+	// Entries is the number of entries that the tensor will hold, or 0 if it is not known. It is
+	// used only for advice in errors.
 	Entries int64
 }
 
-// ArrayKind selects one array of a level, or the values.
+// ArrayKind selects an array: pos or crd of a level, or the values.
 type ArrayKind uint8
 
 const (
@@ -111,11 +111,11 @@ func (s *Shape) Layout() (*Layout, error) {
 	return lay, err
 }
 
-// errSpace is the error of layout if the arrays would exceed 2^62 bytes.
+// errSpace is the error of Shape.layout if the arrays would exceed 2^62 bytes.
 var errSpace = errors.New("more than 2^62 bytes")
 
-// smaller returns advice to compress the dense levels, if the entries then take at most room
-// bytes. Otherwise, and if their number is not known, it returns "".
+// smaller returns advice, for a message, to compress the dense levels. It returns "" if the tensor
+// would then still take more than room bytes, or if the number of its entries is not known.
 func (s *Shape) smaller(room int64) string {
 	if s.Entries == 0 || !slices.Contains(s.Format.Levels, tensor.Dense) {
 		return ""
@@ -186,8 +186,8 @@ func (s *Shape) layout() (*Layout, error) {
 	return lay, nil
 }
 
-// width returns the bytes of an integer from 0 to n: 4 if n fits in 31 bits and the shape is
-// not Wide, otherwise 8.
+// width returns the number of bytes of an integer from 0 to n: 4 if n fits in 31 bits and the shape
+// is not Wide, and otherwise 8.
 func (s *Shape) width(n int64) uint8 {
 	if n <= 1<<31-1 && !s.Wide {
 		return 4
@@ -212,8 +212,8 @@ func New(s *Shape, limit *Limit, name string) (*Tensor, error) {
 	return t, nil
 }
 
-// NewIn is New with memory from alloc. It does not clear the arrays: they are zero only if that
-// memory is.
+// NewIn is like New, with memory from alloc. It does not clear the arrays, so they are zero only if
+// that memory is.
 func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory, error)) (*Tensor,
 	error) {
 	lay, err := s.Layout()
@@ -261,8 +261,8 @@ func (s *Shape) Bare() *Tensor {
 	return t
 }
 
-// Shape returns the tensor's shape. If the tensor is a view, the second result is false,
-// because the arrays of a view are parts of a larger shape.
+// Shape returns the tensor's shape. If the tensor is a view, whose arrays are parts of a larger
+// shape, the second result is false.
 func (t *Tensor) Shape() (*Shape, bool) {
 	s := &Shape{Header: t.Header.Clone(), Format: t.Format(), Counts: make([]int64, len(t.Levels))}
 	lay := int64(1)
@@ -279,7 +279,7 @@ func (t *Tensor) Shape() (*Shape, bool) {
 	return s, t.Vals.First == 0 && t.Vals.Len == lay && !t.part
 }
 
-// Array returns an array of a level, or the values; level is ignored for these.
+// Array returns the pos or crd array of a level, or the values, for which level is ignored.
 func (t *Tensor) Array(level int, kind ArrayKind) *Array {
 	switch kind {
 	case PosArray:

@@ -11,8 +11,8 @@ type Source interface {
 	// Load gives the arrays of t memory, counted by limit, if they have none. t must be the whole
 	// tensor.
 	Load(t *Tensor, limit *Limit) error
-	// Guard runs f, which reads the arrays. If the file changed meanwhile, Guard returns that
-	// error instead of f's.
+	// Guard runs f, which reads the arrays, and returns its error. If the file changed while f ran,
+	// it returns the error of Changed instead.
 	Guard(f func() error) error
 	// Changed returns an error if the file changed since it was opened.
 	Changed() error
@@ -47,9 +47,9 @@ func (t *Tensor) File() string {
 // memory for the arrays.
 func (t *Tensor) Compressed() bool { return t.source != nil && t.source.Compressed() }
 
-// Load allocates memory for the arrays of a compressed file, counted by limit, and decompresses
-// them. It compares the checksums of the decompressed arrays. For other tensors it does
-// nothing. It must not be called concurrently.
+// Load allocates memory for the arrays of a compressed file, counted by limit, decompresses them,
+// and checks their checksums. For other tensors it does nothing. It must not be called
+// concurrently.
 func (t *Tensor) Load(limit *Limit) error {
 	if t.source == nil {
 		return nil
@@ -67,8 +67,8 @@ func (t *Tensor) Changed() error {
 	return t.source.Changed()
 }
 
-// Guarded runs f, which reads the tensor's arrays in the calling goroutine. If the file changed
-// meanwhile, it returns that error instead of f's.
+// Guarded runs f, which reads the tensor's arrays in the calling goroutine, and returns its error.
+// If the file changed while f ran, it returns the error of Changed instead.
 func (t *Tensor) Guarded(f func() error) error {
 	if t.source == nil {
 		return f()
@@ -105,7 +105,7 @@ func (t *Tensor) demandErr() error {
 	return t.demand.Err()
 }
 
-// search is Array.search in a level's array. It reads the elements that it compares.
+// search is like Array.search, for an array of a level. It reads the elements that it compares.
 func (t *Tensor) search(level int, kind ArrayKind, lo, hi, key int64) int64 {
 	a := t.Array(level, kind)
 	if t.demand == nil {

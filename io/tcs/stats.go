@@ -2,8 +2,8 @@ package tcs
 
 import "distaff/io/tensor"
 
-// Stats are the statistics of a tensor, which are also in a file's header. They let a planner
-// work from the header alone.
+// Stats are the statistics of a tensor, which are also in a file's header. With them, a planner
+// needs to read only the header.
 type Stats struct {
 	Entries     int64 // stored entries: values without padding
 	EmptySlices int64 // coordinates of level 0's mode, in the box, without entries
@@ -11,8 +11,8 @@ type Stats struct {
 	Levels      []LevelStats
 }
 
-// LevelStats are the statistics of one level: its number of Positions, the number of parents
-// without a child in it (Empty), and the largest number of children of a parent (Most).
+// LevelStats are the statistics of one level: the number of its Positions, the number of parents
+// without a child in it (Empty), and the largest number of children that a parent has (Most).
 type LevelStats struct{ Positions, Empty, Most int64 }
 
 // Statistics computes the statistics of the tensor. It reads the pos arrays, and the crd arrays
@@ -23,11 +23,11 @@ func (t *Tensor) Statistics() Stats { return t.StatsShare(0, 1).Stats(t) }
 // of several readers, add Sums element by element, and take the maximum of Most element by
 // element.
 type StatsShare struct {
-	// Sums contains, for each level, its empty parents or padded slots; then the number of
-	// entries; then the number of coordinates of level 0's mode that have entries.
+	// Sums contains for each level the number of empty parents or padded slots. Two numbers follow:
+	// the number of entries, and the number of coordinates of level 0's mode that have entries.
 	Sums []int64
-	// Most contains, for each level, the largest number of children of a parent; then the
-	// largest slice.
+	// Most contains for each level the largest number of children of a parent. One number follows:
+	// the largest number of values in a slice.
 	Most []int64
 }
 
@@ -77,7 +77,8 @@ func (t *Tensor) StatsShare(k, n int64) StatsShare {
 	return sh
 }
 
-// segments returns the number of empty segments of pos, and the length of the longest one.
+// segments returns the number of empty segments that pos describes, and the length of the longest
+// segment.
 func segments[T int32 | int64](pos []T) (empty, most int64) {
 	last, longest := pos[0], T(0)
 	for _, next := range pos[1:] {
@@ -90,8 +91,8 @@ func segments[T int32 | int64](pos []T) (empty, most int64) {
 	return empty, int64(longest)
 }
 
-// Stats returns the statistics of t, of whose arrays it reads the lengths only. sh must be the
-// combination of all shares.
+// Stats returns the statistics of t. sh must be the combination of all shares. Of t's arrays, it
+// uses only the lengths.
 func (sh StatsShare) Stats(t *Tensor) Stats {
 	levels := len(t.Levels)
 	st := Stats{Levels: make([]LevelStats, levels), Entries: sh.Sums[levels],
@@ -132,10 +133,10 @@ func countEntries(t *Tensor, lo, hi int64) int64 {
 	}
 }
 
-// sliceStats looks at the slices of the coordinates that level 0 has at positions [lo, hi). It
-// returns the largest number of values in a slice, and the number of slices that have values.
-// If level 0 repeats a coordinate, the slice belongs to the range that contains its first
-// position.
+// sliceStats returns statistics of slices: the largest number of values in a slice, and the number
+// of slices that have values. A slice has one coordinate of level 0's mode. The function considers
+// the slices at positions [lo, hi) of level 0. If level 0 repeats a coordinate, its slice belongs
+// to the range that contains the coordinate's first position.
 func sliceStats(t *Tensor, lo, hi int64) (most, filled int64) {
 	if t.Dense() { // and Vals is not empty
 		return t.Vals.Len / t.Levels[0].Size, hi - lo

@@ -17,8 +17,8 @@ type Array struct {
 	Width uint8
 }
 
-// Level is one storage level; the outermost level comes first. A dense level has the coordinates
-// [Offset, Offset+Size). For the other kinds, Size is the size of the mode and Offset is 0.
+// Level is one storage level of a tensor. A dense level has the coordinates [Offset, Offset+Size).
+// For the other kinds, Size is the size of the mode and Offset is 0.
 type Level struct {
 	Kind         tensor.Kind
 	Mode         int
@@ -29,13 +29,13 @@ type Level struct {
 // Form returns how the positions of the level are numbered.
 func (l *Level) Form() tensor.Form { return l.Kind.Form() }
 
-// Split is the place of a block in a mode of a split tensor (SuperTaco section 4.3): it is
-// block Index of Count blocks, and covers the range of the header's Box in that mode.
+// Split is the place of a block in a mode of a split tensor (SuperTaco section 4.3). The block is
+// number Index of Count blocks. The header's Box is the range that the block covers in the mode.
 type Split struct{ Index, Count int64 }
 
-// Header describes a tensor or a block of one. Dims are the sizes of the whole tensor's modes.
-// Box is the half-open range of each mode that the block covers; nil means the whole mode.
-// Splits are the block's places in a split tensor; nil means that the tensor is not split.
+// Header describes a tensor, or a block of a tensor. Dims are the sizes of the whole tensor's
+// modes. Box is the half-open range of each mode that the block covers; nil means all of every
+// mode. Splits are the block's places in a split tensor; nil means that the tensor is not split.
 type Header struct {
 	Dims   []int64
 	Box    [][2]int64
@@ -169,7 +169,7 @@ func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
 	t.Share(o) // an empty array may start at the end of its memory
 }
 
-// Holds reports whether the tensor holds the memory of a, which is one of its arrays. If it
+// Holds reports whether the tensor holds a reference to the memory of a, one of its arrays. If it
 // does not, the memory belongs to the program that made the tensor, and may be in the Go heap.
 func (t *Tensor) Holds(a Array) bool {
 	return slices.ContainsFunc(t.held, func(m *Memory) bool {

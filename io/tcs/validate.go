@@ -5,8 +5,10 @@ import "slices"
 // Validate checks the arrays, and loads them first if needed. Positions must increase up to the
 // number of coordinates. Coordinates must be in the box and sorted as the kind of their level
 // requires. Nothing may be stored below padded slots. For the first fault Validate returns an
-// *Error (exit code 3) with its place. It does not read a tensor that passed before again. For
-// a view it checks the arrays that the view shows.
+// *Error (exit code 3) with its place.
+//
+// Validate does not read a tensor again that passed before. For a view it checks only the arrays of
+// the view.
 func (t *Tensor) Validate() error {
 	if t.validated.Load() {
 		return nil
@@ -14,7 +16,7 @@ func (t *Tensor) Validate() error {
 	return t.Check()
 }
 
-// Check is Validate without the shortcut for tensors that passed before or are trusted.
+// Check does what Validate does, and also for a tensor that passed before or is trusted.
 func (t *Tensor) Check() error {
 	if err := t.Load(nil); err != nil {
 		return err
@@ -26,9 +28,9 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// ValidateGiven is Validate for a tensor whose fields a program may set: it checks again if the
-// arrays are not the arrays that passed. It does not notice values that were written into the
-// same arrays.
+// ValidateGiven does what Validate does, for a tensor whose fields a program may set. It checks
+// again if the tensor's arrays are other arrays than before. It does not notice values that were
+// written into the same arrays.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil

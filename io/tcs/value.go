@@ -23,8 +23,8 @@ func (t *Tensor) SetValue(i int64, v tensor.Value) {
 	t.Header.Type.Store(unsafe.Add(t.Vals.Ptr, i*int64(t.Vals.Width)), v)
 }
 
-// Values returns the tensor's values as a slice over its memory. T must be the Go type of the
-// tensor's Type.
+// Values returns the tensor's values as a slice over the tensor's memory. T must be the Go type of
+// the tensor's Type.
 func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Tensor) []T {
 	if tensor.TypeOf[T]() != t.Header.Type {
 		panic(fmt.Sprintf("BUG: tcs: values of a %v tensor taken as %v", t.Header.Type,
@@ -33,7 +33,8 @@ func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Ten
 	return Slice[T](t.Vals)
 }
 
-// CanConvert returns an error if no value of type from can become type to: complex to real.
+// CanConvert returns an error if values of type from cannot become values of type to at all. This
+// is so only from complex to real.
 func CanConvert(to, from tensor.Type) error {
 	if from.IsComplex() && !to.IsComplex() {
 		return &Error{Exit: exitCommand,
@@ -43,10 +44,10 @@ func CanConvert(to, from tensor.Type) error {
 	return nil
 }
 
-// ConvertValues converts n values of type from at src into values of type to at dst. The memory
-// of dst and src must not overlap. A value may be rounded to a narrower float. Complex to real,
-// a fraction to an integer type, and an integer that does not fit are errors (exit code 2). For
-// the last two, bad is the index of the value; otherwise it is -1.
+// ConvertValues converts n values of type from at src into values of type to at dst. The memory of
+// dst and src must not overlap. A value may be rounded to a narrower float. Three conversions are
+// errors (exit code 2): complex to real, a fraction to an integer type, and an integer that does
+// not fit. For the last two, bad is the index of the value; otherwise it is -1.
 func ConvertValues(dst []byte, to tensor.Type, src []byte, from tensor.Type, n int) (bad int,
 	err error) {
 	if err := CanConvert(to, from); err != nil {

@@ -113,9 +113,9 @@ func (t *Tensor) Alias() *Tensor {
 	return v
 }
 
-// OwnEdges replaces each pos array that reaches past the coordinates that the view shows by a
-// copy that does not. Readers of the view then need not clamp segments. The copies are counted
-// by limit.
+// OwnEdges makes the pos arrays of a view fit its coordinates. If a pos array has segments that
+// reach past the coordinates in the view, a copy replaces it whose segments do not. Readers of the
+// view then need not clamp segments. The copies are counted by limit.
 func (t *Tensor) OwnEdges(limit *Limit) error {
 	for l := range t.Levels {
 		if err := t.ownPos(l, limit); err != nil {
@@ -126,8 +126,7 @@ func (t *Tensor) OwnEdges(limit *Limit) error {
 	return nil
 }
 
-// ownPos replaces level l's pos by a copy that is clamped to the positions of its crd, if pos
-// reaches past them.
+// ownPos does the work of OwnEdges for level l.
 func (t *Tensor) ownPos(l int, limit *Limit) error {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len
@@ -149,7 +148,7 @@ func (t *Tensor) ownPos(l int, limit *Limit) error {
 	return nil
 }
 
-// boxes returns the ranges of all modes.
+// boxes returns the range that the tensor covers in each mode.
 func (h *Header) boxes() [][2]int64 {
 	b := make([][2]int64, len(h.Dims))
 	for m := range b {
@@ -158,9 +157,9 @@ func (h *Header) boxes() [][2]int64 {
 	return b
 }
 
-// cutAt cuts level l to positions [lo, hi), and the levels above it to the parents of these
-// positions. If the cut divides a segment, pos keeps the bounds of the whole segment: readers
-// clamp them to the interval that crd shows.
+// cutAt cuts level l to positions [lo, hi), and each level above it to the parents of the remaining
+// positions. If the cut divides a segment, pos keeps the bounds of the whole segment. Readers clamp
+// these bounds to the interval that crd has.
 func (v *Tensor) cutAt(l int, lo, hi int64) {
 	for ; l >= 0; l-- {
 		lo, hi = v.Levels[l].partitioner().fromChild(v, l, lo, hi)

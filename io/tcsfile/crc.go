@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// zeroBytes contains, at index k, the matrix over GF(2) that advances a CRC-32 register over
-// 2^k zero bytes. Each word is a column.
+// zeroBytes contains, at index k, the effect of 2^k zero bytes on a CRC-32 register, as a matrix
+// over GF(2). Each word is a column.
 var zeroBytes = sync.OnceValue(func() *[63][32]uint32 {
 	var m [63][32]uint32
 	var step [32]uint32

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// File is the layout of a .tcs file that is not written yet. Several processes may write the
-// sections at their offsets in any order; the header is written last.
+// File is the layout of a .tcs file before it is written. Several processes may write the sections
+// at their offsets in any order; the header is written last.
 type File struct{ h *fileHeader }
 
 // NewFile returns the layout of the file of a tensor of that shape.

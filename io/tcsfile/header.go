@@ -119,7 +119,7 @@ func (r *headerReader) fail(format string, args ...any) {
 	}
 }
 
-// size reads the number at byte at, which must be from 0 to MaxCount. what names the number in
+// size reads the number at offset at, which must be from 0 to MaxCount. what names the number in
 // the error.
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lazy holds the arrays of a compressed file that are decompressed in chunks, when they are
-// read. All arrays share one range of addresses. Only the chunks that were read occupy memory.
-// It is the tcs.Demand of the whole tensor.
+// lazy holds the arrays of a compressed file, whose chunks are decompressed when they are first
+// read. It is the tcs.Demand of the whole tensor. All arrays share one range of addresses. Only
+// chunks that were read occupy memory.
 type lazy struct {
 	src   *source
 	offs  []int64 // for each section, the offset of its array in mem
@@ -120,7 +120,7 @@ func (z *lazy) want(i int, lo, hi int64) error {
 	return z.err
 }
 
-// all decompresses everything, and compares the sections' checksums.
+// all decompresses everything, and checks the sections' checksums.
 func (z *lazy) all() error {
 	for i, sec := range z.src.header.sections {
 		if err := z.want(i, 0, sec.section.Len); err != nil {
@@ -148,8 +148,9 @@ func (z *lazy) Err() error {
 	return z.err
 }
 
-// ChunkSums returns an element for every chunk of a compressed file that LoadLazily prepared,
-// section by section: 1<<32 plus the chunk's checksum, or 0 if the chunk was not decompressed.
+// ChunkSums returns one number for every chunk of a compressed file that LoadLazily prepared,
+// section by section. The number is 1<<32 plus the chunk's checksum, or 0 if the chunk was not
+// decompressed.
 func ChunkSums(t *tcs.Tensor) []int64 { return lazyOf(t).chunkSums() }
 
 func (z *lazy) chunkSums() []int64 {
@@ -158,8 +159,8 @@ func (z *lazy) chunkSums() []int64 {
 	return slices.Concat(z.sums...)
 }
 
-// SumChunk decompresses the k-th chunk of a file that LoadLazily prepared, if needed, and
-// returns its element of ChunkSums.
+// SumChunk decompresses the k-th chunk of a file that LoadLazily prepared, if needed, and returns
+// the chunk's number in ChunkSums.
 func SumChunk(t *tcs.Tensor, k int64) (int64, error) {
 	z := lazyOf(t)
 	for i, s := range z.sums {
@@ -177,8 +178,8 @@ func SumChunk(t *tcs.Tensor, k int64) (int64, error) {
 	panic("BUG: tcsfile: a chunk past the last")
 }
 
-// CheckChunkSums compares the sections' checksums in t's file with the checksums of all chunks,
-// in the form of ChunkSums.
+// CheckChunkSums returns an error if the checksums of all chunks, in the form of ChunkSums, do not
+// give the checksums of the sections in t's file.
 func CheckChunkSums(t *tcs.Tensor, sums []int64) error { return of(t).checkChunkSums(sums) }
 
 func (src *source) checkChunkSums(sums []int64) error {

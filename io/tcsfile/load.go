@@ -79,9 +79,8 @@ func (src *source) decompress(t *tcs.Tensor, limit *tcs.Limit) error {
 // decompressing returns the purpose of memory for decompressed arrays, for errors.
 func (src *source) decompressing() string { return "decompressing " + tensor.Printable(src.path) }
 
-// LoadInto is Load with a file instead of memory: it writes the decompressed arrays to f and
-// maps f. It takes over f, which should already be unlinked. It is for conversions that exceed
-// the memory.
+// LoadInto is like Load, but decompresses into the file f and maps it. It owns f from then on; f
+// should already be unlinked. It is for conversions of files that exceed the memory.
 func LoadInto(t *tcs.Tensor, f *os.File) error {
 	if !t.Compressed() || loaded(t) {
 		return f.Close()
@@ -135,7 +134,7 @@ func (src *source) decompressTo(t *tcs.Tensor, f *os.File) error {
 	return src.adopt(t, m, offs)
 }
 
-// plainOffsets returns the offsets of the decompressed arrays of the file, stored one after
+// plainOffsets returns the offset of each decompressed array if the arrays are stored one after
 // another, and their total size in bytes.
 func (src *source) plainOffsets() (offs []int64, total int64, err error) {
 	for _, sec := range src.header.sections {
@@ -148,8 +147,8 @@ func (src *source) plainOffsets() (offs []int64, total int64, err error) {
 	return offs, total, nil
 }
 
-// adopt compares the arrays' checksums and makes m the memory of t's arrays. It takes over the
-// reference to m. offs are the offsets from plainOffsets.
+// adopt makes m, which has the decompressed arrays, the memory of t's arrays. It first checks their
+// checksums. It takes over the reference to m. offs are the offsets from plainOffsets.
 func (src *source) adopt(t *tcs.Tensor, m *tcs.Memory, offs []int64) error {
 	for i, sec := range src.header.sections {
 		sum := crc32.ChecksumIEEE(m.Slice()[offs[i]:][:sec.section.Bytes()])

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFile opens the .tcs file f, and takes over f. name is for messages. See Open.
+// OpenFile opens the .tcs file f, and owns f from then on. name is for messages. See Open.
 func OpenFile(name string, f *os.File) (*tcs.Tensor, error) {
 	t, err := openFile(name, f)
 	if err != nil {
@@ -20,11 +20,11 @@ func OpenFile(name string, f *os.File) (*tcs.Tensor, error) {
 	return t, err
 }
 
-// OpenReader copies a .tcs file from r, up to the end of r, into the file f, and opens f. It
-// takes over f, which should already be unlinked. name is for messages. The header is read and
-// checked first, so nothing else is read if r is not a .tcs file. OpenReader never writes more
-// than the length in the header, and writes nothing if the disk of f does not have enough room.
-// An error of r that has an ExitCode method is returned unchanged.
+// OpenReader copies a .tcs file from r, up to the end of r, into the file f, and opens f. It owns f
+// from then on; f should already be unlinked. name is for messages. The header is read and checked
+// first, so nothing else is read if r is not a .tcs file. OpenReader never writes more than the
+// length in the header, and writes nothing if the disk of f does not have enough room. An error of
+// r that has an ExitCode method is returned unchanged.
 func OpenReader(name string, r io.Reader, f *os.File) (*tcs.Tensor, error) {
 	if err := copyFile(name, r, f); err != nil {
 		f.Close()
@@ -100,8 +100,8 @@ func truncated(name string, h *fileHeader, n int64) error {
 		h.total)
 }
 
-// streamErr is openErr for an error of reading. An error with an exit code is returned
-// unchanged.
+// streamErr returns the error for a failed read of a stream. It returns an error that has an exit
+// code unchanged, and is otherwise like openErr.
 func streamErr(name string, err error) error {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {

@@ -146,7 +146,7 @@ func readHeader(f io.ReaderAt, size int64) (*fileHeader, error) {
 	return h, h.decodeTables(all, order, sections)
 }
 
-// tensor returns a tensor over the mapped file. It takes over the reference to the map.
+// tensor returns a tensor over the mapped file. The tensor takes over src's reference to the map.
 func (src *source) tensor() *tcs.Tensor {
 	h := &src.header
 	t := h.shape.Bare()
@@ -218,8 +218,8 @@ func (src *source) Changed() error {
 	return nil
 }
 
-// Guard runs f, which reads the file's map. If the file changed meanwhile, it returns that error
-// instead of f's.
+// Guard runs f, which reads the file's map, and returns its error. If the file changed while f ran,
+// it returns the error of Changed instead.
 func (src *source) Guard(f func() error) error {
 	if src.f == nil {
 		return f()

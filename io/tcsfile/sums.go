@@ -23,7 +23,7 @@ func Verify(t *tcs.Tensor) error {
 	return src.checkGaps()
 }
 
-// checkSums compares the checksums in an uncompressed file with its arrays.
+// checkSums checks the arrays of an uncompressed file against the checksums in the file.
 func (src *source) checkSums() error {
 	return src.Guard(func() error {
 		for i := range src.header.sections {
@@ -76,9 +76,9 @@ func SumPart(t *tcs.Tensor, i int, lo, hi int64) (sum uint32, err error) {
 	return sum, err
 }
 
-// CheckSums compares the sections' checksums in t's file with the combined checksums of parts,
-// and checks that the bytes between sections are zero. sums[k][i] is the checksum of elements
-// [at[k][i], at[k+1][i]) of section i.
+// CheckSums returns an error if the combined checksums of parts differ from the checksums of the
+// sections in t's file, or if a byte between sections is not zero. sums[k][i] is the checksum of
+// elements [at[k][i], at[k+1][i]) of section i.
 func CheckSums(t *tcs.Tensor, at [][]int64, sums [][]uint32) error {
 	src := of(t)
 	for i, sec := range src.header.sections {

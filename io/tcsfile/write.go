@@ -81,8 +81,9 @@ func WriteTo(w io.Writer, t *tcs.Tensor, o WriteOptions) error {
 	return t.Changed()
 }
 
-// eachPiece calls put with the bytes of the section's elements in order, converted to the width
-// of the section. If the array of t already has that width, it is one piece.
+// eachPiece calls put, in order, with the bytes of the section's elements, converted to the width
+// of the section. An array of t that already has that width is passed as one piece, and other
+// arrays in several pieces.
 func eachPiece(t *tcs.Tensor, sec *fileSection, put func(b []byte) error) error {
 	a, width := t.Array(sec.section.Level, sec.section.Array), sec.section.Width
 	if a.Width == width {
@@ -99,9 +100,9 @@ func eachPiece(t *tcs.Tensor, sec *fileSection, put func(b []byte) error) error 
 	return nil
 }
 
-// withWidth returns a pos or crd array with elements of the given width in bytes. It returns
-// the array itself if it has that width; otherwise it converts the elements into buf, which
-// must have room for all elements.
+// withWidth returns a pos or crd array with elements of the given width in bytes. If the array has
+// that width, it returns the array itself. Otherwise it converts the elements into buf, which must
+// have room for all of them.
 func withWidth(a tcs.Array, width uint8, buf []int64) tcs.Array {
 	if a.Width == width {
 		return a
@@ -119,8 +120,8 @@ func withWidth(a tcs.Array, width uint8, buf []int64) tcs.Array {
 	return out
 }
 
-// newFileHeader returns the header of an uncompressed file of that shape. Of the statistics it
-// sets only the numbers of positions. It does not set checksums.
+// newFileHeader returns the header of an uncompressed file of that shape, without checksums. Of the
+// statistics it has only the numbers of positions.
 func newFileHeader(s *tcs.Shape) (*fileHeader, error) {
 	lay, err := s.Layout()
 	if err != nil {
@@ -138,7 +139,7 @@ func newFileHeader(s *tcs.Shape) (*fileHeader, error) {
 	return h, nil
 }
 
-// place sets the offsets and lengths of the sections of an uncompressed file.
+// place computes the offsets and lengths of the sections of an uncompressed file.
 func (h *fileHeader) place() {
 	at := h.length
 	for i := range h.sections {
@@ -152,8 +153,8 @@ func (h *fileHeader) place() {
 
 func alignUp(n int64) int64 { return (n + tcs.Align - 1) &^ (tcs.Align - 1) }
 
-// writeCompressed writes the header and the arrays in zstd chunks. The lengths of the frames
-// precede the data, so writeCompressed first compresses all sections and keeps their frames in
+// writeCompressed writes the header, and the arrays compressed in chunks. Because the lengths of
+// the compressed chunks precede the data, it first compresses all sections and keeps them in
 // memory.
 func (h *fileHeader) writeCompressed(w io.Writer, t *tcs.Tensor, limit *tcs.Limit) error {
 	h.compress, h.chunk = compressZstd, defaultChunk

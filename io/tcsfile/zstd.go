@@ -15,13 +15,13 @@ const (
 	defaultChunk = 1 << 20
 	maxChunk     = 16 << 20
 
-	// maxWindow is the largest window that a frame may declare; the zstd command line has the
-	// same bound. The window uses no memory here, because a frame is decompressed directly into
-	// its chunk, which contains all matches.
+	// maxWindow is the largest window in bytes that a frame may declare; the zstd command line has
+	// the same bound. The window needs no memory here: a frame is decompressed directly into its
+	// chunk, and all earlier data that the frame refers to is in that chunk.
 	maxWindow = 128 << 20
 )
 
-// chunks returns the number of chunks of n bytes.
+// chunks returns the number of chunks that n bytes are divided into.
 func chunks(n, chunk int64) int64 {
 	if chunk <= 0 {
 		return 0

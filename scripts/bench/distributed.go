@@ -14,8 +14,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// placed is one line: a job at two ranks of one thread over placed tensors, compared with a peer at
-// two ranks or with another job.
+// placed is one line of the table: a job over placed tensors at two ranks of one thread, compared
+// with another library at two ranks or with another job.
 type placed struct {
 	name   string
 	job    placedJob
@@ -88,8 +88,9 @@ var (
 	}
 )
 
-// spmvChunks is SpMV by rows over chunks of columns. Each rank's part of the vector has n chunks,
-// which fit a cache. A rank starts with the chunks of its own part while the next ones arrive.
+// spmvChunks returns SpMV by rows over chunks of columns. Each rank's part of the vector has n
+// chunks, which fit a cache. A rank starts with the chunks of its own part while the next chunks
+// arrive.
 func spmvChunks(n int) placedJob {
 	j := spmvRows
 	j.schedule = fmt.Sprintf(
@@ -122,14 +123,15 @@ var placedTable = []placed{
 		against: sddmmRows, least: 1.5},
 }
 
-// way is a way to start the ranks of a line.
+// way is a way to start the ranks of a job: in this process, or under mpirun.
 type way struct {
 	name string
 	run  func(*spmd.Job) (*outcome, error)
 }
 
-// distributed is the section of jobs over placed tensors. Distaff runs as ranks of this process. If
-// mpirun and a built bin/distaff exist, it also runs under mpirun, as its peers do.
+// distributed prints the section of jobs over placed tensors. Distaff runs as ranks of this
+// process. If mpirun and a built bin/distaff exist, it also runs under mpirun, as the other
+// libraries do.
 func distributed(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-distributed-")
 	if err != nil {
@@ -169,7 +171,7 @@ func distributed(b *bench) error {
 	return nil
 }
 
-// placedLines measures one job in each way to start ranks.
+// placedLines measures one job with each way to start its ranks.
 func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir string) error {
 	files, dumps, err := b.placedFiles(k, dir, true)
 	if err != nil {
@@ -207,9 +209,9 @@ func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir str
 	return nil
 }
 
-// placedLine runs a job and the other side alternately, and prints the speedup. The limit applies
-// to the speedup by medians. The speedup by minimum times is printed too, because other load
-// changes it less.
+// placedLine runs a job and other alternately, and prints the speedup. The limit applies to the
+// speedup by medians. The speedup by minimum times is printed too, because other load changes it
+// less.
 func (b *bench) placedLine(k placed, w way, files []string, name string,
 	other func() (*outcome, error)) error {
 	var ours, theirs []float64
@@ -261,8 +263,8 @@ func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	return j
 }
 
-// placedFiles writes the operands of a line as .tcs files for Distaff and, if asked for, as dumps
-// for a peer.
+// placedFiles writes the operands of a line as .tcs files for Distaff and, if dumped is true, in
+// the format of peers too.
 func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []string, err error) {
 	for _, in := range k.inputs {
 		t, err := b.input(in)
@@ -287,8 +289,8 @@ func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []s
 // bandWidth is the largest distance of an entry of the banded matrix from the diagonal.
 const bandWidth = 100
 
-// band runs SpMV on a banded matrix. The ranks should receive only the vector's entries within the
-// band.
+// band runs SpMV on a banded matrix, and checks that the ranks receive only the vector's entries
+// within the band.
 func (b *bench) band(w way) error {
 	const name = "SpMV banded"
 	if !b.wants(name) {

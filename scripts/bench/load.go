@@ -17,12 +17,12 @@ import (
 	"distaff/spmd/partition"
 )
 
-// loadRanks is the number of ranks of this process that load.
+// loadRanks is the number of ranks, all in this process, that load the file.
 const loadRanks = 2
 
-// loads is the section of loading. It times the loading of a .tcs file of a matrix (1 GB at scale
-// 1) at two ranks, from the page cache and with checks, and compares it with sequential reads of
-// the file.
+// loads prints the section of loading. It times the loading of a .tcs file of a matrix (1 GB at
+// scale 1) at two ranks, from the page cache and with checks, and compares it with sequential reads
+// of the file.
 func loads(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {
@@ -101,7 +101,8 @@ func readFile(path string) (int64, error) {
 	}
 }
 
-// loadOnce loads the file's blocks at every rank and returns the largest allocation of a rank.
+// loadOnce loads the file's blocks at every rank. It returns the number of bytes that the rank with
+// the largest memory allocated.
 func loadOnce(ctx context.Context, path string, target *load.Target) (peak int64, err error) {
 	peaks := make([]int64, loadRanks)
 	err = local.Run(ctx, loadRanks, func(c comm.Comm) error {
