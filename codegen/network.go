@@ -146,7 +146,7 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 		return nil
 	case pairwise && order > 0:
 		refused.Msg = fmt.Sprintf("--network: two tensors at a time make an intermediate of %d "+
-			"variables, and --intermediate-order=%d allows no more than that", pairs.Order(), order)
+			"variables, and --intermediate-order=%d allows %[2]d at most", pairs.Order(), order)
 		return refused
 	case x.direct.Cost <= manyTimes*pairs.Cost:
 		return nil

@@ -165,7 +165,7 @@ func TestEndlessNest(t *testing.T) {
 		{9, "", 1, "in one nest of loops costs 1e+20 multiply-adds, and two tensors at a time ", ""},
 		{12, "auto", 1, "want --intermediate-order=2, or --network=direct", "auto"},
 		{9, "pairwise", 1,
-			"two tensors at a time make an intermediate of 2 variables, and --intermediate-order=1 allows no more than that", "pairwise"},
+			"two tensors at a time make an intermediate of 2 variables, and --intermediate-order=1 allows 1 at most", "pairwise"},
 		{3, "pairwise", 1, "two tensors at a time make an intermediate of 2 variables", "pairwise"},
 	} {
 		j := matrixChain(c.n, 100, "dense:int", "dd")

@@ -144,22 +144,31 @@ func override(f *jobfile.File, j *spmd.Job) error {
 			t.From = from
 		}
 	}
+	f.Formats = map[string]string{}
 	for _, name := range sortedKeys(j.Formats) {
 		v := j.Formats[name]
 		flag := "-f=" + name + ":" + v
-		t, err := declared(flag, name)
-		if err != nil {
-			return err
+		t, order := f.Tensor(name), 0
+		if t != nil {
+			order = t.Order
+		} else if n, ok := f.Assigned(name); ok {
+			order = n
+		} else {
+			return noTensor(f, flag, name)
 		}
 		_, levels, err := notation.ParseFormatFlag(name + ":" + v)
 		if err != nil {
 			return err
 		}
-		if n := levels.NumModes(); n != t.Order {
+		if n := levels.NumModes(); n != order {
 			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tensor.Count(int64(n), "level"),
-				t.Order, name, tensor.Count(int64(t.Order), "mode"))
+				order, name, tensor.Count(int64(order), "mode"))
 		}
-		t.Format = v
+		if t != nil {
+			t.Format = v
+		} else {
+			f.Formats[name] = v
+		}
 	}
 	for _, name := range sortedKeys(j.Types) {
 		v := j.Types[name]

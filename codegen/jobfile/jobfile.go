@@ -66,6 +66,8 @@ type File struct {
 	Sizes map[string]int64
 	// SizesFrom has what gave each of Sizes, for messages, or nothing.
 	SizesFrom map[string]string
+	// Formats has the formats of temporaries, which -f gives. It may be nil.
+	Formats map[string]string
 
 	text   string   // without a byte order mark
 	clean  string   // text with spaces in place of comments
@@ -175,6 +177,17 @@ func (f *File) Tensor(name string) *Tensor {
 		}
 	}
 	return nil
+}
+
+// Assigned returns the number of modes of a tensor on the left side of a statement. ok is false if
+// no statement has the tensor there.
+func (f *File) Assigned(name string) (order int, ok bool) {
+	for s := range f.Statements() {
+		if s.raw.LHS.Name == name {
+			return len(s.raw.LHS.Vars), true
+		}
+	}
+	return 0, false
 }
 
 // Item is a *Param, *Machine, *Tensor, *Statement, *Place, *Repeat or *Print.

@@ -151,8 +151,8 @@ func (c *checker) write(s *Statement) error {
 		if err := c.temporarySizes(s); err != nil {
 			return err
 		}
-		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars)},
-			at: left.At}
+		t = &state{t: &Tensor{span: span(left.At), at: left.At, Name: left.Name, Order: len(left.Vars),
+			Format: c.f.Formats[left.Name]}, at: left.At}
 		c.f.Tensors = append(c.f.Tensors, t.t)
 		c.states[left.Name] = t
 		c.names[left.Name] = named{"tensor", left.At}

@@ -78,7 +78,7 @@ func File(in, out string, opt Options) error {
 		t.keepFor(format, opt.FitDense)
 	}
 	spec := coo.Spec{Format: format, Duplicates: opt.Duplicates, FitDense: opt.FitDense,
-		Type: opt.Read.Type, Name: in,
+		Type: opt.Read.Type, Name: in, ZeroBased: opt.Read.ZeroBased && Based(in) == nil,
 		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()
 	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(out), ".tcs") && !text.Stdin(out) {

@@ -3,6 +3,7 @@ package coo
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"distaff/io/tcs"
@@ -38,6 +39,8 @@ type Spec struct {
 	// number is 0 if the line is unknown. Locate may be nil. It is called after the input was read
 	// to its end.
 	Locate func(at []int64) (first, second int)
+	// ZeroBased is true if the input counts coordinates from 0, as messages with its lines then do.
+	ZeroBased bool
 }
 
 // Config limits the resources of a sort or an assembly.
@@ -79,6 +82,12 @@ func (s *Spec) repeatErr(at []int64) error {
 	}
 	if second == 0 {
 		return s.dataErr("coordinate %s is there more than once", formatCoords(at))
+	}
+	if s.ZeroBased {
+		at = slices.Clone(at)
+		for m := range at {
+			at[m]--
+		}
 	}
 	return &Error{Exit: 3, Name: fmt.Sprintf("%s:%d:1", s.Name, second),
 		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", formatCoords(at),

@@ -132,6 +132,7 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	if s.In.NoDuplicates {
 		spec.Duplicates = coo.Refuse
 		spec.Locate = r.locate(s)
+		spec.ZeroBased = s.In.ZeroBased && convert.Based(s.In.File) == nil
 	}
 	return &load.Target{Partition: part, Spec: spec, Cfg: r.Env.Config()}
 }

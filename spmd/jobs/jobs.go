@@ -246,13 +246,14 @@ func (r *execution) list() {
 	}
 }
 
-// declare drops all tensors of the program and declares the tensors of the file again.
+// declare drops all tensors of the program and declares the tensors of the file again, and the
+// temporaries that -f gives a format.
 func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)
 	}
 	for _, t := range r.names.f.Tensors {
-		if !t.Declared {
+		if !t.Declared && t.Format == "" {
 			continue
 		}
 		how, err := r.names.storage(t)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"distaff/codegen/jobfile"
@@ -164,6 +165,9 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
 	if typ := r.types[t.Name]; typ != tensor.None && t.Type == "" {
 		how.Type = typ.String()
+	}
+	if !t.Declared {
+		how.Sizes = slices.Repeat([]int64{-1}, t.Order)
 	}
 	for m, s := range t.Sizes {
 		n, err := s.Eval(r.lookup)
