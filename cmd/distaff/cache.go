@@ -67,14 +67,12 @@ func leaves(n int) string {
 // listedKey is the number of characters of a leaf's key in the list.
 const listedKey = 12
 
-// cacheList is the contents of the cache.
 type cacheList struct {
 	Folder string       `json:"folder"`
 	Leaves []cachedLeaf `json:"leaves"`
 	Bytes  int64        `json:"bytes"`
 }
 
-// cachedLeaf is a compiled object in the cache.
 type cachedLeaf struct {
 	File      string      `json:"file"` // relative to the folder
 	Bytes     int64       `json:"bytes"`

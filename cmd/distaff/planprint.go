@@ -71,7 +71,6 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	}
 }
 
-// printTimes prints the predicted times of the phases.
 func printTimes(w io.Writer, p *spmd.Planned) {
 	if p.Time == nil {
 		fmt.Fprintln(w,

@@ -130,7 +130,6 @@ func (c *counter) factor(k int) [2]int {
 	return factor
 }
 
-// sizes returns the sizes of a view's modes.
 func sizes(v View, dims []int64) [2]int64 {
 	s := [2]int64{1, 1}
 	for side, m := range v.Modes {
@@ -186,7 +185,6 @@ func (c *counter) axis(mode int, size, width int64, exact bool) *axis {
 	return a
 }
 
-// reserve allocates the memory of the grids.
 func (c *counter) reserve() error {
 	cells := 0.0
 	for _, g := range c.grids {

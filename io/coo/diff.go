@@ -92,7 +92,6 @@ func sizesCompatible(a, b *Ordered) bool {
 	return true
 }
 
-// formatSizes formats sizes, such as "3 x 4".
 func formatSizes(dims []int64) string {
 	if len(dims) == 0 {
 		return "none (a scalar)"

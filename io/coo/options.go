@@ -34,9 +34,9 @@ type Densed interface{ Dense() bool }
 // size is 0 if it is unknown, as for a pipe. Progress may be called from another goroutine.
 type Progressed interface{ Progress() (done, total int64) }
 
-// Watch calls tell with the progress of s each time that the duration every has passed, from a
-// goroutine of its own, until stop is called. If s is not Progressed, Watch does nothing.
-func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func()) {
+// Watch calls tell with the progress of s at the given interval, from a goroutine of its own, until
+// stop is called. If s is not Progressed, Watch does nothing.
+func Watch(s any, interval time.Duration, tell func(done, total int64)) (stop func()) {
 	p, ok := s.(Progressed)
 	if !ok {
 		return func() {}
@@ -44,7 +44,7 @@ func Watch(s any, every time.Duration, tell func(done, total int64)) (stop func(
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		tick := time.NewTicker(every)
+		tick := time.NewTicker(interval)
 		defer tick.Stop()
 		for {
 			select {

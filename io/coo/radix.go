@@ -181,7 +181,7 @@ type digit struct {
 	mask  uint64
 }
 
-// digitBelow returns the digit whose highest bit is just below bit hi, and its lowest bit. The
+// digitBelow returns the digit that ends just below bit hi, and the number of its lowest bit. The
 // digit has at most width bits, is in one word, and does not extend below bit lo.
 func digitBelow(words, lo, hi, width int) (digit, int) {
 	top := hi - 1
@@ -190,8 +190,8 @@ func digitBelow(words, lo, hi, width int) (digit, int) {
 	return digit{word, uint(from % 64), 1<<(hi-from) - 1}, from
 }
 
-// digitAbove returns the digit whose lowest bit is lo, and the bit after it. The digit has at most
-// width bits, is in one word, and ends below bit hi.
+// digitAbove returns the digit that starts at bit lo, and the number of the bit after the digit.
+// The digit has at most width bits, is in one word, and ends below bit hi.
 func digitAbove(words, lo, hi, width int) (digit, int) {
 	word := words - 1 - lo/64
 	to := min(lo+width, hi, (lo/64+1)*64)

@@ -54,7 +54,6 @@ func (s *sink) view(p unsafe.Pointer, n int64) {
 	}
 }
 
-// next returns the index of the next element.
 func (s *sink) next() int64 { return s.base + int64(s.n) }
 
 func (s *sink) left() int {

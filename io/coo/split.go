@@ -101,10 +101,8 @@ func (s *splitter) numberBuckets(k int) {
 	}
 }
 
-// buckets returns the number of buckets.
 func (s *splitter) buckets() int { return len(s.tops) }
 
-// bucketOf returns the bucket of a record.
 func bucketOf[R record](s *splitter, r *R) int {
 	t := &s.tables[0]
 	to := t.to[(*r)[t.digit.word]>>t.digit.shift&t.digit.mask]

@@ -89,7 +89,6 @@ func (s *store) reset() {
 func (s *store) stride() int  { return s.pack.words + s.valWords }
 func (s *store) bytes() int64 { return s.n * int64(s.stride()) * 8 }
 
-// free releases the memory of the chunks.
 func (s *store) free() {
 	for _, c := range s.chunks {
 		if c.mem != nil {

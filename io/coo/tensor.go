@@ -172,8 +172,8 @@ func (s *tensorStream) isPathEntry(i int) bool {
 	return s.isLastUnder(i)
 }
 
-// isLastUnder reports whether entry i is the last one under its coordinate in the levels above
-// s.below.
+// isLastUnder reports whether entry i is the last one under its stored coordinate: its coordinate
+// in each dense level of s.below is the last of that level.
 func (s *tensorStream) isLastUnder(i int) bool {
 	for l := range s.below {
 		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Header.Range(m)[1]-1 {

@@ -71,7 +71,6 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return s, nil
 }
 
-// reserve allocates the memory of a batch.
 func (s *stream) reserve() {
 	capacity := batch
 	if s.h.triangle() {

@@ -12,7 +12,6 @@ import (
 	"distaff/io/tensor"
 )
 
-// exitData is the exit code for wrong data.
 const exitData = 3
 
 func fault(format string, args ...any) error {

@@ -172,7 +172,6 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	return finish(t, w, options)
 }
 
-// newTensor returns a tensor without arrays.
 func newTensor[V Value](dims []int64, f tensor.Format) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()},
 		Levels: make([]tcs.Level, len(f.Levels))}
@@ -186,7 +185,6 @@ func newTensor[V Value](dims []int64, f tensor.Format) *tcs.Tensor {
 	return t
 }
 
-// finish checks a new tensor and returns it.
 func finish(t *tcs.Tensor, w *words, options []Option) (*tcs.Tensor, error) {
 	trusted := slices.ContainsFunc(options, func(o Option) bool { return o.trusted })
 	if err := w.check(t, trusted); err != nil {

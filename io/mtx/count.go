@@ -16,7 +16,8 @@ type counter struct {
 	judge func() error
 }
 
-// check counts a block's entries. b is nil at the end of the file.
+// check counts a block's entries, and returns an error if there are too many or, at the end of the
+// file, too few. b is nil at the end of the file.
 func (c *counter) check(b *text.Block) error {
 	what := [2]string{"entry", "entries"}
 	if c.h.array {

@@ -87,7 +87,6 @@ func openPart(src *text.Source, h *head, opt coo.Options) (text.Part, error) {
 	return &matrixPart{m}, nil
 }
 
-// matrixPart is a part of a coordinate file.
 type matrixPart struct{ *matrix }
 
 func (p *matrixPart) Ordinals() bool     { return false }

@@ -104,7 +104,7 @@ func nameAll(files []*File) (err error) {
 	return nil
 }
 
-// replaced is a name that an output was given, and the file that had it before.
+// replaced is a name that was given to an output, and the file that had the name before.
 type replaced struct {
 	target string
 	old    string // another name of the earlier file; "" if there was none

@@ -30,7 +30,6 @@ type partitioner interface {
 var partitioners = [...]partitioner{tensor.Full: fullParts{}, tensor.Segmented: segmentedParts{},
 	tensor.Single: singleParts{}}
 
-// partitioner returns the level's partitioner.
 func (l *Level) partitioner() partitioner { return partitioners[l.Form()] }
 
 // clampTo restricts [lo, hi) to the positions that the array has.

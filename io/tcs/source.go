@@ -144,7 +144,6 @@ func (t *Tensor) crdAt(l int, p int64) int64 {
 	return t.Levels[l].Crd.At(p)
 }
 
-// dataErr returns an error about the tensor's arrays.
 func (t *Tensor) dataErr(format string, args ...any) error {
 	return &Error{Exit: exitData, File: t.File(), Msg: fmt.Sprintf(format, args...)}
 }

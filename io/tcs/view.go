@@ -113,8 +113,8 @@ func (t *Tensor) Alias() *Tensor {
 	return v
 }
 
-// OwnEdges makes the pos arrays of a view fit its coordinates. If a pos array has segments that
-// reach past the coordinates in the view, a copy replaces it whose segments do not. Readers of the
+// OwnEdges makes the pos arrays of a view fit its coordinates. If segments of a pos array reach
+// past the coordinates in the view, a copy with clamped segments replaces the array. Readers of the
 // view then need not clamp segments. The copies are counted by limit.
 func (t *Tensor) OwnEdges(limit *Limit) error {
 	for l := range t.Levels {

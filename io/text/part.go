@@ -96,8 +96,8 @@ func (l *lineRange) lineEnd(off, limit int64) (int64, error) {
 	return limit, nil
 }
 
-// reader returns a reader of the lines. It searches the first line's start only inside the range:
-// if a single line that began earlier fills the range, the range has no line.
+// reader returns a reader of the lines. If a single line fills the range and began before it, no
+// line begins in the range, and the reader is empty.
 func (l *lineRange) reader() (io.ReadCloser, error) {
 	l.src.Restart()
 	l.first = l.from

@@ -82,7 +82,6 @@ func Local(local, devices int) int {
 	return local % devices
 }
 
-// slotOf returns a scalar as a kernel parameter.
 func slotOf(l *ir.Lit) slot {
 	var s slot
 	p := unsafe.Pointer(&s)
@@ -90,7 +89,6 @@ func slotOf(l *ir.Lit) slot {
 	return s
 }
 
-// writeScalar writes a scalar's bytes to p.
 func writeScalar(p unsafe.Pointer, l *ir.Lit) {
 	switch l.Typ {
 	case tensor.Bool:

@@ -78,7 +78,6 @@ func literal(x, whole ir.Expr) (*ir.Lit, error) {
 	return nil, fmt.Errorf("BUG: cuda: %s has no value", whole)
 }
 
-// int returns the value of an integer expression.
 func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {
 	l, err := s.eval(x, mem)
 	if err != nil {
@@ -87,7 +86,6 @@ func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {
 	return l.I, nil
 }
 
-// truth returns the value of a condition.
 func (s scope) truth(x ir.Expr, mem memoryReader) (bool, error) {
 	l, err := s.eval(x, mem)
 	return err == nil && l.I != 0, err

@@ -251,7 +251,6 @@ func (c *call) grow(s *ir.Grow) error {
 	return c.leaf.dev.free(old)
 }
 
-// ints returns the values of integer expressions.
 func (c *call) ints(xs ...ir.Expr) ([]int64, error) {
 	out := make([]int64, len(xs))
 	for k, x := range xs {

@@ -44,7 +44,6 @@ func (d *driver) load(code []byte, what string) (module, error) {
 	return nil, &kernels.LoadError{What: what, Err: d.check(rc, "cuModuleLoadDataEx")}
 }
 
-// function returns a kernel of the module.
 func (m *image) function(name string) (C.dst_cu_handle, error) {
 	if f := m.functions[name]; f != nil {
 		return f, nil

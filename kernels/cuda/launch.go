@@ -56,7 +56,6 @@ func (c *call) launch(s *ir.Launch) error {
 	return c.readStatus()
 }
 
-// launch describes a launch to the device.
 type launch struct {
 	module  module
 	kernel  string

@@ -56,7 +56,6 @@ var openMath struct {
 	all map[string]openLibraryFile
 }
 
-// openLibraryFile is an open library and its functions.
 type openLibraryFile struct {
 	path string
 	fn   unsafe.Pointer

@@ -150,7 +150,6 @@ func (l *library) text(rc int) string {
 	return fmt.Sprintf("error %d", rc)
 }
 
-// devices returns the number of devices.
 func (l *library) devices() (int, error) {
 	var n C.int
 	if rc := C.cu_device_count(l.fn, &n); rc != 0 && rc != cuNoDevice {

@@ -39,7 +39,6 @@ func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bo
 	return false, 0, false
 }
 
-// transposed returns the transposed matrix.
 func (m denseMatrix) transposed() denseMatrix { return denseMatrix{m.at, m.col, m.row} }
 
 // matrixProduct describes c += alpha*a*b. a has m rows and k columns, b has k rows and n columns.

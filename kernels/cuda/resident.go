@@ -63,7 +63,6 @@ func (s *store) keep(t *tcs.Tensor) {
 	s.addArrays(e, t)
 }
 
-// pin protects a resident tensor from eviction.
 func (s *store) pin(t *tcs.Tensor) {
 	e := s.tensors[t]
 	if e == nil || e.pinned {
@@ -160,7 +159,6 @@ func (s *store) download(host unsafe.Pointer, at pointer, bytes int64) error {
 	return s.dev.download(host, at, bytes)
 }
 
-// addArrays records the arrays of a tensor.
 func (s *store) addArrays(e *residentTensor, t *tcs.Tensor) {
 	e.alias = t.Alias()
 	for l := range t.Levels {

@@ -148,15 +148,15 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 const maxGrowth = 64
 
 // calibrate returns a number of repetitions that makes a probe's loop run for minRunSeconds. It
-// stops trying when until seconds have passed since the measurement began.
-func calibrate(ctx context.Context, by prober, p probe, until float64,
+// stops trying at the deadline, in seconds after the measurement began.
+func calibrate(ctx context.Context, by prober, p probe, deadline float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {
 		s, err := runOnce(ctx, by, p, reps, best)
 		if err != nil {
 			return 0, err
 		}
-		if s.seconds >= minRunSeconds || s.seconds > 0 && by.elapsed() >= until || reps >= 1<<40 {
+		if s.seconds >= minRunSeconds || s.seconds > 0 && by.elapsed() >= deadline || reps >= 1<<40 {
 			return reps, nil
 		}
 		// The first runs found cold caches, so they do not count.

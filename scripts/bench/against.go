@@ -183,7 +183,6 @@ func (b *bench) meanOf(all []against) {
 		mean, meanLimit, b.over(mean > meanLimit))
 }
 
-// everyPeer prints the best times of all libraries.
 func (b *bench) everyPeer(all []against, list []*peer) {
 	if len(list) == 0 {
 		return

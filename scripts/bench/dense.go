@@ -150,7 +150,6 @@ func (b *bench) contracted(c contraction, n int64, threads int) ([]float64, erro
 	return report.Stats.Phases.Compute, nil
 }
 
-// contraction returns the job of a contraction.
 func (b *bench) contraction(c contraction, n int64, threads int) (*spmd.Job, error) {
 	j := &spmd.Job{Statement: c.stmt, Inputs: map[string]spmd.Input{}}
 	j.Threads, j.Repeat, j.Warmup = threads, b.repeat, 1

@@ -125,7 +125,6 @@ func networks(b *bench) error {
 // lacks reports whether an input of the product is a file that does not exist.
 func (p *product) lacks() bool { return p.inputs["B"] == electrons && electronFile() == "" }
 
-// productInputs makes the inputs of a product.
 func (b *bench) productInputs(p product) error {
 	for _, in := range p.inputs {
 		if err := b.networkInput(in); err != nil {
@@ -211,7 +210,6 @@ func (b *bench) network(p product, threads int) error {
 	return nil
 }
 
-// printNetwork prints the line of one product.
 func (b *bench) printNetwork(p product, threads int, seen map[string]*contracted,
 	same map[string]string) {
 	auto, direct, pairwise := median(seen["auto"].times), median(seen["direct"].times),
@@ -292,7 +290,6 @@ func bytesOf(t *tcs.Tensor) int64 {
 	return bytes
 }
 
-// networkInput makes an input of a product.
 func (b *bench) networkInput(name string) error {
 	if b.tensors[name] != nil {
 		return nil

@@ -143,7 +143,6 @@ func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
 	return j
 }
 
-// rankLine times one job and prints its line.
 func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string,
 	run func(*spmd.Job) (*outcome, error)) error {
 	job := func(ranks int, split []string) *spmd.Job {
@@ -244,7 +243,6 @@ func (b *bench) mpiRanks(j *spmd.Job, dir, launcher string) (*outcome, error) {
 	return told(&s, string(out))
 }
 
-// flags returns the command-line flags of a job.
 func flags(j *spmd.Job) []string {
 	argv := []string{j.Statement, fmt.Sprintf("--threads=%d", j.Threads),
 		fmt.Sprintf("--warmup=%d", j.Warmup), fmt.Sprintf("--repeat=%d", j.Repeat)}

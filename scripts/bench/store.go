@@ -52,7 +52,6 @@ func store(b *bench) error {
 	return nil
 }
 
-// storeLine times one result and prints it.
 func (b *bench) storeLine(k stored, dir string) error {
 	t, err := b.input(k.input)
 	if err != nil {

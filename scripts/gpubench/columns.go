@@ -97,7 +97,6 @@ func (b *bench) productOf(name string, share float64) (*product, error) {
 	return p, nil
 }
 
-// multiply measures an MTTKRP under a schedule.
 func (b *bench) multiply(p *product, s schedule) (ours, error) {
 	return b.measure(statement{name: fileName("mttkrp", s.name),
 		text: "A(i,j) = B(i,k,l) * C(k,j) * D(l,j)", dims: []int64{p.t.dims[0], mttkrpColumns},
@@ -182,7 +181,6 @@ func (b *bench) sddmm() error {
 	return nil
 }
 
-// sampled measures one SDDMM with k columns.
 func (b *bench) sampled(s shape, k int64) error {
 	m, err := s.make(s.name, b.scale)
 	if err != nil {

@@ -69,7 +69,6 @@ func parallel(n int64, f func(lo, hi int64)) {
 	wait.Wait()
 }
 
-// values returns pseudo-random numbers between 1/2 and 3/2.
 func values(n int64, seed uint64) []float64 {
 	v := make([]float64, n)
 	parallel(n, func(lo, hi int64) {
@@ -284,12 +283,10 @@ func newTensor3(name string, dims [3]int64, fibres, perFibre int64, share float6
 	return t, nil
 }
 
-// compressed returns a compressed level.
 func compressed(mode int, size int64, pos, crd []int32) tcs.Level {
 	return tcs.Level{Kind: 's', Mode: mode, Size: size, Pos: tcs.Of(pos), Crd: tcs.Of(crd)}
 }
 
-// dense returns a dense tensor in row-major order.
 func dense(vals []float64, dims ...int64) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: dims, Type: tensor.Float64}, Vals: tcs.Of(vals)}
 	for m, d := range dims {

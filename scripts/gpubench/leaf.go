@@ -27,7 +27,6 @@ type statement struct {
 	schedule string // "" means the target's default
 }
 
-// request returns the compiler's request for the statement.
 func (s *statement) request() (r codegen.Request, err error) {
 	stmt, err := notation.Parse(s.text)
 	if err != nil {
@@ -66,7 +65,6 @@ func (s *statement) request() (r codegen.Request, err error) {
 	return r, nil
 }
 
-// describe returns the compiler's description of a tensor.
 func describe(t *tcs.Tensor) codegen.Tensor {
 	d := codegen.Tensor{Format: t.Format(), Type: t.Header.Type,
 		Dims: t.Header.Dims, NNZ: t.Vals.Len}
