@@ -66,7 +66,7 @@ func (d *Distinct) hash(b *Batch, k int) {
 }
 
 // Count returns the number of different coordinates. If exact is false, coordinates may have
-// repeated, and n is an upper bound: the number of different hashes or, if there were too many to
+// repeated, and n is an estimate: the number of different hashes or, if there were too many to
 // store, of all entries.
 func (d *Distinct) Count() (n int64, exact bool) {
 	if !d.disorder {

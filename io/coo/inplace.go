@@ -337,7 +337,7 @@ func (b *blockSort[R]) sortBuckets(lo int) {
 	})
 }
 
-// sortBucket sorts bucket k, whose records are in x. y is scratch memory.
+// sortBucket sorts bucket k. x and y are scratch memory, with room for all records of the bucket.
 func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	n := 0
 	for i, m := range b.runs[k] {

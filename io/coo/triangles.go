@@ -44,7 +44,7 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 }
 
 // PairText returns the error message for a file of a symmetric matrix that has entry (j,i) although
-// an earlier line has (i,j). line is the number of that line. Both coordinates count from 0.
+// another line has (i,j). line is the number of that line. Both coordinates count from 0.
 func PairText(i, j int64, line int, symmetry string) string {
 	return fmt.Sprintf(
 		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: "+

@@ -149,7 +149,7 @@ func (d *driver) download(dst unsafe.Pointer, src pointer, bytes int64) error {
 	return nil
 }
 
-// fetch starts a copy of bytes bytes from the device to half, one of the two buffers.
+// fetch starts a copy of the given number of bytes from the device to half, one of the two buffers.
 func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
 	rc := C.cu_download(d.lib.fn, s.half[half], C.dst_cu_ptr(src), C.size_t(bytes), d.compute)
 	if err := d.check(rc, "cuMemcpyDtoHAsync"); err != nil {
