@@ -424,13 +424,8 @@ func (c *compilation) types() error {
 // compressed, the leaf makes it as a compressed level, and the caller repacks the result.
 func (c *compilation) result() error {
 	t := c.tensor(c.request.Stmt.LHS.Name)
-	r := Result{Shares: -1, Format: tensor.Format{Levels: slices.Clone(t.Format.Levels),
-		Order: slices.Clone(t.Format.Order)}}
-	for l, k := range r.Format.Levels {
-		if k != tensor.Dense && k != tensor.Compressed {
-			r.Format.Levels[l], r.Repack = tensor.Compressed, true
-		}
-	}
+	r := Result{Shares: -1, Format: t.Format.DenseOrCompressed()}
+	r.Repack = !r.Format.Equal(t.Format)
 	r.PosWidth, r.CrdWidth = c.widths(r.Format)
 	c.planned, c.unit.Result = r, r
 	return nil

@@ -59,7 +59,7 @@ func (c *compilation) verifyResult() error {
 	r := c.unit.Result
 	for l, k := range r.Format.Levels {
 		switch {
-		case k != tensor.Dense && k != tensor.Compressed:
+		case !k.IsDenseOrCompressed():
 			return fmt.Errorf("the result's level %d is %v", l, k)
 		case k == tensor.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
 			return fmt.Errorf("the result's level %d has no widths", l)

@@ -85,7 +85,7 @@ func (c *compilation) sharesLevels(a *cin.Access) bool {
 		return false
 	}
 	for l, k := range f.Levels {
-		if k != tensor.Dense && k != tensor.Compressed {
+		if !k.IsDenseOrCompressed() {
 			return false
 		}
 		if l < deep && (k != result.Levels[l] || a.Vars[f.Order[l]] != lhs.Vars[result.Order[l]]) {

@@ -6,14 +6,12 @@ package kernels
 import "C"
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"distaff/io/tcs"
-	"distaff/io/tensor"
 )
 
 // Arena is the allocator of a rank's leaves, for results (which become tensors' memory) and for
@@ -87,9 +85,7 @@ func (a *Arena) Alloc(bytes int64, what string) (*tcs.Memory, error) {
 // refusal returns the error for memory that was refused.
 func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	if bySystem || a.limit.Max() == 0 {
-		return &tcs.Error{Exit: 5, Msg: fmt.Sprintf(
-			"%s takes %s, which the system does not give; %s is in use", what, tensor.Bytes(bytes),
-			tensor.Bytes(used))}
+		return tcs.RefusedBySystem(what, bytes, used, nil)
 	}
 	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }

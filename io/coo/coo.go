@@ -37,6 +37,7 @@
 //	collect.go    a stream that is read once: into a Sorter, or counted to be read again
 //	sorter.go     entries from several lanes, sorted in memory and on disk
 //	store.go      packed entries in memory
+//	slab.go       the memory of a store
 //	pack.go       keys and values in words
 //	radix.go      the sort in memory
 //	inplace.go    the sort of a large store, with little extra memory

@@ -27,50 +27,6 @@ type store struct {
 	first        []uint64
 }
 
-type chunk struct {
-	mem  *tcs.Memory
-	recs []uint64 // the used part
-}
-
-// Sizes of chunks, in records. A chunk normally has room for a multiple of chunkUnit records. A
-// chunk that is cut from a slab has room for as many records as its store already has, and at least
-// for minChunk.
-const (
-	minChunk  = 4
-	chunkUnit = 1 << 10
-	maxChunk  = 1 << 18
-	// firstSlab is the size of the first slab, in records. A new slab doubles the total size of the
-	// slabs so far. Above chunkUnit records it adds an eighth instead, if that is more.
-	firstSlab = 1 << 8
-)
-
-// slab is memory for the first chunks of several stores, which have few records at first.
-type slab struct {
-	mem  *tcs.Memory
-	rest []uint64
-	cut  int // number of records that were cut from this slab and the ones before
-}
-
-// grow replaces the slab's memory by new memory for at least the given number of records.
-func (b *slab) grow(s *store, records int) error {
-	b.free()
-	n := max(min(max(b.cut, firstSlab), chunkUnit), b.cut/8, records)
-	m, err := tcs.Alloc(s.limit, int64(n*s.stride()*8), "sorting entries")
-	if err != nil {
-		return err
-	}
-	b.mem, b.rest = m, unsafe.Slice((*uint64)(m.Ptr), n*s.stride())
-	return nil
-}
-
-func (b *slab) free() {
-	if b == nil || b.mem == nil {
-		return
-	}
-	b.mem.Release() // chunks retain it
-	b.mem, b.rest = nil, nil
-}
-
 func newStore(pack *packer, valSize int, limit *tcs.Limit) *store {
 	s := &store{pack: pack, valSize: valSize, valWords: (valSize + 7) / 8, limit: limit, sorted: true}
 	// With a low limit, chunks stay small so that there is room to sort them.

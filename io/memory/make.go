@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -173,7 +172,7 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 }
 
 func newTensor[V Value](dims []int64, f tensor.Format) *tcs.Tensor {
-	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: typeOf[V]()},
+	t := &tcs.Tensor{Header: tcs.Header{Dims: slices.Clone(dims), Type: tensor.TypeOf[V]()},
 		Levels: make([]tcs.Level, len(f.Levels))}
 	for m, n := range dims {
 		t.Header.Box = append(t.Header.Box, [2]int64{0, n})
@@ -194,21 +193,4 @@ func finish(t *tcs.Tensor, w *words, options []Option) (*tcs.Tensor, error) {
 		t.Trust()
 	}
 	return t, nil
-}
-
-// typeOf returns the tensor type of values of Go type V.
-func typeOf[V Value]() tensor.Type {
-	switch reflect.TypeFor[V]().Kind() {
-	case reflect.Float64:
-		return tensor.Float64
-	case reflect.Float32:
-		return tensor.Float32
-	case reflect.Int64:
-		return tensor.Int64
-	case reflect.Int32:
-		return tensor.Int32
-	case reflect.Complex128:
-		return tensor.Complex128
-	}
-	return tensor.Complex64
 }

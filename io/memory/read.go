@@ -14,7 +14,7 @@ func Values[V Value](t *tcs.Tensor) ([]V, error) {
 	if t == nil {
 		return nil, fault("%s: the tensor is nil", of)
 	}
-	if want := typeOf[V](); t.Header.Type != want {
+	if want := tensor.TypeOf[V](); t.Header.Type != want {
 		return nil, fault("%s: the tensor has values of type %v, want %v, the type that was "+
 			"asked for", of, t.Header.Type, want)
 	}

@@ -172,9 +172,7 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		l.Release(bytes)
-		return nil, &Error{Exit: exitMemory,
-			Msg: fmt.Sprintf("%s takes %s, which the system does not give", what, tensor.Bytes(bytes)),
-			Err: err}
+		return nil, RefusedBySystem(what, bytes, 0, err)
 	}
 	ptr := base
 	if bytes >= minHuge {
@@ -184,6 +182,17 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	}
 	return pages(&Memory{Ptr: ptr, Bytes: bytes, base: base, size: size, limit: l, counted: bytes}),
 		nil
+}
+
+// RefusedBySystem returns the error (exit code 5) for memory of that many bytes that the system
+// does not give. used is the number of bytes in use, or 0 if it is not known. err is the system's
+// error, or nil.
+func RefusedBySystem(what string, bytes, used int64, err error) error {
+	msg := fmt.Sprintf("%s takes %s, which the system does not give", what, tensor.Bytes(bytes))
+	if used > 0 {
+		msg += fmt.Sprintf("; %s is in use", tensor.Bytes(used))
+	}
+	return &Error{Exit: exitMemory, Msg: msg, Err: err}
 }
 
 // pages makes m the first reference to its pages, which are unmapped when the last reference is

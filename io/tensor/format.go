@@ -190,6 +190,21 @@ func (f Format) Equal(g Format) bool {
 // AllDense reports whether every level is dense. It is true for a scalar.
 func (f Format) AllDense() bool { return f.TrailingDense() == len(f.Levels) }
 
+// IsDenseOrCompressed reports whether every level is dense or compressed. It is true for a scalar.
+func (f Format) IsDenseOrCompressed() bool { return f.DenseOrCompressed().Equal(f) }
+
+// DenseOrCompressed returns the format with compressed levels in place of all levels that are
+// neither dense nor compressed.
+func (f Format) DenseOrCompressed() Format {
+	g := Format{Levels: slices.Clone(f.Levels), Order: slices.Clone(f.Order)}
+	for l, k := range f.Levels {
+		if !k.IsDenseOrCompressed() {
+			g.Levels[l] = Compressed
+		}
+	}
+	return g
+}
+
 // TrailingDense returns how many of the innermost levels are dense. Each position of the level
 // above these levels stores a value for every one of their coordinates.
 func (f Format) TrailingDense() int {

@@ -83,6 +83,10 @@ func (k Kind) HasCrd() bool { return k.Form() != Full }
 // counts coordinates. A loop over any other level counts positions and loads their coordinates.
 func (k Kind) CanLocate() bool { return k.Form() == Full }
 
+// IsDenseOrCompressed reports whether the level is dense or compressed. Leaves make only results
+// with such levels, and their blocks can be cut and joined at keys.
+func (k Kind) IsDenseOrCompressed() bool { return k == Dense || k == Compressed }
+
 // Words returns the kind in words, such as "compressed with repeats".
 func (k Kind) Words() string { return kinds[k].words }
 

@@ -77,9 +77,7 @@ func lastCompressed(f tensor.Format) int {
 func neighbours(b *store.Blocks) (groups [][]int) {
 	deep := lastCompressed(b.Layout.Format)
 	if deep < 0 || deep == len(b.Layout.Format.Levels)-1 ||
-		slices.ContainsFunc(b.Layout.Format.Levels, func(k tensor.Kind) bool {
-			return k != tensor.Dense && k != tensor.Compressed
-		}) {
+		!b.Layout.Format.IsDenseOrCompressed() {
 		return nil
 	}
 	cut := func(k int) bool {

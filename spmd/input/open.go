@@ -153,7 +153,7 @@ func (s *Source) setHeld(h *Held, want tensor.Type) error {
 // must be convertible to the source's type.
 func (r *Reader) Hold(name string, h *Held) error {
 	if s := r.Sources[name]; s.held != nil && s.held.Blocks.Layout.Type == h.Blocks.Layout.Type &&
-		slices.Equal(s.held.Blocks.Layout.Format.Levels, h.Blocks.Layout.Format.Levels) &&
+		s.held.Blocks.Layout.Format.Equal(h.Blocks.Layout.Format) &&
 		slices.Equal(s.dims, h.Blocks.Layout.Dims) {
 		s.In, s.held, s.entries = Hold(h), h, h.Entries
 		return nil

@@ -2,7 +2,6 @@ package input
 
 import (
 	"math"
-	"slices"
 
 	"distaff/codegen/place"
 	"distaff/io/coo"
@@ -58,7 +57,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 		return nil, err
 	}
 	own, err := assembled(e, c, plain, g.Partition, parts)
-	if err != nil || slices.Equal(plain.Spec.Format.Levels, g.Spec.Format.Levels) {
+	if err != nil || plain.Spec.Format.Equal(g.Spec.Format) {
 		return own, err
 	}
 	for b, t := range own {
@@ -81,7 +80,7 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
-	exact = plain.Moves(from, asIs && slices.Equal(plain.Spec.Format.Levels, spec.Format.Levels),
+	exact = plain.Moves(from, asIs && plain.Spec.Format.Equal(spec.Format),
 		entries, travel)
 	s := &assemble.Sum{
 		Like: transfer.Like{Name: spec.Name,
@@ -116,12 +115,7 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 // levels are dense or compressed, so that they can be cut and joined.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
-	even.Spec.Format.Levels = slices.Clone(g.Spec.Format.Levels)
-	for l, k := range even.Spec.Format.Levels {
-		if k != tensor.Dense {
-			even.Spec.Format.Levels[l] = tensor.Compressed
-		}
-	}
+	even.Spec.Format = g.Spec.Format.DenseOrCompressed()
 	even.Partition = partition.Evenly(g.Spec.Dims, g.Spec.Format.Order[0], ranks)
 	return &even
 }

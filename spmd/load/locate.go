@@ -94,12 +94,7 @@ func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list
 // Findable reports whether keys can be found in a tensor: all its levels must be dense or
 // compressed.
 func Findable(t *tcs.Tensor) bool {
-	for l := range t.Levels {
-		if k := t.Levels[l].Kind; k != tensor.Dense && k != tensor.Compressed {
-			return false
-		}
-	}
-	return len(t.Levels) > 0
+	return len(t.Levels) > 0 && t.Format().IsDenseOrCompressed()
 }
 
 // Keys is Locate for a tensor that this rank has completely, without communication.

@@ -388,7 +388,7 @@ func (p *Program) redistributed(g *load.Target,
 	own, err = input.Stored(p.env, p.env.Comm, g,
 		func(even *load.Target) (map[plan.Block]*tcs.Tensor, error) {
 			own, _, err := even.Redistribute(p.env.Comm, b,
-				asIs && slices.Equal(even.Spec.Format.Levels, g.Spec.Format.Levels))
+				asIs && even.Spec.Format.Equal(g.Spec.Format))
 			return own, err
 		})
 	return own, true, err

@@ -174,8 +174,8 @@ func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 // inPlace reports whether each rank writes its blocks directly from memory. entries is the number
 // of entries of each rank.
 func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) bool {
-	if !slices.Equal(f.BlockFormat.Levels, f.Blocks.Layout.Format.Levels) ||
-		!slices.Equal(f.BlockFormat.Order, modes) {
+	want := tensor.Format{Levels: f.Blocks.Layout.Format.Levels, Order: modes}
+	if !f.BlockFormat.Equal(want) {
 		return false
 	}
 	switch {
