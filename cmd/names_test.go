@@ -52,9 +52,13 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// declares reports whether the package in a folder declares a name.
+// declares reports whether a package, given by its folder, or a file declares a name.
 func declares(t *testing.T, dir, name string) bool {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	pattern := dir // of one file
+	if !strings.HasSuffix(dir, ".go") {
+		pattern = filepath.Join(dir, "*.go")
+	}
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}

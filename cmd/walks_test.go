@@ -14,9 +14,13 @@ import (
 // mostStops rows, and enters each package at most mostEntries times.
 const mostStops, mostEntries = 35, 2
 
+// A walk through the files of one package has at most mostFileStops rows, and comes back to files
+// of rows above at most mostFileReturns times.
+const mostFileStops, mostFileReturns = 20, 6
+
 // TestWalks checks the walks in docs/architecture.md. Each function must be declared in the package
-// that its row names, the passes must be the compiler's passes in their order, and rows must be
-// numbered.
+// or file that its row names, the passes must be the compiler's passes in their order, and rows must
+// be numbered.
 func TestWalks(t *testing.T) {
 	text, err := os.ReadFile("../docs/architecture.md")
 	if err != nil {
@@ -25,7 +29,7 @@ func TestWalks(t *testing.T) {
 	passes := passNames(t)
 	quoted, one := regexp.MustCompile("`([^`]+)`"),
 		regexp.MustCompile("pass(?:es)? ((?:`[^`]+`(?:, )?)+)")
-	walks, stops, last, lastPass := 0, 0, "", -1
+	walks, stops, returns, last, lastPass := 0, 0, 0, "", -1
 	entries := map[string]int{}
 	in := false
 	for _, line := range strings.Split(string(text), "\n") {
@@ -38,7 +42,7 @@ func TestWalks(t *testing.T) {
 			cells[k] = strings.TrimSpace(cells[k])
 		}
 		if cells[2] == "function" {
-			in, last, lastPass, stops, entries = true, "", -1, 0, map[string]int{}
+			in, last, lastPass, stops, returns, entries = true, "", -1, 0, 0, map[string]int{}
 			walks++
 			continue
 		}
@@ -56,9 +60,20 @@ func TestWalks(t *testing.T) {
 			continue
 		}
 		if pkg[1] != last {
-			if entries[pkg[1]]++; entries[pkg[1]] > mostEntries {
+			entries[pkg[1]]++
+			if entries[pkg[1]] > 1 {
+				returns++
+			}
+			switch isFile := strings.HasSuffix(pkg[1], ".go"); {
+			case isFile && returns > mostFileReturns:
+				t.Errorf("%s: the %dth return to a file, want at most %d", where, returns,
+					mostFileReturns)
+			case !isFile && entries[pkg[1]] > mostEntries:
 				t.Errorf("%s: enters %s for the third time", where, pkg[1])
 			}
+		}
+		if strings.HasSuffix(pkg[1], ".go") && stops > mostFileStops {
+			t.Errorf("%s: want at most %d rows", where, mostFileStops)
 		}
 		last = pkg[1]
 		functions := cells[2]
@@ -78,8 +93,8 @@ func TestWalks(t *testing.T) {
 			}
 		}
 	}
-	if walks != 2 {
-		t.Errorf("got %d tables of functions, want 2", walks)
+	if walks != 3 {
+		t.Errorf("got %d tables of functions, want 3", walks)
 	}
 }
 

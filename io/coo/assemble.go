@@ -2,12 +2,10 @@ package coo
 
 import (
 	"io"
-	"slices"
 
 	"distaff/io/outfile"
 	"distaff/io/tcs"
 	"distaff/io/tcsfile"
-	"distaff/io/tensor"
 )
 
 // Assemble reads the stream, starting with its next entry, and makes the tensor that the spec asks
@@ -62,113 +60,6 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return out.Finish()
 }
 
-// tensor makes both passes, into a tensor in memory. While the entries are copied to the tensor,
-// their memory is released, so that both together occupy little more than the larger of the two.
-// The entries cannot be read again.
-func (s *sorted) tensor() (*tcs.Tensor, error) {
-	j, err := s.joined()
-	if err != nil {
-		return nil, err
-	}
-	defer j.Close()
-	limit, held := s.cfg.Limit, int64(0)
-	mem, _ := s.entries.(*store)
-	if mem != nil {
-		held = mem.uncount()
-	}
-	err = j.allocate(limit, s.spec.Name)
-	if mem != nil && isFull(err) {
-		// the entries occupied the memory that the tensor needs
-		if err = s.toDisk(mem); err == nil {
-			held = 0
-			j.mergeParts()
-			err = j.allocate(limit, s.spec.Name)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	lay, err := j.shape.Layout()
-	if err != nil {
-		return nil, err
-	}
-	if held -= lay.Bytes; held > 0 {
-		if err := limit.Reserve(held, "sorted entries"); err != nil {
-			return nil, err
-		}
-		defer limit.Release(held)
-	}
-	return s.fill(j)
-}
-
-// toDisk moves the entries from mem, which holds them in memory, to disk.
-func (s *sorted) toDisk(mem *store) error {
-	d, err := newSpill(s.cfg.Tmp, mem.valSize)
-	if err != nil {
-		return err
-	}
-	d.pack, d.buffer = mem.pack, 1<<20
-	if err := d.write(mem); err != nil {
-		d.close()
-		return err
-	}
-	mem.drop()
-	s.entries = d
-	return nil
-}
-
-// joined makes the first pass.
-func (s *sorted) joined() (*Joined, error) {
-	parts, err := s.entries.count(&s.spec, s.cfg.threads())
-	if err != nil {
-		return nil, err
-	}
-	spec := s.spec
-	if spec.FitDense {
-		spec.Box = s.fit()
-	}
-	return newJoined(spec, parts)
-}
-
-// fit returns the box of the tensor. In the modes of dense levels, the box has only the range of
-// the entries' coordinates.
-func (s *sorted) fit() [][2]int64 {
-	box := slices.Clone(s.spec.Box)
-	if box == nil {
-		for _, n := range s.spec.Dims {
-			box = append(box, [2]int64{0, n})
-		}
-	}
-	for l, m := range s.spec.Format.Order {
-		if s.spec.Format.Levels[l].Form() == tensor.Full && s.max[l] >= 0 {
-			box[m] = [2]int64{s.min[l], s.max[l] + 1}
-		}
-	}
-	return box
-}
-
-// fill makes the second pass into the arrays of j. It fills the parts in parallel.
-func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
-	n := len(j.parts)
-	readers, errs := make([]reader, n), make([]error, n)
-	for i := range readers { // make all readers before the first of them releases memory
-		var err error
-		if readers[i], err = s.entries.read(&s.spec, i, n, true); err != nil {
-			return nil, err
-		}
-	}
-	parallel(n, func(i int) {
-		errs[i] = j.filler(i).addAll(readers[i], nil)
-		readers[i].close()
-	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return j.finished(n - 1)
-}
-
 // AssembleFile is like Assemble, but writes a .tcs file at path. It needs no more memory than
 // cfg.Limit allows, whatever the size of the tensor. If it fails, it leaves nothing at path.
 func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
@@ -181,7 +72,7 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 		return err
 	}
 	defer s.free()
-	j, err := s.joined()
+	j, err := s.firstPass()
 	if err != nil {
 		return err
 	}

@@ -28,16 +28,6 @@ type entries interface {
 	free()
 }
 
-// sorted holds the entries of a stream in storage order, and the ranges of their coordinates.
-type sorted struct {
-	spec     Spec // with the final sizes
-	cfg      Config
-	min, max []int64 // by level; max is -1 without entries
-	entries  entries
-}
-
-func (s *sorted) free() { s.entries.free() }
-
 // collector reads a stream once. It may only count the entries if they come in storage order and
 // can be read again. Otherwise it keeps them in the sorter.
 type collector struct {
@@ -45,6 +35,7 @@ type collector struct {
 	sorter *Sorter
 	counts *counter // nil while entries are kept
 	keep   bool     // entries must be kept, because the stream is not in order
+	levels int      // sortLevels of the stream
 }
 
 // minBudget is the smallest memory budget of a collector, in bytes.
@@ -85,7 +76,8 @@ func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err er
 	pool := &Pool{budget: max(cfg.Limit.Free()/4, minBudget)}
 	c := &collector{in: newIntake(in, spec, dims), keep: keep}
 	c.sorter = newSorter(spec, cfg, newPacker(width), 1, pool)
-	if InOrder(in, spec.Format.Order) && !keep {
+	var known bool
+	if c.levels, known = sortLevels(in, spec.Format.Order); known && c.levels == 0 && !keep {
 		c.counts = newCounter(len(spec.Format.Levels))
 	}
 	defer c.sorter.Close()
@@ -169,11 +161,7 @@ func (c *collector) count(cols [][]int64, from, n int) error {
 func (c *collector) entries() (entries, error) {
 	in, spec := c.in.in, &c.in.spec
 	if c.counts == nil {
-		low := 0
-		if o, ok := in.(orderedStream); ok {
-			low = c.sorter.pack.lowBit(o.sortLevels(spec.Format.Order))
-		}
-		return c.sorter.sort(low)
+		return c.sorter.sort(c.sorter.pack.lowBit(c.levels))
 	}
 	hist := c.counts.hist
 	if spec.Duplicates == Refuse && hist[len(hist)-1] > 0 {
@@ -182,14 +170,6 @@ func (c *collector) entries() (entries, error) {
 	t, ok := in.(*tensorStream)
 	fixed := ok && t.t.File() == ""
 	return &replay{in: in, hist: hist, min: c.in.min, max: c.in.max, fixed: fixed}, nil
-}
-
-// lowBit returns the lowest of the key's bits that belong to the first n levels.
-func (p *packer) lowBit(n int) int {
-	if n == 0 || n >= len(p.word) {
-		return 0
-	}
-	return (p.words-1-p.word[n-1])*64 + int(min(p.shift[n-1], 63))
 }
 
 // replay holds the entries of a stream that is in order, but does not store them: it reads the

@@ -32,11 +32,13 @@
 // pass fills the parts in parallel (filler), in memory or in a file (sink).
 //
 //	tensor.go     a tensor as a stream; Repack
-//	assemble.go   a stream as a tensor, in two passes
+//	assemble.go   Assemble and AssembleFile
 //	intake.go     the entries of a stream by level, checked
 //	collect.go    a stream that is read once: into a Sorter, or counted to be read again
+//	sorted.go     the sorted entries as a tensor, in two passes
 //	sorter.go     entries from several lanes, sorted in memory and on disk
 //	store.go      packed entries in memory
+//	storeread.go  the entries of a store, counted and read in order
 //	slab.go       the memory of a store
 //	pack.go       keys and values in words
 //	radix.go      the sort in memory

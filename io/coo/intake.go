@@ -158,8 +158,18 @@ func (i *Intake) outsideErr(l int) error {
 // InOrder reports whether the stream is known to yield its entries in the storage order of a tensor
 // whose levels store these modes.
 func InOrder(in Stream, modes []int) bool {
+	n, known := sortLevels(in, modes)
+	return known && n == 0
+}
+
+// sortLevels returns orderedStream.sortLevels of a stream that knows the order of its entries. For
+// any other stream, known is false and n is 0.
+func sortLevels(in Stream, modes []int) (n int, known bool) {
 	o, ok := in.(orderedStream)
-	return ok && o.sortLevels(modes) == 0
+	if !ok {
+		return 0, false
+	}
+	return o.sortLevels(modes), true
 }
 
 // orderedStream is a stream that knows the order of its entries.

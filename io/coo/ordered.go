@@ -69,18 +69,6 @@ func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	return o, nil
 }
 
-// count returns the number of entries that are left after values at equal coordinates were summed.
-func (s *sorted) count() (n int64, err error) {
-	if mem, ok := s.entries.(*store); ok {
-		return mem.n, nil
-	}
-	parts, err := s.entries.count(&s.spec, 1)
-	for _, p := range parts {
-		n += p.N
-	}
-	return n, err
-}
-
 // NNZ returns the number of entries.
 func (o *Ordered) NNZ() int64 { return o.nnz }
 

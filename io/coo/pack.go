@@ -94,3 +94,11 @@ func (p *packer) convert(dst, src []uint64, q *packer) {
 	}
 	copy(dst[p.words:], src[q.words:])
 }
+
+// lowBit returns the lowest of the key's bits that belong to the first n levels.
+func (p *packer) lowBit(n int) int {
+	if n == 0 || n >= len(p.word) {
+		return 0
+	}
+	return (p.words-1-p.word[n-1])*64 + int(min(p.shift[n-1], 63))
+}

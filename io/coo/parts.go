@@ -231,6 +231,21 @@ func (j *Joined) Finish() (*tcs.Tensor, error) {
 	return j.finished(end)
 }
 
+// fillAll fills each part with the entries of its reader, in parallel, and returns the tensor.
+func (j *Joined) fillAll(readers []reader) (*tcs.Tensor, error) {
+	errs := make([]error, len(readers))
+	parallel(len(readers), func(i int) {
+		errs[i] = j.filler(i).addAll(readers[i], nil)
+		readers[i].close()
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return j.finished(len(readers) - 1)
+}
+
 // finished appends the last elements of each array and returns the tensor, after all parts are
 // filled. No part after end has entries.
 func (j *Joined) finished(end int) (*tcs.Tensor, error) {
