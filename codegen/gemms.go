@@ -3,7 +3,6 @@ package codegen
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
@@ -114,15 +113,14 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 }
 
 // strategyProducts returns the products of matrices of the default strategy, each with its reason.
-func (c *compilation) strategyProducts() (out []strategy.Product) {
+func (c *compilation) strategyProducts() (out []strategy.Chosen) {
 	if c.request.Schedule != nil {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {
-		x := strategy.Product{Gemm: strategy.Gemm{Vars: strings.Join(p.inner, ",")},
-			Why: fmt.Sprintf("a product of dense matrices, %d by %d places with %d terms each", p.rows,
-				p.cols, p.terms)}
-		if !slices.ContainsFunc(out, func(y strategy.Product) bool { return x.Gemm == y.Gemm }) {
+		x := strategy.Product(p.inner, fmt.Sprintf(
+			"a product of dense matrices, %d by %d places with %d terms each", p.rows, p.cols, p.terms))
+		if !slices.ContainsFunc(out, func(y strategy.Chosen) bool { return x.Order == y.Order }) {
 			out = append(out, x)
 		}
 	}

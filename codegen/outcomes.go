@@ -236,9 +236,9 @@ func (c *compilation) verifyStrategy() error {
 			return fmt.Errorf("the statement has no loop over %s that has a strategy", l.Var)
 		}
 	}
-	for v, t := range c.strategy.Trips {
-		if t.N != c.size(v) || c.request.Schedule == nil && !slices.Contains(c.request.Exact, v) {
-			return fmt.Errorf("%s = %d is compiled in", v, t.N)
+	for v, n := range c.strategy.Trips {
+		if n != c.size(v) || c.request.Schedule == nil && !slices.Contains(c.request.Exact, v) {
+			return fmt.Errorf("%s = %d is compiled in", v, n)
 		}
 	}
 	return nil

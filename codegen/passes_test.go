@@ -9,7 +9,6 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -148,7 +147,7 @@ func TestVerifiers(t *testing.T) {
 			})
 		},
 		"threads":   func(c *compilation) { c.unit.CIN = &cin.Forall{Var: "j", Body: c.unit.CIN} },
-		"strategy":  func(c *compilation) { c.strategy.Trips["k"] = strategy.Trip{N: 99} },
+		"strategy":  func(c *compilation) { c.strategy.Trips["k"] = 99 },
 		"lower":     func(c *compilation) { c.unit.Func.Params = nil },
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },

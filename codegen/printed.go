@@ -62,36 +62,27 @@ func (c *compilation) givenLines() (out []line) {
 	for _, x := range c.commands {
 		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
 		said[x.Name] = true
-		if x.Name == "workspace" {
-			said[x.Args[0].Text] = true
-		}
 	}
 	if !said["assemble"] {
 		out = append(out, c.assembleLine()...)
 	}
-	cin.Walk(cin.Body(c.unit.CIN), func(s cin.Stmt) {
-		w, ok := s.(*cin.Where)
-		if !ok {
-			return
+	var spaces, others []line
+	for _, x := range c.strategy.Defaults {
+		l := lineOf(x)
+		l.minor = l.off != "" // the command stands for the choice that the schedule leaves open
+		if x.Order.Choice == strategy.Workspace {
+			spaces = append(spaces, l)
+		} else {
+			others = append(others, l)
 		}
-		t := cin.Target(w.Producer)
-		if space := c.strategy.Spaces[t.Name]; len(t.Vars) > 0 && !said[t.Name] {
-			out = append(out, lineOf(
-				strategy.Listed{Order: strategy.Workspace{Name: t.Name, Kind: space.Form.Kind},
-					Why: space.Why}))
-		}
-	})
-	at := len(out) // the added commands come before the first parallelize
-	if k := slices.IndexFunc(out,
-		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") }); k >= 0 {
-		at = k
 	}
-	problem := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
-	for _, o := range strategy.Unsaid(problem, c.strategyOrders()) {
-		out = slices.Insert(out, at, lineOf(o))
-		at++
+	out = append(out, spaces...)
+	at := slices.IndexFunc(out,
+		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") })
+	if at < 0 {
+		at = len(out) // other commands come before the first parallelize
 	}
-	return out
+	return slices.Insert(out, at, others...)
 }
 
 // assembleLine returns the assemble command of a result that is appended to, or nothing for other
@@ -119,10 +110,10 @@ type line struct {
 	off          string
 }
 
-func lineOf(o strategy.Listed) line {
-	l := line{scheduleLine: ScheduleLine{o.Order.String(), o.Why}, minor: o.Minor}
-	if x, ok := o.Order.(strategy.Fetch); ok { // is done without being asked for
-		l.off = strategy.Fetch{Tensor: x.Tensor, Var: x.Var}.String()
+func lineOf(x strategy.Chosen) line {
+	l := line{scheduleLine: ScheduleLine{x.Order.String(), x.Why}, minor: x.Minor}
+	if off := x.Order.Choice.Off; off != nil {
+		l.off = off(x.Order).String()
 	}
 	return l
 }
@@ -135,8 +126,8 @@ func (c *compilation) defaultLines() []line {
 	for _, l := range c.layoutLines {
 		out = append(out, line{scheduleLine: l})
 	}
-	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.sharedWith != nil)) {
-		out = append(out, lineOf(o))
+	for _, x := range c.strategy.Defaults {
+		out = append(out, lineOf(x))
 	}
 	return out
 }

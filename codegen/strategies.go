@@ -97,7 +97,7 @@ func (c *compilation) scheduleLines() []string {
 		}
 		return lines
 	}
-	for _, o := range strategy.List(c.strategyProblem(c.unit.CIN, c.sharedWith != nil)) {
+	for _, o := range c.strategy.Defaults {
 		lines = append(lines, o.Order.String()+"  # "+o.Why)
 	}
 	return lines

@@ -78,8 +78,8 @@ func (l *lowerer) rangeOf(e *env, v string) coordRange {
 	if s, ok := e.ranges[v]; ok {
 		return s
 	}
-	if t, ok := l.spec.Strategy.Trips[v]; ok {
-		return coordRange{lo: ir.Int(0), hi: ir.Int(t.N)}
+	if n, ok := l.spec.Strategy.Trips[v]; ok {
+		return coordRange{lo: ir.Int(0), hi: ir.Int(n)}
 	}
 	b := l.bounds[v]
 	if l.hasDerivedVars() && !l.spec.Parts[l.sched.g.Original(v)] {

@@ -18,7 +18,7 @@ import (
 func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
 	a := n.loops()
-	l.called[o.String()] = true
+	l.called[o] = true
 	for _, v := range strings.Split(o.Vars, ",") {
 		b := n.ranges[l.sched.g.ConsumerVar(v)]
 		n.pass(v+"_begin", ir.Argument{X: b.lo})
@@ -371,7 +371,7 @@ func (l *lowerer) refuseUncalled() {
 		if !ok {
 			return
 		}
-		if o := l.spec.Strategy.Of(f).Extern; o != nil && !l.called[o.String()] {
+		if o := l.spec.Strategy.Of(f).Extern; o != nil && !l.called[o] {
 			v, _, _ := strings.Cut(o.Vars, ",")
 			l.refuse(v, "the compiler changed the loops over %s, so %s would not be called",
 				strings.ReplaceAll(o.Vars, ",", " and "), o.Name)

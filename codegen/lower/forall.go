@@ -32,9 +32,9 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	o := l.orders(f)
 	switch {
-	case o.OverPositions != "" && f.Unit == cin.CPUThread:
+	case o.OverPositions && f.Unit == cin.CPUThread:
 		return l.newPositionLoop(f, e).parallel(e)
-	case o.OverPositions != "":
+	case o.OverPositions:
 		return l.newPositionLoop(f, e).serial(e, want)
 	}
 	if s := l.promoteToScalar(f, e); s != nil {
@@ -171,7 +171,7 @@ func (l *lowerer) loops(p *loop) ir.Expr {
 	if p.reserve != nil {
 		p.reserve(l.atMost(p))
 	}
-	oneBody := p.lat.Coarse || all.Len() > 1 && l.spec.Strategy.OneBody[p.v()] != ""
+	oneBody := p.lat.Coarse || all.Len() > 1 && l.spec.Strategy.OneBody[p.v()]
 	if p.lat.Universe() {
 		if all.Len() == 0 {
 			return l.countLoop(p)

@@ -121,7 +121,7 @@ func lower(s Spec) *Lowered {
 		spaces: map[string]adder{}, segments: map[*ir.For]string{}, over: map[*ir.For]string{},
 		copies: map[cin.Stmt]*cin.Forall{}, cuts: map[*cin.Forall]strategy.Cut{}, early: map[string]bool{},
 		before: &ir.Block{}, numbered: map[string]bool{}, computed: map[string]ir.Expr{},
-		called: map[string]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{},
+		called: map[*strategy.Extern]bool{}, windowed: map[string]bool{}, gathered: map[string]bool{},
 		promotions: map[string]bool{}, writtenOnce: map[*ir.Store]bool{}, used: newUsed(),
 	}
 	l.readSchedule(s.Stmt)
@@ -189,8 +189,8 @@ func (l *lowerer) compileIn(a *cin.Access) {
 		return
 	}
 	for level, v := range l.levelVars(a) {
-		if t, ok := l.spec.Strategy.Trips[v]; ok {
-			op.trips[level] = t.N
+		if n, ok := l.spec.Strategy.Trips[v]; ok {
+			op.trips[level] = n
 		}
 	}
 }
@@ -240,8 +240,8 @@ type lowerer struct {
 	// early is for a loop that is split because inner loops fetch rows ahead. It has the places of
 	// these inner loops, with true in the first part, where no fetch reads past the operand's end.
 	early map[string]bool
-	// called lists the orders whose functions the code calls, by their text.
-	called map[string]bool
+	// called lists the functions that the code calls.
+	called map[*strategy.Extern]bool
 	// windowed lists the variables whose loops are merged in windows.
 	windowed map[string]bool
 	// gathered lists the variables whose loops gather in lanes.

@@ -72,10 +72,11 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		t := &of.Tensors[k]
 		t.Name, t.Format, t.Type, t.CrdWidth = o.Name, o.Format, o.Type, o.CrdWidth
 	}
-	spec.Strategy = strategy.Choose(&of)
+	choose := strategy.Choose
 	if cin.Relations(s) != nil {
-		spec.Strategy = strategy.Plain(&of)
+		choose = strategy.Plain
 	}
+	spec.Strategy = choose(&of)
 	low, err := lower.Lower(spec)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ const maxStackPlaces = 64
 func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
 	tile interval) *positionSpace {
 	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi,
-		len: form.Len, each: form.Each != ""}
+		len: form.Len, each: form.Each}
 	switch {
 	case w.vals != nil:
 	case form.Len <= maxStackPlaces || l.spec.GPU:

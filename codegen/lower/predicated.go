@@ -17,7 +17,7 @@ import (
 // canPredicate reports whether the strategy predicates a merge loop, and whether its body is a
 // suitable sum at the lattice point with the iterators its. cases has the points under that point.
 func (l *lowerer) canPredicate(p *loop, its []*iter, cases []lattice.Point) bool {
-	return l.spec.Strategy.Predicated[p.v()] != "" &&
+	return l.spec.Strategy.Predicated[p.v()] &&
 		l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
 }
 

@@ -34,7 +34,7 @@ func newMappedResult(r *result) *mappedResult {
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l, name := a.l, a.op.prefix()
 	how := l.spec.Strategy
-	if a.cleared || how.Nontemporal == "" || len(how.Tiles) == 0 {
+	if a.cleared || !how.Nontemporal || len(how.Tiles) == 0 {
 		return resultCursor{level: a.deep + 1, pos: a.zeroed(p), zeroed: true}
 	}
 	a.prefetch(p, false)

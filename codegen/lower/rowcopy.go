@@ -40,8 +40,8 @@ func (l *lowerer) copyRows(p *loop, in *env) {
 // rowRange returns the range of a variable. ok is true if the range is a tile, or compiled in.
 func (l *lowerer) rowRange(e *env, v string) (s coordRange, ok bool) {
 	s = l.rangeOf(e, v)
-	if t, found := l.spec.Strategy.Trips[v]; found && s.width == 0 {
-		s.width = t.N
+	if n, found := l.spec.Strategy.Trips[v]; found && s.width == 0 {
+		s.width = n
 	}
 	return s, s.width > 0
 }

@@ -101,8 +101,8 @@ func (r *spaceRow) under(l *lowerer, op *operand, keys int, at func(p ir.Expr) i
 		op.operand.Format.Order = append(slices.Clone(op.operand.Format.Order), keys+m)
 		op.operand.PosWidth, op.operand.CrdWidth = append(op.operand.PosWidth, 0),
 			append(op.operand.CrdWidth, 0)
-		if t, ok := l.spec.Strategy.Trips[v]; ok {
-			op.trips[keys+m] = t.N
+		if n, ok := l.spec.Strategy.Trips[v]; ok {
+			op.trips[keys+m] = n
 		}
 	}
 	l.denseLevels(op, r.box, keys, len(r.along))

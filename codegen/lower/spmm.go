@@ -20,7 +20,7 @@ const offsetThreads = 256
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
 	a := n.externNest.loops()
-	l.called[o.String()] = true
+	l.called[o] = true
 	n.externNest.some = ir.Truth(true)
 	for _, v := range strings.Split(o.Vars, ",") {
 		b := n.externNest.ranges[l.sched.g.ConsumerVar(v)]

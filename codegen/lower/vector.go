@@ -19,7 +19,7 @@ func (l *lowerer) vectorize(b *ir.Block) {
 			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{},
 				stored: map[*ir.Array]bool{}}
 			over, made := l.over[f]
-			asked := !made || l.spec.Strategy.Lanes[over] != ""
+			asked := !made || l.spec.Strategy.Lanes[over]
 			along := l.segments[f]
 			if !v.fits() {
 				return
@@ -30,7 +30,7 @@ func (l *lowerer) vectorize(b *ir.Block) {
 				if gathers {
 					l.gathered[along] = true
 				}
-				f.Nontemporal = l.spec.Strategy.Nontemporal != "" && !l.addsAfter && v.storesOnce(l.writtenOnce)
+				f.Nontemporal = l.spec.Strategy.Nontemporal && !l.addsAfter && v.storesOnce(l.writtenOnce)
 			}
 		}
 	})

@@ -27,7 +27,7 @@ type scaledSegment struct {
 func (a *growing) appendUnions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
-	if !ok || l.spec.Strategy.Windowed[p.v()] == "" || l.spec.GPU || s.Accumulate ||
+	if !ok || !l.spec.Strategy.Windowed[p.v()] || l.spec.GPU || s.Accumulate ||
 		k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != tensor.Int32 ||
 		a.vals().Elem != l.spec.Compute ||
 		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]),

@@ -26,7 +26,8 @@ func bound(s *state) error {
 	}
 	n, err := strconv.ParseInt(s.cmd.Args[2].Text, 10, 64)
 	if err != nil {
-		return s.cmd.Args[2].errorf(BadCommand, "bound: got %s, want a whole number", s.cmd.Args[2].Text)
+		return s.cmd.Args[2].errorf(BadCommand, "bound: got %s, want a whole "+
+			"number", s.cmd.Args[2].Text)
 	}
 	if n < 0 || n > 1<<40 {
 		return s.refuse(2, "got %d, want at least 0 and at most 2^40", n)
@@ -39,7 +40,8 @@ func bound(s *state) error {
 		if slices.Contains(s.problem.Parts, r) &&
 			(kind == provenance.MaxExact || kind == provenance.MinExact) {
 			return s.refuse(3,
-				"the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of %s holds of each", r, v)
+				"the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of "+
+					"%s holds of each", r, v)
 		}
 	}
 	if err := s.mayReplace(0, v); err != nil {
@@ -67,5 +69,5 @@ func (s *state) exactly(v string) error {
 			"%s is not a variable of the statement; want a new name for the bounded variable",
 			v)
 	}
-	return s.order(strategy.Count{Var: v, N: n})
+	return s.order(strategy.Order{Choice: strategy.Count, Loop: strategy.Ref{Var: v}, N: n})
 }

@@ -64,10 +64,12 @@ func (s *state) refuseCutApart() (err error) {
 		if !found {
 			return
 		}
-		o := strategy.Workspace{Name: cin.Target(w.Producer).Name, Kind: strategy.Positions}
+		o := strategy.Order{Choice: strategy.Workspace, Name: cin.Target(w.Producer).Name,
+			Word: strategy.Positions.String()}
 		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
 			err = s.refuse(-1,
-				"the loops that fill a workspace must be cut like the loops that read it, except over a tile of positions: %v", why)
+				"the loops that fill a workspace must be cut like the loops that read it, except over a "+
+					"tile of positions: %v", why)
 		}
 	})
 	return err
@@ -153,7 +155,8 @@ func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 		for _, x := range c.Leaves {
 			if !around(x) {
 				return s.refuse(-1,
-					"%s would be %s outside of the loop over %s, without which %s is not known", a.Key(), done,
+					"%s would be %s outside of the loop over %s, without which %s is not "+
+						"known", a.Key(), done,
 					x, v)
 			}
 		}
@@ -172,11 +175,13 @@ func (s *state) checkOrder(p *path, a *cin.Access) error {
 			for _, u := range above {
 				if !p.isBefore(u, v) && !s.tensor(a.Name) {
 					return s.refuse(-1,
-						"%s is read in the order of its variables, and the loops reach %s before %s: name them in the order of the loops", a.Key(), v, u)
+						"%s is read in the order of its variables, and the loops reach %s before %s: name "+
+							"them in the order of the loops", a.Key(), v, u)
 				}
 				if !p.isBefore(u, v) {
 					return s.refuse(-1,
-						"%s stores %s below %s (its format is %s), and the loops would reach %s first", a.Key(), v, u,
+						"%s stores %s below %s (its format is %s), and the loops would reach %s "+
+							"first", a.Key(), v, u,
 						f, v)
 				}
 			}
@@ -210,7 +215,8 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 	for k, l := range p.loops[:last+1] {
 		early := func() error {
 			return s.refuse(-1,
-				"%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
+				"%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would "+
+					"come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
 		}
 		c := s.component(l.Var)
 		roots := s.rootsOf(l.Var)
@@ -222,19 +228,22 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 			continue
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1,
-				"%s (its format is %s) is written entry by entry, and tiles of the fused %s would separate entries that are written together", a.Key(), f, strings.Join(c.Roots, ", "))
+				"%s (its format is %s) is written entry by entry, and tiles of the fused %s would "+
+					"separate entries that are written together", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
 			return early()
 		case c != nil && !cin.Natural(s.body, s.g, c):
 			return s.refuse(-1,
-				"%s (its format is %s) is written in order, and the loops over %s visit coordinates out of order", a.Key(), f, strings.Join(c.Leaves, ", "))
+				"%s (its format is %s) is written in order, and the loops over %s visit coordinates out "+
+					"of order", a.Key(), f, strings.Join(c.Leaves, ", "))
 		}
 		if s.problem.Shared {
 			continue
 		}
 		if c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1 {
 			return s.refuse(-1,
-				"%s (its format is %s) is appended to in order, and tiles of %s fused would come back to a row",
+				"%s (its format is %s) is appended to in order, and tiles of %s fused would come back to "+
+					"a row",
 				a.Key(), f, strings.Join(c.Roots, ", "))
 		}
 		if next < len(outer) && roots[0] != outer[next] {
@@ -291,29 +300,34 @@ func (s *state) checkPos(r *provenance.Relation) error {
 	natural := cin.Natural(s.body, s.g, c)
 	if c.Top == "" {
 		return s.refuse(-1,
-			"positions of %s are in the order of %s, and the fused tiles are not: inside the tiles of the outermost variable, fuse its inner variable with whole variables",
+			"positions of %s are in the order of %s, and the fused tiles are not: inside the tiles of "+
+				"the outermost variable, fuse its inner variable with whole variables",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && len(c.Roots) > 1 {
 		return s.refuse(-1,
-			"the positions of %s over %s fused are visited in order: tiles outside, their contents inside",
+			"the positions of %s over %s fused are visited in order: tiles outside, their contents "+
+				"inside",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && s.hasRepeats(r) {
 		return s.refuse(-1,
-			"%s keeps repeated coordinates, which are visited together: tiles outside, their contents inside", r.Access)
+			"%s keeps repeated coordinates, which are visited together: tiles outside, their contents "+
+				"inside", r.Access)
 	}
 	if !natural {
 		for q := s.g.MadeBy(r.From[0]); q != nil; q = s.g.MadeBy(q.From[0]) {
 			if q.Kind != provenance.Bound {
 				return s.refuse(-1,
-					"positions of %s within tiles of coordinates are visited in order: tiles outside, their contents inside", r.Access)
+					"positions of %s within tiles of coordinates are visited in order: tiles outside, their "+
+						"contents inside", r.Access)
 			}
 		}
 		for _, q := range s.g.Relations() {
 			if q.Kind == provenance.Coord && slices.Equal(s.g.Underived(q.From[0]), roots) {
 				return s.refuse(-1,
-					"coordinates within tiles of positions of %s are visited in order: tiles outside, their contents inside", r.Access)
+					"coordinates within tiles of positions of %s are visited in order: tiles outside, their "+
+						"contents inside", r.Access)
 			}
 		}
 	}
@@ -346,7 +360,8 @@ func (s *state) checkPos(r *provenance.Relation) error {
 			}
 			if p.at[v] >= p.first[roots[0]] {
 				err = s.refuse(-1,
-					"the positions of %s's level of %s are known inside the loops over %s only (its format is %s)",
+					"the positions of %s's level of %s are known inside the loops over %s only (its format "+
+						"is %s)",
 					strings.Join(roots, ","), r.Access, v, f)
 			}
 		}

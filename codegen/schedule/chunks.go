@@ -25,24 +25,25 @@ func (s *state) chunked() error {
 		return err
 	}
 	race, cut := s.cmd.Args[2].Text, s.cmd.Args[3].Text
-	how, ok := strategy.HowByName(race, cut)
 	switch {
 	case s.problem.GPU:
 		return s.refuse(3,
 			"chunks of work are for the threads of a CPU, and --target=cuda compiles for a GPU")
 	case s.cmd.Args[1].Text != "CPUThread":
 		return s.refuse(1, "chunks of work are for CPUThread; got %s", s.cmd.Args[1].Text)
-	case !ok:
+	case !strategy.IsCut(race, cut):
 		return s.cmd.Args[3].errorf(BadCommand,
-			"parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
+			"parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, "+
+				"Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
 	}
-	o := strategy.Threads{Loop: r, How: how}
+	o := strategy.Order{Choice: strategy.Threads, Loop: r, Word: "CPUThread," + race + "," + cut}
 	switch {
-	case len(s.cmd.Args) > 4 && how == strategy.Rows:
-		o.Own = s.cmd.Args[4].Text
+	case len(s.cmd.Args) > 4 && cut == "Rows":
+		o.Name = s.cmd.Args[4].Text
 	case len(s.cmd.Args) > 4:
 		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
-			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number", s.cmd.Args[4].Text)
+			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a "+
+				"number", s.cmd.Args[4].Text)
 		}
 	}
 	loops := map[*cin.Forall]bool{}
@@ -56,7 +57,8 @@ func (s *state) chunked() error {
 		loops[f] = true
 	}
 	if len(loops) == 0 {
-		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside another",
+		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside "+
+			"another",
 			r)
 	}
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
@@ -65,5 +67,44 @@ func (s *state) chunked() error {
 		}
 		return t
 	})
+	return s.order(o)
+}
+
+// isRowCommand reports whether the current command distributes rows over threads: parallelize(p,
+// GPUThread, STRATEGY, Rows[, N]).
+func (s *state) isRowCommand() bool {
+	a := s.cmd.Args
+	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() &&
+		a[3].Text == "Rows"
+}
+
+// rowLanes runs the loop that sums the entries of a tile of positions into rows on a GPU's threads:
+// parallelize(p, GPUThread, Atomics, Rows[, N]). The threads distribute the rows of the tile among
+// themselves. In a block, each thread sums whole rows if the tile has at least N rows. If the tile
+// has fewer rows, the lanes of a warp sum the entries of each row together. In a warp, its lanes do
+// the same.
+func (s *state) rowLanes() error {
+	v, err := s.looped(0)
+	if err != nil {
+		return err
+	}
+	if _, err := s.unit(1); err != nil {
+		return err
+	}
+	if s.cmd.Args[2].Text != cin.Atomics.String() {
+		return s.refuse(2,
+			"got %s, want Atomics: other tiles may add to the first and the last row of a tile",
+			s.cmd.Args[2].Text)
+	}
+	o := strategy.Order{Choice: strategy.Threads, Loop: strategy.Ref{Var: v}, Word: strategy.RowLanes}
+	if len(s.cmd.Args) > 4 {
+		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
+			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a number of rows",
+				s.cmd.Args[4].Text)
+		}
+	}
+	if err := s.runOn(v, cin.GPUThread, cin.Atomics, 0); err != nil {
+		return err
+	}
 	return s.order(o)
 }

@@ -27,14 +27,16 @@ func fuse(s *state) error {
 	for k, v := range []string{i, j} {
 		if a := s.g.PositionsOf(v); a != "" {
 			return s.refuse(k,
-				"%s runs over positions of %s; fuse the coordinates first, and then take the positions with pos", v, a)
+				"%s runs over positions of %s; fuse the coordinates first, and then take the positions "+
+					"with pos", v, a)
 		}
 		if err := s.mayReplace(k, v); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(s.loops(v), func(f *cin.Forall) bool { return f.Gallop }) {
 			return s.refuse(k,
-				"the loop over %s has its way of merging; mergeby comes after fuse, and names the fused variable", v)
+				"the loop over %s has its way of merging; mergeby comes after fuse, and names the fused "+
+					"variable", v)
 		}
 	}
 	var pairs []*cin.Forall
@@ -81,7 +83,9 @@ func (s *state) between(f *cin.Forall, j string) string {
 		w, into := cin.Target(t.Producer), cin.Target(s.body)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
 			return fmt.Sprintf(
-				": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in order; a dense %s needs no workspace, and loops over parts of %s can be split, and run in parallel",
+				": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in "+
+					"order; a dense %s needs no workspace, and loops over parts of %s can be split, and run "+
+					"in parallel",
 				v, w.Key(), into.Key(), form, into.Name, v)
 		}
 		return fmt.Sprintf(": for each %s it computes %s, which is used before the next", v, w.Key())
@@ -89,9 +93,11 @@ func (s *state) between(f *cin.Forall, j string) string {
 		into := cin.Target(t)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() {
 			return fmt.Sprintf(
-				": there are other terms next to it, and entries of %s (its format is %s) must be added in order; a dense %s accepts any order", into.Key(), form, into.Name)
+				": there are other terms next to it, and entries of %s (its format is %s) must be added "+
+					"in order; a dense %s accepts any order", into.Key(), form, into.Name)
 		}
-		return ": there are other terms next to it, which can be separated from it only if the loop over " +
+		return ": there are other terms next to it, which can be separated from it only if the loop " +
+			"over " +
 			v + " and the loops over its tiles are directly nested"
 	}
 	return ""

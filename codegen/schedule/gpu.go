@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"slices"
-	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/strategy"
@@ -10,18 +9,6 @@ import (
 
 // The rules of a GPU are checked after all commands have been applied, so commands may name the
 // units in any order.
-
-// onCPUOnly lists the commands that only a schedule for a CPU can have. Each has the reason as text
-// for the error.
-var onCPUOnly = map[string]string{
-	"flatten":     "the loop over positions is cut for the threads of a CPU",
-	"longrows":    "long rows are cut for the threads of a CPU",
-	"tile":        "rows are summed in the registers of a CPU",
-	"jam":         "rows are summed in the registers of a CPU",
-	"vectorize":   "the loop would run in the lanes of a CPU",
-	"nontemporal": "values are stored past the caches of a CPU",
-	"prefetch":    "rows are fetched into the caches of a CPU",
-}
 
 // countedRace checks a loop on a unit of a GPU that writes a result whose rows are first counted
 // and then written.
@@ -33,11 +20,13 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 	switch {
 	case race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(2,
-			"%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its outermost variable, %s", target.Key(), form, first)
+			"%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its "+
+				"outermost variable, %s", target.Key(), form, first)
 	case !ofFirst(f.Var) || slices.ContainsFunc(outer,
 		func(o *cin.Forall) bool { return !ofFirst(o.Var) }):
 		return s.refuse(0,
-			"%s (its format is %s) is counted and written in parts of its outermost variable %s only: loops over it can run in parallel", target.Key(), form, first)
+			"%s (its format is %s) is counted and written in parts of its outermost variable %s only: "+
+				"loops over it can run in parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -81,7 +70,8 @@ func (s *state) blocksOutermost() (err error) {
 		if k := slices.IndexFunc(loops[:len(loops)-n],
 			func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
 			err = s.refuseLoop(loops[k],
-				"the host calls the library that runs the loops inside it, so this loop cannot run on a GPU")
+				"the host calls the library that runs the loops inside it, so this loop cannot run on a "+
+					"GPU")
 			return
 		}
 		for len(loops) > 0 && slices.Contains(ofHost, loops[0]) {
@@ -92,11 +82,13 @@ func (s *state) blocksOutermost() (err error) {
 		case n > 0 || len(loops) == 0:
 		case k < 0:
 			err = s.cmd.errorf(Refused,
-				"%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
+				"%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone "+
+					"would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
 		case k > 0:
 			err = s.refuseLoop(loops[k],
 				"the loop over "+loops[0].Var+
-					" is around it, and each of its iterations would launch a grid of blocks: reorder has the loop on GPUBlock outermost")
+					" is around it, and each of its iterations would launch a grid of blocks: reorder has "+
+					"the loop on GPUBlock outermost")
 		}
 		for _, f := range loops {
 			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces &&
@@ -112,17 +104,8 @@ func (s *state) blocksOutermost() (err error) {
 // ofLibrary returns how many of the innermost loops around an assignment a library runs.
 func (s *state) ofLibrary(loops []*cin.Forall) int {
 	for _, o := range s.orders {
-		var vars string
-		switch o := o.Order.(type) {
-		case strategy.Gemm:
-			vars = o.Vars
-		case strategy.Extern:
-			vars = o.Vars
-		default:
-			continue
-		}
-		list := strings.Split(vars, ",")
-		if n := len(list); n <= len(loops) &&
+		list := o.Order.Vars()
+		if n := len(list); o.Order.Choice == strategy.Substitute && n <= len(loops) &&
 			!slices.ContainsFunc(loops[len(loops)-n:],
 				func(f *cin.Forall) bool { return !slices.Contains(list, f.Var) }) {
 			return n

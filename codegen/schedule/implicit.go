@@ -55,9 +55,8 @@ func (s *state) rename(from, to string) {
 func (s *state) renameOrders(from, to string) {
 	s.orders = slices.Clone(s.orders)
 	for k, o := range s.orders {
-		if w, ok := o.Order.(strategy.Workspace); ok && w.Name == from {
-			w.Name = to
-			s.orders[k].Order = w
+		if o.Order.Choice == strategy.Workspace && o.Order.Name == from {
+			s.orders[k].Order.Name = to
 		}
 	}
 }

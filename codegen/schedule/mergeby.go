@@ -11,38 +11,26 @@ import (
 
 // mergeby chooses how a loop finds the coordinates that several operands have in common.
 //
-//	mergeby(i, TwoFinger)   visits all coordinates of each operand
-//	mergeby(i, Gallop)      searches each operand for the largest coordinate that another one is at
-//	mergeby(i, Predicated)  computes a sum of floats over a union without branches: it evaluates all
-//	                        terms, and predicates choose the terms that are added
-//	mergeby(i, Windows)     makes the coordinates of an appended result in windows, and sorts them
-//	                        there
-//	mergeby(i, OneBody)     uses one loop body for all cases of present and absent operands
+//	mergeby(i, TwoFinger)  visits all coordinates of each operand
+//	mergeby(i, Gallop)     searches each operand for the largest coordinate that another one is at
 //
-// Loops that later replace the loop over i inherit Gallop.
+// Loops that later replace the loop over i inherit Gallop. The strategy follows all other forms.
 func mergeby(s *state) error {
 	how := s.cmd.Args[1].Text
-	named := s.variable
-	if how == "Predicated" || how == "Windows" || how == "OneBody" {
-		named = s.indexed
+	switch how {
+	case strategy.Predicated, strategy.Windows, strategy.OneBody:
+		return s.choose(strategy.MergeBy)
 	}
-	v, err := named(0)
+	v, err := s.variable(0)
 	if err != nil {
 		return err
 	}
 	switch how {
-	case "TwoFinger", "Gallop":
-	case "Predicated":
-		return s.order(strategy.Predicate{Var: v})
-	case "Windows":
-		return s.order(strategy.MergeWindows{Var: v})
-	case "OneBody":
-		return s.order(strategy.Unite{Var: v})
-	default:
-		return s.wanted(1, merges)
-	}
-	if how == "Gallop" {
+	case "TwoFinger":
+	case "Gallop":
 		s.gallops = append(s.gallops, s.cmd)
+	default:
+		return s.wanted(1, strategy.MergeBy.Params[1].Words)
 	}
 	s.replace(v, func(f *cin.Forall) cin.Stmt {
 		g := *f

@@ -90,7 +90,8 @@ func (s *state) unit(k int) (cin.Unit, error) {
 	case unit != cin.Serial && !unit.OnGPU() && s.problem.GPU:
 		return 0,
 			s.refuse(k,
-				"%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, GPUWarp and GPUThread", name)
+				"%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, "+
+					"GPUWarp and GPUThread", name)
 	}
 	return unit, nil
 }
@@ -129,18 +130,21 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	case unit.OnGPU() && races && !s.allKnown(target, outer) &&
 		(race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
-			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of it; use Atomics", f.Var, target.Key())
+			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of "+
+				"it; use Atomics", f.Var, target.Key())
 	case unit == cin.GPUBlock && races && (race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
 			"iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var,
 			target.Key())
 	case races && race == cin.NoRaces:
 		return s.refuse(2,
-			"iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction settle that", f.Var, target.Key())
+			"iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction "+
+				"settle that", f.Var, target.Key())
 	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces &&
 		!s.allKnown(target, outer):
 		return s.refuse(2,
-			"iterations of %s add to the same places of %s, which has compressed levels (its format is %s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
+			"iterations of %s add to the same places of %s, which has compressed levels (its format is "+
+				"%s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
 	case races && race == cin.Atomics && s.problem.Compute.IsComplex():
 		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
@@ -148,7 +152,8 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 			"lanes of one vector do not add atomically; use ParallelReduction if they add to one value")
 	case races && race == cin.ParallelReduction && !s.allKnown(target, outer):
 		return s.refuse(2,
-			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or Atomics work", f.Var, target.Key())
+			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or "+
+				"Atomics work", f.Var, target.Key())
 	case races && race == cin.Temporary && unit == cin.CPUVector && !s.allKnown(target, outer):
 		return s.refuse(2,
 			"lanes have no copies of %s; use ParallelReduction if they add to one value", target.Key())
@@ -167,7 +172,8 @@ func (s *state) checkLanes(f *cin.Forall) (err error) {
 		case *cin.Where:
 			if w := cin.Target(t.Producer); len(w.Vars) > 0 {
 				err = s.refuse(1,
-					"the loop over %s fills the workspace %s in each iteration, which lanes would share; threads have one each", f.Var, w.Key())
+					"the loop over %s fills the workspace %s in each iteration, which lanes would share; "+
+						"threads have one each", f.Var, w.Key())
 			}
 		}
 	})
@@ -238,19 +244,23 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 	case len(t.Vars) > 0 && onGPU &&
 		(s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, whose places its iterations share: they can run on %s only if each fills other places, with NoRaces", f.Var, t.Key(), unit)
+			"the loop over %s fills the workspace %s, whose places its iterations share: they can run "+
+				"on %s only if each fills other places, with NoRaces", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:
-		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
+		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in "+
+			"common", f.Var,
 			t.Name)
 	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.hasRaces(f, t) &&
 		(race == cin.NoRaces || race == cin.IgnoreRaces):
 		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1,
-			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary gives each thread its own workspace", f.Var, t.Key())
+			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary "+
+				"gives each thread its own workspace", f.Var, t.Key())
 	case len(t.Vars) > 0:
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, whose entries are added one by one; Temporary gives each thread its own workspace", f.Var, t.Key())
+			"the loop over %s fills the workspace %s, whose entries are added one by one; Temporary "+
+				"gives each thread its own workspace", f.Var, t.Key())
 	case race == cin.NoRaces:
 		return s.refuse(2,
 			"iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var,
@@ -277,10 +287,12 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 		return s.countedRace(f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(1,
-			"%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it for each chunk of its outermost variable", target.Key(), form)
+			"%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it "+
+				"for each chunk of its outermost variable", target.Key(), form)
 	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:
 		return s.refuse(0,
-			"%s (its format is %s) is appended to in order, in pieces of its outermost variable %s only: the outermost loop over it can run in parallel", target.Key(), form, first)
+			"%s (its format is %s) is appended to in order, in pieces of its outermost variable %s "+
+				"only: the outermost loop over it can run in parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -298,7 +310,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 		}
 		if len(c.Roots) > 1 {
 			return s.refuse(0,
-				"the loop over %s is one over rows and one inside; split it first, and run its tiles in parallel", f.Var)
+				"the loop over %s is one over rows and one inside; split it first, and run its tiles in "+
+					"parallel", f.Var)
 		}
 		v = c.Roots[0]
 	}
@@ -312,7 +325,8 @@ func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
 			what = lat.Iters[0] + " beside all coordinates"
 		}
 		return s.refuse(0,
-			"the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles in parallel", f.Var, what)
+			"the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles "+
+				"in parallel", f.Var, what)
 	}
 	return nil
 }

@@ -84,11 +84,9 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 // Words reports for each argument whether it is a word of the language. A word keeps its meaning
 // even if a variable has the same name.
 func (c *Command) Words() (which []bool) {
-	from := map[string]int{"parallelize": 1, "bound": 3, "mergeby": 1, "assemble": 1, "workspace": 1,
-		"substitute": 1}
+	rule := find(c.Name)
 	for k, a := range c.Args {
-		n, ok := from[c.Name]
-		which = append(which, ok && k >= n &&
+		which = append(which, rule != nil && rule.words > 0 && k >= rule.words &&
 			(slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
 	}
 	return which
@@ -149,7 +147,8 @@ func (p *reader) space() (ended bool) {
 // got returns an error at the next character. want describes what was expected.
 func (p *reader) got(want string) error {
 	if p.at >= len(p.src) {
-		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want %s",
+		return diag.At(BadCommand, p.src, len(p.src), len(p.src), "got the end of the schedule, want "+
+			"%s",
 			want)
 	}
 	_, n := utf8.DecodeRuneInString(p.src[p.at:])

@@ -125,7 +125,8 @@ func (s *state) positions(v string, a *cin.Access) error {
 	switch {
 	case caps.CanLocate():
 		return s.refuse(2,
-			"level %d of %s is dense, and has no positions of its own; its coordinates can be split", last,
+			"level %d of %s is dense, and has no positions of its own; its coordinates can be "+
+				"split", last,
 			a.Name)
 	case caps.IsPadded():
 		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
@@ -133,13 +134,15 @@ func (s *state) positions(v string, a *cin.Access) error {
 	for l := first + 1; l < last; l++ {
 		if x := a.Vars[f.Order[l]]; f.Levels[l].CanLocate() && slices.Contains(s.problem.Parts, x) {
 			return s.refuse(0,
-				"the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused leave out the rest of its dense level", x, strings.Join(roots, ", "))
+				"the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused "+
+					"leave out the rest of its dense level", x, strings.Join(roots, ", "))
 		}
 	}
 	for l := first; l < last; l++ {
 		if f.Levels[l].IsPadded() {
 			return s.refuse(2,
-				"level %d of %s is padded, so its positions cannot be visited together with the levels below",
+				"level %d of %s is padded, so its positions cannot be visited together with the levels "+
+					"below",
 				l, a.Name)
 		}
 	}

@@ -246,11 +246,13 @@ func (r *recipe) determinedRoots(v string) ([]string, error) {
 		return []string{v}, nil
 	case r.state.g.ConsumerVar(v) != v:
 		return nil, r.state.refuse(1,
-			"%s is the name of %s in the producer of a workspace; a workspace over %s must be made before it", v,
+			"%s is the name of %s in the producer of a workspace; a workspace over %s must be made "+
+				"before it", v,
 			r.state.g.ConsumerVar(v), v)
 	case !cin.Natural(r.state.body, r.state.g, c) || v != c.Leaves[len(c.Leaves)-1]:
 		return nil, r.state.refuse(1,
-			"%s does not determine %s; a workspace is over variables of the statement, or over their inner variables inside loops over tiles", v, strings.Join(c.Roots, ", "))
+			"%s does not determine %s; a workspace is over variables of the statement, or over their "+
+				"inner variables inside loops over tiles", v, strings.Join(c.Roots, ", "))
 	}
 	return c.Roots, nil
 }
@@ -400,16 +402,19 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			if d > 0 && summed(chain[d-1]) && !factor {
 				return nil, r.state.refuse(0,
-					"the workspace would sum %s over %s, and %s does not distribute over that sum; reorder puts the loop over %s inside the one over %s",
+					"the workspace would sum %s over %s, and %s does not distribute over that sum; reorder "+
+						"puts the loop over %s inside the one over %s",
 					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "),
 					cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
 			if d == 0 {
 				return nil, r.state.refuse(1,
-					"the loop over %s holds other statements too, so that the workspace over %s would have one entry", v, v)
+					"the loop over %s holds other statements too, so that the workspace over %s would have "+
+						"one entry", v, v)
 			}
 			return nil, r.state.refuse(1,
-				"the loop over %s is around the loop over %s, where the workspace over %s would have one entry; reorder can move it inside", v, chain[d-1].Var, v)
+				"the loop over %s is around the loop over %s, where the workspace over %s would have one "+
+					"entry; reorder can move it inside", v, chain[d-1].Var, v)
 		}
 	}
 	if err := r.sumsTiles(chain, d); err != nil {

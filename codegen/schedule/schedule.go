@@ -17,7 +17,7 @@
 //	schedule.go     Apply, and the state that commands change
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
-//	help.go         what each command does, in a few words
+//	choices.go      commands that only give an order to the strategy
 //	part.go         the commands that apply to some of a statement's terms
 //	check.go        the rules that a scheduled statement must satisfy
 //	split.go        split and divide
@@ -31,25 +31,15 @@
 //	unroll.go       unroll
 //	parallelize.go  parallelize
 //	chunks.go       parallelize with chunks of equal work
-//	rowlanes.go     parallelize for the rows of a tile
 //	gpu.go          the rules of a GPU
 //	mergeby.go      mergeby
 //	assemble.go     assemble
 //	temporaries.go  temporaries
-//	workspace.go    workspace
-//	flatten.go      flatten
-//	longrows.go     longrows
-//	tile.go         tile
-//	jam.go          jam
-//	vectorize.go    vectorize
-//	prefetch.go     prefetch
-//	nontemporal.go  nontemporal
 //	layout.go       layout
 //	substitute.go   substitute
 package schedule
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,51 +78,75 @@ type Problem struct {
 
 // command is one command of the language.
 type command struct {
-	usage string
-	// min and max bound the number of arguments.
-	min, max int
-	apply    func(*state) error
+	name, usage string
+	meaning     string // what the command does, in a few words
+	min, max    int    // bounds of the number of arguments
+	// words is the number of the first argument that can be a word of the language, or 0.
+	words int
+	apply func(*state) error // nil if the command distributes a statement over ranks
 	// A late command does not change loops, so it keeps its place after a parallelize that precedes
 	// it.
 	late bool
+	// cpuOnly is the reason why a schedule for a GPU cannot have the command, or "".
+	cpuOnly string
 }
 
-var commands = map[string]command{
-	"split":       {"split(i, i0, i1, N)", 4, 4, split, false},
-	"divide":      {"divide(i, i0, i1, N)", 4, 4, divide, false},
-	"fuse":        {"fuse(i, j, f)", 3, 3, fuse, false},
-	"reorder":     {"reorder(i, j, ...)", 2, 100, reorder, false},
-	"pos":         {"pos(i, ip, T)", 3, 3, pos, false},
-	"coord":       {"coord(p, c)", 2, 2, coord, false},
-	"bound":       {"bound(i, ib, N, TYPE)", 4, 4, bound, false},
-	"unroll":      {"unroll(i[, N])", 1, 2, unroll, false},
-	"parallelize": {"parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])", 3, 5, parallelize, true},
-	"precompute":  {"precompute(EXPR, i, iw[, W])", 3, 4, precompute, false},
-	"mergeby":     {"mergeby(i, TwoFinger|Gallop|Predicated|Windows|OneBody)", 2, 2, mergeby, false},
-	"assemble":    {"assemble(T, Append|Insert[, true|false])", 2, 3, assemble, true},
-	"temporaries": {"temporaries(T)", 1, 1, temporaries, false},
-	"workspace": {"workspace(W, Hash|List|Bitmap|Dense|Sorted|Marks|Positions|Terms)", 2, 2,
-		workspace, true},
-	"flatten":     {"flatten(i)", 1, 1, flatten, true},
-	"longrows":    {"longrows(i, T, N)", 3, 3, longrows, true},
-	"tile":        {"tile(i, N)", 2, 2, tile, true},
-	"jam":         {"jam(i, N)", 2, 2, jam, true},
-	"vectorize":   {"vectorize(i[, T])", 1, 2, vectorize, true},
-	"prefetch":    {"prefetch(T, i, N [, FAR])", 3, 4, prefetch, true},
-	"nontemporal": {"nontemporal(T)", 1, 1, nontemporal, true},
-	"layout":      {"layout(T(i, j), M, N)", 3, 100, layout, true},
-	"substitute": {"substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")", 2, 2,
-		substitute, true},
-}
+// commands lists all commands, in the order of the help. Commands that only give an order to the
+// strategy follow from strategy.Choices.
+var commands = slices.Concat([]command{
+	{name: "split", usage: "split(i, i0, i1, N)", meaning: "cuts the loop over i into tiles of N",
+		min: 4, max: 4, apply: split},
+	{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "cuts the loop over i into N equal " +
+		"tiles",
+		min: 4, max: 4, apply: divide},
+	{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
+		min: 3, max: 3, apply: fuse},
+	{name: "reorder", usage: "reorder(i, j, ...)", meaning: "orders nested loops, outermost first",
+		min: 2, max: 100, apply: reorder},
+	{name: "bound", usage: "bound(i, ib, N, TYPE)",
+		meaning: "states where the range of i begins or ends", min: 4, max: 4, words: 3, apply: bound},
+	{name: "unroll", usage: "unroll(i[, N])", meaning: "copies the body of the loop N times",
+		min: 1, max: 2, apply: unroll},
+	{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the stored entries of T",
+		min: 3, max: 3, apply: pos},
+	{name: "coord", usage: "coord(p, c)", meaning: "returns from positions to coordinates",
+		min: 2, max: 2, apply: coord},
+	{name: "parallelize", usage: "parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])",
+		meaning: strategy.Threads.Meaning, min: 3, max: 5, words: 1, apply: parallelize, late: true},
+	{name: "temporaries", usage: "temporaries(T)",
+		meaning: "takes sums in scalars or workspaces; comes " +
+			"first", min: 1, max: 1, apply: temporaries},
+	{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
+		meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, apply: precompute},
+	{name: "assemble", usage: "assemble(T, Append|Insert[, true|false])",
+		meaning: "builds a sparse result in one or two " +
+			"passes", min: 2, max: 3, words: 1, apply: assemble,
+		late: true},
+	{name: "layout", usage: "layout(T(i, j), M, N)",
+		meaning: "reads a dense T with its modes in another order", min: 3, max: 100, apply: layout,
+		late: true},
+	{name: "mergeby", usage: strategy.MergeBy.Usage(), meaning: strategy.MergeBy.Meaning, min: 2, max: 2,
+		words: 1, apply: mergeby},
+	{name: "substitute",
+		usage:   "substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")",
+		meaning: strategy.Substitute.Meaning, min: 2, max: 2, words: 1, apply: substitute, late: true},
+}, choices(), []command{
+	{name: "distribute", usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
+		meaning: "runs iterations on different ranks", min: 1, max: 4},
+	{name: "communicate", usage: "communicate(T, i)", meaning: "brings what an iteration of i needs " +
+		"of T",
+		min: 2, max: 2},
+	{name: "rotate", usage: "rotate(i, {j, k}, ir)", meaning: "starts the loop elsewhere on each " +
+		"rank",
+		min: 3, max: 3},
+})
 
-// acrossRanks lists the commands that distribute a statement over ranks. Package distribute removes
-// them from a schedule. The remaining commands schedule the part of a statement that one rank runs
-// at a time.
-var acrossRanks = map[string]command{
-	"communicate": {usage: "communicate(T, i)", min: 2, max: 2},
-	"distribute": {usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)", min: 1,
-		max: 4},
-	"rotate": {usage: "rotate(i, {j, k}, ir)", min: 3, max: 3},
+// find returns the command with the given name, or nil.
+func find(name string) *command {
+	if k := slices.IndexFunc(commands, func(c command) bool { return c.name == name }); k >= 0 {
+		return &commands[k]
+	}
+	return nil
 }
 
 // state is the state of a schedule while its commands are applied.
@@ -194,13 +208,15 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		if err := c.Check(); err != nil {
 			return nil, err
 		}
-		if _, ok := acrossRanks[c.Name]; ok {
+		rule := find(c.Name)
+		switch {
+		case rule.apply == nil:
 			return nil, c.errorf(Refused,
-				"%s: a statement of a run can be distributed over ranks, but not the part of it that one rank runs", c.Name)
-		}
-		rule := commands[c.Name]
-		if why := onCPUOnly[c.Name]; s.problem.GPU && why != "" {
-			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name, why)
+				"%s: a statement of a run can be distributed over ranks, but not the part of it that one "+
+					"rank runs", c.Name)
+		case s.problem.GPU && rule.cpuOnly != "":
+			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name,
+				rule.cpuOnly)
 		}
 		if err := rule.apply(s); err != nil {
 			return nil, err
@@ -224,12 +240,9 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 // Check reports the mistakes in a command that do not depend on the statement: an unknown name, or
 // a wrong number of arguments.
 func (c *Command) Check() error {
-	rule, ok := commands[c.Name]
-	if !ok {
-		rule, ok = acrossRanks[c.Name]
-	}
+	rule := find(c.Name)
 	switch {
-	case !ok:
+	case rule == nil:
 		if near := diag.Meant(c.Name, Names()); near != "" {
 			return c.errorf(BadCommand, "there is no scheduling command %s%s", c.Name, near)
 		}
@@ -245,8 +258,20 @@ func (c *Command) Check() error {
 
 // Names returns the names of all commands, sorted.
 func Names() []string {
-	out := slices.AppendSeq(slices.Collect(maps.Keys(commands)), maps.Keys(acrossRanks))
+	out := make([]string, len(commands))
+	for k, c := range commands {
+		out[k] = c.name
+	}
 	slices.Sort(out)
+	return out
+}
+
+// Help returns the usage of each command, as in "fuse(i, j, f)", and what the command does.
+func Help() [][2]string {
+	out := make([][2]string, len(commands))
+	for k, c := range commands {
+		out[k] = [2]string{c.usage, c.meaning}
+	}
 	return out
 }
 
@@ -338,7 +363,8 @@ func (s *state) ref(k int) (strategy.Ref, error) {
 	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
 	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
 		return r, s.cmd.Args[k].errorf(Refused,
-			"%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
+			"%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its "+
+				"loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
 	}
 	return r, nil
 }
@@ -446,13 +472,15 @@ func (s *state) mayReplace(k int, v string) error {
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,
-			"%s is the name of %s in the producer of a workspace; commands that replace %s must come before the precompute",
+			"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
+				"before the precompute",
 			v, u, u)
 	}
 	for _, u := range s.loopVars() {
 		if u != v && s.g.ConsumerVar(u) == v {
 			return s.refuse(k,
-				"%s is the name of %s in the producer of a workspace; commands that replace %s must come before the precompute",
+				"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
+					"before the precompute",
 				u, v, v)
 		}
 	}

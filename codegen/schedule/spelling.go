@@ -12,17 +12,24 @@ import (
 var (
 	units      = []string{"CPUThread", "CPUVector", "GPUBlock", "GPUWarp", "GPUThread", "NotParallel"}
 	races      = []string{"NoRaces", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction"}
-	cuts       = []string{"Work", "Ordered", "Rows", "Whole"}
 	bounds     = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
-	merges     = []string{"TwoFinger", "Gallop", "Predicated", "Windows", "OneBody"}
 	assemblies = []string{"Append", "Insert"}
 	schedules  = []string{"true", "false"} // the third argument of assemble
-	kinds      = []string{"Hash", "List", "Bitmap", "Dense", "Sorted", "Marks", "Positions", "Terms"}
 )
 
 // words lists the words of the language. They follow the first argument of a command.
-var words = slices.Concat(units, races, cuts, bounds, merges, assemblies, schedules, kinds,
-	strategy.Libraries)
+var words = slices.Concat(units, races, strategy.CutWords, bounds, assemblies, schedules,
+	choiceWords())
+
+// choiceWords returns the words of all choices.
+func choiceWords() (out []string) {
+	for _, c := range strategy.Choices {
+		for _, p := range c.Params {
+			out = append(out, p.Words...)
+		}
+	}
+	return out
+}
 
 // scopes lists the names of TACO's enumeration types. TACO's C++ interface writes them before a
 // word, as in ParallelUnit::CPUThread.
@@ -84,7 +91,7 @@ func (s *state) wanted(k int, among []string) error {
 func parallelLast(list []*Command) []*Command {
 	last := -1 // the last command that changes loops
 	for k, c := range list {
-		if rule, ok := commands[c.Name]; ok && !rule.late {
+		if rule := find(c.Name); rule != nil && rule.apply != nil && !rule.late {
 			last = k
 		}
 	}

@@ -47,12 +47,13 @@ func substitute(s *state) error {
 		}
 		vars = append(vars, a.Text)
 	}
-	if file, name, _, ok := s.cmd.Function(); ok {
+	if _, name, _, ok := s.cmd.Function(); ok {
 		if s.problem.GPU {
 			return s.refuse(1,
-				"the CPU runs a C function, and --target=cuda has cublas and cusparse for products of matrices")
+				"the CPU runs a C function, and --target=cuda has cublas and cusparse for products of "+
+					"matrices")
 		}
-		return s.extern(vars, file, name)
+		return s.extern(vars, name)
 	}
 	kernel := s.cmd.Args[1].Text
 	if err := s.checkTarget(kernel); err != nil {
@@ -64,13 +65,19 @@ func substitute(s *state) error {
 	return s.gemm(vars, kernel)
 }
 
+// substitute orders that a library or function (by) runs the loops over vars.
+func (s *state) substitute(vars []string, by string) error {
+	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","), Word: by})
+}
+
 // spmm makes cuSPARSE run loops. Whether they are a product with a sparse matrix is checked when
 // they are lowered.
 func (s *state) spmm(vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
 		return s.refuse(0,
-			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with a loop over the columns of a dense matrix; got %s", s.cmd.Args[0].Text)
+			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with a "+
+				"loop over the columns of a dense matrix; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
 		return s.refuse(1,
 			"cusparse multiplies floats and complex numbers, and the statement computes in %s",
@@ -83,11 +90,11 @@ func (s *state) spmm(vars []string) error {
 			}
 		}
 	}
-	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), Name: strategy.CuSPARSE})
+	return s.substitute(vars, strategy.CuSPARSE)
 }
 
 // extern makes a C function run loops.
-func (s *state) extern(vars []string, file, name string) error {
+func (s *state) extern(vars []string, name string) error {
 	if len(vars) == 0 {
 		return s.refuse(0, "a function runs the loops in braces; got %s", s.cmd.Args[0].Text)
 	}
@@ -98,7 +105,7 @@ func (s *state) extern(vars []string, file, name string) error {
 			}
 		}
 	}
-	return s.order(strategy.Extern{Vars: strings.Join(vars, ","), File: file, Name: name})
+	return s.substitute(vars, s.cmd.Args[1].Text)
 }
 
 // refuseScheduled refuses to let a library or function (by) run f if another command already says
@@ -120,9 +127,11 @@ func (s *state) gemm(vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0,
-			"gemm runs three loops or more, over the rows and columns of the result and over the summed variables; got %s", s.cmd.Args[0].Text)
+			"gemm runs three loops or more, over the rows and columns of the result and over the summed "+
+				"variables; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
-		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in %s",
+		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in "+
+			"%s",
 			s.problem.Compute)
 	}
 	var refused error
@@ -149,7 +158,7 @@ func (s *state) gemm(vars []string, library string) error {
 		return refused
 	}
 	s.body = body
-	return s.order(strategy.Gemm{Vars: strings.Join(vars, ","), Library: library})
+	return s.substitute(vars, library)
 }
 
 // product returns the order of the loops around a matrix product. It refuses assignments that are
@@ -169,7 +178,8 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
 		return nil,
 			s.refuse(0,
-				"gemm sums over some of its loops, and the result's values are along the others; the values of %s are along %s", a.LHS.Key(), joinNames(result))
+				"gemm sums over some of its loops, and the result's values are along the others; the "+
+					"values of %s are along %s", a.LHS.Key(), joinNames(result))
 	}
 	if err := s.matrices(a, order, result); err != nil {
 		return nil, err
@@ -219,7 +229,8 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 		if !slices.Contains(along, sums[0]) ||
 			!slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
 			return s.refuse(-1,
-				"gemm multiplies a matrix over rows of the result and a summed variable by a matrix over that variable and columns of the result, and %s is over %s", x.Key(), joinNames(along))
+				"gemm multiplies a matrix over rows of the result and a summed variable by a matrix over "+
+					"that variable and columns of the result, and %s is over %s", x.Key(), joinNames(along))
 		}
 	}
 	if read != 2 {
@@ -235,7 +246,8 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	for _, v := range result {
 		if of[v] != 1 {
 			return s.refuse(-1,
-				"gemm has rows of the result along one factor and columns along the other, and the loop over %s is along %s", v, plural(of[v], "factor"))
+				"gemm has rows of the result along one factor and columns along the other, and the loop "+
+					"over %s is along %s", v, plural(of[v], "factor"))
 		}
 	}
 	return nil
@@ -251,7 +263,8 @@ func (s *state) dense(x *cin.Access, vars []string) error {
 		for _, v := range vars {
 			if f.Levels[l] != tensor.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
 				return s.refuse(-1,
-					"gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is not dense", x.Key(), f, x.Vars[mode])
+					"gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is "+
+						"not dense", x.Key(), f, x.Vars[mode])
 			}
 		}
 	}

@@ -1,68 +1,115 @@
 package strategy
 
-import "distaff/codegen/cin"
+import (
+	"slices"
 
-// Choose returns the default strategy of a statement.
+	"distaff/codegen/cin"
+)
+
+// Choose returns the default strategy of a statement: the orders that each choice has by default.
 func Choose(p *Problem) *Value {
 	f := newFacts(p)
-	v := f.plain()
-	for _, l := range f.parallel() {
-		loop := v.loop(l)
-		loop.Cut = f.cut(l)
-		if !f.fillsSpace(l) {
-			if loop.OverPositions = f.positionLoop(l); loop.OverPositions == "" {
-				loop.Long = f.long(l, loop.Cut)
-			}
+	v, always := f.plain()
+	made := make([][]Chosen, len(Choices))
+	for k, c := range Choices {
+		if c.Default != nil {
+			made[k] = v.take(f, c, c.Default(f, v))
 		}
+		made[k] = append(made[k], always[k]...)
 	}
-	for _, l := range outermost(f.stmt) {
-		if why := f.positionLoop(l); why != "" {
-			v.loop(l).OverPositions = why
-		}
-	}
-	f.gemms(v)
-	if x, found, pays := f.rowTiles(v); pays {
-		v.Row = f.row(x)
-		if v.Row.Width > 0 {
-			for _, s := range found {
-				v.Tiles[s] = v.Row.Width
-			}
-		}
-	}
-	v.Nontemporal = f.nontemporal(v)
-	v.Trips = f.trips()
-	v.Gathers = f.gathers()
-	v.Lanes = f.lanes()
-	v.Predicated, v.Windowed = f.predicated(), f.windowed()
+	v.describe(f, made)
 	return v
 }
 
-// Plain returns the strategy of a statement whose schedule gives no orders. The assembly, the
-// workspaces, the loops with one body for all cases, the tiles of jammed loops and the prefetching
-// are the default ones. Everything else has the simplest form.
+// Plain returns the strategy of a statement whose schedule gives no orders. It follows the orders
+// that a schedule need not contain (Choice.Always), and has the default workspaces and the default
+// capacity of the result. Everything else has the simplest form.
 func Plain(p *Problem) *Value {
+	v, _, err := Follow(p, nil)
+	if err != nil {
+		panic("BUG: strategy: " + err.Error())
+	}
+	return v
+}
+
+// Follow returns the strategy of a schedule: the plain strategy, changed by the orders. If order
+// number n cannot be followed, it returns n and an error that says why.
+func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 	f := newFacts(p)
-	v := f.plain()
+	v, always := f.plain()
 	for _, l := range f.parallel() {
 		if f.grows() && !sums(l) {
-			v.loop(l).Cut = f.cut(l)
+			v.loop(l).Cut, _ = cutOf(f, l)
 		}
 	}
-	return v
+	for n, o := range orders {
+		if err := o.Choice.Follow(f, v, o); err != nil {
+			return nil, n, err
+		}
+	}
+	v.describe(f, always)
+	v.Defaults = slices.DeleteFunc(v.Defaults, func(x Chosen) bool {
+		return slices.ContainsFunc(orders, func(o Order) bool {
+			return o.Choice == x.Order.Choice && o.Choice.Decides(f, o) == o.Choice.Decides(f, x.Order)
+		})
+	})
+	return v, 0, nil
 }
 
-// plain returns the part of the strategy that Choose and Plain have in common.
-func (f *facts) plain() *Value {
-	v := &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
-		Spaces:   map[string]Space{},
+// Check returns nil if o can be followed after the orders in before, or an error that says why it
+// cannot be.
+func Check(p *Problem, before []Order, o Order) error {
+	f := newFacts(p)
+	v, _ := f.plain()
+	for _, b := range before {
+		if b.Choice.Follow(f, v, b) != nil {
+			return nil // the caller has refused that order, or will do so
+		}
+	}
+	return o.Choice.Follow(f, v, o)
+}
+
+// plain returns the part of the strategy that all schedules have in common, and by choice the
+// orders that it follows.
+func (f *facts) plain() (v *Value, always [][]Chosen) {
+	v = &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
+		Spaces: map[string]Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
+		Predicated: map[string]bool{}, Windowed: map[string]bool{}, OneBody: map[string]bool{},
 		CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread,
 		CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
 	f.spaces = v.Spaces
 	f.workspaces()
-	v.OneBody, v.Unrolled = f.oneBodyLoops(), f.unrolled()
-	if !f.problem.Target.GPU {
-		v.Jam = f.jam()
-		v.Prefetch = append(f.prefetch(), f.stream()...)
+	v.Unrolled = f.unrolled()
+	always = make([][]Chosen, len(Choices))
+	for k, c := range Choices {
+		if c.Always != nil {
+			always[k] = v.take(f, c, c.Always(f, v))
+		}
 	}
-	return v
+	return v, always
+}
+
+// take makes v follow orders of a choice that the choice itself returned.
+func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
+	for k := range list {
+		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
+		if err := c.Follow(f, v, list[k].Order); err != nil {
+			panic("BUG: strategy: " + list[k].Order.String() + ": " + err.Error())
+		}
+	}
+	return list
+}
+
+// describe sets v.Defaults. made has, by choice, the orders that v follows although no command gave
+// them.
+func (v *Value) describe(f *facts, made [][]Chosen) {
+	for k, c := range Choices {
+		if c.Made != nil {
+			made[k] = c.Made(f, v)
+			for n := range made[k] {
+				made[k][n].Order.Choice = c
+			}
+		}
+		v.Defaults = append(v.Defaults, made[k]...)
+	}
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Choice is a choice among forms of code that have the same meaning and add in the same order.
+// Measured is a choice among forms of code that have the same meaning and add in the same order.
 // Which form is fastest depends on the processor. Package kernels/tune measures it. A form is a
 // number.
-type Choice struct {
+type Measured struct {
 	Name    string
 	Forms   []int64 // the plain form first
 	Default int64   // the form that is used without a measurement
@@ -38,7 +38,7 @@ const Streams = "entries_ahead"
 // (Value.Windowed). It is 0 if the segments are merged step by step.
 const Merges = "window_merges"
 
-// Choices lists all choices. Other code also has several forms with the same meaning and the same
+// Measurements lists all measured choices. Other code also has several forms with the same meaning and the same
 // order of sums. They are not choices, because on a Zen 4 one form was much faster than the others,
 // or no form was faster by 5%:
 //
@@ -60,12 +60,15 @@ const Merges = "window_merges"
 //
 // The lanes in sums, the numbers of chunks and the cuts of long rows are not choices either,
 // because they determine the order of sums.
-var Choices = []Choice{
+var Measurements = []Measured{
 	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead, false},
 	{LastLevelRows, []int64{lastLevelAhead, farAhead}, farAhead, fetchedAhead, true},
 	{Streams, []int64{0, streamAhead}, 0, fetchedAhead, false},
 	{Merges, []int64{0, 1}, 0,
-		func(n int64) string { return map[int64]string{0: "stepped through", 1: "merged in windows"}[n] },
+		func(n int64) string {
+			return map[int64]string{0: "stepped through", 1: "merged in " +
+				"windows"}[n]
+		},
 		false},
 }
 
@@ -79,10 +82,10 @@ func fetchedAhead(n int64) string {
 // Forms maps names of choices to the forms that were measured to be fastest.
 type Forms map[string]int64
 
-// Known returns the forms that Choices has. Measurements made by another version may name others.
+// Known returns the forms that Measurements has. Measurements made by another version may name others.
 func (f Forms) Known() Forms {
 	out := Forms{}
-	for _, c := range Choices {
+	for _, c := range Measurements {
 		if form, ok := f[c.Name]; ok && slices.Contains(c.Forms, form) {
 			out[c.Name] = form
 		}
@@ -92,8 +95,8 @@ func (f Forms) Known() Forms {
 
 // form returns the form of a choice, and a clause that says why. The clause is "" for the default.
 func (f Forms) form(name string) (form int64, why string) {
-	n := slices.IndexFunc(Choices, func(c Choice) bool { return c.Name == name })
-	c := Choices[n]
+	n := slices.IndexFunc(Measurements, func(c Measured) bool { return c.Name == name })
+	c := Measurements[n]
 	if form, ok := f[name]; ok && slices.Contains(c.Forms, form) {
 		return form, "; " + c.What(form) + " they were fastest on CPUs of this kind"
 	}

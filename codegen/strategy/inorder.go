@@ -48,7 +48,8 @@ func (f *facts) workspaces() {
 		if f.g != nil {
 			if form, err := f.positional(w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf(
-					"%s has a value at each position of %s, of which a tile has at most %d", t.Key(), form.Key,
+					"%s has a value at each position of %s, of which a tile has at most "+
+						"%d", t.Key(), form.Key,
 					form.Len)
 			}
 		}

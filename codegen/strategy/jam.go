@@ -12,42 +12,74 @@ import (
 // each value of the row. Every value is summed in the same order, so only the width of the tile
 // must be chosen.
 
-// jam returns the variable of the loops that can be jammed and the width of their tiles. It returns
-// Row{} if no loop can be jammed.
-func (f *facts) jam() Row {
+// Jam moves loops over a variable, the result's last and dense level, into the loops inside them
+// that sum, a tile of N values at a time: jam(k,N). N = 1 leaves the loops unchanged.
+var Jam = &Choice{
+	Name:    "jam",
+	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning: "moves a loop inside its inner loops, N at a time",
+	CPUOnly: "rows are summed in the registers of a CPU",
+	Always:  defaultJam,
+	Follow:  followJam,
+	Decides: func(*facts, Order) string { return "" },
+}
+
+func followJam(f *facts, v *Value, o Order) error {
+	x := f.loweredVar(o.Loop.Var)
+	switch {
+	case o.N > 2*maxTile:
+		return fmt.Errorf("got tiles of %d values, want at most %d; 1 means that the loop is not moved",
+			o.N, 2*maxTile)
+	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
+		!canJam(f, f.stmt, nil):
+		return fmt.Errorf(
+			"no loop over %s can be moved into the loops inside it: want a loop over the result's last "+
+				"level, dense there and in all tensors that have %s, directly around loops in order that "+
+				"sum", o.Loop, o.Loop)
+	}
+	v.Jam = Row{}
+	if o.N > 1 {
+		v.Jam = Row{Var: x, Width: o.N}
+	}
+	return nil
+}
+
+// defaultJam returns the order for the loops that can be jammed.
+func defaultJam(f *facts, _ *Value) []Chosen {
 	k := len(f.vars) - 1
-	if k < 0 || k <= f.deep || !f.canJam(f.stmt, nil) {
-		return Row{}
+	if f.problem.Target.GPU || k < 0 || k <= f.deep || !canJam(f, f.stmt, nil) {
+		return nil
 	}
 	v := f.vars[k]
 	n := f.maxTrips(v)
 	width := Widest(n)
 	if width == 0 {
-		return Row{}
+		return nil
 	}
-	return Row{Var: v, Width: width,
+	return []Chosen{{Order: Order{N: width}.of(v),
 		Why: fmt.Sprintf(
-			"loops over %s, of at most %d values, are around those that sum: %d of them run together", v, n,
-			width)}
+			"loops over %s, of at most %d values, are around those that sum: %d of them run "+
+				"together", v, n,
+			width)}}
 }
 
 // canJam reports whether s contains a loop that can be moved into the loops inside it. loops lists
 // the variables of the loops around s.
-func (f *facts) canJam(s cin.Stmt, loops []string) bool {
+func canJam(f *facts, s cin.Stmt, loops []string) bool {
 	switch s := s.(type) {
 	case *cin.Forall:
 		inner := append(slices.Clone(loops), s.Var)
-		return f.canJamHere(s, inner) || f.canJam(s.Body, inner)
+		return canJamHere(f, s, inner) || canJam(f, s.Body, inner)
 	case *cin.Where:
-		return f.canJam(s.Producer, loops) || f.canJam(s.Consumer, loops)
+		return canJam(f, s.Producer, loops) || canJam(f, s.Consumer, loops)
 	case *cin.Seq:
-		return slices.ContainsFunc(s.List, func(t cin.Stmt) bool { return f.canJam(t, loops) })
+		return slices.ContainsFunc(s.List, func(t cin.Stmt) bool { return canJam(f, t, loops) })
 	}
 	return false
 }
 
 // canJamHere reports whether l, the last of loops, can be moved into the loops inside it.
-func (f *facts) canJamHere(l *cin.Forall, loops []string) bool {
+func canJamHere(f *facts, l *cin.Forall, loops []string) bool {
 	k := len(f.vars) - 1
 	roots, walked := f.determined(loops)
 	return walked && len(roots) > 0 && roots[len(roots)-1] == f.vars[k] &&

@@ -6,65 +6,120 @@ import (
 	"distaff/codegen/cin"
 )
 
+// LongRows orders that rows of an operand with more than N entries run on all threads:
+// longrows(i,T,N). The outermost loop over i, cut into chunks of equal work, would leave such a row
+// to a single thread. If a sum runs across the cuts, a row is cut into a fixed number of parts.
+var LongRows = &Choice{
+	Name: "longrows",
+	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
+		{Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning: "shares rows of over N entries among threads",
+	CPUOnly: "long rows are cut for the threads of a CPU",
+	Default: defaultLongRows,
+	Follow:  followLongRows,
+}
+
+// followLongRows accepts a loop that is not cut into chunks of equal work and changes nothing
+// there, because no thread of such a loop waits for a long row.
+func followLongRows(f *facts, v *Value, o Order) error {
+	a, _, err := f.access(o.Name)
+	if err != nil {
+		return err
+	}
+	list, err := threadLoops(f, o.Loop)
+	if err != nil {
+		return nil
+	}
+	done := false
+	for _, l := range list {
+		loop := v.loop(l)
+		x := longRows(f, l, loop.Cut, o.N, func(key string, _, _ int64) bool { return key == a.Key() })
+		if x.How != Kept && !loop.OverPositions {
+			loop.Long, done = x, true
+		}
+	}
+	if !done {
+		return fmt.Errorf(
+			"the loop over %s has no rows of %s to cut: want a loop along the entries of %s that "+
+				"determine its chunks, and that adds to one row of the result or appends to "+
+				"it", o.Loop, a.Key(), a.Key())
+	}
+	return nil
+}
+
 // A row of a parallel loop with more than Target.LongRow entries is itself cut, so that a matrix
 // with all its work in a few rows keeps every thread busy. The limit is a fixed number, because
 // sums cross the cuts and must not depend on the number of threads.
 
-// long returns what the default strategy does with long rows of a loop on threads. It returns
-// Long{} if the loop has none.
-func (f *facts) long(l *cin.Forall, c Cut) Long {
-	x := f.longRows(l, c, f.problem.Target.LongRow,
-		func(least int64, entries int64) bool { return entries < 0 || entries >= least })
-	if x.How == CutInside {
-		x.N = min(x.N, f.problem.Target.ChunkWork)
-	}
-	return x
+// defaultLongRows returns the orders for loops on threads whose operands may have long rows.
+func defaultLongRows(f *facts, v *Value) []Chosen {
+	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
+		how := v.Of(l)
+		if l.Unit != cin.CPUThread || fillsSpace(f, l) || how.OverPositions {
+			return Order{}, "", false
+		}
+		x := longRows(f, l, how.Cut, f.problem.Target.LongRow, func(_ string, least, entries int64) bool {
+			return entries < 0 || entries >= least
+		})
+		if x.How == CutInside {
+			x.N = min(x.N, f.problem.Target.ChunkWork)
+		}
+		why := entriesOf(f, x.Key) + ", which may be in few rows"
+		if x.How == Precomputed {
+			why = entriesOf(f, x.Key) + ", each of which is a row of terms"
+		}
+		return Order{Name: f.short(x.Key), N: x.N}, why, x.How != Kept
+	})
 }
 
-// longRows returns what can be done about rows with more than n entries in a loop on threads. worth
-// reports whether it pays for an operand with the given number of entries (-1 if unknown). least is
-// the smallest number for which it pays.
-func (f *facts) longRows(l *cin.Forall, c Cut, n int64,
-	worth func(least, entries int64) bool) Long {
+// worth reports whether long rows of an operand are cut, given the key of its access and its number
+// of entries (-1 if unknown). least is the smallest number for which this pays.
+type worth func(key string, least, entries int64) bool
+
+// longRows returns what can be done about rows with more than n entries in a loop on threads.
+func longRows(f *facts, l *cin.Forall, c Cut, n int64, pays worth) Long {
 	switch {
 	case sums(l):
 		return Long{}
 	case f.isSparse() && !f.shared():
-		if x := f.precomputedRows(l, n, worth); x.How != Kept {
+		if x := precomputedRows(f, l, n, pays); x.How != Kept {
 			return x
 		}
 		if c.How == Ordered || f.problem.Assembly == FixedPattern {
-			return f.cutInside(l, n, worth)
+			return cutInside(f, l, n, pays)
 		}
 	case c.How == Blocks:
-		return f.separateRows(l, n, worth)
+		return separateRows(f, l, n, pays)
 	}
 	return Long{}
 }
 
-// entriesOf says how many entries an operand has, for reasons.
-func entriesOf(w *walked) string {
-	if w.t.NNZ < 0 {
-		return fmt.Sprintf("it is not known how many entries %s has", w.key)
-	}
-	return fmt.Sprintf("%s has %d entries", w.key, w.t.NNZ)
+// entriesOf says how many entries the operand of an access has, for reasons.
+func entriesOf(f *facts, key string) (text string) {
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if t := f.tensor(a.Name); t == nil || a.Key() != key {
+			return
+		} else if text = fmt.Sprintf("%s has %d entries", key, t.NNZ); t.NNZ < 0 {
+			text = fmt.Sprintf("it is not known how many entries %s has", key)
+		}
+	})
+	return text
 }
 
 // separateRows handles the long rows of a loop whose body sums the segment of a sparse level into a
 // scalar or into a row of a dense result, or writes to the positions of a pattern that the result
 // shares.
-func (f *facts) separateRows(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
-	d, _ := f.drivers(l)
-	if d == nil || !worth(n, d.t.NNZ) {
+func separateRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
+	d, _ := drivers(f, l)
+	if d == nil || !pays(d.key, n, d.t.NNZ) {
 		return Long{}
 	}
-	inner := f.alongRow(l)
+	inner := alongRow(f, l)
 	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos() ||
 		!d.t.caps(0).IsUnique() {
 		return Long{}
 	}
-	return Long{How: Separate, Key: d.key, N: n, Parts: f.rowParts(l),
-		Why: entriesOf(d) + ", which may be in few rows"}
+	return Long{How: Separate, Key: d.key, N: n, Parts: rowParts(f, l)}
 }
 
 // longRowParts is the number of partial results of one row.
@@ -73,7 +128,7 @@ const longRowParts = 16
 // rowParts returns how a row of l is cut. If a sum crosses the cuts, the number of parts is fixed.
 // A result that shares an operand's pattern has no sums along the row, so it may be cut into any
 // chunks.
-func (f *facts) rowParts(l *cin.Forall) Cut {
+func rowParts(f *facts, l *cin.Forall) Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.isSparse():
 		return Cut{How: Blocks}
@@ -82,14 +137,14 @@ func (f *facts) rowParts(l *cin.Forall) Cut {
 	case f.vars[0] == l.Var:
 		return Cut{How: Partial, N: longRowParts}
 	}
-	if n, _ := f.partials(); n >= 2 {
+	if n, _ := partials(f); n >= 2 {
 		return Cut{How: Partial, N: n}
 	}
 	return Cut{}
 }
 
 // alongRow returns the loop along a row of l that can run on all threads for long rows, or nil.
-func (f *facts) alongRow(l *cin.Forall) *cin.Forall {
+func alongRow(f *facts, l *cin.Forall) *cin.Forall {
 	switch s := l.Body.(type) {
 	case *cin.Where:
 		if len(cin.Target(s.Producer).Vars) == 0 && !f.isSparse() {
@@ -113,8 +168,7 @@ const bandsMost = 64
 
 // precomputedRows handles the long rows of a loop that sums each row in a workspace. The terms of a
 // row are counted by the operand with the most entries.
-func (f *facts) precomputedRows(l *cin.Forall, n int64,
-	worth func(least, entries int64) bool) Long {
+func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).CanLocate() {
 		return Long{}
@@ -137,7 +191,7 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64,
 			!x.caps(1).IsUnique() {
 			return
 		}
-		if !worth(manyTerms*n, x.NNZ) {
+		if !pays(w.key, manyTerms*n, x.NNZ) {
 			return
 		}
 		if rows == nil || rows.t.NNZ < x.NNZ {
@@ -153,15 +207,14 @@ func (f *facts) precomputedRows(l *cin.Forall, n int64,
 	}
 	size := max(f.problem.Sizes[t.Vars[0]], 1)
 	return Long{How: Precomputed, Key: rows.key, N: n,
-		Why:     entriesOf(rows) + ", each of which is a row of terms",
 		Band:    max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)),
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
 // cutInside handles rows inside which chunks may begin and end. Every operand that counts must have
 // entries along the row.
-func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int64) bool) Long {
-	d, others := f.drivers(l)
+func cutInside(f *facts, l *cin.Forall, n int64, pays worth) Long {
+	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)
 	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).CanLocate() ||
 		!f.result.caps(1).HasPos() || inner.Var != f.vars[1] {
@@ -179,8 +232,8 @@ func (f *facts) cutInside(l *cin.Forall, n int64, worth func(least, entries int6
 			entries += n
 		}
 	}
-	if !worth(n, entries) {
+	if !pays(d.key, n, entries) {
 		return Long{}
 	}
-	return Long{How: CutInside, Key: d.key, N: n, Why: entriesOf(d) + ", which may be in few rows"}
+	return Long{How: CutInside, Key: d.key, N: n}
 }

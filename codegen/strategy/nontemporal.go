@@ -6,36 +6,54 @@ import (
 	"distaff/codegen/cin"
 )
 
+// Nontemporal orders that loops in vector lanes store values of the result past the caches, if they
+// write each value once: nontemporal(T).
+var Nontemporal = &Choice{
+	Name:    "nontemporal",
+	Params:  []Param{{Kind: ResultParam, Name: "T"}},
+	Meaning: "stores the result T past the caches",
+	CPUOnly: "values are stored past the caches of a CPU",
+	Minor:   true,
+	Default: defaultNontemporal,
+	Follow: func(f *facts, v *Value, _ Order) error {
+		if err := storesRows(f); err != nil {
+			return err
+		}
+		v.Nontemporal = true
+		return nil
+	},
+}
+
 // leastLines is the smallest length, in cache lines, of rows that are stored past the caches
 // although they are not whole lines. In shorter rows, a large part would be in lines that two rows
 // share.
 const leastLines = 8
 
-// nontemporal returns the reason for storing values of the result past the caches, or "" if they
-// are stored normally. The values must be written once and occupy more than the caches hold. A
-// normal store to a line that is in no cache first reads the line, although all of it is
+// defaultNontemporal returns the order to store values of the result past the caches. The values
+// must be written once and occupy more than the caches hold. A normal store to a line that is in no cache first reads the line, although all of it is
 // overwritten, and evicts something that may be read again.
-func (f *facts) nontemporal(v *Value) string {
-	n := f.resultValues()
+func defaultNontemporal(f *facts, v *Value) []Chosen {
+	n := resultValues(f)
 	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.problem.Target.FarBytes)
-	if f.problem.Target.GPU || f.storesRows() != nil || bytes < cached ||
+	if f.problem.Target.GPU || storesRows(f) != nil || bytes < cached ||
 		f.problem.Assembly == Mapped && len(v.Tiles) == 0 {
-		return ""
+		return nil
 	}
 	row := f.problem.Sizes[f.vars[len(f.vars)-1]] * f.result.Type.Size()
 	if row%CacheLine != 0 && row < leastLines*CacheLine {
-		return ""
+		return nil
 	}
 	once := "is written once"
 	if f.problem.Assembly == Mapped {
 		once = "rows that a step is the first to come to are stored out of registers"
 	}
-	return fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and %s",
-		cin.Target(f.stmt).Key(), size(bytes), size(cached), once)
+	return []Chosen{{Order: Order{Name: cin.Target(f.stmt).Name},
+		Why: fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and %s",
+			cin.Target(f.stmt).Key(), size(bytes), size(cached), once)}}
 }
 
 // resultValues returns the number of the result's values, or 0 if it is not known.
-func (f *facts) resultValues() float64 {
+func resultValues(f *facts) float64 {
 	n := 1.0
 	if f.isSparse() {
 		n = 0
@@ -53,7 +71,7 @@ func (f *facts) resultValues() float64 {
 
 // storesRows returns nil if the result is written in rows of consecutive values at given places.
 // Otherwise it returns an error that says why not.
-func (f *facts) storesRows() error {
+func storesRows(f *facts) error {
 	key := cin.Target(f.stmt).Key()
 	switch {
 	case f.problem.Assembly != Dense && !f.shared():
@@ -61,19 +79,5 @@ func (f *facts) storesRows() error {
 	case len(f.vars) == 0 || len(f.vars)-1 <= f.deep:
 		return fmt.Errorf("the last level of %s is not dense: its values are written one by one", key)
 	}
-	return nil
-}
-
-// Nontemporal orders that loops in vector lanes store values of the result past the caches, if they
-// write each value once: nontemporal(T).
-type Nontemporal struct{ Tensor string }
-
-func (o Nontemporal) String() string { return fmt.Sprintf("nontemporal(%s)", o.Tensor) }
-
-func (o Nontemporal) follow(f *facts, v *Value) error {
-	if err := f.storesRows(); err != nil {
-		return err
-	}
-	v.Nontemporal = soOrdered
 	return nil
 }

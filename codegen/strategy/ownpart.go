@@ -26,25 +26,25 @@ const innermostRepeated = 0.5
 // ownPart returns the variable of a dense result that each thread can have a part of, in a loop l
 // that sums contractions into the result, and the reason. It returns "" if the threads would repeat
 // too much.
-func (f *facts) ownPart(l *cin.Forall) (string, string) {
+func ownPart(f *facts, l *cin.Forall) (string, string) {
 	if len(f.problem.Intermediates) == 0 {
 		return "", ""
 	}
 	best, least, total := "", 0.0, 0.0
 	for _, v := range f.vars {
-		if f.problem.Sizes[v] < MinOwn || f.parts(l, v) != nil {
+		if f.problem.Sizes[v] < MinOwn || parts(f, l, v) != nil {
 			continue
 		}
 		repeated := 0.0
 		total = 0
 		cin.Paths(l, func(loops []*cin.Forall, a *cin.Assign) {
-			work := f.work(a.LHS.Name)
-			total += work
+			added := work(f, a.LHS.Name)
+			total += added
 			switch at := slices.IndexFunc(loops, func(m *cin.Forall) bool { return m.Var == v }); at {
 			case -1:
-				repeated += work
+				repeated += added
 			case len(loops) - 1:
-				repeated += innermostRepeated * work
+				repeated += innermostRepeated * added
 			}
 		})
 		if best == "" || repeated < least {
@@ -60,7 +60,7 @@ func (f *facts) ownPart(l *cin.Forall) (string, string) {
 }
 
 // work returns the number of multiply-adds into an intermediate or the result.
-func (f *facts) work(name string) float64 {
+func work(f *facts, name string) float64 {
 	if x, ok := f.problem.Intermediates[name]; ok {
 		return x.Added
 	}
@@ -69,7 +69,7 @@ func (f *facts) work(name string) float64 {
 
 // parts returns nil if each thread can have a part of the range of v in a loop l that sums into the
 // result. Otherwise it returns an error that says why not.
-func (f *facts) parts(l *cin.Forall, v string) error {
+func parts(f *facts, l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
 	case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
@@ -99,8 +99,8 @@ func (f *facts) parts(l *cin.Forall, v string) error {
 
 // ownVar returns the result's outermost variable if the loop directly inside l is over it, so that
 // each thread can sum its own rows. Otherwise it returns "".
-func (f *facts) ownVar(l *cin.Forall) string {
-	if f.ownRows(l) {
+func ownVar(f *facts, l *cin.Forall) string {
+	if ownRows(f, l) {
 		return f.vars[0]
 	}
 	return ""

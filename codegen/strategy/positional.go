@@ -29,7 +29,8 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 	if f.tileOf(loops) != "" {
 		for _, v := range loops {
 			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
-				return Form{}, fmt.Errorf("the loop over %s, which fills %s, has bounds of its own", v, t.Key())
+				return Form{}, fmt.Errorf("the loop over %s, which fills %s, has bounds of its "+
+					"own", v, t.Key())
 			}
 		}
 	}
@@ -52,7 +53,8 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 		switch x := s.(type) {
 		case *cin.Forall:
 			if x.Unit == cin.CPUThread {
-				return nil, nil, fmt.Errorf("the loop over %s, which fills %s, runs on threads", x.Var, t.Key())
+				return nil, nil, fmt.Errorf("the loop over %s, which fills %s, runs on "+
+					"threads", x.Var, t.Key())
 			}
 			loops, s = append(loops, x.Var), x.Body
 			continue
@@ -76,7 +78,8 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 	c, natural := f.component(loops[0])
 	switch {
 	case c == nil || f.g.PositionsOf(last) == "":
-		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over coordinates", last, t.Key())
+		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over "+
+			"coordinates", last, t.Key())
 	case !natural || len(loops) > len(c.Leaves) ||
 		!slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
 		return "", 0, fmt.Errorf("the loops that fill %s do not run over a tile of positions in order",
@@ -163,7 +166,8 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
 			}
 		case op == nil || !op.Format.AllDense():
-			err = fmt.Errorf("%s has no value at positions of %s where %s has none", cin.ExprString(a.RHS),
+			err = fmt.Errorf("%s has no value at positions of %s where %s has "+
+				"none", cin.ExprString(a.RHS),
 				key, x.Key())
 		}
 	})
@@ -174,10 +178,11 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 // places is used.
 const maxEach = 64
 
-// eachPlace returns the reason why the consumer of workspace t is a loop over all places of a tile,
-// or "" if it is a loop over rows. An unrolled loop over rows would have one copy for each row. A
-// loop over places has constant indices, so the tile stays in registers.
-func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) string {
+// eachPlace reports whether the consumer of workspace t is a loop over all places of a tile, and not
+// a loop over rows: if the loop is unrolled, or on a GPU, where a thread's registers have no
+// addresses. An unrolled loop over rows would have one copy for each row. A loop over places has
+// constant indices, so the tile stays in registers.
+func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
 	var last *cin.Forall
 	s := consumer
 	for l, ok := s.(*cin.Forall); ok; l, ok = s.(*cin.Forall) {
@@ -185,19 +190,10 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 	}
 	a, ok := s.(*cin.Assign)
 	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
-		form.Len > maxEach {
-		return ""
+		form.Len > maxEach || !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
+		return false
 	}
-	if !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
-		return ""
-	}
-	switch {
-	case last.Unroll == cin.AllIterations || last.Unroll >= form.Len:
-		return fmt.Sprintf("the loop over %s is unrolled", last.Var)
-	case last.Unroll == 0 && f.onGPU():
-		return "a thread's registers have no addresses"
-	}
-	return ""
+	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len || last.Unroll == 0 && f.onGPU()
 }
 
 // sumsRows reports whether a only adds to rows of a dense result, and adds values that exist at

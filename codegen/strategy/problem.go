@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -70,8 +71,8 @@ type Problem struct {
 	Contracted float64
 	// Precomputes is true if a schedule makes workspaces of its own.
 	Precomputes bool
-	// Products lists the matrix products that the default strategy makes of loops.
-	Products []Product
+	// Products lists the matrix products that the default strategy makes of loops (Product).
+	Products []Chosen
 }
 
 // facts is a problem with derived data.
@@ -185,7 +186,7 @@ type walked struct {
 // drivers returns the access whose entries decide where an outermost loop is cut into chunks of
 // equal work, or nil if the loop is cut evenly. others lists further accesses whose entries are
 // added to the work.
-func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
+func drivers(f *facts, l *cin.Forall) (driver *walked, others []*walked) {
 	var rows []*walked
 	cin.Accesses(l.Body, func(a *cin.Access) {
 		t := f.tensor(a.Name)
@@ -214,4 +215,45 @@ func (f *facts) drivers(l *cin.Forall) (driver *walked, others []*walked) {
 func (f *facts) parallel() []*cin.Forall {
 	return slices.DeleteFunc(outermost(f.stmt),
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread })
+}
+
+// access returns the access that text names. text is a tensor's name, or an access if the tensor
+// has several.
+func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
+	var found []*cin.Access
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if f.tensor(a.Name) == nil || a.Name != text && a.Key() != text {
+			return
+		}
+		if !slices.ContainsFunc(found, func(b *cin.Access) bool { return b.Key() == a.Key() }) {
+			found = append(found, a)
+		}
+	})
+	switch len(found) {
+	case 0:
+		return nil, nil, fmt.Errorf("got %s, want a tensor of the statement, or one of its accesses",
+			text)
+	case 1:
+		return found[0], f.tensor(found[0].Name), nil
+	}
+	return nil, nil, fmt.Errorf("%s appears at different variables; name the access", text)
+}
+
+// short returns a short name for the access with the given key. It is the tensor's name if the
+// tensor has only one access, or else the key.
+func (f *facts) short(key string) string {
+	name, several := "", false
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		if a.Key() == key {
+			name = a.Name
+		}
+	})
+	cin.Accesses(f.stmt, func(a *cin.Access) { several = several || a.Name == name && a.Key() != key })
+	switch {
+	case several:
+		return key
+	case name == "": // the key is the result's
+		return cin.Target(f.stmt).Name
+	}
+	return name
 }

@@ -9,22 +9,11 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// RowLanes orders that the rows in a tile of positions are distributed over the threads of a GPU
-// that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
-type RowLanes struct {
-	Var string
-	// N is the smallest number of rows in a tile for which each row is summed by one thread. 0
-	// means the default.
-	N int64
-}
-
-func (o RowLanes) String() string {
-	text := fmt.Sprintf("parallelize(%s,GPUThread,Atomics,Rows", o.Var)
-	if o.N > 0 {
-		text += fmt.Sprintf(",%d", o.N)
-	}
-	return text + ")"
-}
+// RowLanes has the words of an order that distributes the rows in a tile of positions over the
+// threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]). N is
+// the smallest number of rows in a tile for which each row is summed by one thread. 0 means the
+// default.
+const RowLanes = "GPUThread,Atomics,Rows"
 
 // If a tile has at least this number of rows, each row is summed by one thread. If it has fewer,
 // the lanes of a warp sum each row together. A block has eight warps, which sum eight rows at a
@@ -36,16 +25,16 @@ const (
 	warpRows  = 8
 )
 
-func (o RowLanes) follow(f *facts, v *Value) error {
+func followRowLanes(f *facts, v *Value, o Order) error {
 	done := false
 	var walk func(s cin.Stmt, inWarp bool) error
 	walk = func(s cin.Stmt, inWarp bool) error {
 		switch s := s.(type) {
 		case *cin.Forall:
-			if s.Var != o.Var {
+			if s.Var != o.Loop.Var {
 				return walk(s.Body, inWarp || s.Unit == cin.GPUWarp)
 			}
-			if err := f.sharesRows(s, v); err != nil {
+			if err := sharesRows(f, s, v); err != nil {
 				return err
 			}
 			loop := v.loop(s)
@@ -73,14 +62,14 @@ func (o RowLanes) follow(f *facts, v *Value) error {
 		return err
 	}
 	if !done {
-		return fmt.Errorf("no loop is over %s", o.Var)
+		return fmt.Errorf("no loop is over %s", o.Loop)
 	}
 	return nil
 }
 
 // sharesRows returns an error if the loop l does not sum the places of a tile into rows of a dense
 // result.
-func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
+func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 	c, natural := f.component(l.Var)
 	a, ok := l.Body.(*cin.Assign)
 	switch {
@@ -96,20 +85,21 @@ func (f *facts) sharesRows(l *cin.Forall, v *Value) error {
 		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum",
 			a.LHS.Key(), l.Var)
 	case !a.Accumulate || slices.Contains(a.LHS.Vars, c.Roots[len(c.Roots)-1]):
-		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no rows", l.Var,
+		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no "+
+			"rows", l.Var,
 			a.LHS.Key())
 	}
 	key := f.g.PositionsOf(l.Var)
 	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
 		return fmt.Errorf("%s is one value for all rows of %s", a.LHS.Key(), key)
 	}
-	return f.placesOfRows(l, a, c.Roots, key, v)
+	return placesOfRows(f, l, a, c.Roots, key, v)
 }
 
 // placesOfRows returns an error if a value in the sum cannot be found by position alone. Values at
 // the positions of key, values in a workspace with a place for each of these positions, and values
 // of dense operands can be found so.
-func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key string,
+func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *Value) error {
 	op := f.tensor(key[:strings.Index(key, "(")])
 	driver, err := "", error(nil)
@@ -138,11 +128,13 @@ func (f *facts) placesOfRows(l *cin.Forall, a *cin.Assign, roots []string, key s
 		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
 	case first < 0 || !op.caps(last).HasPos():
 		return fmt.Errorf(
-			"the last level of %s (its format is %s) must be compressed, because rows are found by the positions where they begin", key, op.Format)
+			"the last level of %s (its format is %s) must be compressed, because rows are found by the "+
+				"positions where they begin", key, op.Format)
 	}
 	for k := first; k <= last; k++ {
 		if caps := op.caps(k); !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
-			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level above",
+			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level "+
+				"above",
 				key, op.Format)
 		}
 	}

@@ -15,34 +15,32 @@ type Value struct {
 	// Tiles maps the statements that sum a row of the result in registers to the number of values
 	// in a tile.
 	Tiles map[cin.Stmt]int64
-	// Row has the variable along these rows, and the reason for its tiles.
+	// Row has the variable along these rows.
 	Row Row
 	// Jam has the variable whose loops are moved into the summing loops inside them, a tile at a
 	// time.
 	Jam Row
-	// Trips lists the variables whose range is always [0, N).
-	Trips map[string]Trip
+	// Trips has the variables whose range is always [0, N), with N.
+	Trips map[string]int64
 	// Prefetch lists the rows and entries that are fetched ahead.
 	Prefetch []Prefetch
-	// Nontemporal is the reason for storing values of the result past the caches, or "" if they are
-	// stored normally. It concerns values that loops in lanes write once. In a Mapped result it
-	// concerns rows that are summed in tiles and that the leaf writes for the first time.
-	Nontemporal string
+	// Nontemporal is true if values of the result are stored past the caches. It concerns values that
+	// loops in lanes write once. In a Mapped result it concerns rows that are summed in tiles and that
+	// the leaf writes for the first time.
+	Nontemporal bool
 	// Gathers lists the loops over segments that run in lanes although the values that they read
 	// are gathered.
 	Gathers []Gather
-	// Lanes has the variables whose loops run in lanes if they access contiguous memory, with the
-	// reasons.
-	Lanes map[string]string
+	// Lanes has the variables whose loops run in lanes if they access contiguous memory.
+	Lanes map[string]bool
 	// Predicated has the variables whose merge loops compute all terms of a sum of floats and
-	// choose by predicates which to add, with the reasons.
-	Predicated map[string]string
+	// choose by predicates which to add.
+	Predicated map[string]bool
 	// Windowed has the predicated variables whose loops append to the result in windows, whose
-	// coordinates are sorted, with the reasons.
-	Windowed map[string]string
-	// OneBody has the variables whose merge loops have one body for all cases of present operands,
-	// with the reasons.
-	OneBody map[string]string
+	// coordinates are sorted.
+	Windowed map[string]bool
+	// OneBody has the variables whose merge loops have one body for all cases of present operands.
+	OneBody map[string]bool
 	// Unrolled is the number of copies of loops that are unrolled completely, if it is known.
 	Unrolled map[string]int64
 	// PerThread is the number of chunks of equal work that a loop has for each thread.
@@ -60,15 +58,17 @@ type Value struct {
 	// Weight ranks the operands by their number of entries. Chunks of equal work are cut by the
 	// entries of the operand with the highest rank that their loop visits.
 	Weight map[string]int
+	// Defaults lists the orders that the strategy follows although no command gave them, in the order
+	// of a default schedule.
+	Defaults []Chosen
 }
 
 // Loop says how one loop is lowered.
 type Loop struct {
 	Cut Cut
-	// OverPositions is the reason why the nest that starts with this loop is one loop over
-	// positions, or "" if it is not. The positions are of the last compressed level that the result
-	// shares with an operand.
-	OverPositions string
+	// OverPositions is true if the nest that starts with this loop is one loop over positions. The
+	// positions are of the last compressed level that the result shares with an operand.
+	OverPositions bool
 	Long          Long
 	// Gemm is the number of nested loops that are one matrix product, if this loop is the outermost
 	// one. Otherwise it is 0.
@@ -122,14 +122,13 @@ type Cut struct {
 	Streamed int64
 	// Own, for Rows, is a variable of the result. Each thread has a part of its range.
 	Own string
-	Why string
 }
 
-// LongRows is a way of handling rows that are too long for one thread.
-type LongRows uint8
+// LongForm is a way of handling rows that are too long for one thread.
+type LongForm uint8
 
 const (
-	Kept        LongRows = iota // long rows are handled like other rows
+	Kept        LongForm = iota // long rows are handled like other rows
 	Separate                    // they are not in the loop, but run one by one on all threads
 	Precomputed                 // they are computed before the loop, each on all threads
 	CutInside                   // chunks begin and end inside them
@@ -137,10 +136,9 @@ const (
 
 // Long says how rows of an operand with more than N entries are handled.
 type Long struct {
-	How LongRows
+	How LongForm
 	Key string // the key of the access
 	N   int64
-	Why string
 	// Parts says how a row that is left out is cut for the threads.
 	Parts Cut
 	// For Precomputed rows: Band is the number of places in a band of coordinates, and Stretch is
@@ -152,13 +150,6 @@ type Long struct {
 type Row struct {
 	Var   string
 	Width int64
-	Why   string
-}
-
-// Trip is a constant trip count.
-type Trip struct {
-	N   int64
-	Why string
 }
 
 // Prefetch describes a prefetch of the rows of the access with the given Key that variable Var
@@ -169,7 +160,6 @@ type Trip struct {
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
-	Why               string
 }
 
 // Any reports whether the prefetch fetches anything.
@@ -185,7 +175,7 @@ func (p Prefetch) Into(far bool) int64 {
 }
 
 // Gather names a loop over the entries of the access with the given Key along variable Var.
-type Gather struct{ Key, Var, Why string }
+type Gather struct{ Key, Var string }
 
 // Kind is a kind of workspace.
 type Kind uint8
@@ -219,9 +209,9 @@ func (k Kind) String() string { return kindNames[k] }
 //     workspace is allocated with room for its entries. It is "" if no operand has.
 //   - Key, for Positions: the access whose positions have the places.
 //   - Len, for Positions: the largest number of positions in a tile.
-//   - Each, for Positions: the reason why the consumer is a loop over all places, with a constant
-//     length and a sum that is added to the result when a row ends. If it is "", the consumer is a
-//     loop over rows with an inner loop over the places of each row.
+//   - Each, for Positions: the consumer is a loop over all places, with a constant length and a sum
+//     that is added to the result when a row ends. Otherwise the consumer is a loop over rows with an
+//     inner loop over the places of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool
@@ -230,7 +220,7 @@ type Form struct {
 	Of    string
 	Key   string
 	Len   int64
-	Each  string
+	Each  bool
 }
 
 // Space describes a workspace. Piece is the form of the workspaces that threads have for

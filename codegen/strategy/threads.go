@@ -5,67 +5,125 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/io/tensor"
 )
 
-// OnThreads returns s with its outermost loops on threads. Some loops stay serial: loops that only
-// copy a workspace, loops for which serial returns true, and loops that fill a workspace outside of
-// all other loops. The last kind runs on threads if shared is true for the workspace and the loop
-// is over one of its variables. If a parallel loop is over a variable of the result, no two
-// iterations write to one place, and the pieces of a sparse result are made in order. If it sums
-// into a scalar or a dense result, its chunks have their own partial sums.
-func OnThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
-	shared map[string]bool) cin.Stmt {
-	switch s := s.(type) {
-	case *cin.Where:
-		producer, t := s.Producer, cin.Target(s.Producer)
-		if len(t.Vars) == 0 {
-			producer = OnThreads(producer, lhs, result, serial, shared)
-		} else if copied(s.Consumer, t) {
-			return s
-		}
-		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial, shared),
-			Producer: filled(producer, shared)}
-	case *cin.Seq:
-		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
-			list := make([]cin.Stmt, len(s.List))
-			for k, t := range s.List {
-				list[k] = OnThreads(t, lhs, result, serial, shared)
-			}
-			return &cin.Seq{List: list}
-		}
-	case *cin.Forall:
-		t := cin.Target(s)
-		if serial(s) {
-			return s
-		}
-		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
-		}
-		if t.Name != lhs.Name {
-			return s
-		}
-		if !result.AllDense() && lhs.Vars[result.Order[0]] == s.Var {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
-		}
-	}
-	return s
+// Threads chooses how a loop is divided: an outermost loop among the threads of a CPU
+// (parallelize(i,CPUThread,STRATEGY,CUT[,N]), or parallelize(i,CPUThread,NoRaces,Rows[,v])), or the
+// rows of a tile among the threads of a GPU (rowlanes.go). Word has the three words.
+var Threads = &Choice{
+	Name: "parallelize",
+	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Name: "UNIT, STRATEGY, CUT"},
+		{Kind: NumberParam, Name: "N", Optional: true}, {Kind: NameParam, Name: "v", Optional: true}},
+	Meaning: "runs iterations on threads or in lanes",
+	Default: defaultThreads,
+	Follow:  followThreads,
 }
 
-// filled returns s, which fills a workspace outside of all loops, with its loops on threads if
-// threads may fill the workspace together.
-func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
-	switch s := s.(type) {
-	case *cin.Where:
-		return &cin.Where{Consumer: filled(s.Consumer, shared), Producer: filled(s.Producer, shared)}
-	case *cin.Forall:
-		if t := cin.Target(s); s.Unit == cin.Serial && shared[t.Name] && slices.Contains(t.Vars, s.Var) {
-			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+// cutWords has the words of the ways of cutting a loop for threads.
+var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work", Ordered: "NoRaces,Ordered",
+	Partial: "Temporary,Work", Reduction: "ParallelReduction,Work", Rows: "NoRaces,Rows"}
+
+// CutWords lists the words of Threads that say how a loop is cut.
+var CutWords = []string{"Work", "Ordered", "Rows", "Whole"}
+
+// IsCut reports whether the strategy for races and the word for a cut are those of a way of cutting
+// a loop for the threads of a CPU.
+func IsCut(race, cut string) bool { return slices.Contains(cutWords[:], race+","+cut) }
+
+// cutByWords returns the way of cutting of an order.
+func cutByWords(words string) How {
+	return How(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
+}
+
+// followThreads makes all outermost loops that the order names follow it.
+func followThreads(f *facts, v *Value, o Order) error {
+	if o.Word == RowLanes {
+		return followRowLanes(f, v, o)
+	}
+	list, err := threadLoops(f, o.Loop)
+	if err != nil {
+		return err
+	}
+	for _, l := range list {
+		c, err := orderedTo(f, l, o)
+		if err != nil {
+			return err
+		}
+		v.loop(l).Cut = c
+	}
+	return nil
+}
+
+// defaultThreads returns the orders for the outermost loops that run on threads.
+func defaultThreads(f *facts, v *Value) []Chosen {
+	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
+		if l.Unit != cin.CPUThread {
+			return Order{}, "", false
+		}
+		c, why := cutOf(f, l)
+		o := Order{Word: "CPUThread," + cutWords[c.How], N: c.N}
+		if c.Own != ownVar(f, l) {
+			o.Name = c.Own
+		}
+		return o, why, true
+	})
+}
+
+// eachLoop returns the orders that order has for the outermost loops. Loops over one variable have
+// one order if it is the same for all of them.
+func eachLoop(f *facts, order func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
+	top := outermost(f.stmt)
+	of := map[*cin.Forall]Chosen{}
+	for _, l := range top {
+		if o, why, ok := order(l); ok {
+			of[l] = Chosen{Order: o.of(l.Var), Why: why}
 		}
 	}
-	return s
+	for _, l := range top {
+		x, ok := of[l]
+		if !ok {
+			continue
+		}
+		if slices.ContainsFunc(top, func(m *cin.Forall) bool {
+			y, too := of[m]
+			return m.Var == l.Var && (!too || y.Order != x.Order)
+		}) {
+			x.Order.Loop = nth(f, l)
+		}
+		if !slices.ContainsFunc(out, func(y Chosen) bool { return y.Order == x.Order }) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// nth returns the name of a loop among the loops over the same variable.
+func nth(f *facts, l *cin.Forall) Ref {
+	n, at := 0, 0
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		if m, ok := s.(*cin.Forall); ok && m.Var == l.Var {
+			if n++; m == l {
+				at = n
+			}
+		}
+	})
+	return Ref{l.Var, at}
+}
+
+// threadLoops returns the outermost loops on threads that r names.
+func threadLoops(f *facts, r Ref) ([]*cin.Forall, error) {
+	list := slices.DeleteFunc(r.Outermost(f.stmt),
+		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
+	if len(list) == 0 {
+		return nil,
+			fmt.Errorf(
+				"no outermost loop over %s runs on threads in chunks of equal work; "+
+					"parallelize(%s,CPUThread,NoRaces,Work) has one", r, r)
+	}
+	return list, nil
 }
 
 // chunksPerThread is the number of chunks of equal work that a parallel loop has for each thread.
@@ -76,49 +134,136 @@ const chunksPerThread = 8
 // sum, and these sums are added in order, so the result does not depend on the number of threads.
 const sumChunks = 64
 
-// cut returns how a loop on threads is cut by default.
-func (f *facts) cut(l *cin.Forall) Cut {
+// mostParts is the largest number of partial results, or partial sums, of a loop.
+const mostParts = 1 << 16
+
+// orderedTo returns how l is cut by an order, or an error if l cannot be cut in the ordered way.
+func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
+	target := cin.Target(l)
+	scalar := len(target.Vars) == 0 && target.Name != f.result.Name
+	how := cutByWords(o.Word)
+	c := Cut{How: how, N: o.N}
+	switch how {
+	case Blocks, Ordered:
+		switch {
+		case how == Blocks && o.N > 0:
+			return c,
+				fmt.Errorf(
+					"the number of chunks of a loop that does not sum follows from the number of threads; "+
+						"got %d",
+					o.N)
+		case sums(l):
+			return c,
+				fmt.Errorf(
+					"iterations of %s add to the same places of %s; Temporary with Work gives chunks "+
+						"partial results", l.Var, target.Key())
+		case fillsSpace(f, l) && how == Blocks:
+			return c, nil
+		case !f.assigns(l):
+			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
+		case f.isSparse() && !f.shared() && l.Var != f.vars[0]:
+			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only",
+				target.Key(), f.vars[0])
+		case how == Blocks && f.problem.Assembly == Append:
+			return c, fmt.Errorf("%s is appended to, by chunks that are Ordered", target.Key())
+		case how == Ordered && f.problem.Assembly != Append:
+			return c, fmt.Errorf("%s is not appended to; chunks of Work need no order", target.Key())
+		}
+		if how == Ordered {
+			c.Streamed = cachedChunks * f.problem.Target.ChunkWork
+			if d, _ := drivers(f, l); d == nil && o.N > 0 {
+				return c, fmt.Errorf("no operand's entries tell how much work an iteration of %s "+
+					"has", l.Var)
+			}
+		}
+	case Partial:
+		switch {
+		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
+			return c, fmt.Errorf("chunks have partial results only if they sum into a dense result; got "+
+				"%s",
+				target.Key())
+		case o.N < 2 || o.N > mostParts:
+			return c, fmt.Errorf("got %d partial results, want at least 2 and at most %d", o.N, mostParts)
+		}
+	case Reduction:
+		switch {
+		case !scalar:
+			return c, fmt.Errorf("chunks have partial sums only if they sum into one scalar; got %s",
+				target.Key())
+		case o.N < 1 || o.N > mostParts:
+			return c, fmt.Errorf("got %d partial sums, want at least 1 and at most %d", o.N, mostParts)
+		}
+	case Whole:
+		switch {
+		case o.N > 0:
+			return c, fmt.Errorf("the loop is not cut; got %d", o.N)
+		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
+			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got "+
+				"%s",
+				target.Key())
+		}
+	case Rows:
+		switch {
+		case o.Name != "" && o.Name != ownVar(f, l):
+			if err := parts(f, l, o.Name); err != nil {
+				return c, err
+			}
+			c.Own = o.Name
+		case !ownRows(f, l) || o.N > 0:
+			return c,
+				fmt.Errorf(
+					"the loop over %s does not sum into a dense result by a loop over its outermost variable",
+					l.Var)
+		default:
+			c.Own = f.vars[0]
+		}
+	}
+	return c, nil
+}
+
+// cutOf returns how a loop on threads is cut by default, and the reason.
+func cutOf(f *facts, l *cin.Forall) (c Cut, why string) {
 	target := cin.Target(l)
 	switch {
-	case f.fillsSpace(l):
-		return Cut{How: Blocks, Why: fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var,
-			target.Key(), f.evenBy(l))}
+	case fillsSpace(f, l):
+		return Cut{How: Blocks}, fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var,
+			target.Key(), evenBy(f, l))
 	case !sums(l) && f.problem.Assembly == Append:
-		return f.orderedCut(l)
+		return orderedCut(f, l), fmt.Sprintf("%s is appended to in order; "+
+			"%s", target.Key(), evenBy(f, l))
 	case !sums(l):
-		return Cut{How: Blocks, Why: fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var,
-			target.Key(), f.evenBy(l))}
+		return Cut{How: Blocks}, fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var,
+			target.Key(), evenBy(f, l))
 	case len(target.Vars) == 0 && target.Name != f.result.Name:
-		return Cut{How: Reduction, N: sumChunks,
-			Why: fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)}
+		return Cut{How: Reduction, N: sumChunks},
+			fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)
 	case !f.assigns(l) || f.isSparse():
-		return Cut{Why: "iterations meet in " + target.Key()}
+		return Cut{}, "iterations meet in " + target.Key()
 	}
-	if v, why := f.ownPart(l); v != "" {
-		return Cut{How: Rows, Own: v, Why: why}
+	if v, why := ownPart(f, l); v != "" {
+		return Cut{How: Rows, Own: v}, why
 	}
-	if n, why := f.partials(); n >= 2 {
-		return Cut{How: Partial, N: n, Why: why}
+	if n, why := partials(f); n >= 2 {
+		return Cut{How: Partial, N: n}, why
 	}
-	if f.ownRows(l) && f.longSegments(l) {
-		return Cut{How: Rows, Own: f.vars[0],
-			Why: fmt.Sprintf(
-				"%s is too large for partial results, and the segments of %s are long enough to be parted",
-				target.Key(), f.vars[0])}
+	if ownRows(f, l) && longSegments(f, l) {
+		return Cut{How: Rows, Own: f.vars[0]}, fmt.Sprintf(
+			"%s is too large for partial results, and the segments of %s are long enough to be parted",
+			target.Key(), f.vars[0])
 	}
-	return Cut{Why: fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())}
+	return Cut{}, fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())
 }
 
 // fillsSpace reports whether a loop on threads fills a workspace that threads may share, so that
 // each iteration fills its own places.
-func (f *facts) fillsSpace(l *cin.Forall) bool {
+func fillsSpace(f *facts, l *cin.Forall) bool {
 	t := cin.Target(l)
 	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].shared()
 }
 
 // evenBy says what makes the chunks of l even, for reasons.
-func (f *facts) evenBy(l *cin.Forall) string {
-	d, _ := f.drivers(l)
+func evenBy(f *facts, l *cin.Forall) string {
+	d, _ := drivers(f, l)
 	switch {
 	case d == nil:
 		return "chunks are even"
@@ -146,7 +291,7 @@ const (
 
 // partials returns the number of partial results of a dense result that pay, and the reason. It
 // depends on the known sizes, and not on the number of threads.
-func (f *facts) partials() (int64, string) {
+func partials(f *facts) (int64, string) {
 	size, work := 1.0, 1.0
 	for _, v := range f.vars {
 		size *= float64(f.problem.Sizes[v])
@@ -195,7 +340,7 @@ const minSegment = 3
 // ownRows reports whether each thread can run the loop l for its own rows of a dense result. l must
 // sum into the result, and the loop directly inside it must be over the rows, as in the product of
 // a CSC matrix with a vector.
-func (f *facts) ownRows(l *cin.Forall) bool {
+func ownRows(f *facts, l *cin.Forall) bool {
 	inner, ok := l.Body.(*cin.Forall)
 	return ok && len(f.vars) > 0 && inner.Var == f.vars[0] && f.problem.Assembly == Dense &&
 		f.assigns(l) && sums(l)
@@ -204,7 +349,7 @@ func (f *facts) ownRows(l *cin.Forall) bool {
 // longSegments reports whether the segments that the loop inside l visits have at least minSegment
 // entries on average, so that they can be divided among threads. It returns true if the counts are
 // not known.
-func (f *facts) longSegments(l *cin.Forall) bool {
+func longSegments(f *facts, l *cin.Forall) bool {
 	inner := l.Body.(*cin.Forall)
 	long := true
 	cin.Accesses(inner.Body, func(a *cin.Access) {
@@ -236,24 +381,23 @@ const cachedChunks = 512
 // orderedCut returns how a loop over a result that grows is cut into ordered chunks. If chunks are
 // cheap to start, they are made small, so that they are still in a cache when they are appended. A
 // chunk clears its workspaces when it starts. This is cheap if many values are added to each place.
-func (f *facts) orderedCut(l *cin.Forall) Cut {
-	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork,
-		Why: fmt.Sprintf("%s is appended to in order; %s", cin.Target(l).Key(), f.evenBy(l))}
-	d, others := f.drivers(l)
+func orderedCut(f *facts, l *cin.Forall) Cut {
+	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork}
+	d, others := drivers(f, l)
 	cheap := true
 	eachWorkspace(l.Body, func(t *cin.Access,
 		_ *cin.Where) {
 		cheap = cheap && f.spaces[t.Name].Form.Kind == Bitmap
 	})
 	if d != nil && cheap {
-		c.N = f.chunkWork(l, d) * int64(len(others)+1)
+		c.N = chunkWork(f, l, d) * int64(len(others)+1)
 	}
 	return c
 }
 
 // chunkWork returns the least work of a chunk, which adds at least one value for each place of its
 // workspaces. It is a power of two, so that data of about the same density have the same leaf.
-func (f *facts) chunkWork(l *cin.Forall, d *walked) int64 {
+func chunkWork(f *facts, l *cin.Forall, d *walked) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
 		each := max(f.additions(w.Producer, t)/float64(max(d.t.NNZ, 1)), 1)

@@ -129,7 +129,8 @@ const sharedWork = 1 << 15
 // places for each thread, and workspaces with marks.
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
-	for name, s := range f.plain().Spaces {
+	v, _ := f.plain()
+	for name, s := range v.Spaces {
 		out[name] = s.shared() && f.problem.Intermediates[name].Shared()
 	}
 	return out
@@ -169,7 +170,8 @@ func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
 		return Space{Form: table, Why: why}
 	}
 	if form.Kind = MarkedList; n >= bitmapWork*places {
-		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g coordinates", n, places)
+		form.Kind, why = Bitmap, fmt.Sprintf("about %.4g values are added at %.4g "+
+			"coordinates", n, places)
 	}
 	return Space{Form: form, Why: why}
 }
@@ -396,7 +398,7 @@ func (f *facts) capacityFactor() int64 {
 
 // capacity returns what is known about the capacity that the result needs.
 func (f *facts) capacity() Result {
-	r := Result{Factor: 1, Fetched: f.mappedFetch(), Places: map[string]bool{}}
+	r := Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {
 		r.Factor = f.capacityFactor()
 		r.Most = f.mostCapacity(r.Factor)

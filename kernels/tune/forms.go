@@ -29,9 +29,9 @@ const maxRounds, minRounds = 11, 5
 const minGain = 1.05
 
 // measured returns the choices that are measured, as opposed to shipped with the program.
-func measured() []strategy.Choice {
-	return slices.DeleteFunc(slices.Clone(strategy.Choices),
-		func(c strategy.Choice) bool { return c.Shipped })
+func measured() []strategy.Measured {
+	return slices.DeleteFunc(slices.Clone(strategy.Measurements),
+		func(c strategy.Measured) bool { return c.Shipped })
 }
 
 // A formTimer times forms.
@@ -46,7 +46,7 @@ type formTimer interface {
 // rounds, until Time has passed. A form replaces the default only if its best time is shorter and
 // it is faster in most rounds. So one lucky run of a form, or one slow run of the default, decides
 // nothing.
-func fastest(ctx context.Context, choices []strategy.Choice, by formTimer) (strategy.Forms, error) {
+func fastest(ctx context.Context, choices []strategy.Measured, by formTimer) (strategy.Forms, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
 		times[c.Name] = map[int64][]float64{}

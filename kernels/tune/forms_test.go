@@ -29,7 +29,7 @@ func (f formerFunc) elapsed() float64                                { return 0 
 // TestFastest checks that the fastest form is found from known times that are slowed down at
 // random. A form that gains less than a twentieth must not replace the default.
 func TestFastest(t *testing.T) {
-	choices := []strategy.Choice{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
+	choices := []strategy.Measured{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
 		{Name: "b", Forms: []int64{0, 1}}}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))

@@ -34,7 +34,7 @@ type Model struct {
 	// Compile is the time that the C compiler takes for a leaf.
 	Compile float64 `json:"compile_seconds"`
 	Files   Files   `json:"files"`
-	// Forms are the fastest forms of code; see strategy.Choices.
+	// Forms are the fastest forms of code; see strategy.Measurements.
 	Forms strategy.Forms `json:"forms"`
 	// OtherWork is the average number of CPUs that other processes kept busy during the
 	// measurement.

@@ -16,15 +16,17 @@ import (
 // has one body for all cases, which tests for each operand whether it is present.
 const maxBodies = 32
 
-// oneBodyLoops returns the variables of the loops that have one body for all cases, with the
-// reasons.
-func (f *facts) oneBodyLoops() map[string]string {
-	out := map[string]string{}
-	f.merges(f.stmt, scope{}, func(v string, bodies int) {
-		if bodies > maxBodies {
-			out[v] = fmt.Sprintf("a body for each case of what is present would be more than %d", maxBodies)
+// oneBodies returns the orders for the loops that have one body for all cases.
+func oneBodies(f *facts, _ *Value) (out []Chosen) {
+	many := map[string]bool{}
+	f.merges(f.stmt, scope{}, func(v string, bodies int) { many[v] = many[v] || bodies > maxBodies })
+	for _, v := range slices.Sorted(maps.Keys(many)) {
+		if many[v] {
+			out = append(out, Chosen{Order: Order{Word: OneBody}.of(v),
+				Why: fmt.Sprintf("a body for each case of what is present would be more than "+
+					"%d", maxBodies)})
 		}
-	})
+	}
 	return out
 }
 

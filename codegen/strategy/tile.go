@@ -8,6 +8,47 @@ import (
 	"distaff/codegen/cin"
 )
 
+// Tile orders that rows of the result are summed in registers: tile(k,N).
+var Tile = &Choice{
+	Name:    "tile",
+	Params:  []Param{{Kind: VarParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning: "sums N values of a row at a time, in registers",
+	CPUOnly: "rows are summed in the registers of a CPU",
+	Minor:   true,
+	Default: defaultTile,
+	Follow:  followTile,
+}
+
+func followTile(f *facts, v *Value, o Order) error {
+	x, found, _ := rowTiles(f, v)
+	switch {
+	case o.N < 2 || o.N > 2*maxTile:
+		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.N, 2*maxTile)
+	case x != o.Loop.Var || len(found) == 0:
+		return fmt.Errorf(
+			"%s does not run along rows of the result that are summed: it must be the last level, a "+
+				"dense one, of the result and of all tensors that have it, inside loops that sum, with a "+
+				"loop over %s itself", o.Loop, o.Loop)
+	}
+	v.Row = Row{Var: x, Width: o.N}
+	for _, s := range found {
+		v.Tiles[s] = o.N
+	}
+	return nil
+}
+
+// defaultTile returns the order for rows whose sums in tiles pay, unless a row has too many tiles.
+func defaultTile(f *facts, v *Value) []Chosen {
+	x, _, pays := rowTiles(f, v)
+	n := f.problem.Sizes[x]
+	width := Widest(n)
+	if !pays || n > maxTile*maxTiles || width == 0 {
+		return nil
+	}
+	return []Chosen{{Order: Order{N: width}.of(x),
+		Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, x)}}
+}
+
 // maxTile is the largest number of values of a row that are summed in registers at a time.
 const maxTile = 32
 
@@ -44,7 +85,7 @@ const tileTerms = 1.5
 
 // rowTiles returns the statements whose rows can be summed in tiles, and whether this pays. v is
 // the variable along the rows.
-func (f *facts) rowTiles(how *Value) (v string, found []cin.Stmt, pays bool) {
+func rowTiles(f *facts, how *Value) (v string, found []cin.Stmt, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
 		return "", nil, false
@@ -115,13 +156,13 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	default:
 		return false
 	}
-	return t.facts.assigns(s) && !t.facts.holdsGemm(s) && !slices.Contains(t.bound, t.v) &&
+	return t.facts.assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
 		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
 }
 
 // holdsGemm reports whether s contains a matrix product that is made of loops.
-func (f *facts) holdsGemm(s cin.Stmt) (found bool) {
-	cin.Walk(s, func(s cin.Stmt) { found = found || f.isGemm(s) })
+func holdsGemm(f *facts, s cin.Stmt) (found bool) {
+	cin.Walk(s, func(s cin.Stmt) { found = found || isGemm(f, s) })
 	return found
 }
 
@@ -200,15 +241,4 @@ func (t *tiles) find(s cin.Stmt, serial bool) {
 		t.find(s.Body, false)
 		t.bound = t.bound[:len(t.bound)-1]
 	}
-}
-
-// row returns the width of tiles along v, or Row{} if there would be too many.
-func (f *facts) row(v string) Row {
-	n := f.problem.Sizes[v]
-	if n > maxTile*maxTiles {
-		return Row{}
-	}
-	width := Widest(n)
-	return Row{Var: v, Width: width,
-		Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, v)}
 }

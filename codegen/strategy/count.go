@@ -2,10 +2,33 @@ package strategy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"distaff/codegen/cin"
 )
+
+// Count states that the range of a variable is [0, N): bound(i,i,N,MaxExact).
+var Count = &Choice{
+	Name: "bound",
+	Params: []Param{{Kind: VarParam, Name: "i"}, {Kind: SameVar, Name: "i"},
+		{Kind: NumberParam, Name: "N", Least: 1}, {Kind: WordParam, Words: []string{"MaxExact"}}},
+	Minor:   true,
+	Default: defaultCounts,
+	Follow:  followCount,
+}
+
+func followCount(f *facts, v *Value, o Order) error {
+	x := o.Loop.Var
+	switch {
+	case !slices.Contains(f.problem.Exact, x):
+		return fmt.Errorf("the range of %s is cut into blocks, or is not known to be whole", x)
+	case f.problem.Sizes[x] != o.N:
+		return fmt.Errorf("%s has %d coordinates, got %d", x, f.problem.Sizes[x], o.N)
+	}
+	v.Trips[x] = o.N
+	return nil
+}
 
 // Trip counts from shortest on are compiled into the leaf if this was measured to save a tenth of
 // its time. The limit is longestSummed for variables that are summed. It is longestKept for the
@@ -21,7 +44,7 @@ const (
 
 // longestTrip returns the largest trip count of v that is worth compiling in. sums is true if the
 // statement sums over some variable.
-func (f *facts) longestTrip(v string, sums bool) int64 {
+func longestTrip(f *facts, v string, sums bool) int64 {
 	switch {
 	case f.problem.Target.GPU:
 		return longest
@@ -33,26 +56,24 @@ func (f *facts) longestTrip(v string, sums bool) int64 {
 	return 0
 }
 
-// trips returns the variables among Exact whose size is compiled in. They have short dense loops
-// that stream memory: they index only dense levels, and at least one last level.
-func (f *facts) trips() map[string]Trip {
+// defaultCounts returns the orders for the variables among Exact whose size is compiled in. They
+// have short dense loops that stream memory: they index only dense levels, and at least one last
+// level.
+func defaultCounts(f *facts, _ *Value) (out []Chosen) {
 	summed := false
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		summed = summed || slices.ContainsFunc(a.Vars,
 			func(v string) bool { return !slices.Contains(f.vars, v) })
 	})
-	out := map[string]Trip{}
+	short, last := map[string]bool{}, map[string]bool{}
 	for _, v := range f.problem.Exact {
-		if n := f.problem.Sizes[v]; n >= shortest && n <= f.longestTrip(v, summed) {
-			out[v] = Trip{N: n, Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense",
-				v, n)}
-		}
+		n := f.problem.Sizes[v]
+		short[v] = n >= shortest && n <= longestTrip(f, v, summed)
 	}
-	last := map[string]bool{}
 	look := func(t *Tensor, vars []string) {
 		for l, v := range vars {
 			if !t.caps(l).CanLocate() {
-				delete(out, v)
+				short[v] = false
 			}
 			last[v] = last[v] || l == len(vars)-1
 		}
@@ -63,9 +84,10 @@ func (f *facts) trips() map[string]Trip {
 		}
 	})
 	look(f.result, f.vars)
-	for v := range out {
-		if !last[v] {
-			delete(out, v)
+	for _, v := range slices.Sorted(maps.Keys(short)) {
+		if n := f.problem.Sizes[v]; short[v] && last[v] {
+			out = append(out, Chosen{Order: Order{N: n}.of(v),
+				Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense", v, n)})
 		}
 	}
 	return out

@@ -9,6 +9,88 @@ import (
 	"distaff/io/tensor"
 )
 
+// Fetch orders prefetching. Its commands are:
+//
+//	prefetch(T,i,N)      fetches into the nearest cache, N entries before use
+//	prefetch(T,i,N,FAR)  also fetches rows into the second-level cache, FAR entries before use
+//	prefetch(T,i,0,FAR)  fetches rows into the second-level cache only
+//	prefetch(T,i,0)      leaves fetching to the processor
+//
+// It fetches the rows of a dense operand, a sparse matrix or a dense result that i selects, or the
+// entries of the only sparse operand if they are summed along i.
+var Fetch = &Choice{
+	Name: "prefetch",
+	Params: []Param{{Kind: NameParam, Name: "T"}, {Kind: IndexParam, Name: "i"},
+		{Kind: NumberParam, Name: "N"}, {Kind: FarParam, Name: "FAR", Least: 1, Optional: true}},
+	Meaning: "fetches rows of T into caches, N entries ahead",
+	CPUOnly: "rows are fetched into the caches of a CPU",
+	Minor:   true,
+	Always: func(f *facts, _ *Value) []Chosen {
+		if f.problem.Target.GPU {
+			return nil
+		}
+		return append(farRows(f), streamed(f)...)
+	},
+	Follow: followFetch,
+	Decides: func(f *facts, o Order) string {
+		a, _ := fetchedAccess(f, o.Name)
+		return a.Key() + " " + o.Loop.Var
+	},
+	Off: func(o Order) Order { o.N, o.Far = 0, 0; return o },
+}
+
+// fetchedAccess returns the access that text names: the result's, or an operand's.
+func fetchedAccess(f *facts, text string) (*cin.Access, error) {
+	a := cin.Target(f.stmt)
+	if text == a.Key() || text == a.Name && f.tensor(a.Name) == nil {
+		return a, nil
+	}
+	a, _, err := f.access(text)
+	return a, err
+}
+
+func followFetch(f *facts, v *Value, o Order) error {
+	a, err := fetchedAccess(f, o.Name)
+	switch n := max(o.N, o.Far); {
+	case err != nil:
+		return err
+	case n > 1<<16:
+		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
+	case o.Far > 0 && o.Far <= o.N:
+		return fmt.Errorf(
+			"got %d entries ahead for the cache of the second level, want more than the %d for the "+
+				"nearest",
+			o.Far, o.N)
+	}
+	how := Prefetch{Key: a.Key(), Var: o.Loop.Var, Ahead: o.N, Far: o.Far, Lines: -1}
+	eachSelectedRow(f, func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
+		if b.Key() == how.Key && u == how.Var {
+			how.Lines = lines(row, t.Type)
+		}
+	})
+	eachStream(f, func(b *cin.Access, _ *Tensor, u string) {
+		if b.Key() == how.Key && u == how.Var && o.Far == 0 {
+			how.Lines = 0
+		}
+	})
+	eachSelectedMatrix(f, func(b *cin.Access, u string, _ float64) {
+		if b.Key() == how.Key && u == how.Var {
+			how.Lines = 1
+		}
+	})
+	if how.Lines < 0 {
+		return fmt.Errorf(
+			"%s does not select rows of %s: its last two levels must be dense, and %s the variable of "+
+				"the first of them", how.Var, how.Key, how.Var)
+	}
+	v.Prefetch = slices.DeleteFunc(v.Prefetch,
+		func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
+	if how.Any() {
+		v.Prefetch = append(v.Prefetch, how)
+	}
+	return nil
+}
+
 // Rows of dense operands, or of a dense result that is added to, are fetched ahead if the
 // coordinates of sparse levels select them. They are fetched nearAhead rows before they are used if
 // all selected rows together occupy at least Target.FarBytes and so do not stay in a core's caches.
@@ -51,7 +133,7 @@ const (
 )
 
 // isFar reports whether most of the given number of bytes are outside a core's caches.
-func (f *facts) isFar(bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
+func isFar(f *facts, bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
 
 // CacheLine is the size of a cache line in bytes. At most prefetchLines lines of a row are fetched
 // ahead.
@@ -73,7 +155,7 @@ func lines(n int64, t tensor.Type) int64 {
 // mappedFetch returns how blocks of a Mapped result are fetched ahead. They are fetched like rows
 // that do not stay in a core's caches. Blocks shorter than a cache line are not fetched, because
 // they are far from one another in memory.
-func (f *facts) mappedFetch() (p Prefetch) {
+func mappedFetch(f *facts) (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
 		n = min(n*f.problem.Sizes[v], prefetchLines*CacheLine)
@@ -91,7 +173,7 @@ func (f *facts) mappedFetch() (p Prefetch) {
 // eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense
 // result, that a variable v selects. row is the number of values in the row, and bytes is the size
 // of all rows together.
-func (f *facts) eachSelectedRow(
+func eachSelectedRow(f *facts,
 	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
 	rows := func(a *cin.Access, t *Tensor) {
@@ -112,23 +194,23 @@ func (f *facts) eachSelectedRow(
 	}
 }
 
-// prefetch returns the prefetches of rows of operands that are far away in memory, and of rows of a
+// farRows returns the orders to fetch rows of operands that are far away in memory, and of rows of a
 // result that are added to out of order. Rows that the coordinates of the outermost level select
 // are not fetched, because they are read in order and seldom.
-func (f *facts) prefetch() (out []Prefetch) {
+func farRows(f *facts) (out []Chosen) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
 	// all is the size in bytes of all selected rows. each is the number of rows that each stored
 	// value selects.
 	all, each := 0.0, 0.0
-	picked := func(fn func(a *cin.Access, t *Tensor, v string, row int64, bytes, each float64)) {
-		f.eachSelectedRow(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-			if n := f.positions(v); n > 0 && (t != f.result || f.isScattered(v)) {
-				fn(a, t, v, row, bytes, n)
+	picked := func(fn func(a *cin.Access, v string, bytes, each float64)) {
+		eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
+			if n := positions(f, v); n > 0 && (t != f.result || isScattered(f, v)) {
+				fn(a, v, bytes, n)
 			}
 		})
 	}
-	picked(func(_ *cin.Access, _ *Tensor, _ string, _ int64, bytes, n float64) {
+	picked(func(_ *cin.Access, _ string, bytes, n float64) {
 		all += bytes
 		each += n
 	})
@@ -139,57 +221,58 @@ func (f *facts) prefetch() (out []Prefetch) {
 	near := func(values int64, n float64) int64 {
 		return max(int64(math.Round(float64(values)/max(math.Round(each), 1)*n)), leastAhead)
 	}
-	picked(func(a *cin.Access, t *Tensor, v string, row int64, bytes, n float64) {
+	picked(func(a *cin.Access, v string, bytes, n float64) {
 		if all < far || bytes < min(far, nearBytes) {
 			return
 		}
-		p, why := Prefetch{Key: a.Key(), Var: v, Ahead: near(nearAhead, n), Lines: lines(row, t.Type)},
-			farWhy
+		o, why := Order{Name: f.short(a.Key()), N: near(nearAhead, n)}.of(v), farWhy
 		switch k := int64(math.Round(float64(values) * n)); {
-		case !f.isFar(bytes):
+		case !isFar(f, bytes):
 		case lastLevel == lastLevelAhead && bytes < lastLevelCaches*far:
-			p.Ahead, why = near(lastLevelAhead, n), lastLevelWhy
-		case k > p.Ahead:
-			p.Far = k
+			o.N, why = near(lastLevelAhead, n), lastLevelWhy
+		case k > o.N:
+			o.Far = k
 		}
-		p.Why = fmt.Sprintf(
-			"rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a core's caches%s", a.Key(), size(bytes), size(all), size(far), why)
-		out = append(out, p)
+		out = append(out, Chosen{Order: o, Why: fmt.Sprintf(
+			"rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a "+
+				"core's caches%s", a.Key(), size(bytes), size(all), size(far), why)})
 	})
-	out = append(out, f.walked(out)...)
-	f.eachSelectedMatrix(func(a *cin.Access, v string, bytes float64) {
+	out = append(out, rowsBetween(f, out)...)
+	eachSelectedMatrix(f, func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: segmentAhead, Lines: 1,
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's caches", a.Key(),
+			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: segmentAhead}.of(v),
+				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's "+
+					"caches", a.Key(),
 					size(bytes), size(far))})
 		}
 	})
 	return out
 }
 
-// walked returns the prefetches of rows of operands that are read in their storage order, between
-// the rows of the given prefetches.
-func (f *facts) walked(between []Prefetch) (out []Prefetch) {
-	f.eachSelectedRow(func(a *cin.Access, t *Tensor, v string, row int64, bytes float64) {
-		n := f.perCoordinate(v)
-		if t == f.result || f.positions(v) > 0 || n == 0 || n > shortSegment || !f.isFar(bytes) ||
-			!f.enclosesPrefetch(v, between) {
+// rowsBetween returns the orders to fetch rows of operands that are read in their storage order,
+// between the rows that other orders fetch.
+func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
+	eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
+		n := perCoordinate(f, v)
+		if t == f.result || positions(f, v) > 0 || n == 0 || n > shortSegment || !isFar(f, bytes) ||
+			!enclosesPrefetch(f, v, others) {
 			return
 		}
-		out = append(out, Prefetch{Key: a.Key(), Var: v, Far: walkedAhead, Lines: lines(row, t.Type),
+		out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), Far: walkedAhead}.of(v),
 			Why: fmt.Sprintf(
-				"rows of %s are read in their order, for %.1f entries each, between others that are fetched ahead", a.Key(), n)})
+				"rows of %s are read in their order, for %.1f entries each, between others that are "+
+					"fetched ahead", a.Key(), n)})
 	})
 	return out
 }
 
 // enclosesPrefetch reports whether the loop over v is outermost and has loops inside it that the
-// given prefetches are for.
-func (f *facts) enclosesPrefetch(v string, fetched []Prefetch) (found bool) {
+// given orders are for.
+func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&
 			slices.ContainsFunc(path, func(l *cin.Forall) bool {
-				return slices.ContainsFunc(fetched, func(p Prefetch) bool { return p.Var == l.Var })
+				return slices.ContainsFunc(fetched, func(x Chosen) bool { return x.Order.Loop.Var == l.Var })
 			})
 	})
 	return found
@@ -198,7 +281,7 @@ func (f *facts) enclosesPrefetch(v string, fetched []Prefetch) (found bool) {
 // perCoordinate returns the average number of entries for each coordinate of v, in the operand with
 // the most entries among those whose outermost level stores every coordinate of v. It returns 0 if
 // no operand stores every coordinate of v.
-func (f *facts) perCoordinate(v string) (n float64) {
+func perCoordinate(f *facts, v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).CanLocate() &&
 			t.levels(a)[0] == v &&
@@ -211,7 +294,7 @@ func (f *facts) perCoordinate(v string) (n float64) {
 
 // eachSelectedMatrix calls fn for each sparse matrix whose rows the coordinates of another operand,
 // along variable v, may select. bytes is the size of its entries.
-func (f *facts) eachSelectedMatrix(fn func(a *cin.Access, v string, bytes float64)) {
+func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil {
@@ -235,7 +318,7 @@ func (f *facts) eachSelectedMatrix(fn func(a *cin.Access, v string, bytes float6
 // eachStream calls fn for the only sparse operand, if the coordinates of its last level only select
 // values to sum. Loops over v, the variable of that level, then read the operand's entries from
 // first to last.
-func (f *facts) eachStream(fn func(a *cin.Access, t *Tensor, v string)) {
+func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
 	var found *cin.Access
 	several := f.problem.Target.GPU
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -288,21 +371,23 @@ const (
 	streamedCaches  = 32
 )
 
-// stream returns the prefetch of the entries of a sparse operand that does not stay in any cache.
-func (f *facts) stream() (out []Prefetch) {
+// streamed returns the order to fetch the entries of a sparse operand that does not stay in any cache.
+func streamed(f *facts) (out []Chosen) {
 	ahead, why := f.problem.Target.Forms.form(Streams)
 	if ahead == 0 {
 		return nil
 	}
-	f.eachStream(func(a *cin.Access, t *Tensor, v string) {
+	eachStream(f, func(a *cin.Access, t *Tensor, v string) {
 		k := t.order() - 1
 		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])),
 			streamedCaches*float64(f.problem.Target.FarBytes)
-		lanes := slices.ContainsFunc(f.gathers(),
-			func(g Gather) bool { return g.Key == a.Key() && g.Var == v })
+		lanes := false
+		gatheredLevels(f, func(b *cin.Access, u string, _ float64) {
+			lanes = lanes || b.Key() == a.Key() && u == v
+		})
 		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) &&
 			bytes >= least {
-			out = append(out, Prefetch{Key: a.Key(), Var: v, Ahead: ahead,
+			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: ahead}.of(v),
 				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s",
 					a.Key(), size(bytes), size(least), why)})
 		}
@@ -312,7 +397,7 @@ func (f *facts) stream() (out []Prefetch) {
 
 // isScattered reports whether loops over v, a variable of the result, are inside a loop that sums,
 // so that they visit a row several times.
-func (f *facts) isScattered(v string) (found bool) {
+func isScattered(f *facts, v string) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false
 		for _, l := range path {
@@ -326,7 +411,7 @@ func (f *facts) isScattered(v string) (found bool) {
 // positions returns the number of positions in the level that stores v for each stored value, at
 // most 1. It looks at the operand with the most entries. It returns 1 if the number is unknown, and
 // 0 if the level is the outermost of several or if no operand stores v in a sparse level.
-func (f *facts) positions(v string) (n float64) {
+func positions(f *facts, v string) (n float64) {
 	most := int64(-2)
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		t := f.tensor(a.Name)
@@ -359,47 +444,4 @@ func size(n float64) string {
 		k++
 	}
 	return fmt.Sprintf("%.4g %s", n, units[k])
-}
-
-// gatheredSegment is the smallest average number of entries in a segment for which a loop that
-// gathers runs in vector lanes. Several sums at a time wait less for one another, and for long
-// segments this gains more than adding them up at the end costs.
-const gatheredSegment = 256
-
-// gathers returns the loops over long segments of sparse levels.
-func (f *facts) gathers() (out []Gather) {
-	seen := map[[2]string]bool{}
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil || t.Counts == nil {
-			return
-		}
-		for k, v := range t.levels(a) {
-			above := int64(1)
-			if k > 0 {
-				above = t.Counts[k-1]
-			}
-			if t.caps(k).CanLocate() || seen[[2]string{a.Key(), v}] ||
-				t.Counts[k] < gatheredSegment*max(above, 1) {
-				continue
-			}
-			seen[[2]string{a.Key(), v}] = true
-			out = append(out, Gather{a.Key(), v,
-				fmt.Sprintf("segments of %s have %.1f entries on average", a.Key(),
-					float64(t.Counts[k])/float64(max(above, 1)))})
-		}
-	})
-	return out
-}
-
-// lanes returns the variables whose innermost loops run in vector lanes if they access contiguous
-// memory, with the reasons.
-func (f *facts) lanes() map[string]string {
-	out := map[string]string{}
-	cin.Walk(f.stmt, func(s cin.Stmt) {
-		if l, ok := s.(*cin.Forall); ok {
-			out[l.Var] = "the innermost loops over " + l.Var + " run along contiguous memory"
-		}
-	})
-	return out
 }

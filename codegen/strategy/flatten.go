@@ -1,0 +1,85 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+)
+
+// Flatten orders that a nest is one loop over the positions of the operand whose pattern the result
+// shares: flatten(i). The positions are of the result's last compressed level.
+var Flatten = &Choice{
+	Name:    "flatten",
+	Params:  []Param{{Kind: LoopParam, Name: "i"}},
+	Meaning: "makes one loop over entries of nested loops",
+	CPUOnly: "the loop over positions is cut for the threads of a CPU",
+	Default: func(f *facts, _ *Value) []Chosen {
+		return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
+			return Order{}, fmt.Sprintf("%s has the pattern of %s, and nothing else reads "+
+				"%s", f.result.Name,
+				f.problem.Share, strings.Join(f.vars[:max(f.deep, 0)], ", ")), isPositionLoop(f, l)
+		})
+	},
+	Follow: followFlatten,
+}
+
+func followFlatten(f *facts, v *Value, o Order) error {
+	list := o.Loop.Outermost(f.stmt)
+	if len(list) == 0 {
+		return fmt.Errorf("no outermost loop is over %s", o.Loop)
+	}
+	for _, l := range list {
+		switch {
+		case !isPositionLoop(f, l):
+			return fmt.Errorf(
+				"the loop over %s is not the first over the levels of an operand whose pattern %s shares, "+
+					"or other operands read their coordinates", l.Var, f.result.Name)
+		case l.Unit == cin.CPUThread && l.Race != cin.Unsaid:
+			return fmt.Errorf(
+				"the positions are parted into chunks of Work among the threads, or not at all; the loop "+
+					"over %s is parallel otherwise", l.Var)
+		}
+		v.loop(l).OverPositions = true
+	}
+	return nil
+}
+
+// isPositionLoop reports whether the nest l can be one loop over the positions of the operand that
+// shares its pattern with the result. The nest must loop over the levels of that operand, down to
+// the result's last compressed level, and nothing else may read coordinates of the levels above
+// that level. Short fibers then have no loops of their own, and chunks for threads are cut at
+// positions instead of rows.
+func isPositionLoop(f *facts, l *cin.Forall) bool {
+	if !f.shared() || f.deep == 0 {
+		return false
+	}
+	above := f.vars[:f.deep]
+	s := cin.Stmt(l)
+	var share *Tensor
+	cin.Accesses(l, func(a *cin.Access) {
+		if a.Key() == f.problem.Share {
+			share = f.tensor(a.Name)
+		}
+	})
+	if share == nil {
+		return false
+	}
+	for k, v := range f.vars[:f.deep+1] {
+		g, ok := s.(*cin.Forall)
+		if !ok || g.Var != v || k > 0 && (g.Unit != cin.Serial || !share.caps(k).HasPos()) {
+			return false
+		}
+		s = g.Body
+	}
+	ok := true
+	cin.Accesses(s, func(a *cin.Access) {
+		vars := a.Vars
+		if a.Key() == f.problem.Share {
+			vars = share.levels(a)[f.deep+1:]
+		}
+		ok = ok && !slices.ContainsFunc(vars, func(v string) bool { return slices.Contains(above, v) })
+	})
+	return ok
+}

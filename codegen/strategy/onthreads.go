@@ -1,0 +1,66 @@
+package strategy
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/io/tensor"
+)
+
+// OnThreads returns s with its outermost loops on threads. Some loops stay serial: loops that only
+// copy a workspace, loops for which serial returns true, and loops that fill a workspace outside of
+// all other loops. The last kind runs on threads if shared is true for the workspace and the loop
+// is over one of its variables. If a parallel loop is over a variable of the result, no two
+// iterations write to one place, and the pieces of a sparse result are made in order. If it sums
+// into a scalar or a dense result, its chunks have their own partial sums.
+func OnThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
+	shared map[string]bool) cin.Stmt {
+	switch s := s.(type) {
+	case *cin.Where:
+		producer, t := s.Producer, cin.Target(s.Producer)
+		if len(t.Vars) == 0 {
+			producer = OnThreads(producer, lhs, result, serial, shared)
+		} else if copied(s.Consumer, t) {
+			return s
+		}
+		return &cin.Where{Consumer: OnThreads(s.Consumer, lhs, result, serial, shared),
+			Producer: filled(producer, shared)}
+	case *cin.Seq:
+		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
+			list := make([]cin.Stmt, len(s.List))
+			for k, t := range s.List {
+				list[k] = OnThreads(t, lhs, result, serial, shared)
+			}
+			return &cin.Seq{List: list}
+		}
+	case *cin.Forall:
+		t := cin.Target(s)
+		if serial(s) {
+			return s
+		}
+		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+		if t.Name != lhs.Name {
+			return s
+		}
+		if !result.AllDense() && lhs.Vars[result.Order[0]] == s.Var {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+	}
+	return s
+}
+
+// filled returns s, which fills a workspace outside of all loops, with its loops on threads if
+// threads may fill the workspace together.
+func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
+	switch s := s.(type) {
+	case *cin.Where:
+		return &cin.Where{Consumer: filled(s.Consumer, shared), Producer: filled(s.Producer, shared)}
+	case *cin.Forall:
+		if t := cin.Target(s); s.Unit == cin.Serial && shared[t.Name] && slices.Contains(t.Vars, s.Var) {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+	}
+	return s
+}

@@ -1,0 +1,172 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+)
+
+// Substitute orders that something else runs directly nested loops around an assignment. Name lists
+// the loops' variables.
+//
+//	substitute({i,j,k},gemm)        a matrix product runs them, around a product of dense operands
+//	substitute({i,j,k},cublas)      the same on a GPU
+//	substitute({i,j},cusparse)      the library computes a product with a sparse matrix
+//	substitute({i,j},"file.c:name") a user's C function, which gets ranges in the order of the
+//	                                variables
+var Substitute = &Choice{
+	Name:    "substitute",
+	Params:  []Param{{Kind: VarsParam, Name: "{i, j, k}"}, {Kind: WordParam, Words: Libraries}},
+	Meaning: "calls a library, or your C, instead of loops",
+	Default: func(f *facts, _ *Value) []Chosen { return slices.Clone(f.problem.Products) },
+	Follow:  followSubstitute,
+}
+
+// Product returns the order that a BLAS runs the loops over vars.
+func Product(vars []string, why string) Chosen {
+	return Chosen{Order: Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}, Why: why}
+}
+
+// Extern is a function that runs directly nested loops. Vars lists their variables, separated by
+// commas. If File is "", the function is the library CuSPARSE's.
+type Extern struct{ Vars, File, Name string }
+
+func followSubstitute(f *facts, v *Value, o Order) error {
+	text, quoted := strings.CutPrefix(o.Word, "\"")
+	switch {
+	case quoted:
+		text = strings.TrimSuffix(text, "\"")
+		k := strings.LastIndexByte(text, ':')
+		return callExtern(f, v, &Extern{o.Name, text[:k], text[k+1:]})
+	case o.Word == CuSPARSE:
+		return callExtern(f, v, &Extern{Vars: o.Name, Name: CuSPARSE})
+	}
+	var sums []*cin.Assign
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		l, ok := s.(*cin.Forall)
+		if a := loopsAround(f, s, o.Vars()); ok && a != nil && a.Accumulate {
+			v.loop(l).Gemm = len(o.Vars())
+			sums = append(sums, a)
+		}
+	})
+	if len(sums) == 0 {
+		return fmt.Errorf(
+			"no loops over %s are directly inside one another, around one sum: what changes the loops "+
+				"comes before", strings.ReplaceAll(o.Name, ",", ", "))
+	}
+	return matrices(f, v, sums)
+}
+
+// callExtern makes a function run the loops over its variables.
+func callExtern(f *facts, v *Value, x *Extern) error {
+	var found []*cin.Forall
+	names := strings.Split(x.Vars, ",")
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		if l, ok := s.(*cin.Forall); ok && loopsAround(f, l, names) != nil {
+			found = append(found, l)
+		}
+	})
+	switch len(found) {
+	case 0:
+		return fmt.Errorf(
+			"no loops over %s are directly inside one another, around one assignment: what changes the "+
+				"loops comes before", strings.Join(names, ", "))
+	case 1:
+		v.loop(found[0]).Extern = x
+		return nil
+	}
+	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found),
+		strings.Join(names, ", "))
+}
+
+// The names of the libraries in schedules. BLAS is a library for the CPU, and the others are for a
+// GPU.
+const (
+	BLAS     = "gemm"
+	CuBLAS   = "cublas"
+	CuSPARSE = "cusparse"
+)
+
+// Libraries lists the names of all libraries.
+var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
+
+// gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
+const gemmNeedsArrays = "gemm multiplies matrices that are arrays"
+
+// matrices makes the workspaces that matrix products read or add to arrays, whatever their size.
+func matrices(f *facts, v *Value, sums []*cin.Assign) (err error) {
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		used := false
+		for _, a := range sums {
+			used = used || a.LHS.Name == t.Name
+			cin.ExprAccesses(a.RHS, func(x *cin.Access) { used = used || x.Name == t.Name })
+		}
+		s := v.Spaces[t.Name]
+		if !used || err != nil {
+			return
+		}
+		if s.Form.Kind != Array && s.Said {
+			err = fmt.Errorf("%s, and the schedule has "+
+				"workspace(%s,%s)", gemmNeedsArrays, t.Name, s.Form.Kind)
+			return
+		}
+		if why := f.asArray(w.Producer, t); why != nil {
+			err = fmt.Errorf("%s, and %w", gemmNeedsArrays, why)
+			return
+		}
+		s.Form, s.Why, s.Multiplied = Form{Kind: Array}, gemmNeedsArrays, true
+		v.Spaces[t.Name] = s
+	})
+	return err
+}
+
+// isGemm reports whether s consists of the loops of one matrix product.
+func isGemm(f *facts, s cin.Stmt) bool {
+	return slices.ContainsFunc(f.problem.Products,
+		func(p Chosen) bool { return loopsAround(f, s, p.Order.Vars()) != nil })
+}
+
+// Matrices returns the outermost loops of matrix products in s. The strategy v must have been made
+// for s.
+func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if l, ok := own.(*cin.Forall); ok && v.Of(l).Gemm > 0 {
+			out[t] = true
+		}
+	})
+	return out
+}
+
+// Kept returns the statements in s that sum rows of the result in registers. The strategy v must
+// have been made for s.
+func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if v.Tiles[own] > 0 {
+			out[t] = true
+		}
+	})
+	return out
+}
+
+// loopsAround returns the assignment inside s if s is loops over exactly the given variables, in any
+// order, or else nil.
+func loopsAround(f *facts, s cin.Stmt, vars []string) *cin.Assign {
+	left := make([]string, len(vars))
+	for k, v := range vars {
+		left[k] = f.g.ConsumerVar(v)
+	}
+	for len(left) > 0 {
+		l, ok := s.(*cin.Forall)
+		if !ok || !slices.Contains(left, l.Var) {
+			return nil
+		}
+		left = slices.DeleteFunc(left, func(v string) bool { return v == l.Var })
+		s = l.Body
+	}
+	a, _ := s.(*cin.Assign)
+	return a
+}

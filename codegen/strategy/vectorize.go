@@ -1,0 +1,90 @@
+package strategy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// Vectorize orders that innermost loops over a variable run in vector lanes. vectorize(i) is for
+// loops along contiguous memory. vectorize(i,T) is for loops along the entries of T that only sum
+// gathered values. A sum in lanes adds in another order.
+var Vectorize = &Choice{
+	Name:    "vectorize",
+	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NameParam, Name: "T", Optional: true}},
+	Meaning: "runs innermost loops in lanes",
+	CPUOnly: "the loop would run in the lanes of a CPU",
+	Minor:   true,
+	Default: defaultLanes,
+	Follow:  followVectorize,
+}
+
+func followVectorize(f *facts, v *Value, o Order) error {
+	x := f.loweredVar(o.Loop.Var)
+	if o.Name == "" {
+		v.Lanes[x] = true
+		return nil
+	}
+	a, t, err := f.access(o.Name)
+	if err != nil {
+		return err
+	}
+	for k, u := range t.levels(a) {
+		if u == x && !t.caps(k).CanLocate() {
+			v.Gathers = append(v.Gathers, Gather{Key: a.Key(), Var: u})
+			return nil
+		}
+	}
+	return fmt.Errorf("%s does not store entries along %s", a.Key(), o.Loop)
+}
+
+// defaultLanes returns the orders for all loops that access contiguous memory, and for the loops
+// over long segments of sparse levels.
+func defaultLanes(f *facts, _ *Value) (out []Chosen) {
+	vars := map[string]bool{}
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		if l, ok := s.(*cin.Forall); ok {
+			vars[l.Var] = true
+		}
+	})
+	for _, v := range slices.Sorted(maps.Keys(vars)) {
+		out = append(out, Chosen{Order: Order{}.of(v),
+			Why: "the innermost loops over " + v + " run along contiguous memory"})
+	}
+	gatheredLevels(f, func(a *cin.Access, v string, mean float64) {
+		out = append(out, Chosen{Order: Order{Name: f.short(a.Key())}.of(v),
+			Why: fmt.Sprintf("segments of %s have %.1f entries on average", a.Key(), mean)})
+	})
+	return out
+}
+
+// gatheredSegment is the smallest average number of entries in a segment for which a loop that
+// gathers runs in vector lanes. Several sums at a time wait less for one another, and for long
+// segments this gains more than adding them up at the end costs.
+const gatheredSegment = 256
+
+// gatheredLevels calls fn for each sparse level whose segments are long enough to gather in lanes,
+// with the level's variable and the average number of entries in a segment.
+func gatheredLevels(f *facts, fn func(a *cin.Access, v string, mean float64)) {
+	seen := map[[2]string]bool{}
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t == nil || t.Counts == nil {
+			return
+		}
+		for k, v := range t.levels(a) {
+			above := int64(1)
+			if k > 0 {
+				above = t.Counts[k-1]
+			}
+			if t.caps(k).CanLocate() || seen[[2]string{a.Key(), v}] ||
+				t.Counts[k] < gatheredSegment*max(above, 1) {
+				continue
+			}
+			seen[[2]string{a.Key(), v}] = true
+			fn(a, v, float64(t.Counts[k])/float64(max(above, 1)))
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package strategy
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// Workspace chooses how a workspace is stored: workspace(W,KIND). Every workspace has a kind before
+// the first order (inorder.go).
+//
+//	Hash       a hash table
+//	List       an array with a place for each coordinate, and a list of the coordinates with values
+//	Bitmap     an array with a place for each coordinate, and a bit for each
+//	Dense      an array that is filled either everywhere or nowhere
+//	Sorted     a list that is filled in order
+//	Marks      an array with a place for each coordinate, and a mark for each
+//	Positions  an array with a place for each position of an operand in a tile
+//	Terms      a list of all added terms, which is sorted at the end
+var Workspace = &Choice{
+	Name:    "workspace",
+	Params:  []Param{{Kind: NameParam, Name: "W"}, {Kind: WordParam, Words: kindNames[:]}},
+	Meaning: "says how a workspace is stored",
+	Follow:  followWorkspace,
+	Decides: func(_ *facts, o Order) string { return o.Name },
+	Made:    workspaceKinds,
+}
+
+// workspaceKinds returns the orders that give the workspaces of v their kinds.
+func workspaceKinds(f *facts, v *Value) (out []Chosen) {
+	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
+		s := v.Spaces[t.Name]
+		inTile := v.Row.Width > 0 && t.Vars[0] == v.Row.Var // the workspace is then itself a tile
+		out = append(out, Chosen{Order{Name: t.Name, Word: s.Form.Kind.String()}, s.Why,
+			inTile || s.Multiplied})
+	})
+	return out
+}
+
+// filledTogether returns the loop whose chunks fill the named workspace together, each in its own
+// places, or nil if there is none.
+func filledTogether(f *facts, v *Value, name string) *cin.Forall {
+	for _, l := range f.parallel() {
+		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == Blocks {
+			return l
+		}
+	}
+	return nil
+}
+
+func followWorkspace(f *facts, v *Value, o Order) error {
+	kind := Kind(slices.Index(kindNames[:], o.Word))
+	s, ok := v.Spaces[o.Name]
+	if !ok {
+		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
+	}
+	if s.Multiplied && kind != Array {
+		return fmt.Errorf("%s, and one of them is %s", gemmNeedsArrays, o.Name)
+	}
+	s.Why, s.Said = "so ordered", true
+	var err error
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		if t.Name != o.Name {
+			return
+		}
+		producer := w.Producer
+		s.Form = Form{Kind: kind, Rows: f.byRows(t)}
+		switch kind {
+		case HashTable:
+			s.Form = f.hashTable(producer, t)
+		case MarkedList, Bitmap, Marks:
+			s.Form.Rows = s.Form.Rows || kind == Marks && len(t.Vars) > 1
+			if n := f.places(t.Vars); n > MaxPlaces {
+				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g",
+					MaxPlaces, t.Key(), n)
+			}
+		case Array:
+			err = f.asArray(producer, t)
+		case SortedList:
+			ok, once := f.inOrder(producer, t)
+			s.Form.Once = once
+			if !ok {
+				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
+			}
+		case Positions:
+			s.Form, err = f.positional(w, t)
+		case Terms:
+			if form, _, ok := f.termRows(w, t); ok {
+				s.Form = form
+			} else if _, ok := f.terms(producer, t); ok {
+				s.Form.Of = f.allTermsOf(producer, t)
+			} else {
+				err = fmt.Errorf(
+					"a list of all values that are added to %s needs values that are entries of one operand "+
+						"times dense operands, and this is another sum", t.Key())
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if l := filledTogether(f, v, o.Name); l != nil && !s.shared() {
+		return fmt.Errorf(
+			"threads fill %s together by chunks of the loop over %s, which takes an array, or marks at "+
+				"its places", o.Name, l.Var)
+	}
+	if kind != Positions && f.isCutApart(o.Name) {
+		return fmt.Errorf(
+			"%s is filled and read by loops that are cut in different ways, which a place for each "+
+				"position allows", o.Name)
+	}
+	v.Spaces[o.Name] = s
+	return nil
+}
