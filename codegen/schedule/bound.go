@@ -18,7 +18,7 @@ func bound(s *state) error {
 		return err
 	}
 	if s.cmd.Args[1].Text == v {
-		return s.exactly(v)
+		return exactly(s, v)
 	}
 	b, err := s.fresh(1)
 	if err != nil {
@@ -55,7 +55,7 @@ func bound(s *state) error {
 }
 
 // exactly compiles in the size of v as a constant.
-func (s *state) exactly(v string) error {
+func exactly(s *state, v string) error {
 	n, err := s.factor(2)
 	switch {
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 //	Temporary, Work, N          N chunks, each with its own partial result; the results are added in
 //	                            order
 //	ParallelReduction, Work, N  N chunks, each with its own partial sum; the sums are added in order
-func (s *state) chunked() error {
+func chunked(s *state) error {
 	r, err := s.ref(0)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (s *state) chunked() error {
 
 // isRowCommand reports whether the current command distributes rows over threads: parallelize(p,
 // GPUThread, STRATEGY, Rows[, N]).
-func (s *state) isRowCommand() bool {
+func isRowCommand(s *state) bool {
 	a := s.cmd.Args
 	return s.cmd.Name == "parallelize" && len(a) > 3 && a[1].Text == cin.GPUThread.String() &&
 		a[3].Text == "Rows"
@@ -83,12 +83,12 @@ func (s *state) isRowCommand() bool {
 // themselves. In a block, each thread sums whole rows if the tile has at least N rows. If the tile
 // has fewer rows, the lanes of a warp sum the entries of each row together. In a warp, its lanes do
 // the same.
-func (s *state) rowLanes() error {
+func rowLanes(s *state) error {
 	v, err := s.looped(0)
 	if err != nil {
 		return err
 	}
-	if _, err := s.unit(1); err != nil {
+	if _, err := unitArgument(s, 1); err != nil {
 		return err
 	}
 	if s.cmd.Args[2].Text != cin.Atomics.String() {
@@ -103,7 +103,7 @@ func (s *state) rowLanes() error {
 				s.cmd.Args[4].Text)
 		}
 	}
-	if err := s.runOn(v, cin.GPUThread, cin.Atomics, 0); err != nil {
+	if err := runOn(s, v, cin.GPUThread, cin.Atomics, 0); err != nil {
 		return err
 	}
 	return s.order(o)

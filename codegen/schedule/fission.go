@@ -13,7 +13,7 @@ import (
 // only rounding. The new loops around S are over the original variables, even if other loops
 // replaced these, and only parallelize and unroll may change the new loops. fission returns the
 // loops over i that are now directly around the loops over j.
-func (s *state) fission(i, j string) (own []*cin.Forall) {
+func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
 		if !ok {
@@ -23,8 +23,8 @@ func (s *state) fission(i, j string) (own []*cin.Forall) {
 		if chain[len(chain)-1].Var != i {
 			return nil, false
 		}
-		inner, others := s.partsOf(rest, j)
-		from, ok := s.originals(chain)
+		inner, others := partsOf(s, rest, j)
+		from, ok := originals(s, chain)
 		if inner == nil || !ok {
 			return nil, false
 		}
@@ -51,7 +51,7 @@ func (s *state) fission(i, j string) (own []*cin.Forall) {
 // the rest. The loop over j may also sum a scalar that is one term of the statement; it then adds
 // directly to the tensor. If no loop over j can be separated, own is nil. If nothing else remains,
 // the second result is nil.
-func (s *state) partsOf(t cin.Stmt, j string) (own, others cin.Stmt) {
+func partsOf(s *state, t cin.Stmt, j string) (own, others cin.Stmt) {
 	if f, ok := s.problem.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
 		return nil, nil
 	}
@@ -72,9 +72,9 @@ func (s *state) partsOf(t cin.Stmt, j string) (own, others cin.Stmt) {
 		return t.List[k], &cin.Seq{List: rest}
 	case *cin.Where:
 		if over(t.Producer) && len(cin.Target(t.Producer).Vars) == 0 {
-			return s.splitWhere(t)
+			return splitWhere(s, t)
 		}
-		own, others = s.partsOf(t.Consumer, j)
+		own, others = partsOf(s, t.Consumer, j)
 		if own == nil || others == nil || usesName(own, cin.Target(t.Producer).Name) {
 			return nil, nil
 		}
@@ -105,7 +105,7 @@ func usesName(t cin.Stmt, name string) bool {
 // splitWhere splits a where whose temporary is a scalar and one term of the consumer, or a factor
 // of one term. In the first result, the producer adds to the consumer's target directly. The second
 // result has the other terms of the consumer.
-func (s *state) splitWhere(w *cin.Where) (own, others cin.Stmt) {
+func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name
 	t := w.Consumer
 	for {
@@ -204,7 +204,7 @@ func terms(x cin.Expr, neg bool) []signed {
 // The component is the one of the chain's last loop. Its last loop is replaced by loops over all
 // its original variables, and its other loops are dropped. originals returns false if the chain
 // does not have all loops of the component.
-func (s *state) originals(chain []*cin.Forall) (vars [][]string, ok bool) {
+func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.component(chain[len(chain)-1].Var)
 	if c == nil {
 		return [][]string{{chain[len(chain)-1].Var}}, true

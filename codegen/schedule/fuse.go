@@ -45,12 +45,12 @@ func fuse(s *state) error {
 			pairs = append(pairs, l)
 		}
 	}
-	pairs = append(pairs, s.fission(i, j)...)
+	pairs = append(pairs, fission(s, i, j)...)
 	// Loops over original variables elsewhere in the statement stay unchanged.
 	switch {
 	case len(pairs) == 0:
 		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i,
-			s.between(s.loops(i)[0], j))
+			between(s, s.loops(i)[0], j))
 	case len(pairs) < len(s.loops(i)) && s.g.MadeBy(i) != nil:
 		return s.refuse(0, "%s has loops elsewhere than directly around the one over %s", i, j)
 	case len(pairs) < len(s.loops(j)) && s.g.MadeBy(j) != nil:
@@ -67,7 +67,7 @@ func fuse(s *state) error {
 
 // between explains which statement keeps the loop over j from being directly inside f, and what the
 // user can do about it. It returns "" if the loop is not inside f or another loop is between them.
-func (s *state) between(f *cin.Forall, j string) string {
+func between(s *state, f *cin.Forall, j string) string {
 	chain, rest := nested(f)
 	containsAccess := false
 	cin.Walk(f, func(t cin.Stmt) {

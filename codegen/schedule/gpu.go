@@ -12,7 +12,7 @@ import (
 
 // countedRace checks a loop on a unit of a GPU that writes a result whose rows are first counted
 // and then written.
-func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
+func countedRace(s *state, f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
 	target := cin.Target(s.body)
 	form := s.problem.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
@@ -34,7 +34,7 @@ func (s *state) countedRace(f *cin.Forall, outer []*cin.Forall, race cin.Race) e
 // decidesRaces reports whether t contains a loop on a unit of a GPU that says how concurrent
 // additions to the result are made. An IgnoreRaces on a loop around t leaves the decision to that
 // loop.
-func (s *state) decidesRaces(t cin.Stmt) bool {
+func decidesRaces(s *state, t cin.Stmt) bool {
 	found := false
 	cin.Walk(t, func(t cin.Stmt) {
 		f, ok := t.(*cin.Forall)
@@ -45,31 +45,31 @@ func (s *state) decidesRaces(t cin.Stmt) bool {
 }
 
 // checkUnits checks the loops against the rules of a GPU.
-func (s *state) checkUnits() error {
+func checkUnits(s *state) error {
 	if !s.problem.GPU || s.first == nil {
 		return nil
 	}
 	if f, why := cin.MisplacedUnit(s.body); f != nil {
-		return s.refuseLoop(f, why)
+		return refuseLoop(s, f, why)
 	}
-	return s.blocksOutermost()
+	return blocksOutermost(s)
 }
 
 // blocksOutermost refuses a loop around a loop on blocks, because each of its iterations would
 // launch a grid. It refuses a nest without a loop on blocks, because a single thread would run it.
 // It also refuses concurrent additions to complex numbers. The loops around the loops that a
 // library runs are on the host, and are not checked.
-func (s *state) blocksOutermost() (err error) {
+func blocksOutermost(s *state) (err error) {
 	target := cin.Target(s.body).Name
-	ofHost := s.aroundLibraries()
+	ofHost := aroundLibraries(s)
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		if err != nil || len(loops) == 0 {
 			return
 		}
-		n := s.ofLibrary(loops)
+		n := ofLibrary(s, loops)
 		if k := slices.IndexFunc(loops[:len(loops)-n],
 			func(f *cin.Forall) bool { return n > 0 && f.Unit.OnGPU() }); k >= 0 {
-			err = s.refuseLoop(loops[k],
+			err = refuseLoop(s, loops[k],
 				"the host calls the library that runs the loops inside it, so this loop cannot run on a "+
 					"GPU")
 			return
@@ -85,15 +85,15 @@ func (s *state) blocksOutermost() (err error) {
 				"%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone "+
 					"would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
 		case k > 0:
-			err = s.refuseLoop(loops[k],
+			err = refuseLoop(s, loops[k],
 				"the loop over "+loops[0].Var+
 					" is around it, and each of its iterations would launch a grid of blocks: reorder has "+
 					"the loop on GPUBlock outermost")
 		}
 		for _, f := range loops {
 			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces &&
-				s.problem.Compute.IsComplex() && s.hasRaces(f, a.LHS) && s.decidesRaces(f.Body) {
-				err = s.refuseLoop(f, "its iterations add to the same places of "+a.LHS.Key()+
+				s.problem.Compute.IsComplex() && hasRaces(s, f, a.LHS) && decidesRaces(s, f.Body) {
+				err = refuseLoop(s, f, "its iterations add to the same places of "+a.LHS.Key()+
 					", and complex numbers are not added atomically")
 			}
 		}
@@ -102,7 +102,7 @@ func (s *state) blocksOutermost() (err error) {
 }
 
 // ofLibrary returns how many of the innermost loops around an assignment a library runs.
-func (s *state) ofLibrary(loops []*cin.Forall) int {
+func ofLibrary(s *state, loops []*cin.Forall) int {
 	for _, o := range s.orders {
 		list := o.Order.Vars()
 		if n := len(list); o.Order.Choice == strategy.Substitute && n <= len(loops) &&
@@ -115,9 +115,9 @@ func (s *state) ofLibrary(loops []*cin.Forall) int {
 }
 
 // aroundLibraries returns the loops around the loops that libraries run.
-func (s *state) aroundLibraries() (list []*cin.Forall) {
+func aroundLibraries(s *state) (list []*cin.Forall) {
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
-		if n := s.ofLibrary(loops); n > 0 {
+		if n := ofLibrary(s, loops); n > 0 {
 			list = append(list, loops[:len(loops)-n]...)
 		}
 	})
@@ -125,7 +125,7 @@ func (s *state) aroundLibraries() (list []*cin.Forall) {
 }
 
 // refuseLoop returns a refusal that names the command that runs f on its unit.
-func (s *state) refuseLoop(f *cin.Forall, why string) error {
+func refuseLoop(s *state, f *cin.Forall, why string) error {
 	at := s.cmd
 	for _, c := range s.list {
 		if c.Name == "parallelize" && c.Args[0].Text == f.Var {

@@ -86,7 +86,7 @@ func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 // replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. It
 // can be replaced if it is assigned unchanged to the result, and if all terms except a are in loops
 // over the workspace's own variables.
-func (s *state) replaceable(a *cin.Assign) *replaced {
+func replaceable(s *state, a *cin.Assign) *replaced {
 	name := a.LHS.Name
 	if len(a.LHS.Vars) == 0 || !s.isImplicit(name) {
 		return nil
@@ -129,7 +129,7 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 			}
 			continue
 		}
-		term, ok := s.plainTerm(part, a.LHS)
+		term, ok := plainTerm(s, part, a.LHS)
 		switch {
 		case !ok:
 			return nil
@@ -146,7 +146,7 @@ func (s *state) replaceable(a *cin.Assign) *replaced {
 
 // plainTerm returns the expression that part adds to workspace w. It returns false if part has a
 // loop that is not over w's variables.
-func (s *state) plainTerm(part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
+func plainTerm(s *state, part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
 	a, ok := innermost(part).(*cin.Assign)
 	if !ok || !slices.Equal(a.LHS.Vars, w.Vars) {
 		return nil, false

@@ -43,14 +43,14 @@ func mergeby(s *state) error {
 // checkGallop refuses Gallop for a loop that cannot search. It is called after all commands. A loop
 // cannot search if it visits coordinates that only one operand has, or if it computes its
 // coordinates.
-func (s *state) checkGallop() error {
+func checkGallop(s *state) error {
 	var err error
 	cin.Walk(s.body, func(t cin.Stmt) {
 		f, ok := t.(*cin.Forall)
 		if !ok || !f.Gallop || err != nil {
 			return
 		}
-		if why := s.cannotSearch(f); why != "" {
+		if why := cannotSearch(s, f); why != "" {
 			s.cmd = s.gallops[len(s.gallops)-1]
 			for _, c := range s.gallops {
 				if slices.Contains(s.rootsOf(f.Var), s.g.Underived(c.Args[0].Text)[0]) {
@@ -64,7 +64,7 @@ func (s *state) checkGallop() error {
 }
 
 // cannotSearch returns why the loop f has no coordinates in common to search for, or "" if it may.
-func (s *state) cannotSearch(f *cin.Forall) string {
+func cannotSearch(s *state, f *cin.Forall) string {
 	outer, _ := s.around(f)
 	if c := s.component(f.Var); c != nil &&
 		(!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
@@ -81,7 +81,7 @@ func (s *state) cannotSearch(f *cin.Forall) string {
 				lat.Iters, ", ") + " have; use TwoFinger"
 		}
 		for _, key := range lat.Iters {
-			if why := s.unordered(key, v); why != "" && len(lat.Iters) > 1 {
+			if why := unordered(s, key, v); why != "" && len(lat.Iters) > 1 {
 				return key + " " + why
 			}
 		}
@@ -90,7 +90,7 @@ func (s *state) cannotSearch(f *cin.Forall) string {
 }
 
 // unordered returns why no search is made in the level of v of an access, or "" if one may.
-func (s *state) unordered(key, v string) (why string) {
+func unordered(s *state, key, v string) (why string) {
 	cin.Accesses(s.body, func(a *cin.Access) {
 		if a.Key() != key || !s.tensor(a.Name) {
 			return

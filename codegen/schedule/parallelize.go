@@ -11,12 +11,12 @@ import (
 // parallelize runs a loop's iterations on threads or in vector lanes: parallelize(i, UNIT,
 // STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
-	if s.isRowCommand() {
-		return s.rowLanes()
+	if isRowCommand(s) {
+		return rowLanes(s)
 	}
 	if len(s.cmd.Args) > 3 {
 		if _, err := strconv.Atoi(s.cmd.Args[3].Text); err != nil {
-			return s.chunked()
+			return chunked(s)
 		}
 	}
 	if len(s.cmd.Args) > 4 {
@@ -27,7 +27,7 @@ func parallelize(s *state) error {
 	if err != nil {
 		return err
 	}
-	unit, err := s.unit(1)
+	unit, err := unitArgument(s, 1)
 	if err != nil {
 		return err
 	}
@@ -44,11 +44,11 @@ func parallelize(s *state) error {
 			return s.refuse(3, "%s takes no chunk", unit)
 		}
 	}
-	return s.runOn(v, unit, race, chunk)
+	return runOn(s, v, unit, race, chunk)
 }
 
 // runOn makes the loops over v run on a unit.
-func (s *state) runOn(v string, unit cin.Unit, race cin.Race, chunk int64) error {
+func runOn(s *state, v string, unit cin.Unit, race cin.Race, chunk int64) error {
 	for _, f := range s.loops(v) {
 		if f.Unit != cin.Serial {
 			return s.refuse(0, "%s is parallel already", v)
@@ -60,7 +60,7 @@ func (s *state) runOn(v string, unit cin.Unit, race cin.Race, chunk int64) error
 			return s.refuse(0,
 				"the loop over %s is unrolled; one inside it may run in parallel, or one around it", v)
 		}
-		if err := s.mayRun(f, unit, race); err != nil {
+		if err := mayRun(s, f, unit, race); err != nil {
 			return err
 		}
 	}
@@ -75,9 +75,9 @@ func (s *state) runOn(v string, unit cin.Unit, race cin.Race, chunk int64) error
 	return nil
 }
 
-// unit parses argument k as the unit that runs a loop's iterations. It refuses a unit that the
-// target machine does not have.
-func (s *state) unit(k int) (cin.Unit, error) {
+// unitArgument parses argument k as the unit that runs the iterations of a loop. It refuses a unit
+// that the target machine does not have.
+func unitArgument(s *state, k int) (cin.Unit, error) {
 	name := s.cmd.Args[k].Text
 	unit, ok := cin.UnitByName(name)
 	switch {
@@ -97,7 +97,7 @@ func (s *state) unit(k int) (cin.Unit, error) {
 }
 
 // mayRun refuses to run the loop f on a unit if this could give a wrong result.
-func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
+func mayRun(s *state, f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	outer, wheres := s.around(f)
 	for _, o := range outer {
 		if o.Unit == cin.CPUVector {
@@ -105,11 +105,11 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		}
 	}
 	if unit == cin.CPUVector {
-		if err := s.checkLanes(f); err != nil {
+		if err := checkLanes(s, f); err != nil {
 			return err
 		}
 	}
-	if err := s.oneLoop(f, outer); err != nil {
+	if err := oneLoop(s, f, outer); err != nil {
 		return err
 	}
 	target := cin.Target(f.Body)
@@ -121,13 +121,13 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 		}
 	}
 	if !isTensor {
-		return s.temporaryRace(f, target, unit, race)
+		return temporaryRace(s, f, target, unit, race)
 	}
-	races := s.hasRaces(f, target)
+	races := hasRaces(s, f, target)
 	switch {
 	case s.isAppended():
-		return s.appendedRace(f, outer, unit, race)
-	case unit.OnGPU() && races && !s.allKnown(target, outer) &&
+		return appendedRace(s, f, outer, unit, race)
+	case unit.OnGPU() && races && !allKnown(s, target, outer) &&
 		(race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
 			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of "+
@@ -141,7 +141,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 			"iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction "+
 				"settle that", f.Var, target.Key())
 	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces &&
-		!s.allKnown(target, outer):
+		!allKnown(s, target, outer):
 		return s.refuse(2,
 			"iterations of %s add to the same places of %s, which has compressed levels (its format is "+
 				"%s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
@@ -150,11 +150,11 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	case races && race == cin.Atomics && unit == cin.CPUVector:
 		return s.refuse(2,
 			"lanes of one vector do not add atomically; use ParallelReduction if they add to one value")
-	case races && race == cin.ParallelReduction && !s.allKnown(target, outer):
+	case races && race == cin.ParallelReduction && !allKnown(s, target, outer):
 		return s.refuse(2,
 			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or "+
 				"Atomics work", f.Var, target.Key())
-	case races && race == cin.Temporary && unit == cin.CPUVector && !s.allKnown(target, outer):
+	case races && race == cin.Temporary && unit == cin.CPUVector && !allKnown(s, target, outer):
 		return s.refuse(2,
 			"lanes have no copies of %s; use ParallelReduction if they add to one value", target.Key())
 	}
@@ -162,7 +162,7 @@ func (s *state) mayRun(f *cin.Forall, unit cin.Unit, race cin.Race) error {
 }
 
 // checkLanes refuses a loop in vector lanes if its body has a parallel loop or a workspace.
-func (s *state) checkLanes(f *cin.Forall) (err error) {
+func checkLanes(s *state, f *cin.Forall) (err error) {
 	cin.Walk(f.Body, func(t cin.Stmt) {
 		switch t := t.(type) {
 		case *cin.Forall:
@@ -207,7 +207,7 @@ func (s *state) around(f *cin.Forall) (outer []*cin.Forall, temps []*cin.Access)
 // hasRaces reports whether two iterations of f may write to the same place of the target. They
 // cannot if all original variables of the loop are variables of the target, because then different
 // iterations write different places.
-func (s *state) hasRaces(f *cin.Forall, target *cin.Access) bool {
+func hasRaces(s *state, f *cin.Forall, target *cin.Access) bool {
 	v := s.g.ConsumerVar(f.Var)
 	if u := s.g.TileOf(s.g.Underived(v)[0]); u != "" {
 		v = u
@@ -217,7 +217,7 @@ func (s *state) hasRaces(f *cin.Forall, target *cin.Access) bool {
 }
 
 // allKnown reports whether the loops in outer determine all of the target's variables.
-func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
+func allKnown(s *state, target *cin.Access, outer []*cin.Forall) bool {
 	for _, v := range target.Vars {
 		leaves := []string{v}
 		if slices.ContainsFunc(outer, func(o *cin.Forall) bool { return o.Var == v }) {
@@ -236,13 +236,13 @@ func (s *state) allKnown(target *cin.Access, outer []*cin.Forall) bool {
 }
 
 // temporaryRace checks a loop in the producer of temporary t.
-func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
+func temporaryRace(s *state, f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
 	onGPU := unit.OnGPU()
 	switch {
 	case len(t.Vars) > 0 && unit == cin.CPUThread && race == cin.Temporary:
 		return nil
 	case len(t.Vars) > 0 && onGPU &&
-		(s.hasRaces(f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
+		(hasRaces(s, f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
 			"the loop over %s fills the workspace %s, whose places its iterations share: they can run "+
 				"on %s only if each fills other places, with NoRaces", f.Var, t.Key(), unit)
@@ -250,7 +250,7 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in "+
 			"common", f.Var,
 			t.Name)
-	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !s.hasRaces(f, t) &&
+	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !hasRaces(s, f, t) &&
 		(race == cin.NoRaces || race == cin.IgnoreRaces):
 		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
@@ -274,17 +274,17 @@ func (s *state) temporaryRace(f *cin.Forall, t *cin.Access, unit cin.Unit, race 
 }
 
 // appendedRace checks a loop that writes a result that is appended to.
-func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
+func appendedRace(s *state, f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 	race cin.Race) error {
 	target := cin.Target(s.body)
 	form := s.problem.Formats[target.Name]
 	first := target.Vars[form.Order[0]]
 	switch {
 	case (unit == cin.CPUVector || unit.OnGPU() && unit != cin.GPUBlock) &&
-		(race == cin.ParallelReduction || race == cin.Temporary) && s.allKnown(target, outer):
+		(race == cin.ParallelReduction || race == cin.Temporary) && allKnown(s, target, outer):
 		return nil // the loop sums one value, which is appended after the loop
 	case unit.OnGPU():
-		return s.countedRace(f, outer, race)
+		return countedRace(s, f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(1,
 			"%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it "+
@@ -299,13 +299,13 @@ func (s *state) appendedRace(f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 
 // oneLoop refuses to parallelize a loop that will become several loops or that merges several
 // operands.
-func (s *state) oneLoop(f *cin.Forall, outer []*cin.Forall) error {
+func oneLoop(s *state, f *cin.Forall, outer []*cin.Forall) error {
 	v := f.Var
 	if c := s.component(f.Var); c != nil {
 		if !cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1] {
 			return nil // the loop is a counting loop
 		}
-		if len(c.Roots) > 1 && s.isRowCommand() {
+		if len(c.Roots) > 1 && isRowCommand(s) {
 			return nil
 		}
 		if len(c.Roots) > 1 {

@@ -35,7 +35,7 @@ func precompute(s *state) error {
 		return err
 	}
 	var why error
-	if x := s.replaceable(sum); x != nil {
+	if x := replaceable(s, sum); x != nil {
 		t := *s
 		tried := *r
 		tried.state, tried.instead = &t, x

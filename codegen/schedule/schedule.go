@@ -225,10 +225,10 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 			return nil, err
 		}
 	}
-	if err := s.checkUnits(); err != nil {
+	if err := checkUnits(s); err != nil {
 		return nil, err
 	}
-	if err := s.checkGallop(); err != nil {
+	if err := checkGallop(s); err != nil {
 		return nil, err
 	}
 	if s.g == nil {

@@ -71,7 +71,7 @@ var (
 )
 
 // integers returns a statement that computes in integers, over sparse vectors B, C and D and a
-// dense vector E.
+// checkDense vector E.
 func integers(stmt string) problem {
 	return problem{stmt: stmt, formats: "A: B:s C:s D:s E:d", compute: tensor.Int32}
 }

@@ -21,7 +21,7 @@ func (c *Command) checkKernel() error {
 }
 
 // checkTarget refuses a kernel for another target.
-func (s *state) checkTarget(kernel string) error {
+func checkTarget(s *state, kernel string) error {
 	gpu := kernel != strategy.BLAS
 	switch {
 	case s.problem.GPU && !gpu:
@@ -34,8 +34,8 @@ func (s *state) checkTarget(kernel string) error {
 	return nil
 }
 
-// substitute makes a BLAS or a user's C function run the named loops. The loops must be directly
-// nested and be the innermost loops of their nest.
+// orderSubstitute makes a BLAS or a user's C function run the named loops. The loops must be
+// directly nested and be the innermost loops of their nest.
 func substitute(s *state) error {
 	vars := []string{}
 	for _, a := range s.cmd.Args[0].List {
@@ -53,26 +53,26 @@ func substitute(s *state) error {
 				"the CPU runs a C function, and --target=cuda has cublas and cusparse for products of "+
 					"matrices")
 		}
-		return s.extern(vars, name)
+		return callFunction(s, vars, name)
 	}
 	kernel := s.cmd.Args[1].Text
-	if err := s.checkTarget(kernel); err != nil {
+	if err := checkTarget(s, kernel); err != nil {
 		return err
 	}
 	if kernel == strategy.CuSPARSE {
-		return s.spmm(vars)
+		return spmm(s, vars)
 	}
-	return s.gemm(vars, kernel)
+	return gemm(s, vars, kernel)
 }
 
-// substitute orders that a library or function (by) runs the loops over vars.
-func (s *state) substitute(vars []string, by string) error {
+// orderSubstitute orders that a library or function (by) runs the loops over vars.
+func orderSubstitute(s *state, vars []string, by string) error {
 	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","), Word: by})
 }
 
 // spmm makes cuSPARSE run loops. Whether they are a product with a sparse matrix is checked when
 // they are lowered.
-func (s *state) spmm(vars []string) error {
+func spmm(s *state, vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
 		return s.refuse(0,
@@ -85,32 +85,32 @@ func (s *state) spmm(vars []string) error {
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
-			if err := s.refuseScheduled(f, strategy.CuSPARSE); err != nil {
+			if err := refuseScheduled(s, f, strategy.CuSPARSE); err != nil {
 				return err
 			}
 		}
 	}
-	return s.substitute(vars, strategy.CuSPARSE)
+	return orderSubstitute(s, vars, strategy.CuSPARSE)
 }
 
-// extern makes a C function run loops.
-func (s *state) extern(vars []string, name string) error {
+// callFunction makes a C function run loops.
+func callFunction(s *state, vars []string, name string) error {
 	if len(vars) == 0 {
 		return s.refuse(0, "a function runs the loops in braces; got %s", s.cmd.Args[0].Text)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
-			if err := s.refuseScheduled(f, name); err != nil {
+			if err := refuseScheduled(s, f, name); err != nil {
 				return err
 			}
 		}
 	}
-	return s.substitute(vars, s.cmd.Args[1].Text)
+	return orderSubstitute(s, vars, s.cmd.Args[1].Text)
 }
 
 // refuseScheduled refuses to let a library or function (by) run f if another command already says
 // how f runs.
-func (s *state) refuseScheduled(f *cin.Forall, by string) error {
+func refuseScheduled(s *state, f *cin.Forall, by string) error {
 	switch {
 	case f.Unit != cin.Serial:
 		return s.refuse(0, "the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, by)
@@ -123,7 +123,7 @@ func (s *state) refuseScheduled(f *cin.Forall, by string) error {
 
 // gemm replaces loops with one matrix product. It reorders them as lowering expects: first the
 // loops that sum, then the loops over the result, in its storage order.
-func (s *state) gemm(vars []string, library string) error {
+func gemm(s *state, vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0,
@@ -146,7 +146,7 @@ func (s *state) gemm(vars []string, library string) error {
 			slices.ContainsFunc(chain, func(f *cin.Forall) bool { return !slices.Contains(vars, f.Var) }) {
 			return nil, false
 		}
-		order, err := s.product(chain, a)
+		order, err := productOrder(s, chain, a)
 		if err != nil {
 			refused = err
 			return t, true
@@ -158,18 +158,18 @@ func (s *state) gemm(vars []string, library string) error {
 		return refused
 	}
 	s.body = body
-	return s.substitute(vars, library)
+	return orderSubstitute(s, vars, library)
 }
 
-// product returns the order of the loops around a matrix product. It refuses assignments that are
-// not a matrix product.
-func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
+// productOrder returns the order of the loops around a matrix product. It refuses assignments that
+// are not a matrix product.
+func productOrder(s *state, chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 	var order, result []string
 	for _, f := range chain {
-		if err := s.refuseScheduled(f, "gemm"); err != nil {
+		if err := refuseScheduled(s, f, "gemm"); err != nil {
 			return nil, err
 		}
-		if s.reads(a.LHS, f.Var) {
+		if reads(s, a.LHS, f.Var) {
 			result = append(result, f.Var)
 		} else {
 			order = append(order, f.Var)
@@ -181,7 +181,7 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 				"gemm sums over some of its loops, and the result's values are along the others; the "+
 					"values of %s are along %s", a.LHS.Key(), joinNames(result))
 	}
-	if err := s.matrices(a, order, result); err != nil {
+	if err := checkMatrices(s, a, order, result); err != nil {
 		return nil, err
 	}
 	f := s.formatOf(a.LHS)
@@ -194,14 +194,14 @@ func (s *state) product(chain []*cin.Forall, a *cin.Assign) ([]string, error) {
 }
 
 // reads reports whether the place that an access reads depends on the loop over v.
-func (s *state) reads(a *cin.Access, v string) bool {
+func reads(s *state, a *cin.Access, v string) bool {
 	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
 }
 
-// matrices refuses an assignment that is not a product of two matrices. Each loop over the result
-// must index exactly one of two factors, each loop that sums must index both, and the loops must
-// not index any other factor.
-func (s *state) matrices(a *cin.Assign, sums, result []string) error {
+// checkMatrices refuses an assignment that is not a product of two matrices. Each loop over the
+// result must index exactly one of two factors, each loop that sums must index both, and the loops
+// must not index any other factor.
+func checkMatrices(s *state, a *cin.Assign, sums, result []string) error {
 	factors, ok := factorsOf(a.RHS, nil)
 	if !ok {
 		return s.refuse(-1,
@@ -212,11 +212,11 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	for _, x := range append(factors, a.LHS) {
 		var along []string
 		for _, v := range slices.Concat(sums, result) {
-			if s.reads(x, v) {
+			if reads(s, x, v) {
 				along = append(along, v)
 			}
 		}
-		if err := s.dense(x, along); err != nil {
+		if err := checkDense(s, x, along); err != nil {
 			return err
 		}
 		if x == a.LHS || len(along) == 0 {
@@ -253,8 +253,8 @@ func (s *state) matrices(a *cin.Assign, sums, result []string) error {
 	return nil
 }
 
-// dense refuses a tensor that stores one of the variables in a level that is not dense.
-func (s *state) dense(x *cin.Access, vars []string) error {
+// checkDense refuses a tensor that stores one of the variables in a level that is not dense.
+func checkDense(s *state, x *cin.Access, vars []string) error {
 	if !s.tensor(x.Name) {
 		return nil
 	}

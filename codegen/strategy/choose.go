@@ -75,11 +75,11 @@ func (f *facts) plain() (v *Value, always [][]Chosen) {
 	v = &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
 		Spaces: map[string]Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
 		Predicated: map[string]bool{}, Windowed: map[string]bool{}, OneBody: map[string]bool{},
-		CrdWidth: f.crdWidths(), Weight: f.weights(), PerThread: chunksPerThread,
-		CachedPartials: f.problem.Target.FarBytes, Result: f.capacity()}
+		CrdWidth: f.crdWidths(), Weight: weights(f), PerThread: chunksPerThread,
+		CachedPartials: f.problem.Target.FarBytes, Result: capacity(f)}
 	f.spaces = v.Spaces
-	f.workspaces()
-	v.Unrolled = f.unrolled()
+	defaultSpaces(f)
+	v.Unrolled = unrolled(f)
 	always = make([][]Chosen, len(Choices))
 	for k, c := range Choices {
 		if c.Always != nil {

@@ -194,8 +194,8 @@ func eachSelectedRow(f *facts,
 	}
 }
 
-// farRows returns the orders to fetch rows of operands that are far away in memory, and of rows of a
-// result that are added to out of order. Rows that the coordinates of the outermost level select
+// farRows returns the orders to fetch rows of operands that are far away in memory, and of rows of
+// a result that are added to out of order. Rows that the coordinates of the outermost level select
 // are not fetched, because they are read in order and seldom.
 func farRows(f *facts) (out []Chosen) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
@@ -371,7 +371,8 @@ const (
 	streamedCaches  = 32
 )
 
-// streamed returns the order to fetch the entries of a sparse operand that does not stay in any cache.
+// streamed returns the order to fetch the entries of a sparse operand that does not stay in any
+// cache.
 func streamed(f *facts) (out []Chosen) {
 	ahead, why := f.problem.Target.Forms.form(Streams)
 	if ahead == 0 {

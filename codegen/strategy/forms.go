@@ -38,9 +38,9 @@ const Streams = "entries_ahead"
 // (Value.Windowed). It is 0 if the segments are merged step by step.
 const Merges = "window_merges"
 
-// Measurements lists all measured choices. Other code also has several forms with the same meaning and the same
-// order of sums. They are not choices, because on a Zen 4 one form was much faster than the others,
-// or no form was faster by 5%:
+// Measurements lists all measured choices. Other code also has several forms with the same meaning
+// and the same order of sums. They are not choices, because on a Zen 4 one form was much faster
+// than the others, or no form was faster by 5%:
 //
 //   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
 //     and so do 48, 64 and 80 for the second-level cache;
@@ -82,7 +82,8 @@ func fetchedAhead(n int64) string {
 // Forms maps names of choices to the forms that were measured to be fastest.
 type Forms map[string]int64
 
-// Known returns the forms that Measurements has. Measurements made by another version may name others.
+// Known returns the forms that Measurements has. Measurements made by another version may name
+// others.
 func (f Forms) Known() Forms {
 	out := Forms{}
 	for _, c := range Measurements {

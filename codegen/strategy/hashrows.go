@@ -12,19 +12,19 @@ const maxHashRow = 1 << 16
 
 // hashTable returns the form of a hash table for workspace t, which producer fills. If t is filled
 // everywhere along some of its last variables, each key has a row of values along these variables.
-func (f *facts) hashTable(producer cin.Stmt, t *cin.Access) Form {
-	form := Form{Kind: HashTable, Dense: f.rowVars(producer, t)}
+func hashTable(f *facts, producer cin.Stmt, t *cin.Access) Form {
+	form := Form{Kind: HashTable, Dense: rowVars(f, producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
-	form.Rows = f.keysByRows(t, keys)
-	form.Of = f.keysOf(producer, t, keys)
+	form.Rows = keysByRows(f, t, keys)
+	form.Of = keysOf(f, producer, t, keys)
 	return form
 }
 
 // keysOf returns the name of the only sparse operand, if producer finds the keys of a hash table in
 // all of its entries, at most one key in each, and most of these keys are expected to differ.
 // Otherwise it returns "".
-func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
-	if of := f.keysFrom(producer, t, keys); of != nil && f.mostlyApart(of, keys) {
+func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
+	if of := keysFrom(f, producer, t, keys); of != nil && mostlyApart(f, of, keys) {
 		return of.Name
 	}
 	return ""
@@ -32,14 +32,14 @@ func (f *facts) keysOf(producer cin.Stmt, t *cin.Access, keys []string) string {
 
 // mostlyApart reports whether most of the keys in the entries of a sparse operand are expected to
 // differ.
-func (f *facts) mostlyApart(of *cin.Access, keys []string) bool {
+func mostlyApart(f *facts, of *cin.Access, keys []string) bool {
 	n := float64(f.tensor(of.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.places(keys)) >= n
 }
 
 // keysFrom returns the only sparse operand, if producer finds the keys of workspace t in all of its
 // entries, at most one key in each. Otherwise it returns nil.
-func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
+func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil
 	}
@@ -81,15 +81,15 @@ func (f *facts) keysFrom(producer cin.Stmt, t *cin.Access, keys []string) *cin.A
 // coordinate of the others. It must be filled by innermost loops over these variables alone, and a
 // row must have at most maxHashRow places. rowVars returns 0 if threads fill t, because threads
 // hand over single values.
-func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
+func rowVars(f *facts, producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0
 	}
 	for n := len(t.Vars) - 1; n > 0; n-- {
 		keys := len(t.Vars) - n
-		ok := f.places(t.Vars[keys:]) <= maxHashRow && f.rowLoops(producer, t, n)
+		ok := f.places(t.Vars[keys:]) <= maxHashRow && rowLoops(f, producer, t, n)
 		for m := keys; ok && m < len(t.Vars); m++ {
-			ok = f.uniformAlong(producer, t, m)
+			ok = uniformAlong(f, producer, t, m)
 		}
 		if ok {
 			return n
@@ -100,7 +100,7 @@ func (f *facts) rowVars(producer cin.Stmt, t *cin.Access) int {
 
 // rowLoops reports whether everything that adds to workspace t is inside loops over the whole range
 // of its last n variables, and whether these loops contain nothing else.
-func (f *facts) rowLoops(producer cin.Stmt, t *cin.Access, n int) bool {
+func rowLoops(f *facts, producer cin.Stmt, t *cin.Access, n int) bool {
 	ok := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != t.Name {

@@ -7,46 +7,46 @@ import (
 	"distaff/codegen/cin"
 )
 
-// workspaces chooses the kind of every workspace, outer ones first. A workspace that is filled in
-// order is a list. A workspace may be an array unless it is only copied to a result that is
+// defaultSpaces chooses the kind of every workspace, outer ones first. A workspace that is filled
+// in order is a list. A workspace may be an array unless it is only copied to a result that is
 // appended to.
 //
 // A schedule's precompute makes workspaces that need not be sparse. An array or a place for each
 // position of a tile is then also possible. A schedule that makes neither workspaces nor variables
 // keeps the default workspaces. Workspaces that each thread has for itself are lists or hash
 // tables.
-func (f *facts) workspaces() {
+func defaultSpaces(f *facts) {
 	made := f.problem.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		producer := w.Producer
-		s := f.workspace(t, w)
+		s := workspaceOf(f, t, w)
 		if f.g != nil {
 			s.Piece = s.Form
 			if s.Form.Kind == Bitmap {
 				s.Piece.Kind = MarkedList
 			}
 			if s.Form.Kind == Bitmap && made {
-				s.Form.Kind, s.Why = MarkedList, f.coordinates(t)
+				s.Form.Kind, s.Why = MarkedList, coordinates(f, t)
 			}
-			if ok, once := f.piecesInOrder(producer, t); ok {
+			if ok, once := piecesInOrder(f, producer, t); ok {
 				s.Piece = Form{Kind: SortedList, Once: once}
 			}
 		}
-		if ok, once := f.inOrder(producer, t); ok {
-			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: f.byRows(t)},
+		if ok, once := inOrder(f, producer, t); ok {
+			s.Form, s.Why = Form{Kind: SortedList, Once: once, Rows: byRows(f, t)},
 				t.Key()+" is filled in order"
 		}
-		if !made && f.mayUseMarks(t, w) &&
+		if !made && mayUseMarks(f, t, w) &&
 			(s.Form.Kind != SortedList || f.problem.Intermediates[t.Name].Summed()) {
 			s.Form, s.Why = Form{Kind: Marks, Rows: len(t.Vars) > 1},
 				fmt.Sprintf("about %.4g of the %.4g coordinates of %s are filled, once",
 					f.problem.Intermediates[t.Name].Entries, f.places(t.Vars), t.Key())
 		}
-		if (f.g != nil || !copied(w.Consumer, t)) && f.isUniform(producer, t) {
+		if (f.g != nil || !copied(w.Consumer, t)) && isUniform(f, producer, t) {
 			s.Form, s.Why = Form{Kind: Array}, t.Key()+" is filled everywhere or nowhere"
 		}
 		if f.g != nil {
-			if form, err := f.positional(w, t); err == nil {
+			if form, err := positional(f, w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf(
 					"%s has a value at each position of %s, of which a tile has at most "+
 						"%d", t.Key(), form.Key,
@@ -58,12 +58,12 @@ func (f *facts) workspaces() {
 }
 
 // piecesInOrder is inOrder for the values that each thread adds in the parallel loops of producer.
-func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) {
+func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
 	cin.Walk(producer, func(s cin.Stmt) {
 		if l, is := s.(*cin.Forall); is && l.Unit == cin.CPUThread && cin.Target(l).Name == t.Name {
-			o, c := f.inOrder(&cin.Forall{Var: l.Var, Body: l.Body}, t)
+			o, c := inOrder(f, &cin.Forall{Var: l.Var, Body: l.Body}, t)
 			ok, once = ok && o, once && c
 			n++
 		}
@@ -74,7 +74,7 @@ func (f *facts) piecesInOrder(producer cin.Stmt, t *cin.Access) (ok, once bool) 
 // inOrder reports whether s adds to workspace t in the order of t's variables, and whether it adds
 // to each coordinate only once. The outermost loops of s must determine these variables in their
 // order, and no loop of s may run on threads.
-func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
+func inOrder(f *facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
 		return false, false
@@ -106,18 +106,18 @@ func (f *facts) inOrder(s cin.Stmt, t *cin.Access) (ok, once bool) {
 
 // isUniform reports whether workspace t, which s fills, is small enough for an array and is filled
 // everywhere or nowhere.
-func (f *facts) isUniform(s cin.Stmt, t *cin.Access) bool {
-	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && f.isFilledUniformly(s, t)
+func isUniform(f *facts, s cin.Stmt, t *cin.Access) bool {
+	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && isFilledUniformly(f, s, t)
 }
 
 // asArray returns an error that says why workspace t, which s fills, cannot be an array of any
 // size. It returns nil if t can be an array.
-func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
+func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 	switch n := f.places(t.Vars); {
 	case n > maxArray:
 		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n,
 			float64(maxArray))
-	case !f.isFilledUniformly(s, t):
+	case !isFilledUniformly(f, s, t):
 		return fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
 	}
 	return nil
@@ -125,9 +125,9 @@ func (f *facts) asArray(s cin.Stmt, t *cin.Access) error {
 
 // isFilledUniformly reports whether the values that s adds to workspace t are present at all
 // coordinates of its variables or at none.
-func (f *facts) isFilledUniformly(s cin.Stmt, t *cin.Access) bool {
+func isFilledUniformly(f *facts, s cin.Stmt, t *cin.Access) bool {
 	for m := range t.Vars {
-		if !f.uniformAlong(s, t, m) {
+		if !uniformAlong(f, s, t, m) {
 			return false
 		}
 	}
@@ -158,16 +158,16 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 }
 
 // uniformAlong is fills for a single variable of t: for its given mode.
-func (f *facts) uniformAlong(s cin.Stmt, t *cin.Access, mode int) bool {
+func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
-	return f.uniformIn(s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
+	return uniformIn(f, s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
 }
 
 // uniformIn reports whether each assignment in s to workspace name has a value at all coordinates
 // of a variable or at none. variable returns the variable, given the assignment; producers has all
 // workspaces that are made in the loop over it.
-func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced,
+func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true
 	cin.Paths(s, func(_ []*cin.Forall, a *cin.Assign) {
@@ -183,9 +183,9 @@ func (f *facts) uniformIn(s cin.Stmt, name string, producers map[string]produced
 			case m < 0:
 				// A temporary that is computed anew at each coordinate may be present at only some.
 				ok = ok && !(made && f.loopOver(p.loops, v) && (len(f.g.Relations()) > 0 ||
-					!f.uniformIn(p.by, x.Name, producers, func(*cin.Assign) string { return v })))
+					!uniformIn(f, p.by, x.Name, producers, func(*cin.Assign) string { return v })))
 			case made:
-				ok = ok && f.uniformAlong(p.by, cin.Target(p.by), m)
+				ok = ok && uniformAlong(f, p.by, cin.Target(p.by), m)
 			case op == nil:
 				ok = ok && f.spaces[x.Name].Form.Kind == Array
 			default:

@@ -81,7 +81,7 @@ const mostUnrolled = 64
 
 // unrolled returns the number of copies of each short loop that a schedule unrolls completely, by
 // the variable of the statement that the loop determines.
-func (f *facts) unrolled() map[string]int64 {
+func unrolled(f *facts) map[string]int64 {
 	out := map[string]int64{}
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		var loops []string

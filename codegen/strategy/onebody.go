@@ -52,7 +52,7 @@ func (in scope) at(vars ...string) scope {
 }
 
 // reading returns in for the consumer of workspace t, which may read t.
-func (f *facts) reading(t *cin.Access, in scope) scope {
+func reading(f *facts, t *cin.Access, in scope) scope {
 	in.spaces = maps.Clone(in.spaces)
 	if in.spaces == nil {
 		in.spaces = map[string]tensor.Format{}
@@ -102,7 +102,7 @@ func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	switch s := s.(type) {
 	case *cin.Where:
 		f.merges(s.Producer, in, fn)
-		f.merges(s.Consumer, f.reading(cin.Target(s.Producer), in), fn)
+		f.merges(s.Consumer, reading(f, cin.Target(s.Producer), in), fn)
 	case *cin.Seq:
 		for _, t := range s.List {
 			f.merges(t, in, fn)
@@ -113,7 +113,7 @@ func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
 		for k, v := range vars {
 			if walked {
 				if lat := f.lattice(v, s.Body, in); lat.All().Len() > 1 && !lat.Coarse {
-					fn(v, f.bodiesAlong(vars[k:], s.Body, in, maxBodies+1))
+					fn(v, bodiesAlong(f, vars[k:], s.Body, in, maxBodies+1))
 				}
 			}
 			in = in.at(v)
@@ -122,39 +122,39 @@ func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	}
 }
 
-// bodies returns the number of innermost bodies of s. It stops counting at limit.
-func (f *facts) bodies(s cin.Stmt, in scope, limit int) int {
+// bodiesOf returns the number of innermost bodies of s. It stops counting at limit.
+func bodiesOf(f *facts, s cin.Stmt, in scope, limit int) int {
 	switch s := s.(type) {
 	case *cin.Where:
-		return f.bodies(s.Producer, in, limit) + f.bodies(s.Consumer,
-			f.reading(cin.Target(s.Producer), in), limit)
+		return bodiesOf(f, s.Producer, in, limit) + bodiesOf(f, s.Consumer,
+			reading(f, cin.Target(s.Producer), in), limit)
 	case *cin.Seq:
 		n := 0
 		for _, t := range s.List {
-			n += f.bodies(t, in, limit)
+			n += bodiesOf(f, t, in, limit)
 		}
 		return n
 	case *cin.Forall:
 		in = in.within(s.Var)
 		vars, walked := f.determined(in.loops)
 		if !walked {
-			return f.bodies(s.Body, in.at(vars...), limit)
+			return bodiesOf(f, s.Body, in.at(vars...), limit)
 		}
-		return f.bodiesAlong(vars, s.Body, in, limit)
+		return bodiesAlong(f, vars, s.Body, in, limit)
 	}
 	return 1
 }
 
 // bodiesAlong returns the number of innermost bodies of nested loops over vars around s. It stops
 // counting at limit.
-func (f *facts) bodiesAlong(vars []string, s cin.Stmt, in scope, limit int) int {
+func bodiesAlong(f *facts, vars []string, s cin.Stmt, in scope, limit int) int {
 	if len(vars) == 0 {
-		return f.bodies(s, in, limit)
+		return bodiesOf(f, s, in, limit)
 	}
 	lat := f.lattice(vars[0], s, in)
 	inner := in.at(vars[0])
 	if lat.Coarse {
-		return f.bodiesAlong(vars[1:], s, inner, limit)
+		return bodiesAlong(f, vars[1:], s, inner, limit)
 	}
 	points := lat.Points
 	if lat.Universe() {
@@ -169,7 +169,7 @@ func (f *facts) bodiesAlong(vars []string, s cin.Stmt, in scope, limit int) int 
 					inner.absent = append(inner.absent, key)
 				}
 			}
-			if n += f.bodiesAlong(vars[1:], s, inner, limit-n); n >= limit {
+			if n += bodiesAlong(f, vars[1:], s, inner, limit-n); n >= limit {
 				return n
 			}
 		}

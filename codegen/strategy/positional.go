@@ -17,16 +17,16 @@ const maxPositions = 1 << 14
 // operand in a tile. It returns an error if t cannot have this form. The producer and the consumer
 // then both run over the tile's positions, and each position has a value, so a place needs neither
 // coordinates nor a mark.
-func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
+func positional(f *facts, w *cin.Where, t *cin.Access) (Form, error) {
 	loops, a, err := filling(w, t)
 	if err != nil {
 		return Form{}, err
 	}
-	key, n, err := f.tileOfPositions(loops, t)
+	key, n, err := tileOfPositions(f, loops, t)
 	if err != nil {
 		return Form{}, err
 	}
-	if f.tileOf(loops) != "" {
+	if tileOf(f, loops) != "" {
 		for _, v := range loops {
 			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
 				return Form{}, fmt.Errorf("the loop over %s, which fills %s, has bounds of its "+
@@ -41,7 +41,7 @@ func (f *facts) positional(w *cin.Where, t *cin.Access) (Form, error) {
 		return Form{}, err
 	}
 	form := Form{Kind: Positions, Key: key, Len: n}
-	form.Each = f.eachPlace(w.Consumer, t, loops, form)
+	form.Each = eachPlace(f, w.Consumer, t, loops, form)
 	return form, nil
 }
 
@@ -69,9 +69,9 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 
 // tileOfPositions returns the key of the access over whose positions the loops run that fill
 // workspace t, and the largest number of positions in a tile.
-func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n int64, err error) {
+func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int64, err error) {
 	last := loops[len(loops)-1]
-	if tile := f.tileOf(loops); tile != "" {
+	if tile := tileOf(f, loops); tile != "" {
 		loops = f.g.FullyDerived(tile)
 		last = loops[len(loops)-1]
 	}
@@ -102,7 +102,7 @@ func (f *facts) tileOfPositions(loops []string, t *cin.Access) (key string, n in
 
 // tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
 // visit, if these loops are derived from a variable of their own. Otherwise it returns "".
-func (f *facts) tileOf(loops []string) string {
+func tileOf(f *facts, loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)
 	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) ||
@@ -114,11 +114,11 @@ func (f *facts) tileOf(loops []string) string {
 
 // isCutApart reports whether the loops that fill the named workspace are derived from a variable of
 // their own.
-func (f *facts) isCutApart(name string) bool {
+func isCutApart(f *facts, name string) bool {
 	found := false
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		if loops, _, err := filling(w, t); err == nil && t.Name == name {
-			found = found || f.tileOf(loops) != ""
+			found = found || tileOf(f, loops) != ""
 		}
 	})
 	return found
@@ -178,11 +178,11 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 // places is used.
 const maxEach = 64
 
-// eachPlace reports whether the consumer of workspace t is a loop over all places of a tile, and not
-// a loop over rows: if the loop is unrolled, or on a GPU, where a thread's registers have no
+// eachPlace reports whether the consumer of workspace t is a loop over all places of a tile, and
+// not a loop over rows: if the loop is unrolled, or on a GPU, where a thread's registers have no
 // addresses. An unrolled loop over rows would have one copy for each row. A loop over places has
 // constant indices, so the tile stays in registers.
-func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
+func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
 	var last *cin.Forall
 	s := consumer
 	for l, ok := s.(*cin.Forall); ok; l, ok = s.(*cin.Forall) {
@@ -190,7 +190,7 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 	}
 	a, ok := s.(*cin.Assign)
 	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
-		form.Len > maxEach || !f.sumsRows(a, t) || !f.plainLevels(t, form.Key) {
+		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(f, t, form.Key) {
 		return false
 	}
 	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len || last.Unroll == 0 && f.onGPU()
@@ -198,7 +198,7 @@ func (f *facts) eachPlace(consumer cin.Stmt, t *cin.Access, loops []string, form
 
 // sumsRows reports whether a only adds to rows of a dense result, and adds values that exist at
 // each place of workspace t.
-func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
+func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
 	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() &&
 		!slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -210,7 +210,7 @@ func (f *facts) sumsRows(a *cin.Assign, t *cin.Access) bool {
 
 // plainLevels reports whether the rows of the levels that t is over are consecutive, and each row
 // is one position of the level above.
-func (f *facts) plainLevels(t *cin.Access, key string) bool {
+func plainLevels(f *facts, t *cin.Access, key string) bool {
 	op := f.tensor(key[:strings.Index(key, "(")])
 	first := op.order() - len(t.Vars)
 	for k := first; k < op.order(); k++ {

@@ -31,10 +31,10 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 		case *cin.Forall:
 			if s.Unit == cin.CPUThread {
 				copies = float64(max(threads, 1))
-				total += f.partialBytes(v.Of(s).Cut, int64(max(threads, 1)))
+				total += partialBytes(f, v.Of(s).Cut, int64(max(threads, 1)))
 			}
 			if x := v.Of(s).Long; x.How == Precomputed {
-				total += f.longRowsBytes(s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
+				total += longRowsBytes(f, s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
 			}
 			if c := v.Of(s).Cut; c.How == Rows && threads > 1 {
 				whole := f.problem.Sizes[c.Own] // each thread has a part of the range
@@ -50,7 +50,7 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 			}
 		case *cin.Where:
 			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
-				total += copies * f.spaceBytes(t, s.Producer, float64(max(threads, 1)))
+				total += copies * spaceBytes(f, t, s.Producer, float64(max(threads, 1)))
 			}
 			walk(s.Producer, copies)
 			walk(s.Consumer, copies)
@@ -82,30 +82,30 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		switch {
 		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
 		case v.Of(x).Cut.How == Ordered:
-			pieces, ordered = f.chunks(v, threads, entries), true
+			pieces, ordered = chunkCount(f, v, threads, entries), true
 		case !ordered: // each iteration makes one piece
-			pieces = max(pieces, f.iterations(x.Var))
+			pieces = max(pieces, iterations(f, x.Var))
 		}
 	})
 	switch {
 	case pieces == 0:
-		return int64(f.arrays(float64(first))), 0
+		return int64(arrays(f, float64(first))), 0
 	case threads <= 1 && ordered: // the only piece becomes the result
-		return int64(f.arrays(float64(first + leastCapacity))), int64(f.joinBytes(1) + f.arrays(1))
+		return int64(arrays(f, float64(first+leastCapacity))), int64(joinBytes(f, 1) + arrays(f, 1))
 	case ordered:
-		kept = int64(min(f.arrays(float64(first+1))+f.joinedPositions(float64(first+1)), 1<<62))
+		kept = int64(min(arrays(f, float64(first+1))+joinedPositions(f, float64(first+1)), 1<<62))
 	}
 	alive, filled := pieces, 0.0
 	if ordered && within {
-		alive, filled = min(pieces, float64(threads)), f.arrays(float64(first))
+		alive, filled = min(pieces, float64(threads)), arrays(f, float64(first))
 	}
 	return kept,
-		int64(min(f.joinBytes(pieces)+alive*f.arrays(float64(first)/pieces+leastCapacity)+filled, 1<<62))
+		int64(min(joinBytes(f, pieces)+alive*arrays(f, float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
 // iterations returns the largest number of iterations of the loop over v: the coordinates of the
 // variables that the loop visits, or the number of ranges that they are divided into.
-func (f *facts) iterations(v string) float64 {
+func iterations(f *facts, v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
 		return float64(f.problem.Sizes[v])
@@ -121,7 +121,7 @@ func (f *facts) iterations(v string) float64 {
 
 // arrays returns the size in bytes of the arrays of a result with capacity for n entries. It leaves
 // out the positions of the outermost compressed level.
-func (f *facts) arrays(n float64) float64 {
+func arrays(f *facts, n float64) float64 {
 	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
 	for k, kind := range f.result.Format.Levels {
 		if !kind.HasPos() {
@@ -138,7 +138,7 @@ func (f *facts) arrays(n float64) float64 {
 // joinedPositions returns the bytes that the joined arrays of n entries need for positions, beyond
 // the bytes that arrays counts. A compressed level below dense levels that are inside another
 // compressed level has room for all dense coordinates of each entry.
-func (f *facts) joinedPositions(n float64) (bytes float64) {
+func joinedPositions(f *facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.result.Format.Levels {
 		switch {
@@ -154,10 +154,10 @@ func (f *facts) joinedPositions(n float64) (bytes float64) {
 	return bytes
 }
 
-// chunks returns the largest number of chunks of equal work in a loop on threads. The work is the
-// entries of all operands and the rows of the result. entries is used for the sparse operands if
-// their own numbers are smaller or unknown.
-func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
+// chunkCount returns the largest number of chunks of equal work in a loop on threads. The work is
+// the entries of all operands and the rows of the result. entries is used for the sparse operands
+// if their own numbers are smaller or unknown.
+func chunkCount(f *facts, v *Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
 	}
@@ -172,7 +172,7 @@ func (f *facts) chunks(v *Value, threads int, entries int64) float64 {
 // joinBytes returns the memory for joining the pieces of chunks, without the pieces. Each chunk has
 // bounds, and for each compressed level a count and the addresses of its arrays. The first memory
 // of the joined arrays is included.
-func (f *facts) joinBytes(chunks float64) float64 {
+func joinBytes(f *facts, chunks float64) float64 {
 	const tableEntry = 24
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
 		float64(f.result.Type.Size()))
@@ -189,7 +189,7 @@ func (f *facts) joinBytes(chunks float64) float64 {
 }
 
 // partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
-func (f *facts) partialBytes(c Cut, threads int64) float64 {
+func partialBytes(f *facts, c Cut, threads int64) float64 {
 	value := float64(max(f.problem.Compute.Size(), f.result.Type.Size()))
 	switch c.How {
 	case Partial:
@@ -207,7 +207,7 @@ func (f *facts) partialBytes(c Cut, threads int64) float64 {
 // longRowsBytes returns the memory for precomputing long rows of products. stretches is the number
 // of stretches in a round. The memory consists of the sums of one row, a round's terms in bands of
 // coordinates, and the finished rows.
-func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
+func longRowsBytes(f *facts, s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
 		return 0
@@ -226,23 +226,23 @@ func (f *facts) longRowsBytes(s cin.Stmt, x Long, stretches float64) float64 {
 
 // spaceBytes returns the memory of workspace t. It includes the workspaces of the threads that fill
 // t, and the values that they hand over.
-func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) float64 {
+func spaceBytes(f *facts, t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
-	n := f.mostEntries(t, producer)
+	n := mostEntries(f, t, producer)
 	if s.Form.Kind == Terms && s.Form.Dense > 0 {
-		if n = float64(f.tensor(f.keysFrom(producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n <
+		if n = float64(f.tensor(keysFrom(f, producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n <
 			0 {
 			n = math.Inf(1)
 		}
-		return f.termRowsBytes(t, s.Form, n)
+		return termRowsBytes(f, t, s.Form, n)
 	}
 	if s.Form.Kind == Terms {
-		n, _ = f.terms(producer, t)
+		n, _ = termsAdded(f, producer, t)
 	}
-	bytes := f.formBytes(t, s.Form, n)
+	bytes := formBytes(f, t, s.Form, n)
 	if cin.Threaded(producer) && !s.shared() {
 		entry := float64(f.problem.Compute.Size() + 8*int64(len(t.Vars)))
-		bytes += threads * (f.formBytes(t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
+		bytes += threads * (formBytes(f, t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
 	}
 	if cin.Threaded(producer) && s.Form.Kind == Marks { // the entries of each chunk are counted
 		bytes += arrayBytes(threads * chunksPerThread * posBytes)
@@ -251,7 +251,7 @@ func (f *facts) spaceBytes(t *cin.Access, producer cin.Stmt, threads float64) fl
 }
 
 // formBytes returns the memory of a workspace of the given form with n entries.
-func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
+func formBytes(f *facts, t *cin.Access, form Form, n float64) float64 {
 	places, value := f.places(t.Vars), float64(f.problem.Compute.Size())
 	keys := 0.0
 	for _, v := range t.Vars {
@@ -288,12 +288,12 @@ func (f *facts) formBytes(t *cin.Access, form Form, n float64) float64 {
 		return growingBytes(n, float64(16*len(t.Vars))+2*value+posBytes) +
 			arrayBytes(2*n*tupleBytes) + rows
 	}
-	return f.tableBytes(t, form, n)
+	return tableBytes(f, t, form, n)
 }
 
 // tableBytes returns the memory of a hash table with n entries. The entries of a row have one key,
 // and are not copied.
-func (f *facts) tableBytes(t *cin.Access, form Form, n float64) float64 {
+func tableBytes(f *facts, t *cin.Access, form Form, n float64) float64 {
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)
 	if n = math.Ceil(n / each); form.Rows {
@@ -329,19 +329,19 @@ func growingBytes(n, bytes float64) float64 {
 // by the number of places, and by the number of combinations of entries of operands. Variables that
 // the chosen operands do not have are counted by their sizes. A statement that adds several
 // products may have the entries of every product.
-func (f *facts) mostEntries(t *cin.Access, producer cin.Stmt) float64 {
+func mostEntries(f *facts, t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
 			if u := cin.Target(w.Producer); len(u.Vars) > 0 {
-				made[u.Name] = f.mostEntries(u, w.Producer)
+				made[u.Name] = mostEntries(f, u, w.Producer)
 			}
 		}
 	})
 	total := 0.0
 	cin.Paths(producer, func(_ []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name == t.Name {
-			total += f.mostProducts(a, made)
+			total += mostProducts(f, a, made)
 		}
 	})
 	return min(total, f.places(t.Vars))
@@ -355,7 +355,7 @@ type knownFactor struct {
 
 // mostProducts returns the largest number of coordinates of the left side that an assignment can
 // give a value.
-func (f *facts) mostProducts(a *cin.Assign, made map[string]float64) float64 {
+func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 	least := f.places(a.LHS.Vars)
 	if !product(a.RHS) {
 		return least

@@ -210,8 +210,8 @@ func (k Kind) String() string { return kindNames[k] }
 //   - Key, for Positions: the access whose positions have the places.
 //   - Len, for Positions: the largest number of positions in a tile.
 //   - Each, for Positions: the consumer is a loop over all places, with a constant length and a sum
-//     that is added to the result when a row ends. Otherwise the consumer is a loop over rows with an
-//     inner loop over the places of each row.
+//     that is added to the result when a row ends. Otherwise the consumer is a loop over rows with
+//     an inner loop over the places of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool

@@ -26,7 +26,8 @@ var Substitute = &Choice{
 
 // Product returns the order that a BLAS runs the loops over vars.
 func Product(vars []string, why string) Chosen {
-	return Chosen{Order: Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}, Why: why}
+	o := Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}
+	return Chosen{Order: o, Why: why}
 }
 
 // Extern is a function that runs directly nested loops. Vars lists their variables, separated by
@@ -112,7 +113,7 @@ func matrices(f *facts, v *Value, sums []*cin.Assign) (err error) {
 				"workspace(%s,%s)", gemmNeedsArrays, t.Name, s.Form.Kind)
 			return
 		}
-		if why := f.asArray(w.Producer, t); why != nil {
+		if why := asArray(f, w.Producer, t); why != nil {
 			err = fmt.Errorf("%s, and %w", gemmNeedsArrays, why)
 			return
 		}
@@ -152,8 +153,8 @@ func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
 	return out
 }
 
-// loopsAround returns the assignment inside s if s is loops over exactly the given variables, in any
-// order, or else nil.
+// loopsAround returns the assignment inside s if s is loops over exactly the given variables, in
+// any order, or else nil.
 func loopsAround(f *facts, s cin.Stmt, vars []string) *cin.Assign {
 	left := make([]string, len(vars))
 	for k, v := range vars {

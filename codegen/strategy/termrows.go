@@ -11,13 +11,13 @@ import (
 // stores the factors of each term instead of its row. of is the operand whose entries give the
 // terms. The form is possible if the right side is a product of one operand that is not dense and
 // of dense operands, and if the consumer copies the rows once each, in order.
-func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
-	form = Form{Kind: Terms, Dense: f.rowVars(w.Producer, t)}
+func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
+	form = Form{Kind: Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
-	if form.Dense == 0 || f.g != nil && len(f.g.Relations()) > 0 || !f.copiedInOrder(w.Consumer, t) {
+	if form.Dense == 0 || f.g != nil && len(f.g.Relations()) > 0 || !copiedInOrder(f, w.Consumer, t) {
 		return form, nil, false
 	}
-	if of = f.keysFrom(w.Producer, t, keys); of == nil {
+	if of = keysFrom(f, w.Producer, t, keys); of == nil {
 		return form, nil, false
 	}
 	assignments := 0
@@ -31,12 +31,12 @@ func (f *facts) termRows(w *cin.Where, t *cin.Access) (form Form, of *cin.Access
 			ok = ok && op != nil && (!along || op.Format.AllDense())
 		})
 	})
-	form.Rows, form.Of = f.keysByRows(t, keys), of.Name
+	form.Rows, form.Of = keysByRows(f, t, keys), of.Name
 	return form, of, ok && assignments == 1
 }
 
 // copiedInOrder reports whether a consumer only copies workspace t, in the order of its variables.
-func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
+func copiedInOrder(f *facts, consumer cin.Stmt, t *cin.Access) bool {
 	for _, v := range t.Vars {
 		l, ok := consumer.(*cin.Forall)
 		if !ok || l.Var != v || l.Unit != cin.Serial {
@@ -53,7 +53,7 @@ func (f *facts) copiedInOrder(consumer cin.Stmt, t *cin.Access) bool {
 }
 
 // termRowsBytes returns the memory of a list of n terms that each add a row.
-func (f *facts) termRowsBytes(t *cin.Access, form Form, n float64) float64 {
+func termRowsBytes(f *facts, t *cin.Access, form Form, n float64) float64 {
 	keys, rows := t.Vars[:len(t.Vars)-form.Dense], 0.0
 	if form.Rows {
 		rows = arrayBytes((f.places(keys[:len(keys)-1]) + 1) * posBytes)

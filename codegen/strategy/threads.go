@@ -23,7 +23,8 @@ var Threads = &Choice{
 }
 
 // cutWords has the words of the ways of cutting a loop for threads.
-var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work", Ordered: "NoRaces,Ordered",
+var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work",
+	Ordered: "NoRaces,Ordered",
 	Partial: "Temporary,Work", Reduction: "ParallelReduction,Work", Rows: "NoRaces,Rows"}
 
 // CutWords lists the words of Threads that say how a loop is cut.
@@ -419,7 +420,7 @@ func nearestPower(x float64) int64 {
 func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
 // weights ranks the operands by their number of entries.
-func (f *facts) weights() map[string]int {
+func weights(f *facts) map[string]int {
 	var sorted []int64
 	for _, t := range f.problem.Tensors[1:] {
 		if !slices.Contains(sorted, t.NNZ) {

@@ -65,10 +65,10 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			return
 		}
 		producer := w.Producer
-		s.Form = Form{Kind: kind, Rows: f.byRows(t)}
+		s.Form = Form{Kind: kind, Rows: byRows(f, t)}
 		switch kind {
 		case HashTable:
-			s.Form = f.hashTable(producer, t)
+			s.Form = hashTable(f, producer, t)
 		case MarkedList, Bitmap, Marks:
 			s.Form.Rows = s.Form.Rows || kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {
@@ -76,20 +76,20 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 					MaxPlaces, t.Key(), n)
 			}
 		case Array:
-			err = f.asArray(producer, t)
+			err = asArray(f, producer, t)
 		case SortedList:
-			ok, once := f.inOrder(producer, t)
+			ok, once := inOrder(f, producer, t)
 			s.Form.Once = once
 			if !ok {
 				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
 			}
 		case Positions:
-			s.Form, err = f.positional(w, t)
+			s.Form, err = positional(f, w, t)
 		case Terms:
-			if form, _, ok := f.termRows(w, t); ok {
+			if form, _, ok := termRows(f, w, t); ok {
 				s.Form = form
-			} else if _, ok := f.terms(producer, t); ok {
-				s.Form.Of = f.allTermsOf(producer, t)
+			} else if _, ok := termsAdded(f, producer, t); ok {
+				s.Form.Of = allTermsOf(f, producer, t)
 			} else {
 				err = fmt.Errorf(
 					"a list of all values that are added to %s needs values that are entries of one operand "+
@@ -105,7 +105,7 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			"threads fill %s together by chunks of the loop over %s, which takes an array, or marks at "+
 				"its places", o.Name, l.Var)
 	}
-	if kind != Positions && f.isCutApart(o.Name) {
+	if kind != Positions && isCutApart(f, o.Name) {
 		return fmt.Errorf(
 			"%s is filled and read by loops that are cut in different ways, which a place for each "+
 				"position allows", o.Name)

@@ -90,7 +90,7 @@ const (
 )
 
 // mayUseMarks reports whether workspace t, which w makes, may have marks alone.
-func (f *facts) mayUseMarks(t *cin.Access, w *cin.Where) bool {
+func mayUseMarks(f *facts, t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
 		slices.Contains(outsideLoops(f.stmt), w)
@@ -139,25 +139,25 @@ func SharedSpaces(p *Problem) map[string]bool {
 // shared reports whether additions to different places of a workspace touch no common data.
 func (s Space) shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
-// workspace returns the default form of workspace t, which w makes.
-func (f *facts) workspace(t *cin.Access, w *cin.Where) Space {
+// workspaceOf returns the default form of workspace t, which w makes.
+func workspaceOf(f *facts, t *cin.Access, w *cin.Where) Space {
 	places, producer := f.places(t.Vars), w.Producer
-	form, why := Form{Rows: f.byRows(t)}, f.coordinates(t)
+	form, why := Form{Rows: byRows(f, t)}, coordinates(f, t)
 	n, own := f.additions(producer, t), 0.0
 	if x, ok := f.problem.Intermediates[t.Name]; ok {
 		n, own = x.Added, x.Entries/max(x.Uses, 1)
 	}
-	table := f.hashTable(producer, t)
+	table := hashTable(f, producer, t)
 	row := t.Vars[len(t.Vars)-table.Dense:]
 	if !FitsPlaces(len(t.Vars), places, f.entries(), own) ||
 		table.Dense > 0 && f.places(row) >= tableRow {
-		if n, ok := f.terms(producer, t); ok && n <= termsEach*expected(n, places) &&
+		if n, ok := termsAdded(f, producer, t); ok && n <= termsEach*expected(n, places) &&
 			f.places(row) < termsEach {
-			form.Kind, form.Of, why = Terms, f.allTermsOf(producer, t),
+			form.Kind, form.Of, why = Terms, allTermsOf(f, producer, t),
 				fmt.Sprintf("%.4g values are added at some of %.4g coordinates", n, places)
 			return Space{Form: form, Why: why}
 		}
-		if form, of, ok := f.termRows(w, t); ok && f.mostlyApart(of, t.Vars[:len(t.Vars)-form.Dense]) &&
+		if form, of, ok := termRows(f, w, t); ok && mostlyApart(f, of, t.Vars[:len(t.Vars)-form.Dense]) &&
 			f.places(row) >= termsEach {
 			why = fmt.Sprintf(
 				"each entry of %s adds a row along %s, and most of these are of coordinates of their own",
@@ -186,10 +186,10 @@ const termsEach = 4
 // coordinate. The table is searched once for a row, and needs no mark for each place.
 const tableRow = 8
 
-// terms returns the largest number of values that producer adds to workspace t in all. ok is true
-// if each value is an entry of one operand that is not dense times elements of dense operands that
-// the entry selects. The number is infinite if the operand's entries are not known.
-func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
+// termsAdded returns the largest number of values that producer adds to workspace t in all. ok is
+// true if each value is an entry of one operand that is not dense times elements of dense operands
+// that the entry selects. The number is infinite if the operand's entries are not known.
+func termsAdded(f *facts, producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
 		if a.LHS.Name != t.Name {
@@ -231,8 +231,8 @@ func (f *facts) terms(producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 
 // allTermsOf returns the name of the operand whose entries each add one value to workspace t when
 // producer runs. It returns "" if no operand does so.
-func (f *facts) allTermsOf(producer cin.Stmt, t *cin.Access) string {
-	if of := f.keysFrom(producer, t, t.Vars); of != nil {
+func allTermsOf(f *facts, producer cin.Stmt, t *cin.Access) string {
+	if of := keysFrom(f, producer, t, t.Vars); of != nil {
 		return of.Name
 	}
 	return ""
@@ -254,7 +254,7 @@ func (f *facts) underived(vars []string) []string {
 func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
 
 // coordinates says how many coordinates a workspace has, for reasons.
-func (f *facts) coordinates(t *cin.Access) string {
+func coordinates(f *facts, t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
 
@@ -270,11 +270,11 @@ const emptyRows = 4
 
 // byRows reports whether workspace t, over several variables, should store its entries by rows,
 // which are found without a search.
-func (f *facts) byRows(t *cin.Access) bool { return f.keysByRows(t, t.Vars) }
+func byRows(f *facts, t *cin.Access) bool { return keysByRows(f, t, t.Vars) }
 
 // keysByRows reports whether workspace t should store its keys by rows, which are found without a
 // search. keys are t's first variables. Each key has a row of values along the other variables.
-func (f *facts) keysByRows(t *cin.Access, keys []string) bool {
+func keysByRows(f *facts, t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
 	return ok && len(keys) > 1 && f.places(keys[:len(keys)-1])*x.Uses*each <= emptyRows*x.Entries
@@ -357,7 +357,7 @@ const (
 // capacityFactor returns the expected number of entries of the result as a multiple of the entries
 // of the sparse operands, if the entries are sums in workspaces or products that the result stores.
 // The factor is a power of two.
-func (f *facts) capacityFactor() int64 {
+func capacityFactor(f *facts) int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
 	for _, t := range f.problem.Tensors[1:] {
@@ -397,11 +397,11 @@ func (f *facts) capacityFactor() int64 {
 }
 
 // capacity returns what is known about the capacity that the result needs.
-func (f *facts) capacity() Result {
+func capacity(f *facts) Result {
 	r := Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {
-		r.Factor = f.capacityFactor()
-		r.Most = f.mostCapacity(r.Factor)
+		r.Factor = capacityFactor(f)
+		r.Most = mostCapacity(f, r.Factor)
 		all := 1.0
 		for _, v := range f.vars[:f.deep+1] {
 			all *= float64(f.problem.Sizes[v])
@@ -422,7 +422,7 @@ const leastCapacity = 16
 
 // mostCapacity returns the largest initial capacity in entries, or 0 if no limit is needed because
 // the operands are known to have few entries.
-func (f *facts) mostCapacity(factor int64) int64 {
+func mostCapacity(f *facts, factor int64) int64 {
 	if f.problem.Target.CapacityBytes <= 0 {
 		return 0
 	}
