@@ -71,12 +71,7 @@ func (c *compiler) launch(s *ir.Launch) stmtFn {
 
 // meets reports whether s contains a Barrier or a Shuffle.
 func meets(s ir.Stmt) (found bool) {
-	ir.Walk(s, func(s ir.Stmt) {
-		switch s.(type) {
-		case *ir.Barrier, *ir.Shuffle:
-			found = true
-		}
-	})
+	ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) { found = found || r.Traits&ir.Waits != 0 })
 	return found
 }
 

@@ -33,22 +33,21 @@ func (c *compiler) ownOf(b *ir.Block) (o own) {
 			o.ints = append(o.ints, k)
 		}
 	}
-	ir.Walk(b, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Declare:
-			variable(s.V)
-		case *ir.For:
-			variable(s.V)
-		case *ir.Alloc:
-			o.arrays = append(o.arrays, c.array(s.A))
-		case *ir.Local:
-			o.arrays = append(o.arrays, c.array(s.A))
-		case *ir.Shared:
-			o.arrays = append(o.arrays, c.array(s.A))
-		case *ir.Take:
-			o.arrays = append(o.arrays, c.array(s.A))
-		case *ir.AllocTable:
-			o.tables = append(o.tables, c.table(s.T))
+	ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {
+		for v, role := range r.Vars() {
+			if role == ir.Declares {
+				variable(v)
+			}
+		}
+		for a, role := range r.Arrays() {
+			if role.Makes() {
+				o.arrays = append(o.arrays, c.array(a))
+			}
+		}
+		for t, role := range r.Tables() {
+			if role.Makes() {
+				o.tables = append(o.tables, c.table(t))
+			}
 		}
 	})
 	return o

@@ -109,42 +109,14 @@ func (fr *frame) race(m *memory, i int64, t *track, now, before string, other in
 // Only in these arrays can iterations race.
 func written(b *ir.Block) map[*ir.Array]bool {
 	set, own := map[*ir.Array]bool{}, map[*ir.Array]bool{}
-	ir.Walk(b, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Store:
-			set[s.A] = true
-		case *ir.Fill:
-			set[s.A] = true
-		case *ir.Copy:
-			set[s.Dst] = true
-		case *ir.Gemm:
-			set[s.C.A] = true
-		case *ir.SpMM:
-			set[s.C.A] = true
-		case *ir.Call:
-			for _, a := range s.Args {
-				if a.Added {
-					set[a.A] = true
-				}
+	ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {
+		for a, role := range r.Arrays() {
+			switch role {
+			case ir.Stores, ir.Updates:
+				set[a] = true
+			case ir.Makes, ir.MakesLocal:
+				own[a] = true
 			}
-		case *ir.Sort:
-			set[s.A] = true
-		case *ir.Mark:
-			set[s.Bits], set[s.Words] = true, true
-		case *ir.Collect:
-			set[s.Bits], set[s.Words], set[s.Flags], set[s.List] = true, true, true, true
-		case *ir.Union:
-			set[s.Crd], set[s.Vals] = true, true
-		case *ir.Alloc:
-			own[s.A] = true
-		case *ir.Local:
-			own[s.A] = true
-		case *ir.Take:
-			own[s.A] = true
-		case *ir.SortBy:
-			set[s.Perm] = true
-		case *ir.Scan:
-			set[s.A] = true
 		}
 	})
 	for a := range own {

@@ -183,7 +183,7 @@ func (b *Block) Append(s Stmt) {
 		if s == nil {
 			return
 		}
-		if !declares(s) {
+		if !hasDeclaration(s) {
 			b.List = append(b.List, s.List...)
 			return
 		}
@@ -191,7 +191,7 @@ func (b *Block) Append(s Stmt) {
 	b.List = append(b.List, s)
 }
 
-func declares(b *Block) bool {
+func hasDeclaration(b *Block) bool {
 	for _, s := range b.List {
 		if _, ok := s.(*Declare); ok {
 			return true

@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"distaff/io/tensor"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,101 +53,48 @@ func (s *Call) Types() []string {
 	return out
 }
 
-// arrays returns the arrays that arguments point into.
-func (s *Call) arrays() (list []*Array) {
-	for _, a := range s.Args {
-		if a.A != nil {
-			list = append(list, a.A)
-		}
+func (s *Call) row(r *Row) {
+	if r.reader != nil {
+		s.Func = &Extern{Result: "void"}
 	}
-	return list
+	r.is("call %(", label(&s.Func.Name))
+	for k := 0; r.another(k < len(s.Args), sep(k)); k++ {
+		at(&s.Args, k).row(r)
+	}
+	r.is(") % = %", label(&s.Func.File), label(&s.Func.Text))
+	if r.reader != nil {
+		s.Func.Params = s.Types()
+	}
 }
 
-func (s *Call) exprs() []Expr {
-	out := make([]Expr, len(s.Args))
-	for k, a := range s.Args {
-		out[k] = a.X
+// row gives r the operands of an argument. The text form of a pointer to a[x] is [a, x], after +=
+// if the function adds to it.
+func (a *Argument) row(r *Row) {
+	r.is("%", word(&a.Added, "+= ", ""))
+	if !r.another(a.A != nil, "[") {
+		r.is("%", value(&a.X))
+		return
 	}
-	return out
+	array := loads(&a.A)
+	if a.Added {
+		array = updates(&a.A)
+	}
+	r.is("%, %]", array, num(&a.X, "place"))
 }
 
-// mapped returns a copy of s with fn applied to each of its expressions.
-func (s *Call) mapped(fn func(Expr) Expr) *Call {
-	t := &Call{Func: s.Func}
-	for _, a := range s.Args {
-		t.Args = append(t.Args, Argument{A: a.A, X: fn(a.X), Added: a.Added})
-	}
-	return t
-}
+func (s *Call) clone() Stmt { return &Call{Func: s.Func, Args: slices.Clone(s.Args)} }
 
-// text returns the text form. A pointer to a[x] is written [a, x], after += if the function adds to
-// it.
-func (s *Call) text() string {
-	args := make([]string, len(s.Args))
-	for k, a := range s.Args {
-		args[k] = expr(a.X, 0)
-		if a.A != nil {
-			args[k] = fmt.Sprintf("[%s, %s]", name(a.A.Name), args[k])
-		}
-		if a.Added {
-			args[k] = "+= " + args[k]
-		}
-	}
-	return fmt.Sprintf("call %s(%s) %s = %s", name(s.Func.Name), strings.Join(args, ", "),
-		name(s.Func.File), name(s.Func.Text))
-}
-
-// call reads the rest of a call statement after the word call.
-func (p *parser) call() Stmt {
-	s := &Call{Func: &Extern{Name: p.name(), Result: "void"}}
-	p.expect("(")
-	for len(s.Args) > 0 || !p.is(")") {
-		s.Args = append(s.Args, p.argument())
-		if !p.accept(",") {
-			break
-		}
-	}
-	p.expect(")")
-	s.Func.File = p.name()
-	p.expect("=")
-	s.Func.Text, s.Func.Params = p.name(), s.Types()
-	return s
-}
-
-func (p *parser) argument() Argument {
-	a := Argument{Added: p.accept("+=")}
-	if !a.Added && !p.is("[") {
-		a.X = p.expr()
-		return a
-	}
-	p.expect("[")
-	a.A = p.oldArray()
-	p.expect(",")
-	a.X = p.expr()
-	p.expect("]")
-	return a
-}
-
-func (v *verifier) call(s *Call) error {
+func (s *Call) check(*verifier) error {
 	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
 		return fmt.Errorf("%s is %s(%s), and is called with (%s)", s.Func.Name, s.Func.Result,
 			strings.Join(s.Func.Params, ", "), strings.Join(s.Types(), ", "))
 	}
 	for k, a := range s.Args {
-		if a.A == nil {
-			if !a.X.Type().IsNumber() {
-				return errors.New("an argument is no number")
-			}
+		switch {
+		case a.A == nil && (a.Added || !a.X.Type().IsNumber()):
+			return errors.New("an argument is no number")
+		case a.A == nil || !a.Added:
 			continue
-		}
-		if err := firstError(want(tensor.Int64, a.X, "place"), v.known(a.A)); err != nil {
-			return err
-		}
-		if !a.Added {
-			continue
-		}
-		if err := v.stored(a.A); err != nil {
-			return err
 		}
 		for j, b := range s.Args {
 			if j != k && b.A == a.A {

@@ -1,5 +1,7 @@
 package ir
 
+import "slices"
+
 // Carry removes loads of segment bounds from nested loops that sum over segments, such as the rows
 // of a CSR matrix. The segment of a parent begins where the segment of the previous parent ends,
 // and the loop over the previous segment has left its position there. The inner loop therefore
@@ -156,14 +158,7 @@ func outsideLoops(b *Block) (found *For) {
 
 // onlySums reports whether b only assigns variables: it stores nothing and has no control flow.
 func onlySums(b *Block) bool {
-	for _, s := range b.List {
-		switch s.(type) {
-		case *Declare, *Assign, *Prefetch:
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b.List, func(s Stmt) bool { return RowOf(s).Traits&Pure == 0 })
 }
 
 // bound returns the variable x and the load that the loop over parents declares it with. The load

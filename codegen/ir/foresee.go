@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Given holds the known properties of a call of a leaf before it runs.
@@ -96,6 +95,7 @@ type foreseer struct {
 	fail     *Fail
 	coord    []int64
 	assigned map[*Block][]*Var // see forget
+	row      Row               // of the current statement
 }
 
 // scalar sets a parameter that is a number.
@@ -121,9 +121,11 @@ func whole(x float64) int64 { return int64(min(x, 1<<62)) }
 func (x *foreseer) forget(b *Block) {
 	list, ok := x.assigned[b]
 	if !ok {
-		Walk(b, func(s Stmt) {
-			if v := assignedVar(s); v != nil {
-				list = append(list, v)
+		WalkRows(b, func(_ Stmt, r *Row) {
+			for v, role := range r.Vars() {
+				if role == Sets {
+					list = append(list, v)
+				}
 			}
 		})
 		x.assigned[b] = list
@@ -131,25 +133,6 @@ func (x *foreseer) forget(b *Block) {
 	for _, v := range list {
 		delete(x.vars, v)
 	}
-}
-
-// assignedVar returns the variable that s itself changes, or nil.
-func assignedVar(s Stmt) *Var {
-	switch s := s.(type) {
-	case *Assign:
-		return s.V
-	case *Grow:
-		return s.Cap
-	case *Mark:
-		return s.N
-	case *Collect:
-		return s.N
-	case *Union:
-		return s.N
-	case *Shuffle:
-		return s.V
-	}
-	return nil
 }
 
 // block returns the cost of a block, up to the failure that it is sure to end in.
@@ -187,16 +170,6 @@ func (x *foreseer) stmt(s Stmt) cost {
 		return x.loop(s)
 	case *While:
 		return x.while(s)
-	case *Fill:
-		return x.elements(s.Lo, s.Hi)
-	case *Copy:
-		return x.elements(Int(0), s.N)
-	case *Gemm:
-		n := 1.0
-		for _, e := range slices.Concat(s.M, s.N, s.K) {
-			n *= x.elements(Int(0), e).sure
-		}
-		return cost{n, n}
 	case *Launch: // one thread of it
 		defer x.unsure()()
 		x.vars[s.Block], x.vars[s.Thread] = number{}, number{}
@@ -204,11 +177,35 @@ func (x *foreseer) stmt(s Stmt) cost {
 	case *Fail:
 		x.reach(s)
 	default:
-		if v := assignedVar(s); v != nil {
+		return x.operation(s)
+	}
+	return cost{}
+}
+
+// operation returns the cost of a statement that visits elements, and forgets what it sets.
+func (x *foreseer) operation(s Stmt) cost {
+	r := &x.row
+	r.describe(s)
+	for v, role := range r.Vars() {
+		if role == Sets {
 			delete(x.vars, v)
 		}
 	}
-	return cost{}
+	var from Expr = Int(0)
+	n, visits := 1.0, false
+	for e, role := range r.Exprs() {
+		switch role {
+		case From:
+			from = e
+		case To, Count:
+			n *= x.elements(from, e)
+			visits = true
+		}
+	}
+	if !visits {
+		return cost{}
+	}
+	return cost{n, n}
 }
 
 // set gives a variable the value of an expression.
@@ -243,15 +240,14 @@ func (x *foreseer) reach(s *Fail) {
 	x.fail, x.coord = s, coord
 }
 
-// elements returns the cost of writing the elements from lo up to hi.
-func (x *foreseer) elements(lo, hi Expr) cost {
+// elements returns how many elements are known to be from lo up to hi.
+func (x *foreseer) elements(lo, hi Expr) float64 {
 	from, ok := x.value(lo)
 	to, also := x.value(hi)
-	if !ok || !also || to.n <= from.n {
-		return cost{}
+	if !ok || !also {
+		return 0
 	}
-	n := float64(to.n) - float64(from.n)
-	return cost{n, n}
+	return max(0, float64(to.n)-float64(from.n))
 }
 
 // branch returns the cost of an If. Of a condition that is not sure it follows both branches.
@@ -351,10 +347,13 @@ const mostRounds = 128
 // steps than there are entries: it is run on estimates.
 func (x *foreseer) while(s *While) cost {
 	nested := false
-	Walk(s.Body, func(t Stmt) {
+	WalkRows(s.Body, func(t Stmt, r *Row) {
 		switch t.(type) {
-		case *For, *While, *Fill, *Copy:
+		case *For, *While:
 			nested = true
+		}
+		for _, role := range r.Exprs() {
+			nested = nested || role == To || role == Count
 		}
 	})
 	defer x.unsure()()

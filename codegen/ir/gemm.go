@@ -4,7 +4,6 @@ import (
 	"distaff/io/tensor"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 type (
@@ -28,29 +27,40 @@ type (
 	}
 )
 
-// String returns the text of a matrix in a Gemm.
-func (m Matrix) String() string {
-	return fmt.Sprintf("%s[%s, %s, %s]", name(m.A.Name), expr(m.At, 0), together(m.Row),
-		together(m.Col))
+func (s *Gemm) row(r *Row) {
+	r.Traits = Allocates | OnHost
+	r.is("gemm(")
+	r.together(&s.M, Count)
+	r.is(", ")
+	r.together(&s.N, Count)
+	r.is(", ")
+	r.together(&s.K, Count)
+	r.is(") ")
+	r.matrix(&s.C, Updates)
+	r.is(" += ")
+	r.matrix(&s.A, Loads)
+	r.is(" * ")
+	r.matrix(&s.B, Loads)
+	r.is(" * %", factor(&s.Alpha))
 }
 
-// together returns the text of the extents or strides of a list of index variables, in braces if
-// there are several.
-func together(list []Expr) string {
-	texts := make([]string, len(list))
-	for k, x := range list {
-		texts[k] = expr(x, 0)
-	}
-	if len(list) == 1 {
-		return texts[0]
-	}
-	return "{" + strings.Join(texts, ", ") + "}"
+// matrix gives r the operands of a matrix.
+func (r *Row) matrix(m *Matrix, role Role) {
+	r.is("%[%, ", Operand{at: &m.A, Role: role}, num(&m.At, "number"))
+	r.together(&m.Row, Computes)
+	r.is(", ")
+	r.together(&m.Col, Computes)
+	r.is("]")
 }
 
-// String returns the text of the statement.
-func (s *Gemm) String() string {
-	return fmt.Sprintf("gemm(%s, %s, %s) %s += %s * %s * %s", together(s.M), together(s.N),
-		together(s.K), s.C, s.A, s.B, expr(s.Alpha, unaryPrecedence))
+func (s *Gemm) clone() Stmt {
+	return &Gemm{M: slices.Clone(s.M), N: slices.Clone(s.N), K: slices.Clone(s.K), C: s.C.clone(),
+		A: s.A.clone(), B: s.B.clone(), Alpha: s.Alpha}
+}
+
+func (m Matrix) clone() Matrix {
+	m.Row, m.Col = slices.Clone(m.Row), slices.Clone(m.Col)
+	return m
 }
 
 // SideBySide reports whether the product can run as loops around plain matrix products. It can if
@@ -74,18 +84,6 @@ func (s *Gemm) SideBySide() bool {
 	return false
 }
 
-func each(list []Expr, fn func(Expr) Expr) []Expr {
-	out := make([]Expr, len(list))
-	for k, x := range list {
-		out[k] = fn(x)
-	}
-	return out
-}
-
-func (m Matrix) mapped(fn func(Expr) Expr) Matrix {
-	return Matrix{A: m.A, At: fn(m.At), Row: each(m.Row, fn), Col: each(m.Col, fn)}
-}
-
 // at returns the index of element (i,j).
 func (m Matrix) at(i, j []Expr) Expr {
 	at := m.At
@@ -98,31 +96,11 @@ func (m Matrix) at(i, j []Expr) Expr {
 	return at
 }
 
-// numbers returns all integer expressions of the statement.
-func (s *Gemm) numbers() []Expr {
-	list := slices.Concat(s.M, s.N, s.K)
-	for _, m := range []Matrix{s.C, s.A, s.B} {
-		list = slices.Concat(list, []Expr{m.At}, m.Row, m.Col)
-	}
-	return list
-}
-
-// exprs returns all expressions of the statement.
-func (s *Gemm) exprs() []Expr { return append(s.numbers(), s.Alpha) }
-
-// mapped returns a copy of s with fn applied to each of its expressions.
-func (s *Gemm) mapped(fn func(Expr) Expr) *Gemm {
-	return &Gemm{
-		M: each(s.M, fn), N: each(s.N, fn), K: each(s.K, fn),
-		C: s.C.mapped(fn), A: s.A.mapped(fn), B: s.B.mapped(fn), Alpha: fn(s.Alpha),
-	}
-}
-
 // Loops returns plain loops with the same effect as s: loops over the rows and columns of C around
 // loops over the summed variables. The names of their variables are not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
-	t := s.mapped(func(x Expr) Expr {
+	t := mapped(s, func(x Expr) Expr {
 		v := NewVar("gemm", x.Type())
 		b.List = append(b.List, &Declare{V: v, Init: x})
 		return v
@@ -147,76 +125,22 @@ func (s *Gemm) Loops() *Block {
 	return b
 }
 
-// gemm reads the rest of a product of matrices after the word gemm.
-func (p *parser) gemm() Stmt {
-	s := &Gemm{}
-	p.expect("(")
-	s.M = p.together()
-	p.expect(",")
-	s.N = p.together()
-	p.expect(",")
-	s.K = p.together()
-	p.expect(")")
-	s.C = p.matrix()
-	p.expect("+=")
-	s.A = p.matrix()
-	p.expect("*")
-	s.B = p.matrix()
-	p.expect("*")
-	s.Alpha = p.unary()
-	return s
-}
-
-func (p *parser) matrix() Matrix {
-	m := Matrix{A: p.oldArray()}
-	p.expect("[")
-	m.At = p.expr()
-	p.expect(",")
-	m.Row = p.together()
-	p.expect(",")
-	m.Col = p.together()
-	p.expect("]")
-	return m
-}
-
-// together reads the text that the function together returns.
-func (p *parser) together() (list []Expr) {
-	if !p.accept("{") {
-		return []Expr{p.expr()}
-	}
-	for !p.accept("}") {
-		if len(list) > 0 {
-			p.expect(",")
-		}
-		list = append(list, p.expr())
-	}
-	return list
-}
-
-func (v *verifier) gemm(s *Gemm) error {
+func (s *Gemm) check(*verifier) error {
 	t := s.Alpha.Type()
 	if !t.IsFloat() && !t.IsComplex() {
 		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
 	}
-	for _, x := range s.numbers() {
-		if err := want(tensor.Int64, x, "number"); err != nil {
-			return err
-		}
-	}
 	for k, m := range []Matrix{s.C, s.A, s.B} {
-		if err := v.known(m.A); err != nil {
-			return err
-		}
 		rows, cols := [][]Expr{s.M, s.M, s.K}[k], [][]Expr{s.N, s.K, s.N}[k]
 		switch {
 		case m.A.Elem != t:
 			return fmt.Errorf("%s holds %s, in a product of matrices of %s", m.A.Name, m.A.Elem, t)
 		case len(m.Row) != len(rows) || len(m.Col) != len(cols):
-			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m, len(m.Row), len(m.Col),
-				len(rows), len(cols))
+			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m.A.Name, len(m.Row),
+				len(m.Col), len(rows), len(cols))
 		case k > 0 && m.A == s.C.A:
 			return fmt.Errorf("%s is read and added to", m.A.Name)
 		}
 	}
-	return v.stored(s.C.A)
+	return nil
 }

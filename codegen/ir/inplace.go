@@ -181,43 +181,16 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles reports whether a statement on whole arrays uses the values of the result or of old.
+// handles reports whether a statement on whole arrays uses the values of the result or of old. A
+// hint about old may stay.
 func (c *inPlace) handles(t Stmt) bool {
-	is := func(list ...*Array) bool {
-		return slices.Contains(list, c.result) ||
-			slices.Contains(list, c.old)
-	}
-	switch t := t.(type) {
-	case *Fill:
-		return is(t.A)
-	case *Copy:
-		return is(t.Dst, t.Src)
-	case *Gemm:
-		return is(t.C.A, t.A.A, t.B.A)
-	case *SpMM:
-		return is(t.Arrays()...)
-	case *Call:
-		return is(t.arrays()...)
-	case *Union:
-		return is(t.Arrays()...)
-	case *Sort:
-		return is(t.A)
-	case *SortBy:
-		return is(append(t.Keys, t.Perm)...)
-	case *Grow:
-		return is(t.A)
-	case *Free:
-		return is(t.A)
-	case *Publish:
-		return is(t.A)
-	case *Keep:
-		return is(t.A)
-	case *Prefetch:
-		return t.A == c.result
-	case *Scan:
-		return is(t.A)
-	case *Launch:
+	if _, ok := t.(*Launch); ok {
 		return true // what its threads do is not looked into
+	}
+	for a, role := range RowOf(t).Arrays() {
+		if a == c.result || a == c.old && role != Hints {
+			return true
+		}
 	}
 	return false
 }
@@ -300,11 +273,7 @@ func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
 
 // rewrite replaces old by the result in all reads, and removes old's parameter.
 func (c *inPlace) rewrite(f *Func) {
-	Walk(f.Body, func(t Stmt) {
-		if t, ok := t.(*Prefetch); ok && t.A == c.old {
-			t.A = c.result
-		}
-	})
+	WalkRows(f.Body, func(_ Stmt, r *Row) { r.replace(c.old, c.result) })
 	WalkExprs(f.Body, func(x Expr) {
 		if x, ok := x.(*Load); ok && x.A == c.old {
 			x.A = c.result

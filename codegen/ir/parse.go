@@ -1,9 +1,11 @@
 package ir
 
 import (
-	"distaff/io/tensor"
+	"fmt"
 	"strconv"
 	"strings"
+
+	"distaff/io/tensor"
 )
 
 // Parse reads the text form that Print writes. An error names the line and column, what was found
@@ -242,49 +244,124 @@ func (p *parser) stmt() Stmt {
 		return p.comment()
 	case p.is("{"):
 		return p.block()
-	case p.accept("var"):
+	}
+	s := p.empty()
+	s.row(&Row{reader: p})
+	return s
+}
+
+// empty returns a statement of the next statement's kind, with no operands.
+func (p *parser) empty() Stmt {
+	if s := statements[p.tok.text]; s != nil && p.tok.kind == tokName {
+		return s.clone()
+	}
+	switch p.names[p.tok.text].(type) {
+	case *Var:
+		return &Assign{}
+	case *Array:
+		return &Store{}
+	}
+	p.failf("%s is neither a variable nor an array", p.name())
+	return nil
+}
+
+// form reads a part of a row.
+func (p *parser) form(form string, operands []Operand) {
+	for _, o := range operands {
+		before, after, _ := strings.Cut(form, "%")
+		p.literal(before)
+		p.operand(o)
+		form = after
+	}
+	p.literal(form)
+}
+
+// literal reads the tokens of a text.
+func (p *parser) literal(text string) {
+	for l := (lexer{src: text}); ; {
+		t, err := l.next()
+		if err != nil {
+			panic("BUG: ir: the text form " + text)
+		}
+		if t.kind == tokEnd {
+			return
+		}
+		p.expect(t.text)
+	}
+}
+
+// operand reads an operand of a row into its field.
+func (p *parser) operand(o Operand) {
+	switch at := o.at.(type) {
+	case *Expr:
+		if o.Role == Scales {
+			*at = p.unary()
+			return
+		}
+		*at = p.expr()
+	case **Array:
+		if !o.Role.Makes() {
+			*at = p.oldArray()
+			return
+		}
+		name, t := p.name(), p.typ()
+		*at = p.newArray(name, t, p.accept("const"))
+	case **Table:
+		if o.Role != Makes {
+			*at = p.oldTable()
+			return
+		}
 		name := p.name()
-		t := p.typ()
-		p.expect("=")
-		init := p.expr()
-		return &Declare{V: p.newVar(name, t), Init: init}
-	case p.accept("for"):
-		return p.loop()
-	case p.accept("while"):
-		cond := p.expr()
-		return &While{Cond: cond, Body: p.block()}
-	case p.accept("if"):
-		s := &If{Cond: p.expr(), Then: p.block()}
-		if p.accept("else") {
-			s.Else = p.block()
+		*at = p.newTable(name, p.typ())
+	case **Var:
+		*at = p.variable(o)
+	case *bool:
+		if *at = p.flag(strings.TrimSpace(o.text)); !*at && o.not != "" {
+			p.expect(strings.TrimSpace(o.not))
 		}
-		return s
-	case p.accept("ordered"):
-		return &Ordered{Body: p.block()}
-	case p.accept("publish"):
-		s := &Publish{Slot: p.slot()}
-		p.expect("=")
-		s.A = p.oldArray()
-		p.expect(",")
-		s.Len = p.expr()
-		return s
-	case p.accept("fail"):
-		return p.fail()
-	case p.accept("atomic"):
-		s, ok := p.simple().(*Store)
-		if !ok {
-			p.failf("atomic stands before a store only")
+	case *int64:
+		if o.text == "" || p.accept(strings.TrimSpace(o.text)) {
+			*at = p.int()
 		}
-		s.Atomic = true
-		return s
+	case *string:
+		*at = p.name()
+	case *Slot:
+		*at = p.slot()
+	case *FailCode:
+		*at = p.failCode()
+	case **Block:
+		if o.text == "" || p.accept(strings.TrimSpace(o.text)) {
+			*at = p.block()
+		}
+	default:
+		panic(fmt.Sprintf("BUG: ir.Parse: operand %T", at))
 	}
-	if s := p.memory(); s != nil {
-		return s
+}
+
+// flag reads the text of a flag and reports whether it is there. The text may not be a word of the
+// text form. If an assignment or an index follows, it then is a name in the next statement.
+func (p *parser) flag(text string) bool {
+	lex, tok := p.lex, p.tok
+	if !p.accept(text) {
+		return false
 	}
-	if s := p.gpu(); s != nil {
-		return s
+	if tok.kind == tokName && !words[text] && (p.is("=") || p.is("+=") || p.is("[")) {
+		p.lex, p.tok = lex, tok
+		return false
 	}
-	return p.simple()
+	return true
+}
+
+// variable reads a variable that a row declares, sets or sums.
+func (p *parser) variable(o Operand) *Var {
+	switch {
+	case o.Role != Declares:
+		return p.oldVar()
+	case o.typ != tensor.None:
+		return p.newVar(p.name(), o.typ)
+	}
+	name := p.name()
+	return p.newVar(name, p.typ())
 }
 
 func (p *parser) comment() Stmt {
@@ -295,148 +372,6 @@ func (p *parser) comment() Stmt {
 		p.advance()
 	}
 	return &Comment{Text: text}
-}
-
-// memory reads a statement about a whole array or a range. It returns nil if no such statement is
-// next.
-func (p *parser) memory() Stmt {
-	switch {
-	case p.accept("alloc"):
-		name, t := p.name(), p.typ()
-		constant := p.accept("const")
-		p.expect("[")
-		n := p.expr()
-		p.expect("]")
-		zero := p.accept("zero")
-		return &Alloc{A: p.newArray(name, t, constant), Len: n, Zero: zero}
-	case p.accept("local"):
-		name, t := p.name(), p.typ()
-		constant := p.accept("const")
-		p.expect("[")
-		n, ok := p.expr().(*Lit)
-		if !ok || n.Typ != tensor.Int64 {
-			p.failf("the length of a local array is no int64 literal")
-		}
-		p.expect("]")
-		undefined := p.accept("undefined")
-		return &Local{A: p.newArray(name, t, constant), Len: n.I, Undefined: undefined}
-	case p.accept("prefetch"):
-		s := &Prefetch{A: p.oldArray()}
-		p.expect("[")
-		s.Index = p.expr()
-		p.expect("]")
-		if p.accept(",") {
-			s.Len = p.int()
-		}
-		s.Far = p.accept("far")
-		return s
-	case p.accept("grow"):
-		s := &Grow{A: p.oldArray()}
-		p.expect(",")
-		s.Cap = p.oldVar()
-		p.expect(",")
-		s.Need = p.expr()
-		return s
-	case p.accept("free"):
-		return &Free{A: p.oldArray()}
-	case p.accept("fill"):
-		s := &Fill{A: p.oldArray()}
-		s.Lo, s.Hi = p.span()
-		p.expect("=")
-		s.X = p.expr()
-		return s
-	case p.is("copy"), p.is("stream"):
-		s := &Copy{Stream: p.accept("stream")}
-		if !s.Stream {
-			p.expect("copy")
-		}
-		s.Dst = p.oldArray()
-		s.DstLo = p.index()
-		p.expect("=")
-		s.Src = p.oldArray()
-		s.SrcLo = p.index()
-		p.expect(",")
-		s.N = p.expr()
-		return s
-	case p.accept("gemm"):
-		return p.gemm()
-	case p.accept("spmm"):
-		return p.spmm()
-	case p.accept("call"):
-		return p.call()
-	case p.accept("sort"):
-		s := &Sort{A: p.oldArray()}
-		s.Lo, s.Hi = p.span()
-		return s
-	}
-	return p.bits()
-}
-
-// bits reads a statement about bitmaps, or one that table reads. It returns nil if no such
-// statement is next.
-func (p *parser) bits() Stmt {
-	switch {
-	case p.accept("mark"):
-		s := &Mark{Bits: p.oldArray()}
-		s.At = p.index()
-		p.expect(",")
-		s.Words = p.oldArray()
-		p.expect(",")
-		s.N = p.oldVar()
-		return s
-	case p.accept("collect"):
-		s := &Collect{List: p.oldArray()}
-		s.Base = p.index()
-		p.expect("=")
-		s.Bits = p.oldArray()
-		s.Len = p.index()
-		p.expect(",")
-		s.Words = p.oldArray()
-		p.expect(",")
-		s.Flags = p.oldArray()
-		p.expect(",")
-		s.N = p.oldVar()
-		return s
-	case p.accept("union"):
-		return p.union()
-	}
-	return p.table()
-}
-
-// table reads a statement about tables, or a sortby. It returns nil if no such statement is next.
-func (p *parser) table() Stmt {
-	switch {
-	case p.accept("sortby"):
-		s := &SortBy{Perm: p.oldArray()}
-		s.Lo, s.Hi = p.span()
-		p.expect("(")
-		for !p.accept(")") {
-			if len(s.Keys) > 0 {
-				p.expect(",")
-			}
-			s.Keys = append(s.Keys, p.oldArray())
-		}
-		return s
-	case p.accept("alloctable"):
-		name, t := p.name(), p.typ()
-		return &AllocTable{Len: p.index(), T: p.newTable(name, t)}
-	case p.accept("keep"):
-		s := &Keep{T: p.oldTable()}
-		s.Index = p.index()
-		p.expect("=")
-		s.A = p.oldArray()
-		return s
-	case p.accept("take"):
-		name, t := p.name(), p.typ()
-		s := &Take{A: p.newArray(name, t, p.accept("const"))}
-		p.expect("=")
-		s.T = p.oldTable()
-		s.Index = p.index()
-		return s
-	case p.accept("freetable"):
-		return &FreeTable{T: p.oldTable()}
-	}
-	return nil
 }
 
 func (p *parser) newTable(name string, t tensor.Type) *Table {
@@ -464,111 +399,44 @@ func (p *parser) oldTable() *Table {
 	return t
 }
 
-func (p *parser) span() (lo, hi Expr) {
-	p.expect("[")
-	lo = p.expr()
-	p.expect(":")
-	hi = p.expr()
-	p.expect("]")
-	return lo, hi
-}
-
-func (p *parser) index() Expr {
-	p.expect("[")
-	x := p.expr()
-	p.expect("]")
-	return x
-}
-
-func (p *parser) fail() Stmt {
-	s := &Fail{}
+func (p *parser) failCode() FailCode {
 	for c := FailMemory; c <= FailPattern; c++ {
-		if p.is(c.String()) {
-			s.Code = c
+		if p.accept(c.String()) {
+			return c
 		}
 	}
-	if s.Code == OK {
-		p.failf("got %s, want the name of a failure", p.tok)
-	}
-	p.advance()
-	p.expect("(")
-	for !p.accept(")") {
-		if len(s.Coord) > 0 {
-			p.expect(",")
-		}
-		s.Coord = append(s.Coord, p.expr())
-	}
-	return s
+	p.failf("got %s, want the name of a failure", p.tok)
+	return OK
 }
 
-// simple reads an assignment or a store.
-func (p *parser) simple() Stmt {
-	name := p.name()
-	switch object := p.names[name].(type) {
-	case *Var:
-		add := p.assignOp()
-		return &Assign{V: object, Accumulate: add, X: p.expr()}
-	case *Array:
-		s := &Store{A: object}
-		s.Index = p.index()
-		s.Accumulate = p.assignOp()
-		s.X = p.expr()
-		return s
-	}
-	p.failf("%s is neither a variable nor an array", name)
-	return nil
-}
+// statements holds an empty statement of each kind. The key is a word that its text may begin with.
+// words is the set of all words that have a meaning in the text form.
+var (
+	statements = map[string]Stmt{}
+	words      = map[string]bool{}
+)
 
-func (p *parser) assignOp() (add bool) {
-	if p.accept("+=") {
-		return true
+func init() {
+	identifiers := func(text string) []string {
+		return strings.FieldsFunc(text, func(c rune) bool { return !isIdent("_" + string(c)) })
 	}
-	p.expect("=")
-	return false
-}
-
-func (p *parser) loop() Stmt {
-	s := &For{V: p.newVar(p.name(), tensor.Int64), Step: 1}
-	p.expect("in")
-	s.Lo = p.expr()
-	p.expect(":")
-	s.Hi = p.expr()
-	if p.accept("step") {
-		s.Step = p.int()
-	}
-	switch {
-	case p.accept("parallel"):
-		s.Kind = Parallel
-		if p.accept("(") {
-			if s.Dynamic = p.accept("dynamic"); !s.Dynamic {
-				p.expect("static")
-			}
-			if p.accept(",") {
-				s.Chunk = p.int()
-			}
-			p.expect(")")
+	for _, s := range Statements() {
+		var texts []string
+		if s.row(&Row{texts: &texts}); len(texts) == 0 { // a comment
+			continue
 		}
-	case p.accept("vector"):
-		s.Kind = Vector
-		s.Nontemporal = p.accept("nontemporal")
-	case p.accept("unrolled"):
-		s.Kind = Unrolled
-		if p.accept("(") {
-			s.Factor = p.int()
-			p.expect(")")
+		for _, w := range identifiers(strings.Join(texts, " ")) {
+			words[w] = true
 		}
-	default:
-		p.gpuLoop(s)
-	}
-	if p.accept("reduce") {
-		p.expect("(")
-		for !p.accept(")") {
-			if len(s.Reduce) > 0 {
-				p.expect(",")
-			}
-			s.Reduce = append(s.Reduce, p.oldVar())
+		first, _, _ := strings.Cut(texts[0], "%")
+		for _, w := range identifiers(first) {
+			statements[w] = s
 		}
 	}
-	s.Body = p.block()
-	return s
+	for _, w := range strings.Fields("func param bounds threads const else zero undefined step " +
+		"parallel dynamic static vector unrolled serial blocks warps lanes min max select search " +
+		"searchupper true false inf nan inff nanf _ bool int32 int64 float32 float64 complex64 " +
+		"complex128") {
+		words[w] = true
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"distaff/io/tensor"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,25 +80,6 @@ func (x *Cast) String() string   { return PrintExpr(x) }
 func (x *Select) String() string { return PrintExpr(x) }
 func (x *Search) String() string { return PrintExpr(x) }
 
-// words is the set of words that have a meaning in the text form.
-var words = map[string]bool{
-	"func": true, "param": true, "bounds": true, "threads": true, "const": true, "var": true,
-	"for": true, "in": true,
-	"step": true, "parallel": true, "dynamic": true, "static": true, "vector": true, "unrolled": true,
-	"serial": true, "reduce": true,
-	"while": true, "if": true, "ordered": true, "else": true, "alloc": true, "local": true,
-	"undefined": true, "prefetch": true, "zero": true, "grow": true, "free": true, "fill": true,
-	"copy": true, "stream": true, "sort": true, "sortby": true, "alloctable": true, "keep": true,
-	"take": true, "freetable": true,
-	"gemm": true, "spmm": true, "call": true, "launch": true, "shared": true, "barrier": true,
-	"shuffle": true, "scan": true, "blocks": true, "warps": true, "lanes": true,
-	"publish": true, "fail": true, "atomic": true, "min": true, "max": true, "select": true,
-	"search": true, "searchupper": true,
-	"true": true, "false": true, "inf": true, "nan": true, "inff": true, "nanf": true, "_": true,
-	"bool": true, "int32": true, "int64": true, "float32": true, "float64": true, "complex64": true,
-	"complex128": true,
-}
-
 func isIdent(s string) bool {
 	if s == "" || s[0] >= '0' && s[0] <= '9' {
 		return false
@@ -151,219 +133,93 @@ func (p *printer) block(b *Block) {
 	p.depth--
 }
 
+// stmt writes a statement and its lines.
 func (p *printer) stmt(s Stmt) {
-	switch s := s.(type) {
-	case *Block:
-		p.line("{")
-		p.block(s)
-		p.line("}")
-	case *Comment:
-		for i, l := range strings.Split(s.Text, "\n") {
-			if i == 0 {
-				p.line("# %s", l)
-			} else {
-				p.line("#| %s", l)
-			}
+	if s, ok := s.(*Comment); ok {
+		p.line("# %s", strings.ReplaceAll(s.Text, "\n", "\n"+strings.Repeat("  ", p.depth)+"#| "))
+		return
+	}
+	p.text(strings.Repeat("  ", p.depth))
+	s.row(&Row{writer: p})
+	p.text("\n")
+}
+
+func (p *printer) text(s string) { p.b.WriteString(s) }
+
+// form writes a part of a row.
+func (p *printer) form(form string, operands []Operand) {
+	for _, o := range operands {
+		before, after, _ := strings.Cut(form, "%")
+		p.text(before)
+		p.operand(o)
+		form = after
+	}
+	p.text(form)
+}
+
+// operand writes an operand of a row.
+func (p *printer) operand(o Operand) {
+	switch at := o.at.(type) {
+	case *Expr:
+		prec := 0
+		if o.Role == Scales {
+			prec = unaryPrecedence
 		}
-	case *Declare:
-		p.line("var %s %s = %s", name(s.V.Name), s.V.Typ, expr(s.Init, 0))
-	case *Assign:
-		p.line("%s %s %s", name(s.V.Name), assignOp(s.Accumulate), expr(s.X, 0))
-	case *Store:
-		atomic := ""
-		if s.Atomic {
-			atomic = "atomic "
+		p.text(expr(*at, prec))
+	case **Array:
+		p.text(name((*at).Name))
+		if o.Role.Makes() {
+			p.text(" " + elem(*at))
 		}
-		p.line("%s%s[%s] %s %s", atomic, name(s.A.Name), expr(s.Index, 0), assignOp(s.Accumulate),
-			expr(s.X, 0))
-	case *For:
-		p.line("for %s in %s : %s%s {", name(s.V.Name), expr(s.Lo, 0), expr(s.Hi, 0), loopClauses(s))
-		p.block(s.Body)
-		p.line("}")
-	case *While:
-		p.line("while %s {", expr(s.Cond, 0))
-		p.block(s.Body)
-		p.line("}")
-	case *If:
-		p.line("if %s {", expr(s.Cond, 0))
-		p.block(s.Then)
-		if s.Else != nil {
-			p.line("} else {")
-			p.block(s.Else)
+	case **Table:
+		p.text(name((*at).Name))
+		if o.Role == Makes {
+			p.text(" " + (*at).Elem.String())
 		}
-		p.line("}")
-	case *Ordered:
-		p.line("ordered {")
-		p.block(s.Body)
-		p.line("}")
-	case *Alloc:
-		zero := ""
-		if s.Zero {
-			zero = " zero"
+	case **Var:
+		p.text(name((*at).Name))
+		if o.Role == Declares && o.typ == tensor.None {
+			p.text(" " + (*at).Typ.String())
 		}
-		p.line("alloc %s %s[%s]%s", name(s.A.Name), elem(s.A), expr(s.Len, 0), zero)
-	case *Local:
-		undefined := ""
-		if s.Undefined {
-			undefined = " undefined"
-		}
-		p.line("local %s %s[%d]%s", name(s.A.Name), elem(s.A), s.Len, undefined)
-	case *Prefetch:
-		length, far := "", ""
-		if s.Len > 1 {
-			length = fmt.Sprintf(", %d", s.Len)
-		}
-		if s.Far {
-			far = " far"
-		}
-		p.line("prefetch %s[%s]%s%s", name(s.A.Name), expr(s.Index, 0), length, far)
-	case *Grow:
-		p.line("grow %s, %s, %s", name(s.A.Name), name(s.Cap.Name), expr(s.Need, 0))
-	case *Free:
-		p.line("free %s", name(s.A.Name))
-	case *Fill:
-		p.line("fill %s[%s : %s] = %s", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0), expr(s.X, 0))
-	case *Copy:
-		word := "copy"
-		if s.Stream {
-			word = "stream"
-		}
-		p.line(word+" %s[%s] = %s[%s], %s", name(s.Dst.Name), expr(s.DstLo, 0), name(s.Src.Name),
-			expr(s.SrcLo, 0), expr(s.N, 0))
-	case *Sort:
-		p.line("sort %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
-	case *SortBy:
-		keys := make([]string, len(s.Keys))
-		for i, k := range s.Keys {
-			keys[i] = name(k.Name)
-		}
-		p.line("sortby %s[%s : %s] (%s)", name(s.Perm.Name), expr(s.Lo, 0), expr(s.Hi, 0),
-			strings.Join(keys, ", "))
-	case *Mark:
-		p.line("mark %s[%s], %s, %s", name(s.Bits.Name), expr(s.At, 0), name(s.Words.Name),
-			name(s.N.Name))
-	case *Collect:
-		p.line("collect %s[%s] = %s[%s], %s, %s, %s", name(s.List.Name), expr(s.Base, 0),
-			name(s.Bits.Name), expr(s.Len, 0), name(s.Words.Name), name(s.Flags.Name), name(s.N.Name))
-	case *Union:
-		p.line("%s", s)
-	case *AllocTable:
-		p.line("alloctable %s %s[%s]", name(s.T.Name), s.T.Elem, expr(s.Len, 0))
-	case *Keep:
-		p.line("keep %s[%s] = %s", name(s.T.Name), expr(s.Index, 0), name(s.A.Name))
-	case *Take:
-		p.line("take %s %s = %s[%s]", name(s.A.Name), elem(s.A), name(s.T.Name), expr(s.Index, 0))
-	case *FreeTable:
-		p.line("freetable %s", name(s.T.Name))
-	case *Gemm:
-		p.line("%s", s)
-	case *SpMM:
-		p.line("%s", s)
-	case *Call:
-		p.line("%s", s.text())
-	case *Publish:
-		p.line("publish %s = %s, %s", s.Slot, name(s.A.Name), expr(s.Len, 0))
-	case *Fail:
-		p.line("fail %s(%s)", s.Code, exprs(s.Coord))
-	case *Launch:
-		p.line("launch %s[%s, %d] %s, %s {", name(s.Name), expr(s.Grid, 0), s.Threads, name(s.Block.Name),
-			name(s.Thread.Name))
-		p.block(s.Body)
-		p.line("}")
-	case *Shared:
-		p.line("shared %s %s[%d]", name(s.A.Name), elem(s.A), s.Len)
-	case *Barrier:
-		if s.Warp {
-			p.line("barrier warp")
+	case *bool:
+		if *at {
+			p.text(o.text)
 		} else {
-			p.line("barrier")
+			p.text(o.not)
 		}
-	case *Shuffle:
-		p.line("shuffle %s = %s, %d", name(s.V.Name), expr(s.X, 0), s.Mask)
-	case *Scan:
-		p.line("scan %s[%s : %s]", name(s.A.Name), expr(s.Lo, 0), expr(s.Hi, 0))
+	case *int64:
+		if o.text == "" || *at > o.least {
+			p.text(o.text + strconv.FormatInt(*at, 10))
+		}
+	case *string:
+		p.text(name(*at))
+	case *Slot:
+		p.text(at.String())
+	case *FailCode:
+		p.text(at.String())
+	case *Block:
+		p.braces(at)
+	case **Block:
+		if *at != nil {
+			p.text(o.text)
+			p.braces(*at)
+		}
 	default:
-		panic(fmt.Sprintf("BUG: ir.Print: statement %T", s))
+		panic(fmt.Sprintf("BUG: ir.Print: operand %T", at))
 	}
 }
 
-func assignOp(accumulate bool) string {
-	if accumulate {
-		return "+="
-	}
-	return "="
-}
-
-func loopClauses(s *For) string {
-	var b strings.Builder
-	if s.Step != 1 {
-		fmt.Fprintf(&b, " step %d", s.Step)
-	}
-	switch s.Kind {
-	case Parallel:
-		kind := "static"
-		if s.Dynamic {
-			kind = "dynamic"
-		}
-		switch {
-		case s.Chunk != 0:
-			fmt.Fprintf(&b, " parallel(%s, %d)", kind, s.Chunk)
-		case s.Dynamic:
-			b.WriteString(" parallel(dynamic)")
-		default:
-			b.WriteString(" parallel")
-		}
-	case Vector:
-		b.WriteString(" vector")
-		if s.Nontemporal {
-			b.WriteString(" nontemporal")
-		}
-	case Blocks:
-		b.WriteString(" blocks")
-	case Warps:
-		fmt.Fprintf(&b, " warps(%d)", s.Width)
-	case Lanes:
-		fmt.Fprintf(&b, " lanes(%d)", s.Width)
-	case Unrolled:
-		b.WriteString(" unrolled")
-		if s.Factor != 0 {
-			fmt.Fprintf(&b, "(%d)", s.Factor)
-		}
-	}
-	if len(s.Reduce) > 0 {
-		names := make([]string, len(s.Reduce))
-		for i, v := range s.Reduce {
-			names[i] = name(v.Name)
-		}
-		fmt.Fprintf(&b, " reduce(%s)", strings.Join(names, ", "))
-	}
-	return b.String()
-}
-
-func exprs(xs []Expr) string {
-	list := make([]string, len(xs))
-	for i, x := range xs {
-		list[i] = expr(x, 0)
-	}
-	return strings.Join(list, ", ")
+// braces writes a block in braces.
+func (p *printer) braces(b *Block) {
+	p.text("{\n")
+	p.block(b)
+	p.text(strings.Repeat("  ", p.depth) + "}")
 }
 
 // precedence returns the precedence of a binary operator in the text form. It returns 0 for min and
 // max, which are written as calls.
 func precedence(op Op) int {
-	switch op {
-	case Or:
-		return 1
-	case And:
-		return 2
-	case Eq, Ne, Lt, Le:
-		return 3
-	case Add, Sub:
-		return 4
-	case Mul, Div, Rem:
-		return 5
-	}
-	return 0
+	return 1 + slices.IndexFunc(levels, func(ops []Op) bool { return slices.Contains(ops, op) })
 }
 
 const unaryPrecedence = 6

@@ -35,34 +35,18 @@ type simplifier struct {
 	fixed   map[*Var]bool // never assigned after its only declaration
 	read    map[*Var]bool // variables that are read, as Reads defines it
 	subst   map[*Var]Expr // the replacements of variables that are copies
+	row     Row           // of the current statement
 	changed bool
 }
 
 // survey finds the variables that are assigned, declared and read.
 func (s *simplifier) survey() {
 	declared, assigned := map[*Var]int{}, map[*Var]bool{}
-	Walk(s.f.Body, func(t Stmt) {
-		switch t := t.(type) {
-		case *Declare:
-			declared[t.V]++
-		case *Assign:
-			assigned[t.V] = true
-		case *Grow:
-			assigned[t.Cap] = true
-		case *Mark:
-			assigned[t.N] = true
-		case *Collect:
-			assigned[t.N] = true
-		case *Union:
-			assigned[t.N] = true
-		case *Shuffle:
-			assigned[t.V] = true
-		case *Launch:
-			declared[t.Block]++
-			declared[t.Thread]++
-		case *For:
-			declared[t.V]++
-			for _, v := range t.Reduce {
+	WalkRows(s.f.Body, func(_ Stmt, r *Row) {
+		for v, role := range r.Vars() {
+			if role == Declares {
+				declared[v]++
+			} else {
 				assigned[v] = true
 			}
 		}
@@ -98,32 +82,16 @@ func Reads(b *Block) map[*Var]bool {
 				read[v], changed = true, true
 			}
 		}
-		Walk(b, func(t Stmt) {
-			switch t := t.(type) {
-			case *Declare:
-				if !read[t.V] {
-					return
-				}
-			case *Assign:
-				if !read[t.V] {
-					return
-				}
-			case *Shuffle:
-				if !read[t.V] {
-					return
-				}
-			case *Grow:
-				note(t.Cap)
-			case *Mark:
-				note(t.N)
-			case *Collect:
-				note(t.N)
-			case *Union:
-				note(t.N)
-			case *For:
-				note(t.V)
+		WalkRows(b, func(_ Stmt, r *Row) {
+			if r.Dead(read) {
+				return
 			}
-			for _, x := range Exprs(t) {
+			for v, role := range r.Vars() {
+				if r.Traits&Pure == 0 && role != Sums {
+					note(v)
+				}
+			}
+			for x := range r.Exprs() {
 				WalkExpr(x, func(x Expr) {
 					if v, ok := x.(*Var); ok {
 						note(v)
@@ -146,7 +114,7 @@ func (s *simplifier) block(b *Block) *Block {
 			continue
 		}
 		inner, ok := t.(*Block)
-		if ok && (i == len(b.List)-1 || !declares(inner)) {
+		if ok && (i == len(b.List)-1 || !hasDeclaration(inner)) {
 			s.changed = true
 			out.List = append(out.List, inner.List...)
 		} else {
@@ -197,9 +165,6 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 			return s.drop()
 		}
 		return &Assign{V: t.V, Accumulate: t.Accumulate, X: x}
-	case *Store:
-		return &Store{A: t.A, Index: s.expr(t.Index), Accumulate: t.Accumulate, Atomic: t.Atomic,
-			X: s.expr(t.X)}
 	case *For:
 		return s.loop(t)
 	case *While:
@@ -216,66 +181,6 @@ func (s *simplifier) stmt(t Stmt) Stmt {
 			return s.drop()
 		}
 		return &Ordered{Body: b}
-	}
-	return s.memory(t)
-}
-
-// memory rebuilds a statement about whole arrays.
-func (s *simplifier) memory(t Stmt) Stmt {
-	switch t := t.(type) {
-	case *Alloc:
-		return &Alloc{A: t.A, Len: s.expr(t.Len), Zero: t.Zero}
-	case *Prefetch:
-		return &Prefetch{A: t.A, Index: s.expr(t.Index), Len: t.Len, Far: t.Far}
-	case *Grow:
-		return &Grow{A: t.A, Cap: t.Cap, Need: s.expr(t.Need)}
-	case *Fill:
-		lo, hi := s.expr(t.Lo), s.expr(t.Hi)
-		if Same(lo, hi) {
-			return s.drop()
-		}
-		return &Fill{A: t.A, Lo: lo, Hi: hi, X: s.expr(t.X)}
-	case *Copy:
-		return &Copy{Dst: t.Dst, DstLo: s.expr(t.DstLo), Src: t.Src, SrcLo: s.expr(t.SrcLo),
-			N: s.expr(t.N), Stream: t.Stream}
-	case *Gemm:
-		return t.mapped(s.expr)
-	case *SpMM:
-		return t.mapped(s.expr)
-	case *Call:
-		return t.mapped(s.expr)
-	case *Sort:
-		return &Sort{A: t.A, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
-	case *SortBy:
-		return &SortBy{Perm: t.Perm, Keys: t.Keys, Lo: s.expr(t.Lo), Hi: s.expr(t.Hi)}
-	case *Mark:
-		return &Mark{Bits: t.Bits, Words: t.Words, N: t.N, At: s.expr(t.At)}
-	case *Collect:
-		return &Collect{Bits: t.Bits, Words: t.Words, Flags: t.Flags, List: t.List, N: t.N,
-			Len: s.expr(t.Len), Base: s.expr(t.Base)}
-	case *Union:
-		return t.mapped(s.expr)
-	case *AllocTable:
-		return &AllocTable{T: t.T, Len: s.expr(t.Len)}
-	case *Keep:
-		return &Keep{T: t.T, Index: s.expr(t.Index), A: t.A}
-	case *Take:
-		return &Take{A: t.A, T: t.T, Index: s.expr(t.Index)}
-	case *Publish:
-		return &Publish{Slot: t.Slot, A: t.A, Len: s.expr(t.Len)}
-	case *Fail:
-		var coord []Expr
-		for _, x := range t.Coord {
-			coord = append(coord, s.expr(x))
-		}
-		return &Fail{Code: t.Code, Coord: coord}
-	}
-	return s.gpu(t)
-}
-
-// gpu rebuilds a GPU statement.
-func (s *simplifier) gpu(t Stmt) Stmt {
-	switch t := t.(type) {
 	case *Launch:
 		body := s.block(t.Body)
 		if nothing(body) {
@@ -284,17 +189,31 @@ func (s *simplifier) gpu(t Stmt) Stmt {
 		c := *t
 		c.Grid, c.Body = s.expr(t.Grid), body
 		return &c
-	case *Shuffle:
-		if !s.read[t.V] {
-			return s.drop() // no thread of the warp reads it
+	}
+	return s.operation(t)
+}
+
+// operation returns a statement with simpler expressions, or nil if it has no effect.
+func (s *simplifier) operation(t Stmt) Stmt {
+	t = t.clone()
+	r := &s.row
+	r.describe(t)
+	if r.Dead(s.read) {
+		return s.drop()
+	}
+	var from Expr
+	for _, o := range r.Operands {
+		x := o.expr()
+		if x == nil {
+			continue
 		}
-		return &Shuffle{V: t.V, X: s.expr(t.X), Mask: t.Mask}
-	case *Scan:
-		lo, hi := s.expr(t.Lo), s.expr(t.Hi)
-		if Same(lo, hi) {
+		*x = s.expr(*x)
+		switch {
+		case o.Role == From:
+			from = *x
+		case o.Role == To && Same(from, *x):
 			return s.drop()
 		}
-		return &Scan{A: t.A, Lo: lo, Hi: hi}
 	}
 	return t
 }
@@ -392,27 +311,11 @@ func (s *simplifier) expr(x Expr) Expr {
 }
 
 func (s *simplifier) rebuild(x Expr) Expr {
-	switch x := x.(type) {
-	case *Var:
-		if y, ok := s.subst[x]; ok {
+	if v, ok := x.(*Var); ok {
+		if y, ok := s.subst[v]; ok {
 			return y
 		}
-	case *Binary:
-		return Bin(x.Op, s.rebuild(x.X), s.rebuild(x.Y))
-	case *Unary:
-		if x.Op == Not {
-			return Inverse(s.rebuild(x.X))
-		}
-		return Negated(s.rebuild(x.X))
-	case *Load:
-		return &Load{A: x.A, Index: s.rebuild(x.Index), Widen: x.Widen}
-	case *Cast:
-		return Convert(x.Typ, s.rebuild(x.X))
-	case *Select:
-		return Choose(s.rebuild(x.Cond), s.rebuild(x.X), s.rebuild(x.Y))
-	case *Search:
-		return &Search{A: x.A, Lo: s.rebuild(x.Lo), Hi: s.rebuild(x.Hi), Key: s.rebuild(x.Key),
-			Upper: x.Upper}
+		return x
 	}
-	return x
+	return Rebuild(x, s.rebuild)
 }

@@ -39,6 +39,22 @@ func TestVerifyCases(t *testing.T) {
 	}
 }
 
+// TestWordsAsNames checks that variables may have the names of words of the text form.
+func TestWordsAsNames(t *testing.T) {
+	a := ir.NewArray("a", tensor.Float64)
+	for _, name := range []string{"mark", "collect", "union", "fill", "far", "warp", "reduce", "zero"} {
+		v := ir.NewVar(name, tensor.Int64)
+		f := &ir.Func{Name: "f", Params: []ir.Param{{Slot: ir.Slot{Field: ir.Vals}, A: a}},
+			Body: ir.Seq(&ir.Declare{V: v, Init: ir.Int(0)}, &ir.Prefetch{A: a, Index: v},
+				&ir.Assign{V: v, X: ir.Int(1)}, &ir.Prefetch{A: a, Index: v, Far: true},
+				&ir.Assign{V: v, Accumulate: true, X: ir.Int(1)})}
+		g, err := ir.Parse(ir.Print(f))
+		if err != nil || !reflect.DeepEqual(f, g) {
+			t.Errorf("%s: got %v, %v", name, err, ir.Print(f))
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	cases := []struct{ src, want string }{
 		{"", `1:1: got the end, want "func"`},
@@ -53,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 		{"func f param x float64 = u0.vals", "want t and a number"},
 		{"func f param x = t0.level0.size param x float64 = t0.vals", "x is no array"},
 		{"func f { fail ok() }", "want the name of a failure"},
-		{"func f { var x int64 = 1 atomic x = 2 }", "atomic stands before a store only"},
+		{"func f { var x int64 = 1 atomic x = 2 }", "x is no array"},
 		{"func f { } }", "after the function"},
 		{"func f { var x int64 = 1 < 2 < 3 }", `got "<"`},
 		{"func @f", "quoted name"},
@@ -102,7 +118,7 @@ func TestVerify(t *testing.T) {
 		{"alloc b int64[1] zero\n mark b[0], c, n", "c is const"},
 		{"alloc b int64[1] zero\n alloc w int32[2]\n mark b[0], w, n",
 			"n is a loop variable or of the function's head"},
-		{"alloc b int64[1] zero\n alloc w int32[2]\n var k int64 = 0\n collect x[0] = b[1], w, b, k",
+		{"alloc b int64[1] zero\n alloc w int32[2]\n var k int64 = 0\n collect w[0] = b[1], w, b, k",
 			"b holds int64, want bool"},
 		{
 			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n var k int64 = 0\n collect x[0] = b[1], w, f, k", "x holds float64, want int32"},

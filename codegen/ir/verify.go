@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// MaxFailCoord is the largest number of coordinates in a Fail.
-const MaxFailCoord = 16
-
 // Verify returns an error for the first broken rule of f. The error shows the statement that breaks
 // it. The rules are:
 //
@@ -90,6 +87,7 @@ type verifier struct {
 	sharedBytes int64 // bytes of Shared arrays in the current Launch
 	loops       []*verifyLoop
 	at          Stmt
+	row         Row // of the current statement, before the statements inside it
 }
 
 func (v *verifier) run() error {
@@ -217,100 +215,119 @@ func (v *verifier) block(b *Block) error {
 	return nil
 }
 
+// checker is a statement with rules that do not follow from its operands' roles.
+type checker interface{ check(v *verifier) error }
+
+// stmt checks that s is allowed at its place, then its operands by their roles, and then its own
+// rules.
 func (v *verifier) stmt(s Stmt) error {
-	if err := v.inLaunch(s); err != nil {
-		return err
-	}
-	for _, x := range Exprs(s) {
-		if err := v.expr(x); err != nil {
-			return err
-		}
-	}
-	switch s := s.(type) {
-	case *Block:
-		return v.block(s)
-	case *Comment:
-		return nil
-	case *Declare:
-		if s.Init.Type() != s.V.Typ {
-			return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.Init.Type())
-		}
-		return v.introduce(s.V, local)
-	case *Assign:
-		return v.assign(s)
-	case *Store:
-		return v.store(s)
-	case *For:
-		return v.loop(s)
-	case *While:
-		if err := want(tensor.Bool, s.Cond, "condition"); err != nil {
-			return err
-		}
-		return v.inLoop(&verifyLoop{kind: Serial}, s.Body)
-	case *If:
-		return v.branch(s)
-	case *Ordered:
-		return v.orderedSection(s)
-	case *Alloc:
-		return v.alloc(s)
-	case *Prefetch:
-		return firstError(want(tensor.Int64, s.Index, "index"), v.known(s.A))
-	case *Local:
-		return v.local(s)
-	case *Grow:
-		return v.grow(s)
-	case *Free:
-		return v.owned(s.A)
-	case *Fill:
-		if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
-			v.stored(s.A)); err != nil {
-			return err
-		}
-		return fits(s.A, s.X)
-	case *Copy:
-		return v.copy(s)
-	case *Gemm:
-		return v.gemm(s)
-	case *SpMM:
-		return v.spmm(s)
-	case *Call:
-		return v.call(s)
-	case *Sort:
-		if !s.A.Elem.IsInt() {
-			return fmt.Errorf("%s holds %s, and only integers are sorted", s.A.Name, s.A.Elem)
-		}
-		return firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
-			v.stored(s.A))
-	case *Mark:
-		return firstError(want(tensor.Int64, s.At, "place"), v.marks(s.Bits, s.Words, s.N))
-	case *Collect:
-		return v.collect(s)
-	case *Union:
-		return v.union(s)
-	case *SortBy:
-		return v.sortBy(s)
-	case *AllocTable, *Keep, *Take, *FreeTable:
-		return v.table(s)
-	case *Publish:
-		return v.publish(s)
-	case *Fail:
-		return v.fail(s)
-	case *Launch, *Shared, *Barrier, *Shuffle, *Scan:
-		return v.gpu(s)
-	case nil:
+	if s == nil {
 		return errors.New("a nil statement")
 	}
-	return fmt.Errorf("unknown statement %T", s)
+	v.row.describe(s)
+	switch traits := v.row.Traits; {
+	case v.launched && traits&OnThread == 0:
+		return errors.New("it cannot stand in a launch")
+	case !v.launched && traits&OnlyThread != 0:
+		return errors.New("it stands in no launch")
+	}
+	for _, o := range v.row.Operands {
+		if err := v.operand(o); err != nil {
+			return err
+		}
+	}
+	if s, ok := s.(checker); ok {
+		return s.check(v)
+	}
+	return nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
+// operand checks an operand by its role and type.
+func (v *verifier) operand(o Operand) error {
+	switch at := o.at.(type) {
+	case *Expr:
+		if err := v.expr(*at); err != nil || o.typ == tensor.None {
 			return err
+		}
+		return want(o.typ, *at, o.text)
+	case **Array:
+		return v.array(*at, o)
+	case **Table:
+		return v.table(*at, o.Role)
+	case **Var:
+		switch {
+		case *at == nil:
+			return errors.New("a nil variable")
+		case o.Role == Sets && o.typ != tensor.None:
+			return v.assign(*at, o.typ, false)
+		case o.Role == Declares && o.typ != tensor.None:
+			return want(o.typ, *at, "loop variable")
 		}
 	}
 	return nil
 }
+
+func (v *verifier) array(a *Array, o Operand) error {
+	if a == nil {
+		return errors.New("a nil array")
+	}
+	_, known := v.arrays[a]
+	switch o.Role {
+	case Makes:
+		return v.make(a)
+	case MakesLocal, MakesShared:
+		if known {
+			return fmt.Errorf("%s is made twice", a.Name)
+		}
+		err := v.make(a)
+		v.arrays[a] = param // not the leaf's own
+		return err
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("%s is neither a parameter nor allocated before", a.Name)
+	case o.Role == Owns:
+		return v.owned(a)
+	case a.Const && (o.Role == Stores || o.Role == Updates):
+		return fmt.Errorf("%s is const, and cannot be stored to", a.Name)
+	case o.typ != tensor.None && a.Elem != o.typ:
+		return fmt.Errorf("%s holds %s, want %s", a.Name, a.Elem, o.typ)
+	}
+	return nil
+}
+
+func (v *verifier) table(t *Table, role Role) error {
+	switch {
+	case t == nil:
+		return errors.New("a nil table")
+	case role == Makes && !v.tables[t]:
+		if t.Elem == tensor.None || t.Elem.Size() == 0 {
+			return fmt.Errorf("%s has no element type", t.Name)
+		}
+		v.tables[t] = true
+		v.home[t] = v.innermost()
+		return v.named(t.Name, t)
+	case !v.tables[t]:
+		return errors.New("a table that is not allocated before")
+	case role != Loads:
+		return v.within(t, t.Name)
+	}
+	return nil
+}
+
+// within returns an error if the object, an array or a table, was made outside of the innermost
+// parallel loop.
+func (v *verifier) within(object any, name string) error {
+	for _, l := range v.loops {
+		if l.guarded() && !v.home[object].within(l) {
+			return fmt.Errorf("%s is from outside the %s", name, l)
+		}
+	}
+	return nil
+}
+
+// known returns an error unless a is a parameter or was allocated before.
+func (v *verifier) known(a *Array) error { return v.array(a, Operand{Role: Loads}) }
 
 func want(t tensor.Type, x Expr, what string) error {
 	if got := x.Type(); got != t {
@@ -327,105 +344,37 @@ func fits(a *Array, x Expr) error {
 	return nil
 }
 
-func (v *verifier) assign(s *Assign) error {
-	k, ok := v.visible[s.V]
-	if !ok {
-		return fmt.Errorf("%s is not declared here", s.V.Name)
-	}
-	if k == fixed {
+// assign checks that the current statement may set x to a value of type t, or add the value to it.
+func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
+	k, ok := v.visible[x]
+	switch {
+	case !ok:
+		return fmt.Errorf("%s is not declared here", x.Name)
+	case k == fixed:
 		return fmt.Errorf("%s is a loop variable or of the function's head, and cannot be assigned",
-			s.V.Name)
-	}
-	if s.X.Type() != s.V.Typ {
-		return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.X.Type())
-	}
-	if s.Accumulate && !s.V.Typ.IsNumber() {
-		return fmt.Errorf("%s is of type %s, and cannot be added to", s.V.Name, s.V.Typ)
+			x.Name)
+	case t != x.Typ:
+		return fmt.Errorf("%s is of type %s, its value %s", x.Name, x.Typ, t)
 	}
 	for _, l := range v.loops {
-		if l.guarded() && !v.home[s.V].within(l) && !(s.Accumulate && slices.Contains(l.reduce, s.V)) {
-			return fmt.Errorf("%s is from outside the %s; it is neither its own nor in reduce", s.V.Name, l)
+		if l.guarded() && !v.home[x].within(l) && !(accumulate && slices.Contains(l.reduce, x)) {
+			return fmt.Errorf("%s is from outside the %s; it is neither its own nor in reduce", x.Name, l)
 		}
 	}
 	return nil
 }
 
-func (v *verifier) store(s *Store) error {
-	if s.Accumulate && !s.A.Elem.IsNumber() {
-		return fmt.Errorf("%s holds %s, and cannot be added to", s.A.Name, s.A.Elem)
-	}
-	return firstError(want(tensor.Int64, s.Index, "index"), v.stored(s.A), fits(s.A, s.X))
-}
-
-// known returns an error unless a is a parameter or was allocated before.
-func (v *verifier) known(a *Array) error {
-	if a == nil {
-		return errors.New("a nil array")
-	}
-	if _, ok := v.arrays[a]; !ok {
-		return fmt.Errorf("%s is neither a parameter nor allocated before", a.Name)
-	}
-	return nil
-}
-
-func (v *verifier) stored(a *Array) error {
-	if err := v.known(a); err != nil {
-		return err
-	}
-	if a.Const {
-		return fmt.Errorf("%s is const, and cannot be stored to", a.Name)
-	}
-	return nil
-}
-
-// owned returns an error unless Alloc made a. Inside parallel loops, a must be made in the
+// owned returns an error unless Alloc or Take made a. Inside parallel loops, a must be made in the
 // innermost parallel loop.
 func (v *verifier) owned(a *Array) error {
-	if err := v.known(a); err != nil {
-		return err
-	}
 	if v.arrays[a] == param {
 		return fmt.Errorf("%s is a parameter, and not the leaf's own", a.Name)
 	}
-	for _, l := range v.loops {
-		if l.guarded() && !v.home[a].within(l) {
-			return fmt.Errorf("%s is from outside the %s", a.Name, l)
-		}
-	}
-	return nil
-}
-
-func (v *verifier) alloc(s *Alloc) error {
-	if err := want(tensor.Int64, s.Len, "length"); err != nil {
-		return err
-	}
-	return v.make(s.A)
-}
-
-// MaxLocal is the largest number of elements of a Local array.
-const MaxLocal = 1 << 14
-
-func (v *verifier) local(s *Local) error {
-	if s.Len < 1 || s.Len > MaxLocal {
-		return fmt.Errorf("a local array of %d elements, want 1 to %d", s.Len, MaxLocal)
-	}
-	if s.A != nil {
-		if _, known := v.arrays[s.A]; known {
-			return fmt.Errorf("%s is made twice", s.A.Name)
-		}
-	}
-	if err := v.make(s.A); err != nil {
-		return err
-	}
-	v.arrays[s.A] = param // not the leaf's own
-	return nil
+	return v.within(a, a.Name)
 }
 
 // make introduces an array that the leaf owns.
 func (v *verifier) make(a *Array) error {
-	if a == nil {
-		return errors.New("a nil array")
-	}
 	if a.Const || a.Elem == tensor.None || a.Elem.Size() == 0 {
 		return fmt.Errorf("%s is const or has no element type", a.Name)
 	}
@@ -435,94 +384,4 @@ func (v *verifier) make(a *Array) error {
 	v.arrays[a] = made
 	v.home[a] = v.innermost()
 	return v.named(a.Name, a)
-}
-
-func (v *verifier) grow(s *Grow) error {
-	if err := firstError(want(tensor.Int64, s.Need, "need"), v.owned(s.A)); err != nil {
-		return err
-	}
-	if s.Cap == nil {
-		return errors.New("a nil variable")
-	}
-	return v.assign(&Assign{V: s.Cap, X: s.Need})
-}
-
-func (v *verifier) copy(s *Copy) error {
-	err := firstError(want(tensor.Int64, s.DstLo, "start"), want(tensor.Int64, s.SrcLo, "start"),
-		want(tensor.Int64, s.N, "length"),
-		v.stored(s.Dst), v.known(s.Src))
-	if err == nil && s.Dst.Elem != s.Src.Elem {
-		err = fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
-	}
-	return err
-}
-
-// holds returns an error unless a can be stored to and has elements of type t.
-func (v *verifier) holds(a *Array, t tensor.Type) error {
-	if err := v.stored(a); err != nil {
-		return err
-	}
-	if a.Elem != t {
-		return fmt.Errorf("%s holds %s, want %s", a.Name, a.Elem, t)
-	}
-	return nil
-}
-
-func (v *verifier) branch(s *If) error {
-	if err := want(tensor.Bool, s.Cond, "condition"); err != nil {
-		return err
-	}
-	before := clone(v.slots)
-	if err := v.block(s.Then); err != nil || s.Else == nil {
-		return err
-	}
-	then := v.slots
-	v.slots = before
-	if err := v.block(s.Else); err != nil {
-		return err
-	}
-	for slot := range then {
-		v.slots[slot] = true
-	}
-	return nil
-}
-
-func clone(m map[Slot]bool) map[Slot]bool {
-	c := make(map[Slot]bool, len(m))
-	for k := range m {
-		c[k] = true
-	}
-	return c
-}
-
-func (v *verifier) publish(s *Publish) error {
-	if err := firstError(want(tensor.Int64, s.Len, "length"), v.owned(s.A)); err != nil {
-		return err
-	}
-	if !s.Slot.Field.IsArray() || s.Slot.Field == Rows || s.Slot.Arg < 0 || s.Slot.Level < 0 {
-		return fmt.Errorf("slot %s is no array", s.Slot)
-	}
-	if len(v.loops) > 0 {
-		return errors.New("publish in a loop")
-	}
-	if v.slots[s.Slot] {
-		return fmt.Errorf("slot %s is published twice", s.Slot)
-	}
-	v.slots[s.Slot] = true
-	return v.slotElem(s.Slot, s.A)
-}
-
-func (v *verifier) fail(s *Fail) error {
-	if s.Code <= OK || s.Code > FailPattern {
-		return fmt.Errorf("no such failure: %d", int(s.Code))
-	}
-	if len(s.Coord) > MaxFailCoord {
-		return fmt.Errorf("got %d coordinates, want at most %d", len(s.Coord), MaxFailCoord)
-	}
-	for _, x := range s.Coord {
-		if err := want(tensor.Int64, x, "coordinate"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

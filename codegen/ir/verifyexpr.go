@@ -10,6 +10,12 @@ import (
 
 // expr checks an expression, operands first.
 func (v *verifier) expr(x Expr) error {
+	list, n := operands(x)
+	for _, y := range list[:n] {
+		if err := v.expr(y); err != nil {
+			return err
+		}
+	}
 	switch x := x.(type) {
 	case nil:
 		return errors.New("a nil expression")
@@ -18,47 +24,42 @@ func (v *verifier) expr(x Expr) error {
 	case *Lit:
 		return verifyLit(x)
 	case *Binary:
-		return firstErrorOf(
-			func() error { return v.expr(x.X) },
-			func() error { return v.expr(x.Y) },
-			func() error { return verifyBinary(x) })
+		return verifyBinary(x)
 	case *Unary:
-		return firstErrorOf(
-			func() error { return v.expr(x.X) },
-			func() error { return verifyUnary(x) })
+		return verifyUnary(x)
 	case *Load:
-		return firstErrorOf(
-			func() error { return v.known(x.A) },
-			func() error { return v.expr(x.Index) },
-			func() error { return want(tensor.Int64, x.Index, "index") },
-			func() error {
-				if x.Widen && !x.A.Elem.IsInt() {
-					return fmt.Errorf("%s holds %s, and cannot be widened to int64", x.A.Name, x.A.Elem)
-				}
-				return nil
-			})
+		if err := want(tensor.Int64, x.Index, "index"); err != nil {
+			return err
+		}
+		if x.Widen {
+			return v.integers(x.A, "cannot be widened to int64")
+		}
+		return v.known(x.A)
 	case *Cast:
-		return firstErrorOf(
-			func() error { return v.expr(x.X) },
-			func() error { return verifyCast(x) })
+		return verifyCast(x)
 	case *Select:
-		return firstErrorOf(
-			func() error { return v.expr(x.Cond) },
-			func() error { return v.expr(x.X) },
-			func() error { return v.expr(x.Y) },
-			func() error { return want(tensor.Bool, x.Cond, "condition") },
-			func() error { return want(x.X.Type(), x.Y, "value") })
+		if err := want(tensor.Bool, x.Cond, "condition"); err != nil {
+			return err
+		}
+		return want(x.X.Type(), x.Y, "value")
 	case *Search:
-		return v.search(x)
+		for _, y := range list {
+			if err := want(tensor.Int64, y, "operand of search"); err != nil {
+				return err
+			}
+		}
+		return v.integers(x.A, "only integers are searched")
 	}
 	return fmt.Errorf("unknown expression %T", x)
 }
 
-func firstErrorOf(checks ...func() error) error {
-	for _, check := range checks {
-		if err := check(); err != nil {
-			return err
-		}
+// integers returns an error that ends with why unless a holds integers.
+func (v *verifier) integers(a *Array, why string) error {
+	if err := v.known(a); err != nil {
+		return err
+	}
+	if !a.Elem.IsInt() {
+		return fmt.Errorf("%s holds %s, and %s", a.Name, a.Elem, why)
 	}
 	return nil
 }
@@ -74,24 +75,6 @@ func (v *verifier) variable(x *Var) error {
 		if l.guarded() && slices.Contains(l.reduce, x) {
 			return fmt.Errorf("%s is read in the %s that reduces it", x.Name, l)
 		}
-	}
-	return nil
-}
-
-func (v *verifier) search(x *Search) error {
-	for _, e := range []Expr{x.Lo, x.Hi, x.Key} {
-		if err := v.expr(e); err != nil {
-			return err
-		}
-		if err := want(tensor.Int64, e, "operand of search"); err != nil {
-			return err
-		}
-	}
-	if err := v.known(x.A); err != nil {
-		return err
-	}
-	if !x.A.Elem.IsInt() {
-		return fmt.Errorf("%s holds %s, and only integers are searched", x.A.Name, x.A.Elem)
 	}
 	return nil
 }

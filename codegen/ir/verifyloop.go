@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"distaff/io/tensor"
 	"errors"
 	"fmt"
 )
@@ -45,54 +44,13 @@ func (v *verifier) innermost() *verifyLoop {
 	return nil
 }
 
-func (v *verifier) loop(s *For) error {
-	if err := firstError(want(tensor.Int64, s.Lo, "start"), want(tensor.Int64, s.Hi, "end"),
-		want(tensor.Int64, s.V, "loop variable")); err != nil {
-		return err
-	}
-	if s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes {
-		return fmt.Errorf(
-			"step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step,
-			s.Factor, s.Chunk, s.Kind)
-	}
-	if s.Factor != 0 && s.Kind != Unrolled {
-		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
-	}
-	if s.Nontemporal && (s.Kind != Vector || len(s.Reduce) > 0) {
-		return fmt.Errorf("nontemporal: want a vector loop that reduces nothing, got a %s loop", s.Kind)
-	}
-	l := &verifyLoop{kind: s.Kind, reduce: s.Reduce}
-	if s.Kind == Parallel && s.Dynamic && s.Chunk == 1 && s.Body != nil {
-		l.ordered = OrderedOf(s)
-	}
-	for _, x := range s.Reduce {
-		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
-			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
-		}
-	}
-	if err := v.nested(s); err != nil {
-		return err
-	}
-	if err := v.introduce(s.V, fixed); err != nil {
-		return err
-	}
-	if err := v.inLoop(l, s.Body, s.V); err != nil {
-		return err
-	}
-	delete(v.visible, s.V)
-	return nil
-}
-
-func (v *verifier) orderedSection(s *Ordered) error {
-	if n := len(v.loops); n == 0 || v.loops[n-1].ordered != s {
-		return errors.New(
-			"an ordered section that is not the only one in the body of a parallel(dynamic, 1) loop")
-	}
-	return v.block(s.Body)
-}
-
 // inLoop verifies the body of a loop or a Launch. own are the variables that it declares itself.
 func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
+	for _, x := range own {
+		if err := v.introduce(x, fixed); err != nil {
+			return err
+		}
+	}
 	l.outer = v.innermost()
 	for _, x := range own {
 		v.home[x] = l
@@ -100,5 +58,67 @@ func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
 	v.loops = append(v.loops, l)
 	err := v.block(b)
 	v.loops = v.loops[:len(v.loops)-1]
+	for _, x := range own {
+		delete(v.visible, x)
+	}
 	return err
+}
+
+// The rules of GPU loops and statements:
+//
+//   - Blocks, Warps and Lanes nest as their comments say, and not inside a Parallel or Vector loop.
+//     A Warps loop has at most 32 warps. A Lanes loop has 32 threads inside Warps, and at most
+//     MaxThreads directly inside Blocks. They contain no Parallel loop, Ordered or Scan.
+//   - A leaf does not have both Blocks loops and Launches.
+//   - A Launch has a unique name and between WarpSize and MaxThreads threads, a multiple of
+//     WarpSize. The comment of Launch says which statements it may contain.
+//   - Shared, Barrier and Shuffle are inside a Launch. The mask of a Shuffle is below WarpSize. The
+//     Shared arrays of a block occupy at most MaxShared bytes.
+//   - Scan has an array of integers and is not inside a loop.
+
+// nested checks the kind of a loop against the kinds of the loops around it.
+func (v *verifier) nested(s *For) error {
+	if s.Kind == Parallel {
+		for _, outer := range v.loops {
+			if outer.kind == Vector || outer.kind.OnGPU() {
+				return fmt.Errorf("a parallel loop in a %s", outer)
+			}
+		}
+	}
+	if !s.Kind.OnGPU() {
+		return nil
+	}
+	unit := Serial // the kind of the innermost GPU loop around s
+	for _, outer := range v.loops {
+		if outer.kind == Parallel || outer.kind == Vector {
+			return fmt.Errorf("a %s loop in a %s", s.Kind, outer)
+		}
+		if outer.kind.OnGPU() {
+			unit = outer.kind
+		}
+	}
+	widest := int64(MaxThreads)
+	switch {
+	case s.Kind == Blocks && unit == Serial:
+		if len(v.kernels) > 0 {
+			return errors.New("a blocks loop in a leaf with a launch")
+		}
+		v.units = true
+		return nil
+	case s.Kind == Warps && unit == Blocks:
+		widest /= WarpSize
+	case s.Kind == Lanes && unit == Blocks:
+	case s.Kind == Lanes && unit == Warps:
+		if s.Width != WarpSize {
+			return fmt.Errorf("%d lanes in a warp, want %d", s.Width, WarpSize)
+		}
+	case unit == Serial:
+		return fmt.Errorf("a %s loop outside of a blocks loop", s.Kind)
+	default:
+		return fmt.Errorf("a %s loop in a %s loop", s.Kind, unit)
+	}
+	if s.Width < 1 || s.Width > widest {
+		return fmt.Errorf("a %s loop of width %d, want 1 to %d", s.Kind, s.Width, widest)
+	}
+	return nil
 }

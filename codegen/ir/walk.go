@@ -2,28 +2,58 @@ package ir
 
 // Walk calls fn for s and every statement inside it, in order, an outer statement before the
 // statements inside it.
-func Walk(s Stmt, fn func(Stmt)) {
-	if b, ok := s.(*Block); ok && b == nil {
+func Walk(s Stmt, fn func(Stmt)) { WalkRows(s, func(s Stmt, _ *Row) { fn(s) }) }
+
+// WalkRows calls fn like Walk, with the row of each statement, which is valid during the call.
+func WalkRows(s Stmt, fn func(Stmt, *Row)) {
+	if b, ok := s.(*Block); !ok || b != nil {
+		(&walker{fn: fn}).walk(s)
+	}
+}
+
+// walker is a walk in progress.
+type walker struct {
+	fn  func(Stmt, *Row)
+	row Row // of the statement that fn is called for
+}
+
+func (w *walker) walk(s Stmt) {
+	w.row.describe(s)
+	w.fn(s, &w.row)
+	if b, ok := s.(*Block); ok {
+		for _, t := range b.List {
+			w.walk(t)
+		}
 		return
 	}
-	fn(s)
-	switch s := s.(type) {
-	case *Block:
-		for _, t := range s.List {
-			Walk(t, fn)
-		}
-	case *For:
-		Walk(s.Body, fn)
-	case *While:
-		Walk(s.Body, fn)
-	case *If:
-		Walk(s.Then, fn)
-		Walk(s.Else, fn)
-	case *Ordered:
-		Walk(s.Body, fn)
-	case *Launch:
-		Walk(s.Body, fn)
+	blocks, n := w.row.blocks() // the row does not last
+	for _, b := range blocks[:n] {
+		w.walk(b)
 	}
+}
+
+// blocks returns the n blocks inside the statement that are not nil.
+func (r *Row) blocks() (list [2]*Block, n int) {
+	for _, o := range r.Operands {
+		if b, ok := o.at.(**Block); ok && *b != nil {
+			list[n] = *b
+			n++
+		}
+	}
+	return list, n
+}
+
+// Inside returns the statements directly inside s: the list of a block, or the blocks of another
+// statement.
+func Inside(s Stmt) (list []Stmt) {
+	if b, ok := s.(*Block); ok {
+		return b.List
+	}
+	blocks, n := RowOf(s).blocks()
+	for _, b := range blocks[:n] {
+		list = append(list, b)
+	}
+	return list
 }
 
 // OrderedOf returns the ordered section of a Parallel loop, or nil if there is none.
@@ -37,95 +67,90 @@ func OrderedOf(s *For) *Ordered {
 }
 
 // Exprs returns the expressions of s itself, without the expressions of statements inside it.
-func Exprs(s Stmt) []Expr {
-	switch s := s.(type) {
-	case *Declare:
-		return []Expr{s.Init}
-	case *Assign:
-		return []Expr{s.X}
-	case *Store:
-		return []Expr{s.Index, s.X}
-	case *For:
-		return []Expr{s.Lo, s.Hi}
-	case *While:
-		return []Expr{s.Cond}
-	case *If:
-		return []Expr{s.Cond}
-	case *Alloc:
-		return []Expr{s.Len}
-	case *Prefetch:
-		return []Expr{s.Index}
-	case *Grow:
-		return []Expr{s.Need}
-	case *Fill:
-		return []Expr{s.Lo, s.Hi, s.X}
-	case *Copy:
-		return []Expr{s.DstLo, s.SrcLo, s.N}
-	case *Sort:
-		return []Expr{s.Lo, s.Hi}
-	case *SortBy:
-		return []Expr{s.Lo, s.Hi}
-	case *Mark:
-		return []Expr{s.At}
-	case *Collect:
-		return []Expr{s.Base, s.Len}
-	case *Union:
-		return s.exprs()
-	case *AllocTable:
-		return []Expr{s.Len}
-	case *Keep:
-		return []Expr{s.Index}
-	case *Take:
-		return []Expr{s.Index}
-	case *Publish:
-		return []Expr{s.Len}
-	case *Fail:
-		return s.Coord
-	case *Launch:
-		return []Expr{s.Grid}
-	case *Shuffle:
-		return []Expr{s.X}
-	case *Scan:
-		return []Expr{s.Lo, s.Hi}
-	case *Gemm:
-		return s.exprs()
-	case *SpMM:
-		return s.exprs()
-	case *Call:
-		return s.exprs()
+func Exprs(s Stmt) (list []Expr) {
+	for x := range RowOf(s).Exprs() {
+		list = append(list, x)
 	}
-	return nil
+	return list
+}
+
+// mapped returns a copy of s with fn applied to each of its expressions.
+func mapped[T Stmt](s T, fn func(Expr) Expr) T {
+	t := s.clone()
+	for _, o := range RowOf(t).Operands {
+		if x := o.expr(); x != nil {
+			*x = fn(*x)
+		}
+	}
+	return t.(T)
 }
 
 // WalkExpr calls fn for x and every expression inside it, outer expressions first.
 func WalkExpr(x Expr, fn func(Expr)) {
 	fn(x)
+	list, n := operands(x)
+	for _, y := range list[:n] {
+		WalkExpr(y, fn)
+	}
+}
+
+// operands returns the n operands of x.
+func operands(x Expr) (list [3]Expr, n int) {
 	switch x := x.(type) {
 	case *Binary:
-		WalkExpr(x.X, fn)
-		WalkExpr(x.Y, fn)
+		return [3]Expr{x.X, x.Y}, 2
 	case *Unary:
-		WalkExpr(x.X, fn)
+		return [3]Expr{x.X}, 1
 	case *Load:
-		WalkExpr(x.Index, fn)
+		return [3]Expr{x.Index}, 1
 	case *Cast:
-		WalkExpr(x.X, fn)
+		return [3]Expr{x.X}, 1
 	case *Select:
-		WalkExpr(x.Cond, fn)
-		WalkExpr(x.X, fn)
-		WalkExpr(x.Y, fn)
+		return [3]Expr{x.Cond, x.X, x.Y}, 3
 	case *Search:
-		WalkExpr(x.Lo, fn)
-		WalkExpr(x.Hi, fn)
-		WalkExpr(x.Key, fn)
+		return [3]Expr{x.Lo, x.Hi, x.Key}, 3
 	}
+	return list, 0
+}
+
+// Rebuild returns x made by the constructors, which fold constants, with fn applied to its operands.
+func Rebuild(x Expr, fn func(Expr) Expr) Expr {
+	switch x := x.(type) {
+	case *Binary:
+		return Bin(x.Op, fn(x.X), fn(x.Y))
+	case *Unary:
+		if x.Op == Not {
+			return Inverse(fn(x.X))
+		}
+		return Negated(fn(x.X))
+	case *Load:
+		return &Load{A: x.A, Index: fn(x.Index), Widen: x.Widen}
+	case *Cast:
+		return Convert(x.Typ, fn(x.X))
+	case *Select:
+		return Choose(fn(x.Cond), fn(x.X), fn(x.Y))
+	case *Search:
+		return &Search{A: x.A, Lo: fn(x.Lo), Hi: fn(x.Hi), Key: fn(x.Key), Upper: x.Upper}
+	}
+	return x
 }
 
 // WalkExprs calls fn for every expression in s and in the statements inside it.
 func WalkExprs(s Stmt, fn func(Expr)) {
-	Walk(s, func(t Stmt) {
-		for _, x := range Exprs(t) {
+	WalkRows(s, func(_ Stmt, r *Row) {
+		for x := range r.Exprs() {
 			WalkExpr(x, fn)
 		}
 	})
+}
+
+// ArrayOf returns the array that x itself reads, or nil if there is none.
+func ArrayOf(x Expr) *Array {
+	switch x := x.(type) {
+	case *Load:
+		return x.A
+	case *Search:
+		return x.A
+	}
+	return nil
 }

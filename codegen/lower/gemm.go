@@ -115,29 +115,13 @@ func (n *gemmNest) inner(list []ir.Stmt) ir.Stmt {
 
 // inline returns x with the variables that are declared in the loops replaced by their values.
 func (n *gemmNest) inline(x ir.Expr) ir.Expr {
-	switch x := x.(type) {
-	case *ir.Var:
-		if y := n.values[x]; y != nil {
+	if v, ok := x.(*ir.Var); ok {
+		if y := n.values[v]; y != nil {
 			return y
 		}
-	case *ir.Binary:
-		return ir.Bin(x.Op, n.inline(x.X), n.inline(x.Y))
-	case *ir.Unary:
-		if x.Op == ir.Neg {
-			return ir.Negated(n.inline(x.X))
-		}
-		return ir.Inverse(n.inline(x.X))
-	case *ir.Load:
-		return &ir.Load{A: x.A, Index: n.inline(x.Index), Widen: x.Widen}
-	case *ir.Cast:
-		return ir.Convert(x.Typ, n.inline(x.X))
-	case *ir.Select:
-		return ir.Choose(n.inline(x.Cond), n.inline(x.X), n.inline(x.Y))
-	case *ir.Search:
-		return &ir.Search{A: x.A, Lo: n.inline(x.Lo), Hi: n.inline(x.Hi), Key: n.inline(x.Key),
-			Upper: x.Upper}
+		return x
 	}
-	return x
+	return ir.Rebuild(x, n.inline)
 }
 
 // varies reports whether x changes in the loops.

@@ -7,36 +7,35 @@ import "distaff/codegen/ir"
 // code that writes into a counting pass.
 func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	filter(b, func(s ir.Stmt) bool {
-		switch s := s.(type) {
-		case *ir.Store:
-			return !arrays[s.A]
-		case *ir.Fill:
-			return !arrays[s.A]
-		case *ir.Prefetch:
-			return !arrays[s.A]
-		case *ir.Gemm:
-			return !arrays[s.C.A]
-		case *ir.SpMM:
-			return !arrays[s.C.A]
+		r := ir.RowOf(s)
+		for range r.Vars() {
+			return true // it also counts
+		}
+		for a, role := range r.Arrays() {
+			if arrays[a] && (role == ir.Stores || role == ir.Updates || role == ir.Hints) {
+				return false
+			}
 		}
 		return true
 	})
 	for changed := true; changed; {
 		changed = false
 		read, declared := map[*ir.Var]bool{}, map[*ir.Var]bool{}
-		ir.Walk(b, func(s ir.Stmt) {
-			for _, x := range ir.Exprs(s) {
+		ir.WalkRows(b, func(s ir.Stmt, r *ir.Row) {
+			for x := range r.Exprs() {
 				ir.WalkExpr(x, func(x ir.Expr) {
 					if v, ok := x.(*ir.Var); ok {
 						read[v] = true
 					}
 				})
 			}
-			switch s := s.(type) {
-			case *ir.Grow:
-				read[s.Cap] = true
-			case *ir.Declare:
+			if s, ok := s.(*ir.Declare); ok {
 				declared[s.V] = true
+			}
+			for v, role := range r.Vars() {
+				if role == ir.Sets && r.Traits&ir.Pure == 0 {
+					read[v] = true
+				}
 			}
 		})
 		idle := func(v *ir.Var) bool { return declared[v] && !read[v] }
@@ -75,18 +74,12 @@ func filter(b *ir.Block, keep func(ir.Stmt) bool) {
 	}
 	kept := b.List[:0]
 	for _, s := range b.List {
-		switch s := s.(type) {
-		case *ir.Block:
-			filter(s, keep)
-		case *ir.For:
-			filter(s.Body, keep)
-		case *ir.While:
-			filter(s.Body, keep)
-		case *ir.If:
-			filter(s.Then, keep)
-			filter(s.Else, keep)
-		case *ir.Ordered:
-			filter(s.Body, keep)
+		if inner, ok := s.(*ir.Block); ok {
+			filter(inner, keep)
+		} else {
+			for _, t := range ir.Inside(s) {
+				filter(t.(*ir.Block), keep)
+			}
 		}
 		if keep(s) {
 			kept = append(kept, s)

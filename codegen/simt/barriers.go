@@ -277,14 +277,7 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 func (w *barrierPlacer) reads(list []ir.Expr, how access, does accesses) {
 	for _, x := range list {
 		ir.WalkExpr(x, func(x ir.Expr) {
-			var a *ir.Array
-			switch x := x.(type) {
-			case *ir.Load:
-				a = x.A
-			case *ir.Search:
-				a = x.A
-			}
-			if a != nil && w.shares(a) {
+			if a := ir.ArrayOf(x); a != nil && w.shares(a) {
 				does[a] |= how
 			}
 		})

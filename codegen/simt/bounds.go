@@ -18,20 +18,18 @@ type bounds struct {
 func newBounds(f *ir.Func) *bounds {
 	b := &bounds{stands: map[*ir.Var]ir.Expr{}, loops: map[*ir.Var]*ir.For{}}
 	times := map[*ir.Var]int{}
-	ir.Walk(f.Body, func(s ir.Stmt) {
+	ir.WalkRows(f.Body, func(s ir.Stmt, r *ir.Row) {
 		switch s := s.(type) {
 		case *ir.Declare:
-			times[s.V]++
 			b.stands[s.V] = s.Init
 		case *ir.For:
-			times[s.V]++
 			b.loops[s.V] = s
-			for _, v := range s.Reduce {
-				times[v] += 2
-			}
 		}
-		for _, v := range assigned(s) {
-			times[v] += 2
+		for v, role := range r.Vars() {
+			times[v]++
+			if role != ir.Declares {
+				times[v]++
+			}
 		}
 	})
 	lasting := func(list ...ir.Expr) bool {
@@ -59,23 +57,6 @@ func newBounds(f *ir.Func) *bounds {
 		}
 	}
 	return b
-}
-
-// assigned returns the variables that s itself sets.
-func assigned(s ir.Stmt) []*ir.Var {
-	switch s := s.(type) {
-	case *ir.Assign:
-		return []*ir.Var{s.V}
-	case *ir.Grow:
-		return []*ir.Var{s.Cap}
-	case *ir.Mark:
-		return []*ir.Var{s.N}
-	case *ir.Collect:
-		return []*ir.Var{s.N}
-	case *ir.Union:
-		return []*ir.Var{s.N}
-	}
-	return nil
 }
 
 // trips returns an upper bound of the number of iterations of a loop. It returns false if no bound

@@ -88,9 +88,6 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:
 		out.Append(h.block(s))
-	case *ir.Comment, *ir.Declare, *ir.Assign, *ir.Alloc, *ir.Free, *ir.Fill, *ir.Copy, *ir.Publish,
-		*ir.Fail, *ir.Scan, *ir.Gemm, *ir.SpMM:
-		out.Append(s)
 	case *ir.If:
 		out.Append(&ir.If{Cond: s.Cond, Then: h.block(s.Then), Else: h.block(s.Else)})
 	case *ir.While:
@@ -101,6 +98,10 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 		h.loop(s, out)
 	case *ir.Prefetch:
 	default:
+		if ir.RowOf(s).Traits&ir.OnHost != 0 {
+			out.Append(s)
+			return
+		}
 		h.refuse("", "%s can be done neither by the host of a GPU nor by one of its threads",
 			firstWord(s))
 	}
@@ -129,12 +130,7 @@ func firstWord(s ir.Stmt) string {
 // reads reports whether x reads memory.
 func reads(x ir.Expr) bool {
 	found := false
-	ir.WalkExpr(x, func(x ir.Expr) {
-		switch x.(type) {
-		case *ir.Load, *ir.Search:
-			found = true
-		}
-	})
+	ir.WalkExpr(x, func(x ir.Expr) { found = found || ir.ArrayOf(x) != nil })
 	return found
 }
 
@@ -142,12 +138,8 @@ func reads(x ir.Expr) bool {
 func changeable(x ir.Expr) bool {
 	found := false
 	ir.WalkExpr(x, func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Load:
-			found = found || !x.A.Const
-		case *ir.Search:
-			found = found || !x.A.Const
-		}
+		a := ir.ArrayOf(x)
+		found = found || a != nil && !a.Const
 	})
 	return found
 }
@@ -193,14 +185,7 @@ func (h *host) scan(s ir.Stmt) []ir.Stmt {
 // uses reports whether x reads a.
 func uses(x ir.Expr, a *ir.Array) bool {
 	found := false
-	ir.WalkExpr(x, func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Load:
-			found = found || x.A == a
-		case *ir.Search:
-			found = found || x.A == a
-		}
-	})
+	ir.WalkExpr(x, func(x ir.Expr) { found = found || ir.ArrayOf(x) == a })
 	return found
 }
 

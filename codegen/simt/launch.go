@@ -154,12 +154,9 @@ func threadsOf(s *ir.For) int64 {
 // declaredIn returns the variables that are declared in s, including loop variables.
 func declaredIn(s *ir.For) map[*ir.Var]bool {
 	in := map[*ir.Var]bool{}
-	ir.Walk(s, func(t ir.Stmt) {
-		switch t := t.(type) {
-		case *ir.Declare:
-			in[t.V] = true
-		case *ir.For:
-			in[t.V] = true
+	ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) {
+		for v, role := range r.Vars() {
+			in[v] = in[v] || role == ir.Declares
 		}
 	})
 	return in

@@ -7,10 +7,9 @@ import "distaff/codegen/ir"
 // do.
 func onDevice(s ir.Stmt) bool {
 	can, wants := true, false
-	ir.Walk(s, func(t ir.Stmt) {
+	ir.WalkRows(s, func(t ir.Stmt, r *ir.Row) {
 		switch t := t.(type) {
-		case *ir.Block, *ir.Comment, *ir.Declare, *ir.Assign, *ir.If, *ir.Local, *ir.Prefetch, *ir.Fail,
-			*ir.Fill:
+		case *ir.Fill: // becomes a loop
 		case *ir.Copy:
 			can = can && t.Dst != t.Src
 		case *ir.Store:
@@ -21,7 +20,7 @@ func onDevice(s ir.Stmt) bool {
 		case *ir.While:
 			wants = wants || hasReads(t)
 		default:
-			can = false
+			can = can && r.Traits&ir.OnThread != 0
 		}
 	})
 	return can && wants
@@ -30,12 +29,7 @@ func onDevice(s ir.Stmt) bool {
 // hasReads reports whether an expression in s reads memory.
 func hasReads(s ir.Stmt) bool {
 	found := false
-	ir.WalkExprs(s, func(x ir.Expr) {
-		switch x.(type) {
-		case *ir.Load, *ir.Search:
-			found = true
-		}
-	})
+	ir.WalkExprs(s, func(x ir.Expr) { found = found || ir.ArrayOf(x) != nil })
 	return found
 }
 
@@ -70,18 +64,12 @@ func setOutside(run []ir.Stmt) []*ir.Var {
 	own := map[*ir.Var]bool{}
 	var vars []*ir.Var
 	for _, s := range run {
-		ir.Walk(s, func(t ir.Stmt) {
-			switch t := t.(type) {
-			case *ir.Declare:
-				own[t.V] = true
-			case *ir.For:
-				own[t.V] = true
-			}
-			for _, v := range assigned(t) {
-				if !own[v] {
-					own[v] = true
+		ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) {
+			for v, role := range r.Vars() {
+				if role == ir.Sets && !own[v] {
 					vars = append(vars, v)
 				}
+				own[v] = own[v] || role != ir.Sums
 			}
 		})
 	}

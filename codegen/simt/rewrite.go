@@ -45,27 +45,16 @@ func (r *rewriter) expr(x ir.Expr) ir.Expr {
 	switch x := x.(type) {
 	case *ir.Var:
 		return r.variable(x)
-	case *ir.Binary:
-		return ir.Bin(x.Op, r.expr(x.X), r.expr(x.Y))
-	case *ir.Unary:
-		if x.Op == ir.Not {
-			return ir.Inverse(r.expr(x.X))
-		}
-		return ir.Negated(r.expr(x.X))
 	case *ir.Load:
 		a, i := r.place(x.A, x.Index)
 		return &ir.Load{A: a, Index: i, Widen: x.Widen}
-	case *ir.Cast:
-		return ir.Convert(x.Typ, r.expr(x.X))
-	case *ir.Select:
-		return ir.Choose(r.expr(x.Cond), r.expr(x.X), r.expr(x.Y))
 	case *ir.Search:
 		v := r.array(x.A)
 		at := func(i ir.Expr) ir.Expr { return ir.Plus(v.base, r.expr(i)) }
 		found := &ir.Search{A: v.a, Lo: at(x.Lo), Hi: at(x.Hi), Key: r.expr(x.Key), Upper: x.Upper}
 		return ir.Minus(found, v.base)
 	}
-	return x
+	return ir.Rebuild(x, r.expr)
 }
 
 func (r *rewriter) exprs(list []ir.Expr) []ir.Expr {

@@ -91,20 +91,15 @@ func names(f *ir.Func) namer {
 		variable(b[1])
 	}
 	variable(f.Threads)
-	ir.Walk(f.Body, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Declare:
-			variable(s.V)
-		case *ir.For:
-			variable(s.V)
-		case *ir.Alloc:
-			n[s.A.Name] = true
-		case *ir.Local:
-			n[s.A.Name] = true
-		case *ir.Take:
-			n[s.A.Name] = true
-		case *ir.AllocTable:
-			n[s.T.Name] = true
+	ir.WalkRows(f.Body, func(_ ir.Stmt, r *ir.Row) {
+		for v, role := range r.Vars() {
+			n[v.Name] = n[v.Name] || role == ir.Declares
+		}
+		for a := range r.Arrays() {
+			n[a.Name] = true
+		}
+		for t := range r.Tables() {
+			n[t.Name] = true
 		}
 	})
 	return n

@@ -49,8 +49,6 @@ func (c *call) memory(s ir.Stmt) error {
 		return c.make(s.A, ir.Int(s.Len), !s.Undefined)
 	case *ir.Free:
 		return c.release(s.A)
-	case *ir.Grow:
-		return c.grow(s)
 	case *ir.Fill:
 		return c.fill(s)
 	case *ir.Copy:
@@ -222,33 +220,6 @@ func (c *call) drop(b *block) error {
 		return err
 	}
 	return c.leaf.dev.free(at)
-}
-
-func (c *call) grow(s *ir.Grow) error {
-	b, err := c.block(s.A)
-	if err != nil {
-		return err
-	}
-	need, err := c.vars.int(s.Need, c)
-	if err != nil {
-		return err
-	}
-	capacity := c.vars[s.Cap].I
-	if need <= capacity {
-		return nil
-	}
-	capacity = max(need, 2*capacity)
-	at, err := c.alloc(capacity, b.elem.Size())
-	if err != nil {
-		return err
-	}
-	if err := c.leaf.dev.copy(at, b.at, b.bytes()); err != nil {
-		return err
-	}
-	old := b.at
-	b.at, b.n = at, capacity
-	c.vars[s.Cap] = ir.Int(capacity)
-	return c.leaf.dev.free(old)
 }
 
 func (c *call) ints(xs ...ir.Expr) ([]int64, error) {

@@ -56,42 +56,18 @@ func Memory(f *ir.Func, sizes Sizes) Need {
 // operations that the device does itself. Arrays that only the host reads stay there.
 func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 	used := map[*ir.Array]bool{}
-	loads := func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Load:
-			used[x.A] = true
-		case *ir.Search:
-			used[x.A] = true
-		}
-	}
-	ir.Walk(b, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Launch:
-			ir.WalkExprs(s.Body, loads)
-			ir.Walk(s.Body, func(t ir.Stmt) {
-				switch t := t.(type) {
-				case *ir.Store:
-					used[t.A] = true
-				case *ir.Fill:
-					used[t.A] = true
-				case *ir.Copy:
-					used[t.Dst], used[t.Src] = true, true
-				}
-			})
-		case *ir.Store:
-			used[s.A] = true
-		case *ir.Fill:
-			used[s.A] = true
-		case *ir.Scan:
-			used[s.A] = true
-		case *ir.Gemm:
-			used[s.C.A], used[s.A.A], used[s.B.A] = true, true, true
-		case *ir.SpMM:
-			for _, a := range s.Arrays() {
+	ir.WalkRows(b, func(s ir.Stmt, r *ir.Row) {
+		for a, role := range r.Arrays() {
+			if role == ir.Loads || role == ir.Stores || role == ir.Updates {
 				used[a] = true
 			}
-		case *ir.Copy:
-			used[s.Dst], used[s.Src] = true, true
+		}
+		if s, ok := s.(*ir.Launch); ok {
+			ir.WalkExprs(s.Body, func(x ir.Expr) {
+				if a := ir.ArrayOf(x); a != nil {
+					used[a] = true
+				}
+			})
 		}
 	})
 	return used
@@ -142,9 +118,6 @@ func (p *planner) run(s ir.Stmt) {
 		p.alloc(s.A, s.Len)
 	case *ir.Local:
 		p.alloc(s.A, ir.Int(s.Len))
-	case *ir.Grow:
-		p.unknown(s.A)
-		delete(p.vars, s.Cap)
 	case *ir.Free:
 		p.now -= p.live[s.A]
 		delete(p.live, s.A)
@@ -182,12 +155,11 @@ func (p *planner) branch(s *ir.If) {
 
 // forgetAssigned forgets the values of the variables that a loop with body b assigns.
 func (p *planner) forgetAssigned(b *ir.Block) {
-	ir.Walk(b, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Assign:
-			delete(p.vars, s.V)
-		case *ir.Grow:
-			delete(p.vars, s.Cap)
+	ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {
+		for v, role := range r.Vars() {
+			if role == ir.Sets {
+				delete(p.vars, v)
+			}
 		}
 	})
 }

@@ -30,33 +30,22 @@ func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 // host checks the statements of the host part.
 func (p *program) host(s ir.Stmt) error {
 	switch s := s.(type) {
-	case *ir.Block:
-		if s == nil {
-			return nil
-		}
-		for _, t := range s.List {
-			if err := p.host(t); err != nil {
-				return err
-			}
-		}
-	case *ir.If:
-		if err := p.host(s.Then); err != nil {
-			return err
-		}
-		return p.host(s.Else)
+	case *ir.Launch:
+		return nil
 	case *ir.For:
 		if s.Kind != ir.Serial && s.Kind != ir.Unrolled {
 			return p.refuse(fmt.Sprintf("a %s loop over %s stands outside of its kernels", s.Kind,
 				s.V.Name))
 		}
-		return p.host(s.Body)
-	case *ir.While:
-		return p.host(s.Body)
-	case *ir.Launch, *ir.Comment, *ir.Declare, *ir.Assign, *ir.Store, *ir.Alloc, *ir.Free, *ir.Grow,
-		*ir.Fill, *ir.Copy, *ir.Scan, *ir.Publish, *ir.Fail, *ir.Prefetch, *ir.Local,
-		*ir.Gemm, *ir.SpMM:
 	default:
-		return p.refuse(fmt.Sprintf("a statement of kind %T stands outside of its kernels", s))
+		if ir.RowOf(s).Traits&ir.OnHost == 0 {
+			return p.refuse(fmt.Sprintf("a statement of kind %T stands outside of its kernels", s))
+		}
+	}
+	for _, t := range ir.Inside(s) {
+		if err := p.host(t); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -67,27 +56,12 @@ func (p *program) refuse(why string) error {
 
 // usesPrelude reports whether the host part fills or scans arrays with the shared kernels.
 func usesPrelude(f *ir.Func) bool {
-	var uses bool
-	var host func(s ir.Stmt)
-	host = func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Block:
-			for _, t := range s.List {
-				host(t)
-			}
-		case *ir.If:
-			host(s.Then)
-			if s.Else != nil {
-				host(s.Else)
-			}
-		case *ir.For:
-			host(s.Body)
-		case *ir.While:
-			host(s.Body)
+	uses := false
+	ir.Walk(f.Body, func(s ir.Stmt) {
+		switch s.(type) {
 		case *ir.Fill, *ir.Scan:
 			uses = true
 		}
-	}
-	host(f.Body)
+	})
 	return uses
 }

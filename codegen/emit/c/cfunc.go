@@ -220,21 +220,18 @@ func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
 func outerMade(b *ir.Block) (made []*ir.Array, tables []*ir.Table) {
 	seen := map[any]bool{}
 	outer(b, func(s ir.Stmt) {
-		var a *ir.Array
-		switch s := s.(type) {
-		case *ir.Alloc:
-			a = s.A
-		case *ir.Take:
-			a = s.A
-		case *ir.AllocTable:
-			if !seen[s.T] {
-				seen[s.T] = true
-				tables = append(tables, s.T)
+		r := ir.RowOf(s)
+		for a, role := range r.Arrays() {
+			if role == ir.Makes && !seen[a] {
+				seen[a] = true
+				made = append(made, a)
 			}
 		}
-		if a != nil && !seen[a] {
-			seen[a] = true
-			made = append(made, a)
+		for t, role := range r.Tables() {
+			if role == ir.Makes && !seen[t] {
+				seen[t] = true
+				tables = append(tables, t)
+			}
 		}
 	})
 	return made, tables

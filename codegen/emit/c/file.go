@@ -2,7 +2,6 @@ package c
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"distaff/codegen/emit/clike"
@@ -116,24 +115,11 @@ func (f *file) leaf(fn *ir.Func) {
 // outer calls fn for the statements of a leaf that are not in a parallel loop.
 func outer(s ir.Stmt, fn func(ir.Stmt)) {
 	fn(s)
-	switch s := s.(type) {
-	case *ir.Block:
-		for _, t := range s.List {
-			outer(t, fn)
-		}
-	case *ir.For:
-		if s.Kind != ir.Parallel {
-			outer(s.Body, fn)
-		}
-	case *ir.While:
-		outer(s.Body, fn)
-	case *ir.If:
-		outer(s.Then, fn)
-		if s.Else != nil {
-			outer(s.Else, fn)
-		}
-	case *ir.Ordered:
-		outer(s.Body, fn)
+	if f, ok := s.(*ir.For); ok && f.Kind == ir.Parallel {
+		return
+	}
+	for _, t := range ir.Inside(s) {
+		outer(t, fn)
 	}
 }
 
@@ -163,12 +149,12 @@ func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	u := &usage{values: l.values, piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
 		isMade: map[any]bool{}}
 	for _, s := range list {
-		ir.Walk(s, func(s ir.Stmt) {
-			if clike.Dead(s, l.live) {
+		ir.WalkRows(s, func(s ir.Stmt, r *ir.Row) {
+			if r.Dead(l.live) {
 				return
 			}
-			u.stmt(s)
-			for _, x := range ir.Exprs(s) {
+			u.stmt(s, r)
+			for x := range r.Exprs() {
 				ir.WalkExpr(x, u.expr)
 			}
 		})
@@ -176,96 +162,39 @@ func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	return u
 }
 
-func (u *usage) stmt(s ir.Stmt) {
+func (u *usage) stmt(s ir.Stmt, r *ir.Row) {
+	for a, role := range r.Arrays() {
+		if role == ir.MakesLocal { // no use: one that nothing else uses is left out
+			u.isMade[a] = true
+			continue
+		}
+		u.array(a)
+		if role == ir.Makes {
+			u.make(a)
+		}
+	}
+	for t, role := range r.Tables() {
+		u.table(t)
+		if role == ir.Makes && !u.isMade[t] {
+			u.isMade[t] = true
+			u.madeTables = append(u.madeTables, t)
+		}
+	}
+	for v, role := range r.Vars() {
+		if role != ir.Sums {
+			u.variable(v)
+		}
+		if role == ir.Declares {
+			u.declared[v] = true
+		}
+	}
+	u.env = u.env || r.Traits&(ir.Allocates|ir.Frees) != 0
+	u.fails = u.fails || r.Traits&(ir.Allocates|ir.Ends) != 0
 	switch s := s.(type) {
-	case *ir.Declare:
-		u.variable(s.V)
-		u.declared[s.V] = true
-	case *ir.Assign:
-		u.variable(s.V)
-	case *ir.Store:
-		u.array(s.A)
 	case *ir.For:
-		u.variable(s.V)
-		u.declared[s.V] = true
-		if s.Kind == ir.Parallel && !u.piece {
-			u.env = true
-		}
-	case *ir.Alloc:
-		u.array(s.A)
-		u.make(s.A)
-		u.fails = true
-	case *ir.Prefetch:
-		u.array(s.A)
-	case *ir.Local: // no use: one that nothing else uses is left out
-		u.isMade[s.A] = true
-	case *ir.Grow:
-		u.array(s.A)
-		u.variable(s.Cap)
-		u.env, u.fails = true, true
-	case *ir.Free:
-		u.array(s.A)
-		u.env = true
-	case *ir.Fill:
-		u.array(s.A)
-	case *ir.Copy:
-		u.array(s.Dst)
-		u.array(s.Src)
-	case *ir.Gemm:
-		for _, m := range []ir.Matrix{s.C, s.A, s.B} {
-			u.array(m.A)
-		}
-		u.env, u.fails = true, true
-	case *ir.Call:
-		for _, a := range s.Args {
-			if a.A != nil {
-				u.array(a.A)
-			}
-		}
-	case *ir.Sort:
-		u.array(s.A)
-	case *ir.SortBy:
-		u.array(s.Perm)
-		for _, k := range s.Keys {
-			u.array(k)
-		}
-		u.env, u.fails = true, true
-	case *ir.Mark:
-		u.array(s.Bits)
-		u.array(s.Words)
-		u.variable(s.N)
-	case *ir.Collect:
-		for _, a := range []*ir.Array{s.List, s.Words, s.Bits, s.Flags} {
-			u.array(a)
-		}
-		u.variable(s.N)
-	case *ir.Union:
-		for _, a := range s.Arrays() {
-			u.array(a)
-		}
-		u.variable(s.N)
-	case *ir.AllocTable:
-		u.table(s.T)
-		if !u.isMade[s.T] {
-			u.isMade[s.T] = true
-			u.madeTables = append(u.madeTables, s.T)
-		}
-		u.env, u.fails = true, true
-	case *ir.Keep:
-		u.table(s.T)
-		u.array(s.A)
-	case *ir.Take:
-		u.table(s.T)
-		u.array(s.A)
-		u.make(s.A)
-	case *ir.FreeTable:
-		u.table(s.T)
-		u.env = true
+		u.env = u.env || s.Kind == ir.Parallel && !u.piece
 	case *ir.Publish:
-		u.array(s.A)
 		u.publishes = true
-	case *ir.Fail:
-		u.fails = true
 	}
 }
 
@@ -273,10 +202,8 @@ func (u *usage) expr(x ir.Expr) {
 	switch x := x.(type) {
 	case *ir.Var:
 		u.variable(x)
-	case *ir.Load:
-		u.array(x.A)
-	case *ir.Search:
-		u.array(x.A)
+	case *ir.Load, *ir.Search:
+		u.array(ir.ArrayOf(x))
 	case *ir.Lit:
 		u.env = u.env || valueOf(u.values, x) >= 0
 	}
@@ -359,23 +286,12 @@ func rowsExpr(s ir.Slot) string {
 // reads reports whether the leaf loads elements of an array or adds to them.
 func (l *leaf) reads(a *ir.Array) bool {
 	found := false
-	ir.Walk(l.fn.Body, func(s ir.Stmt) {
-		if t, ok := s.(*ir.Store); ok && t.A == a && t.Accumulate {
-			found = true
+	ir.WalkRows(l.fn.Body, func(_ ir.Stmt, r *ir.Row) {
+		for b, role := range r.Arrays() {
+			found = found || b == a && (role == ir.Loads || role == ir.Updates)
 		}
-		if t, ok := s.(*ir.Copy); ok && t.Src == a {
-			found = true
-		}
-		if t, ok := s.(*ir.Gemm); ok && (t.C.A == a || t.A.A == a || t.B.A == a) {
-			found = true
-		}
-		if t, ok := s.(*ir.Call); ok {
-			found = found || slices.ContainsFunc(t.Args, func(x ir.Argument) bool { return x.A == a })
-		}
-	})
-	ir.WalkExprs(l.fn.Body, func(x ir.Expr) {
-		if t, ok := x.(*ir.Load); ok && t.A == a {
-			found = true
+		for x := range r.Exprs() {
+			ir.WalkExpr(x, func(x ir.Expr) { found = found || ir.ArrayOf(x) == a })
 		}
 	})
 	return found

@@ -44,37 +44,14 @@ func Stable(x ir.Expr, body *ir.Block) bool {
 // Assigned returns the variables that statements change after their declaration.
 func Assigned(s ir.Stmt) map[*ir.Var]bool {
 	assigned := map[*ir.Var]bool{}
-	ir.Walk(s, func(s ir.Stmt) {
-		switch s := s.(type) {
-		case *ir.Assign:
-			assigned[s.V] = true
-		case *ir.Shuffle:
-			assigned[s.V] = true
-		case *ir.Grow:
-			assigned[s.Cap] = true
-		case *ir.Mark:
-			assigned[s.N] = true
-		case *ir.Collect:
-			assigned[s.N] = true
-		case *ir.Union:
-			assigned[s.N] = true
+	ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) {
+		for v, role := range r.Vars() {
+			if role == ir.Sets {
+				assigned[v] = true
+			}
 		}
 	})
 	return assigned
-}
-
-// Dead reports whether a statement only computes something that nothing reads. live has the
-// variables that something reads.
-func Dead(s ir.Stmt, live map[*ir.Var]bool) bool {
-	switch s := s.(type) {
-	case *ir.Declare:
-		return !live[s.V]
-	case *ir.Assign:
-		return !live[s.V]
-	case *ir.Shuffle:
-		return !live[s.V]
-	}
-	return false
 }
 
 // Trips returns a loop's trip count. ok is false if it is not known.

@@ -56,42 +56,39 @@ func (k *kernel) parameters() {
 		}
 	}
 	expr := func(x ir.Expr) {
-		switch x := x.(type) {
-		case *ir.Var:
-			use(x)
-		case *ir.Load:
-			array(x.A, false)
-		case *ir.Search:
-			array(x.A, false)
+		if v, ok := x.(*ir.Var); ok {
+			use(v)
+		}
+		if a := ir.ArrayOf(x); a != nil {
+			array(a, false)
 		}
 	}
-	ir.Walk(k.launch.Launch.Body, func(s ir.Stmt) {
-		if clike.Dead(s, k.live) {
+	ir.WalkRows(k.launch.Launch.Body, func(s ir.Stmt, r *ir.Row) {
+		if r.Dead(k.live) {
 			return
 		}
-		switch s := s.(type) {
-		case *ir.Declare:
-			inside[s.V] = true
-		case *ir.For:
-			use(s.V)
-			inside[s.V] = true
-		case *ir.Local:
-			inside[s.A] = true
-		case *ir.Shared:
-			inside[s.A] = true
-		case *ir.Store:
-			array(s.A, true)
-			if s.Accumulate && !s.Atomic {
-				array(s.A, false)
+		k.launch.Fails = k.launch.Fails || r.Traits&ir.Ends != 0
+		k.waits = k.waits || r.Traits&ir.Waits != 0
+		if f, ok := s.(*ir.For); ok {
+			use(f.V)
+		}
+		for v, role := range r.Vars() {
+			inside[v] = inside[v] || role == ir.Declares
+		}
+		for a, role := range r.Arrays() {
+			switch role {
+			case ir.Stores, ir.Updates:
+				array(a, true)
+				if t, ok := s.(*ir.Store); role == ir.Updates && !(ok && t.Atomic) {
+					array(a, false)
+				}
+			case ir.MakesLocal, ir.MakesShared:
+				inside[a] = true
+			case ir.Hints:
+				return // not printed
 			}
-		case *ir.Fail:
-			k.launch.Fails = true
-		case *ir.Barrier, *ir.Shuffle:
-			k.waits = true
-		case *ir.Prefetch:
-			return
 		}
-		for _, x := range ir.Exprs(s) {
+		for x := range r.Exprs() {
 			ir.WalkExpr(x, expr)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 
 func (k *kernel) stmts(list []ir.Stmt) {
 	for _, s := range list {
-		if !clike.Dead(s, k.live) {
+		if !ir.RowOf(s).Dead(k.live) {
 			k.stmt(s)
 		}
 	}

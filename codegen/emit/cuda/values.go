@@ -22,20 +22,19 @@ func valued(f *ir.Func) map[any]bool {
 				values[to], more = true, true
 			}
 		}
-		ir.Walk(f.Body, func(s ir.Stmt) {
-			switch s := s.(type) {
-			case *ir.Declare:
-				set(s.V, isValue(s.Init, values))
-			case *ir.Assign:
-				set(s.V, isValue(s.X, values))
-			case *ir.Shuffle:
-				set(s.V, isValue(s.X, values))
-			case *ir.Store:
-				set(s.A, isValue(s.X, values))
-			case *ir.Fill:
-				set(s.A, isValue(s.X, values))
-			case *ir.Copy:
-				set(s.Dst, values[s.Src])
+		ir.WalkRows(f.Body, func(_ ir.Stmt, r *ir.Row) {
+			is := false
+			for x, role := range r.Exprs() {
+				is = is || role == ir.Values && isValue(x, values)
+			}
+			for a, role := range r.Arrays() {
+				is = is || role == ir.Loads && values[a]
+			}
+			for a, role := range r.Arrays() {
+				set(a, is && (role == ir.Stores || role == ir.Updates))
+			}
+			for v, role := range r.Vars() {
+				set(v, is && role != ir.Sums)
 			}
 		})
 	}

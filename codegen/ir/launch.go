@@ -1,0 +1,93 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+)
+
+// WarpSize is the number of threads of a GPU warp.
+const WarpSize = 32
+
+// MaxThreads is the largest number of threads of a GPU block.
+const MaxThreads = 1024
+
+// MaxShared is the most bytes that the Shared arrays of a GPU block may occupy together.
+const MaxShared = 48 << 10
+
+type (
+	// Launch runs a kernel on a GPU: Grid blocks of Threads threads each, a multiple of WarpSize.
+	// Every thread runs Body with its own Block and Thread (Int64), its numbers from 0. Statements
+	// after the Launch see the values that all threads stored. Body may read all variables and
+	// arrays of the leaf, and store to arrays; it does not assign to variables declared outside.
+	// Body contains no Launch, no loops except Serial and Unrolled, and no statements about whole
+	// arrays except Local and Shared.
+	Launch struct {
+		Name          string // the kernel's name, unique in the leaf
+		Grid          Expr
+		Threads       int64
+		Block, Thread *Var
+		Body          *Block
+	}
+	// Barrier waits until all threads of the block reach it, or all threads of the warp if Warp is
+	// set. Each then sees the values that the others stored before. Every thread that has not ended
+	// must reach the same barriers. It is only used in a Launch.
+	Barrier struct{ Warp bool }
+	// Shuffle exchanges values within a warp: it sets V to the X of the thread whose number in the
+	// warp is this thread's number XOR Mask. All threads of the warp must reach it. It is only used
+	// in a Launch.
+	Shuffle struct {
+		V    *Var
+		X    Expr
+		Mask int64
+	}
+)
+
+func (s *Launch) row(r *Row) {
+	r.Traits = OnHost
+	r.is("launch %[%, %] %, % %", label(&s.Name), num(&s.Grid, "grid"), constant(&s.Threads),
+		counter(&s.Block), counter(&s.Thread), inside(&s.Body))
+}
+
+func (s *Barrier) row(r *Row) {
+	r.Traits = OnThread | OnlyThread | Waits
+	r.is("barrier%", word(&s.Warp, " warp", ""))
+}
+
+func (s *Shuffle) row(r *Row) {
+	r.Traits = Pure | OnThread | OnlyThread | Waits
+	r.is("shuffle % = %, %", sets(&s.V), value(&s.X), constant(&s.Mask))
+}
+
+func (s *Launch) clone() Stmt  { c := *s; return &c }
+func (s *Barrier) clone() Stmt { c := *s; return &c }
+func (s *Shuffle) clone() Stmt { c := *s; return &c }
+
+func (s *Launch) check(v *verifier) error {
+	if s.Threads < WarpSize || s.Threads > MaxThreads || s.Threads%WarpSize != 0 {
+		return fmt.Errorf("a launch of %d threads a block, want a multiple of %d up to %d", s.Threads,
+			WarpSize, MaxThreads)
+	}
+	switch {
+	case v.units:
+		return errors.New("a launch in a leaf with a blocks loop")
+	case s.Name == "" || v.kernels[s.Name]:
+		return fmt.Errorf("the name %q of a launch is empty or another's", s.Name)
+	}
+	for _, outer := range v.loops {
+		if outer.guarded() {
+			return fmt.Errorf("a launch in a %s", outer)
+		}
+	}
+	v.kernels[s.Name] = true
+	v.launched, v.sharedBytes = true, 0
+	err := v.inLoop(&verifyLoop{launch: true}, s.Body, s.Block, s.Thread)
+	v.launched = false
+	return err
+}
+
+func (s *Shuffle) check(v *verifier) error {
+	if s.Mask < 1 || s.Mask >= WarpSize {
+		return fmt.Errorf("a shuffle by mask %d, want 1 to %d", s.Mask, WarpSize-1)
+	}
+	return v.assign(s.V, s.X.Type(), false)
+}

@@ -1,0 +1,309 @@
+package ir
+
+import (
+	"iter"
+	"strings"
+
+	"distaff/io/tensor"
+)
+
+// Stmt is an imperative statement. Its method row is all that this package and the analyses of
+// other packages need to know about an operation. A statement whose operands have rules of their
+// own also has a method check (see checker).
+type Stmt interface {
+	// row gives r the statement's text form, its operands in the order of the text, and its traits.
+	row(r *Row)
+	// clone returns a copy that shares the blocks inside the statement and no list.
+	clone() Stmt
+}
+
+// Row describes a statement: its operands, in the order of the text form, and its traits.
+type Row struct {
+	Operands []Operand
+	Traits   Trait
+	reader   *parser   // if set, row reads the statement's text
+	writer   *printer  // if set, row writes the statement's text
+	texts    *[]string // if set, row appends the texts of its form
+}
+
+// Trait is a set of properties of a statement.
+type Trait uint16
+
+const (
+	// Pure statements do nothing except setting their variable, if they have one.
+	Pure Trait = 1 << iota
+	// Allocates: the statement takes memory. It fails if there is none.
+	Allocates
+	// Frees: the statement returns memory.
+	Frees
+	// Ends: the statement ends the leaf.
+	Ends
+	// OnHost: the host of a GPU can run the statement.
+	OnHost
+	// OnThread: a thread of a Launch can run the statement.
+	OnThread
+	// OnlyThread: only a thread of a Launch can run the statement.
+	OnlyThread
+	// Waits: the threads of a Launch that run the statement wait for each other.
+	Waits
+)
+
+// Role says what a statement does with an operand.
+type Role uint8
+
+const (
+	Computes Role = iota // evaluates an expression
+	Values               // evaluates a value that the statement stores, or gives to a variable
+	Scales               // evaluates a factor of such values
+
+	// From, To and Count are numbers. The statement visits the elements from From up to To, or as
+	// many elements as the product of its Counts.
+	From
+	To
+	Count
+
+	Loads   // reads elements of an array, or of a table
+	Stores  // stores to elements of an array
+	Updates // reads elements of an array, and stores to them
+	Hints   // gives advice about an array
+
+	Makes       // makes an array or a table, which the leaf owns
+	MakesLocal  // makes an array in registers, or on the stack
+	MakesShared // makes an array that the threads of a block share
+	Owns        // resizes, frees or hands over an array or a table that the leaf made
+
+	Declares // introduces a variable
+	Sets     // changes a variable
+	Sums     // adds to a variable in each iteration
+)
+
+// Makes reports whether the role is to make an array or a table.
+func (r Role) Makes() bool { return r >= Makes && r <= MakesShared }
+
+// Operand is an operand of a statement.
+type Operand struct {
+	Role  Role
+	typ   tensor.Type // the type that it must have; None if the statement's own check says it
+	text  string      // its name in errors; of a flag, its text
+	not   string      // the text of a flag that is not set
+	least int64       // the largest integer that the text form leaves out, if text is not empty
+	at    any         // a pointer to the field that holds it
+}
+
+// of returns o with a type that it must have.
+func (o Operand) of(t tensor.Type) Operand { o.typ = t; return o }
+
+// num returns an Int64 expression, which errors call what.
+func num(x *Expr, what string) Operand {
+	return Operand{at: x, typ: tensor.Int64, text: what}
+}
+
+func count(x *Expr, what string) Operand {
+	return Operand{at: x, typ: tensor.Int64, text: what, Role: Count}
+}
+
+func start(x *Expr) Operand { return Operand{at: x, typ: tensor.Int64, text: "start", Role: From} }
+func end(x *Expr) Operand   { return Operand{at: x, typ: tensor.Int64, text: "end", Role: To} }
+func cond(x *Expr) Operand  { return Operand{at: x, typ: tensor.Bool, text: "condition"} }
+
+// value returns an expression of any type, whose value the statement stores.
+func value(x *Expr) Operand { return Operand{at: x, Role: Values} }
+
+// factor returns an expression that the text form writes in parentheses if it is a sum or product.
+func factor(x *Expr) Operand { return Operand{at: x, Role: Scales} }
+
+func loads(a **Array) Operand   { return Operand{at: a, Role: Loads} }
+func stores(a **Array) Operand  { return Operand{at: a, Role: Stores} }
+func updates(a **Array) Operand { return Operand{at: a, Role: Updates} }
+func hints(a **Array) Operand   { return Operand{at: a, Role: Hints} }
+func makes(a **Array) Operand   { return Operand{at: a, Role: Makes} }
+func owns(a **Array) Operand    { return Operand{at: a, Role: Owns} }
+
+func table(t **Table, role Role) Operand { return Operand{at: t, Role: role} }
+
+// declares returns a variable that the text form writes with its type.
+func declares(v **Var) Operand { return Operand{at: v, Role: Declares} }
+
+// counter returns a variable of type Int64 that the statement introduces.
+func counter(v **Var) Operand { return Operand{at: v, Role: Declares, typ: tensor.Int64} }
+
+func sets(v **Var) Operand { return Operand{at: v, Role: Sets} }
+
+// word returns a flag. The text form writes yes if it is set and otherwise no.
+func word(b *bool, yes, no string) Operand { return Operand{at: b, text: yes, not: no} }
+
+// constant returns an integer that is not an expression.
+func constant(n *int64) Operand { return Operand{at: n} }
+
+// above returns an integer that the text form writes, after a text, only if it exceeds least.
+func above(n *int64, least int64, text string) Operand {
+	return Operand{at: n, text: text, least: least}
+}
+
+func label(s *string) Operand { return Operand{at: s} }
+
+// inside returns a block.
+func inside(b **Block) Operand { return Operand{at: b} }
+
+// orElse returns a block that may be nil, which the text form writes after else.
+func orElse(b **Block) Operand { return Operand{at: b, text: " else "} }
+
+// Arrays yields the arrays of the statement itself, and not the arrays that its expressions read.
+func (r *Row) Arrays() iter.Seq2[*Array, Role] {
+	return func(yield func(*Array, Role) bool) {
+		for _, o := range r.Operands {
+			if a, ok := o.at.(**Array); ok && !yield(*a, o.Role) {
+				return
+			}
+		}
+	}
+}
+
+// Tables yields the tables of the statement.
+func (r *Row) Tables() iter.Seq2[*Table, Role] {
+	return func(yield func(*Table, Role) bool) {
+		for _, o := range r.Operands {
+			if t, ok := o.at.(**Table); ok && !yield(*t, o.Role) {
+				return
+			}
+		}
+	}
+}
+
+// Vars yields the variables that the statement declares, sets or sums.
+func (r *Row) Vars() iter.Seq2[*Var, Role] {
+	return func(yield func(*Var, Role) bool) {
+		for _, o := range r.Operands {
+			if v, ok := o.at.(**Var); ok && !yield(*v, o.Role) {
+				return
+			}
+		}
+	}
+}
+
+// Exprs yields the expressions of the statement itself, without the expressions of statements
+// inside it.
+func (r *Row) Exprs() iter.Seq2[Expr, Role] {
+	return func(yield func(Expr, Role) bool) {
+		for _, o := range r.Operands {
+			if x := o.expr(); x != nil && !yield(*x, o.Role) {
+				return
+			}
+		}
+	}
+}
+
+// expr returns the field that holds an expression, or nil if the operand is something else.
+func (o *Operand) expr() *Expr {
+	x, _ := o.at.(*Expr)
+	return x
+}
+
+// Dead reports whether the statement only computes a variable that nothing reads. live has the
+// variables that something reads.
+func (r *Row) Dead(live map[*Var]bool) bool {
+	if r.Traits&Pure != 0 {
+		for v := range r.Vars() {
+			return !live[v]
+		}
+	}
+	return false
+}
+
+// replace replaces array a of the statement by b.
+func (r *Row) replace(a, b *Array) {
+	for _, o := range r.Operands {
+		if at, ok := o.at.(**Array); ok && *at == a {
+			*at = b
+		}
+	}
+}
+
+// RowOf returns the row of s.
+func RowOf(s Stmt) *Row {
+	r := &Row{}
+	s.row(r)
+	return r
+}
+
+// describe makes r the row of s.
+func (r *Row) describe(s Stmt) {
+	r.Operands, r.Traits = r.Operands[:0], 0
+	s.row(r)
+}
+
+// The following methods are called by the methods row of statements.
+
+// is continues the row. The text form of the operands is form, with each % replaced by an operand.
+func (r *Row) is(form string, operands ...Operand) {
+	switch {
+	case r.writer != nil:
+		r.writer.form(form, operands)
+	case r.reader != nil:
+		r.reader.form(form, operands)
+	case r.texts != nil:
+		if len(*r.texts) == 0 && form[0] == '%' { // the text begins with a flag or a name
+			form = operands[0].text + " " + operands[0].not + form
+		}
+		*r.texts = append(*r.texts, form)
+	default:
+		r.Operands = append(r.Operands, operands...)
+	}
+}
+
+// another reports whether a list has a further element, which the text form writes after sep. While
+// a statement is read, this is so if sep is next, or if sep is empty and no bracket closes.
+func (r *Row) another(more bool, sep string) bool {
+	switch {
+	case r.reader != nil && sep == "":
+		return !r.reader.is(")") && !r.reader.is("}")
+	case r.reader != nil:
+		return r.reader.accept(strings.TrimSpace(sep))
+	case r.writer != nil && more:
+		r.writer.text(sep)
+	case r.texts != nil:
+		*r.texts = append(*r.texts, sep)
+	}
+	return more
+}
+
+// at returns a pointer to element k of a list. It makes the element if the list has k elements.
+func at[T any](list *[]T, k int) *T {
+	if k == len(*list) {
+		*list = append(*list, *new(T))
+	}
+	return &(*list)[k]
+}
+
+// sep returns the text before element k of a list.
+func sep(k int) string {
+	if k == 0 {
+		return ""
+	}
+	return ", "
+}
+
+// together gives r the extents or strides of several index variables. The text form writes them in
+// braces unless there is one.
+func (r *Row) together(list *[]Expr, role Role) {
+	element := func(k int) {
+		r.is("%", Operand{at: at(list, k), typ: tensor.Int64, text: "number", Role: role})
+	}
+	if !r.another(len(*list) != 1, "{") {
+		element(0)
+		return
+	}
+	for k := 0; r.another(k < len(*list), sep(k)); k++ {
+		element(k)
+	}
+	r.is("}")
+}
+
+// Statements returns an empty statement of each kind.
+func Statements() []Stmt {
+	return []Stmt{&Block{}, &Comment{}, &Declare{}, &Assign{}, &Store{}, &For{}, &While{}, &If{},
+		&Ordered{}, &Fail{}, &Alloc{}, &Local{}, &Shared{}, &Grow{}, &Free{}, &Publish{}, &Prefetch{},
+		&AllocTable{}, &Keep{}, &Take{}, &FreeTable{}, &Fill{}, &Copy{}, &Sort{}, &SortBy{}, &Scan{},
+		&Mark{}, &Collect{}, &Union{}, &Gemm{}, &SpMM{}, &Call{Func: &Extern{}}, &Launch{}, &Barrier{},
+		&Shuffle{}}
+}
