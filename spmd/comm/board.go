@@ -29,7 +29,8 @@ func NewBoard(rank, ranks int) *Board {
 	return &Board{Rank: rank, Ranks: ranks, waits: map[*waiting]struct{}{}}
 }
 
-// beginComputing adds a goroutine that computes, even if others wait (Comm.Busy).
+// beginComputing records that one more goroutine of the rank computes. The rank then does not count
+// as waiting, even if its other goroutines wait (Comm.Busy).
 func (b *Board) beginComputing() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

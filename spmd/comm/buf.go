@@ -53,7 +53,8 @@ func (b Buf) isOfTypeOf(o Buf) bool {
 	return b.Type == o.Type || b.Type == tensor.None || o.Type == tensor.None
 }
 
-// check returns an error if the buffer describes no memory.
+// check returns an error if the buffer is not valid: if its length is negative, its type unknown,
+// or its memory nil although it has elements.
 func (b Buf) check() error {
 	switch {
 	case b.Len < 0:

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// From these sizes in bytes on, an algorithm for long messages is faster. They change the cost of a
-// collective but never its result.
+// An algorithm for long messages is faster from these sizes in bytes on. The sizes change the cost
+// of a collective but never its result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10

@@ -164,7 +164,8 @@ func (c Counters) Add(n Counters) Counters {
 	}
 }
 
-// Sub returns what was counted between two readings, from old to c.
+// Sub returns what was counted between two readings of Counters; old is the earlier one, c the
+// later one.
 func (c Counters) Sub(old Counters) Counters {
 	return Counters{
 		BytesSent:        c.BytesSent - old.BytesSent,

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Error is a failure of one operation at one rank.
+// Error is the failure of one communication operation at one rank.
 type Error struct {
 	Rank int    // job-wide number of the rank
 	Op   string // such as "Isend", "Bcast #3 on world", "Bcast #3 on world: receive"

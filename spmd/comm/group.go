@@ -38,8 +38,8 @@ type ownState struct {
 
 const maxGroups = 512
 
-// World returns the job's first group, which has all ranks, as rank board.Rank sees it. The
-// transport reads the board for its watchdog.
+// World returns the first group of the job, which contains all ranks, as seen by rank board.Rank.
+// size is the number of ranks. The transport reads the board for its watchdog.
 func World(t Transport, size int, board *Board) Comm {
 	members := make([]int, size)
 	for i := range members {

@@ -13,7 +13,7 @@ import (
 // Place is the machine, process and cores of a rank.
 type Place struct {
 	Host  string
-	Node  string // the boot number, which the ranks of one machine share
+	Node  string // the machine's boot number, which is the same for all ranks of the machine
 	Space string // the process namespace that PID belongs to
 	PID   int
 	CPUs  []int // cores that the process may run on, by its affinity

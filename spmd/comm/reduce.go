@@ -75,9 +75,10 @@ func holder(lo, n, root int) int {
 	return lo
 }
 
-// walkTree follows rank me up the binomial tree of p ranks. It calls recv for each block whose
-// combination me receives, in order; left says that the received block is the left operand. Unless
-// me is root, it finally calls send with the rank that receives me's combination.
+// walkTree follows one rank up the binomial tree of p ranks. me is the rank's number. walkTree
+// calls recv for each rank whose combination this rank receives, in order; left says that the
+// received combination is the left operand. Unless me is root, walkTree finally calls send with the
+// rank that gets this rank's combination.
 func walkTree(p, me, root int, recv func(from int, left bool) error,
 	send func(to int) error) error {
 	for n := 1; n < p; n *= 2 {

@@ -42,14 +42,14 @@ func Reduce[T tensor.Element](c Comm, s []T, op Op,
 // Allreduce combines s elementwise into every rank's s.
 func Allreduce[T tensor.Element](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
 
-// AllreduceValue returns the combination of v over all ranks.
+// AllreduceValue combines the values v of all ranks and returns the result at every rank.
 func AllreduceValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Allreduce(Of(s), op)
 	return s[0], err
 }
 
-// ExscanValue returns the combination of v over the ranks below this one.
+// ExscanValue returns the combination of the values v of all ranks below this one.
 func ExscanValue[T tensor.Element](c Comm, v T, op Op) (T, error) {
 	s := []T{v}
 	err := c.Exscan(Of(s), op)

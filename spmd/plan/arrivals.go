@@ -39,7 +39,9 @@ type Traffic struct {
 type Lane struct {
 	Flow *flow.Flow
 	p    *Problem
-	part func(at []int64) (Block, bool) // returns what is sent of the block with ranges at
+	// returns what is sent of the block whose range along axis k is at[k]; false if the block has
+	// no such part
+	part func(at []int64) (Block, bool)
 	at   []int64
 	o    *Operand
 }
@@ -91,8 +93,8 @@ func (p *Problem) lane(operand int, n int64) *Lane {
 	}}
 }
 
-// Block returns what is sent of block b: the block or its part. It returns false if b has no such
-// part.
+// Block returns what is sent of block b: b itself, or the lane's part of b. It returns false if b
+// has no such part.
 func (l *Lane) Block(b Block) (Block, bool) {
 	if l.o.Parts == nil {
 		return b, true
@@ -104,7 +106,8 @@ func (l *Lane) Block(b Block) (Block, bool) {
 	return l.part(l.at)
 }
 
-// partAt returns what is sent of the block with ranges at, which must have the part.
+// partAt returns what is sent of the block whose range along axis k is at[k]. The block must have
+// the lane's part.
 func (l *Lane) partAt(at []int64) Block {
 	b, _ := l.part(at)
 	return b
@@ -177,7 +180,7 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 	return list
 }
 
-// list returns the ranks of the multicast that a fetch of a rank belongs to.
+// list returns the ranks of the multicast by which a rank gets fetch x, the sender first.
 func (l *Lane) list(x flow.Fetch, rank int) []int {
 	if l.p.Direct() {
 		return []int{x.From, rank}
@@ -247,8 +250,9 @@ func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].A
 // Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields the transfers of an operand by all ranks: the block or part, its sender, and the
-// number of multicasts.
+// Sent yields the transfers of an operand by all ranks: the block or part, its sender, and how many
+// times the sender sends it. In a direct plan the block is sent once to each receiver, otherwise
+// once for each multicast.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {

@@ -75,7 +75,7 @@ func (g *Given) oneOf(name string) (string, error) {
 	return vars[0], nil
 }
 
-// accesses returns the accesses of the right side as the user wrote them, without repetitions.
+// accesses returns the different accesses of the right side, as the user wrote them.
 func (g *Given) accesses() (list []distribute.Access) {
 	for _, t := range g.Norm.Terms {
 		notation.WalkTerm(t, func(e notation.Expr) bool {
@@ -101,7 +101,8 @@ func (g *Given) accesses() (list []distribute.Access) {
 	return list
 }
 
-// otherTerm returns the text of a term that can be nonzero although the access has no entry, or "".
+// otherTerm returns the text of a term that can be nonzero where access a has no entry, or "" if
+// there is no such term.
 func (g *Given) otherTerm(a *notation.Access) string {
 	for _, t := range g.Norm.Terms {
 		if !slices.ContainsFunc(t.Factors, func(f notation.Factor) bool { return annihilates(f, a) }) {
@@ -111,7 +112,7 @@ func (g *Given) otherTerm(a *notation.Access) string {
 	return ""
 }
 
-// annihilates reports whether a factor is zero if an access has no entry.
+// annihilates reports whether factor f is zero wherever access a has no entry.
 func annihilates(f notation.Factor, a *notation.Access) bool {
 	is := func(e notation.Expr) bool {
 		b, ok := e.(*notation.Access)
@@ -150,7 +151,8 @@ func (g *Given) machine() *place.Machine {
 	return place.Line(int64(g.Ranks))
 }
 
-// distribute completes the problem for a distributed nest.
+// distribute completes the problem for a distributed nest: it sets the nest, cuts the tensors and
+// determines the operands' scopes and the owners of all blocks.
 func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
 	if p.Blocking, err = nest.Blocking(p.Norm); err != nil {
 		return err

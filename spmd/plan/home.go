@@ -47,10 +47,10 @@ func (p *Problem) setHomes(g *Given) (err error) {
 // placement. Each rank then reads only the rows that the entries of its chunks name.
 const largeOperand = 1 << 17
 
-// gathered returns the partition of an operand whose rows are gathered, or nil if the operand is
-// not gathered. An operand is gathered in two cases. In the first, its placement cuts only the mode
-// of its outermost level, and the steps read the whole operand. In the second, it is large, has no
-// placement, and chunks of entries determine the rows that are read.
+// gathered returns the initial partition of an operand whose rows are gathered, or nil if the
+// operand is not gathered. An operand is gathered if its levels are dense, the nest does not cut
+// it, and either its placement cuts only the mode of its outermost level, or it has no placement,
+// is large, and chunks of entries determine the rows that are read.
 func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
@@ -163,12 +163,12 @@ func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int
 	return part, nil
 }
 
-// blockHomes collects the ranks that have the blocks of a tensor.
+// blockHomes collects the ranks that store the blocks of a tensor.
 type blockHomes struct {
 	part    *partition.Partition
 	machine []int64
 	size    int             // number of ranks
-	of      []int32         // by block: its rank, or an index in lists if lists is not nil
+	of      []int32         // by block: its rank or, if lists is not nil, an index in lists
 	lists   [][]int         // ranks of the blocks that have copies
 	numbers map[int64]int32 // index in lists, by the first point of the machine
 }
@@ -273,9 +273,9 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// piece returns the element of x.of for the block with ranges at. of is by mode the placement's
-// range of each range of the axis. If several dimensions cut a mode or the storage order, the last
-// one varies fastest.
+// piece returns the element of x.of for the block whose range along axis k is at[k]. For each mode,
+// of lists the range of the placement that contains each range of the axis. If several dimensions
+// of the machine cut a mode or the storage order, the last one varies fastest.
 func (x *blockHomes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
@@ -306,9 +306,9 @@ func (x *blockHomes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 	return x.points(h, coordinates)
 }
 
-// points returns the element of x.of for a block whose placement has it at a point of the machine
-// and at all points that differ from it in copied dimensions only. coordinates must be 0 in copied
-// dimensions. Blocks with the same ranks share an element of x.lists.
+// points returns the element of x.of for a block that the placement stores at the given coordinates
+// of the machine and at all points that differ from them in copied dimensions only. coordinates
+// must be 0 in copied dimensions. Blocks with the same ranks share an element of x.lists.
 func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))

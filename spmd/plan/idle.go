@@ -16,7 +16,7 @@ type Mapping struct {
 	Working int      // number of ranks that run a block
 }
 
-// Blocks returns the number of blocks that run. A block counts once for each group that runs it.
+// Blocks returns the number of blocks that run, summed over the groups of terms.
 func (p *Problem) Blocks() int64 {
 	total := int64(0)
 	for _, g := range p.Blocking.Groups {
@@ -31,7 +31,7 @@ func (p *Problem) Blocks() int64 {
 	return total
 }
 
-// Mapping returns the mapping of the problem.
+// Mapping returns the variables that map blocks to ranks, and the number of ranks that have work.
 func (p *Problem) Mapping() Mapping {
 	m := Mapping{}
 	for _, k := range p.Blocking.Map {
@@ -74,8 +74,8 @@ func (p *Problem) BetterMapping() (Mapping, bool) {
 	}
 }
 
-// mappedBy returns a copy of the problem that also maps by variable k, and by the variables with
-// the same user's name.
+// mappedBy returns a copy of the problem that also maps blocks to ranks by split variable k, and by
+// the other split variables that the user wrote with the same name.
 func (p *Problem) mappedBy(k int) *Problem {
 	blocking := *p.Blocking
 	blocking.Map = slices.Clone(p.Blocking.Map)

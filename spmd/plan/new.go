@@ -15,13 +15,13 @@ type Given struct {
 	Norm  *notation.Normal
 	Names []string // names of all tensors
 	Read  []string // tensors that are read; a result that += adds to is listed under its own name
-	// name of the result's old value on the right side; "" if the right side does not read it
+	// name of the operand that is the result's old value; "" if the right side does not read it
 	Old    string
 	Sizes  map[string]int64 // by index variable
 	Blocks *place.BlockSpec // empty selects the default
 	Ranks  int
 	// Machine is the grid of ranks. If it is nil, the ranks form a line. Placements place tensors
-	// on it. Schedule holds the user's commands. The commands that distribute loops make a nest.
+	// on the machine. Schedule holds the user's commands; its distribution commands make a nest.
 	Machine    *place.Machine
 	Placements map[string]place.Placement
 	Device     bool // leaves run on devices, and placements may name device memory
@@ -182,7 +182,8 @@ func (p *Problem) tensors(g *Given) {
 	}
 }
 
-// accessVars returns the variables of the first access of a tensor.
+// accessVars returns the variables of the first access of a tensor, in the result or on the right
+// side.
 func (p *Problem) accessVars(name string) (vars []string) {
 	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}},
 		p.Norm.Terms...) {

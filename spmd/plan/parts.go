@@ -72,9 +72,9 @@ func (p *Problem) setParts(g *Given, o *Operand) error {
 	return nil
 }
 
-// at sets out to the ranges of the axes of Operand.Parts of part number n of a block. block holds
-// the block's ranges of the axes of Operand.Partition. at returns false if the block has no such
-// part.
+// at computes part number n of a block. block holds the block's ranges of the axes of
+// Operand.Partition. at sets out to the part's ranges of the axes of Operand.Parts. It returns
+// false if the block has no such part.
 func (x *parts) at(block []int64, n int64, out []int64) bool {
 	for k := len(x.axes) - 1; k >= 0; k-- {
 		a, r := &x.axes[k], int64(0)

@@ -68,11 +68,12 @@ type Problem struct {
 	// Assembled is the final partition of a result whose blocks, the pieces of Result, overlap. The
 	// final pieces are assembled from the complete blocks. It is nil if the blocks are final.
 	Assembled *partition.Partition
-	// Added is the old value that is added while overlapping blocks are assembled, or nil.
+	// Added is the old value that is added to a result while overlapping blocks are assembled. It
+	// is nil if there is none.
 	Added *Addend
 
 	schedule []string // the user's schedule
-	sizes    []int64  // of the variables of the levels whose entries are cut into chunks
+	sizes    []int64  // sizes of the variables whose levels are cut into chunks of entries
 
 	walk *flow.Walk
 }
@@ -104,9 +105,9 @@ type Operand struct {
 	Scope int
 }
 
-// Addend is the old value of the result of a += whose chunks are cut from a tensor's entries. No
-// step reads it, because a chunk contributes to only some of a row's value. Its pieces are added
-// like the result of a step that precedes all others.
+// Addend is the old value of the result that += adds, if the steps run over chunks of a tensor's
+// entries. No step reads the old value, because a chunk contributes to only a part of a row's sum.
+// The pieces of the old value are added like the result of one more step before all others.
 type Addend struct {
 	Operand int
 	Term    *notation.Term // the operand as a term
@@ -128,10 +129,10 @@ type Home struct {
 // Block is the number of a block of an operand or of the result.
 type Block = partition.Piece
 
-// Partition returns the partition of a tensor whose mode m is cut by split variable vars[m], an
-// index of Blocking.Vars, or not cut if vars[m] is -1. cut lists the variable of each axis. A block
-// is owned by the rank that runs the step with the block's ranges, and with range 0 of the
-// variables that the tensor does not have.
+// Partition returns the partition of a tensor, and the split variable that cuts each axis (cut).
+// The tensor's mode m is cut by split variable vars[m], an index of Blocking.Vars; -1 means that
+// the mode is not cut. The owner of a block is the rank that runs the step with the block's ranges
+// and with range 0 of all other variables.
 func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	part = &partition.Partition{Order: len(vars)}
 	for m, v := range vars {
@@ -197,8 +198,8 @@ type Partial struct {
 	Rank   int
 }
 
-// groupRuns reports whether group g runs at tuple: every split reduction variable that is not in
-// the group's Held must be at its first range.
+// groupRuns reports whether group g runs at tuple: every split reduction variable must be at its
+// first range, except the variables that the group's terms contain (Held).
 func (p *Problem) groupRuns(g int, tuple []int64) bool {
 	for k, v := range p.Blocking.Vars {
 		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Blocking.Groups[g].Held, k) {

@@ -34,7 +34,7 @@ func (p *Problem) running(tuple []int64, list []int) []int {
 	return list
 }
 
-// scopes counts the operands' scopes while a rank visits its points.
+// scopes counts the scopes of each operand while a rank visits its points.
 type scopes struct {
 	p    *Problem
 	last []int64 // the point before
@@ -169,8 +169,8 @@ func (m *startedPartials) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank makes, and the number of steps that add to each. A
-// block may occur several times; the numbers must then be added.
+// Made yields the partial blocks that a rank makes, each with a number of steps that add to it. A
+// partial block may be yielded several times; its steps are then the sum of the numbers.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.isUniform() {
@@ -204,8 +204,9 @@ func (p *Problem) isUniform() bool {
 	return true
 }
 
-// repeats finds the loops that are not distributed and change neither the block of the result nor
-// the ranges of the extended variables. times is the product of their numbers of iterations.
+// repeats finds the loops that only repeat a partial block: they are not distributed, and change
+// neither the block of the result nor the ranges of the extended variables. once is true for these
+// loops. times is the product of their numbers of iterations.
 func (p *Problem) repeats(extended []int) (once []bool, times int64) {
 	once, times = make([]bool, len(p.Nest.Loops)), 1
 	for k, l := range p.Nest.Loops {

@@ -56,9 +56,9 @@ func (p *Problem) cutStored(g *Given) {
 	}
 }
 
-// mergesLevel reports whether leaves iterate over another operand's stored coordinates of a
-// variable for which o has a dense level. The other operand is not cut together with o, so that
-// each block of o must cover the whole level.
+// mergesLevel reports whether o has a dense level whose variable is also the variable of a level
+// with stored coordinates in some operand. Leaves then iterate over the stored coordinates. The
+// other operand is not cut together with o, so that each block of o must cover the whole level.
 func (p *Problem) mergesLevel(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].CanLocate() {
@@ -90,10 +90,10 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 	return slices.Insert(slices.Clone(cut), at, v)
 }
 
-// assemble determines the final partition of a result whose blocks overlap. If the result has a
-// placement by coordinates, it is used. Otherwise, if the outer levels of the result have the
-// variables of the chunks in the same order, rows are stored with the entries that contribute to
-// the row. In all other cases the result is cut evenly over the ranks.
+// assemble determines the final partition of a result whose blocks overlap. It uses the placement
+// of the result if that cuts coordinates. Otherwise, if the outer levels of the result have the
+// variables of the chunks in the same order, a row is stored with the entries that contribute to
+// it. In all other cases the result is cut evenly over the ranks.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {
@@ -156,9 +156,9 @@ func (p *Problem) assemble(g *Given) error {
 	return nil
 }
 
-// addend determines the partition of an operand that no step reads. A placement by coordinates is
-// used. Otherwise the operand is cut evenly over the ranks. If the placement makes copies, only one
-// is read.
+// addend determines the partition of the operand that is added while the result is assembled, and
+// that no step reads. It uses the operand's placement if that cuts coordinates; if the placement
+// makes copies, only one is read. Otherwise the operand is cut evenly over the ranks.
 func (p *Problem) addend(g *Given, o *Operand) error {
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
 	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
@@ -201,8 +201,9 @@ func (p *Problem) Located() bool {
 	return at < 0 || p.Operands[at].Partition.Located()
 }
 
-// Locate sets the keys of the operand whose entries are cut into chunks; nil removes them. A row of
-// the result is stored with the first entry that contributes to it.
+// Locate sets the keys of the operand whose entries are cut into chunks. keys may be nil, which
+// removes the keys. If the result's rows are stored with the entries, Locate sets the result's keys
+// too: a row is stored with the first entry that contributes to it.
 func (p *Problem) Locate(keys [][]int64) {
 	p.Operands[p.Stored()].Partition.Ordered().Keys = keys
 	if p.Assembled == nil {
@@ -231,8 +232,8 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	}
 }
 
-// shortened returns a key of only the first n coordinates of key. If key is in the middle of the
-// tuples with these coordinates, the result comes after all tuples with these coordinates.
+// shortened returns key with its first n coordinates only. If tuples with the same n coordinates
+// come before key, the result is moved behind all tuples with these n coordinates.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -267,8 +268,9 @@ func (p *Problem) Splits() (list []string) {
 	return list
 }
 
-// Part returns the region of a block of the result: its box, and the keys that bound its entries in
-// storage order. The keys are nil if the block is bounded by its box only.
+// Part returns the region of block b of the result: its box, and the keys from and to that bound
+// its entries in storage order. The keys are nil if only the box bounds the block. sizes holds the
+// sizes of the result's modes.
 func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64) {
 	box = p.Result.Box(b, sizes)
 	assembled := p.Assembled.Ordered()

@@ -21,7 +21,7 @@ func newFrame(dims []int64, modes []int) *frame {
 	return f
 }
 
-// ranges returns a box by level instead of by mode.
+// ranges returns the ranges of a box in the order of the frame's levels instead of the modes.
 func (f *frame) ranges(box [][2]int64) [][2]int64 {
 	out := make([][2]int64, len(f.modes))
 	for l, m := range f.modes {
@@ -30,8 +30,7 @@ func (f *frame) ranges(box [][2]int64) [][2]int64 {
 	return out
 }
 
-// rows returns the interval of positions that the box fills. ok is false if the box is not an
-// interval.
+// rows returns the positions [lo, hi) of the box. ok is false if they are not consecutive.
 func (f *frame) rows(box [][2]int64) (lo, hi int64, ok bool) {
 	r := f.ranges(box)
 	for l := 1; l < len(r); l++ {
@@ -69,9 +68,9 @@ func (f *frame) before(box [][2]int64, p int64) int64 {
 	return n
 }
 
-// eachRun calls yield with each run of consecutive positions of the box in [a, b): the coordinates
-// of its first position by level, which are valid during the call, that position, and the length of
-// the run.
+// eachRun calls yield for each run of consecutive positions that are in the box and in [a, b). x
+// are the coordinates of the run's first position, by level, valid only during the call. p is that
+// position, and n the length of the run.
 func (f *frame) eachRun(box [][2]int64, a, b int64, yield func(x []int64, p, n int64)) {
 	if a >= b {
 		return

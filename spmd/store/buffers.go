@@ -5,9 +5,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// maxWindow and minWindow bound the size of a window in bytes. goodWindow is the size to prefer
-// if rows may be cut freely, because its buffers stay in a core's cache. bufferMemory is the limit
-// for all windows or messages of a rank together, which only very many ranks exceed.
+// maxWindow and minWindow bound the size of a window in bytes. goodWindow is the preferred size if
+// rows may be cut anywhere, because the buffers of such a window stay in a core's cache.
+// bufferMemory limits the size of all windows or messages of a rank together. Only jobs with very
+// many ranks exceed it.
 const (
 	maxWindow    = 4 << 20
 	goodWindow   = 1 << 20
@@ -22,8 +23,8 @@ func bufferBytes(c comm.Comm, limit *tcs.Limit) (int64, error) {
 	return comm.AllreduceValue(c, rankBufferBytes(limit.Max() > 0, limit.Free()), comm.Min)
 }
 
-// rankBufferBytes returns the same for one rank. If limited is true, the rank has a memory limit,
-// which leaves free bytes.
+// rankBufferBytes returns bufferMemory, or half of free if the rank has a memory limit and that is
+// less. free is the number of bytes that the limit leaves.
 func rankBufferBytes(limited bool, free int64) int64 {
 	if !limited {
 		return bufferMemory
@@ -38,7 +39,7 @@ func window(total int64, n int) int64 {
 
 // windowBytes returns the size of a window, in bytes, for a result of total bytes: goodWindow, or
 // more if the ranks would otherwise exchange counts of too many windows, but never more than
-// `most`.
-func windowBytes(most, total int64, ranks int) int64 {
-	return min(most, max(goodWindow, 2*total/(maxWindowCounts/int64(ranks)+1)))
+// maxBytes.
+func windowBytes(maxBytes, total int64, ranks int) int64 {
+	return min(maxBytes, max(goodWindow, 2*total/(maxWindowCounts/int64(ranks)+1)))
 }

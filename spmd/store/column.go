@@ -13,8 +13,8 @@ const (
 	minColumn = 4 << 10
 )
 
-// columnBytes returns the size in bytes of the buffer of a column that gets n numbers and an end.
-// total is the number of bytes that all buffers of the rank may occupy.
+// columnBytes returns the size in bytes of the buffer of a column with n+1 numbers. total is the
+// number of bytes that all buffers of the rank may occupy.
 func columnBytes(total, n int64) int64 {
 	most := min(maxColumn, max(total/64, minColumn)) / 8
 	return (8*(min(n, most-1)+1) + 15) &^ 15

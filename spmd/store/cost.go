@@ -111,7 +111,7 @@ func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	return cost
 }
 
-// sorting returns the collection that sorts entries in the order of modes.
+// sorting returns the cost of sorting entries in the order of modes.
 func (f *Forecast) sorting(modes []int) coo.SortCost {
 	sizes := make([]int64, len(modes))
 	for l, m := range modes {
@@ -151,8 +151,8 @@ func (f *Forecast) SummaryCost() []int64 {
 // all entries to rank 0: two messages at each other rank, and two for each of them at rank 0.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
-// gathering returns the same if the entries are in the order of modes. sum means that entries with
-// equal coordinates are added.
+// gathering does the same as GatherCost, for entries in the order of modes. sum means that entries
+// with equal coordinates are added.
 func (f *Forecast) gathering(modes []int, sum bool) []int64 {
 	cost := make([]int64, f.Ranks)
 	entries := make([]int64, f.Ranks)
@@ -188,10 +188,11 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 	return false
 }
 
-// buffers returns how many bytes the windows or messages of a rank occupy that holds share bytes of
-// the total: two windows that arrive, one that is assembled, and two for each other rank. The
-// windows for other ranks are parts of the share. A window that the rank assembles may be any part
-// of the total. free is the memory that is left.
+// buffers returns how many bytes the windows or messages of a rank occupy. share is the number of
+// bytes that the rank holds, total the number of bytes at all ranks, and free the memory that is
+// left. The rank has two windows that arrive, one that it assembles, and two for each other rank.
+// The windows for other ranks are parts of share. The window that it assembles may be any part of
+// total.
 func (f *Forecast) buffers(share, total, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
 	n := max(rankBufferBytes(f.Limit > 0, free), windows*minWindow)
@@ -215,7 +216,8 @@ func (f *Forecast) columns(entries, free int64) int64 {
 	return (2*listed-2)*columnBytes(bytes, entries) + columnBytes(bytes, tops)
 }
 
-// spooled returns how many bytes of a text a spool keeps in memory at most.
+// spooled returns how many bytes a spool keeps in memory at most. text is the length of the spooled
+// text in bytes.
 func spooled(text int64) int64 {
 	if text == 0 {
 		return 0

@@ -6,9 +6,10 @@ import (
 	"distaff/spmd/comm"
 )
 
-// samples is the least number of samples for each piece. A cut is wrong by at most the distance
-// between samples for each run, which is half a percent of a piece, or the number of runs divided
-// by samplesPerRun. Windows use windowSamples, because a rank has many windows.
+// samples is the smallest number of samples for each piece. Each run can move a cut by the distance
+// between two of its samples. There are at least samplesPerRun samples of a piece for each run, so
+// all runs together move a cut by at most 1/samplesPerRun of a piece, unless maxSamples makes the
+// samples fewer. Windows use windowSamples instead of samples, because a rank has many windows.
 const (
 	samples       = 1024
 	windowSamples = 32
@@ -63,8 +64,9 @@ func cutPoints(c comm.Comm, runs []*run, order, parts int, samples int64) ([][]i
 	return cuts, nil
 }
 
-// cutRows returns the ends of windows with about equal numbers of entries, as positions of f, which
-// contains all levels except the last. The last window ends at f.total. Every rank must call it.
+// cutRows returns the ends of windows that have about equal numbers of entries. The ends are
+// positions of f, which contains all levels except the last. The last window ends at f.total. Every
+// rank must call it.
 func cutRows(c comm.Comm, runs []*run, f *frame, parts int) ([]int64, error) {
 	cuts, err := cutPoints(c, runs, len(f.modes)+1, parts, windowSamples)
 	if err != nil {

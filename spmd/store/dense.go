@@ -25,7 +25,7 @@ type dense struct {
 }
 
 // writeDense writes the values in the order of modes, starting at offset off of the file. It
-// returns the spans that this rank has written, as section 0. Every rank must call it.
+// returns the spans that this rank has written; their section number is 0. Every rank must call it.
 func writeDense(s *sharedFile, t *Blocks, modes []int, off int64,
 	limit *tcs.Limit) ([]coo.FileRange,
 	error) {
@@ -63,7 +63,7 @@ func (t *Blocks) intervals(f *frame) bool {
 	return true
 }
 
-// sameOrder reports whether blocks are stored in the order of the array.
+// sameOrder reports whether blocks store their values in the order of the file's array.
 func (d *dense) sameOrder() bool {
 	for l, m := range d.f.modes {
 		if d.t.Layout.Format.Order[l] != m {
@@ -105,8 +105,9 @@ func (d *dense) writeRows() ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// read copies the values of block k at positions [a, b) of the array, in the order of the array.
-// For each run of n values at position p it calls dst, which returns the memory to copy to.
+// read copies the values of block k whose positions in the array are in [a, b), in the order of the
+// array. For each run of n consecutive positions starting at p, it calls dst(p, n), which returns
+// the memory for the run's values.
 func (d *dense) read(k int, a, b int64, dst func(p, n int64) []byte) {
 	t := d.t.Own[k]
 	levels := len(t.Levels)
@@ -150,8 +151,8 @@ type windows struct {
 	ranks       int
 }
 
-// newWindows returns the windows of an array of total values of size bytes each. bytes is the
-// memory for the buffers of each rank.
+// newWindows divides an array into windows. The array has total values of size bytes each. bytes is
+// the memory that each rank has for the buffers of its windows.
 func newWindows(total, size int64, ranks int, bytes int64) windows {
 	part := total/int64(ranks) + 1
 	return windows{total: total, step: min(max(window(bytes, ranks+3)/size, 1), part), ranks: ranks}
@@ -259,7 +260,7 @@ func (d *dense) send(w windows, to int) error {
 	return nil
 }
 
-// arriving is the parts of a window that are being received.
+// arriving holds the parts of window [a, b) while the rank receives them.
 type arriving struct {
 	a, b  int64
 	parts map[int][]byte // by rank

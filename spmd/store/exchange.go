@@ -104,8 +104,8 @@ func newExchange(c comm.Comm, t *Blocks, modes []int, runs []*run, bounds [][]in
 	return x, nil
 }
 
-// note stores the first error of a sender, and ends the job with that error, because the receiver
-// waits.
+// note stores the first error of a sender and aborts the job with it, because the receiver would
+// wait forever. It ignores nil.
 func (x *exchange) note(err error) {
 	if err == nil {
 		return
@@ -118,14 +118,16 @@ func (x *exchange) note(err error) {
 	}
 }
 
-// pass runs f while other ranks may wait for this rank's senders.
+// pass runs f, which reads a piece, and tells the watchdog that this rank computes meanwhile: other
+// ranks may wait for this rank's senders.
 func (x *exchange) pass(f func() error) error {
 	defer x.c.Busy()()
 	return f()
 }
 
-// close ends the exchange after this rank has read its piece. err is the error of that work, or
-// nil. close returns the first error. A failure ends the job, so that other ranks do not wait.
+// close ends the exchange after this rank has read its piece. err is the error of reading the
+// piece, or nil. If err is not nil, close aborts the job, so that other ranks do not wait. It
+// returns the first error of reading, of the receivers or of the senders.
 func (x *exchange) close(err error) error {
 	if err != nil {
 		x.c.Abort(err)
@@ -201,8 +203,8 @@ func (x *exchange) messages(entries int64) (*tcs.Memory, [2]message, error) {
 	return mem, [2]message{{mem.Slice()[:n], size}, {mem.Slice()[n : 2*n], size}}, nil
 }
 
-// most returns the number of entries of a message if two ranks exchange this number of entries in
-// total.
+// most returns how many entries fit into one message between two ranks. entries is the number of
+// entries that the two ranks exchange in total.
 func (x *exchange) most(entries int64) int64 { return messageEntries(entries, int64(x.batch)) }
 
 // messageEntries returns the number of entries that a message has room for: at most batch, and a
@@ -300,7 +302,8 @@ type packer struct {
 	end   bool
 }
 
-// pack fills a message with up to most entries and returns their number.
+// pack fills message m with the next entries of the stream, at most `most` of them, and returns
+// their number.
 func (p *packer) pack(m message, most int) (int, error) {
 	// Columns are placed as for a full message. They are moved together if the message has fewer
 	// entries.
@@ -459,7 +462,7 @@ func (r *receiver) Rewind() error {
 	return r.command(commandAgain)
 }
 
-// end ends the sender. If the job fails, messages under way end too.
+// end discards the remaining messages and tells the sender to stop.
 func (r *receiver) end() error {
 	err := r.drain()
 	if err == nil {

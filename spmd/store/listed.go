@@ -71,8 +71,9 @@ func (s *sharedFile) head(b []byte) error {
 	return err
 }
 
-// span returns the positions of this rank's piece in a file that lists all values: from the first
-// coordinate of the piece to the first of the next piece.
+// span returns the range of positions that this rank's piece has in a file that lists all values.
+// The range starts at the first coordinate of the piece and ends at the first coordinate of the
+// next piece. It is empty if strides is nil.
 func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 	if strides == nil {
 		return 0, 0
@@ -93,7 +94,9 @@ func (p *pieces) span(strides []int64, total int64) (from, to int64) {
 	return at(p.exchange.c.Rank()), at(p.exchange.c.Rank() + 1)
 }
 
-// writeFilled writes a piece of a file that lists all values with the same size.
+// writeFilled writes this rank's piece of a file that lists all values, each with the same number
+// of bytes. span is the range of positions of the piece, and total the number of values in the
+// file.
 func (p *pieces) writeFilled(s *sharedFile, f *convert.Format, in coo.Stream, span [2]int64,
 	total int64,
 	wo coo.WriteOptions) error {

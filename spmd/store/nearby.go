@@ -47,8 +47,8 @@ func (near *Blocks) close(t *Blocks) {
 	}
 }
 
-// allMine sets this rank's count, for each window, to the sum of all ranks' counts, and the counts
-// of the other ranks to 0.
+// allMine changes counts as if this rank held everything: for each window it sets this rank's count
+// to the sum of all ranks' counts, and the counts of the other ranks to 0.
 func allMine(counts []int64, c comm.Comm) {
 	for w := 0; w < len(counts); w += c.Size() {
 		sum, here := int64(0), counts[w:w+c.Size()]

@@ -20,8 +20,8 @@ type parcels struct {
 	near bool                    // this rank has all parts of its windows, so that nothing is sent
 }
 
-// exchange calls receive, which assembles this rank's windows (each), while this rank's messages to
-// other ranks are sent. Every rank must call it.
+// exchange sends this rank's messages to other ranks while it runs receive, which must assemble
+// this rank's windows by calling each. Every rank must call exchange.
 func (p *parcels) exchange(receive func() error) error {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
@@ -128,9 +128,9 @@ func (p *parcels) ask(w int, mem []byte) (*coming, error) {
 	return v, nil
 }
 
-// each calls f with each of this rank's windows, in order, and with the ranks' messages for that
-// window. The memory for this rank's own message has its size, with undefined contents. The buffers
-// have most bytes each.
+// each calls f with each of this rank's windows, in order. in[r] is the message of rank r for
+// window w. For this rank itself, in[r] has the size of the message but undefined contents. bufs
+// are two buffers of most bytes each.
 func (p *parcels) each(bufs [2][]byte, f func(w int, in [][]byte) error) error {
 	first, end := p.first[p.c.Rank()], p.first[p.c.Rank()+1]
 	if first == end {

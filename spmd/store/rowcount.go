@@ -6,8 +6,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// count reads the keys of all listed rows once, and counts the nodes that each window has in each
-// level. Every rank must call it.
+// count reads the keys of all listed rows once, and counts the nodes of each window by level. A
+// node is one stored coordinate of a level above the rows' entries. Every rank must call it.
 func (x *rows) count() error {
 	levels, windows := x.row+1-x.dense, len(x.ends)
 	// For each window: the number of nodes by level, and its first and last key plus 1.
@@ -68,7 +68,7 @@ func (x *rows) nodesOf(found []int64, keys []int64) {
 	}
 }
 
-// below returns how many of the first keys are less than end.
+// below returns how many keys are less than end. The keys are sorted.
 func below(keys []int64, end int64) int {
 	i := 0
 	for i+8 < len(keys) && keys[i+8] < end {
@@ -80,8 +80,8 @@ func below(keys []int64, end int64) int {
 	return i
 }
 
-// scan computes how many nodes come before each window. A node that begins in an earlier window
-// counts there.
+// scan computes how many nodes come before each window. A node counts in the window where it
+// begins.
 func (x *rows) scan(found []int64) {
 	levels := x.row + 1 - x.dense
 	x.nodes = make([][]int64, levels)

@@ -100,8 +100,8 @@ func (x *rows) receive(s *sharedFile, p *parcels) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// allocate allocates the memory for all windows of this rank, and sets the state to the one before
-// its first window w. It returns the buffers for messages.
+// allocate allocates the memory that all windows of this rank use, and prepares a for the first
+// window w. It returns two buffers for messages; the caller frees mem.
 func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, err error) {
 	x := a.x
 	rows, entries := x.most()
@@ -155,7 +155,8 @@ func (x *rows) columns(w, end int) (sizes []int64) {
 	return sizes
 }
 
-// underDense returns the number of keys below one position of the dense levels.
+// underDense returns the number of keys under one position of the innermost dense level, or the
+// number of all keys if there is no dense level.
 func (x *rows) underDense() int64 {
 	if x.dense > 0 {
 		return x.f.stride[x.dense-1]
@@ -171,7 +172,8 @@ func (x *rows) denseBefore(w int) int64 {
 	return (x.ends[w-1] + x.underDense() - 1) / x.underDense()
 }
 
-// begin sets the state to the one before window w. next returns the buffer for the next column.
+// begin prepares a for window w: it sets the counts of the nodes before w and opens the columns.
+// next returns the buffer for the next column.
 func (a *rowFile) begin(w int, next func() []byte) {
 	x := a.x
 	lo, _ := x.span(w)
@@ -242,8 +244,8 @@ func (a *rowFile) window(w int, in [][]byte) (err error) {
 	return nil
 }
 
-// halves returns how many lists are needed for intermediate results if more than two parts of a
-// window are merged in pairs.
+// halves returns how many lists the rank needs for intermediate results when it merges the parts of
+// a window in pairs. Rows that are not listed need none.
 func (x *rows) halves() int {
 	if !x.isListed() {
 		return 0
@@ -316,8 +318,8 @@ func (a *rowFile) place(w int, parts []part) rowList {
 	return all
 }
 
-// begins returns the starts of rows with the given ends, in the width of the file. base is the
-// number of entries before them.
+// begins returns the starts of the rows with the given ends, as bytes in the width of the file.
+// base is the number of entries before these rows.
 func (a *rowFile) begins(ends []int32, base int64) []byte {
 	if a.x.width(int(a.spans[spanPos].Section)) == 4 {
 		return beginsIn(words[int32](a.rowPos), ends, base)

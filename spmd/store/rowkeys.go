@@ -35,8 +35,8 @@ func isIncreasing[T int32 | int64](pos []T) bool {
 	return less >= 0
 }
 
-// before returns how many rows of block k, which belongs to this rank, have a key less than key. At
-// least least rows have.
+// before returns how many rows of block k have a key less than key. The block must belong to this
+// rank. The caller knows that the number is not less than least.
 func (x *rows) before(k int, least, key int64) int64 {
 	if !x.isListed() {
 		return max(least, x.f.before(x.t.Boxes[k], key))

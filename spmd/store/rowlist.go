@@ -72,8 +72,8 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is the smallest number of rows that singles merges. runs returns after that number of
-// rows, so that the choice between the two is made again.
+// fewRows is the smallest number of rows that singles merges. runs merges at most this number of
+// rows before both chooses again between singles and runs.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -87,7 +87,8 @@ func (d *typed[C, V]) both(x, y *typed[C, V]) {
 	}
 }
 
-// single returns the number of next rows that have exactly one entry.
+// single returns how many of the next rows have exactly one entry each, up to the first row with
+// more.
 func (x *typed[C, V]) single() int {
 	// The number of entries in excess of the number of rows never decreases.
 	ends := x.ends[x.row:]
@@ -122,7 +123,7 @@ func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	x.row, x.done, y.row, y.done = x.row+i, x.done+i, y.row+j, y.done+j
 }
 
-// runs merges a few rows with any numbers of entries.
+// runs merges the next rows, fewRows at most, which may have any numbers of entries.
 func (d *typed[C, V]) runs(x, y *typed[C, V]) {
 	for n := 0; n < fewRows && x.row < len(x.keys) && y.row < len(y.keys); n++ {
 		p, q := x.keys[x.row], y.keys[y.row]
@@ -169,9 +170,9 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 	d.done += len(x.crd) - x.done
 }
 
-// place copies rows of l to dst. Row i ends at ends[i] in l and is copied to position at[i] of dst;
-// at[i] becomes the end of the copy. from is the start of the first row in l. place returns the end
-// of the last row in l.
+// place copies the entries of rows from l to dst. The entries of row i end at ends[i] in l and are
+// copied to position at[i] of dst. place then sets at[i] to the end of the copy. from is where the
+// first row starts in l. place returns where the last row ends in l.
 func place[C int32 | int64](at, ends []int32, from int32, dst, l rowList, size int64) int32 {
 	crd, c := words[C](dst.crd), words[C](l.crd)
 	switch size {

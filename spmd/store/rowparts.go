@@ -122,9 +122,9 @@ func (x *rows) pack(q bundle, w int) {
 	}
 }
 
-// part returns the rows of block k, which belongs to this rank, in window w. buf already contains
-// their keys. part stores the ends in buf, and also the coordinates if their width in the file
-// differs. The other arrays are the block's own.
+// part returns the rows of this rank's block k in window w. Keys must be in buf already. part
+// stores the ends in buf, and also the coordinates if their width in the file differs from the
+// block's. Otherwise coordinates and values are in the block's own memory.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {

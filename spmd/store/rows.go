@@ -55,7 +55,8 @@ const maxWindowCounts = 1 << 20
 // shrinkWindows divides the sizes of windows. Tests set it to get many windows from little data.
 var shrinkWindows int64 = 1
 
-// newRows returns nil, at every rank, if the result has another form, if blocks are stored
+// newRows returns nil, at every rank, if the tensor cannot be written as rows: if its levels are
+// not dense levels above compressed levels, if there are too many keys, if blocks are stored
 // differently from the result, if a listed row is empty, or if one row has more entries than fit in
 // a window. Every rank must call it.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
@@ -82,8 +83,7 @@ func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	return x, nil
 }
 
-// isCountable reports whether the keys of the modes' coordinates fit in 62 bits and there is at
-// least one.
+// isCountable reports whether the modes have at least one coordinate tuple, and at most 2^62.
 func isCountable(dims []int64, modes []int) bool {
 	n := uint64(1)
 	for _, m := range modes {
@@ -196,9 +196,9 @@ func (x *rows) cutBlocks() {
 	}
 }
 
-// share gives each rank windows with about the same number of bytes. It returns false if a window
-// has more than most entries.
-func (x *rows) share(most int64) bool {
+// share gives each rank consecutive windows with about the same number of bytes. It returns false
+// if a window has more than maxEntries entries.
+func (x *rows) share(maxEntries int64) bool {
 	ranks, weight := x.c.Size(), []int64{0}
 	x.starts = []int64{0}
 	for w := range x.ends {
@@ -206,7 +206,7 @@ func (x *rows) share(most int64) bool {
 		for _, k := range x.entries[w*ranks : (w+1)*ranks] {
 			n += k
 		}
-		if n > most {
+		if n > maxEntries {
 			return false
 		}
 		x.starts = append(x.starts, x.starts[w]+n)
@@ -246,7 +246,8 @@ func (t *Blocks) along(mode int) []int {
 	return order
 }
 
-// nearby replaces the blocks by t, all of whose blocks belong to this rank.
+// nearby makes this rank read all blocks itself. t is the same tensor as if all blocks belonged to
+// this rank.
 func (x *rows) nearby(t *Blocks) {
 	x.t, x.near = t, true
 	x.cutBlocks()

@@ -100,7 +100,7 @@ func (s *sharedFile) resize(n int64) error {
 }
 
 // resizing resizes the file to n bytes and calls f, which must write below n. If all ranks write at
-// the same time, rank 0 does both at once.
+// the same time, rank 0 resizes the file while f runs.
 func (s *sharedFile) resizing(n int64, f func() error) error {
 	if s.ordered || s.c.Rank() != 0 {
 		if err := s.resize(n); err != nil {

@@ -27,7 +27,8 @@ func union(lists [][]int64, a, b []int64) []int64 {
 	return lists[0]
 }
 
-// merged merges two lists of keys into dst, each key once, and returns the number of keys.
+// merged merges two sorted lists of keys into dst, with each key once, and returns the number of
+// keys.
 func merged(dst, x, y []int64) int {
 	if len(x) == 0 || len(y) == 0 || x[len(x)-1] < y[0] {
 		return copy(dst, x) + copy(dst[len(x):], y)

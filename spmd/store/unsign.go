@@ -26,7 +26,8 @@ func (t *Blocks) Unsign(threads int) {
 	}
 }
 
-// parts returns values as real numbers, two for each complex value.
+// parts returns the memory of an array of values as real numbers: one for each real value, two for
+// each complex value.
 func parts[T float64 | float32](a tcs.Array) []T {
 	if a.Len == 0 {
 		return nil
@@ -35,7 +36,7 @@ func parts[T float64 | float32](a tcs.Array) []T {
 	return unsafe.Slice((*T)(a.Ptr), a.Len*int64(a.Width)/int64(unsafe.Sizeof(z)))
 }
 
-// unsign writes only to zeros with a minus sign.
+// unsign removes the sign of zeros in x. It writes to no other element.
 func unsign[T float64 | float32](x []T, threads int) {
 	const least = 1 << 18 // least number of values for a thread
 	n := max(min(threads, len(x)/least), 1)

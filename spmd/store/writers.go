@@ -60,7 +60,7 @@ func (s *sharedFile) store(o *output) error {
 	return write()
 }
 
-// denseFile writes the values of a dense .tcs file.
+// denseFile returns the function that writes the values of a dense .tcs file.
 func denseFile(s *sharedFile, o *output) (func() error, error) {
 	if !o.dense || !o.tcs() {
 		return nil, nil
@@ -81,7 +81,8 @@ func denseFile(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// denseArray writes the values of an array in another format, after its head.
+// denseArray returns the function that writes the values of an array in a format other than .tcs,
+// after the head of the file.
 func denseArray(s *sharedFile, o *output) (func() error, error) {
 	if !o.dense || !o.format.Filled {
 		return nil, nil
@@ -104,7 +105,7 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// listedFile writes any other output that is not a .tcs file.
+// listedFile returns the function that writes any other output that is not a .tcs file.
 func listedFile(s *sharedFile, o *output) (func() error, error) {
 	if o.tcs() {
 		return nil, nil
@@ -112,7 +113,8 @@ func listedFile(s *sharedFile, o *output) (func() error, error) {
 	return func() error { return writeListed(s, o.t, o.format, o.wo, o.cfg) }, nil
 }
 
-// concatFile writes a .tcs file whose arrays are the concatenated arrays of the blocks.
+// concatFile returns the function that writes a .tcs file whose arrays are the concatenated arrays
+// of the blocks.
 func concatFile(s *sharedFile, o *output) (func() error, error) {
 	x, err := newConcat(s.c, o.t)
 	if err != nil || x == nil {
@@ -130,7 +132,7 @@ func concatFile(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// rowsFile writes a .tcs file of rows, whose parts the blocks hold.
+// rowsFile returns the function that writes a .tcs file of rows, whose parts the blocks hold.
 func rowsFile(s *sharedFile, o *output) (func() error, error) {
 	x, err := newRows(s.c, o.t, o.cfg.Limit)
 	if err != nil || x == nil {
@@ -139,7 +141,7 @@ func rowsFile(s *sharedFile, o *output) (func() error, error) {
 	return func() error { return x.write(s) }, nil
 }
 
-// mergedFile writes any .tcs file from its merged entries.
+// mergedFile returns the function that writes any .tcs file from its merged entries.
 func mergedFile(s *sharedFile, o *output) (func() error, error) {
 	return func() error { return writeMerged(s, o.t, o.cfg) }, nil
 }

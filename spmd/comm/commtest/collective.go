@@ -52,9 +52,9 @@ func bcast(c comm.Comm) error {
 	return nil
 }
 
-// fold is the definition of a reduction over ranks lo to lo+n-1. The left block has the largest
-// power of two of ranks that is less than n, the right block has the rest, and each block is folded
-// in the same way.
+// fold defines the result of a reduction over ranks lo to lo+n-1. It folds a left block and a right
+// block of ranks in the same way and combines the two results. The size of the left block is the
+// largest power of two that is less than n.
 func fold[T any](lo, n int, at func(rank int) T, op func(a, b T) T) T {
 	if n == 1 {
 		return at(lo)

@@ -212,7 +212,8 @@ func order(c comm.Comm) error {
 	return nil
 }
 
-// tags checks that messages with different tags are not mixed up, in any order.
+// tags checks that a receive gets the message with its own tag, whatever the order of sends and
+// receives.
 func tags(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	to, from := (me+1)%p, (me-1+p)%p

@@ -340,7 +340,8 @@ func wrongUse(c comm.Comm) error {
 	return nil
 }
 
-// truncation checks that a message longer than its buffer is an error of its receive only.
+// truncation checks that if a message is longer than its buffer, only the receive of that message
+// fails.
 func truncation(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	for _, n := range []int{100, 100000} {

@@ -168,7 +168,7 @@ func pop[T any](m map[key][]*T, k key) *T {
 	return first
 }
 
-// meet joins the two sides of a long message.
+// meet connects the two sides of a long message: the send s and the receive r.
 func meet(s, r *op) {
 	x := &pair{send: s, recv: r}
 	s.pair.Store(x)

@@ -117,9 +117,9 @@ const (
 	maxSpin   = 2 * time.Millisecond
 )
 
-// spinUntil spins until ready returns true, or for the duration most. It reports whether ready
+// spinUntil spins until ready returns true, but not longer than limit. It reports whether ready
 // returned true.
-func spinUntil(ready func() bool, most time.Duration) bool {
+func spinUntil(ready func() bool, limit time.Duration) bool {
 	begin := time.Now()
 	for {
 		for range 32 {
@@ -128,7 +128,7 @@ func spinUntil(ready func() bool, most time.Duration) bool {
 			}
 		}
 		since := time.Since(begin)
-		if since >= most {
+		if since >= limit {
 			return false
 		}
 		if since >= spinAlone {

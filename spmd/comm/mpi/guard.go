@@ -10,10 +10,10 @@ import (
 )
 
 // Most launchers end a job when one of its processes dies, but srun waits unless an option says
-// otherwise. Therefore every rank holds a descriptor of the process of the next rank on its node,
-// through which the system reports the process's end at once. The first ranks of the nodes send
-// each other signs of life in a ring. The signs may be missing for a long time, because a machine
-// may be suspended and continue.
+// otherwise. Therefore every rank watches the process of the next rank on its node, through a
+// descriptor by which the system reports the end of the process at once. The first ranks of the
+// nodes send each other signs of life in a ring. The longest accepted silence is long, because a
+// machine may be suspended and continue.
 const (
 	beat    = time.Second
 	silence = 30 * time.Second

@@ -27,7 +27,7 @@ const (
 // The kinds of control message. Rank 0 sends messages to all ranks down a binary tree.
 const (
 	ctlFail   = "fail"   // to rank 0: this rank has failed
-	ctlCancel = "cancel" // to all ranks: the job ends with this failure
+	ctlCancel = "cancel" // to all ranks: the job fails with this failure
 	ctlDone   = "done"   // to rank 0: this rank has cleaned up
 	ctlEnd    = "end"    // to rank 0: this rank's function has returned without a failure
 	ctlBye    = "bye"    // to all ranks: the functions of all ranks have returned
@@ -39,9 +39,10 @@ const (
 
 // control is a message between monitors.
 type control struct {
-	Kind       string
-	Rank       int // the rank that failed
-	Reporter   int // the rank that prints the failure; a dead rank cannot
+	Kind string
+	Rank int // the rank that failed
+	// the rank that prints the failure; another rank prints it if the failed rank is dead
+	Reporter   int
 	Code       int
 	Text       string       `json:",omitempty"`
 	Collective string       `json:",omitempty"`

@@ -84,8 +84,8 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	return &Job{Launcher: l, Wrapper: w, o: o, e: e}, nil
 }
 
-// words returns the text to print for a failure. It starts with the program's name, unless it
-// starts with the number of a rank.
+// words returns the text to print for a failure. The text starts with the number of a rank or, if
+// it has none, with the program's name.
 func words(err error) string {
 	var rank *comm.RankError
 	var agreed *comm.AgreedError
@@ -141,7 +141,7 @@ func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) err
 	return errors.Join(err, j.finalize())
 }
 
-// call runs f. If f panics, call returns the panic as an error.
+// call runs f as this process's rank. If f panics, call returns the panic as an error.
 func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	returned := false
 	defer func() {

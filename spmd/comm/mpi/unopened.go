@@ -22,9 +22,9 @@ import (
 // MPICH and srun let them wait forever. Therefore the failing rank tells its launcher to end the
 // job.
 
-// linger is the time that a rank other than 0 waits after a failure that happens before MPI is
-// open. Usually all ranks fail alike, and rank 0 has reported the failure and ended the job by
-// then.
+// linger is how long a rank other than 0 waits before it reports a failure that happened before MPI
+// was open. Usually all ranks fail in the same way, and by then rank 0 has reported the failure and
+// ended the job.
 const linger = 2 * time.Second
 
 // opening is set when this process begins to open MPI.
@@ -78,8 +78,8 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 	l.end(comm.ExitCode(err), getenv)
 }
 
-// shown is the time that the reporting rank keeps its claim, for ranks that start a little later,
-// and for the launcher to read the output before the job ends.
+// shown is how long the reporting rank keeps its claim. During that time ranks that start a little
+// later see the claim, and the launcher reads the output before the job ends.
 const shown = 500 * time.Millisecond
 
 // claim returns an abstract socket address that only one rank of this node can listen on. It leaves
@@ -153,8 +153,9 @@ func endOnSignal() (done func()) {
 	}
 }
 
-// watchOpening ends the job if MPI does not open in time. If a rank has ended before, or if another
-// program runs in its place, the other ranks wait in MPI_Init, and launchers let them wait.
+// watchOpening ends the job if MPI does not open in time. MPI cannot open if a rank has ended
+// before, or if a launched process runs another program: the other ranks then wait in MPI_Init, and
+// launchers do not end them.
 func (j *Job) watchOpening(ctx context.Context) (done func()) {
 	quit := make(chan struct{})
 	if j.o.Opening < 0 {

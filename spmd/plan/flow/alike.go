@@ -49,8 +49,8 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// representatives returns, by rank, the first of the ranks that need the same pieces: the rank
-// whose free loops are at 0. The value is -1 if a rank runs nothing.
+// representatives returns, for each rank, the lowest rank that needs the same pieces: the rank with
+// the same coordinates except for 0 in the free loops. The value is -1 if a rank runs nothing.
 func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first

@@ -10,9 +10,9 @@ type Need struct {
 	Homes []int // ranks that own the piece, sorted
 }
 
-// Needs yields the instances of a rank that read something. For each, it yields the needed pieces,
-// each once, in the order of their first use. It combines Instances and Fetches for callers that
-// only count. The slice is reused for the next instance.
+// Needs yields each instance of a rank that reads something, with the pieces that it needs, each
+// once, in the order of their first use. It combines Instances and Fetches for callers that only
+// count. The slice is reused for the next instance.
 func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	return func(yield func(int64, []Need) bool) {
 		f.tabulate()
@@ -69,9 +69,10 @@ func (f *Flow) multicastsOf(b int64, list []Multicast, to []int) []Multicast {
 	return list
 }
 
-// addRoots counts the sources of piece b in an instance. now lists the ranks that need it, and had
-// lists the ranks that needed it in the instance before. For each rank of now that fetches the
-// piece, it increments to[source]. It appends each source to roots when it first occurs.
+// addRoots counts the sources of piece b in an instance. now lists the ranks that need the piece,
+// and had lists the ranks that needed it in the instance before. For each rank of now that fetches
+// the piece from another rank, addRoots increments the source's element of to. It appends each new
+// source to roots.
 func (f *Flow) addRoots(b int64, had, now, to, roots []int) []int {
 	homes := f.owners(b)
 	for _, r := range now {

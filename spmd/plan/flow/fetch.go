@@ -38,8 +38,8 @@ func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 // before.
 func (f *Flow) forwarding() bool { return f.w.aligned && !f.t.Direct }
 
-// holders stores in list the ranks that needed piece b in instance t, and returns the list. The
-// list is empty if pieces are not forwarded.
+// holders stores in list the ranks that needed piece b in instance t and may forward it, and
+// returns the list. The list is empty if pieces are not forwarded.
 func (f *Flow) holders(list []int, t int64, b int64) []int {
 	if !f.forwarding() {
 		return list[:0]

@@ -9,7 +9,8 @@ import (
 // Tensor describes an operand to package flow. Its functions must not retain the slices that they
 // get, and must return the same result for the same values.
 type Tensor struct {
-	Cut   []int                // by axis of its partition, the index of its chunks in Nest.Chunks
+	// for each axis of its partition, the index in Nest.Chunks of the chunks that cut the axis
+	Cut   []int
 	Owner func(at []int64) int // returns the owner of the piece with chunks at
 	// returns all ranks with a copy, or is nil if only Owner has one
 	Copies func(at []int64) []int
@@ -38,7 +39,7 @@ type Flow struct {
 	// distributed loops that do not affect this tensor, if each point of the machine is one rank
 	free   []int
 	all    *system // finds the values of all loops
-	some   *system // finds the values of all loops except the free ones
+	some   *system // finds the values of all loops except the loops of free
 	spread *system // finds the distributed loops, given the loops of times
 	inner  *system // finds the remaining loops, given the loops of times and the distributed ones
 
@@ -58,11 +59,11 @@ type Flow struct {
 	homeSets  [][]int // different lists of owners; rarely, a list occurs twice
 	// by piece, the index of its owners in homeSets; nil until tabulate is called
 	homeOf []int32
-	first  []int // result of representatives; nil until it is called
-	// by rank, the indices of the homeSets that contain it but not all ranks; nil until ownedBy is
-	// called
+	first  []int // result of representatives; nil until representatives is called
+	// for each rank, the indices of the homeSets that contain the rank but not all ranks; nil until
+	// ownedBy is called
 	setsAt   [][]int32
-	piecesOf [][]int64 // by index of homeSets, the pieces with these owners
+	piecesOf [][]int64 // for each element of homeSets, the pieces with these owners
 	slab     []int64   // memory for the slices that chunksOf returns
 }
 

@@ -67,9 +67,9 @@ type used struct {
 	only, at int64 // if each instance has one piece: the last piece and its instance
 }
 
-// neededBy records that instance t needs piece b. It returns the last instance that needed it so
-// far, which may be t itself, or -1. If instances have one piece, it returns -1 instead of an
-// instance before t-1.
+// neededBy records that instance t needs piece b. It returns the latest instance that was recorded
+// for b before, which may be t itself, or -1 if there was none. If each instance has one piece,
+// only the latest piece is remembered, and neededBy returns -1 for any other piece.
 func (u *used) neededBy(b, t int64) int64 {
 	before := int64(-1)
 	if u.f.single {
@@ -111,14 +111,14 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 	return slices.Compact(list)
 }
 
-// seek sets the right sides of the equations to the digits of piece b.
+// seek makes the equations describe piece b: it sets their right sides to the digits of the piece.
 func (f *Flow) seek(b int64) {
 	f.chunksInto(b, f.at)
 	digits(f.w.Nest, f.t.Cut, f.at, f.right)
 }
 
-// rankFound appends the rank of the current point if the leaf reads the piece for some values of
-// the inner loops.
+// rankFound appends the rank of the current point to f.ranks if the leaf reads the piece for some
+// values of the inner loops.
 func (f *Flow) rankFound() bool {
 	f.hit = false
 	f.inner.each(f.point, f.right, f.test)
@@ -148,8 +148,8 @@ func (u use) compare(v use) int {
 // next call.
 func (f *Flow) allUses(b int64) []use { return f.usesOf(f.all, b) }
 
-// usesOf returns the uses of piece b that a system finds. Free loops that it does not find are at
-// 0.
+// usesOf returns the uses of piece b that system s finds, sorted. Free loops that s does not find
+// are at 0.
 func (f *Flow) usesOf(s *system, b int64) []use {
 	f.uses = f.uses[:0]
 	if f.isMissing(b) {

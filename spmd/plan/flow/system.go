@@ -56,8 +56,9 @@ type step struct {
 	checks []int // further equations whose last unknown loop is this one
 }
 
-// newSystem returns the system that finds the loops of find, in this order. known says which other
-// loops have values. Equations with any further loop are ignored.
+// newSystem returns the system that finds the values of the loops of find, in this order. known
+// marks the other loops whose values are given. Equations that contain any further loop are
+// ignored.
 func newSystem(extents []int64, eqs []equation, known []bool, find []int) *system {
 	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(find))}
 	for p, l := range find {
@@ -81,7 +82,7 @@ func newSystem(extents []int64, eqs []equation, known []bool, find []int) *syste
 	return s
 }
 
-// add adds equation e, whose other loops have values before this step.
+// add adds equation e to the step that finds the last unknown loop of the equation.
 func (st *step) add(e int, eq equation) {
 	others := slices.DeleteFunc(slices.Clone(eq.loops), func(l int) bool { return l == st.loop })
 	if st.by < 0 && len(others) == len(eq.loops)-1 {
@@ -91,8 +92,8 @@ func (st *step) add(e int, eq equation) {
 	st.checks = append(st.checks, e)
 }
 
-// determinedFirst returns the loops of find in a better order. A loop whose value follows from an
-// equation comes before loops whose values must be tried.
+// determinedFirst returns the loops of find in an order that needs less search: if an equation
+// determines the value of a loop, the loop comes before loops whose values must be tried.
 func determinedFirst(eqs []equation, known []bool, find []int) []int {
 	known, left := slices.Clone(known), slices.Clone(find)
 	order := make([]int, 0, len(find))
@@ -120,9 +121,9 @@ func (e *equation) determines(loop int, known []bool) bool {
 	return times == 1
 }
 
-// each calls yield for all values of the loops to find, which it stores in point, in lexicographic
-// order of the steps. right holds the sums of the equations. If yield returns false, each stops and
-// returns false.
+// each calls yield for each solution, in lexicographic order of the steps. It stores the values of
+// the loops in point. right holds the right sides of the equations. If yield returns false, each
+// stops and returns false.
 func (s *system) each(point, right []int64, yield func() bool) bool {
 	if !s.areSatisfied(s.given, point, right) {
 		return true

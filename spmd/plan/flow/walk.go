@@ -82,8 +82,8 @@ func (w *Walk) Rank(point []int64) int {
 	return int(number % int64(w.Ranks))
 }
 
-// Coordinates returns the coordinates of the machine's point whose number is rank. If there are
-// more ranks than points, the first coordinate of the excess ranks exceeds its dimension.
+// Coordinates returns the coordinates of the machine's point whose number is rank. If rank is not
+// less than the number of points, the first coordinate is outside its dimension.
 func (w *Walk) Coordinates(rank int) []int64 {
 	at := make([]int64, len(w.dims))
 	left := int64(rank)
@@ -117,8 +117,8 @@ func (w *Walk) Points(rank int) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, nil, yield) }
 }
 
-// Some yields the points of Points that have the loops of once at 0. These loops must not be
-// distributed.
+// Some yields those points of a rank at which the loops of once are 0. once must mark no
+// distributed loop.
 func (w *Walk) Some(rank int, once []bool) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, once, yield) }
 }
@@ -136,8 +136,8 @@ type Finder struct {
 	system *system
 }
 
-// Finder returns a Finder for some chunks of the nest. It leaves the loops of once at 0, which no
-// digit of the chunks may use.
+// Finder returns a Finder for chunks, which are indices in the nest's Chunks. Points have the loops
+// of once at 0; no digit of the chunks may use these loops.
 func (w *Walk) Finder(chunks []int, once []bool) *Finder {
 	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return once[k] })
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
@@ -164,7 +164,8 @@ func count(n int) []int {
 }
 
 // places returns the points of the machine that belong to a rank and run something, sorted. Each
-// lists only the coordinates of the dimensions of the distributed loops, in the order of the loops.
+// point lists the coordinates of the dimensions over which loops are distributed, in the order of
+// the loops.
 func (w *Walk) places(rank int) [][]int64 {
 	var list [][]int64
 	at := make([]int64, len(w.dims))
@@ -220,7 +221,9 @@ type visit struct {
 	yield func([]int64) bool
 }
 
-// loop runs loop k and the loops inside it at places, which agree in their first d coordinates.
+// loop runs loop k and the loops inside it. places lists the rank's points of the machine that
+// agree with the loops outside k, that is, in their first d coordinates. loop returns false if
+// yield did.
 func (v *visit) loop(k int, places [][]int64, d int) bool {
 	if k == len(v.point) {
 		return v.yield(v.point)
