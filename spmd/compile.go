@@ -22,18 +22,18 @@ type Compiled struct {
 
 	job   *Job
 	ranks bool // Build also compiles the leaves of several ranks or blocks
-	// units are the units that Build compiles. The first is Unit. If the statement adds to a tensor
-	// that has no input (+=), the second is the unit of a run without that input. If the data is
-	// not completely known, or if ranks hold parts of it, the list also has a unit for
-	// any sizes for each unit before.
+	// units are the units that Build compiles. The first is Unit. If the statement is a += and its
+	// result has no input, the second is the unit of a run without the result's old value. If the
+	// data is not completely known, or if ranks hold parts of it, the list ends with a unit for any
+	// sizes for each unit before that has one.
 	units []*codegen.Unit
 }
 
 // Compile compiles the job's statement without running it. If every operand has an input, Compile
-// loads them and returns the leaf that Run would call. Otherwise the compiler knows only the
-// formats, types and sizes that the job gives and the headers of the files that it names; it
-// assumes that every tensor has fewer than 2^31 entries, and the tensor that += adds to is an
-// operand of the leaf.
+// loads the operands and returns the leaf that Run would call. Otherwise the compiler knows only
+// the formats, types and sizes that the job gives and the headers of the files that it names. It
+// then assumes that every tensor has fewer than 2^31 entries, and that the result of a += has an
+// old value.
 //
 // name is the name of the leaf's function. If name is "", the function is called "leaf" and the
 // trip counts of short dense loops are compiled in, as for Run.
@@ -128,7 +128,7 @@ func (u *Compiled) Source() string {
 	return emitc.File(u.Unit.Func)
 }
 
-// addToZero adds the unit of the leaf that a run calls if the tensor that += adds to has no input.
+// addToZero adds the unit of the leaf that a run of a += calls if its result has no old value.
 func (u *Compiled) addToZero() error {
 	req := u.Unit.Request
 	req.Old, req.Trace = nil, nil

@@ -29,8 +29,8 @@ type Job struct {
 	// Sizes holds the size of an index variable ("i": {1000}) or the sizes of a tensor's modes
 	// ("A": {1000, 32}).
 	Sizes map[string][]int64
-	// Inputs holds where each operand comes from. For +=, it may also hold the tensor that the
-	// statement adds to, under the name of the result.
+	// Inputs holds where each operand comes from. For +=, it may also hold the old value of the
+	// result, under the name of the result.
 	Inputs map[string]Input
 	// Outputs are the files to write. Any tensor of the statement can be written.
 	Outputs []Output
@@ -90,8 +90,8 @@ type Options struct {
 
 	Schedule []string // scheduling commands
 	// Machine arranges the ranks in a grid, as in "2x2" or "nodes=2x2;gpus=4"; "" is one dimension
-	// fileMachine all ranks. Point n of the grid, in row-major order, is rank n mod the number of
-	// ranks. Schedules and placements call the machine M.
+	// of all ranks. Point n of the grid, in row-major order, is rank n mod the number of ranks.
+	// Schedules and placements call the machine M.
 	Machine string
 	// Placements say which rank holds which part of a tensor, each as in "B(x,y) -> M(x)".
 	Placements        []string
@@ -189,8 +189,8 @@ func FileSum(path string) (string, error) { return input.FileSum(path) }
 // be lower case and may be followed by B or iB.
 func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
 
-// DefaultMemory returns the default memory limit of a job of one rank, which is 90% of a limit of
-// the machine, and that limit in words.
+// DefaultMemory returns the default memory limit of a job of one rank in bytes, and why: the limit
+// of the machine, the cgroup or Slurm of which it is 90%.
 func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
 
 // note calls Note unless it is nil.

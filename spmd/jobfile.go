@@ -42,8 +42,8 @@ type FileJob struct {
 type FileReport = jobs.Report
 
 // Run runs the job file as a program: see Start. If Check finds a difference, or if a repeat ends
-// although its condition was to hold, the error has exit code 4 and there is also a report. In a
-// process of a launcher the report is rank 0's, and nil at other ranks.
+// after its last pass although its condition does not hold, the error has exit code 4 and there is
+// also a report. In a process of a launcher the report is rank 0's, and nil at other ranks.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err
@@ -90,9 +90,9 @@ func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	return report, ended
 }
 
-// placedNotes returns a function that passes notes on to j.Note and puts the current place in the
-// job file before them, and the function at that sets this place ("" clears it). note is nil if
-// j.Note is nil.
+// placedNotes returns a function that passes notes to j.Note, with the current place in the job
+// file before each note. It also returns the function at, which sets this place; "" clears it. note
+// is nil if j.Note is nil.
 func (j *FileJob) placedNotes() (note, at func(string)) {
 	var place atomic.Pointer[string]
 	at = func(where string) { place.Store(&where) }
@@ -148,7 +148,7 @@ func (j *FileJob) memoryOf(name string) place.Memory {
 	return place.AnyMemory
 }
 
-// inFolder returns a copy of the options whose C files are in the job file's folder.
+// inFolder returns a copy of the options with the job file's folder as the folder of C files.
 func (j *FileJob) inFolder() *Options {
 	o := j.Options
 	o.folder = filepath.Dir(j.File.Name)

@@ -34,9 +34,9 @@ func EndLaunched(ctx context.Context, err error, say func(error)) error {
 }
 
 // ServeCompiler must be called first in the main function of a program that runs jobs under mpirun
-// or srun, and may be called in any other. If a job started this process in order to compile,
-// ServeCompiler serves compile requests and never returns; otherwise it returns at once. Without
-// it, the C compiler is started from the process of the program, or of a rank.
+// or srun, and may be called in any other program. If a job started this process in order to
+// compile, ServeCompiler serves compile requests and never returns; otherwise it returns at once. A
+// program that does not call it starts the C compiler from its own process.
 func ServeCompiler() { build.Serve() }
 
 // runLaunched runs the job as one rank of the launcher's job. The report is nil at ranks other than

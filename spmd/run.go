@@ -64,8 +64,8 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 }
 
 // RunOn runs the job as one rank of c. onNode is the number of c's ranks on this machine, and
-// inProcess the number in this process. Every rank must call it with the same job. The report is
-// rank 0's, and nil at other ranks. An error at any rank is returned at every rank.
+// inProcess the number of c's ranks in this process. Every rank must call it with the same job. The
+// report is rank 0's, and nil at other ranks. An error at any rank is returned at every rank.
 func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
 	if c.Rank() != 0 {

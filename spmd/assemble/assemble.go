@@ -160,8 +160,8 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// wholePart returns the part of this rank that equals piece k, either in the form of a piece or as
-// a view that shows nothing else. It returns nil if no part does.
+// wholePart returns the part of this rank that equals piece k. The part is a tensor of the piece's
+// own or a view that contains no other entries. wholePart returns nil if no part equals the piece.
 func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
@@ -176,8 +176,9 @@ func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	return nil
 }
 
-// covers reports whether t covers the whole piece. t is made from list, the parts' overlaps with
-// the piece; it covers the piece if list has one element, which is the whole piece.
+// covers reports whether t is the whole piece. list holds the overlaps of the parts with the piece,
+// and t is the tensor of one of them. t is the whole piece if it has the piece's box and if list
+// has a single element, which is the whole piece.
 func (x *running) covers(t *tcs.Tensor, piece Region, list []overlap) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
@@ -200,8 +201,8 @@ func isExact(t *tcs.Tensor) bool {
 			})
 }
 
-// isEnded reports whether all segments are within the part of crd that the tensor shows. The first
-// and last segment of a view between keys may be longer.
+// isEnded reports whether every segment ends within the part of crd that the tensor has. In a view
+// between keys, the first and the last segment may extend beyond it.
 func isEnded(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
 		n := lev.Pos.Len

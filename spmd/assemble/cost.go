@@ -14,8 +14,8 @@ import (
 type Cost struct {
 	Kept []int64 // pieces, and Left
 	Peak []int64 // largest use during Run, besides the parts: Kept, and data that is being added
-	// Left is memory of this rank that pieces of other ranks of the process use. A piece uses it if
-	// one part contains the whole piece.
+	// Left is, for each rank, the memory that pieces of other ranks of the same process use. A
+	// piece uses memory of another rank if a part of that rank contains the whole piece.
 	Left []int64
 }
 

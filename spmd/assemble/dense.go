@@ -92,8 +92,8 @@ func (x *running) borrow(h overlap) (*tcs.Tensor, error) {
 	return x.take(h)
 }
 
-// whole reports whether t, which was received from another rank, is the complete piece, so that it
-// can be used as the piece.
+// whole reports whether t can be used as the piece: it was received from another rank and is the
+// whole piece.
 func (x *running) whole(t *tcs.Tensor, h overlap, piece Region, list []overlap) bool {
 	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil &&
 		x.covers(t, piece, list) && isFormed(t)
@@ -151,14 +151,14 @@ func newDense(like transfer.Like, box [][2]int64, alloc transfer.Alloc) (*tcs.Te
 	return t, err
 }
 
-// runs are the elements of a region that two tensors with dense levels have in common, as runs that
-// are contiguous in both tensors.
+// runs enumerates the elements of a region that two tensors with dense levels have in common. Each
+// run is contiguous in both tensors.
 type runs struct {
 	r        Region
 	to, from *tcs.Tensor
-	// row holds, for each level, the number of elements below one of its coordinates, if the region
-	// contains all elements that both tensors have there, so that they are contiguous. Otherwise it
-	// is 0.
+	// row holds, for each level, how many elements are below one coordinate of the level. It is 0
+	// if the elements below a coordinate are not contiguous, because the region does not contain
+	// all elements that both tensors have there.
 	row []int64
 }
 
@@ -177,8 +177,9 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	return x
 }
 
-// walk calls f with each run below one position of the level above l. to and from are the positions
-// in the two tensors. f gets the start of the run among the values of each tensor, and its length.
+// walk calls f for each run below one position of the level above l. to and from are this position
+// in the two tensors. f gets the index of the run's first value in each tensor, and the run's
+// length.
 func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
 	if l == len(x.to.Levels) {
 		f(to-x.to.Vals.First, from-x.from.Vals.First, 1)

@@ -9,8 +9,9 @@ import (
 // overlaps finds the parts that overlap a piece.
 type overlaps struct {
 	s *Sum
-	// list has the parts sorted by the start of their range in a mode, and ends[n] is the largest
-	// end of the first n+1 parts. For a scalar, mode is -1, and every part overlaps every piece.
+	// list has the parts sorted by the start of their range in this mode. ends[n] is the largest
+	// end of the first n+1 parts of list. For a scalar, mode is -1, and every part overlaps every
+	// piece.
 	mode int
 	list []int
 	ends []int64
@@ -76,7 +77,7 @@ func (x *overlaps) of(k int) []overlap {
 	return out
 }
 
-// normal returns a region in normal form, or false if it is empty.
+// normal returns the region r in normal form (see Region.common), or false if it is empty.
 func (x *overlaps) normal(r Region) (Region,
 	bool) {
 	return r.common(r, x.s.Like.Layout.Format.Order)

@@ -118,8 +118,8 @@ type completing struct {
 	way     []underWay
 }
 
-// differ returns the groups whose pieces have different paths. It compares the SHA-256 of the
-// paths. Every rank must call it.
+// differ returns those groups whose pieces do not all have the same paths. It compares the SHA-256
+// sums of the paths. Every rank must call it.
 func (x *completing) differ(groups [][]int) (list [][]int, err error) {
 	const words = sha256.Size / 8
 	// for each word, its maximum and the maximum of its complement
@@ -266,7 +266,8 @@ func (x *completing) complete(group []int) error {
 	return nil
 }
 
-// take returns the paths of piece k: its own, or those received from the piece's rank.
+// take returns the paths of piece k. If the piece belongs to another rank, it receives them from
+// that rank.
 func (x *completing) take(k int) (*tcs.Tensor, error) {
 	if t := x.b.Own[k]; t != nil {
 		return x.paths(t), nil

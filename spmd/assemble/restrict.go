@@ -42,7 +42,7 @@ func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	return b, true
 }
 
-// padded returns a key extended to n coordinates that gives the same bound.
+// padded returns a key of n coordinates that bounds the same tuples as key, by appending zeros.
 func padded(key []int64, n int) []int64 {
 	if key == nil {
 		return nil
@@ -79,7 +79,8 @@ type copier struct {
 	row      int64       // the number of these values
 	n        []int64     // by level, the number of coordinates of a compressed level so far
 	segments []int64     // by level, the number of segments so far
-	saved    [][]int64   // by level, segments before a coordinate that may be dropped
+	// by level, copies of segments, to be restored if the current coordinate is dropped
+	saved [][]int64
 }
 
 func copyPart(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (*tcs.Tensor, error) {
@@ -216,8 +217,8 @@ func (c *copier) compressed(l int, p int64, e edge) bool {
 	return c.n[l] > first
 }
 
-// stays copies everything below position q of level l. It reports whether there is any entry. If
-// not, it undoes the segments that were ended below.
+// stays copies everything below position q of level l. It reports whether there was any entry. If
+// not, it takes back the segments that it has ended below.
 func (c *copier) stays(l int, q int64, e edge) bool {
 	copy(c.saved[l], c.segments)
 	some := c.below(l+1, q, e)
@@ -227,8 +228,8 @@ func (c *copier) stays(l int, q int64, e edge) bool {
 	return some
 }
 
-// end ends a segment of level l. In the second pass a segment after the last counted one belongs to
-// a coordinate that is dropped.
+// end records the end of a segment of level l. In the second pass it stores the end, unless the
+// first pass counted fewer segments: then the segment belongs to a coordinate that is dropped.
 func (c *copier) end(l int) {
 	c.segments[l]++
 	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {

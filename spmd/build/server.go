@@ -25,7 +25,8 @@ import (
 // serverVar is set in the environment of the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
 
-// serves is true if main has called Serve. Only then can a child of this program compile.
+// serves reports whether main has called Serve. Only then can a child of this program run the
+// compiler.
 var serves bool
 
 type compileReply struct {

@@ -118,7 +118,7 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 	return "check: " + said + " with the reference", nil, nil
 }
 
-// compare compares a value with the reference's point.
+// compare records a difference if value v at coord does not agree with the reference's point p.
 func (c *checker) compare(f *found, coord []int64, p reference.Point, v tensor.Value) {
 	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
 		return
@@ -126,8 +126,8 @@ func (c *checker) compare(f *found, coord []int64, p reference.Point, v tensor.V
 	c.differ(f, coord, v, tcsValue(v.Type, p.Value).Text(), p.Tolerance())
 }
 
-// compareAbsent compares a value with a coordinate that the reference lacks, which has the value
-// zero.
+// compareAbsent records a difference if value v is not zero. The reference lacks the coordinate
+// coord, so that its value there is zero.
 func (c *checker) compareAbsent(f *found, coord []int64, v tensor.Value) {
 	if !v.IsZero() {
 		c.differ(f, coord, v, "0 (absent)", 0)

@@ -17,7 +17,8 @@ func (k *lookup) at(coord []int64) tensor.Value {
 	return k.below(0, 0, coord, tensor.Value{Type: k.t.Header.Type})
 }
 
-// below adds to acc the values at coord that are below position p of the level above l.
+// below adds to acc the values at coord that are stored below position p of the level above l, and
+// returns the sum.
 func (k *lookup) below(l int, p int64, coord []int64, acc tensor.Value) tensor.Value {
 	t := k.t
 	if l == len(t.Levels) {

@@ -36,11 +36,11 @@ type Settings struct {
 	MemoryLimit int64 // bytes for each rank; 0 for the default
 	Tmp         string
 	Target      string // what leaves run on; "" for the default
-	Compiled    string // the target that leaves are compiled for, if it differs from Target
+	Compiled    string // the target that leaves are compiled for; "" means Target
 	// the rank's number among the ranks of its machine, if some ranks are on other machines
 	Local   int
 	CPU     string // the CPU that leaves are compiled for
-	Untuned bool   // use the default forms of code, whatever was measured
+	Untuned bool   // do not use measured forms of code, but the default forms
 	// the caller's goroutine is locked to its thread, and leaves run on that thread
 	Locked bool
 	// Compiler, if not nil, starts the C compiler (cc.Config.Run). It is set if this process must
@@ -80,7 +80,7 @@ type Env struct {
 	// keeper is backend if leaves run in a device's own memory, otherwise nil.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
-	left   bool           // Leave may have left values on the device only
+	left   bool           // some values may be on the device only, because of Leave
 	forms  strategy.Forms // nil until Forms is called
 }
 
@@ -134,7 +134,8 @@ func oneAtATime(mu *sync.Mutex, say func(string)) func(string) {
 	}
 }
 
-// Close frees the memory, ends the thread, and drops all tensors that are still kept.
+// Close drops all tensors that are still kept, frees the memory that is kept for reuse, and ends
+// the thread that leaves run on.
 func (e *Env) Close() {
 	for t := range e.kept {
 		e.Drop(t)
@@ -254,9 +255,9 @@ func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	}
 }
 
-// Leave leaves the values that leaves store to a kept tensor in the device's memory until Fetch.
-// Nothing else may read the values before that, not even through another tensor over the same
-// memory.
+// Leave makes leaves store the values of a kept tensor in the device's memory only, until Fetch
+// copies them to the host. Nothing else may read the values before that, not even through another
+// tensor over the same memory.
 func (e *Env) Leave(t *tcs.Tensor) {
 	if e.kept[t] {
 		e.left = true
@@ -291,8 +292,8 @@ func (e *Env) Drop(t *tcs.Tensor) {
 	}
 }
 
-// Changed must be called after anything but a leaf wrote to a tensor's memory. That memory may
-// belong to kept tensors, such as an operand that a statement is still bound to.
+// Changed must be called after anything except a leaf has written to the memory of t. Kept tensors
+// may use the same memory, for example an operand that a statement is still bound to.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)

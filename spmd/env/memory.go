@@ -32,8 +32,9 @@ func ParseSize(s string) (int64, error) {
 	return int64(v * unit), nil
 }
 
-// DefaultMemory returns a rank's share of 90% of the memory that the machine has or that the cgroup
-// or Slurm allows, whichever is least, and in words which of them it is.
+// DefaultMemory returns a rank's share, in bytes, of 90% of the memory that a job may use on this
+// machine: the machine's memory, the cgroup's limit or Slurm's limit, whichever is least. It also
+// returns the name of that limit.
 func DefaultMemory(ranksOnNode int) (int64, string) {
 	bytes, why := machineMemory(), "the machine's memory"
 	if b := cgroupMemory(); b > 0 && b < bytes {

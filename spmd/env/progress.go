@@ -30,7 +30,7 @@ func (e *Env) WatchWork(what string, p coo.Progressed) (stop func()) {
 	})
 }
 
-// work returns the name of some work and how much of it is done.
+// work is a function that returns the name of some work and how much of it is done.
 type work func() (what string, done, total int64)
 
 // Progress implements coo.Progressed.
@@ -69,8 +69,8 @@ type Runs struct {
 }
 
 // WatchRuns calls Settings.Working with the progress of a statement's runs, until stop is called.
-// The progress is the part of its loop that the running leaf has done. If that is unknown, the
-// progress is the number of completed runs. result is the name of the statement's result.
+// The progress is how much of its loop the running leaf has done or, if that is unknown, the number
+// of completed runs. result is the name of the statement's result.
 func (e *Env) WatchRuns(result string, runs int) (r *Runs, stop func()) {
 	r = &Runs{name: tensor.Printable(result), runs: int64(runs), leaf: new(kernels.Progress)}
 	if e.set.Working != nil {
@@ -114,7 +114,7 @@ func (e *Env) LeafAt() string {
 	return fmt.Sprintf("%d%%", int64(100*float64(done)/float64(total))) + ofLoop(" of loop %d", loop)
 }
 
-// ofLoop formats the number of a leaf's loop. It returns "" for the first loop.
+// ofLoop inserts the number of a leaf's loop into format. It returns "" for the first loop.
 func ofLoop(format string, loop int64) string {
 	if loop <= 1 {
 		return ""

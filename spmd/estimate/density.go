@@ -9,14 +9,14 @@ import (
 // Densities estimates the densities of expressions. A density is the share of the coordinates at
 // which the expression has an entry. Patterns of different factors are assumed to be independent.
 type Densities struct {
-	// Of returns the tensor with a name in the normal form. It returns nil if the tensor has an
-	// entry at every coordinate.
+	// Of returns the tensor with the given name in the normal form. It returns nil if the tensor
+	// has an entry at every coordinate.
 	Of   func(tensor string) *Tensor
 	Size map[string]int64 // sizes of variables
 }
 
-// Sum returns the density of a sum of terms. vars holds variables over which each term is summed,
-// besides the term's own summed variables.
+// Sum returns the density of a sum of terms. Each term is summed over its own variables and over
+// vars.
 func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	absent := 1.0
 	for _, t := range terms {
@@ -55,8 +55,9 @@ func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	return p
 }
 
-// decides returns the variables along which factor f may have an entry at some coordinates and none
-// at others. A variable may occur twice.
+// decides returns the variables of factor f on which it depends whether f has an entry. Along any
+// other variable, f has entries at all coordinates or at none. A variable may occur twice in the
+// result.
 func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
@@ -163,7 +164,7 @@ func (x *Densities) summed(d float64, vars []string) float64 {
 	return anyOf(d, n)
 }
 
-// factor returns the density of a factor after a sum over vars.
+// factor returns the density of factor f after a sum over vars.
 func (x *Densities) factor(f notation.Factor, vars []string) float64 {
 	switch f := f.(type) {
 	case *notation.Access:

@@ -33,8 +33,8 @@ type Tensor struct {
 	Pattern   *Pattern // where entries will be; nil if the tensor exists already
 
 	levels []float64 // positions of each level of the whole tensor; nil if unknown
-	// Least widths in bytes of positions and of coordinates, by level. nil means no minimum beyond
-	// the values' need.
+	// least widths in bytes of positions and of coordinates, by level; nil if the values alone
+	// determine the widths
 	minWidths [2][]uint8
 	stored    *tcs.Tensor // the tensor itself, as SetLevels got it; may be nil
 	whole     *plan.Size  // size of the one block of a tensor that is not cut; otherwise nil
@@ -126,9 +126,9 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 	return z
 }
 
-// As returns the same tensor in format f, without what is known of its levels in the old format. It
-// has an entry for each value that the old format stores, also at the coordinates of dense levels
-// below the last compressed one.
+// As returns the same tensor in format f. It drops what is known of the levels in the old format.
+// The new tensor has an entry for each value that the old format stores, including zeros at
+// coordinates of dense levels below the last compressed one.
 func (t *Tensor) As(f tensor.Format) *Tensor {
 	as := &Tensor{Partition: t.Partition,
 		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},
@@ -239,10 +239,10 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 // evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares returns the shares of the coordinates that a block in a box has. part(m) is its share of
-// mode m's coordinates, share its share of all coordinates, and paths its share of the coordinates
-// of the levels down to the last compressed one. stored is the axis that cuts the entries in
-// storage order into equal chunks; it may be nil.
+// shares returns which shares of the tensor's coordinates a block in a box has. part(m) is its
+// share of mode m, share its share of all coordinates, and paths its share of the coordinates of
+// the levels down to the last compressed one. stored is the axis that cuts the entries in storage
+// order into equal chunks; it may be nil.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
@@ -348,10 +348,9 @@ func (t *Tensor) maxExtent(m int, about float64) float64 {
 	return max(about, min(max(about, 1)*further, float64(t.Layout.Dims[m])))
 }
 
-// Drift returns how far the guessed bounds of chunks may be off. share is the number of entries
-// that a chunk may have in excess at both ends together, as a share of the chunk's entries and at
-// most 1. The bounds may be off by the given number of blocks. Both results are 0 if no bounds
-// are guessed.
+// Drift returns how far the guessed bounds of chunks may be off. share is the number of excess
+// entries of a chunk at both ends together, as a share of the chunk's entries and at most 1. blocks
+// is the number of blocks that a chunk may overlap. Both results are 0 if no bounds are guessed.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Layout.Dims {
 		a := t.Partition.GuessedIn(m)
@@ -369,8 +368,8 @@ func (t *Tensor) Drift() (share float64, blocks int64) {
 	return 0, 0
 }
 
-// distinct returns the number of positions of level l in a block: the number of distinct coordinate
-// prefixes that have an entry below. c describes the block, and entries is the expected number of
+// distinct returns the number of positions of level l in a block: the number of different
+// coordinate prefixes of entries. c describes the block, and entries is the expected number of
 // entries whose paths it stores.
 func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	if t.Pattern != nil {

@@ -17,11 +17,11 @@ func (c counted) times(n float64) counted { return counted{n * c.about, n * c.mo
 // exceed their upper bound if entries are independent.
 const excessProbability = 1e-9
 
-// count returns the number of things in a block. about is the expected number, share the
-// probability that a thing is in the block, and all the number of things in the whole tensor. The
-// upper bound is Bernstein's inequality for independent draws. The bound also holds if one thing
-// leaves less room for the others: entries at distinct coordinates, or prefixes that several
-// entries share. If all is infinite, share is not used.
+// count returns the expected number of items in a block and an upper bound. Items are entries or
+// positions. about is the expected number, share the probability that an item is in the block, and
+// all the number of items in the whole tensor. The bound is Bernstein's inequality for independent
+// draws. It also holds if one item leaves less room for the others, as entries at distinct
+// coordinates do, or prefixes that several entries share. If all is infinite, share is not used.
 func count(about, share, all float64) counted {
 	if about == 0 { // the box is empty
 		return counted{}

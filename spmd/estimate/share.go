@@ -44,8 +44,8 @@ func (t *Tensor) Share(modes []int) float64 {
 	return anyOf(min(1, entries/places), summed)
 }
 
-// anyOf returns the share of groups of n coordinates that have an entry, if a share d of the
-// coordinates have one.
+// anyOf returns the share of groups with at least one entry, if each group has n coordinates and a
+// share d of all coordinates have an entry.
 func anyOf(d, n float64) float64 {
 	if d >= 1 || n == 1 {
 		return d
@@ -102,18 +102,19 @@ type Pattern struct {
 // coordinates of the other modes.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
-// cut is a box of the tensor, seen from a current level.
+// cut is a box of the tensor, together with the level up to which it is considered, the current
+// level.
 type cut struct {
 	part func(m int) float64 // share of the coordinates of mode m
 	// share of the coordinates of the levels down to the current one
 	outer float64
 	// share of the coordinates of the levels down to the last compressed one
 	share float64
-	// number of coordinates of the levels down to the current one, at most
+	// upper bound of the number of coordinates of the levels down to the current one
 	places float64
 }
 
-// wholeAt returns the whole tensor as a cut, with level l as the current one.
+// wholeAt returns the cut that contains the whole tensor and has level l as its current level.
 func (t *Tensor) wholeAt(l int) cut {
 	c := cut{part: func(int) float64 { return 1 }, outer: 1, share: 1, places: 1}
 	for _, m := range t.Layout.Format.Order[:l+1] {
@@ -122,8 +123,8 @@ func (t *Tensor) wholeAt(l int) cut {
 	return c
 }
 
-// fromPattern returns the number of positions of level l that a tensor with a pattern has in a box.
-// Along filled modes, positions exist together or not at all.
+// fromPattern returns the number of positions that level l has in box c, for a tensor with a
+// pattern. Along filled modes, positions exist together or not at all.
 func (t *Tensor) fromPattern(l int, c cut) counted {
 	all, together := 1.0, 1.0
 	for _, m := range t.Layout.Format.Order[:l+1] {

@@ -40,8 +40,9 @@ func FitsDevice(k *prepared.Statement) error {
 	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
-// largestCall finds the call of this rank that certainly needs the most memory. takes is the call's
-// bytes, worst the name of its largest tensor, and part the bytes of this tensor.
+// largestCall finds which of this rank's leaf calls certainly needs the most memory. takes is the
+// number of bytes that the call needs, worst the name of its largest tensor, and part the number of
+// bytes of that tensor.
 func largestCall(k *prepared.Statement) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))

@@ -41,9 +41,10 @@ type Forecast struct {
 	units   []*codegen.Unit    // units of the statement's groups; empty until compiled
 	sum     *codegen.Unit      // unit that adds two blocks of the result; nil if none are added
 	refused error              // error of compiling the units; a run is refused with it too
-	tensors []*estimate.Tensor // the operands in the blocks of the steps, and then the result
-	homes   []*estimate.Tensor // the same tensors before the first and after the last step
-	bcast   []bool             // by operand: whether one broadcast brings it to every rank
+	tensors []*estimate.Tensor // the operands in the blocks of the steps, followed by the result
+	// the same tensors in the blocks that they have before the first step or after the last one
+	homes []*estimate.Tensor
+	bcast []bool // by operand: whether one broadcast brings it to every rank
 	// cost of computing without replicated operands; nil until Plan computes it
 	cost *exec.Cost
 	// operands and the result in other formats that leaves use, by number and format
@@ -86,8 +87,8 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	return x
 }
 
-// widen sets the widths of the result's level arrays to the widths that leaves write. Leaves write
-// wider arrays than needed if the result shares an operand's arrays.
+// widen sets the least widths of the result's level arrays to the widths that leaves write. If the
+// result shares an operand's arrays, these may be wider than the result needs.
 func (x *Forecast) widen(result *estimate.Tensor) {
 	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
 		return
@@ -98,12 +99,13 @@ func (x *Forecast) widen(result *estimate.Tensor) {
 	}
 }
 
-// result returns the result in the blocks that steps make. finalResult returns it in its final
-// blocks.
+// result returns the estimate of the result in the blocks that steps make; finalResult returns it
+// for the final blocks.
 func (x *Forecast) result() *estimate.Tensor      { return x.tensors[len(x.tensors)-1] }
 func (x *Forecast) finalResult() *estimate.Tensor { return x.homes[len(x.homes)-1] }
 
-// assembled returns the result after the sums of the steps, and before it moves to its placement.
+// assembled returns the estimate of the result after its overlapping blocks are assembled, and
+// before it moves to its placement.
 func (x *Forecast) assembled() *estimate.Tensor {
 	if x.p.Assembled != nil {
 		return x.result().Over(x.p.FinalPartition())
@@ -286,9 +288,9 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 	return peak
 }
 
-// addFinishing adds the memory that converts computed blocks to the result's final format (on one
-// rank) or to a narrower type, one block after another. most is each rank's peak memory so far, and
-// blocks the memory of its computed blocks. finishing updates both.
+// addFinishing adds the memory for converting computed blocks, one after another, to a narrower
+// type or, on one rank, to the result's final format. most is each rank's peak memory so far, and
+// blocks the memory of its computed blocks. addFinishing updates both.
 func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
@@ -371,8 +373,8 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 	return in
 }
 
-// making compiles the units of the leaves for the estimated operands, and returns how they make
-// blocks of the result. It stores a refusal in x.refused.
+// making compiles the units of the leaves for the estimated operands. It returns how the leaves
+// make blocks of the result. If a run would refuse the units, it stores the error in x.refused.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
 	k, s := x.k, x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
@@ -417,9 +419,9 @@ func (x *Forecast) counts() map[string][]int64 {
 	return out
 }
 
-// initialMemory returns the bytes that a leaf allocates for a growing result before it has entries.
-// kept is the number of bytes that remain allocated after the call; the bytes of beside are
-// temporary. needs holds the block of each operand that the leaf reads, or -1.
+// initialMemory returns the bytes that a leaf allocates before the first entry, for a result that
+// grows. kept is the number of bytes that stay allocated after the call, and beside the number of
+// temporary bytes. needs holds, for each operand, the block that the leaf reads, or -1.
 func (x *Forecast) initialMemory(needs []plan.Block) (kept, beside int64) {
 	entries := int64(0)
 	for n, b := range needs {
@@ -449,8 +451,8 @@ func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 // operands.
 func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like()) }
 
-// like returns the specification of each operand for the compiler, like
-// prepared.Statement.operandSpecs, but from estimates instead of blocks.
+// like returns the specification of each operand for the compiler. prepared.Statement.operandSpecs
+// makes the same specifications from blocks; like makes them from estimates.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {

@@ -7,11 +7,11 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows predicts which rows of a gathered operand a rank reads. The rows are among one range, and
-// the rank reads at most the given share of that range. within is the range of rows that it has in
-// memory. Rows are the coordinates of the operands that the gathered one is multiplied with. They
-// are known if those operands are generated as bands. Otherwise each entry is assumed to need a row
-// of its own.
+// rows predicts which rows of a gathered operand a rank reads. They are in the range among, and the
+// rank reads at most the given share of that range. within is the range of rows that the rank has
+// in memory. The rows are coordinates of the operands that the gathered operand is multiplied with.
+// They are known if these operands are generated as bands. Otherwise each entry is assumed to need
+// a row of its own.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -37,8 +37,9 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes returns the range of a gathered operand's rows in the boxes of the blocks that a rank reads
-// of the operands by. ok is false if one of these operands has no dense level for the rows.
+// boxes returns the smallest range of a gathered operand's rows that contains all blocks that a
+// rank reads of the operands by. by lists operands by number. ok is false if one of them stores
+// coordinates for the rows, so that its blocks say little.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -59,9 +60,9 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
-// bands returns the range of a gathered operand's rows that are coordinates of the operands by, and
-// the number of entries that the rank reads of these operands. banded is true if all these operands
-// are generated as bands. Only then is the range exact.
+// bands returns the range of a gathered operand's rows to which entries of the operands by belong,
+// and the number of entries that the rank reads of these operands. by lists operands by number.
+// banded is true if all of them are generated as bands. Only then is the range exact.
 func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]

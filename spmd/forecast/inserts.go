@@ -7,17 +7,17 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Constants of workspaces: the bytes of a key and of a slot of a hash table, the number of slots
-// for each entry, and the bytes of a pair that sorts entries.
+// The sizes that the cost of a workspace is computed from: the bytes of a key and of a slot of a
+// hash table, the number of slots for each entry, and the bytes of a pair when entries are sorted.
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
-// buckets is the number of values of a digit. Each sort by a digit clears and sums the buckets.
-// stepsPerPass is the number of dependent steps that fill, sort, read and empty a workspace with
-// few entries once.
+// buckets is the number of values of a digit when entries are sorted by digits; each pass clears
+// and sums this number of counts. stepsPerPass is the number of dependent steps that it takes to
+// fill, sort, read and empty a workspace with few entries once.
 const buckets, stepsPerPass = 256, 12
 
-// insert adds the cost of a workspace to a leaf. value is the size of a value in bytes. fixed says
-// that the entries go to a pattern that exists already.
+// insert adds the cost of the workspace i to the work of leaf l. value is the size of a value in
+// bytes. fixed says that the entries are stored into a pattern that exists already.
 func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places
 	if i.Listed {

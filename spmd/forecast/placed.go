@@ -144,7 +144,7 @@ func (x *Forecast) loadCost(operand int, in load.Input) load.Cost {
 	return c
 }
 
-// drift returns how far the guessed bounds of a tensor's chunks may be off.
+// drift returns how far the guessed bounds of a tensor's chunks may differ from the actual bounds.
 func drift(s *estimate.Tensor) assemble.Drift {
 	share, chunks := s.Drift()
 	return assemble.Drift{Share: share, Regions: chunks}
@@ -187,8 +187,8 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 	return c.Peak, c.Kept
 }
 
-// completingMemory returns the memory that each rank needs, besides the result's blocks, for adding
-// the coordinates that neighboring blocks store. Only programs add these; see
+// completingMemory returns the memory in bytes that each rank needs, besides the result's blocks,
+// to add the coordinates that neighbouring blocks store. Only programs add them; see
 // prepared.Statement.Complete.
 func (x *Forecast) completingMemory() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {

@@ -46,8 +46,8 @@ type Planned struct {
 	// GPUMemory is the most that a call of a leaf needs on each rank's GPU: the blocks of a step,
 	// and workspaces of known size. It is nil if leaves run on CPUs.
 	GPUMemory []int64 `json:"gpu_memory_bytes,omitempty"`
-	// Least is the memory that some rank certainly needs; see type Least. A run with a lower limit
-	// is refused with this figure before it allocates.
+	// Least is the memory that some rank certainly needs; see type Least. A run whose limit is
+	// lower is refused before it allocates, with this number in the message.
 	Least       int64 `json:"least_memory_bytes"`
 	MemoryLimit int64 `json:"memory_limit,omitempty"`
 	// Time is the predicted time of each phase. It is nil if the machine was not measured.
@@ -170,7 +170,7 @@ type PlannedStep struct {
 	Ranges  [][2]int64    `json:"ranges"` // one for each of Planned.Loops
 	Terms   []int         `json:"terms"`  // terms of the expanded statement, numbered from 0
 	Fetches []PlannedMove `json:"fetches"`
-	// whether the step makes a new block of partial results; other steps add to it
+	// whether the step starts a new block of partial results; if not, it adds to an existing block
 	First bool `json:"first"`
 }
 
@@ -265,7 +265,7 @@ func (x *planner) fill(ctx context.Context) error {
 	return nil
 }
 
-// describe fills in the loops and the tensors.
+// describe fills in the plan's loops and tensors.
 func (x *planner) describe() {
 	k, p := x.forecast.k, x.forecast.p
 	for k, v := range p.Blocking.Vars {

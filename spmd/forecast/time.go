@@ -20,7 +20,7 @@ import (
 type PlannedTime struct {
 	Load    *float64 `json:"load,omitempty"`    // reading .tcs and text files from the page cache
 	Compile *float64 `json:"compile,omitempty"` // compiling leaves that are not in the cache
-	// Compute is the time of the leaves when they run again on the same tensors. It excludes
+	// Compute is the time that the leaves take when they run again on the same tensors. It excludes
 	// conversions of operands and sums of blocks.
 	Compute  *float64 `json:"compute,omitempty"`
 	Messages *float64 `json:"messages,omitempty"`
@@ -74,9 +74,9 @@ func (x *planner) time(m *tune.Model, cost *exec.Cost) *PlannedTime {
 	return t
 }
 
-// computeTime returns the seconds of the leaves on the rank with the most work. If together is
-// true, all ranks share one machine, and it returns at least the time of all their work on its
-// threads.
+// computeTime returns the seconds that the leaves take on the rank with the most work. If together
+// is true, all ranks share one machine; the result is then at least the time that the machine's
+// threads need for the work of all ranks.
 func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (seconds float64) {
 	parts := cost.Steps
 	if x.largest >= 0 && x.forecast.tensors[x.largest].Sparse() {
@@ -189,9 +189,9 @@ func (x *Forecast) operand(a codegen.Arg) int {
 	return -1
 }
 
-// sharedValues returns the number of values of a result that shares an operand's level arrays. It
-// is the number of positions of the last compressed level, times the sizes of the dense levels
-// below. counts holds the operand's positions by level.
+// sharedValues returns how many values a result has that shares an operand's level arrays: the
+// number of positions of the last level that is not dense, times the sizes of the dense levels
+// below it. counts holds the operand's positions by level.
 func sharedValues(u *codegen.Unit, counts []int64, result *estimate.Tensor) int64 {
 	f, sizes := u.Result.Format, result.LevelSizes()
 	n, deep := int64(1), -1
@@ -216,7 +216,7 @@ func last(counts []int64) int64 {
 	return counts[len(counts)-1]
 }
 
-// messageTime returns the seconds of messages on the rank that needs most.
+// messageTime returns the seconds that the slowest rank needs for its messages.
 func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	c := x.out.Comm
 	for n, bytes := range c.BytesSent {

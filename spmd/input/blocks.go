@@ -118,7 +118,7 @@ func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	return s.held.Blocks, r.AsStored(s)
 }
 
-// Loose reports whether an operand belongs to a program that does not own its memory exclusively.
+// Loose reports whether a program holds the operand and may also change its values itself.
 func (r *Reader) Loose(name string) bool {
 	s := r.Sources[name]
 	return s.held != nil && s.held.Loose
@@ -137,8 +137,8 @@ func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	return &load.Target{Partition: part, Spec: spec, Cfg: r.Env.Config()}
 }
 
-// Foretold describes a tensor to package load for an estimate of the cost of making its blocks.
-// entries is the approximate number of entries that its source lists.
+// Foretold returns what package load must know about a tensor to estimate the cost of making its
+// blocks. entries is the approximate number of entries that the tensor's source lists.
 func (r *Reader) Foretold(name string, entries int64) load.Input {
 	s := r.Sources[name]
 	in := load.Input{Entries: entries}
@@ -191,7 +191,8 @@ func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Bl
 	return own, nil
 }
 
-// nothing is the piece of a rank that reads no part of a file.
+// nothing is the stream of a rank that reads no part of a file. It has the source's sizes and type,
+// and no entries.
 type nothing struct{ s *Source }
 
 func (n nothing) Dims() ([]int64, bool)   { return n.s.dims, true }

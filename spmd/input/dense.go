@@ -11,16 +11,16 @@ import (
 	"distaff/spmd/plan"
 )
 
-// worthBytes and worthTimes restrict the message of DenseResult. The dense result must occupy at
-// least worthBytes bytes, and worthTimes times the bytes of a result with compressed levels.
+// worthBytes and worthTimes decide when DenseResult returns a message: the dense result must occupy
+// at least worthBytes bytes, and worthTimes times the bytes of the result in a sparse format.
 const (
 	worthBytes = 64 << 20
 	worthTimes = 10
 )
 
-// DenseResult returns a message if the result is dense by default and would be far smaller in the
-// default format of sparse tensors. The sizes are estimated from the numbers of entries of the
-// inputs. Otherwise, or if nothing is known, it returns "".
+// DenseResult returns a message if the result is dense only because the user gave it no format, and
+// would be far smaller in the default format of sparse tensors. Otherwise it returns "". The sizes
+// are estimated from the numbers of entries of the inputs.
 func (r *Reader) DenseResult() string {
 	name := r.p.Result
 	f, dims, typ := r.Formats[name], r.Sizes.Dims[name], r.Types[name]
@@ -47,8 +47,8 @@ func (r *Reader) DenseResult() string {
 // BytesAs returns the estimated number of bytes of a tensor in the format g.
 func (r *Reader) BytesAs(name string, g tensor.Format) int64 { return r.storedAs(name, g).Bytes }
 
-// storedAs estimates the size of a tensor in the format g. The number of entries of the result
-// assumes that the entries of the operands are spread evenly.
+// storedAs estimates the size of a tensor in the format g. For the result, the estimate assumes
+// that the entries of the operands are spread evenly.
 func (r *Reader) storedAs(name string, g tensor.Format) plan.Size {
 	dims := r.Sizes.Dims[name]
 	t := &estimate.Tensor{Partition: partition.Whole(len(dims)),
@@ -66,8 +66,8 @@ func (r *Reader) storedAs(name string, g tensor.Format) plan.Size {
 	return t.Block(0)
 }
 
-// sparse returns a tensor that may lack entries. It returns nil if the tensor has all entries, or
-// if nothing is known about them.
+// sparse returns an estimate of a tensor that may lack entries. It returns nil if the tensor's
+// format is dense or if it has no source.
 func (r *Reader) sparse(name string) *estimate.Tensor {
 	f, src := r.Formats[name], r.Sources[name]
 	if f.AllDense() || src == nil {

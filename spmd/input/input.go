@@ -96,9 +96,9 @@ func NewReader(e *env.Env, p *Statement, o Options) *Reader {
 		Formats: map[string]tensor.Format{}}
 }
 
-// Close closes the inputs. The job must call it last: until then, if an input has changed and the
-// job does not end by itself, the process is ended. Blocks that are views of an input retain its
-// memory.
+// Close closes the inputs. It must be the job's last call, because it also stops the timer that
+// ends the process if an input has changed and the job does not end. Blocks that are views of an
+// input keep the input's memory.
 func (r *Reader) Close() {
 	for k := len(r.closers) - 1; k >= 0; k-- {
 		r.closers[k]() // the files were only read, so that an error changes no result

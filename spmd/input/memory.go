@@ -2,8 +2,9 @@ package input
 
 import "distaff/io/memory"
 
-// checkMemory checks the tensors that the program gives. If ranks are threads of one process, they
-// share the tensors' arrays. Rank 0 checks the arrays before the others call this function.
+// checkMemory checks the tensors that the caller gives in memory. If ranks are threads of one
+// process, they share the arrays of these tensors; rank 0 then checks the arrays before the other
+// ranks call this function.
 func (r *Reader) checkMemory() error {
 	for _, name := range r.p.Names {
 		if in, ok := r.o.Inputs[name]; ok && in.Tensor != nil {

@@ -111,7 +111,8 @@ func (s *Source) setScalar(v tensor.Value, want tensor.Type) error {
 	return nil
 }
 
-// promote converts the old value that += adds to to the type of the result. s may be nil.
+// promote converts source s, the old value of a result of +=, to the type of the result. s may be
+// nil.
 func (s *Source) promote(to tensor.Type) (err error) {
 	if s == nil || s.typ == to {
 		return nil

@@ -25,7 +25,7 @@ type sourceHeader struct {
 	Scalar  *tensor.Value
 	Stream  bool
 	Exact   bool   // Dims are the sizes
-	Head    []byte // of a text file that ranks can read in parts
+	Head    []byte // head of a text file that ranks can read in parts
 	Alone   *storedHeader
 }
 

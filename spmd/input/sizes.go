@@ -21,7 +21,8 @@ type Missing uint8
 const (
 	Refused Missing = iota // not allowed; the caller has checked this before
 	Dense                  // dense tensors, whose sizes must be known
-	// like Dense, also for the old value that += adds to; unknown sizes are kernels.UnknownSize
+	// Guessed is like Dense, also for the old value of a result of +=. Unknown sizes are
+	// kernels.UnknownSize.
 	Guessed
 )
 
@@ -83,9 +84,9 @@ func (r *Reader) Infer() error {
 	return r.bindGenerated()
 }
 
-// noteTypes tells the user about types whose values are stored in other types. If the statement
-// computes in t, an integer type, it also warns of quotients that drop a remainder, unless the user
-// has chosen an integer type for the result. x/x never drops a remainder.
+// noteTypes tells the user about types whose values are stored in other types. It also warns if the
+// statement divides in t, an integer type, where the remainder is dropped, unless the user has
+// chosen an integer type for the result. It ignores x/x, which has no remainder.
 func (r *Reader) noteTypes(t tensor.Type) {
 	if !r.Env.Root() {
 		return
@@ -106,8 +107,8 @@ func (r *Reader) noteTypes(t tensor.Type) {
 	}
 }
 
-// guessOldType handles a result that += adds to and that has neither an input nor a type. It sets
-// its type to the type that the result would have without the old value.
+// guessOldType sets the type of a result of += that has neither an input nor a type. It gets the
+// type that the result would have without its old value. operands are the types of the operands.
 func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 	name := r.p.Result
 	s := r.Sources[name]
@@ -120,7 +121,8 @@ func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 	return err
 }
 
-// guessSizes treats a guess as a lower bound, which is used only if no exact size is known.
+// guessSizes determines every size of a statement whose inputs are partly unknown: it assumes
+// kernels.UnknownSize for a mode unless an exact size is known.
 func (r *Reader) guessSizes() (err error) {
 	known := map[string][]notation.Known{}
 	for _, name := range r.p.Names {

@@ -24,7 +24,8 @@ type Statement struct {
 	Orders  map[string]int           // number of modes
 	Formats map[string]tensor.Format // the given formats
 	Types   map[string]tensor.Type   // the given types
-	Sizes   map[string][]int64       // the given sizes of each tensor; -1 if a size is not given
+	// for each tensor, the sizes that the user gave, or -1 for a mode without a given size
+	Sizes map[string][]int64
 
 	// Old is the name of the operand that represents the result's old value on the right side. Its
 	// input is the result's input. It is "" if the right side does not read the old value.
@@ -43,7 +44,7 @@ type Statement struct {
 	typeNotes []string // messages on types whose values are stored in other types
 }
 
-// Memory returns the memory that a tensor is placed in at a rank.
+// Memory returns the kind of memory, of the host or of a device, that a tensor is placed in.
 func (p *Statement) Memory(tensor string) place.Memory {
 	if p.memoryOf == nil {
 		return p.Placements[tensor].Memory()
@@ -60,7 +61,8 @@ type Given struct {
 	Formats   map[string]string
 	Types     map[string]string
 	Sizes     map[string][]int64 // of tensors and of index variables
-	// SizesFrom returns what gives one of Sizes, for messages; see notation.InferSizes. It may be nil.
+	// SizesFrom returns, for messages, what determined an element of Sizes; see
+	// notation.InferSizes. It may be nil.
 	SizesFrom func(name string, mode int) string
 	Inputs    map[string]Input
 	Partial   bool // a size of -1 means that it is not given
@@ -68,7 +70,8 @@ type Given struct {
 	Machine    *place.Machine             // nil means a line of all ranks
 	Placements map[string]place.Placement // by tensor
 	Schedule   []string                   // scheduling commands
-	// MemoryOf returns the memory of a tensor, even if it has no placement. It may be nil.
+	// MemoryOf returns the kind of memory of a tensor, even if the tensor has no placement. It may
+	// be nil.
 	MemoryOf func(tensor string) place.Memory
 }
 
@@ -145,9 +148,9 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	return p, p.inputs(j, complete)
 }
 
-// SizeFrom returns the words for what gave the size of a tensor's mode: the mode, and from in
-// parentheses. If from is such words itself, about another mode with the same name for its size, it
-// returns from.
+// SizeFrom returns words that say where the size of a tensor's mode comes from: the mode, and from
+// in parentheses. If from is already the result of SizeFrom for another mode, SizeFrom returns
+// from.
 func SizeFrom(tensor string, mode int, from string) string {
 	if strings.HasPrefix(from, "mode ") {
 		return from

@@ -137,8 +137,8 @@ func (r *Reader) Everywhere(name string) *tcs.Tensor {
 	return t
 }
 
-// Lasting is Everywhere in memory that remains valid when the reader is closed. The caller closes
-// it.
+// Lasting returns the same tensor as Everywhere, in memory that remains valid after the reader is
+// closed. The caller closes it.
 func (r *Reader) Lasting(name string) *tcs.Tensor {
 	if t := r.Everywhere(name); t != nil {
 		return t.Alias()

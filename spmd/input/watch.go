@@ -21,8 +21,8 @@ import (
 // kernels catches it), by the watch in this file, or before an output gets its name (Unchanged).
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
-// interval between requests to a leaf that could not be stopped. endWithin is the time that a job
-// with a changed input has to end in order, before the process is ended.
+// interval at which a leaf that did not stop is asked again. endWithin is the time that a job with
+// a changed input has to end in order, before the process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -146,9 +146,10 @@ func (r *Reader) Fault() error {
 	return nil
 }
 
-// Blame replaces the error or the panic of a job by the error of an input that changed meanwhile,
-// if there is one: arrays that were checked and then overwritten violate what the code assumes. A
-// panic is also replaced if a trusted input is invalid. Blame must be deferred.
+// Blame replaces the error or the panic of a job by the error of an input that changed while the
+// job ran, if there is one. Such an input can cause any failure, because code relies on arrays that
+// were checked before. A panic is also replaced if a trusted input is invalid. Blame must be
+// deferred.
 func (r *Reader) Blame(err *error) {
 	if v := recover(); v != nil {
 		broken := r.Fault()

@@ -8,7 +8,8 @@ import (
 	"distaff/spmd/program"
 )
 
-// checks compares the first and the last run of each statement with the reference evaluator.
+// checks compares runs of statements with the reference evaluator: the first run and the last run
+// of each statement.
 type checks struct {
 	r    *execution
 	last map[*jobfile.Statement]*lastRun // nil after a single run

@@ -77,9 +77,9 @@ type Taken struct {
 	First     float64 `json:"first"`   // the first run, with its preparation
 	Schedule  string  `json:"schedule"`
 	Compiler  string  `json:"compiler"`
-	// Comm is the traffic of the statement in the last run of the whole file. It includes moving
-	// the operands to the ranks that need them. It is set at rank 0 only, and only if statistics
-	// are written.
+	// Comm is the traffic of the statement in the last run of the whole file. It includes the
+	// traffic that moves the operands to the ranks that need them. It is set at rank 0 only, and
+	// only if statistics are written.
 	Comm stats.Comm `json:"comm"`
 }
 
@@ -108,7 +108,7 @@ type execution struct {
 
 	ready map[*jobfile.Statement]*program.Statement // prepared statements
 	took  map[*jobfile.Statement]*Taken
-	// runs maps each statement to the largest number of its runs. It is nil if runs are timed, that
+	// runs holds the largest number of runs of each statement. It is nil if runs are timed, that
 	// is, if Repeat exceeds 1 or Warmup exceeds 0.
 	runs map[*jobfile.Statement]int64
 	// traffic maps statements and places to their traffic in the last run of the whole file.
@@ -274,8 +274,9 @@ func (r *execution) declare() error {
 	return nil
 }
 
-// settle moves a tensor to the placement of its declaration, if it has one. A single rank already
-// has the whole tensor, and only its memory is chosen.
+// settle moves a tensor to the placement of its declaration, if it has one, and into the memory
+// that the placement names. A single rank already has the whole tensor, so that only the memory
+// matters.
 func (r *execution) settle(name string) error {
 	t := r.names.f.Tensor(name)
 	if t == nil || t.Placement == nil {

@@ -86,8 +86,9 @@ type known struct {
 	Types map[string]tensor.Type // types of the inputs that have one
 }
 
-// products computes the grids of machines whose grid depends on a matrix product, if placements use
-// these machines. limit is the number of bytes that a rank may allocate, or 0 if there is no limit.
+// products computes the grids of machines that must be computed from a matrix product (grids), if
+// placements use the machines. k is what the inputs say about sizes. limit is the number of bytes
+// that a rank may allocate, or 0 if there is no limit.
 func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
@@ -116,7 +117,8 @@ func (r *names) products(k known, ranks int, limit int64) error {
 	return nil
 }
 
-// product computes the grid of the machine of one statement.
+// product computes the grid of the machine of statement s from the sizes and formats of its
+// tensors.
 func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine,
 	error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)

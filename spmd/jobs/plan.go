@@ -123,12 +123,13 @@ type follower struct {
 	variants map[variant]*planned
 	placed   map[placing]*input.Held // results of place
 	known    map[*input.Held]bool    // whether every rank has the whole tensor
-	done     map[string]passed       // passes of repeats, by repeat and the state before the pass
-	lists    map[string][]*store.Blocks
-	files    []*tcs.Tensor // mapped files of tensors between items, to be closed
-	tally    tally
-	at       *state // the state before the current item
-	atMost   bool
+	// counts of the passes of repeats that were followed, by repeat and the state before the pass
+	done   map[string]passed
+	lists  map[string][]*store.Blocks
+	files  []*tcs.Tensor // mapped files of tensors between items, to be closed
+	tally  tally
+	at     *state // the state before the current item
+	atMost bool
 }
 
 // close closes the mapped files.
@@ -138,8 +139,8 @@ func (x *follower) close() {
 	}
 }
 
-// variant identifies a plan of a statement. adds says that a += statement finds an old value to add
-// to.
+// variant identifies a plan of a statement. adds says that the statement is a += and that the
+// result has an old value.
 type variant struct {
 	s    *jobfile.Statement
 	adds bool
@@ -147,7 +148,8 @@ type variant struct {
 
 // planned is the plan of a variant.
 type planned struct {
-	result, old string // result's name, and the operand that is its old value
+	// the result's name, and the name of the operand that is the result's old value
+	result, old string
 	plan        *forecast.Planned
 	running     *stats.Comm // traffic of one run whose operands are already in place
 	accesses    []forecast.Access
@@ -158,7 +160,8 @@ type planned struct {
 type state struct {
 	held  map[string]*input.Held          // where each tensor is
 	ready map[*jobfile.Statement]*planned // the plan of each statement that has run
-	// has lists for each statement the tensors whose current values it has in its own blocks.
+	// has lists, for each statement, the tensors whose current values are already in the blocks of
+	// the statement.
 	has map[*jobfile.Statement]map[string]bool
 }
 
@@ -306,7 +309,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement uses the pieces of h unchanged, although g cuts the tensor
+// adopts reports whether a statement uses the blocks of h as they are, although g cuts the tensor
 // along its storage order. It must agree with prepared.Statement.adopt.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
@@ -322,8 +325,9 @@ func (k *planned) name(operand string) string {
 	return operand
 }
 
-// move counts the traffic that brings a tensor from h to the blocks of an access. first says that
-// this is the tensor's first access in the item, so that the transfer is counted once.
+// move counts the traffic that brings a tensor from where h holds it to the blocks of access a.
+// first says that a is the first access of the tensor in the item, so that the transfer is counted
+// once.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {
@@ -496,7 +500,8 @@ func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 	return k, err
 }
 
-// share lets tensors with equal blocks share the lists of blocks, which are long for many ranks.
+// share saves memory: if an earlier tensor has equal lists of blocks, b gets these lists instead of
+// its own. The lists are long for many ranks.
 func (x *follower) share(b *store.Blocks) {
 	key := fmt.Sprint(b.Layout.Dims, len(b.Owners))
 	for _, o := range x.lists[key] {
@@ -548,7 +553,7 @@ func (x *follower) fetch(name string, mode *int) error {
 	return err
 }
 
-// placing is a placement of a tensor whose blocks are described by from.
+// placing identifies the move of a tensor from the blocks of from to a placement.
 type placing struct {
 	from      *input.Held
 	placement string

@@ -28,9 +28,10 @@ type names struct {
 	given map[string]input.Input // inputs that flags give; they replace the inputs in the file
 	dir   string                 // folder of the file; paths in the file are relative to it
 	sizes map[string]int64       // sizes by name
-	from  map[string]string      // by name: what gave the size, for messages; may be nil
+	// by name of a size: what determined the size, for messages; may be nil
+	from  map[string]string
 	types map[string]tensor.Type // types from inputs, for tensors that are declared without one
-	// grids holds the grids that products computes.
+	// grids holds the grids that the method products computes.
 	grids map[*jobfile.Machine]*place.Machine
 }
 

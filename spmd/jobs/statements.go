@@ -49,7 +49,7 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 	return r.statements(found, ranks)
 }
 
-// statements is Statements, after found was read from the inputs.
+// statements does the work of Statements. found is what the inputs say.
 func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	f := r.f
 	dims := map[string][]int64{}
@@ -87,8 +87,8 @@ func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	return out, nil
 }
 
-// words matches names and numbers. A match for the name of a part, such as x in M.x, includes the
-// point before it.
+// words matches names and numbers. In M.x, it matches ".x" with its point, so that x is not taken
+// for a name.
 var words = regexp.MustCompile(`[0-9][0-9A-Za-z_.]*|\.?[A-Za-z_][0-9A-Za-z_]*`)
 
 // numbered maps names to numbers such as $1. The numbers follow the order of the names' first use.
@@ -128,9 +128,10 @@ func (n numbered) command(c *schedule.Command) string {
 	return c.Name + "(" + strings.Join(args, ",") + ")"
 }
 
-// renamed returns a text that identifies the statement's expected leaves. Two statements have equal
-// texts if they read the same inputs and their text, commands, placements and machine are equal
-// except for names. It returns "" if the statement cannot be parsed.
+// renamed returns a text that identifies the leaves that a run of the statement is expected to
+// call. Two statements have the same text if they read the same inputs, and if their statements,
+// commands, placements and machines are equal except for names. It returns "" if the statement
+// cannot be parsed.
 func (s Statement) renamed() string {
 	g := s.Given
 	stmt, err := notation.Parse(g.Statement)
@@ -198,8 +199,9 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	return times
 }
 
-// givenOf returns what is known of the tensors of one statement. It adds the sizes of the result to
-// dims, and the result to written.
+// givenOf returns what is known of the tensors of statement s before it runs. It adds the sizes of
+// the result to dims, and the result to written. types and dims hold types and sizes of the file's
+// tensors, and written the results of earlier statements.
 func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},

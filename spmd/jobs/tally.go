@@ -14,7 +14,8 @@ import (
 // tally holds the numbers that Plan counts.
 type tally map[count]int64
 
-// count identifies one number of a tally: what an item does, for one tensor or route.
+// count is the key of one number of a tally: the item, the meaning of the number, and the tensor or
+// the route that it concerns.
 type count struct {
 	item     jobfile.Item
 	what     what

@@ -37,10 +37,10 @@ type Options struct {
 	Ranks        int          // ranks in this process; more than 1 is refused
 	Threads      int          // threads of each rank; 0 for the default
 	Note, Detail func(string) // called at rank 0; may be nil
-	Abandon      func()       // called before the process exits in the middle of a job
+	Abandon      func()       // called before the process exits although the job has not ended
 }
 
-// Rank describes the rank that this process is.
+// Rank describes the rank of a job that this process is.
 type Rank struct {
 	Threads  int // threads of this rank
 	Here     int // number of ranks on this machine
@@ -106,10 +106,10 @@ func Run(ctx context.Context, l mpi.Launcher, set Options,
 	return err
 }
 
-// shareCores sets the number of threads of a rank if the user gives none. Only the ranks that share
-// cores divide them, because mpirun usually binds each rank to cores of its own. If the ranks have
-// more threads than cores, waiting threads sleep instead of spinning, because the OpenMP library
-// knows only the threads of its own process.
+// shareCores sets the number of threads of a rank if the user gives none. The ranks that may run on
+// the same cores divide these cores among them; mpirun usually binds each rank to cores of its own.
+// If the ranks then have more threads than cores, shareCores makes waiting threads sleep instead of
+// spin, because the OpenMP library knows only the threads of its own process.
 func (r *Rank) shareCores(places []comm.Place, rank int, detail func(string)) {
 	sharing := comm.Sharing(places, rank)
 	if r.Threads == 0 {

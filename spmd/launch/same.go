@@ -38,7 +38,7 @@ func (t *Description) AddSwitch(flag string, on bool) {
 	t.Add(flag, v)
 }
 
-// Named returns the words NAME:VALUE of a flag that has a value for each name, sorted.
+// Named returns, sorted, the words NAME:VALUE of a flag that has a value for each name.
 func Named[V any](values map[string]V) []string {
 	var list []string
 	for name, v := range values {

@@ -38,10 +38,11 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 	return comm.AllreduceValue(c.Uncounted(), mine, comm.Min)
 }
 
-// settle ends the reading of a text file in parts. err is the error of this rank's part, or nil. In
-// the latter case, if another rank failed, rest reads the remaining entries of this part, which may
-// contain an earlier mistake. settle compares the total number of entries with the number that the
-// file announces, and the kinds of the entries with each other. Every rank must call it.
+// settle completes the reading of a text file in parts. err is the error of this rank's part, or
+// nil. If err is nil and a later rank failed, settle calls rest, which reads the remaining entries
+// of this part, because they may contain an earlier mistake. settle then checks the total number of
+// entries against the number that the file announces, and the kinds of the entries against each
+// other. Every rank must call it.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {
@@ -70,8 +71,8 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	return judge(c, part)
 }
 
-// judge checks the kinds of entries that all parts of a file contain together. If one file must not
-// contain all of them, rank 0 reads the whole file to find the error. Every rank must call it.
+// judge checks that the kinds of entries in all parts may occur together in one file. If they look
+// wrong together, rank 0 reads the whole file to find the error. Every rank must call it.
 func judge(c comm.Comm, part text.Part) error {
 	p, ok := part.(text.Marked)
 	if !ok {
@@ -87,8 +88,8 @@ func judge(c comm.Comm, part text.Part) error {
 	return Agree(c, err)
 }
 
-// begin tells a part whose entries have no coordinates of their own how many entries precede the
-// part in the file. Every rank must call it.
+// begin tells this rank's part how many entries precede the part in the file. It does nothing if
+// the entries have coordinates of their own. Every rank must call it.
 func begin(c comm.Comm, part text.Part) error {
 	if part == nil || !part.Ordinals() {
 		return nil
@@ -100,8 +101,9 @@ func begin(c comm.Comm, part text.Part) error {
 	return err
 }
 
-// Sizes reads a text file without sizes to find its largest coordinates, each rank its part. The
-// results are lower bounds of the sizes. Afterwards the parts are rewound. Every rank must call it.
+// Sizes returns the largest coordinates in a text file that does not state its sizes. Each rank
+// reads its part. The results are lower bounds of the sizes. Sizes then rewinds the parts. Every
+// rank must call it.
 func Sizes(c comm.Comm, part text.Part) ([]int64, error) {
 	err := skim(part)
 	if err := settle(c, part, err, func() error { return nil }); err != nil {

@@ -146,7 +146,8 @@ func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []fl
 	return least
 }
 
-// forecast returns the way of making the blocks, and the maximum size of the buffers in bytes.
+// forecast returns the way in which blocks will be made, and the size of the buffers in bytes, at
+// most.
 func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.areViews(in, ranks) {
 		return shared, 0
@@ -185,9 +186,9 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	return way, bytes
 }
 
-// travelling returns the maximum number of bytes that a rank sends and receives at a time. entries
-// is the number of entries over all ranks. In a round, a rank sends at most sendRoom, its last
-// batch and its staged entries, and it receives from at most inboxRooms ranks.
+// travelling returns the largest number of bytes that a rank sends and receives at the same time.
+// entries is the number of entries over all ranks. In one round a rank sends at most sendRoom
+// bytes, plus its last batch and its staged entries, and receives at most inboxRooms times as much.
 func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
@@ -201,8 +202,8 @@ func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// shared and assembling are further ways to make blocks (see collecting): blocks that need only
-// their own memory, and the single block of one rank.
+// shared and assembling are ways to make blocks in addition to collecting and its neighbours.
+// shared: the blocks need no buffers. assembling: one rank assembles its single block.
 const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.

@@ -14,9 +14,9 @@ func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 	return t.View(tcs.Block{Cut: true, Level: -1, Lo: lo, Hi: hi})
 }
 
-// bytesBefore computes how many bytes of a tensor precede a position of its values: the sum of the
-// offsets, in each array, of this position, of its position in the last level, and so on up to the
-// root.
+// bytesBefore computes how many bytes of a tensor precede a position of its values. The position
+// and its parents, level by level up to the root, have an offset in the array of each level; the
+// number of bytes is the sum of these offsets.
 type bytesBefore struct {
 	t          *tcs.Tensor
 	from, to   int64 // positions of the values
@@ -85,12 +85,12 @@ func lastParent(t *tcs.Tensor, l int, q int64) int64 {
 	return lev.Pos.First + max(lo, 0)
 }
 
-// maxMiss is the largest distance in bytes between a cut and its ideal place. If half a part is
-// less, that is the largest distance, because otherwise the next cut could precede this one.
+// maxMiss is the largest accepted distance in bytes between a cut and its ideal place. Small parts
+// use half a part instead, because otherwise the next cut could precede this one.
 const maxMiss = 1 << 10
 
-// cut returns a position that about k of n parts of the bytes precede. It is deterministic, so that
-// all ranks compute the same cut.
+// cut returns a position such that about k/n of the tensor's bytes precede it. It is deterministic,
+// so that all ranks compute the same cut.
 func (s *bytesBefore) cut(k, n int64) int64 {
 	if k == 0 {
 		return s.from

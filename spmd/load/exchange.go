@@ -167,7 +167,8 @@ func (x *exchange) deliver() error {
 	return nil
 }
 
-// turn exchanges the messages of the senders whose rank is turn modulo turns.
+// turn exchanges the messages that are sent by the ranks whose number is turn modulo turns. counts
+// and got are the numbers of bytes to and from each rank; total is the sum of counts.
 func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
 	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
 	if x.c.Rank()%turns == turn {

@@ -147,7 +147,8 @@ func axisRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	return all
 }
 
-// add adds the blocks that are not empty at all combinations of ranges of the axes from k on.
+// add appends the blocks for all combinations of the ranges of the axes from k on, except empty
+// blocks.
 func (x *overlaps) add(k int) {
 	p := x.g.Partition
 	if k == len(x.at) {
@@ -251,7 +252,7 @@ type inFlight struct {
 // never waits for a rank that waits for the receiver.
 const aheadBytes = 64 << 20
 
-// send starts to send the overlap of block n and a block of another rank.
+// send starts to send to a rank the overlap of block n with that rank's block w.
 func (m *moving) send(n int, w wanted, rank int) error {
 	box := intersection(m.g.Partition.Box(w.b, m.from.Layout.Dims), m.from.Boxes[n])
 	t, _, err := assemble.DensePart(m.from.Own[n], box, m.g.Spec.Name, transfer.Pages(m.g.Cfg.Limit))
@@ -267,7 +268,7 @@ func (m *moving) send(n int, w wanted, rank int) error {
 	return m.wait(aheadBytes)
 }
 
-// receive copies the overlap of a block of this rank and block n to its place.
+// receive copies the overlap of block n and this rank's block to into to.
 func (m *moving) receive(n int, to *tcs.Tensor) error {
 	if !boxesOverlap(to.Header.Box, m.from.Boxes[n]) {
 		return nil
@@ -286,8 +287,8 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	return t.Close()
 }
 
-// wait waits for messages in flight until the rest has at most rest bytes, or until no message is
-// left if rest is 0.
+// wait waits for messages in flight, the oldest first, until the remaining ones have at most rest
+// bytes. If rest is 0, it waits for all.
 func (m *moving) wait(rest int64) (err error) {
 	for len(m.flight) > 0 && (m.bytes > rest || rest == 0) {
 		w := m.flight[0]

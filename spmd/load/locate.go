@@ -191,8 +191,8 @@ func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
 	return keys, nil
 }
 
-// coordinates cuts each range into n ranges of coordinates of the outermost mode. Each range must
-// start with a whole coordinate.
+// coordinates cuts each range between neighbouring keys into n ranges by the coordinates of the
+// outermost mode. Each key must be the start of such a coordinate.
 func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
 	first := func(key []int64, open int64) int64 {
 		if key == nil {

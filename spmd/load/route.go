@@ -51,8 +51,8 @@ type modeCuts struct {
 	earlier int // the earlier level with the same variable, or -1
 }
 
-// sendRoom returns the number of bytes that a rank sends in a round: sendBytes, or less if memory
-// is low. free is the number of free bytes.
+// sendRoom returns how many bytes a rank sends in one round: sendBytes, or less if memory is low.
+// free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
 // staged returns how many entries are staged for each block. record is the size of an entry in
@@ -75,7 +75,8 @@ func buffers(ranks int, blocks int64, modes int, typ tensor.Type, free int64) in
 	return n
 }
 
-// tableBits is the logarithm of the largest table. A larger table needs more cache and fewer steps.
+// tableBits is the binary logarithm of the largest size of a table. A larger table needs more cache
+// but fewer steps to find a range.
 const tableBits = 12
 
 func newRouter(g *Target, in *coo.Intake) *router {
@@ -128,7 +129,7 @@ func (s *modeCuts) tabulate(size int64) {
 	}
 }
 
-// find sets at[k] to the range of each coordinate: the first range that ends after it.
+// find sets at[k] to the range that contains coordinate col[k], for each k.
 func (s *modeCuts) find(at []int32, col []int64) {
 	for k, x := range col {
 		i := s.table[x>>s.shift]
@@ -169,7 +170,7 @@ func (r *router) blocks(cols [][]int64, n int) {
 	r.ids = ids
 }
 
-// next routes the next entries of the stream, and returns how many they were.
+// next reads a batch of entries, routes them to their blocks, and returns their number.
 func (r *router) next() (int, error) {
 	cols, vals, n, err := r.in.Next()
 	if err == io.EOF {

@@ -220,7 +220,8 @@ type maker interface {
 	Close()
 }
 
-// finish takes the finished blocks from their makers. Every rank must call it.
+// finish finishes the block of each maker and returns the blocks. If any rank failed, it closes all
+// blocks. err is an error that this rank had before, or nil. Every rank must call it.
 func finish[M maker](c comm.Comm, makers map[plan.Block]M, err error) (map[plan.Block]*tcs.Tensor,
 	error) {
 	own := map[plan.Block]*tcs.Tensor{}
@@ -258,7 +259,9 @@ func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int)
 // order of the input.
 var errRepeated = errors.New("a coordinate comes twice")
 
-// spread stores entries in dense blocks in the order of their arrival.
+// spread makes dense blocks: each entry is stored at its position when it arrives. how says what
+// happens to repeated coordinates. If how is coo.Once and a coordinate repeats at any rank, spread
+// returns errRepeated.
 func (s *scatterer) spread(how coo.Placing) (map[plan.Block]*tcs.Tensor, error) {
 	makers := spreads{}
 	var err error
@@ -457,7 +460,7 @@ func takePart(in []int64, levels int) (coo.PartCount, []int64) {
 	return p, in
 }
 
-// alltoallv sends out[r] to rank r, and returns what each rank sent.
+// alltoallv sends out[r] to rank r, and returns what each rank sent to this one.
 func alltoallv(c comm.Comm, out [][]int64) ([][]int64, error) {
 	n := c.Size()
 	counts, got := make([]int64, n), make([]int64, n)

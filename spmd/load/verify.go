@@ -77,8 +77,8 @@ func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	return firstFault(c, t, fault)
 }
 
-// firstFault is Agree for faults in a file that is not trusted. If any rank has a fault, rank 0
-// reads the whole file, so that the message is the same as with a single reader.
+// firstFault does the same as Agree for faults in a file that is not trusted. If any rank has a
+// fault, rank 0 reads the whole file, so that the message is the same as with a single reader.
 func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	first, err := firstFailed(c, fault)
 	if err != nil || first == c.Size() {

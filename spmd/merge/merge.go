@@ -139,8 +139,8 @@ func (t *tree) replay() error {
 	return nil
 }
 
-// run returns how many of the winner's next entries come before the entries of all other leaves. It
-// returns no more than `most`.
+// run returns how many of the winner's next entries come before the entries of all other leaves,
+// but at most `most`.
 func (t *tree) run(most int) int {
 	w := t.winner
 	next := -1 // the runner-up: it lost a match to the winner itself

@@ -9,7 +9,7 @@ import "slices"
 type Image struct {
 	Of    *Axis   // the ordered axis
 	Sizes []int64 // sizes of the modes of Of
-	// for each mode of the image's axis, the index in Of.Modes of the mode with the same
+	// for each mode of the image's axis, the index in Of.Modes of the mode that has the same
 	// coordinates
 	Shows []int
 }

@@ -54,8 +54,9 @@ func (a *Axis) Guess(dims []int64, entries float64) {
 	a.Keys, a.Guessed, a.Entries = a.Ordered.Even(of), true, entries
 }
 
-// GuessedIn returns the axis that cuts mode m, if its ranges are a guess. If the axis of p is an
-// image, it returns the ordered axis of the other tensor. Otherwise it returns nil.
+// GuessedIn returns the axis whose guessed ranges determine how mode m is cut: an ordered axis of p
+// itself or, if the axis of p is an image, the ordered axis of the other tensor. It returns nil if
+// the ranges of the mode are not guessed.
 func (p *Partition) GuessedIn(m int) *Axis {
 	for k := range p.Axes {
 		a := &p.Axes[k]

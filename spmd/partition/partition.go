@@ -32,7 +32,8 @@ type Axis struct {
 	// assumes that they are spread evenly. Entries is then their estimated number.
 	Guessed bool
 	Entries float64
-	// Wide says that the boxes of pieces cover all coordinates of the modes of an ordered axis.
+	// Wide says, for an ordered axis, that the box of each piece covers all coordinates of the
+	// axis's modes.
 	Wide bool
 
 	// Image is set for an axis that is an image only.
@@ -56,8 +57,8 @@ type Partition struct {
 	Axes  []Axis // in the order of their first modes; a mode without an axis is not cut
 	// Owner returns the rank that owns the piece with ranges at of the axes. It must not retain at.
 	Owner func(at []int64) int
-	// Copies returns all ranks that have a copy of the piece, its owner first. If Copies is nil,
-	// only the owner has the piece.
+	// Copies returns all ranks that have a copy of the piece with ranges at, its owner first. If
+	// Copies is nil, only the owner has the piece.
 	Copies func(at []int64) []int
 }
 

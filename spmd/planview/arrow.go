@@ -152,8 +152,8 @@ func cellWide(rank int) float64 {
 	return cellWidth
 }
 
-// cell draws a rank's cell with the middle at at. The cell of an idle rank has a dashed frame and
-// no color.
+// cell draws the cell of a rank, with its middle at point at. The cell of an idle rank has a dashed
+// frame and no color.
 func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool) {
 	label, w, fill := "others", cellWide(rank), color.RGBA{0x70, 0x70, 0x70, 255}
 	if rank != otherRanks {
@@ -181,7 +181,8 @@ func (s *stager) arrow(v move, nth int) arrow {
 	return arrow{s.color[v.block.Tensor], v.sum, trim(a, mid), mid, trim(b, mid)}
 }
 
-// trim returns the point where the line from the middle a of a cell towards to leaves the cell.
+// trim returns the point where a line leaves a cell. The line starts at a, the middle of the cell,
+// and ends at to.
 func trim(a, to picture.Point) picture.Point {
 	dx, dy := to.X-a.X, to.Y-a.Y
 	w, h := float64(cellWidth)/2+3, float64(cellHeight)/2+3
@@ -189,8 +190,8 @@ func trim(a, to picture.Point) picture.Point {
 	return picture.Point{X: a.X + dx*share, Y: a.Y + dy*share}
 }
 
-// head returns the outer ends of the two strokes of an arrowhead at end, for an arrow that comes
-// from from.
+// head returns the outer ends of the two strokes of an arrowhead. The arrow arrives at end from the
+// direction of from.
 func head(from, end picture.Point) (left, right picture.Point) {
 	dx, dy := end.X-from.X, end.Y-from.Y
 	length := max(math.Hypot(dx, dy), 1)

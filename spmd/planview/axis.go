@@ -43,10 +43,11 @@ func axesOf(t forecast.PlannedTensor) []axis {
 // ranges returns the number of ranges that the axis is cut into.
 func (a axis) ranges() int { return len(a.cuts) - 1 }
 
-// says returns range k of the axis in words.
+// says formats range k of the axis: "i 0:10".
 func (a axis) says(k int) string { return fmt.Sprintf("%s %d:%d", a.name, a.cuts[k], a.cuts[k+1]) }
 
-// cutsOf returns the distinct cuts of some axes, in the order of the axes.
+// cutsOf returns the indices of the cuts of some axes (axis.cut), each once, in the order of the
+// axes.
 func cutsOf(list []axis) (cuts []int) {
 	for _, a := range list {
 		if a.cut >= 0 && !slices.Contains(cuts, a.cut) {
@@ -56,8 +57,8 @@ func cutsOf(list []axis) (cuts []int) {
 	return cuts
 }
 
-// blockAt returns the number of a tensor's block, given its range at each cut. Blocks are numbered
-// in row-major order. If at does not contain a cut, its range is 0.
+// blockAt returns the number of a block of tensor t. at has, for each cut, the range that contains
+// the block; a cut that is not in at has range 0. Blocks are numbered in row-major order.
 func blockAt(t forecast.PlannedTensor, at map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {

@@ -48,7 +48,7 @@ type flow struct {
 	shown   int // number of steps that are shown
 }
 
-// newFlow returns the flow of a plan with up to `most` arrows and lines.
+// newFlow returns the flow of a plan with at most `most` arrows and lines.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()
@@ -254,7 +254,7 @@ func (x *flow) travels(m *moment) string {
 	return s
 }
 
-// says returns which part of the run is drawn, or "" if all of it is.
+// says returns sentences that say which ranks and steps the pictures show, or "" if they show all.
 func (x *flow) says() string {
 	s := ""
 	if x.drawn < x.p.Ranks {

@@ -151,7 +151,7 @@ func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	return &forecast.Planned{}
 }
 
-// sentence returns the lines about a plan as one sentence.
+// sentence joins the lines about a plan into one sentence.
 func sentence(lines []Line) string {
 	var list []string
 	for _, l := range lines {

@@ -40,7 +40,7 @@ func Quantities(p *forecast.Planned) []Quantity {
 	return list
 }
 
-// text prints a value. plain prints a count.
+// text formats the value n of a quantity. A quantity of bytes gets a unit; plain formats any other.
 func (q Quantity) text(n float64, plain func(float64) string) string {
 	switch {
 	case q.Bytes && n < math.MaxInt64:
@@ -61,7 +61,8 @@ type Total struct {
 	At                    string // the first rank with the maximum; "all" if all ranks are equal
 }
 
-// Total returns the sum and other aggregates of a quantity. plain prints a count.
+// Total returns the sum, the minimum, the mean and the maximum of a quantity over all ranks. plain
+// formats a number that is not a number of bytes.
 func (q Quantity) Total(plain func(float64) string) Total {
 	var sum float64
 	lo, hi := q.Values[0], 0
@@ -87,16 +88,17 @@ func (q Quantity) Total(plain func(float64) string) Total {
 
 // bar is one bar of a profile. It shows some neighbouring ranks.
 type bar struct {
-	x, w        float64
-	most, least float64 // heights of the largest and the smallest value
+	x, w float64
+	// heights of the largest and the smallest value of the ranks that the bar shows
+	most, least float64
 	fill        color.RGBA
 }
 
 // The width and the height of a profile, and its largest number of bars.
 const profileWidth, profileHeight, profileBars = 256, 32, 256
 
-// profile returns the bars of a value of every rank, with rank 0 on the left. The highest bar is
-// the largest value.
+// profile returns at most bars bars that show a value of every rank, with rank 0 on the left. The
+// largest value has the highest bar.
 func profile(values []int64, bars int) []bar {
 	n := min(len(values), bars)
 	most := max(slices.Max(values), 1)

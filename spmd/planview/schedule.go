@@ -32,7 +32,7 @@ func Schedule(p *forecast.Planned) []Line {
 	return append(list, Line{"blocks", cuts(p)}, Line{"leaf", leaf})
 }
 
-// cuts returns the variables that are cut, and how the parts of a sum are combined.
+// cuts returns the variables that are cut and, if a sum is cut, how its parts are combined.
 func cuts(p *forecast.Planned) string {
 	var parts []string
 	for _, l := range p.Loops {

@@ -45,7 +45,7 @@ type drawnBlock struct {
 	Label      string // the owner, if there is room for it
 }
 
-// draw draws a panel. The number of ranks decides the colors.
+// draw draws the panel. The colors of the blocks depend on ranks, the number of ranks.
 func (g *panel) draw(ranks int) template.HTML {
 	p := &picture.Picture{W: g.Width, H: g.Height, Title: g.Label}
 	for _, b := range g.Blocks {
@@ -76,7 +76,7 @@ type drawing struct {
 	notToScale bool
 }
 
-// draw draws a tensor with about most blocks or fewer.
+// draw draws a tensor. It draws about `most` blocks if the tensor has more.
 func draw(p *forecast.Planned, t forecast.PlannedTensor, most int) blocks {
 	axes := axesOf(t)
 	x := &drawing{p: p, t: t}
@@ -242,7 +242,8 @@ func (x *drawing) sliceOf(at map[int]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// note says how many blocks there are, and how panels show a tensor of more than two modes.
+// note returns a line that says how many blocks there are, and how panels show a tensor of more
+// than two modes.
 func (x *drawing) note() string {
 	s := countOf(x.t.Blocks, "block")
 	if x.t.Broadcast && x.p.Ranks > 1 {

@@ -12,7 +12,8 @@ type number interface {
 	float64 | float32 | int64 | int32 | complex128 | complex64
 }
 
-// parallel calls f on parts of [0, n), on several threads if the work, in values, is large enough.
+// parallel calls f on parts of [0, n). It uses several threads if there is enough work. work is the
+// number of values to process.
 func parallel(n, work int64, threads int, f func(lo, hi int64)) {
 	const least = 1 << 16 // least number of values for each part
 	if most := int(work / least); threads > most {
@@ -100,9 +101,9 @@ func addTo[T number](x, y []T) {
 	}
 }
 
-// Add adds the values of block to sum, at the positions that the map at gives. The pattern of sum
-// is a union of patterns, and block is one of its sources (see Union). In the dense levels below
-// the last compressed level, block may cover only a part of sum's box; its other values count as 0.
+// Add adds the values of block to sum. sum has a union of patterns, and at is the map of block into
+// this union (see Union). In the dense levels below the last compressed level, block may cover only
+// a part of sum's box; its other values count as 0.
 func Add(sum, block, at *tcs.Tensor,
 	threads int) {
 	adderOf(sum, block).at(sum, block, at, threads)
@@ -125,8 +126,9 @@ func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	}
 }
 
-// values describes the values below one position of the last compressed level: how many the sum and
-// the block have, and which runs of them overlap.
+// values says which values a sum and a block have below one position of their last compressed
+// level: to is their number in the sum, from their number in the block, and overlaps are the runs
+// of values that both have.
 type values struct {
 	to, from int64
 	overlaps []overlap
@@ -157,7 +159,8 @@ func below(sum, block *tcs.Tensor) values {
 	return v
 }
 
-// addAt adds rows of values. No two rows have the same target, so threads need no locks.
+// addAt adds the rows y of a block to the rows x of a sum. at has the target of each row. No two
+// rows have the same target, so threads need no locks.
 func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
 	parallel(int64(len(at)), int64(len(y)), threads, func(lo, hi int64) {
 		if b.to == 1 {
@@ -176,8 +179,8 @@ func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
 	})
 }
 
-// addRow adds the values below one position, or sets them if q is negative, because this source is
-// the first.
+// addRow adds row to the values of x at position q. If q is negative, the row is the first one for
+// position -1-q, and addRow stores it instead.
 func addRow[T number](x, row []T, q int64, b values) {
 	if q < 0 {
 		to := x[(-1-q)*b.to:][:b.to]
@@ -198,8 +201,8 @@ func addRow[T number](x, row []T, q int64, b values) {
 	}
 }
 
-// Compose changes at, a map into a pattern, into a map into a larger union. This pattern is a
-// source of the larger union. first is the pattern's map into the larger union.
+// Compose changes at, a map into a pattern, to a map into a larger union that has this pattern as
+// one of its sources. first is the map from the pattern into the larger union.
 func Compose(at, first *tcs.Tensor) {
 	a, b := at.Levels[0].Crd, first.Levels[0].Crd
 	for i := range at.Levels[0].Size {

@@ -2,7 +2,7 @@ package reduce
 
 import "slices"
 
-// mergeSource is a source's segment that is being merged.
+// mergeSource is one source's segment while it is being merged.
 type mergeSource struct {
 	crd   *ints
 	p, hi int64
@@ -30,11 +30,11 @@ const (
 	maxSorted  = 1 << (63 - orderBits)
 )
 
-// denseRatio is the largest number of coordinates in the range, for each entry, for which entries
-// are sorted by counting instead of merged with a heap.
+// denseRatio decides how entries are sorted: by counting if the range has at most denseRatio
+// coordinates for each entry, otherwise by merging with a heap.
 const denseRatio = 4
 
-// merge visits the coordinates of level l below heads, in order.
+// merge visits, in order, the coordinates of level l that the sources have below heads.
 func (u *union) merge(l int, heads []head) {
 	s := &u.scratch[l]
 	s.runs = s.runs[:0]

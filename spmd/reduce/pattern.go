@@ -8,7 +8,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Shape is common to all blocks of a result.
+// Shape describes what all blocks of a result have in common.
 type Shape struct {
 	Name               string
 	Layout             tensor.Layout // with levels d and s
@@ -67,9 +67,10 @@ func (e *ErrWidth) Error() string {
 // minColumn is the initial capacity, in elements, of an array of a pattern.
 const minColumn = 1024
 
-// Building returns how many bytes Union needs temporarily, besides its sources, maps and level
-// arrays. levels is the size of the level arrays, and pos and crd are the widths of their elements.
-// Each array grows to twice its contents while the old array still exists.
+// Building returns how many temporary bytes Union needs, besides its sources, maps and level
+// arrays. levels is the size of the level arrays in bytes, and pos and crd are the widths of their
+// elements. Temporary memory is needed because an array grows to twice its contents while the old
+// array still exists.
 func Building(levels int64, pos, crd []uint8) int64 {
 	bytes := 2 * levels
 	for l := range pos {

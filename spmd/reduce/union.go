@@ -129,7 +129,8 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	return u.pattern(), u.maps, nil
 }
 
-// newMap returns a map for a source's crd array, without its elements.
+// newMap returns a map for a source, with room for the elements of crd, the coordinates of the last
+// compressed level of the source, and for ahead more elements.
 func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tensor, error) {
 	n, width := crd.Len+ahead, s.PosWidth[s.deep()]
 	mem, err := tcs.Alloc(limit, n*int64(width), "where partial results of "+s.Name+" are added")

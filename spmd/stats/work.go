@@ -26,7 +26,8 @@ type Work struct {
 	least, took float64 // in seconds, if Share is not nil
 }
 
-// WorkOf adds up the ranks' work, and compares its time with machine model m. m may be nil.
+// WorkOf adds up the ranks' work. If m is not nil, it also compares the least time of the work by
+// the machine model m with the time that the leaves took.
 func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	w, all, flops := &Work{}, map[string]*Rank{}, 0.0
 	for n := range ranks {

@@ -12,12 +12,12 @@ import (
 )
 
 // Common makes a tensor with dense levels in memory that several ranks of one node share. Its
-// values are 0. What one rank writes, the others can read; the ranks must synchronize by
-// themselves. list has the ranks. Each of them must call Common with the same list, and must close
-// its tensor. The memory counts against limit at the first rank of the list.
+// values are 0. Each rank of list must call Common with the same list, and must close its tensor.
+// The memory counts against limit at the first rank of the list. The ranks can read what another
+// rank writes, but must synchronize by themselves.
 //
-// Common returns nil if the memory cannot be allocated, at the first rank, or mapped, at this rank.
-// The ranks must then agree on how to continue.
+// Common returns nil at every rank if the first rank cannot allocate the memory, and at a rank that
+// cannot map it. The ranks must then agree on how to continue.
 func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	if c.Rank() == list[0] {
@@ -39,7 +39,8 @@ func Common(c comm.Comm, list []int, shape *tcs.Shape, name string, limit *tcs.L
 	return t, comm.Send(c.Uncounted(), []int64{0}, list[0], tag)
 }
 
-// allocateCommon is Common at the first rank of the list.
+// allocateCommon does the work of Common at the first rank of the list: it allocates the tensor and
+// announces it to the other ranks.
 func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, limit *tcs.Limit,
 	tag int) (*tcs.Tensor, error) {
 	alloc, fd := Pages(limit), -1
@@ -65,8 +66,8 @@ func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, li
 	return t, nil
 }
 
-// announce sends the location of t's memory to the other ranks, and waits until they have mapped
-// it. t is nil if memory could not be allocated.
+// announce sends message says, which locates t's memory, to the other ranks, and waits until they
+// have mapped the memory. t is nil if the memory could not be allocated.
 func announce(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), says, rank, tag); err != nil {

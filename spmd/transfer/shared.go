@@ -23,8 +23,8 @@ var (
 	handed    sync.Map // token -> entry
 )
 
-// hand makes n consecutive tokens, each with its own reference to t. References that nobody has
-// received are closed when the job ends.
+// hand makes n tokens with consecutive numbers and returns the first. Each token has its own
+// reference to t. When the job ends, the references that nobody has received are closed.
 func hand(c comm.Comm, t *tcs.Tensor, n int) token {
 	first := token(lastToken.Add(int64(n)) - int64(n) + 1)
 	for k := range token(n) {
@@ -77,7 +77,7 @@ func countReceived(c comm.Comm, t *tcs.Tensor) {
 	c.Count(comm.Counters{MessagesReceived: n, BytesReceived: bytes})
 }
 
-// share is Send between ranks of one process.
+// share does the work of Send if both ranks are in one process.
 func share(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	k := hand(c, t, 1)
 	s := &Sending{meta: []int64{int64(k)}}
@@ -91,7 +91,7 @@ func share(c comm.Comm, t *tcs.Tensor, to, tag int) (*Sending, error) {
 	return s, nil
 }
 
-// take is Recv between ranks of one process.
+// take does the work of Recv if both ranks are in one process.
 func take(c comm.Comm, from, tag int) (*tcs.Tensor, error) {
 	k := make([]int64, 1)
 	r, err := c.Uncounted().Irecv(comm.Of(k), from, tag)
@@ -117,7 +117,7 @@ func received(c comm.Comm, k token) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// shareAll is Bcast between ranks of one process.
+// shareAll does the work of Bcast if all ranks are in one process.
 func shareAll(c comm.Comm, t *tcs.Tensor, root int) (*tcs.Tensor, error) {
 	k := make([]int64, 1)
 	if c.Rank() == root {

@@ -49,8 +49,8 @@ func LikeOf(name string, t *tcs.Tensor) Like {
 		Format: t.Format()}}
 }
 
-// perLevel is the number of integers that a control message has for each level: size, offset, box,
-// and the length, first position and width of pos and of crd.
+// perLevel is the number of integers of a control message for each level. They are the level's
+// size, offset and box, and the length, first position and width of pos and of crd.
 const perLevel = 10
 
 func (k Like) metaLen() int { return perLevel*len(k.Layout.Format.Levels) + 2 }

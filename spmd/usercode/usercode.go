@@ -126,8 +126,8 @@ func (f *Files) Allow(u *codegen.Unit) error {
 	return err
 }
 
-// Told returns the hashes of a schedule's files, so that ranks can check that they have the same
-// files.
+// Told returns the hashes of the files that a schedule names. Ranks compare the hashes, because all
+// ranks must have the same files.
 func (f *Files) Told(list []*schedule.Command) (out []string) {
 	for _, c := range list {
 		if file, _, _, ok := c.Function(); ok {
