@@ -189,8 +189,8 @@ func FileSum(path string) (string, error) { return input.FileSum(path) }
 // be lower case and may be followed by B or iB.
 func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
 
-// DefaultMemory returns the default memory limit of a job of one rank in bytes, and why: the limit
-// of the machine, the cgroup or Slurm of which it is 90%.
+// DefaultMemory returns the default memory limit of a job of one rank, in bytes: 90% of what the
+// machine has, or of what its cgroup or Slurm allows. why says which of them decides.
 func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
 
 // note calls Note unless it is nil.

@@ -140,7 +140,8 @@ func (j *FileJob) checkMemories() error {
 	return nil
 }
 
-// memoryOf returns the memory that the file declares for a tensor.
+// memoryOf returns the kind of memory, of the host or of a device, that the file declares for a
+// tensor.
 func (j *FileJob) memoryOf(name string) place.Memory {
 	if t := j.File.Tensor(name); t != nil && t.Placement != nil {
 		return t.Placement.Placement.Memory()

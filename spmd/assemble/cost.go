@@ -20,8 +20,8 @@ type Cost struct {
 }
 
 // Drift says how wrong the assumed bounds of regions may be, if their keys in storage order are
-// guessed. A region may be larger by Share of its assumed size. A part may overlap Regions more
-// pieces than assumed, and a piece Regions more parts.
+// guessed. The size of a region may be larger by Share of its assumed size. The number of pieces
+// that a part overlaps, and of parts that a piece overlaps, may be larger by Regions.
 type Drift struct {
 	Share   float64
 	Regions int64

@@ -14,7 +14,7 @@ type group struct {
 	counted bool
 }
 
-// core is shared by a group and its view that Uncounted returns.
+// core is the part of a group that the group shares with its uncounted view (Uncounted).
 type core struct {
 	t       Transport
 	link    Link

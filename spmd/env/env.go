@@ -316,7 +316,8 @@ func (s Settings) Backend() (kernels.Backend, error) {
 	return target.Backend(s.Target, target.Config{CC: cfg, Local: s.Local})
 }
 
-// Portable returns the same backend, or an error if it cannot keep its leaves in a cache.
+// Portable returns the same backend as Backend. It returns an error if the backend makes no leaves
+// that a cache can keep.
 func (s Settings) Portable() (kernels.Portable, error) {
 	b, err := s.Backend()
 	if err != nil {

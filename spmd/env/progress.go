@@ -62,9 +62,10 @@ func (e *Env) Track() *kernels.Progress {
 
 // Runs is the progress of a statement that runs several times.
 type Runs struct {
-	name        string       // the statement's result
-	runs        int64        // the number of runs
-	done, calls atomic.Int64 // completed runs, and calls of leaves before the current run
+	name string // the statement's result
+	runs int64  // the number of runs
+	// number of completed runs, and number of calls of leaves before the current run
+	done, calls atomic.Int64
 	leaf        *kernels.Progress
 }
 

@@ -400,8 +400,9 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	return count(prefixes*-math.Expm1(-entries/prefixes), 0, prefixes)
 }
 
-// Fixed returns the bytes of block b that do not depend on its entries: the values of an all-dense
-// tensor, and the positions below the outer dense levels of any other.
+// Fixed returns the bytes of block b that do not depend on its entries. These are the values of a
+// dense tensor. For any other tensor they are the positions of the first level with stored
+// coordinates.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Layout.Format.Order {

@@ -226,8 +226,8 @@ func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	return seconds
 }
 
-// loadTime returns the seconds of reading the operands' files, or nil if the model cannot predict
-// all.
+// loadTime returns the seconds of reading the operands' files. It returns nil if the model cannot
+// predict the time of some file.
 func (x *planner) loadTime(m *tune.Model) *float64 {
 	seconds, seen := 0.0, map[string]bool{}
 	for _, o := range x.forecast.p.Operands {

@@ -18,8 +18,8 @@ func (s *Source) recordState() {
 	}
 }
 
-// Unchanged returns an error if an input file was written meanwhile: a text file that was
-// truncated, for example, is another tensor.
+// Unchanged returns an error if an input file was written after it was opened. A text file that was
+// truncated, for example, would be read as another tensor.
 func (r *Reader) Unchanged() error {
 	for _, name := range r.p.Names {
 		s := r.Sources[name]
@@ -37,10 +37,10 @@ func (r *Reader) Unchanged() error {
 	return nil
 }
 
-// changed returns an error with exit code 3 if the stream's file has changed since recordState. A
-// file that was replaced or removed was read as it was before. If there are several ranks (several
-// is true), a replaced file is an error too, because some ranks may have opened the old file and
-// some the new one.
+// changed returns an error with exit code 3 if the stream's file was written after recordState. It
+// accepts a file that was replaced or removed, because the old file is still read. But if there are
+// several ranks (several is true), a replaced file is an error too, because some ranks may have
+// opened the old file and some the new one.
 func (s *Source) changed(several bool) error {
 	if s.found == nil || s.Scalar != nil {
 		return nil

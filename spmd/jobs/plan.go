@@ -178,7 +178,7 @@ func (s *state) clone() *state {
 	return c
 }
 
-// key returns a text that is equal for two states if the same items do the same in both.
+// key returns a text that is equal for two states only if the same items do the same in both.
 func (s *state) key() string {
 	var list []string
 	for name, h := range s.held {

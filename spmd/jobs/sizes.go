@@ -35,7 +35,8 @@ type names struct {
 	grids map[*jobfile.Machine]*place.Machine
 }
 
-// newNames returns names that know the sizes that flags give (jobfile.File.Sizes).
+// newNames returns the names of file f, with the values of sizes that flags give
+// (jobfile.File.Sizes). given holds the inputs that flags give.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},
 		grids: map[*jobfile.Machine]*place.Machine{}}

@@ -49,7 +49,7 @@ func Statements(f *jobfile.File, given map[string]input.Input, ranks int) ([]Sta
 	return r.statements(found, ranks)
 }
 
-// statements does the work of Statements. found is what the inputs say.
+// statements returns the result of Statements. found is what the inputs say about sizes and types.
 func (r *names) statements(found known, ranks int) ([]Statement, error) {
 	f := r.f
 	dims := map[string][]int64{}
@@ -108,8 +108,8 @@ func (n numbered) rename(text string, isName func(string) bool) string {
 	})
 }
 
-// command returns the text of a command with numbers instead of names. Words of the scheduling
-// language stay.
+// command returns the text of a command with numbers instead of names. It keeps the words of the
+// scheduling language.
 func (n numbered) command(c *schedule.Command) string {
 	args := make([]string, len(c.Args))
 	all := func(string) bool { return true }

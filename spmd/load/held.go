@@ -47,7 +47,8 @@ func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
 	return own, true, err
 }
 
-// Same reports whether the blocks are the target's own. All ranks return the same result.
+// Same reports whether the blocks of from are the blocks that the target describes, with the same
+// owners. All ranks return the same result.
 func (g *Target) Same(from *store.Blocks) bool {
 	n := g.Partition.Pieces()
 	keyed := g.Partition.Ordered() != nil

@@ -97,7 +97,8 @@ func Findable(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0 && t.Format().IsDenseOrCompressed()
 }
 
-// Keys is Locate for a tensor that this rank has completely, without communication.
+// Keys returns what Locate returns, for a tensor that this rank has completely. It does not
+// communicate.
 func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, error) {
 	c, end := local.Alone(ctx)
 	defer end()
@@ -162,7 +163,8 @@ func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]in
 	return x.keys(o)
 }
 
-// located is a tensor whose positions and keys can be converted; see the methods of tcs.Tensor.
+// located is what Locate needs of a tensor: conversions between positions and keys, as tcs.Tensor
+// defines them.
 type located interface {
 	Interval(level int) (lo, hi int64)
 	Find(key []int64) (int64, error)

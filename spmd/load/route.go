@@ -45,7 +45,9 @@ type stage struct {
 type modeCuts struct {
 	cuts  []int64 // nil if the mode is not cut
 	shift uint
-	table []int32 // by coordinate>>shift, the range of the first of these coordinates
+	// table finds a range from the high bits of a coordinate, coordinate>>shift: element n is the
+	// range of the first coordinate whose high bits are n
+	table []int32
 	// weight of the range in the block's number; 0 if an earlier level has the same variable
 	stride  int32
 	earlier int // the earlier level with the same variable, or -1

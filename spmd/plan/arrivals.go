@@ -228,13 +228,13 @@ func (t *Traffic) Sends(rank, operand int) []Send {
 	return list
 }
 
-// Arrivals returns the result of Traffic.Arrivals.
+// Arrivals returns the arrivals of an operand at a rank, as Traffic.Arrivals does.
 func (p *Problem) Arrivals(rank,
 	operand int) []Arrival {
 	return p.Traffic().Arrivals(rank, operand)
 }
 
-// Sends returns the result of Traffic.Sends.
+// Sends returns what a rank sends of an operand, as Traffic.Sends does.
 func (p *Problem) Sends(rank, operand int) []Send { return p.Traffic().Sends(rank, operand) }
 
 // Needs yields the scopes of an operand at a rank whose steps read it, in order, and the blocks

@@ -200,8 +200,8 @@ func (x *blockHomes) placeAtFirstUse(w *flow.Walk, cut []int) {
 	}
 }
 
-// placeWithin assigns each block to the ranks of the placement's piece that contains the block. It
-// returns false if a block is in several pieces.
+// placeWithin looks for the piece of the placement that contains each block, and assigns the block
+// to the ranks of the piece. It returns false if some block is not inside one piece.
 func (x *blockHomes) placeWithin(h *place.Home, sizes []int64) bool {
 	if o := h.Ordered(); o != nil {
 		if a := x.part.Ordered(); a == nil || !a.Ordered.Equal(o) {

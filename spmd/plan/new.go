@@ -103,7 +103,8 @@ func (p *Problem) cuts(vars []string) []int {
 	return out
 }
 
-// oldSuffix is appended to the result's name to name the operand that += reads.
+// oldSuffix makes the name of the operand that is the old value of the result of +=, from the
+// result's name.
 const oldSuffix = "_old"
 
 // nameOperands makes one operand of each different access and gives it a unique name. Accesses

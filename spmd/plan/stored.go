@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/partition"
 )
 
-// stored returns the index in Blocking.Vars of the chunks of a tensor's entries, or -1 if there are
-// none.
+// stored returns the index in Blocking.Vars of the variable that numbers chunks of a tensor's
+// entries, or -1 if no tensor is cut into such chunks.
 func (p *Problem) stored() int {
 	if p.Blocking == nil {
 		return -1

@@ -22,8 +22,9 @@ func (r *mergeSource) next() bool {
 	return true
 }
 
-// A few entries are sorted by insertion. A sort key is one word that contains the coordinate and
-// the entry's index.
+// fewEntries is the largest number of entries that are sorted by insertion. Their sort key is one
+// word: the coordinate, which must be less than maxSorted, followed by the entry's index in
+// orderBits bits.
 const (
 	fewEntries = 96
 	orderBits  = 8

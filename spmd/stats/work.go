@@ -26,8 +26,8 @@ type Work struct {
 	least, took float64 // in seconds, if Share is not nil
 }
 
-// WorkOf adds up the ranks' work. If m is not nil, it also compares the least time of the work by
-// the machine model m with the time that the leaves took.
+// WorkOf adds up the work of the ranks. If m is not nil, it also computes Share: the least time of
+// the work in the machine model m, as a share of the time that the leaves took.
 func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	w, all, flops := &Work{}, map[string]*Rank{}, 0.0
 	for n := range ranks {

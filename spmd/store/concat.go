@@ -158,7 +158,8 @@ func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bo
 // piece is the number of bytes that are written at a time.
 const piece = 1 << 20
 
-// array writes a to the section, starting at element from, with shift added to each element.
+// array writes the elements of a, each increased by shift, to section sec. The first one becomes
+// the section's element number from.
 func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.FileRange, error) {
 	span := coo.FileRange{From: from, N: a.Len}
 	width := int64(sec.Width)

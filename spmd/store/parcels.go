@@ -20,8 +20,8 @@ type parcels struct {
 	near bool                    // this rank has all parts of its windows, so that nothing is sent
 }
 
-// exchange sends this rank's messages to other ranks while it runs receive, which must assemble
-// this rank's windows by calling each. Every rank must call exchange.
+// exchange sends this rank's messages to other ranks and meanwhile runs receive. receive must
+// assemble this rank's windows by calling each. Every rank must call exchange.
 func (p *parcels) exchange(receive func() error) error {
 	var senders sync.WaitGroup
 	var mu sync.Mutex

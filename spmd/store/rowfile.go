@@ -137,8 +137,9 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	return in, mem, nil
 }
 
-// columns returns the sizes of the columns' buffers for windows [w, end). Function begin takes the
-// buffers in this order: by level, crd (but not of the rows) and pos.
+// columns returns the sizes of the columns' buffers for windows [w, end). The order of the sizes is
+// the order in which begin takes the buffers: for each level crd (except the crd of the rows) and
+// then pos.
 func (x *rows) columns(w, end int) (sizes []int64) {
 	if !x.isListed() {
 		return nil

@@ -82,7 +82,8 @@ func sortedCopy(b *tcs.Tensor, modes []int, zeros coo.Zeros, repeats bool,
 	return t, nil
 }
 
-// coordinates returns the kinds of a coordinate list of n modes.
+// coordinates returns the level kinds of a coordinate list of n modes. repeats says that
+// coordinates may repeat.
 func coordinates(n int, repeats bool) string {
 	switch {
 	case n == 0:

@@ -26,8 +26,9 @@ type guard struct {
 	fd   *int      // the descriptor of its process, or nil
 	dead time.Time // when its process was first seen dead
 
-	// if this rank is the first one of its node: the first ranks of the next node and of the
-	// previous one; otherwise, or if there is only one node, -1
+	// hears is the rank whose signs of life this rank expects, and tells the rank to which it sends
+	// its own: the first ranks of the next node and of the previous one. Both are -1 unless this
+	// rank is the first one of its node and there are several nodes.
 	hears, tells int
 	heard, next  time.Time
 	limit        time.Duration

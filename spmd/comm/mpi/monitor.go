@@ -68,23 +68,26 @@ type monitor struct {
 	failedAt time.Time    // when this rank learnt of the failure
 	returned bool         // the rank's function has returned
 	places   []comm.Place // known once all ranks have started
-	endCode  int          // the exit code without a failure; an agreed failure has one
+	// the exit code if the rank's function returned without a failure of its own: 0, or the code of
+	// an agreed failure
+	endCode int
 
 	wake   chan struct{}
 	mayEnd chan struct{} // closed when the job may end in order
 	quit   chan struct{} // closed when the monitor has stopped
 
-	hasReported bool        // this rank has sent its failure to rank 0
-	agreed      *control    // the failure that ends the job
-	isPrinted   atomic.Bool // the failure was printed, or another rank prints it
-	cleaned     bool
-	done        int // at rank 0: number of ranks that have cleaned up, and when the last one did
-	doneAt      time.Time
-	ended       map[int]int
-	endSent     bool
-	stop        bool
-	sends       []controlSend
-	guard       guard
+	hasReported bool     // this rank has sent its failure to rank 0
+	agreed      *control // the failure that ends the job
+	// nothing more must be printed here: the failure was printed, or another rank prints it
+	isPrinted atomic.Bool
+	cleaned   bool
+	done      int // at rank 0: number of ranks that have cleaned up, and when the last one did
+	doneAt    time.Time
+	ended     map[int]int
+	endSent   bool
+	stop      bool
+	sends     []controlSend
+	guard     guard
 
 	lastProgress uint64
 	progressAt   time.Time
@@ -264,8 +267,8 @@ func (m *monitor) failure(err error) control {
 	return c
 }
 
-// words returns the agreed failure as its reporter prints it. It is the rank's own error if that is
-// the agreed failure, because the message may be shortened.
+// words returns the agreed failure in the form in which its reporter prints it. If the agreed
+// failure is this rank's own, words returns own, because the text of the message may be shortened.
 func (m *monitor) words(own error) error {
 	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
 		c.Text == m.agreed.Text {

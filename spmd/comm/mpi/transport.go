@@ -44,8 +44,8 @@ func (t *transport) Alloc(n int64) (comm.Buf, error) {
 
 func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }
 
-// link is a group's part of the job's one communicator. Tags contain the group's number, so that
-// making a group needs no blocking call of MPI.
+// link is one group's view of the job's only communicator. Tags contain the group's number. Making
+// a group therefore needs no blocking call of MPI.
 type link struct {
 	t       *transport
 	tag     int // what the group adds to each tag

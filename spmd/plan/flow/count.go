@@ -27,7 +27,7 @@ func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	}
 }
 
-// Multicast is the transfer of a piece from rank From to To other ranks.
+// Multicast is the transfer of a piece from rank From to several other ranks. To is their number.
 type Multicast struct {
 	Piece    int64
 	From, To int

@@ -223,7 +223,7 @@ func (f *Flow) owners(b int64) []int {
 	return f.home
 }
 
-// ownedBy returns, in order, the pieces that a rank owns and that some other rank does not own.
+// ownedBy returns, in order, the pieces that a rank owns, except the pieces that all ranks own.
 func (f *Flow) ownedBy(rank int) []int64 {
 	if f.setsAt == nil {
 		f.tabulate()
