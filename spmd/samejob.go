@@ -46,7 +46,7 @@ func (j *FileJob) description() launch.Description {
 	return t
 }
 
-// describeInputs adds where tensors come from.
+// describeInputs adds to t where each tensor comes from.
 func describeInputs(t *launch.Description, inputs map[string]Input) {
 	files, kinds, more := map[string]string{}, map[string]string{}, map[string]string{}
 	for name, in := range inputs {

@@ -248,7 +248,8 @@ func (x *running) wait(most int64) (err error) {
 	return err
 }
 
-// take returns an overlap: this rank's own, or one received from another rank.
+// take returns the tensor of an overlap: cut from this rank's own part, or received from another
+// rank.
 func (x *running) take(h overlap) (*tcs.Tensor, error) {
 	if from := x.sum.Parts[h.part].Rank; from != x.c.Rank() {
 		return transfer.Recv(x.c, x.sum.Like, from, x.options.Tag, x.options.Alloc)

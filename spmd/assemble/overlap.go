@@ -17,7 +17,7 @@ type overlaps struct {
 	ends []int64
 }
 
-// overlap is the overlap of a part with a piece.
+// overlap says that a part and a piece overlap, and in which region.
 type overlap struct {
 	part   int
 	region Region // in normal form

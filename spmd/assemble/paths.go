@@ -227,7 +227,8 @@ func (x *completing) sendTo(group []int, rank int) error {
 	return nil
 }
 
-// complete adds the paths of the whole group to this rank's pieces of the group.
+// complete adds to each of this rank's pieces of a group the paths that other pieces of the group
+// have.
 func (x *completing) complete(group []int) error {
 	if !slices.ContainsFunc(group, func(k int) bool { return x.b.Own[k] != nil }) {
 		return nil

@@ -176,7 +176,8 @@ func (c *copier) dense(l int, p int64, e edge) bool {
 	return some
 }
 
-// nothing records a position of the level above l that has no entries below it.
+// nothing records that a position of the level above l has no entries below it: it ends an empty
+// segment for each segment below the position.
 func (c *copier) nothing(l int) {
 	lev := &c.t.Levels[l]
 	if lev.Form() != tensor.Full {

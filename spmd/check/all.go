@@ -89,7 +89,7 @@ func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
 	}
 }
 
-// Close compares the entries after the last point.
+// Close compares the result's entries after the evaluator's last point.
 func (r *rangeCheck) Close() error {
 	for {
 		at, v, ok, err := r.entries.peek()

@@ -182,7 +182,8 @@ func (c *call) allreduceShort(b Buf, f combiner) error {
 	return nil
 }
 
-// reduceParts returns part me of the combination over all ranks. It only reads b.
+// reduceParts reduces b in parts, one for each rank. It returns this rank's part of the combination
+// over all ranks, and only reads b.
 func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
 	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p)) }

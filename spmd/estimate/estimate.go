@@ -206,7 +206,7 @@ func (t *Tensor) Bytes() int64 {
 // Box returns the range of each mode that block b covers.
 func (t *Tensor) Box(b plan.Block) [][2]int64 { return t.Partition.Box(b, t.Layout.Dims) }
 
-// Block returns the size of block b. It is a plan.Sizes, and caches its results.
+// Block returns the size of block b. The method is a plan.Sizes; it caches its results.
 func (t *Tensor) Block(b plan.Block) plan.Size {
 	if t.whole != nil {
 		return *t.whole
@@ -414,7 +414,7 @@ func (t *Tensor) Fixed(b plan.Block) float64 {
 	return p * float64(t.Layout.Type.Size())
 }
 
-// width returns the bytes of a position or coordinate up to n.
+// width returns how many bytes a position or a coordinate that is at most n occupies.
 func width(n float64) uint8 {
 	if n <= math.MaxInt32 {
 		return 4

@@ -46,7 +46,8 @@ func (t *Tensor) most() float64 {
 // sizer sums up an estimated size.
 type sizer struct{ size plan.Size }
 
-// add adds an array of n elements of width bytes.
+// add adds to the size an array of n elements of width bytes each. The upper bound of n goes into
+// MoreBytes.
 func (z *sizer) add(n counted, width int64) {
 	about := Round(n.about)
 	z.size.Add(about, width)

@@ -513,7 +513,7 @@ func (x *Forecast) assemblyMemory(s *estimate.Tensor, z plan.Size) int64 {
 		x.k.Reader.Env.Config().Threads).AssembleBytes(z.Most(), z.Memory(), x.want.MemoryLimit)
 }
 
-// inFormat returns an operand or the result in format f.
+// inFormat returns the estimate of an operand, or of the result, in format f.
 func (x *Forecast) inFormat(operand int, f tensor.Format) *estimate.Tensor {
 	key := fmt.Sprint(operand, f.Letters(), f.Order)
 	if x.copies[key] == nil {

@@ -74,7 +74,8 @@ func (r *Reader) Blocks(c comm.Comm, part *partition.Partition,
 	return g.Scatter(c, in)
 }
 
-// loading describes a tensor in memory or in a .tcs file to package load.
+// loading returns what package load must know about a source that is a tensor in memory or a .tcs
+// file.
 func (r *Reader) loading(s *Source) load.Source {
 	return load.Source{Tensor: s.Tensor, Check: s.In.File != "" && !r.o.TrustInput,
 		AsIs: r.AsStored(s), Alone: s.alone, Tmp: r.Env.Tmp, Limit: r.Env.Limit}
@@ -124,7 +125,7 @@ func (r *Reader) Loose(name string) bool {
 	return s.held != nil && s.held.Loose
 }
 
-// Target describes the blocks to make of a tensor with a partition.
+// Target returns the description of the blocks that a tensor has in partition part.
 func (r *Reader) Target(part *partition.Partition, name string) *load.Target {
 	f, s := r.Formats[name], r.Sources[name]
 	spec := coo.Spec{Format: f, Dims: r.Sizes.Dims[name], Type: s.typ,
@@ -169,7 +170,8 @@ func (r *Reader) scatterGenerated(c comm.Comm, s *Source,
 	return g.Scatter(c, in)
 }
 
-// fillBlocks generates dense blocks in place.
+// fillBlocks makes this rank's blocks of a dense generated tensor, and generates the values in
+// place.
 func (r *Reader) fillBlocks(c comm.Comm, s *Source, g *load.Target) (map[plan.Block]*tcs.Tensor,
 	error) {
 	own := map[plan.Block]*tcs.Tensor{}

@@ -236,7 +236,8 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 }
 
-// locate returns a function that finds the lines of a coordinate in s, for messages.
+// locate returns a function for messages. The function returns the lines of the first two entries
+// of s at the coordinates at, or 0 for a line that is not known.
 func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	return func(at []int64) (first, second int) {
 		if s.In.File == "" {

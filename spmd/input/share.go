@@ -94,7 +94,8 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	return heads, err
 }
 
-// aloneHeader describes a tensor that only rank 0 has.
+// aloneHeader returns the description of a tensor that only rank 0 has, or nil for any other
+// tensor.
 func (s *Source) aloneHeader() *storedHeader {
 	if !s.alone {
 		return nil

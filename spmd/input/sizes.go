@@ -26,7 +26,8 @@ const (
 	Guessed
 )
 
-// declare makes the sources of operands without an input.
+// declare makes a source for each operand without an input. If Missing is Dense, it refuses
+// operands that have a sparse format, because nothing tells how many entries they have.
 func (r *Reader) declare() error {
 	operands := r.p.Names[1:]
 	if r.o.Missing == Guessed && r.p.Stmt.Accumulate {

@@ -464,7 +464,7 @@ func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	return k, nil
 }
 
-// planned calls the Planner for a statement and keeps what Plan needs.
+// planned calls the Planner for a statement, and returns the part of its results that Plan needs.
 func (x *follower) planned(g *input.Given, how program.How) (*planned, error) {
 	k := &planned{left: map[string]*input.Held{}}
 	err := x.by(g, how, func(f *forecast.Forecast, p *forecast.Planned) error {
@@ -559,7 +559,8 @@ type placing struct {
 	placement string
 }
 
-// place follows program.Place or program.PlaceOn.
+// place follows a place item: it counts what program.Place or program.PlaceOn would send, and
+// updates the state.
 func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
 	mode, on, err := x.names.target(p, x.ranks)
 	if err != nil {

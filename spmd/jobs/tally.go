@@ -111,7 +111,8 @@ func (x *follower) report() *Planned {
 	return out
 }
 
-// transfer adds the number n with the meaning c to the transfer of its tensor.
+// transfer adds the number n of a tally to the transfer of its tensor. c says what the number
+// means.
 func (p *PlannedItem) transfer(c count, n int64) {
 	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
 	if k < 0 {

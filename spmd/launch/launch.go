@@ -52,7 +52,7 @@ type Rank struct {
 // them needs a process that is started before MPI is open.
 const mostCompilers = 4
 
-// Run opens MPI as the rank that this process is, and calls f.
+// Run opens MPI and calls f as the rank that this process is.
 func Run(ctx context.Context, l mpi.Launcher, set Options,
 	f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {

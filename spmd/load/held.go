@@ -337,7 +337,8 @@ func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
 	return exact
 }
 
-// parts calls travel for each message of moveDense.
+// parts calls travel for each message that moveDense sends, with its size, its sender and its
+// receiver.
 func (g *Target) parts(from *store.Blocks, travel func(z plan.Size, from, to int)) {
 	x := g.overlaps(from)
 	for n, owner := range from.Owners {

@@ -440,7 +440,7 @@ func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	return parts, nil
 }
 
-// appendPart appends a part to out as numbers. takePart reads it back.
+// appendPart appends the counts of part p to out as numbers; takePart decodes them.
 func appendPart(out []int64, p coo.PartCount) []int64 {
 	sorted := int64(0)
 	if p.Sorted {

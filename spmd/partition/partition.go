@@ -87,7 +87,7 @@ func (p *Partition) Pieces() int64 {
 	return n
 }
 
-// Of returns the piece with ranges at of the axes.
+// Of returns the piece whose range along axis k is at[k].
 func (p *Partition) Of(at []int64) Piece {
 	b := int64(0)
 	for k := range p.Axes {
@@ -96,7 +96,7 @@ func (p *Partition) Of(at []int64) Piece {
 	return Piece(b)
 }
 
-// At sets at to the ranges of the axes of piece b.
+// At sets at[k] to the range of piece b along each axis k.
 func (p *Partition) At(b Piece, at []int64) {
 	for k := len(p.Axes) - 1; k >= 0; k-- {
 		n := p.Axes[k].Ranges()
@@ -145,7 +145,7 @@ func (p *Partition) Ranks(b Piece) []int {
 	return p.Copies(at)
 }
 
-// ranges returns the ranges of the axes of piece b.
+// ranges returns the range of piece b along each axis.
 func (p *Partition) ranges(b Piece) []int64 {
 	at := make([]int64, len(p.Axes))
 	p.At(b, at)

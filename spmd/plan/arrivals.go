@@ -113,7 +113,7 @@ func (l *Lane) partAt(at []int64) Block {
 	return b
 }
 
-// flow describes an operand to package flow.
+// flow describes an operand in the terms of package flow.
 func (p *Problem) flow(operand int) flow.Tensor {
 	o := &p.Operands[operand]
 	if p.Added != nil && p.Added.Operand == operand {

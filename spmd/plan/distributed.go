@@ -165,7 +165,7 @@ func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
 	return p.setHomes(g)
 }
 
-// Before returns the partition of an operand before the first step.
+// Before returns the partition that an operand has before the first step.
 func (o *Operand) Before() *partition.Partition {
 	switch {
 	case o.Gathered != nil:

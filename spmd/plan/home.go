@@ -336,7 +336,8 @@ func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
 	return k
 }
 
-// each calls yield for all coordinates of the copied dimensions from d on.
+// each calls yield for every combination of coordinates of the copied dimensions from dimension d
+// on, with the coordinates in at.
 func (x *blockHomes) each(h *place.Home, at []int64, d int, yield func()) {
 	switch {
 	case d == len(at):

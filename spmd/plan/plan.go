@@ -159,7 +159,8 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	return part, cut
 }
 
-// block returns the row-major number of the ranges of some split variables at tuple.
+// block returns the row-major number of the combination of ranges that the split variables vars
+// have at tuple.
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {

@@ -85,7 +85,8 @@ func (s *Step) Clone() Step {
 	return own
 }
 
-// EachStep is Steps, but reuses the memory of a step for the next one.
+// EachStep yields the steps of a rank, in order. Unlike Steps, it reuses the memory of a step for
+// the next one.
 func (p *Problem) EachStep(rank int) iter.Seq[*Step] {
 	return func(yield func(*Step) bool) { p.stepping().each(rank, yield) }
 }
@@ -145,7 +146,7 @@ func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 	return true
 }
 
-// startedPartials is the set of partial blocks that a rank has started.
+// startedPartials is the set of the partial blocks to which a rank has already added.
 type startedPartials struct {
 	any  bool
 	last Partial

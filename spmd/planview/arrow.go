@@ -26,7 +26,8 @@ var arrowColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xb3, 0x4a, 0x00, 255},
 		255},
 	{0xb0, 0x00, 0x20, 255}}
 
-// stage is the drawing of a flow. A moment has a picture if blocks travel then.
+// stage is the drawing of a flow: a list of moments. A moment has a picture if blocks travel at it
+// or if ranks are idle.
 type stage struct {
 	Says    string
 	Keys    []arrowKey
@@ -57,7 +58,8 @@ type stager struct {
 	color  map[string]color.RGBA // by tensor
 }
 
-// newStage draws a flow. It returns nil if there is only one rank, so that nothing travels.
+// newStage draws a flow. It returns nil if the flow has no moments, or if there is only one rank,
+// so that nothing travels.
 func newStage(x *flow) *stage {
 	if x.p.Ranks == 1 || len(x.moments) == 0 {
 		return nil

@@ -118,7 +118,7 @@ func (x *flow) placed() moment {
 	return m
 }
 
-// arrives adds a block that is moved to a rank to moment m.
+// arrives adds the move v, by which a rank gets a block, to moment m.
 func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	m.moves = append(m.moves, move{block: v.PlannedBlock, from: x.rank(v.From), to: x.rank(v.To)})
 	if len(m.lines) < momentArrows {
@@ -131,7 +131,7 @@ func (x *flow) arrives(m *moment, v forecast.PlannedMove) {
 	}
 }
 
-// broadcasts returns the moment when operands are broadcast to all ranks.
+// broadcasts returns the moment before the steps, when operands are broadcast to all ranks.
 func (x *flow) broadcasts() moment {
 	m := moment{name: "before the steps"}
 	for _, t := range x.p.Tensors {

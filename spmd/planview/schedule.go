@@ -106,7 +106,8 @@ func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	return ""
 }
 
-// moved returns how many bytes of a tensor move from or to its placement.
+// moved formats the number of bytes of a tensor that move from or to its placement, with "~" before
+// an estimate.
 func moved(t forecast.PlannedTensor) string {
 	if t.Exact {
 		return tensor.Bytes(t.Moved)

@@ -82,7 +82,7 @@ func countOf[T int | int64](n T, noun string) string {
 	return grouped(int64(n)) + " " + noun + "s"
 }
 
-// number prints a count, or a mean of counts, for a page.
+// number formats a count, or a mean of counts, for a page.
 func number(n float64) string {
 	if n == float64(int64(n)) || n >= 1000 {
 		return grouped(int64(n + 0.5))

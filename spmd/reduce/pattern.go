@@ -133,7 +133,7 @@ func (c *column) array(t *tcs.Tensor) tcs.Array {
 	return c.arr.Sub(0, c.n)
 }
 
-// frame returns the tensor of a block without arrays.
+// frame returns a block of the given box that has levels, but no arrays yet.
 func (s *Shape) frame(box [][2]int64) *tcs.Tensor {
 	t := &tcs.Tensor{Header: tcs.Header{Dims: s.Layout.Dims, Box: slices.Clone(box),
 		Type: s.Layout.Type},

@@ -201,7 +201,8 @@ func (u *union) below(l int, heads []head) {
 	u.push(&u.pos[l], n)
 }
 
-// dense visits every coordinate of the box with the sources that cover it.
+// dense visits every coordinate that the box has in the dense level l. For each, it descends into
+// the sources that cover the coordinate.
 func (u *union) dense(l int, heads []head) {
 	r := u.box[u.shape.Layout.Format.Order[l]]
 	s := &u.scratch[l]

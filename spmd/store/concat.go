@@ -75,8 +75,8 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	return x, err
 }
 
-// parts returns the blocks in the order of their arrays in the file. ok is false if the
-// blocks are cut in another way.
+// parts returns the blocks in the order in which the file concatenates their arrays. ok is false if
+// a mode other than the outermost stored one is cut.
 func (t *Blocks) parts() (order []int, ok bool) {
 	if len(t.Layout.Format.Levels) == 0 || t.Layout.Format.Levels[0].IsSingle() {
 		return nil, false

@@ -396,7 +396,7 @@ func (r *receiver) Next(b *coo.Batch) error {
 	return err
 }
 
-// take is Next without the check for earlier errors.
+// take does the work of Next: it returns the next message and starts to receive the one after it.
 func (r *receiver) take(b *coo.Batch) error {
 	if r.ended {
 		return io.EOF

@@ -62,7 +62,7 @@ func writeListed(s *sharedFile, t *Blocks, f *convert.Format, wo coo.WriteOption
 	})
 }
 
-// head writes the bytes before the list, at rank 0.
+// head writes b, the bytes before the list, at the beginning of the file. Only rank 0 writes.
 func (s *sharedFile) head(b []byte) error {
 	if s.c.Rank() != 0 || len(b) == 0 {
 		return nil

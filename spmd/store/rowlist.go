@@ -57,7 +57,8 @@ func typedOf[C, V any](l rowList) *typed[C, V] {
 	return &typed[C, V]{keys: l.keys, ends: l.ends, crd: words[C](l.crd), vals: words[V](l.vals)}
 }
 
-// mergeOf is mergeRows with known types. It returns the number of rows.
+// mergeOf does the work of mergeRows for coordinates of type C and values of type V. It returns the
+// number of rows.
 func mergeOf[C, V any](dst, x, y rowList) int {
 	d, a, b := typedOf[C, V](dst), typedOf[C, V](x), typedOf[C, V](y)
 	switch {
@@ -123,7 +124,7 @@ func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	x.row, x.done, y.row, y.done = x.row+i, x.done+i, y.row+j, y.done+j
 }
 
-// runs merges the next rows, fewRows at most, which may have any numbers of entries.
+// runs merges the next rows of x and y, at most fewRows. The rows may have any numbers of entries.
 func (d *typed[C, V]) runs(x, y *typed[C, V]) {
 	for n := 0; n < fewRows && x.row < len(x.keys) && y.row < len(y.keys); n++ {
 		p, q := x.keys[x.row], y.keys[y.row]

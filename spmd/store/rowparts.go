@@ -212,7 +212,7 @@ func inWidth(crd tcs.Array, width int64, buf []byte) []byte {
 	return buf
 }
 
-// narrow copies coordinates to another width.
+// narrow sets dst to the coordinates of crd, in the width of T.
 func narrow[T int32 | int64](dst []T, crd tcs.Array) {
 	for i := range dst {
 		dst[i] = T(crd.Int(int64(i)))

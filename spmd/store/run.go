@@ -170,7 +170,7 @@ func (r *run) stream(lo, hi int64, n int) (coo.Stream, error) {
 	return &viewStream{coo.FromTensorBy(v, r.zeros, n), v}, nil
 }
 
-// viewStream is a stream over a view, which Close closes.
+// viewStream is a stream of the entries of a view. Close also closes the view.
 type viewStream struct {
 	coo.Stream
 	v *tcs.Tensor

@@ -13,7 +13,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Line returns the line about a result that is distributed over the ranks.
+// Line returns a line that describes a result which is distributed over the ranks. stored is the
+// number of its entries, and total the sum of its values.
 func Line(name string, dims []int64, format string, typ tensor.Type, stored int64,
 	total tensor.Value) string {
 	return fmt.Sprintf("%s: %s, %s, %v, %s, sum %s", name, fault.Sizes(dims), format, typ,
@@ -29,7 +30,8 @@ func Describe(name string, t *tcs.Tensor) string {
 		t.Header.Type, tensor.Count(Entries(t), "entry"))
 }
 
-// Of returns the line about a result that is not written to a file.
+// Of returns a line that describes a result which is not written to a file: Describe's line and,
+// unless the result is a scalar, the sum of its values.
 func Of(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return Describe(name, t)

@@ -143,7 +143,7 @@ func (s *Sending) share(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
 	return nil
 }
 
-// start starts the messages of t to every rank of to.
+// start starts to send t to every rank of to.
 func (s *Sending) start(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
 	s.meta = meta(t)
 	if err := s.forward(c, comm.Of(s.meta), to, tag); err != nil {

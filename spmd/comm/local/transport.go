@@ -140,7 +140,7 @@ func spinUntil(ready func() bool, limit time.Duration) bool {
 	}
 }
 
-// Park blocks until an operation is done, or until its owner can move it on.
+// Park blocks until an operation is done, or until a call of its Test would make progress.
 func (p *rank) Park(ops []comm.Pending) error {
 	ready := func() bool {
 		for _, o := range ops {

@@ -203,7 +203,7 @@ func (m *monitor) run() {
 	close(m.mayEnd)
 }
 
-// step does the next step of ending the job, if there is one.
+// step takes the next step towards the end of the job, if the job is ending.
 func (m *monitor) step() {
 	rank, size := m.t.e.rank, m.t.e.size
 	m.mu.Lock()

@@ -184,7 +184,7 @@ func cores(places []comm.Place, rank int) int {
 	return len(all)
 }
 
-// check compares the size that MPI reports with the launcher's.
+// check compares the number of ranks that MPI reports with the launcher's.
 func (j *Job) check() error {
 	l, e := j.Launcher, j.e
 	if l.Size > 0 && e.size != l.Size {

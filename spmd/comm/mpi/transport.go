@@ -182,7 +182,8 @@ const (
 	maxPause = 2 * time.Millisecond
 )
 
-// progress moves messages on while no goroutine waits.
+// progress calls MPI at intervals while messages are under way, so that they move although no
+// goroutine waits.
 func (t *transport) progress(quit <-chan struct{}) {
 	for {
 		select {

@@ -126,7 +126,8 @@ func (f *Flow) compile(eqs []equation) {
 	f.inner = find(known, inner)
 }
 
-// piece returns the number of the piece that a point reads, row-major over the axes.
+// piece returns the number of the piece that a point reads. Pieces are numbered row-major over the
+// axes.
 func (f *Flow) piece(point []int64) int64 {
 	b := int64(0)
 	for k, c := range f.chunks {
@@ -135,7 +136,7 @@ func (f *Flow) piece(point []int64) int64 {
 	return b
 }
 
-// pieceAt returns the number of the piece with chunks at.
+// pieceAt returns the number of the piece whose chunk along axis k is at[k].
 func (f *Flow) pieceAt(at []int64) int64 {
 	b := int64(0)
 	for k, n := range f.counts {
@@ -153,7 +154,7 @@ func (f *Flow) isMissing(b int64) bool {
 	return f.t.Lacks(f.at)
 }
 
-// chunksInto sets at to the chunks of piece b.
+// chunksInto sets at[k] to the chunk of piece b along each axis k.
 func (f *Flow) chunksInto(b int64, at []int64) {
 	for k := len(at) - 1; k >= 0; k-- {
 		at[k] = b % f.counts[k]

@@ -60,7 +60,7 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 	}
 }
 
-// used stores, for each piece, the last instance of a rank that needed it.
+// used stores, for each piece that a rank needs, the last instance of the rank that needed it.
 type used struct {
 	f        *Flow
 	all      map[int64]int64
@@ -133,7 +133,8 @@ func (f *Flow) readTest() bool {
 	return !f.hit
 }
 
-// use says that a rank needs the piece in instance t.
+// use says that a rank needs a piece in instance t. The piece is the one that usesOf was called
+// for.
 type use struct {
 	t    int64
 	rank int
@@ -203,7 +204,8 @@ func (f *Flow) prefix(point []int64) int64 {
 	return number
 }
 
-// prefixesOf returns the prefix of each instance of a rank.
+// prefixesOf returns, for each instance of a rank, the number (prefix) of the values of the scope's
+// loops, in order.
 func (f *Flow) prefixesOf(rank int) []int64 {
 	once := make([]bool, len(f.w.extents))
 	for k := f.t.Scope; k < len(once); k++ {

@@ -48,7 +48,8 @@ func (f *Flow) eachUse(b int64,
 	f.eachInstance(f.allUses(b), yield)
 }
 
-// eachInstance calls yield as eachUse does, for a list of uses.
+// eachInstance groups the uses of a piece by instance and calls yield for each instance, as eachUse
+// does.
 func (f *Flow) eachInstance(uses []use, yield func(t int64, had, now []int)) {
 	last := int64(-1)
 	now, had := f.now[:0], f.had[:0]
