@@ -51,7 +51,7 @@ type Forecast struct {
 	copies map[string]*estimate.Tensor
 }
 
-// New estimates the tensors of a planned statement.
+// New returns a Forecast with the estimates of a planned statement's tensors.
 func New(k *prepared.Statement, want Wanted) *Forecast {
 	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
 		copies: map[string]*estimate.Tensor{}}

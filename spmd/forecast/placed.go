@@ -51,8 +51,8 @@ func (x *planner) countMoves() {
 	x.countCopies(x.forecast.k.ResultPartition())
 }
 
-// countCopies counts the multicasts that bring pieces of the result to the other ranks that its
-// placement replicates them on.
+// countCopies counts the multicasts that send pieces of the result from their owners to the other
+// ranks that get copies. part is the partition of the result by its placement.
 func (x *planner) countCopies(part *partition.Partition) {
 	if part.Copies == nil {
 		return

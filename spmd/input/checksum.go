@@ -11,7 +11,7 @@ import (
 	"distaff/io/text"
 )
 
-// Checksums records the checksums of the input files, before an output replaces any of them. A .tcs
+// Checksums records the checksums of the input files, before an output replaces a file. A .tcs
 // file contains its checksum. The checksum of another file is the SHA-256 of its bytes. Standard
 // input and pipes have none.
 func (r *Reader) Checksums() error {

@@ -94,8 +94,8 @@ func (r *Reader) shareHeads() (map[string]sourceHeader, error) {
 	return heads, err
 }
 
-// aloneHeader returns the description of a tensor that only rank 0 has, or nil for any other
-// tensor.
+// aloneHeader returns the description of a tensor that only rank 0 has. It returns nil if s is
+// another kind of source.
 func (s *Source) aloneHeader() *storedHeader {
 	if !s.alone {
 		return nil

@@ -86,7 +86,7 @@ func (r *Reader) Infer() error {
 }
 
 // noteTypes tells the user about types whose values are stored in other types. It also warns if the
-// statement divides in t, an integer type, where the remainder is dropped, unless the user has
+// statement divides in t, an integer type, so that the remainder is dropped, unless the user has
 // chosen an integer type for the result. It ignores x/x, which has no remainder.
 func (r *Reader) noteTypes(t tensor.Type) {
 	if !r.Env.Root() {

@@ -33,7 +33,7 @@ type Statement struct {
 	// Inputs and UserSizes are the fields of Given, extended by Old.
 	Inputs    map[string]Input
 	UserSizes map[string][]int64
-	// SizesFrom is that of Given.
+	// SizesFrom is the SizesFrom of Given.
 	SizesFrom func(name string, mode int) string
 	// Machine, Placements and Schedule are the fields of Given; Placements is extended by Old.
 	Machine    *place.Machine

@@ -17,12 +17,12 @@ import (
 
 // A .tcs file is mapped, and another program may write to it while leaves run. The leaf's behaviour
 // is then undefined: it may fault, write anywhere in the process, or never end. Therefore the job
-// ends with an error that names the file as soon as the change is detected: by a fault (package
-// kernels catches it), by the watch in this file, or before an output gets its name (Unchanged).
+// ends with an error that names the file when it detects the change: by a fault (package kernels
+// catches it), by the watch in this file, or before an output gets its name (Unchanged).
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
-// interval at which a leaf that did not stop is asked again. endWithin is the time that a job with
-// a changed input has to end in order, before the process is ended.
+// interval between requests to a leaf that has not stopped yet. endWithin is the time that a job
+// with a changed input has to end in order, before the process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond
@@ -94,8 +94,8 @@ type ending struct {
 }
 
 // endAfter ends the process with the message and exit code of err if the job is not over after
-// endWithin. A leaf that was stopped may have damaged memory that the rest of the program needs, or
-// may hold a lock of the C library.
+// endWithin. A job may fail to end because a leaf that was stopped has damaged memory that the rest
+// of the program needs, or holds a lock of the C library.
 func (e *ending) endAfter(err error) {
 	e.once.Do(func() {
 		comm.OnExit(outfile.Cleanup)

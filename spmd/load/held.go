@@ -186,8 +186,8 @@ func (x *overlaps) receivers(n int) iter.Seq2[int, []wanted] {
 	}
 }
 
-// moveDense copies the overlaps of the blocks of dense tensors. Each overlap of two blocks on
-// different ranks is one message.
+// moveDense makes this rank's blocks of a dense tensor: it copies the overlaps of old and new
+// blocks. The overlap of two blocks on different ranks is one message.
 func (g *Target) moveDense(c comm.Comm, from *store.Blocks) (own map[plan.Block]*tcs.Tensor,
 	err error) {
 	own = map[plan.Block]*tcs.Tensor{}

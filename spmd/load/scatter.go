@@ -333,8 +333,9 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// wide reports whether some block of any rank needs positions of 64 bits for its entries. All
-// blocks then use 64 bits, so that one leaf can read them.
+// wide reports whether blocks need positions of 64 bits. most is the largest number of entries of a
+// block of this rank. If a block of any rank needs 64 bits, all blocks use them, so that one leaf
+// can read all blocks.
 func (s *scatterer) wide(most int64) (bool, error) {
 	most, err := comm.AllreduceValue(s.c.Uncounted(), most, comm.Max)
 	return most > math.MaxInt32, err

@@ -61,7 +61,8 @@ func (u *union) merge(l int, heads []head) {
 	}
 }
 
-// alone visits the segment of a single source.
+// alone visits the coordinates of a segment that has no segment of another source to be merged
+// with.
 func (u *union) alone(l int, s *scratch) {
 	x := &s.runs[0]
 	for more := true; more && u.err == nil; more = x.next() {
