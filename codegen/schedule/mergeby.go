@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/lattice"
 	"distaff/codegen/strategy"
 )
 
@@ -107,20 +106,4 @@ func unordered(s *state, key, v string) (why string) {
 		}
 	})
 	return why
-}
-
-// lattice returns the merge lattice of a loop over v with the given body, inside the loops outer.
-func (s *state) lattice(v string, body cin.Stmt, outer []*cin.Forall) *lattice.Lattice {
-	bound := map[string]bool{}
-	for _, o := range outer {
-		for _, r := range s.rootsOf(o.Var) {
-			bound[r] = r != v
-		}
-	}
-	return lattice.Loop(v, body, func(a *cin.Access) lattice.Place {
-		if !s.tensor(a.Name) {
-			return lattice.Place{}
-		}
-		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })
-	})
 }

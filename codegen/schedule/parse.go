@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -79,17 +78,6 @@ func (c *Command) Function() (file, name string, at Arg, ok bool) {
 		return "", "", at, false
 	}
 	return text[:k], text[k+1:], at, true
-}
-
-// Words reports for each argument whether it is a word of the language. A word keeps its meaning
-// even if a variable has the same name.
-func (c *Command) Words() (which []bool) {
-	rule := find(c.Name)
-	for k, a := range c.Args {
-		which = append(which, rule != nil && rule.words > 0 && k >= rule.words &&
-			(slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
-	}
-	return which
 }
 
 // isFunction reports whether text is a valid name for a C function.

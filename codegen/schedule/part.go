@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// makes lists, for each command that makes variables or workspaces, the indices of the arguments
-// that name them.
-var makes = map[string][]int{"split": {1, 2}, "divide": {1, 2}, "fuse": {2}, "pos": {1},
-	"coord": {1}, "bound": {1}, "precompute": {2, 3}}
-
 // Part returns the commands that apply to a part of a statement: to some of its terms, which are
 // computed separately. absent lists the variables and tensors of the other parts, which this part
 // does not have. Part leaves out each command that names one of these. It then also leaves out each
@@ -38,7 +33,7 @@ func Part(list []*Command, absent []string) (part []*Command) {
 				part = append(part, &Command{c.Name, args, c.arg, c})
 			}
 		default:
-			for _, k := range makes[c.Name] {
+			for _, k := range newNames(c.Name) {
 				if k >= len(c.Args) {
 					continue
 				}

@@ -14,7 +14,8 @@
 //
 // # Files
 //
-//	schedule.go     Apply, and the state that commands change
+//	schedule.go     the table of commands; Apply
+//	state.go        the state that commands change, and their arguments
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
 //	choices.go      commands that only give an order to the strategy
@@ -41,46 +42,21 @@ package schedule
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
-	"distaff/io/tensor"
 )
-
-// Problem describes the statement to schedule.
-type Problem struct {
-	Stmt cin.Stmt
-	// Formats has the format of every operand and of the result, by its name in Stmt.
-	Formats map[string]tensor.Format
-	// Shared reports whether the result uses an operand's level arrays. Its values are then written
-	// at random.
-	Shared  bool
-	Compute tensor.Type
-	// Size returns the size of an original variable.
-	Size func(string) int64
-	// Parts lists the original variables for which one call of the leaf gets only a part of the
-	// range.
-	Parts []string
-	// GPU reports whether the loops run on a GPU. Otherwise they run on a CPU.
-	GPU bool
-	// Strategy returns the choices that lowering has for a statement. If shared is true, the result
-	// uses an operand's level arrays.
-	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
-	// Source returns the user's name for a tensor of Stmt. If it is nil, the default removes the
-	// marks (') that distinguish copies of a tensor in further formats.
-	Source func(string) string
-}
 
 // command is one command of the language.
 type command struct {
 	name, usage string
 	meaning     string // what the command does, in a few words
 	min, max    int    // bounds of the number of arguments
+	// makes lists the arguments that name new variables or workspaces.
+	makes []int
 	// words is the number of the first argument that can be a word of the language, or 0.
 	words int
 	apply func(*state) error // nil if the command distributes a statement over ranks
@@ -95,29 +71,31 @@ type command struct {
 // strategy follow from strategy.Choices.
 var commands = slices.Concat([]command{
 	{name: "split", usage: "split(i, i0, i1, N)", meaning: "cuts the loop over i into tiles of N",
-		min: 4, max: 4, apply: split},
+		min: 4, max: 4, makes: []int{1, 2}, apply: split},
 	{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "cuts the loop over i into N equal " +
 		"tiles",
-		min: 4, max: 4, apply: divide},
+		min: 4, max: 4, makes: []int{1, 2}, apply: divide},
 	{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
-		min: 3, max: 3, apply: fuse},
+		min: 3, max: 3, makes: []int{2}, apply: fuse},
 	{name: "reorder", usage: "reorder(i, j, ...)", meaning: "orders nested loops, outermost first",
 		min: 2, max: 100, apply: reorder},
 	{name: "bound", usage: "bound(i, ib, N, TYPE)",
-		meaning: "states where the range of i begins or ends", min: 4, max: 4, words: 3, apply: bound},
+		meaning: "states where the range of i begins or ends", min: 4, max: 4, makes: []int{1},
+		words: 3, apply: bound},
 	{name: "unroll", usage: "unroll(i[, N])", meaning: "copies the body of the loop N times",
 		min: 1, max: 2, apply: unroll},
 	{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the stored entries of T",
-		min: 3, max: 3, apply: pos},
+		min: 3, max: 3, makes: []int{1}, apply: pos},
 	{name: "coord", usage: "coord(p, c)", meaning: "returns from positions to coordinates",
-		min: 2, max: 2, apply: coord},
+		min: 2, max: 2, makes: []int{1}, apply: coord},
 	{name: "parallelize", usage: "parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])",
 		meaning: strategy.Threads.Meaning, min: 3, max: 5, words: 1, apply: parallelize, late: true},
 	{name: "temporaries", usage: "temporaries(T)",
 		meaning: "takes sums in scalars or workspaces; comes " +
 			"first", min: 1, max: 1, apply: temporaries},
 	{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
-		meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, apply: precompute},
+		meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, makes: []int{2, 3},
+		apply: precompute},
 	{name: "assemble", usage: "assemble(T, Append|Insert[, true|false])",
 		meaning: "builds a sparse result in one or two " +
 			"passes", min: 2, max: 3, words: 1, apply: assemble,
@@ -149,26 +127,6 @@ func find(name string) *command {
 	return nil
 }
 
-// state is the state of a schedule while its commands are applied.
-type state struct {
-	problem *Problem
-	body    cin.Stmt
-	g       *provenance.Graph
-	list    []*Command // all commands
-	cmd     *Command   // the current command
-	first   *Command
-	insert  bool       // assemble asked for Insert
-	gallops []*Command // each mergeby command with Gallop
-	orders  []Order
-	made    []string // the workspaces that precompute commands made
-}
-
-// Order is an instruction of a command about how the statement is lowered.
-type Order struct {
-	Order strategy.Order
-	By    *Command
-}
-
 // Scheduled is the result of applying a schedule to a statement.
 type Scheduled struct {
 	Stmt   cin.Stmt
@@ -178,17 +136,11 @@ type Scheduled struct {
 	Orders []Order
 }
 
-// order records an instruction of the current command. It refuses an instruction that cannot be
-// followed.
-func (s *state) order(o strategy.Order) error {
-	before := make([]strategy.Order, len(s.orders))
-	for k, x := range s.orders {
-		before[k] = x.Order
+// newNames returns the numbers of the arguments of a command that name new variables or workspaces.
+func newNames(name string) []int {
+	if c := find(name); c != nil {
+		return c.makes
 	}
-	if err := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), before, o); err != nil {
-		return s.refuse(-1, "%v", err)
-	}
-	s.orders = append(s.orders, Order{o, s.cmd})
 	return nil
 }
 
@@ -275,20 +227,6 @@ func Help() [][2]string {
 	return out
 }
 
-func (s *state) stmt() cin.Stmt {
-	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.isAppended()}
-}
-
-// refuse returns a refusal of the current command. Argument k is the reason, or the whole command
-// if k is -1.
-func (s *state) refuse(k int, format string, args ...any) error {
-	at := s.cmd.arg
-	if k >= 0 {
-		at = s.cmd.Args[k].arg
-	}
-	return at.errorf(Refused, s.cmd.Name+": "+format, args...)
-}
-
 // Blame returns a refusal for a reason that was found only when s, which the commands made, was
 // lowered. The refusal names the command that is most likely responsible: in this order, a command
 // that substitutes a kernel for the loop over v, one that runs the loop in parallel, one that made
@@ -322,178 +260,33 @@ func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	return at.errorf(Refused, "%s: "+strings.ReplaceAll(why, "%", "%%"), at.Name)
 }
 
-// loops returns the statement's loops over v.
-func (s *state) loops(v string) []*cin.Forall {
-	var out []*cin.Forall
-	cin.Walk(s.body, func(t cin.Stmt) {
-		if f, ok := t.(*cin.Forall); ok && f.Var == v {
-			out = append(out, f)
-		}
-	})
-	return out
+// Words reports for each argument whether it is a word of the language. A word keeps its meaning
+// even if a variable has the same name.
+func (c *Command) Words() (which []bool) {
+	rule := find(c.Name)
+	for k, a := range c.Args {
+		which = append(which, rule != nil && rule.words > 0 && k >= rule.words &&
+			(slices.Contains(words, a.Text) || strings.HasPrefix(a.Text, `"`)))
+	}
+	return which
 }
 
-// variable returns argument k, which must be a variable that has a loop.
-func (s *state) variable(k int) (string, error) {
-	v := s.cmd.Args[k].Text
-	return v, s.hasLoop(s.cmd.Args[k])
-}
-
-// indexed returns argument k, which must be a variable that has a loop, or an original variable
-// whose loops other loops replaced.
-func (s *state) indexed(k int) (string, error) {
-	if v := s.cmd.Args[k].Text; s.g.ReplacedBy(v) != nil && s.g.MadeBy(v) == nil {
-		return v, nil
-	}
-	return s.variable(k)
-}
-
-// looped returns argument k, which must be a variable that has a loop. It may be a replaced
-// variable if a term has loops of its own over it (fission.go).
-func (s *state) looped(k int) (string, error) {
-	if v := s.cmd.Args[k].Text; s.isReplacedOriginal(v) && len(s.loops(v)) > 0 {
-		return v, nil
-	}
-	return s.variable(k)
-}
-
-// ref parses argument k as a reference to a loop: a variable that has a loop, followed by [N] to
-// select the Nth of several loops.
-func (s *state) ref(k int) (strategy.Ref, error) {
-	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
-	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
-		return r, s.cmd.Args[k].errorf(Refused,
-			"%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its "+
-				"loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
-	}
-	return r, nil
-}
-
-// target returns the user's name for the result.
-func (s *state) target() string { return s.problem.Source(cin.Target(s.body).Name) }
-
-func (s *state) hasLoop(a Arg) error {
-	v := a.Text
-	if r := s.g.ReplacedBy(v); r != nil {
-		return a.errorf(Refused, "%s: %s was replaced, by %s", s.cmd.Name, v, r)
-	}
-	if !notation.IsName(v) || len(s.loops(v)) == 0 {
-		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s",
-			s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
-	}
-	return nil
-}
-
-func (s *state) loopVars() []string {
-	var out []string
-	cin.Walk(s.body, func(t cin.Stmt) {
-		if f, ok := t.(*cin.Forall); ok && !slices.Contains(out, f.Var) {
-			out = append(out, f.Var)
-		}
-	})
-	return out
-}
-
-// inUse reports whether a tensor, a temporary or a variable has the given name.
-func (s *state) inUse(name string) bool {
-	if _, ok := s.problem.Formats[name]; ok || s.g.Derived(name) {
-		return true
-	}
-	used := slices.Contains(s.loopVars(), name)
-	cin.Paths(s.body, func(_ []*cin.Forall, a *cin.Assign) {
-		note := func(x *cin.Access) { used = used || x.Name == name || slices.Contains(x.Vars, name) }
-		note(a.LHS)
-		cin.ExprAccesses(a.RHS, note)
-	})
-	return used
-}
-
-// fresh returns argument k, which must be a name for a new variable.
-func (s *state) fresh(k int) (string, error) {
-	v := s.cmd.Args[k].Text
-	if !notation.IsName(v) {
-		return "", s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a name for a new variable",
-			s.cmd.Name, v)
-	}
-	s.giveWay(v)
-	if s.inUse(v) {
-		return "", s.refuse(k, "the name %s is in use", v)
-	}
-	return v, nil
-}
-
-// factor parses argument k as a positive number.
-func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
-
-// number parses argument k as a number that is at least least.
-func (s *state) number(k int, least int64) (int64, error) {
-	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
-	if err != nil {
-		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name,
-			s.cmd.Args[k].Text)
-	}
-	if n < least || n > 1<<40 {
-		return 0, s.refuse(k, "got %d, want at least %d and at most 2^40", n, least)
-	}
-	return n, nil
-}
-
-// relate adds a relation to the provenance graph.
-func (s *state) relate(r provenance.Relation) error {
-	g, err := s.g.With(r)
-	if err != nil {
-		return s.refuse(-1, "%v", err)
-	}
-	s.g = g
-	return nil
-}
-
-// replace replaces each loop f over v with fn(f).
-func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
-	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
-		if f, ok := t.(*cin.Forall); ok && f.Var == v {
-			return fn(f)
-		}
-		return t
-	})
-}
-
-// mayReplace refuses to replace the loop over v if the loop is unrolled or if a workspace's
-// producer and consumer share v. A replacement merges in the same way as the loop.
-func (s *state) mayReplace(k int, v string) error {
-	if err := s.ofWorkspace(k, v); err != nil {
-		return err
-	}
-	return s.refuseUnrolled(k, v)
-}
-
-// ofWorkspace refuses to replace v if a precompute related it to another variable: if one of the
-// two is the producer's name for the other.
-func (s *state) ofWorkspace(k int, v string) error {
-	if u := s.g.ConsumerVar(v); u != v {
-		return s.refuse(k,
-			"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
-				"before the precompute",
-			v, u, u)
-	}
-	for _, u := range s.loopVars() {
-		if u != v && s.g.ConsumerVar(u) == v {
-			return s.refuse(k,
-				"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
-					"before the precompute",
-				u, v, v)
+// parallelLast returns the commands with each parallelize moved after all commands that change
+// loops, because commands that change loops assume that loops run in order.
+func parallelLast(list []*Command) []*Command {
+	last := -1 // the last command that changes loops
+	for k, c := range list {
+		if rule := find(c.Name); rule != nil && rule.apply != nil && !rule.late {
+			last = k
 		}
 	}
-	return nil
-}
-
-// refuseUnrolled refuses to replace a loop that is unrolled.
-func (s *state) refuseUnrolled(k int, v string) error {
-	for _, f := range s.loops(v) {
-		if f.Unroll != 0 {
-			return s.refuse(k, "the loop over %s is unrolled; unroll comes after the commands that "+
-				"replace the variable", v)
+	var before, moved []*Command
+	for _, c := range list[:last+1] {
+		if c.Name == "parallelize" {
+			moved = append(moved, c)
+		} else {
+			before = append(before, c)
 		}
 	}
-	return nil
+	return slices.Concat(before, moved, list[last+1:])
 }

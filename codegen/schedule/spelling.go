@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/diag"
 	"distaff/codegen/strategy"
 )
 
@@ -76,32 +75,4 @@ func (c *Command) spell() {
 	if c.Name == "bound" && len(c.Args) == 4 && slices.Contains(bounds, c.Args[2].Text) {
 		c.Args[2], c.Args[3] = c.Args[3], c.Args[2]
 	}
-}
-
-// wanted returns the error for argument k, which is not one of the words that the command accepts
-// there.
-func (s *state) wanted(k int, among []string) error {
-	got := s.cmd.Args[k].Text
-	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got,
-		diag.Either(among), diag.Meant(got, among))
-}
-
-// parallelLast returns the commands with each parallelize moved after all commands that change
-// loops, because commands that change loops assume that loops run in order.
-func parallelLast(list []*Command) []*Command {
-	last := -1 // the last command that changes loops
-	for k, c := range list {
-		if rule := find(c.Name); rule != nil && rule.apply != nil && !rule.late {
-			last = k
-		}
-	}
-	var before, moved []*Command
-	for _, c := range list[:last+1] {
-		if c.Name == "parallelize" {
-			moved = append(moved, c)
-		} else {
-			before = append(before, c)
-		}
-	}
-	return slices.Concat(before, moved, list[last+1:])
 }

@@ -34,7 +34,7 @@ func checkTarget(s *state, kernel string) error {
 	return nil
 }
 
-// orderSubstitute makes a BLAS or a user's C function run the named loops. The loops must be
+// substitute makes a BLAS or a user's C function run the named loops. The loops must be
 // directly nested and be the innermost loops of their nest.
 func substitute(s *state) error {
 	vars := []string{}

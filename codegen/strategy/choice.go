@@ -39,10 +39,6 @@ type Choice struct {
 	Off func(o Order) Order
 }
 
-// Choices lists all choices, in the order of their commands in a default schedule.
-var Choices = []*Choice{Count, MergeBy, Jam, Workspace, Substitute, Threads, Flatten, LongRows,
-	Tile, Vectorize, Nontemporal, Fetch}
-
 // Order is a choice with its arguments, as a scheduling command gives them.
 type Order struct {
 	Choice *Choice

@@ -6,6 +6,10 @@ import (
 	"distaff/codegen/cin"
 )
 
+// Choices lists all choices, in the order of their commands in a default schedule.
+var Choices = []*Choice{Count, MergeBy, Jam, Workspace, Substitute, Threads, Flatten, LongRows,
+	Tile, Vectorize, Nontemporal, Fetch}
+
 // Choose returns the default strategy of a statement: the orders that each choice has by default.
 func Choose(p *Problem) *Value {
 	f := newFacts(p)
@@ -112,4 +116,15 @@ func (v *Value) describe(f *facts, made [][]Chosen) {
 		}
 		v.Defaults = append(v.Defaults, made[k]...)
 	}
+}
+
+// SharedSpaces returns the intermediates that threads may fill together: arrays with separate
+// places for each thread, and workspaces with marks.
+func SharedSpaces(p *Problem) map[string]bool {
+	f, out := newFacts(p), map[string]bool{}
+	v, _ := f.plain()
+	for name, s := range v.Spaces {
+		out[name] = s.shared() && f.problem.Intermediates[name].Shared()
+	}
+	return out
 }

@@ -28,8 +28,8 @@
 //
 // What they have in common:
 //
-//	choice.go      the table, orders, parameters
-//	choose.go      the default strategy, and the strategy of a schedule
+//	choice.go      what a choice, its parameters and its orders are
+//	choose.go      the table; the default strategy, and the strategy of a schedule
 //	strategy.go    the value: plain data
 //	problem.go     the input of a choice: the statement, formats, statistics, the target
 //	assembly.go    how the result is written

@@ -125,17 +125,6 @@ func outsideLoops(s cin.Stmt) []*cin.Where {
 // share it.
 const sharedWork = 1 << 15
 
-// SharedSpaces returns the intermediates that threads may fill together: arrays with separate
-// places for each thread, and workspaces with marks.
-func SharedSpaces(p *Problem) map[string]bool {
-	f, out := newFacts(p), map[string]bool{}
-	v, _ := f.plain()
-	for name, s := range v.Spaces {
-		out[name] = s.shared() && f.problem.Intermediates[name].Shared()
-	}
-	return out
-}
-
 // shared reports whether additions to different places of a workspace touch no common data.
 func (s Space) shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
