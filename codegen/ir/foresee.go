@@ -470,22 +470,10 @@ func (x *foreseer) binary(e *Binary) (number, bool) {
 	}
 	sure := a.sure && b.sure
 	if e.Op.IsCompare() {
-		return truth(compare(e.Op, a.n, b.n), sure), true
+		return number{foldOrder(e.Op, a.n, b.n).I, sure}, true
 	}
 	n, ok := arith(e.Op, a.n, b.n)
 	return number{n, sure}, ok
-}
-
-func compare(op Op, a, b int64) bool {
-	switch op {
-	case Eq:
-		return a == b
-	case Ne:
-		return a != b
-	case Lt:
-		return a < b
-	}
-	return a <= b
 }
 
 // arith returns a op b. ok is false if that is undefined or exceeds 64 bits.

@@ -27,18 +27,21 @@ func CType(t tensor.Type) string {
 	}[t]
 }
 
+// nameOf returns the name with number k, or what with the number if there is none.
+func nameOf(names []string, k int, what string) string {
+	if k >= 0 && k < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("%s(%d)", what, k)
+}
+
 var opNames = [...]string{
 	Add: "+", Sub: "-", Mul: "*", Div: "/", Rem: "%", Min: "min", Max: "max",
 	And: "&&", Or: "||", Eq: "==", Ne: "!=", Lt: "<", Le: "<=", Neg: "-", Not: "!",
 }
 
 // String returns the operator as the text form writes it.
-func (op Op) String() string {
-	if int(op) < len(opNames) {
-		return opNames[op]
-	}
-	return fmt.Sprintf("op(%d)", uint8(op))
-}
+func (op Op) String() string { return nameOf(opNames[:], int(op), "op") }
 
 // IsCompare reports whether op is Eq, Ne, Lt or Le.
 func (op Op) IsCompare() bool { return op >= Eq && op <= Le }
@@ -51,12 +54,7 @@ var forKindNames = [...]string{Serial: "serial", Parallel: "parallel", Vector: "
 	Blocks:   "blocks", Warps: "warps", Lanes: "lanes"}
 
 // String returns the loop kind as the text form writes it.
-func (k ForKind) String() string {
-	if int(k) < len(forKindNames) {
-		return forKindNames[k]
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (k ForKind) String() string { return nameOf(forKindNames[:], int(k), "kind") }
 
 var failNames = [...]string{
 	OK: "ok", FailMemory: "memory", FailDivide: "divide", FailBound: "bound", FailSpace: "space",
@@ -64,23 +62,13 @@ var failNames = [...]string{
 }
 
 // String returns the code's name in the text form.
-func (c FailCode) String() string {
-	if c >= 0 && int(c) < len(failNames) {
-		return failNames[c]
-	}
-	return fmt.Sprintf("fail(%d)", int(c))
-}
+func (c FailCode) String() string { return nameOf(failNames[:], int(c), "fail") }
 
 var partNames = [...]string{Pos: "pos", Crd: "crd", Vals: "vals", Rows: "rows", Size: "size",
 	Offset: "offset", NNZ: "nnz", End: "end"}
 
 // String returns the field's name in the text form.
-func (p Field) String() string {
-	if int(p) < len(partNames) {
-		return partNames[p]
-	}
-	return fmt.Sprintf("part(%d)", uint8(p))
-}
+func (p Field) String() string { return nameOf(partNames[:], int(p), "part") }
 
 // IsArray reports whether the field is an array. The other fields are Int64 scalars.
 func (p Field) IsArray() bool { return p <= Rows }

@@ -249,27 +249,14 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 		read = readByEach
 	}
 	w.reads(ir.Exprs(s), read, does)
-	switch s := s.(type) {
-	case *ir.Store:
-		if how := stored; w.shares(s.A) {
-			if s.Atomic {
-				how = added
-			}
-			does[s.A] |= how
+	if s, ok := s.(*ir.Store); ok && w.shares(s.A) {
+		if s.Atomic {
+			stored = added
 		}
-	case *ir.Block:
-		for _, t := range s.List {
-			w.collect(t, by, does)
-		}
-	case *ir.If:
-		w.collect(s.Then, by, does)
-		if s.Else != nil {
-			w.collect(s.Else, by, does)
-		}
-	case *ir.For:
-		w.collect(s.Body, by, does)
-	case *ir.While:
-		w.collect(s.Body, by, does)
+		does[s.A] |= stored
+	}
+	for _, t := range ir.Inside(s) {
+		w.collect(t, by, does)
 	}
 }
 

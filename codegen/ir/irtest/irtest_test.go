@@ -22,7 +22,7 @@ func nodes(t *testing.T) map[string]bool {
 	}
 	out := map[string]bool{}
 	for _, s := range ir.Statements() {
-		out[fmt.Sprintf("%T", s)] = true
+		out[typeName(s)] = true
 	}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == "Type" {
@@ -31,6 +31,8 @@ func nodes(t *testing.T) map[string]bool {
 	}
 	return out
 }
+
+func typeName(s ir.Stmt) string { return fmt.Sprintf("%T", s) }
 
 // TestEveryNode checks that the leaves contain every statement and expression of the IR except
 // calls of user-provided C, every kind of loop and every operator. A test that runs all leaves then
