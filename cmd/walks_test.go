@@ -12,7 +12,7 @@ import (
 
 // A walk is a table that follows a statement or a file through the packages. It has at most
 // mostStops rows, and enters each package at most mostEntries times.
-const mostStops, mostEntries = 35, 2
+const mostStops, mostEntries = 34, 2
 
 // A walk through the files of one package has at most mostFileStops rows, and comes back to files
 // of rows above at most mostFileReturns times.

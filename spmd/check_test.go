@@ -43,7 +43,7 @@ func checkedBy(t *testing.T, j *Job, format string, spoil func(*tcs.Tensor)) (st
 		}
 		t.Fatal(err)
 	}
-	result, err := r.Result().Gather()
+	result, err := r.Whole()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit, err := r.Prepared.CompileAlone(given, name)
+	unit, err := r.Prepared().CompileAlone(given, name)
 	if err != nil {
 		return nil, err
 	}

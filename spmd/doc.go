@@ -40,7 +40,7 @@
 //	program.go   Start: a program of several statements over tensors that stay in memory
 //	jobfile.go   FileJob: a program in a file
 //	job.go       Job: a statement with its data
-//	run.go       Run and RunOn: a job on its ranks, which package run takes through its phases
+//	run.go       Run and RunOn: a job on its ranks, as a program of one statement (program.Job)
 //	compile.go   Compile: a job that is compiled but not run
 //	plan.go      Plan: a job that is planned but not run
 //	launched.go  a process that mpirun or srun started as one of several ranks

@@ -231,12 +231,12 @@ func TestLeavesAddInPlace(t *testing.T) {
 				err = r.Load()
 			}
 			if err == nil {
-				err = r.Prepared.Compile()
+				err = r.Prepared().Compile()
 			}
 			if err != nil {
 				return err
 			}
-			if got := r.Prepared.AddsInPlace(); got != c.inPlace {
+			if got := r.Prepared().AddsInPlace(); got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}
 			return nil

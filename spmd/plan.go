@@ -90,14 +90,14 @@ func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 		return err
 	}
 	r.Notes(ranks, spec)
-	if err := r.Prepared.LocateChunks(); err != nil {
+	if err := r.Prepared().LocateChunks(); err != nil {
 		return err
 	}
 	machine, err := MeasuredMachine()
 	if err != nil {
 		r.Reader.Env.Detail("no times are predicted: " + err.Error())
 	}
-	return use(forecast.New(r.Prepared,
+	return use(forecast.New(r.Prepared(),
 		forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check,
 			Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
 }

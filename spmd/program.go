@@ -83,8 +83,13 @@ func (o Options) program(c comm.Comm, onNode, inProcess int, f func(p *Program) 
 	if err := e.Ready(); err != nil {
 		return err
 	}
-	p := program.New(e, program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit,
-		TrustInput: o.TrustInput, Write: o.Write, Verify: o.verifies(), Fresh: o.Check})
+	p := program.New(e, o.programOptions())
 	defer p.Close()
 	return f(p)
+}
+
+// programOptions returns the options of a program.
+func (o *Options) programOptions() program.Options {
+	return program.Options{Seed: o.Seed, MemoryLimit: o.MemoryLimit, TrustInput: o.TrustInput,
+		Write: o.Write, Verify: o.verifies(), Fresh: o.Check}
 }

@@ -20,11 +20,11 @@ import (
 	"distaff/spmd/launch"
 	"distaff/spmd/output"
 	"distaff/spmd/prepared"
-	"distaff/spmd/run"
+	"distaff/spmd/program"
 )
 
 // Report is the report of a finished job.
-type Report = run.Report
+type Report = program.Report
 
 // Run runs the job. If Check finds a difference, the error is a *Difference and the report is
 // returned as well. With any other error the report is nil. If there is an error, no output is
@@ -85,7 +85,7 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 
 // rankJob returns the job at one rank, before any of its files are opened.
 func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
-	missing input.Missing) (*run.Job, error) {
+	missing input.Missing) (*program.Job, error) {
 	blocks, err := j.blockSpec()
 	if err != nil {
 		return nil, err
@@ -100,13 +100,13 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	}
 	prep := prepared.Options{MemoryLimit: j.MemoryLimit, FixedPattern: j.FixedPattern,
 		Places: j.filePlacements == nil, Several: max(j.Repeat, 1)+j.Warmup > 1, Alone: true,
-		Network: j.Network, Order: j.IntermediateOrder, Runs: runs, Verify: j.verifies(),
-		Trace: j.Trace}
-	if j.inProgram { // the same as for program.Statement
-		prep.Runs, prep.Over = j.runs, !j.Check
-		prep.Places, prep.Several, prep.Locked, prep.Replicas = false, true, true, true
+		Leaves: true, Network: j.Network, Order: j.IntermediateOrder, Runs: runs,
+		Verify: j.verifies(), Trace: j.Trace}
+	if j.inProgram {
+		prep = j.programOptions().Prepared(
+			How{Network: j.Network, IntermediateOrder: j.IntermediateOrder, Runs: j.runs})
 	}
-	s := &run.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
+	s := &program.Spec{Statement: p, Settings: j.settings(false), Blocks: blocks,
 		Input: input.Options{Inputs: p.Inputs, Sizes: p.UserSizes,
 			SizesFrom:    func(string, int) string { return "-d" },
 			FixedPattern: j.FixedPattern, Missing: missing, Seed: j.Seed, TrustInput: j.TrustInput,
@@ -117,7 +117,7 @@ func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 		LeavesOnly: j.compileOnly, Made: j.leafUnits,
 		Stats: Stats{Version: Version(), Argv: append([]string{}, j.Argv...), Statement: j.Statement,
 			Schedule: j.scheduleText(), Target: cmp.Or(j.Target, target.CPU)}}
-	return run.New(c, s, onNode, inProcess), nil
+	return program.NewJob(c, s, onNode, inProcess), nil
 }
 
 // verifies reports whether the passes of the compiler and the C of leaves are verified.

@@ -82,9 +82,12 @@ func (r *execution) write(results bool) error {
 	if results {
 		list = r.outputs()
 	}
-	if len(list) == 0 && r.o.Stats == "" {
-		return nil
-	}
 	r.storing = time.Now()
-	return r.p.WriteWith(r.o.Stats, r.statistics, list...)
+	switch {
+	case r.o.Stats != "":
+		return r.p.WriteWith(r.o.Stats, r.statistics, list...)
+	case len(list) > 0:
+		return r.p.Write(list...)
+	}
+	return nil
 }

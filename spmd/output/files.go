@@ -97,10 +97,11 @@ func (f *Files) Writes(tensor string) bool {
 	return slices.ContainsFunc(f.list, func(o Output) bool { return o.Tensor == tensor })
 }
 
-// Store writes every output. The ranks write the result together, in the mode that write names.
-// Rank 0 writes operands, which whole returns. Every rank must call it.
-func (f *Files) Store(result *Result, write string,
-	whole func(name string) (*tcs.Tensor, error)) error {
+// Store writes every output. The ranks together write a tensor for which result returns blocks, in
+// the mode that write names. If result returns nil, rank 0 writes the whole tensor, which operand
+// returns. Every rank must call it.
+func (f *Files) Store(result func(name string) *Result, write string,
+	operand func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {
 		if err := f.env.Ctx.Err(); err != nil {
 			return err
@@ -109,17 +110,17 @@ func (f *Files) Store(result *Result, write string,
 		if f.env.Root() {
 			file = f.files[n]
 		}
-		if o.Tensor == result.Name {
+		if r := result(o.Tensor); r != nil {
 			mode, err := store.ParseMode(write)
 			if err != nil {
 				return fault.Commandf("--write: %v", err)
 			}
-			if err := store.Write(f.env.Comm, result.Blocks, file, o.File, mode,
+			if err := store.Write(f.env.Comm, r.Blocks, file, o.File, mode,
 				f.env.Config()); err != nil {
 				return blame(file, err)
 			}
 		} else if file != nil {
-			t, err := whole(o.Tensor)
+			t, err := operand(o.Tensor)
 			if err != nil {
 				return err
 			}
@@ -140,16 +141,19 @@ func blame(file *outfile.File, err error) error {
 	return file.Errorf(err)
 }
 
+// Discard removes the outputs, so that only the statistics will be written.
+func (f *Files) Discard() {
+	f.Abort()
+	f.list, f.files = nil, nil
+}
+
 // Flush writes every output to disk.
 func (f *Files) Flush() error { return outfile.FlushAll(f.files...) }
 
-// Commit writes the statistics, and then gives all files of the job their names. The outputs are
-// included if results is true. After an error every file is as it was before the job.
-func (f *Files) Commit(results bool, stats []byte) error {
-	var files []*outfile.File
-	if results {
-		files = append(files, f.files...)
-	}
+// Commit writes the statistics, and then gives all files of the job their names. After an error
+// every file is as it was before the job.
+func (f *Files) Commit(stats []byte) error {
+	files := slices.Clone(f.files)
 	if f.stats != "" && f.env.Root() {
 		file, err := outfile.Create(f.stats)
 		if err != nil {

@@ -12,6 +12,8 @@
 //	statement.go  Statement: it is prepared, run, and prepared again if a tensor no longer fits
 //	result.go     results of statements, and new placements of tensors
 //	check.go      comparison of a run with the reference evaluator
+//	job.go        Job: a program of one statement that reads its own inputs, from files to files
+//	notes.go      notes about choices of a job that the user may not have intended
 //	read.go       values, whole tensors and files of a program's tensors
 package program
 
@@ -52,6 +54,7 @@ type Program struct {
 	done       map[string]*Statement // statements of Do, by text
 	versions   int64
 	ended      error // the error that ended the program; nil while it can run
+	single     bool  // the program has one statement, of a Job, and ends with an error of it
 	spent      Spent
 }
 
@@ -227,10 +230,11 @@ func (p *Program) usable() error {
 func (p *Program) Locate(f func(error) error) { p.env.Locate = f }
 
 // failed handles an error of an operation that all ranks perform together. If there are several
-// ranks, it ends the program at all ranks. A program of one rank continues. It returns the error.
+// ranks, it ends the program at all ranks. A program of one rank continues, and the caller of a Job
+// ends the job. failed returns the error.
 func (p *Program) failed(err error) error {
 	err = p.env.Located(err)
-	if p.env.Comm.Size() > 1 && p.ended == nil {
+	if p.env.Comm.Size() > 1 && p.ended == nil && !p.single {
 		p.ended = err
 		p.env.Comm.Abort(err)
 	}

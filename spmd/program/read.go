@@ -13,7 +13,6 @@ import (
 	"distaff/spmd/fault"
 	"distaff/spmd/output"
 	"distaff/spmd/stats"
-	"distaff/spmd/store"
 )
 
 // lentTensor returns a tensor in memory whose blocks are read outside of a run of a statement,
@@ -221,15 +220,11 @@ func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", ni
 
 // WriteWith is Write with one more file, called name. Its contents are the result of stats at rank
 // 0. stats is called at every rank after the tensors were written. If name is "", it writes no
-// such file. Every rank must call WriteWith.
+// such file, and stats must be nil. Every rank must call WriteWith.
 func (p *Program) WriteWith(name string, stats func() ([]byte, error),
-	list ...output.Output) (err error) {
+	list ...output.Output) error {
 	if p.env.Root() {
-		err := outfile.Apart(output.Uses(list, name)...)
-		if err == nil && name != "" {
-			err = outfile.Check(name)
-		}
-		if err != nil {
+		if err := outfile.Apart(output.Uses(list, name)...); err != nil {
 			return p.failed(err)
 		}
 	}
@@ -242,33 +237,31 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 			return err
 		}
 	}
-	var files []*outfile.File
-	defer func() {
-		for _, f := range files {
-			f.Abort()
-		}
-	}()
-	mode, err := store.ParseMode(p.o.Write)
+	files, err := output.Create(p.env, list, name)
 	if err != nil {
-		return fault.Commandf("%v", err)
+		return p.failed(err)
 	}
-	for _, o := range list {
-		var file *outfile.File
-		if p.env.Root() {
-			if file, err = convert.Create(o.File); err != nil {
-				return p.failed(err)
-			}
-			files = append(files, file)
+	defer files.Abort()
+	return p.finish(files, nil, stats)
+}
+
+// finish writes the outputs, then calls stats and writes its result to the file for statistics, and
+// gives all files their names. operand returns a whole operand of a Job, at rank 0. It is nil if
+// all outputs are tensors of the program. Every rank must call finish.
+func (p *Program) finish(files *output.Files, operand func(name string) (*tcs.Tensor, error),
+	stats func() ([]byte, error)) error {
+	err := files.Store(func(name string) *output.Result {
+		if t := p.tensors[name]; t != nil {
+			return p.result(t)
 		}
-		if err := store.Write(p.env.Comm, p.tensors[o.Tensor].held.Blocks, file, o.File, mode,
-			p.env.Config()); err != nil {
-			if file != nil {
-				err = file.Errorf(err)
-			}
-			return p.failed(err)
-		}
+		return nil
+	}, p.o.Write, operand)
+	if err != nil {
+		return p.failed(err)
 	}
-	for s := range p.statements { // refuse the files if an input changed after it was read
+	// Blocks may share level arrays with a mapped file. The outputs are valid only if every rank
+	// finds its input files unchanged.
+	for s := range p.statements {
 		if s.reader != nil {
 			if err := s.reader.Unchanged(); err != nil {
 				return p.failed(err)
@@ -278,26 +271,16 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 	if err := p.env.Comm.Uncounted().Barrier(); err != nil {
 		return p.failed(err)
 	}
-	if err := outfile.FlushAll(files...); err != nil {
+	if err := files.Flush(); err != nil {
 		return p.failed(err)
 	}
-	if name != "" {
-		text, err := stats()
-		if err != nil {
+	var text []byte
+	if stats != nil {
+		if text, err = stats(); err != nil {
 			return p.failed(err)
 		}
-		if p.env.Root() {
-			file, err := outfile.Create(name)
-			if err != nil {
-				return p.failed(err)
-			}
-			files = append(files, file)
-			if _, err := file.Write(text); err != nil {
-				return p.failed(file.Errorf(err))
-			}
-		}
 	}
-	if err := outfile.CommitAll(files...); err != nil {
+	if err := files.Commit(text); err != nil {
 		return p.failed(err)
 	}
 	return nil

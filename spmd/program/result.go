@@ -28,6 +28,13 @@ func (s *Statement) compute() error {
 	if placed, ok := s.how.Placements[name]; ok {
 		t.lieIn(placed.Memory())
 	}
+	if s.job != nil { // nothing but files gets the result
+		own, err := s.k.Compute()
+		if err == nil {
+			t.held = &input.Held{Blocks: s.result(own), AsIs: s.k.Problem.Whole}
+		}
+		return err
+	}
 	if s.k.Problem.Whole {
 		return s.computeWhole(t)
 	}

@@ -58,6 +58,7 @@ type Statement struct {
 	k         *prepared.Statement
 	unwatch   func()
 	reads     []read
+	job       *Job // the job that the statement belongs to; nil if it reads tensors of the program
 	loads     bool // the statement only loads its tensors, and is not compiled
 	mayNotFit bool // sparse operands were exchanged since the leaves were last checked
 
@@ -128,10 +129,7 @@ func (s *Statement) Compiler() string {
 // close releases all resources of the statement. It can be prepared again.
 func (s *Statement) close() {
 	s.mayNotFit = false
-	if s.unwatch != nil {
-		s.unwatch()
-		s.unwatch = nil
-	}
+	s.stopWatch()
 	if s.k != nil {
 		s.k.Close()
 		s.k = nil
@@ -139,6 +137,14 @@ func (s *Statement) close() {
 	if s.reader != nil {
 		s.reader.Close()
 		s.reader = nil
+	}
+}
+
+// stopWatch ends the watch over the statement's input files.
+func (s *Statement) stopWatch() {
+	if s.unwatch != nil {
+		s.unwatch()
+		s.unwatch = nil
 	}
 }
 
@@ -193,6 +199,44 @@ func isUnsized(err error) bool {
 func (s *Statement) tryPrepare(sized bool) error {
 	p := s.p
 	at := time.Now()
+	if s.job == nil {
+		if err := s.parse(sized); err != nil {
+			return err
+		}
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	if err := s.planHere(); err != nil {
+		return err
+	}
+	if err := s.k.Load(); err != nil {
+		return p.failed(err)
+	}
+	since(at, &p.spent.Load)
+	if err := s.reader.Checksums(); err != nil {
+		return p.failed(err)
+	}
+	at = time.Now()
+	if !s.loads {
+		if err := s.k.Compile(); err != nil {
+			return p.failed(err)
+		}
+	}
+	at = since(at, &p.spent.Compile)
+	if s.job == nil {
+		if err := s.adopt(); err != nil {
+			return p.failed(err)
+		}
+		since(at, &p.spent.Load)
+	}
+	s.unwatch = s.reader.Watch()
+	return nil
+}
+
+// parse parses the statement over tensors of the program.
+func (s *Statement) parse(sized bool) error {
+	p := s.p
 	if s.sized = nil; sized {
 		s.sized = s.lhsOnly()
 	}
@@ -206,49 +250,74 @@ func (s *Statement) tryPrepare(sized bool) error {
 	s.reader = input.NewReader(p.env, s.parsed,
 		input.Options{Inputs: s.parsed.Inputs, Sizes: s.parsed.UserSizes, SizesFrom: p.sizesFrom,
 			Seed: p.o.Seed, TrustInput: p.o.TrustInput})
-	r := s.reader
-	if err := r.Open(); err != nil {
-		return p.failed(err)
+	return nil
+}
+
+// open reads the headers of the inputs and determines the sizes, types and formats of all tensors.
+// Every rank must call it.
+func (s *Statement) open() error {
+	if err := s.reader.Open(); err != nil {
+		return s.p.failed(err)
 	}
-	if err := r.Infer(); err != nil { // the same at every rank, unless it depends on files
-		if p.allLoaded(s.parsed) || s.sized == nil && isUnsized(err) {
+	if err := s.reader.Infer(); err != nil { // the same at every rank, unless it depends on files
+		if s.p.allLoaded(s.parsed) || s.sized == nil && isUnsized(err) {
 			return err
 		}
-		return p.failed(err)
+		return s.p.failed(err)
 	}
+	return nil
+}
+
+// plan decides, for the given number of ranks, which rank has which blocks and runs which steps. It
+// uses the default schedule if blocks is nil or empty.
+func (s *Statement) plan(ranks int, blocks *place.BlockSpec) error {
 	problem, err := plan.New(
-		r.Plan(p.env.Comm.Size(), cmp.Or(s.how.Blocks, &place.BlockSpec{}), p.o.MemoryLimit))
+		s.reader.Plan(ranks, cmp.Or(blocks, &place.BlockSpec{}), s.p.o.MemoryLimit))
 	if err != nil {
 		return err
 	}
-	s.k = prepared.New(r, s.parsed,
-		prepared.Options{MemoryLimit: p.o.MemoryLimit, Several: true, Locked: true, Over: !p.o.Fresh,
-			Replicas: true, Leaves: true, Verify: p.o.Verify,
-			Network: s.how.Network, Order: s.how.IntermediateOrder, Runs: s.how.Runs}, problem)
-	if err := forecast.NewLeast(s.k, s.loads).Fits(); err != nil {
-		return err // the same at every rank, before anything was done
+	var o prepared.Options
+	if s.job != nil {
+		o = s.job.spec.Prepared
+	} else {
+		o = s.p.o.Prepared(s.how)
 	}
-	if !s.loads {
-		if err := forecast.FitsDevice(s.k); err != nil {
-			return err
-		}
-	}
-	if err := s.k.Load(); err != nil {
-		return p.failed(err)
-	}
-	at = since(at, &p.spent.Load)
-	if !s.loads {
-		if err := s.k.Compile(); err != nil {
-			return p.failed(err)
-		}
-	}
-	at = since(at, &p.spent.Compile)
-	if err := s.adopt(); err != nil {
-		return p.failed(err)
-	}
-	since(at, &p.spent.Load)
-	s.unwatch = r.Watch()
+	s.k = prepared.New(s.reader, s.parsed, o, problem)
 	return nil
+}
+
+// planHere plans the statement for the ranks of the program, and refuses it if it needs more memory
+// than there is. The refusal is the same at every rank. Every rank must call it.
+func (s *Statement) planHere() error {
+	ranks := s.p.Ranks()
+	if s.job != nil {
+		s.job.noteMachine(ranks)
+	}
+	if err := s.plan(ranks, s.how.Blocks); err != nil {
+		return err
+	}
+	if s.job != nil {
+		defer s.job.noteDense()
+		s.job.noteIdle(s.how.Blocks)
+	}
+	if err := s.fits(); err != nil || s.loads {
+		return err
+	}
+	return forecast.FitsDevice(s.k)
+}
+
+// fits refuses the statement if the memory that its plan certainly needs exceeds the limit. Every
+// rank must call it.
+func (s *Statement) fits() error {
+	noResult := s.loads || s.job != nil && s.job.spec.Prepared.FixedPattern != nil
+	return forecast.NewLeast(s.k, noResult).Fits()
+}
+
+// Prepared returns the options that a statement of the program is compiled and run with.
+func (o Options) Prepared(how How) prepared.Options {
+	return prepared.Options{MemoryLimit: o.MemoryLimit, Several: true, Locked: true, Over: !o.Fresh,
+		Replicas: true, Leaves: true, Verify: o.Verify,
+		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
 // allLoaded reports whether the program has loaded all operands of a statement, so that every rank
