@@ -38,7 +38,8 @@ func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Blo
 	}
 	for b, t := range r.Own[r.Plan.Added.Operand] {
 		var err error
-		if parts[b], err = r.Added(b, t); err != nil {
+		parts[b], err = r.Call(Call{Leaf: OldLeaf, Block: b, Blocks: []*tcs.Tensor{t}})
+		if err != nil {
 			delete(parts, b)
 			tcs.CloseAll(parts)
 			return nil, r.Abort(err)

@@ -162,7 +162,7 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 				tcs.Values[float64](block)[n] = k.value(run, row)
 			}
 		}
-		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if ops[2] != nil {
 				if err := k.look(me, run, ops[2], read); err != nil {
 					return nil, err
@@ -170,8 +170,8 @@ func (k *commonCase) runs(t *testing.T, c comm.Comm, r *exec.Rank, me int) error
 			}
 			return dense(t, []int64{rows}, k.problem.Result.Box(s.Partial.Result, []int64{rows}),
 				func([]int64) float64 { return 0 }), nil
-		}
-		blocks, err := r.Compute()
+		})
+		blocks, err := r.Compute(false)
 		if err != nil {
 			return err
 		}
@@ -256,14 +256,14 @@ func TestRowsInCommonFail(t *testing.T) {
 				r.Own[2] = map[plan.Block]*tcs.Tensor{
 					plan.Block(c.Rank()): dense(t, sizes[2], [][2]int64{{k.cuts[c.Rank()], k.cuts[c.Rank()+1]}},
 						values[2])}
-				leaf := r.Leaf
-				r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+				leaf := stepOf(r)
+				onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 					if c.Rank() == failing && ops[2] != nil {
 						return nil, errors.New("no luck")
 					}
 					return leaf(s, ops)
-				}
-				blocks, err := r.Compute()
+				})
+				blocks, err := r.Compute(false)
 				tcs.CloseAll(blocks)
 				return err
 			})

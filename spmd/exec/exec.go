@@ -5,6 +5,7 @@
 // # Files
 //
 //	exec.go        Rank.Compute: the steps of a rank
+//	call.go        a call of a leaf, and where its result goes
 //	fetch.go       operand blocks, fetched ahead
 //	sparse.go      steps that add to one sparse block
 //	assemble.go    a result that is assembled from overlapping blocks
@@ -54,22 +55,15 @@ type Rank struct {
 	Like   []transfer.Like
 	Result transfer.Like
 
-	// Leaf computes a step's partial block from its operand blocks, which are indexed as in
-	// Plan.Operands; nil if the step does not read the operand. The returned block is new.
-	Leaf func(s plan.Step, operands []*tcs.Tensor) (*tcs.Tensor, error)
-	// Into replaces Leaf if it is not nil. The result must be dense. Into adds the block of the
-	// step to sum and returns sum. If sum is nil, it returns a new block.
-	Into func(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor, error)
-	// Add adds two blocks with equal boxes and formats. It may change and return a, or return a new
-	// block. The caller keeps the blocks that Add does not return.
-	Add func(a, b *tcs.Tensor) (*tcs.Tensor, error)
+	// Call calls a leaf and returns its result.
+	Call func(Call) (*tcs.Tensor, error)
+	// Adds says that calls of steps can add to a block in place.
+	Adds bool
 	// Located adds to an error where it arose, for other ranks. It may be nil.
 	Located func(error) error
 	// Sparse, if the result has compressed levels, determines how the rank's steps add to one
-	// block. If it is nil, Add is used.
+	// block. If it is nil, SumLeaf adds blocks.
 	Sparse *Sparse
-	// Added converts a block of the operand Plan.Added to the format of the blocks that steps make.
-	Added func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
 	// Threads is the number of threads that add parts of an assembled result.
 	Threads int
 
@@ -79,6 +73,7 @@ type Rank struct {
 	// copied has the blocks of the last result that this rank stores but does not own.
 	copied map[plan.Block]*tcs.Tensor
 	spent  Spent
+	to     DestinationKind // of the steps of this run, unless they add in place
 }
 
 // Spent is the time of a rank's last Compute, divided into phases.
@@ -99,10 +94,14 @@ func since(at time.Time, to *time.Duration) time.Time {
 }
 
 // Compute runs the statement once and returns the result blocks that this rank owns. The caller
-// closes them. Every rank must call it.
-func (r *Rank) Compute() (map[plan.Block]*tcs.Tensor, error) {
+// closes them. If over is true, each block is written over the old value's. Every rank must call
+// it.
+func (r *Rank) Compute(over bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
-	r.spent = Spent{}
+	r.spent, r.to = Spent{}, Fresh
+	if over {
+		r.to = Over
+	}
 	var partials map[plan.Partial]*tcs.Tensor
 	f, err := r.newFetcher()
 	since(at, &r.spent.Fetch)
@@ -171,9 +170,11 @@ func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Parti
 	switch {
 	case sums != nil:
 		err = sums.step(s, operands)
-	case r.Into != nil:
+	case r.Adds:
 		var block *tcs.Tensor
-		if block, err = r.Into(s, operands, partials[s.Partial]); err == nil {
+		block, err = r.Call(Call{Step: s, Blocks: operands,
+			To: Destination{Kind: Add, Block: partials[s.Partial]}})
+		if err == nil {
 			partials[s.Partial] = block
 		}
 	default:
@@ -187,7 +188,7 @@ func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Parti
 func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
 	partials map[plan.Partial]*tcs.Tensor) error {
 	at := time.Now()
-	block, err := r.Leaf(s, operands)
+	block, err := r.Call(Call{Step: s, Blocks: operands, To: Destination{Kind: r.to}})
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
 // add adds block to a partial block. It takes ownership of block.
 func (r *Rank) add(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, block *tcs.Tensor) error {
 	old := partials[p]
-	sum, err := r.Add(old, block)
+	sum, err := r.Call(Call{Leaf: SumLeaf, Blocks: []*tcs.Tensor{old, block}})
 	if sum != block {
 		block.Close()
 	}

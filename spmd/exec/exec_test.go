@@ -87,7 +87,15 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 			Layout: tensor.Layout{Dims: sizes[k], Type: tensor.Float64,
 				Format: tensor.FormatOf(kinds, tensor.Identity(o.Partition.Order))}})
 	}
-	r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+	r.Call = func(c exec.Call) (*tcs.Tensor, error) {
+		a, b := c.Blocks[0], c.Blocks[1]
+		x, y := tcs.Values[float64](a), tcs.Values[float64](b)
+		for i := range x {
+			x[i] += y[i]
+		}
+		return a, nil
+	}
+	onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 		box := p.Result.Box(s.Partial.Result, []int64{rows})
 		at := func(k int, c ...int64) float64 {
 			b := ops[k]
@@ -109,15 +117,27 @@ func rank(t *testing.T, c comm.Comm, p *plan.Problem) *exec.Rank {
 			}
 			return sum
 		}), nil
-	}
-	r.Add = func(a, b *tcs.Tensor) (*tcs.Tensor, error) {
-		x, y := tcs.Values[float64](a), tcs.Values[float64](b)
-		for i := range x {
-			x[i] += y[i]
-		}
-		return a, nil
-	}
+	})
 	return r
+}
+
+// stepOf returns the function that calls the leaf of a step of r.
+func stepOf(r *exec.Rank) func(plan.Step, []*tcs.Tensor) (*tcs.Tensor, error) {
+	call := r.Call
+	return func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		return call(exec.Call{Step: s, Blocks: ops})
+	}
+}
+
+// onSteps makes f compute the steps of r.
+func onSteps(r *exec.Rank, f func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error)) {
+	call := r.Call
+	r.Call = func(c exec.Call) (*tcs.Tensor, error) {
+		if c.Leaf != exec.StepLeaf {
+			return call(c)
+		}
+		return f(c.Step, c.Blocks)
+	}
 }
 
 func want(i int64) float64 {
@@ -140,7 +160,7 @@ func TestBlocksGiveTheWholeResult(t *testing.T) {
 						r := rank(t, c, p)
 						for range 2 { // a second run finds the blocks in the same place
 							before := c.Counters()
-							blocks, err := r.Compute()
+							blocks, err := r.Compute(false)
 							if err != nil {
 								return err
 							}
@@ -189,7 +209,7 @@ func TestCopiesOfTheResult(t *testing.T) {
 		}
 		for range 2 {
 			before := c.Counters()
-			blocks, err := r.Compute()
+			blocks, err := r.Compute(false)
 			if err != nil {
 				return err
 			}
@@ -250,14 +270,14 @@ func TestAFailedLeafEndsEveryRank(t *testing.T) {
 	p := problem(4, 4, 3, true, []int{0, 1})
 	err := local.Run(context.Background(), 4, func(c comm.Comm) error {
 		r := rank(t, c, p)
-		leaf := r.Leaf
-		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		leaf := stepOf(r)
+		onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if c.Rank() == 2 {
 				return nil, errors.New("no luck")
 			}
 			return leaf(s, ops)
-		}
-		_, err := r.Compute()
+		})
+		_, err := r.Compute(false)
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "no luck") ||

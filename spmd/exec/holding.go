@@ -64,7 +64,7 @@ type Making struct {
 	Ahead              int64 // Sparse.Ahead
 }
 
-// position is the size in bytes of a position in a map (see Sparse.Accumulate).
+// position is the size in bytes of a position in a map (see Destination.At).
 const position = 8
 
 // made returns the bytes of a block as leaves make it, or in its final format, whichever is larger.

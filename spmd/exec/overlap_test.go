@@ -55,9 +55,9 @@ func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 		}
 		came := make(chan struct{}, blocks)
 		r := rank(t, apart{c, came}, p)
-		leaf := r.Leaf
+		leaf := stepOf(r)
 		step, arrived := 0, 0
-		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if s.Group == 1 {
 				for ; arrived < min(step+2, blocks); arrived++ {
 					select {
@@ -73,8 +73,8 @@ func TestBlocksTravelWhileOthersCompute(t *testing.T) {
 				step++
 			}
 			return leaf(s, ops)
-		}
-		blocksOut, err := r.Compute()
+		})
+		blocksOut, err := r.Compute(false)
 		for _, b := range blocksOut {
 			b.Close()
 		}
@@ -95,7 +95,7 @@ func TestBlocksOverMessages(t *testing.T) {
 		got := make([]float64, rows)
 		err := local.Run(context.Background(), ranks, func(c comm.Comm) error {
 			before := c.Counters()
-			blocks, err := rank(t, apart{Comm: c}, p).Compute()
+			blocks, err := rank(t, apart{Comm: c}, p).Compute(false)
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 				Spans: spans}
 		}
 		step := 0
-		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if step == reading-1 && me == 1 {
 				close(told)
 			}
@@ -177,8 +177,8 @@ func TestRowsTravelWhileOthersCompute(t *testing.T) {
 			step++
 			return dense(t, []int64{rows}, p.Result.Box(s.Partial.Result, []int64{rows}),
 				func([]int64) float64 { return 0 }), nil
-		}
-		blocks, err := r.Compute()
+		})
+		blocks, err := r.Compute(false)
 		tcs.CloseAll(blocks)
 		if step != len(spans) {
 			t.Errorf("rank %d ran %d steps, want %d", me, step, len(spans))
@@ -212,9 +212,9 @@ func TestBlocksOfOneProcess(t *testing.T) {
 	err := local.Run(context.Background(), 2, func(c comm.Comm) error {
 		var n atomic.Int64
 		r := rank(t, receives{c, &n}, p)
-		leaf := r.Leaf
+		leaf := stepOf(r)
 		step := int64(0)
-		r.Leaf = func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
+		onSteps(r, func(s plan.Step, ops []*tcs.Tensor) (*tcs.Tensor, error) {
 			if s.Group == 1 && c.Rank() == 1 {
 				step++
 				// time for a goroutine that would receive the next block
@@ -224,8 +224,8 @@ func TestBlocksOfOneProcess(t *testing.T) {
 				}
 			}
 			return leaf(s, ops)
-		}
-		blocks, err := r.Compute()
+		})
+		blocks, err := r.Compute(false)
 		tcs.CloseAll(blocks)
 		if c.Rank() == 1 && step != steps {
 			t.Errorf("%d steps, want %d", step, steps)

@@ -8,7 +8,7 @@ import (
 
 // Sparse determines how the steps of a rank add to one sparse block. The block has the union of the
 // steps' patterns. There are two ways. If each step's block would have the level arrays of an
-// operand (Accumulate), the union is built from these arrays before the steps run, and the leaves
+// operand (Rank.Adds), the union is built from these arrays before the steps run, and the leaves
 // add in place. Otherwise steps make blocks of their own. The blocks are collected while memory
 // allows, and then merged at once.
 //
@@ -21,13 +21,10 @@ type Sparse struct {
 	// Keep stores the unions and maps for the next Compute, which must have the same patterns.
 	// Close releases them.
 	Keep bool
-	// Accumulate runs a step's leaf, which adds to sum. The pattern of sum contains the entries of
-	// the step, at the positions that the map at lists. Accumulate may be nil.
-	Accumulate func(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error
 	// Ahead is the number of elements that the leaf reads after the end of a map.
 	Ahead int64
 	// Source returns the operand whose level arrays the blocks of a group's steps would have, if
-	// Accumulate is set. This rank owns all blocks of the operand that its steps read.
+	// Rank.Adds is set. This rank owns all blocks of the operand that its steps read.
 	Source func(group int) int
 
 	kept map[plan.Partial]*layout
@@ -84,7 +81,7 @@ func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
 		open: map[plan.Partial]*sum{}}
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		var from source
-		if u.sparse.Accumulate != nil {
+		if r.Adds {
 			from.operand = u.sparse.Source(s.Group)
 			for _, n := range s.Need {
 				if n.Operand == from.operand {
@@ -136,7 +133,7 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 func (u *sums) begin(p plan.Partial) (*sum, error) {
 	x := &sum{layout: u.sparse.kept[p]}
 	u.open[p] = x
-	if x.layout == nil && u.sparse.Accumulate != nil {
+	if x.layout == nil && u.r.Adds {
 		var sources []*tcs.Tensor
 		for _, s := range u.steps[p] {
 			sources = append(sources, u.r.Own[s.operand][s.block])
@@ -158,10 +155,12 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 
 // run adds the block of a step to the sum, or to the pending blocks.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
-	if u.sparse.Accumulate != nil {
-		return u.sparse.Accumulate(s, operands, x.sum, x.layout.maps[x.n])
+	if u.r.Adds {
+		_, err := u.r.Call(Call{Step: s, Blocks: operands,
+			To: Destination{Kind: Add, Block: x.sum, At: x.layout.maps[x.n]}})
+		return err
 	}
-	block, err := u.r.Leaf(s, operands)
+	block, err := u.r.Call(Call{Step: s, Blocks: operands, To: Destination{Kind: u.r.to}})
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (p *Problem) mappedBy(k int) *Problem {
 	}
 	q := *p
 	q.Blocking, q.Nest = &blocking, blocking.Nest()
-	q.walk = flow.NewWalk(q.Nest, q.Ranks)
+	q.walk, q.facts = flow.NewWalk(q.Nest, q.Ranks), facts{}
 	return &q
 }
 

@@ -33,6 +33,7 @@
 //	steps.go        the steps that a rank runs
 //	arrivals.go     the blocks that a rank receives and sends
 //	combine.go      sums of partial blocks
+//	facts.go        properties of a plan that follow from all steps and sums
 //	idle.go         ranks without work
 //	size.go         sizes of blocks
 package plan
@@ -75,7 +76,8 @@ type Problem struct {
 	schedule []string // the user's schedule
 	sizes    []int64  // sizes of the variables whose levels are cut into chunks of entries
 
-	walk *flow.Walk
+	walk  *flow.Walk
+	facts facts
 }
 
 // Operand is an access of the right side. A tensor that two accesses read with different variables

@@ -13,7 +13,6 @@ import (
 	"distaff/codegen/notation"
 	"distaff/codegen/place"
 	"distaff/codegen/schedule"
-	"distaff/io/tcs"
 	"distaff/kernels"
 	"distaff/spmd/comm"
 	"distaff/spmd/fault"
@@ -52,18 +51,19 @@ func (k *Statement) Compile() error {
 	result := k.leaves[0].unit.Result
 	k.exec.Result = k.likeOf(k.p.Result, result.Format)
 	k.exec.Result.Layout.Type = k.Reader.ResultType
-	if !result.Format.AllDense() {
-		k.accumulate(inPlace)
-	} else if k.exec.Into = nil; inPlace {
-		k.exec.Into = k.runInto
+	if k.exec.Adds = inPlace; !result.Format.AllDense() {
+		k.accumulate()
 	}
-	if !result.Format.AllDense() || result.Repack {
-		k.near = nil
+	if k.Near() && (!result.Format.AllDense() || result.Repack) {
+		k.oneStep = nil
 	}
 	for i := range k.Problem.Operands {
 		k.keep(i)
 	}
 	if k.Problem.Whole {
+		if k.into != nil {
+			k.bound.ready = false // it was bound to a leaf that was compiled before
+		}
 		return k.bind()
 	}
 	if err := k.compileAdded(); err != nil {
@@ -364,8 +364,7 @@ func (k *Statement) SumUnit() (*codegen.Unit, error) {
 func (k *Statement) compileSum() error {
 	k.sum = nil
 	result := k.leaves[0].unit.Result
-	adds := slices.ContainsFunc(k.Problem.Sums(), func(s plan.Sum) bool { return len(s.Adds) > 0 })
-	if !adds || result.Format.AllDense() { // dense blocks are added in place
+	if !k.Problem.AddsBlocks() || result.Format.AllDense() { // dense blocks are added in place
 		return nil
 	}
 	vars := k.p.Stmt.LHS.Vars
@@ -403,24 +402,11 @@ func (k *Statement) compileAdded() error {
 	norm := *k.Problem.Norm
 	norm.Terms = []*notation.Term{k.Problem.Added.Term}
 	s.norm, s.format, s.widths = &norm, first.unit.Result.Format, &first.unit.Result
+	k.old = s
 	if err := s.compile(); err != nil {
 		return err
 	}
 	k.closers = append(k.closers, func() error { s.close(); return nil })
-	k.exec.Added = func(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error) {
-		o := &k.Problem.Operands[k.Problem.Added.Operand]
-		var c conversions
-		defer c.close()
-		args, err := c.arguments(s, map[string]*tcs.Tensor{o.Name: t})
-		if err != nil {
-			return nil, err
-		}
-		box, ranges := o.Partition.Box(b, s.dims), map[string][2]int64{}
-		for m, v := range o.Vars {
-			ranges[v] = box[m]
-		}
-		return s.call(k.Reader.Env.Ctx, args, ranges, box, false)
-	}
 	return s.load()
 }
 

@@ -81,6 +81,7 @@ func (k *Statement) ValuesChanged() {
 // forget drops everything that depends on the patterns of the operands.
 func (k *Statement) forget() {
 	k.unbind()
+	k.result = nil // chunks of entries may be cut elsewhere
 	k.exec.Forget()
 	if k.exec.Sparse != nil {
 		k.exec.Sparse.Close()

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/io/tcs"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 	"distaff/spmd/plan"
@@ -18,14 +17,7 @@ func (k *Statement) accumulates() (bool, error) {
 	if k.Reader.Env.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil
 	}
-	several := false
-	for _, s := range k.Problem.AllSteps() {
-		if !s.First {
-			several = true
-			break
-		}
-	}
-	if !several {
+	if k.Problem.StepsApart() {
 		return false, nil
 	}
 	b, err := k.Reader.Env.Backend()
@@ -58,18 +50,9 @@ func (k *Statement) inPlace() bool {
 	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
 	}
-	sources := make([]int, len(k.leaves))
-	for g := range sources {
-		if sources[g] = k.source(g); sources[g] < 0 {
+	for g := range k.leaves {
+		if from := k.source(g); from < 0 || !k.Problem.ReadsOwn(from, g) {
 			return false
-		}
-	}
-	for rank, s := range k.Problem.AllSteps() {
-		for _, n := range s.Need {
-			if n.Operand == sources[s.Group] &&
-				k.Problem.Operands[n.Operand].Partition.OwnerOf(n.Block) != rank {
-				return false
-			}
 		}
 	}
 	return true
@@ -77,11 +60,11 @@ func (k *Statement) inPlace() bool {
 
 // AddsInPlace reports whether the leaves of a compiled statement add to blocks in place.
 func (k *Statement) AddsInPlace() bool {
-	return k.exec.Into != nil || k.exec.Sparse != nil && k.exec.Sparse.Accumulate != nil
+	return k.exec.Adds
 }
 
 // accumulate sets up how steps add to sparse blocks of the result.
-func (k *Statement) accumulate(inPlace bool) {
+func (k *Statement) accumulate() {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result
 	y := &exec.Sparse{
@@ -91,53 +74,8 @@ func (k *Statement) accumulate(inPlace bool) {
 		Alloc:   k.Reader.Env.Arena.Alloc,
 		Threads: k.Reader.Env.Threads,
 		Keep:    k.o.Several,
-	}
-	if inPlace {
-		y.Accumulate, y.Source, y.Ahead = k.leafAccumulate, k.source, codegen.MapAhead
+		Source:  k.source, Ahead: codegen.MapAhead,
 	}
 	k.exec.Sparse = y
 	k.closers = append(k.closers, y.Close)
-}
-
-// leafAccumulate calls the leaf of step s on its operand blocks, and adds the result to sum. at
-// maps the leaf's positions to positions of sum.
-func (k *Statement) leafAccumulate(s plan.Step, operands []*tcs.Tensor, sum, at *tcs.Tensor) error {
-	if emptyBox(sum.Header.Box) {
-		return nil
-	}
-	return k.onBlocks(s, operands,
-		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-			return st.run(k.Reader.Env.Ctx, sum, append(args, at), ranges)
-		})
-}
-
-// runInto calls the leaf of step s on its operand blocks, and adds the result to the dense block
-// sum. If sum is nil it allocates the block.
-func (k *Statement) runInto(s plan.Step, operands []*tcs.Tensor, sum *tcs.Tensor) (*tcs.Tensor,
-	error) {
-	made := sum == nil
-	if made {
-		var err error
-		if sum, err = k.leaves[s.Group].newResult(nil,
-			k.Problem.Result.Box(s.Partial.Result, k.Reader.Sizes.Dims[k.p.Result])); err != nil {
-			return nil, err
-		}
-		reduce.Clear(sum, k.Reader.Env.Threads)
-	}
-	if emptyBox(sum.Header.Box) {
-		sum.Trust()
-		return sum, nil
-	}
-	err := k.onBlocks(s, operands,
-		func(st *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-			return st.run(k.Reader.Env.Ctx, sum, args, ranges)
-		})
-	if err != nil && made {
-		sum.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	sum.Trust()
-	return sum, nil
 }

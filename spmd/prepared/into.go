@@ -50,7 +50,7 @@ func (k *Statement) readyInto() error {
 		return err
 	}
 	u := s.unit.Result
-	if u.Format.AllDense() || e.likeOperand(s, k.bound.args) {
+	if u.Format.AllDense() || e.likeOperand(s, k.bound.call.args) {
 		return nil
 	}
 	if u.Repack {
@@ -137,18 +137,11 @@ func sameArray(a, b tcs.Array) bool {
 	return a.Len == 0 || a.Ptr == b.Ptr || bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// run computes the values, and returns a tensor over the memory of the caller's tensor.
-func (e *into) run(k *Statement) (*tcs.Tensor, error) {
-	s := k.leaves[0]
-	if err := k.work.count(s, k.bound.args, nil); err != nil {
-		return nil, err
-	}
-	if err := s.run(k.Reader.Env.Ctx, e.made, k.bound.args, nil); err != nil {
-		return nil, err
-	}
+// finish converts the values that the leaf has written to the caller's tensor, and returns a tensor
+// over its memory.
+func (e *into) finish(k *Statement) (*tcs.Tensor, error) {
 	if e.padded {
-		t, err := coo.Repack(e.made, s.format, coo.KeepAll,
-			s.k.Reader.Env.Config())
+		t, err := coo.Repack(e.made, k.leaves[0].format, coo.KeepAll, k.Reader.Env.Config())
 		if err != nil {
 			return nil, err
 		}

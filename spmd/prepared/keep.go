@@ -1,12 +1,9 @@
 package prepared
 
 import (
-	"slices"
-
 	"distaff/codegen"
 	"distaff/codegen/place"
 	"distaff/io/tcs"
-	"distaff/spmd/plan"
 )
 
 // keep keeps this rank's blocks of an operand in the memory where leaves run. The blocks do not
@@ -51,11 +48,13 @@ func (k *Statement) Loosen(name string) {
 	}
 }
 
-// isOnlyWriter reports whether only the leaf writes to its result. That is so if its positions are
-// not narrowed, its levels not repacked, and other ranks' parts not added.
+// isOnlyWriter reports whether only the leaf writes to and reads its result in a run. That is so if
+// the caller has not given the result, if its values and positions are not narrowed and its levels
+// not repacked, if it does not move to a placement, and if other ranks' parts are not added.
 func (k *Statement) isOnlyWriter() bool {
 	u := k.leaves[0].unit.Result
-	if u.Repack || k.near != nil && k.near.sum {
+	if u.Repack || k.into != nil || k.needsNarrowing() || k.NearSum() ||
+		k.PlacementPieces(k.Problem.ResultHome) != nil {
 		return false
 	}
 	if u.Shares < 0 {
@@ -76,24 +75,11 @@ func (k *Statement) leaveValues(t *tcs.Tensor) {
 	}
 }
 
-// canStay reports whether each block of the result that this rank makes or owns is made by one of
-// its own steps, and nothing in the run reads it. Such a block can stay where the leaf runs.
+// canStay reports whether the blocks of the result that steps of this rank make can stay where the
+// leaf runs.
 func (k *Statement) canStay() bool {
-	if k.stays == nil {
-		p, me := k.Problem, k.Reader.Env.Comm.Rank()
-		yes := k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.into == nil &&
-			!k.needsNarrowing() && k.isOnlyWriter() && k.exec.Sparse == nil && k.exec.Into == nil &&
-			p.Assembled == nil && k.PlacementPieces(p.ResultHome) == nil &&
-			!slices.ContainsFunc(p.SumsOf(me),
-				func(s plan.Sum) bool { return isMoved(s) || len(s.Copies) > 0 })
-		if yes {
-			for s := range p.EachStep(me) {
-				yes = yes && s.First
-			}
-		}
-		k.stays = &yes
-	}
-	return *k.stays
+	return k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.isOnlyWriter() &&
+		k.exec.Sparse == nil && !k.exec.Adds && k.Problem.StaysAt(k.Reader.Env.Comm.Rank())
 }
 
 // fetch copies values of operands from the device to the host. Steps need them there because they

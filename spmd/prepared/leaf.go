@@ -1,7 +1,6 @@
 package prepared
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -172,37 +171,6 @@ func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-// call runs the leaf on args (see conversions.arguments), and returns the result's block for box.
-// ranges holds the ranges of variables; a variable that is missing has its whole range. The block
-// is stored as unit.Result says, and is the old value's block if that is written over. If rests is
-// true, its values stay where the leaf runs.
-func (s *leaf) call(ctx context.Context, args []*tcs.Tensor, ranges map[string][2]int64,
-	box [][2]int64, rests bool) (*tcs.Tensor, error) {
-	all := make([]*tcs.Tensor, 1+len(args))
-	if err := s.resultOver(all, args, box, s.k.over); err != nil {
-		return nil, err
-	}
-	t := all[0]
-	if rests {
-		s.k.Reader.Env.KeepIn(t, s.k.Memory(s.k.p.Result))
-		s.k.leaveValues(t)
-	}
-	if err := s.run(ctx, t, all[1:], ranges); err != nil {
-		s.k.Reader.Env.Forget(t)
-		t.Close()
-		return nil, err
-	}
-	t.Trust()
-	return t, nil
-}
-
-// run runs the leaf on its result t and args.
-func (s *leaf) run(ctx context.Context, t *tcs.Tensor, args []*tcs.Tensor,
-	ranges map[string][2]int64) error {
-	bounds := s.bounds(ranges)
-	return s.userError(s.leaf.Call(ctx, append([]*tcs.Tensor{t}, args...), bounds, s.env(bounds)))
 }
 
 // bounds returns the ranges of the leaf's variables. A variable that is missing in ranges has its

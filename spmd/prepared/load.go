@@ -140,10 +140,12 @@ func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	return b
 }
 
-// Sums reports whether the statement adds: it sums over a variable, has several terms, or is a +=.
-// Then the sign of a zero may depend on the plan and on how leaves are compiled.
-func (k *Statement) Sums() bool {
-	n := k.p.Norm
+// Sums reports whether the statement adds. Then the sign of a zero may depend on the plan and on
+// how leaves are compiled.
+func (k *Statement) Sums() bool { return k.adds }
+
+// addsValues reports whether a statement sums over a variable, has several terms, or is a +=.
+func addsValues(n *notation.Normal) bool {
 	return n.Accumulate || len(n.Terms) > 1 ||
 		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
 			adds := len(t.Sum) > 0
@@ -170,13 +172,19 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 // of other ranks' blocks are left out.
 func (k *Statement) blocksOf(name string, part *partition.Partition,
 	own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	b := load.Blocks(part, k.likeOf(name, k.Reader.Formats[name]))
+	return k.withOwn(load.Blocks(part, k.likeOf(name, k.Reader.Formats[name])), own)
+}
+
+// withOwn returns a copy of the description b that has the blocks of own that this rank owns.
+func (k *Statement) withOwn(b *store.Blocks, own map[plan.Block]*tcs.Tensor) *store.Blocks {
+	c := *b
+	c.Own = make(map[int]*tcs.Tensor, len(own))
 	for n, t := range own {
 		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // other blocks are copies
-			b.Own[int(n)] = t
+			c.Own[int(n)] = t
 		}
 	}
-	return b
+	return &c
 }
 
 // ResultLike describes blocks of the result for messages.

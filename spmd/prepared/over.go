@@ -1,14 +1,9 @@
 package prepared
 
 import (
-	"slices"
-
 	"distaff/codegen"
 	"distaff/io/tcs"
 	"distaff/spmd/comm"
-	"distaff/spmd/load"
-	"distaff/spmd/partition"
-	"distaff/spmd/plan"
 	"distaff/spmd/store"
 )
 
@@ -30,7 +25,8 @@ func (k *Statement) oldOperand() string {
 		}
 		n = i
 	}
-	if n < 0 || !k.Problem.Whole && !k.hasOneStepPerBlock(n) {
+	if n < 0 || !k.Problem.Whole && !(k.Reader.Formats[k.p.Result].AllDense() &&
+		k.Problem.HasOneStepPerBlock(n)) {
 		return ""
 	}
 	return k.Problem.Operands[n].Name
@@ -38,28 +34,6 @@ func (k *Statement) oldOperand() string {
 
 // isOld reports whether a tensor is the result's old value.
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
-
-// hasOneStepPerBlock reports whether one step makes each block of a dense result, from the same
-// block of an operand, and one rank owns both.
-func (k *Statement) hasOneStepPerBlock(operand int) bool {
-	old, result := k.Problem.Operands[operand], k.Problem.Result
-	alike := slices.Equal(old.Cut, k.Problem.ResultCut) &&
-		slices.EqualFunc(old.Partition.Axes, result.Axes,
-			func(a, b partition.Axis) bool { return slices.Equal(a.Modes, b.Modes) })
-	if !k.Reader.Formats[k.p.Result].AllDense() || !alike ||
-		old.Before() != old.Partition { // a block that is stored in parts cannot be written over
-		return false
-	}
-	seen := map[plan.Block]bool{}
-	for rank, s := range k.Problem.AllSteps() {
-		b := s.Partial.Result
-		if seen[b] || result.OwnerOf(b) != rank || old.Partition.OwnerOf(b) != rank {
-			return false
-		}
-		seen[b] = true
-	}
-	return true
-}
 
 // allInPlace reports whether the leaf of every rank writes over the old value. A built-in leaf that
 // replaces a compiled one does not. Every rank must call it.
@@ -83,37 +57,12 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 		if o.Tensor != operand {
 			continue
 		}
-		if k.near == nil || !k.hasPlannedBlocks(i, b) && !(k.replicated[i] &&
+		if k.oneStep == nil || !k.hasPlannedBlocks(i, b) && !(k.replicated[i] &&
 			InRows(b, k.Reader.Env.Comm.Size())) {
 			return true
 		}
 	}
 	return false
-}
-
-// resultOver sets all to the arguments of the leaf's call: the result before the call, and then
-// args. A leaf that works in place gets the operand itself as its result if over is true. Otherwise
-// it gets a copy of the operand's values, and reads the copy too, because the operand's memory may
-// be laid out differently.
-func (s *leaf) resultOver(all, args []*tcs.Tensor, box [][2]int64, over bool) error {
-	n := s.unit.Result.InPlace
-	copy(all[1:], args)
-	if n > 0 && over {
-		all[0] = args[n-1].Alias()
-		return nil
-	}
-	t, err := s.newResult(args, box)
-	if err != nil || n == 0 {
-		all[0] = t
-		return err
-	}
-	if s.unit.Result.Format.AllDense() {
-		load.CopyCommon(t, args[n-1])
-	} else {
-		copy(t.Vals.Bytes(), args[n-1].Vals.Bytes())
-	}
-	all[0], all[n] = t, t
-	return nil
 }
 
 // sharesNoMemory reports whether a result t that will be written over shares no memory with the

@@ -83,10 +83,18 @@ func (k *Statement) pieces() assemble.Options {
 	return o
 }
 
-// Complete adds to each block of the result the coordinates that neighboring blocks store
-// (assemble.Complete), so that other statements can read the blocks as they are. Every rank must
-// call it.
+// Complete makes the blocks of the result that steps of the plan made readable for other
+// statements: it copies their values from the device, and adds to each block the coordinates that
+// neighboring blocks store (assemble.Complete). Every rank must call it.
 func (k *Statement) Complete(b *store.Blocks) error {
+	if k.oneStep != nil {
+		return nil
+	}
+	for _, t := range b.Own {
+		if err := k.Reader.Env.Fetch(t); err != nil {
+			return err
+		}
+	}
 	if !k.ResultStored() { // readers convert the blocks anyway
 		return nil
 	}

@@ -25,10 +25,10 @@ func (k *Statement) SettleReplicas() {
 				k.bytes(o.Tensor) <= replicaMost
 		}
 	}
-	k.near = k.newNear()
-	mark(k.near != nil && k.near.everywhere)
-	if k.near != nil && !k.near.hasBlocks(k) {
-		k.near = nil
+	k.oneStep = k.newOneStep()
+	mark(k.oneStep != nil && k.oneStep.everywhere)
+	if k.oneStep != nil && !k.oneStep.hasBlocks(k) {
+		k.oneStep = nil
 		mark(false)
 	}
 }

@@ -1,6 +1,9 @@
 package prepared
 
 import (
+	"maps"
+	"slices"
+
 	"distaff/codegen"
 	"distaff/codegen/strategy"
 	"distaff/io/tcs"
@@ -22,18 +25,19 @@ type Statement struct {
 	o      Options
 
 	Problem *plan.Problem
+	adds    bool // see Sums
 
-	leaves []*leaf // one for each group of terms
-	sum    *leaf   // adds two sparse blocks, P + Q; nil if none are added
-	// the one call of a whole or near statement; nil until it is bound
-	bound      *whole
-	near       *near          // nil if steps run by the plan
+	leaves     []*leaf        // one for each group of terms
+	sum        *leaf          // adds two sparse blocks, P + Q; nil if none are added
+	old        *leaf          // converts blocks of Problem.Added; nil if there are none
+	oneStep    *oneStep       // nil if package exec runs the steps of the plan
+	result     *store.Blocks  // describes the blocks of the result; nil before the first run
+	bound      *bound         // the call of oneStep; nil until it is bound
 	forms      strategy.Forms // forms of code that leaves are compiled in
 	into       *into          // set if Options.FixedPattern is; otherwise nil
 	overwrites bool           // whether every rank's leaf can write over the result's old value
-	over       bool           // whether the current run writes over it
-	stays      *bool          // cached result of canStay; nil until it is known
 	exec       *exec.Rank
+	spent      exec.Spent             // times of the last run
 	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks
 
 	replicated []bool // by operand: whether every rank has all of it (exec.Rank.Replicas)
@@ -74,9 +78,10 @@ type Options struct {
 
 // New returns a statement that follows a plan. Its operands are not loaded yet.
 func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
-	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{}}
+	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{},
+		adds: addsValues(p.Norm)}
 	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit,
-		Alloc: in.Env.Arena.Alloc, Leaf: k.runStep, Add: k.add, Located: in.Env.Located, Rows: k.rows,
+		Alloc: in.Env.Arena.Alloc, Call: k.call, Located: in.Env.Located, Rows: k.rows,
 		Threads: in.Env.Threads,
 		// blocks on a device are not moved or shared
 		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA}
@@ -87,7 +92,9 @@ func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem)
 	n := len(problem.Operands)
 	k.replicated, k.gathered, k.kept = make([]bool, n), make([]bool, n), make([]bool, n)
 	k.exec.Replicas, k.shown = make([]*tcs.Tensor, n), make([]*store.Blocks, n)
-	if o.Replicas && problem.Ranks > 1 {
+	if problem.Whole {
+		k.oneStep = &oneStep{whole: true}
+	} else if o.Replicas && problem.Ranks > 1 {
 		k.SettleReplicas()
 	}
 	return k
@@ -99,44 +106,56 @@ func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
 		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.Types[name], Format: f}}
 }
 
-// Compute runs the statement once, and returns the blocks of the result that this rank owns. The
-// caller calls env.Env.Forget on each block before closing it, because blocks may be kept and, with
-// Options.Leaves, have values on the device only. Every rank must call it.
-func (k *Statement) Compute() (map[plan.Block]*tcs.Tensor, error) {
+// Compute runs the statement once and returns its result, which is new or over. If over is not nil,
+// Compute may write over it: a former result (see CanWriteOver), or the old value of the result if
+// Overwrites returns true. After an error the contents of over are undefined. The caller calls
+// env.Env.Forget on each block of a new result before closing it, because blocks may be kept and,
+// with Options.Leaves, have values on the device only. Every rank must call it.
+func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
 	k.work.begin()
+	if k.oneStep != nil {
+		return k.computeHere(over)
+	}
 	if err := k.fetch(); err != nil {
 		return nil, k.exec.Abort(err)
 	}
-	blocks, err := k.exec.Compute()
+	own, err := k.exec.Compute(over != nil)
+	k.spent = k.exec.Spent()
 	k.conversions.close()
-	if err == nil {
-		k.work.end(k, blocks)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || k.into != nil {
-		return blocks, err
+	if !k.work.done {
+		k.work.end(k, slices.Collect(maps.Values(own))...)
 	}
-	if k.needsNarrowing() {
-		if blocks, err = k.narrow(blocks); err != nil {
+	if over != nil {
+		tcs.CloseAll(own)
+		return over, nil
+	}
+	return k.deliver(own)
+}
+
+// deliver converts the blocks of a result to the result's type and moves them to its placement. It
+// takes ownership of the blocks. Every rank must call it.
+func (k *Statement) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err error) {
+	if k.needsNarrowing() && k.into == nil {
+		if own, err = k.narrow(own); err != nil {
 			return nil, err
 		}
 	}
-	if k.PlacementPieces(k.Problem.ResultHome) == nil {
-		return blocks, nil
+	if k.PlacementPieces(k.Problem.ResultHome) != nil && k.into == nil {
+		if own, err = k.place(own); err != nil {
+			return nil, err
+		}
 	}
-	return k.place(blocks)
-}
-
-// ComputeOver is like Compute, but writes over the result's old value, and returns its blocks. The
-// caller must know that Overwrites returns true, and that the old value has the blocks of the
-// result. Every rank must call it.
-func (k *Statement) ComputeOver() (map[plan.Block]*tcs.Tensor, error) {
-	k.over = true
-	defer func() { k.over = false }()
-	return k.Compute()
+	if k.result == nil {
+		k.result = k.ResultBlocks(nil)
+	}
+	return &input.Held{Blocks: k.withOwn(k.result, own), AsIs: k.ResultStored()}, nil
 }
 
 // Spent returns how the last Compute spent its time.
-func (k *Statement) Spent() exec.Spent { return k.exec.Spent() }
+func (k *Statement) Spent() exec.Spent { return k.spent }
 
 // LeafUnits returns the units of the leaves, one for each group of terms.
 func (k *Statement) LeafUnits() []*codegen.Unit {

@@ -9,7 +9,6 @@ import (
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/kernels/tune"
-	"distaff/spmd/plan"
 )
 
 // Work is the least work of this rank's leaves in one run.
@@ -38,7 +37,7 @@ func (w *work) begin() {
 
 // end adds the blocks that the run has made. The pattern of a result that shares an operand's level
 // arrays, or that existed before, does not count as written.
-func (w *work) end(k *Statement, blocks map[plan.Block]*tcs.Tensor) {
+func (w *work) end(k *Statement, blocks ...*tcs.Tensor) {
 	if w.done {
 		return
 	}
@@ -95,14 +94,13 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 	return s.unit.Operations(x), at
 }
 
-// count counts a leaf call on args over the given ranges. It returns an error if the call would
-// never end.
-func (w *work) count(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) error {
-	bounds := s.bounds(ranges)
-	if err := s.refuseEndless(args, bounds); err != nil || w.done || w.read == nil {
-		return err
+// count counts a leaf call of the first run.
+func (w *work) count(c *call) {
+	if w.done {
+		return
 	}
-	done, at := s.operations(args, bounds)
+	s := c.leaf
+	done, at := s.operations(c.args, c.bounds)
 	multiplication, addition := 1.0, 1.0
 	if s.k.Reader.ComputeType.IsComplex() { // in operations on real numbers
 		multiplication, addition = 6, 2
@@ -114,7 +112,6 @@ func (w *work) count(s *leaf, args []*tcs.Tensor, ranges map[string][2]int64) er
 			w.read[t] += done.Reads[n]
 		}
 	}
-	return nil
 }
 
 // mostHasty is the largest amount of work for which a leaf is compiled with less optimization. It

@@ -164,7 +164,9 @@ func (j *Job) repeat() error {
 	defer stop()
 	c := e.Comm.Uncounted()
 	for n := range runs {
-		j.p.Drop(name) // the memory is planned for one result at a time
+		if t := j.p.tensors[name]; t != nil {
+			t.unhold() // the memory is planned for one result at a time
+		}
 		if err := c.Barrier(); err != nil {
 			return err
 		}

@@ -28,37 +28,29 @@ func (s *Statement) compute() error {
 	if placed, ok := s.how.Placements[name]; ok {
 		t.lieIn(placed.Memory())
 	}
-	if s.job != nil { // nothing but files gets the result
-		own, err := s.k.Compute()
-		if err == nil {
-			t.held = &input.Held{Blocks: s.result(own), AsIs: s.k.Problem.Whole}
-		}
-		return err
+	if p.Ranks() > 1 {
+		s.markLent()
 	}
-	if s.k.Problem.Whole {
-		return s.computeWhole(t)
+	over, err := s.overwritten(t)
+	if err != nil {
+		return p.failed(err)
 	}
-	s.markLent()
-	if s.k.Near() {
-		return s.computeNear(t)
-	}
-	if s.canOverwriteOld(t) {
-		return s.computeOver(t)
-	}
-	own, err := s.k.Compute()
+	h, err := s.k.Compute(over)
 	if err != nil {
 		return p.failed(s.markBroken(t, err))
 	}
-	for _, x := range own {
-		if err := p.env.Fetch(x); err != nil {
-			return p.failed(s.markBroken(t, err))
-		}
+	h.Blocks.Sums = s.hasUncertainZeros()
+	switch {
+	case h == over:
+		t.version, t.broken = p.version(), ""
+		return nil
+	case s.job != nil: // only files get the result
+		t.held = h
+		return nil
 	}
-	b := s.result(own)
-	if err := s.k.Complete(b); err != nil {
-		return p.failed(s.markBroken(t, err))
+	if err = s.k.Complete(h.Blocks); err == nil {
+		err = p.count(h)
 	}
-	h, err := p.counted(b, s.k.ResultStored())
 	if err != nil {
 		return p.failed(s.markBroken(t, err))
 	}
@@ -66,33 +58,18 @@ func (s *Statement) compute() error {
 	return nil
 }
 
-// computeWhole runs a statement on whole tensors at one rank. If possible, it overwrites the old
-// result.
-func (s *Statement) computeWhole(t *programTensor) error {
-	into := s.overwritable(t)
-	out, err := s.k.ComputeWhole(into)
-	if err != nil {
-		return s.markBroken(t, err)
+// overwritten returns the former value of the result if the statement can write over it. Otherwise
+// it returns nil. Every rank must call it.
+func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
+	switch {
+	case s.job != nil:
+		return nil, nil
+	case s.canOverwriteOld(t):
+		return t.held, s.p.settle(t)
+	case s.hasFinalStorage(t) && !s.readsResult(t) && !s.p.mayRead(t) && s.k.CanWriteOver(t.held):
+		return t.held, nil
 	}
-	if into == out {
-		s.wroteOver(t)
-		return nil
-	}
-	h, err := s.p.counted(s.result(map[plan.Block]*tcs.Tensor{0: out}), true)
-	if err != nil {
-		s.p.env.Forget(out)
-		out.Close()
-		return s.markBroken(t, err)
-	}
-	s.p.replace(t, h)
-	return nil
-}
-
-// result describes the blocks that the statement made.
-func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	b := s.k.ResultBlocks(own)
-	b.Sums = s.hasUncertainZeros()
-	return b
+	return nil, nil
 }
 
 // hasUncertainZeros reports whether the sign of zeros in the result is uncertain, because the
@@ -100,54 +77,6 @@ func (s *Statement) result(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 func (s *Statement) hasUncertainZeros() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
-}
-
-// computeNear runs a statement whose every rank runs one step on data that it already has. If
-// possible, it overwrites the old result.
-func (s *Statement) computeNear(t *programTensor) error {
-	p := s.p
-	var into *input.Held
-	switch {
-	case s.canOverwriteOld(t):
-		if err := p.settle(t); err != nil {
-			return p.failed(err)
-		}
-		into = t.held
-	case s.hasFinalStorage(t) && !s.readsResult(t) && !p.mayRead(t) && s.k.NearInto(t.held):
-		into = t.held
-	}
-	h, err := s.k.ComputeNear(into)
-	switch {
-	case err != nil:
-		return p.failed(s.markBroken(t, err))
-	case into != nil:
-		s.wroteOver(t)
-	default:
-		h.Blocks.Sums = s.hasUncertainZeros()
-		p.replace(t, h)
-	}
-	return nil
-}
-
-// computeOver runs a statement on several ranks that overwrites its result's old value. The result
-// keeps its blocks.
-func (s *Statement) computeOver(t *programTensor) error {
-	if err := s.p.settle(t); err != nil {
-		return s.p.failed(err)
-	}
-	own, err := s.k.ComputeOver()
-	tcs.CloseAll(own)
-	if err != nil {
-		return s.p.failed(s.markBroken(t, err))
-	}
-	s.wroteOver(t)
-	return nil
-}
-
-// wroteOver records that the result has new values in the same memory.
-func (s *Statement) wroteOver(t *programTensor) {
-	t.held.Blocks.Sums = s.hasUncertainZeros()
-	t.version, t.broken = s.p.version(), ""
 }
 
 // markLent marks the tensors whose blocks other ranks read directly during a run of the statement.
@@ -172,19 +101,6 @@ func (p *Program) settle(t *programTensor) error {
 func (p *Program) mayRead(t *programTensor) bool {
 	c := p.env.Comm
 	return t.lent && c.Size() > 1 && c.OneProcess()
-}
-
-// overwritable returns the tensor whose memory the result may overwrite, or nil. That is the old
-// result, if the statement does not read it or its leaf reads it in place. Whether its pattern is
-// the result's pattern is checked by the leaf.
-func (s *Statement) overwritable(t *programTensor) *tcs.Tensor {
-	if s.canOverwriteOld(t) {
-		return t.held.Blocks.Own[0]
-	}
-	if !s.hasFinalStorage(t) || len(t.held.Blocks.Owners) != 1 || s.readsResult(t) {
-		return nil
-	}
-	return t.held.Blocks.Own[0]
 }
 
 // readsResult reports whether the statement reads its result.

@@ -450,8 +450,8 @@ func (s *Statement) adopt() error {
 			if err != nil {
 				return err
 			}
-			h, err := p.counted(b, true)
-			if err != nil {
+			h := &input.Held{Blocks: b, AsIs: true}
+			if err := p.count(h); err != nil {
 				return err
 			}
 			if len(b.Owners) == 1 {

@@ -296,16 +296,15 @@ func (t *programTensor) result(e *env.Env) *output.Result {
 		Like:  transfer.Like{Name: t.name, Layout: b.Layout}}
 }
 
-// counted returns a distributed tensor with its number of entries. asIs says that the blocks have
-// the storage format of the tensor. Every rank must call it.
-func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
-	h := &input.Held{Blocks: b, AsIs: asIs}
+// count counts the entries of a distributed tensor. Every rank must call it.
+func (p *Program) count(h *input.Held) error {
+	b := h.Blocks
 	if b.Layout.Format.AllDense() {
 		h.Entries = 1
 		for _, d := range b.Layout.Dims {
 			h.Entries *= d
 		}
-		return h, nil
+		return nil
 	}
 	n := []int64{0}
 	for _, t := range b.Own {
@@ -313,9 +312,9 @@ func (p *Program) counted(b *store.Blocks, asIs bool) (*input.Held, error) {
 	}
 	if p.env.Comm.Size() > 1 {
 		if err := p.env.Comm.Uncounted().Allreduce(comm.Of(n), comm.Sum); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	h.Entries = n[0]
-	return h, nil
+	return nil
 }

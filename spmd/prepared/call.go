@@ -1,0 +1,259 @@
+package prepared
+
+import (
+	"slices"
+
+	"distaff/io/tcs"
+	"distaff/kernels"
+	"distaff/spmd/exec"
+	"distaff/spmd/load"
+	"distaff/spmd/plan"
+	"distaff/spmd/reduce"
+)
+
+// call is one call of a leaf, before its result has a place.
+type call struct {
+	leaf   *leaf
+	args   []*tcs.Tensor // without the result; see conversions.arguments
+	all    []*tcs.Tensor // memory for the result and args
+	bounds [][2]int64    // ranges of the leaf's variables
+	box    [][2]int64    // box of the result; nil means the whole tensor
+	env    kernels.Env
+}
+
+// newCall returns a call of the leaf on args. ranges holds the ranges of variables; a variable that
+// is missing has its whole range.
+func (s *leaf) newCall(args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) call {
+	c := call{leaf: s, args: args, box: box}
+	c.all = make([]*tcs.Tensor, 1+len(args), 2+len(args)) // also for the map of an Add
+	c.setRanges(ranges)
+	return c
+}
+
+// setRanges sets the ranges of the leaf's variables. The environment depends on the ranges.
+func (c *call) setRanges(ranges map[string][2]int64) {
+	c.bounds = c.leaf.bounds(ranges)
+	c.env = c.leaf.env(c.bounds)
+}
+
+// run calls the leaf and returns its result, which is new or the block of to. The block is stored
+// as unit.Result says. If stays is true, the values of a result that is not added to stay where the
+// leaf runs. After an error the contents of a block that was there are undefined.
+func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
+	s, k := c.leaf, c.leaf.k
+	t, made, err := c.aim(to)
+	if err != nil {
+		return nil, err
+	}
+	if stays {
+		if made {
+			k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
+		}
+		k.leaveValues(t)
+	}
+	if to.Kind != exec.Add || !emptyBox(t.Header.Box) {
+		err = s.userError(s.leaf.Call(k.Reader.Env.Ctx, c.all, c.bounds, c.env))
+	}
+	c.all[0], c.all = nil, c.all[:1+len(c.args)]
+	if err != nil {
+		if made {
+			k.Reader.Env.Forget(t)
+			t.Close()
+		}
+		return nil, err
+	}
+	if to.Kind != exec.Pattern {
+		t.Trust()
+	}
+	return t, nil
+}
+
+// aim sets all to the arguments of the call, and returns the tensor that gets the result. made says
+// that the tensor is new.
+//
+// A leaf that works in place on an operand gets the operand itself as its result if it writes over
+// the old value. For a new block it gets a copy of the operand's values, and reads the copy too,
+// because the operand's memory may be laid out differently.
+func (c *call) aim(to exec.Destination) (t *tcs.Tensor, made bool, err error) {
+	s := c.leaf
+	old := s.unit.Result.InPlace
+	copy(c.all[1:], c.args)
+	if t = to.Block; t == nil {
+		made = true
+		if to.Kind == exec.Over {
+			t = c.args[old-1].Alias()
+		} else if t, err = s.newResult(c.args, c.box); err != nil {
+			return nil, false, err
+		}
+	}
+	switch {
+	case to.At != nil:
+		c.all = append(c.all, to.At)
+	case to.Kind == exec.Add && made:
+		reduce.Clear(t, s.k.Reader.Env.Threads)
+	case to.Kind == exec.Fresh && old > 0:
+		from := c.args[old-1]
+		if s.unit.Result.Format.AllDense() {
+			load.CopyCommon(t, from)
+		} else {
+			copy(t.Vals.Bytes(), from.Vals.Bytes())
+		}
+		c.all[old] = t
+	}
+	c.all[0] = t
+	return t, made, nil
+}
+
+// call calls a leaf for package exec.
+func (k *Statement) call(c exec.Call) (*tcs.Tensor, error) {
+	switch c.Leaf {
+	case exec.SumLeaf:
+		return k.add(c.Blocks[0], c.Blocks[1])
+	case exec.OldLeaf:
+		return k.convertOld(c.Block, c.Blocks[0])
+	}
+	s := k.leaves[c.Step.Group]
+	box := k.Problem.Result.Box(c.Step.Partial.Result, s.dims)
+	if c.To.Kind == exec.Add && emptyBox(box) { // nothing is read
+		x := call{leaf: s, all: make([]*tcs.Tensor, 1), box: box}
+		return x.run(c.To, false)
+	}
+	args, err := k.conversions.arguments(s, k.byName(c.Blocks))
+	if err != nil {
+		return nil, err
+	}
+	x := s.newCall(args, k.ranges(c.Step), box)
+	if err := s.refuseEndless(args, x.bounds); err != nil {
+		return nil, err
+	}
+	k.work.count(&x)
+	return x.run(c.To, k.canStay())
+}
+
+// add adds two partial blocks and returns the sum. Dense blocks have the same coordinates, so it
+// adds b to a in place.
+func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
+	if k.sum == nil {
+		reduce.AddDense(a, b, k.Reader.Env.Threads)
+		return a, nil
+	}
+	box := make([][2]int64, a.Order())
+	for m := range box {
+		box[m] = a.Header.Range(m)
+	}
+	return k.sum.once(map[string]*tcs.Tensor{"P": a, "Q": b}, k.sum.stmt.LHS.Vars, box)
+}
+
+// convertOld converts a block of the old value of a += to the format of the blocks that steps make.
+func (k *Statement) convertOld(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error) {
+	o := &k.Problem.Operands[k.Problem.Added.Operand]
+	return k.old.once(map[string]*tcs.Tensor{o.Name: t}, o.Vars, o.Partition.Box(b, k.old.dims))
+}
+
+// once calls a leaf on operands that no other call reads. box is the box of the result, whose modes
+// have the variables vars.
+func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int64) (*tcs.Tensor,
+	error) {
+	var c conversions
+	defer c.close()
+	args, err := c.arguments(s, operands)
+	if err != nil {
+		return nil, err
+	}
+	ranges := map[string][2]int64{}
+	for m, v := range vars {
+		ranges[v] = box[m]
+	}
+	x := s.newCall(args, ranges, box)
+	return x.run(exec.Destination{}, false)
+}
+
+// conversions holds the operands that the last step's leaf read in another format. If the next step
+// reads the same blocks, it uses the same conversions.
+type conversions struct {
+	leaf *leaf
+	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil
+	made []*tcs.Tensor
+}
+
+// arguments returns the leaf's arguments without the result: the given operands, or conversions
+// that c owns. c also owns them if it fails.
+func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
+	err error) {
+	if c.leaf != s {
+		c.close()
+		n := len(s.unit.Args) - 1
+		c.leaf, c.of, c.made = s, make([]*tcs.Tensor, n), make([]*tcs.Tensor, n)
+	}
+	for n, a := range s.unit.Args[1:] {
+		t := operands[a.Tensor]
+		if t == nil && !a.Map {
+			panic("BUG: prepared: no tensor for argument " + a.Tensor)
+		}
+		if a.Convert && c.of[n] != t {
+			c.drop(n)
+			if c.made[n], err = s.converted(a, t); err != nil {
+				return nil, err
+			}
+			c.of[n] = t
+		}
+	}
+	for n, a := range s.unit.Args[1:] {
+		switch {
+		case a.Map:
+		case a.Convert:
+			args = append(args, c.made[n])
+		default:
+			args = append(args, operands[a.Tensor])
+		}
+	}
+	return args, nil
+}
+
+// any reports whether there are conversions.
+func (c *conversions) any() bool {
+	return slices.ContainsFunc(c.made, func(t *tcs.Tensor) bool { return t != nil })
+}
+
+// drop closes the conversion for argument n.
+func (c *conversions) drop(n int) {
+	if c.made[n] != nil {
+		c.leaf.k.Reader.Env.Forget(c.made[n])
+		c.made[n].Close()
+	}
+	c.of[n], c.made[n] = nil, nil
+}
+
+// close closes all conversions. It is called when the values of the converted operands may change.
+func (c *conversions) close() {
+	for n := range c.made {
+		c.drop(n)
+	}
+	*c = conversions{}
+}
+
+// ranges returns the ranges of the split variables in step s, and the ranges of the variables that
+// a chunk of entries covers.
+func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
+	ranges := map[string][2]int64{}
+	for v, b := range k.Problem.Blocking.Vars {
+		at := s.Tuple[v]
+		if b.Positions != nil {
+			k.Problem.Bounds(at, ranges)
+			continue
+		}
+		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
+	}
+	return ranges
+}
+
+// byName returns the operand blocks by the operands' names. Blocks that are nil are left out.
+func (k *Statement) byName(operands []*tcs.Tensor) map[string]*tcs.Tensor {
+	out := map[string]*tcs.Tensor{}
+	for i, t := range operands {
+		if t != nil {
+			out[k.Problem.Operands[i].Name] = t
+		}
+	}
+	return out
+}

@@ -1,0 +1,345 @@
+package prepared
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"distaff/codegen"
+	"distaff/io/tcs"
+	"distaff/spmd/comm"
+	"distaff/spmd/exec"
+	"distaff/spmd/input"
+	"distaff/spmd/plan"
+	"distaff/spmd/store"
+	"distaff/spmd/transfer"
+)
+
+// oneStep describes a statement as a plan of one step at each rank. The step reads only blocks that
+// the rank has already. It is one call, whose arguments are bound once for all runs.
+//
+// On one rank that has everything, the call reads the whole tensors. On several ranks the result is
+// dense, and the blocks are the rank's own and replicas. Either the step makes a block of the
+// result that stays at the rank. Or it makes a part of a sum, and the ranks add their parts so that
+// each of them has the result. Or nothing is cut, for example if all tensors are scalars; then
+// every rank runs the same step.
+type oneStep struct {
+	whole      bool      // one rank has everything
+	step       plan.Step // this rank's step
+	everywhere bool      // the plan has one step, and every rank runs it
+	sum        bool      // the result is the sum of all ranks' parts
+	result     *store.Blocks
+}
+
+// bound is the call of a statement of one step. Its arguments are the same in every run.
+type bound struct {
+	call call
+	made conversions // the conversions among the arguments
+	// by operand: its place in call.args; -1 if a conversion is in its place, or if it is not read
+	at    []int
+	ready bool // whether the arguments are set
+}
+
+// smallWork limits work on one thread. A leaf call over fewer coordinates than smallWork, or a
+// statement whose tensors together have fewer entries, uses one thread, because waking another one
+// would take longer than its work. The number of threads does not affect any bit of a result.
+const smallWork = 1 << 15
+
+// newOneStep returns the statement's form on several ranks, or nil if it has none. It does not
+// check whether every rank has what its step reads; see hasBlocks.
+func (k *Statement) newOneStep() *oneStep {
+	p := k.Problem
+	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
+		k.needsNarrowing() || k.o.FixedPattern != nil {
+		return nil
+	}
+	total, ok := p.OneStepEach()
+	if !ok {
+		return nil
+	}
+	n := &oneStep{}
+	small := k.bytes(k.p.Result) <= resultMost
+	switch {
+	// Nodes may have different processors, whose results may differ in bits.
+	case total == 1 && len(p.Blocking.Vars) == 0 && small && k.Reader.Env.OneNode:
+		n.everywhere = true
+	case total < p.Ranks:
+		return nil
+	case small && p.IsInRankOrder() && !k.isAtOneRank():
+		n.sum = true
+	case !p.MadeByOwners():
+		return nil
+	}
+	for rank, s := range p.AllSteps() {
+		if n.everywhere || rank == k.Reader.Env.Comm.Rank() {
+			n.step = s.Clone()
+			break
+		}
+	}
+	n.result = k.ResultBlocks(nil)
+	return n
+}
+
+// isAtOneRank reports whether the result has a placement that puts each block at only one rank.
+func (k *Statement) isAtOneRank() bool {
+	_, placed := k.p.Placements[k.p.Result]
+	return placed && k.Problem.Result.Copies == nil
+}
+
+// hasBlocks reports whether every rank has the blocks that its step reads.
+func (n *oneStep) hasBlocks(k *Statement) bool {
+	for i, o := range k.Problem.Operands {
+		if !k.replicated[i] && len(o.Groups) > 0 &&
+			(n.everywhere || o.Parts != nil || !k.Problem.ReadsOwn(i, -1)) {
+			return false
+		}
+	}
+	return true
+}
+
+// blocks returns the blocks that the step reads, by operand. The block of an operand that it does
+// not read is nil.
+func (n *oneStep) blocks(k *Statement) []*tcs.Tensor {
+	blocks := make([]*tcs.Tensor, len(k.Problem.Operands))
+	if n.whole {
+		for i, own := range k.exec.Own {
+			blocks[i] = own[0]
+		}
+		return blocks
+	}
+	for _, need := range n.step.Need {
+		i := need.Operand
+		if blocks[i] = k.exec.Own[i][need.Block]; k.replicated[i] {
+			blocks[i] = k.exec.Replicas[i]
+		}
+	}
+	return blocks
+}
+
+// isKnown reports whether every rank has the result.
+func (n *oneStep) isKnown() bool { return n.sum || n.everywhere }
+
+// block returns this rank's tensor of former result h.
+func (n *oneStep) block(h *input.Held) *tcs.Tensor {
+	if h.Replica != nil && !n.whole {
+		return h.Replica
+	}
+	return h.Blocks.Own[int(n.step.Partial.Result)]
+}
+
+// Near reports whether the statement runs on several ranks, and each rank runs one step on blocks
+// that it has.
+func (k *Statement) Near() bool { return k.oneStep != nil && !k.oneStep.whole }
+
+// NearSum reports whether the statement is near and adds the ranks' parts, so that all ranks have
+// the result.
+func (k *Statement) NearSum() bool { return k.Near() && k.oneStep.sum }
+
+// NearKnown reports whether the statement is near and every rank has its result.
+func (k *Statement) NearKnown() bool { return k.Near() && k.oneStep.isKnown() }
+
+// CanWriteOver reports whether Compute can write over h, a former result that the statement does
+// not read and that has the result's format, type and sizes. Each rank must have its part of h in
+// memory of its own. All ranks return the same.
+func (k *Statement) CanWriteOver(h *input.Held) bool {
+	n := k.oneStep
+	if n == nil || n.whole {
+		return n != nil && len(h.Blocks.Owners) == 1
+	}
+	return h.Apart && (h.Replica != nil) == n.isKnown() && k.Reader.Env.Code() != codegen.CUDA &&
+		(n.result.LaidAs(h.Blocks) || slices.Equal(n.result.Owners, h.Blocks.Owners) &&
+			slices.EqualFunc(n.result.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
+}
+
+// bind converts the operands of the one call to the formats that its leaf reads. It does so once
+// for all runs.
+func (k *Statement) bind() error {
+	w := k.bound
+	if w != nil && w.ready {
+		return nil
+	}
+	blocks := k.oneStep.blocks(k)
+	if w == nil {
+		var err error
+		if w, err = k.newBound(blocks); err != nil {
+			return err
+		}
+		k.bound = w
+	} else {
+		if w.call.leaf != k.leaves[0] { // it was compiled again, for Options.FixedPattern
+			w.call.leaf = k.leaves[0]
+			w.call.setRanges(nil)
+		}
+		for n, t := range blocks {
+			if at := w.at[n]; at >= 0 {
+				w.call.args[at] = t
+			}
+		}
+	}
+	c := &w.call
+	c.env.Threads = min(c.leaf.env(c.bounds).Threads, k.threads(c))
+	w.ready = true
+	return nil
+}
+
+// newBound returns the call on the given blocks, by operand.
+func (k *Statement) newBound(blocks []*tcs.Tensor) (*bound, error) {
+	s, n, w := k.leaves[0], k.oneStep, &bound{at: make([]int, len(blocks))}
+	args, err := w.made.arguments(s, k.byName(blocks))
+	if err != nil {
+		w.made.close()
+		return nil, err
+	}
+	for _, t := range w.made.made {
+		if t != nil {
+			k.Reader.Env.Keep(t)
+		}
+	}
+	for n, t := range blocks {
+		w.at[n] = -1
+		if t != nil {
+			w.at[n] = slices.Index(args, t)
+		}
+	}
+	if n.whole {
+		w.call = s.newCall(args, nil, nil)
+	} else {
+		w.call = s.newCall(args, k.ranges(n.step), n.result.Boxes[n.step.Partial.Result])
+	}
+	if err := s.refuseEndless(args, w.call.bounds); err != nil {
+		w.made.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// threads returns the number of threads for the one call.
+func (k *Statement) threads(c *call) int {
+	if !k.o.Locked {
+		return k.Reader.Env.Threads
+	}
+	work := int64(0)
+	for _, t := range c.args {
+		work += t.Vals.Len
+	}
+	if c.leaf.unit.Result.Format.AllDense() {
+		n := int64(1)
+		for m, d := range c.leaf.dims {
+			if c.box != nil {
+				d = c.box[m][1] - c.box[m][0]
+			}
+			n *= d
+		}
+		work += n
+	}
+	if work < smallWork {
+		return 1
+	}
+	return k.Reader.Env.Threads
+}
+
+// unbind releases the operands of the one call, which other tensors will replace.
+func (k *Statement) unbind() {
+	w := k.bound
+	if w == nil {
+		return
+	}
+	if w.ready = false; !w.made.any() {
+		clear(w.call.args)
+		clear(w.call.all)
+		return
+	}
+	w.made.close()
+	k.bound = nil
+}
+
+// destination returns where the one call writes its result, if the caller allows it to write over
+// a former result. It can do so if the former result shares no memory with another operand and has
+// the level arrays that a new result would have.
+func (k *Statement) destination(over *input.Held) exec.Destination {
+	switch {
+	case k.into != nil:
+		return exec.Destination{Kind: exec.Pattern, Block: k.into.made}
+	case over == nil || k.needsNarrowing():
+		return exec.Destination{}
+	}
+	t, c := k.oneStep.block(over), &k.bound.call
+	if k.oneStep.whole && !(c.leaf.sharesNoMemory(t, c.args) && c.leaf.hasLevels(t, c.args)) {
+		return exec.Destination{}
+	}
+	return exec.Destination{Kind: exec.Over, Block: t}
+}
+
+// computeHere makes the one call of this rank. It returns the result, which is new or over.
+func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
+	n, at := k.oneStep, time.Now()
+	if err := k.Reader.Env.Ctx.Err(); err != nil {
+		return nil, fmt.Errorf("stopped before step 0: %w", err)
+	}
+	if err := k.bind(); err != nil {
+		return nil, err
+	}
+	c, to := &k.bound.call, k.destination(over)
+	k.work.count(c)
+	c.env.Progress = k.Reader.Env.Leaf
+	t, err := c.run(to, k.isOnlyWriter() && !n.everywhere)
+	switch {
+	case err != nil:
+		return nil, k.oneError(err)
+	case n.sum:
+		values := transfer.Values(t)
+		values.Type = t.Header.Type
+		values.Len = t.Vals.Len
+		if err = k.Reader.Env.Comm.Allreduce(values, comm.Sum); err != nil && to.Kind == exec.Fresh {
+			t.Close()
+		}
+	case to.Kind == exec.Pattern:
+		t, err = k.into.finish(k)
+	case to.Kind == exec.Fresh:
+		t, err = c.leaf.finish(t)
+	}
+	k.spent = exec.Spent{Leaf: time.Since(at)}
+	if err != nil {
+		return nil, err
+	}
+	if !k.work.done {
+		k.work.end(k, t)
+	}
+	switch {
+	case to.Kind == exec.Over:
+		return over, nil
+	case n.whole:
+		return k.deliver(map[plan.Block]*tcs.Tensor{0: t})
+	}
+	return n.held(k, t), nil
+}
+
+// held describes the distributed result of a near statement. t is this rank's part.
+func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
+	b := *n.result
+	b.Own = map[int]*tcs.Tensor{}
+	block := int(n.step.Partial.Result)
+	if b.Owners[block] == k.Reader.Env.Comm.Rank() {
+		b.Own[block] = t
+	}
+	h := &input.Held{Blocks: &b, AsIs: true, Apart: true}
+	if n.isKnown() {
+		h.Replica = t
+	}
+	return h
+}
+
+// oneError returns an error that all ranks find in the step that all of them run. To let rank 0
+// report it, other ranks wait up to a second for rank 0 to stop them.
+func (k *Statement) oneError(err error) error {
+	if !k.oneStep.everywhere || k.Reader.Env.Comm.Rank() == 0 {
+		return err
+	}
+	select {
+	case <-k.Reader.Env.Ctx.Done():
+		return context.Cause(k.Reader.Env.Ctx)
+	case <-time.After(time.Second):
+		return err
+	}
+}
