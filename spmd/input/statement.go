@@ -191,8 +191,8 @@ func (p *Statement) placements() error {
 	return nil
 }
 
-// copyValue returns a copy of a map. If the map has a value for key first, the copy has the same
-// value for key second.
+// copyValue returns a copy of a map in which key second has the value of key first, if first has a
+// value.
 func copyValue[V any](m map[string]V, first, second string) map[string]V {
 	out := maps.Clone(m)
 	if v, ok := m[first]; ok {

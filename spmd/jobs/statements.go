@@ -251,7 +251,8 @@ func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims
 	return g, nil
 }
 
-// inputTypes returns the types of the inputs that have one.
+// inputTypes returns, by tensor, the types of the inputs whose types are known before they are
+// loaded.
 func (r *names) inputTypes() (map[string]tensor.Type, error) {
 	types := map[string]tensor.Type{}
 	for _, t := range r.f.Tensors {

@@ -146,8 +146,7 @@ func (g *Target) Least(in Input, fixed func(plan.Block) float64, ranks int) []fl
 	return least
 }
 
-// forecast returns the way in which blocks will be made, and the size of the buffers in bytes, at
-// most.
+// forecast returns how blocks will be made (way), and an upper bound of the bytes of the buffers.
 func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.InPlace || g.areViews(in, ranks) {
 		return shared, 0
@@ -188,7 +187,8 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 
 // travelling returns the largest number of bytes that a rank sends and receives at the same time.
 // entries is the number of entries over all ranks. In one round a rank sends at most sendRoom
-// bytes, plus its last batch and its staged entries, and receives at most inboxRooms times as much.
+// bytes, plus its last batch and its staged entries. It receives at most inboxRooms times this
+// number.
 func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
@@ -202,8 +202,9 @@ func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
 	return min((1+inboxRooms)*round, 2*max(entry*entries, tcs.Align))
 }
 
-// shared and assembling are ways to make blocks in addition to collecting and its neighbours.
-// shared: the blocks need no buffers. assembling: one rank assembles its single block.
+// shared and assembling are two more ways to make blocks, besides collecting, spreading and
+// joining. With shared, blocks need no buffers. With assembling, one rank assembles its single
+// block.
 const shared, assembling = -1, -2
 
 // levelSizes returns the sizes of the levels' modes.

@@ -36,7 +36,7 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Target describes blocks that are to be made from a tensor's entries.
+// Target describes the blocks that are made from a tensor's entries.
 type Target struct {
 	Partition *partition.Partition
 	Spec      coo.Spec // of the whole tensor; Box is set for each block

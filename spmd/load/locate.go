@@ -56,9 +56,9 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts returns the file parts of all blocks, which are views of t. Between keys, the arrays
-// of a block's dense levels contain entries of its neighbours. The part of this block is then a
-// view of the block's own positions only. The views are valid until end is called.
+// shownParts returns the file parts of all blocks, which are views of t. If blocks are bounded by
+// keys, the dense levels of a view also show entries of neighbouring blocks; the block's part is
+// then a smaller view, of the block's own positions only. The views are valid until end is called.
 func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
 	end func(), err error) {
 	list, end = g.viewParts(own), func() {}
@@ -163,8 +163,8 @@ func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]in
 	return x.keys(o)
 }
 
-// located is what Locate needs of a tensor: conversions between positions and keys, as tcs.Tensor
-// defines them.
+// located converts between positions and keys of a tensor; see the methods of tcs.Tensor. Locate
+// needs nothing else of a tensor.
 type located interface {
 	Interval(level int) (lo, hi int64)
 	Find(key []int64) (int64, error)

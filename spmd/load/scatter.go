@@ -141,8 +141,8 @@ const (
 	joining                 // entries are counted first, then filled in place
 )
 
-// way returns the way to assemble blocks from a stream, to the extent that this rank's piece
-// determines it. s is the result of newSlots.
+// way returns how to assemble blocks from a stream. It judges by this rank's own piece only. s is
+// the result of newSlots.
 func (g *Target) way(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
@@ -334,8 +334,8 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 }
 
 // wide reports whether blocks need positions of 64 bits. most is the largest number of entries of a
-// block of this rank. If a block of any rank needs 64 bits, all blocks use them, so that one leaf
-// can read all blocks.
+// block of this rank. If any rank has a block that needs 64 bits, all blocks use them, so that one
+// leaf can read all blocks.
 func (s *scatterer) wide(most int64) (bool, error) {
 	most, err := comm.AllreduceValue(s.c.Uncounted(), most, comm.Max)
 	return most > math.MaxInt32, err

@@ -55,10 +55,11 @@ func (a *Axis) Ranges() int64 {
 type Partition struct {
 	Order int    // number of modes
 	Axes  []Axis // in the order of their first modes; a mode without an axis is not cut
-	// Owner returns the rank that owns the piece with ranges at of the axes. It must not retain at.
+	// Owner returns the rank that owns the piece whose range along axis k is at[k]. It must not
+	// retain at.
 	Owner func(at []int64) int
-	// Copies returns all ranks that have a copy of the piece with ranges at, its owner first. If
-	// Copies is nil, only the owner has the piece.
+	// Copies returns all ranks that have a copy of the piece whose range along axis k is at[k], its
+	// owner first. If Copies is nil, only the owner has the piece.
 	Copies func(at []int64) []int
 }
 

@@ -43,8 +43,8 @@ func (p *Problem) setHomes(g *Given) (err error) {
 	return nil
 }
 
-// largeOperand is the smallest number of elements of an operand that is gathered without a
-// placement. Each rank then reads only the rows that the entries of its chunks name.
+// largeOperand decides whether an operand without a placement is gathered: it must have at least
+// this number of elements. Each rank then reads only the rows that its chunks of entries need.
 const largeOperand = 1 << 17
 
 // gathered returns the initial partition of an operand whose rows are gathered, or nil if the
@@ -111,8 +111,9 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 	return home, nil
 }
 
-// placedPieces returns the partition that a placement makes of a tensor whose steps use different
-// blocks. It returns nil if there is one rank or if the partition is not located.
+// placedPieces returns the partition that a placement makes of a tensor. It is called if the blocks
+// of the steps are different pieces. It returns nil if there is one rank, or if the partition's
+// pieces depend on keys that are not known yet.
 func (p *Problem) placedPieces(g *Given, placed place.Placement, tensor string,
 	sizes []int64) (*partition.Partition, error) {
 	if p.Ranks == 1 {

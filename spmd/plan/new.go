@@ -107,8 +107,9 @@ func (p *Problem) cuts(vars []string) []int {
 // result's name.
 const oldSuffix = "_old"
 
-// nameOperands makes one operand of each different access and gives it a unique name. Accesses
-// differ in their tensor or their variables. The old value that += reads becomes an operand too.
+// nameOperands makes an operand of each access and gives it a unique name. Accesses with the same
+// tensor and the same variables are one operand. The old value that += reads becomes an operand
+// too.
 func (p *Problem) nameOperands(g *Given, nest *place.Nest) {
 	n := g.Norm
 	taken := map[string]bool{}

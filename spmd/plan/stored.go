@@ -232,8 +232,9 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	}
 }
 
-// shortened returns key with its first n coordinates only. If tuples with the same n coordinates
-// come before key, the result is moved behind all tuples with these n coordinates.
+// shortened returns the first n coordinates of key, as a key of the same place. If key comes after
+// some of the tuples that start with these coordinates, it increments the last one, so that the
+// result comes after all of them.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key

@@ -11,7 +11,7 @@ import (
 type Tensor struct {
 	// for each axis of its partition, the index in Nest.Chunks of the chunks that cut the axis
 	Cut   []int
-	Owner func(at []int64) int // returns the owner of the piece with chunks at
+	Owner func(at []int64) int // returns the owner of the piece whose chunk along axis k is at[k]
 	// returns all ranks with a copy, or is nil if only Owner has one
 	Copies func(at []int64) []int
 	Scope  int // number of outermost loops of the nest whose iterations fetch pieces

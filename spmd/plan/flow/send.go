@@ -105,8 +105,8 @@ func (f *Flow) receiversFrom(from int, b int64, had, now []int) []int {
 	return to
 }
 
-// Receivers returns the ranks that fetch the piece with chunks at from rank from in their instance
-// t, sorted.
+// Receivers returns, sorted, the ranks that fetch a piece from rank from in their instance t. at
+// has the piece's chunks.
 func (f *Flow) Receivers(t int64, at []int64, from int) []int {
 	b := f.pieceAt(at)
 	if f.w.aligned {

@@ -31,8 +31,9 @@ func NewWalk(n *place.Nest, ranks int) *Walk {
 	return w
 }
 
-// Aligned reports whether every rank runs at most one value of each distributed loop. An instance
-// of a scope then has the same values of the other loops at all ranks.
+// Aligned reports whether every rank runs at most one value of each distributed loop. If so, the
+// instances of a scope are the same at all ranks: instance t has the same values of the loops that
+// are not distributed.
 func (w *Walk) Aligned() bool { return w.aligned }
 
 func (w *Walk) align() bool {
