@@ -57,8 +57,8 @@ type (
 		// Unroll is 0 for a loop that is not unrolled, AllIterations for a completely unrolled
 		// loop, or else the unroll factor.
 		Unroll int64
-		// Gallop makes an intersection search for the next coordinate in each operand, instead of
-		// advancing through all coordinates.
+		// If Gallop is true, an intersection searches each operand for the next coordinate, instead
+		// of advancing through all its coordinates.
 		Gallop bool
 	}
 	// Where computes the temporary that Producer assigns, then runs Consumer.
@@ -71,8 +71,8 @@ type (
 	}
 	// Seq runs List in order.
 	Seq struct{ List []Stmt }
-	// SuchThat is Body together with Relations, which define the derived variables that its loops
-	// run over.
+	// SuchThat is a statement, Body, and the relations that define the derived variables of its
+	// loops.
 	SuchThat struct {
 		Body      Stmt
 		Relations *provenance.Graph
@@ -210,8 +210,8 @@ func Target(s Stmt) *Access {
 	panic("BUG: cin.Target: unknown statement")
 }
 
-// Accesses calls fn for each access on the right-hand sides of s, including producers, in the order
-// of the text.
+// Accesses calls fn for each access on the right side of an assignment in s, in the order of the
+// text. Assignments in producers are included.
 func Accesses(s Stmt, fn func(*Access)) {
 	switch s := s.(type) {
 	case *SuchThat:

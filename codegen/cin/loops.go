@@ -39,9 +39,9 @@ func Pairs(s, t Stmt, fn func(s, t Stmt)) {
 	})
 }
 
-// Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A loop
-// over the new variable of a precompute then runs over the variable that it replaces in the
-// producer.
+// Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
+// precompute replaces a variable by a new one in its producer. In the result, the producer's loop
+// again runs over the original variable.
 func Standing(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
@@ -55,9 +55,9 @@ func Standing(s Stmt, g *provenance.Graph) Stmt {
 	})
 }
 
-// Natural reports whether, around every assignment of s, the loops over c's variables come in the
-// order of c.Leaves. Each of these loops then narrows the range that the loops before it left. It
-// returns false if c has no top variable.
+// Natural reports whether the loops over c's variables come in the order of c.Leaves around every
+// assignment of s. Each of these loops then narrows the range that the loops before it left.
+// Natural returns false if c has no top variable.
 func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	if c.Top == "" {
 		return false
@@ -76,9 +76,10 @@ func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	return natural
 }
 
-// Descend rewrites s from the outside in. It calls fn for a statement: if fn returns true, its
-// statement replaces the original and Descend does not look inside. Otherwise Descend continues
-// with the statements inside the original. Statements that do not change are reused.
+// Descend rewrites s from the outside in. It calls fn for a statement. If fn returns true, the
+// statement that it returns replaces the original, and Descend does not look inside. Otherwise
+// Descend continues with the statements inside the original. Statements that do not change are
+// reused.
 func Descend(s Stmt, fn func(t Stmt) (Stmt, bool)) Stmt {
 	if t, ok := fn(s); ok {
 		return t

@@ -205,8 +205,8 @@ func (p *parser) forall() Stmt {
 	return f
 }
 
-// notes reports whether the current token is a note on a loop: one of words. A scalar may have the
-// same name; notes returns false if an assignment or an access to it follows.
+// notes reports whether the current token is one of words and is a note on a loop. A scalar may
+// have the same name as a note: if an assignment or an access follows the token, it is not a note.
 func (p *parser) notes(words ...string) bool {
 	for _, w := range words {
 		if p.tok != w {
@@ -328,7 +328,7 @@ func (p *parser) expr(prec int) Expr {
 	}
 }
 
-// alone reads an operand: a parenthesized expression, a number or an access.
+// alone reads a single operand: a parenthesized expression, a number or an access.
 func (p *parser) alone() Expr {
 	switch {
 	case p.take("("):

@@ -19,10 +19,10 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 	return p.bad, p.why
 }
 
-// SettlesRaces reports whether r is a strategy that a loop on a GPU unit may use for additions to
-// the same place. An outer loop may have IgnoreRaces and leave the strategy to an inner loop, as in
-// the schedules of source 004, appendix A. If iterations of the outer loop may then add to the same
-// place, the inner loop's additions are atomic.
+// SettlesRaces reports whether r keeps additions to the same place apart on a GPU, so that a loop
+// on a GPU unit may use it. An outer loop may have IgnoreRaces and leave the strategy to an inner
+// loop, as in the schedules of source 004, appendix A. If iterations of the outer loop may then add
+// to the same place, the inner loop's additions are atomic.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current
@@ -51,7 +51,7 @@ func (p *unitPlaces) walk(s Stmt) {
 	}
 }
 
-// enter checks the loop f and then the loops inside it.
+// enter checks the loop f and all loops inside it.
 func (p *unitPlaces) enter(f *Forall) {
 	around := *p
 	if f.Unit != Serial && p.bad == nil {
@@ -104,7 +104,8 @@ func (p *unitPlaces) misplaced(f *Forall) string {
 	return ""
 }
 
-// firstOn returns the first loop in s on unit u, or nil if there is none.
+// firstOn returns the outermost loop in s on unit u, or nil if there is none. Among loops side by
+// side it returns the first.
 func firstOn(s Stmt, u Unit) (found *Forall) {
 	Walk(s, func(t Stmt) {
 		if f, ok := t.(*Forall); ok && found == nil && f.Unit == u {

@@ -8,18 +8,18 @@ const beamWidth = 6
 // treeStates is the largest number of states that the search visits to find the loops of one tree.
 const treeStates = 5000
 
-// forest is a partial contraction: the remaining items, the tree of each, and the multiply-adds of
-// the contractions so far.
+// forest is a partial contraction of the product: the items that remain, a tree for each item (with
+// the same index), and the number of multiply-adds of the contractions so far.
 type forest struct {
 	items []item
 	trees []*Tree
 	cost  float64
 }
 
-// beam returns a plan of a product with too many states for the exact search. It contracts two
-// items at a time and keeps the trees with the fewest multiply-adds. The loops of these trees are
-// searched exactly. The plan's Bound is a lower bound of the cost of any plan. The result is nil
-// if no loops were found.
+// beam returns a plan of a product with too many states for the exact search. It builds contraction
+// trees by joining two items at a time, and keeps the trees with the fewest multiply-adds. It then
+// searches exactly for the best loops of each tree. The plan's Bound is a lower bound of the cost
+// of any plan. The result is nil if no loops were found.
 func (m *model) beam() *Plan {
 	var best *Plan
 	try := func(p Problem) {
@@ -47,7 +47,8 @@ func (m *model) beam() *Plan {
 	return best
 }
 
-// forests returns the trees of two items at each node that have the fewest multiply-adds.
+// forests returns the cheapest trees, counted in multiply-adds. Each node of a tree contracts two
+// items.
 func (m *model) forests() []forest {
 	first := forest{items: m.whole().items}
 	for f := range m.problem.Factors {
@@ -94,8 +95,8 @@ func (m *model) joinedAt(f forest, a, b int) forest {
 	return g
 }
 
-// lowerBound returns a lower bound of the cost of any plan: each value of the result takes one
-// vectorized step.
+// lowerBound returns a lower bound of the cost of any plan. It charges only one vectorized step for
+// each value of the result.
 func (m *model) lowerBound() float64 {
 	return laneCost * m.places(m.result) * m.filled(m.all(), m.result)
 }

@@ -6,7 +6,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// The unit of all costs is one multiply-add of a scalar loop. The constants were fitted to an AMD
+// All costs are in units of one multiply-add of a scalar loop. The constants were fitted to an AMD
 // EPYC (Zen 4), with MTTKRP of orders 3 to 5 and TTMc, 8 to 64 columns, fibers of 2 to 30 entries
 // and factors of 32 KB to 25 MB. For 103 of 114 products the search then finds the fastest way, or
 // one that takes at most a tenth longer.
@@ -16,20 +16,21 @@ const (
 	// a loop, because each sum waits for the one before.
 	laneCost, shortRow = 1. / 8, 2
 	madeLane           = laneCost / 2 // the same for an intermediate's value, which is in a cache
-	// storeCost is the cost of loading and storing one element of a result's row that is summed
-	// into.
+	// storeCost is the cost of loading and storing one element of the row of a result to which a
+	// loop adds.
 	storeCost = 0.2
 	byteCost  = 1. / 64 // the cost of reading one byte
 	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
 	// crdBytes and valueBytes are the assumed sizes of one coordinate and one value.
 	crdBytes, valueBytes = 4, 8
-	// strideCost is the extra cost of one addition to an intermediate in a loop over another
-	// variable than the result's last. The reader of the intermediate loops over the result's last
-	// variable innermost if it can, and the intermediate is stored in this order.
+	// strideCost is the extra cost of one iteration of a vectorized innermost loop that runs over
+	// another variable than the result's last, if the contraction has that last variable. The
+	// reason is that the reader of an intermediate loops over the result's last variable innermost
+	// if it can, and the intermediate is stored in the order of its reader's loops.
 	strideCost = 0.05
-	// apartCost is the extra cost of one addition whose address depends on more than the coordinate
-	// of the innermost loop. Measured: 0.65 ns when a multiply-add takes 0.5 ns, for elements at
-	// least 16 bytes apart in the nearest cache.
+	// apartCost is the extra cost of one addition to the result if consecutive additions of the
+	// innermost loop go to places that are not neighbours. Measured: 0.65 ns when a multiply-add
+	// takes 0.5 ns, for elements at least 16 bytes apart in the nearest cache.
 	apartCost = 0.6
 	// beginCost is the cost of starting the loops of a producer once.
 	beginCost = 8
@@ -37,15 +38,15 @@ const (
 	clearCost = 0.05
 	// rowCost is the cost of recording where one row of an intermediate starts.
 	rowCost = 0.5
-	// appendList and appendHash are the costs of one addition to a workspace for a result that is
-	// appended to in order, when the loops have another order. The workspace is a
-	// list or a hash table.
+	// appendList and appendHash are the costs of one addition to a workspace, which is a list or a
+	// hash table. A product needs the workspace if entries must be appended to its result in order
+	// and its loops have another order.
 	appendList, appendHash = 4, 30
 	// serialCost is the extra cost of a producer's loops, as a share of their own cost, if one
 	// thread runs them outside of all loops while the other threads wait.
 	serialCost = 0.5
-	// partsCost is the extra cost, as a share, of loops that each thread runs for a part of the
-	// result.
+	// partsCost is the extra cost, as a share of the loops' own cost, if the outermost loop sums
+	// into the result and each thread therefore runs the loops for a part of the result.
 	partsCost = 0.02
 )
 
@@ -64,8 +65,9 @@ func (k Kind) String() string {
 	return [...]string{"scalar", "array", "array with marks", "list", "hash table"}[k]
 }
 
-// useCost, addCost and orderCost are, by kind of intermediate, the costs of making it once, of one
-// addition to it beyond the multiply-add, and of sorting one entry.
+// useCost is the cost of making an intermediate once, addCost the cost of one addition to it beyond
+// the multiply-add, and orderCost the cost of sorting one entry. They depend on the kind of
+// intermediate.
 var (
 	useCost   = [...]float64{Scalar: 1, Array: 4, Marks: 6, Lists: 6, Hash: 40}
 	addCost   = [...]float64{Scalar: 0, Array: 0, Marks: 1, Lists: 2, Hash: 20}
@@ -75,8 +77,9 @@ var (
 // convertCost is the cost of sorting one entry into another storage order.
 const convertCost = 50
 
-// Converting returns the cost of storing an access in another order. It counts no more entries than
-// the tensor has positions, or than its modes of these sizes have coordinates.
+// Converting returns the cost of storing an access in another order. It assumes that the tensor has
+// no more entries than its innermost level has positions, and no more than there are coordinates in
+// a tensor of the given sizes.
 func (a Access) Converting(sizes map[string]int64) float64 {
 	entries := float64(a.Tensor.NNZ)
 	if counts := a.Tensor.Counts; counts != nil {
@@ -92,8 +95,8 @@ func (a Access) Converting(sizes map[string]int64) float64 {
 	return convertCost * max(entries, 1)
 }
 
-// missCost returns the extra cost of one access at random to memory of this many bytes. A core's
-// second cache has about cacheBytes, and the last cache manyBytes.
+// missCost returns the extra cost of one access to a random place in memory of this many bytes. A
+// core's second cache has about cacheBytes, and the last cache manyBytes.
 func missCost(bytes float64) float64 {
 	switch {
 	case bytes <= cacheBytes:
@@ -107,8 +110,8 @@ func missCost(bytes float64) float64 {
 const nearBytes, cacheBytes, manyBytes = 1 << 15, 1 << 20, 1 << 25
 
 // item is one operand of a contraction: a factor, or an intermediate. An intermediate (made is
-// true) is the contraction of several factors, or one factor summed over the variables that
-// nothing else has.
+// true) is the contraction of several factors, or one factor summed over the variables that neither
+// another factor nor the result has.
 type item struct {
 	factors set
 	made    bool
@@ -131,7 +134,7 @@ func (m *model) varsIn(items []item) set {
 	return out
 }
 
-// at returns the density of an item at some variables: see density.go.
+// at returns the density of an item at some variables. A comment in density.go defines the density.
 func (m *model) at(it item, vars set) float64 {
 	if it.made {
 		return m.filled(it.factors, vars)
@@ -139,7 +142,7 @@ func (m *model) at(it item, vars set) float64 {
 	return m.density[it.factors.first()][vars]
 }
 
-// iterations returns how many times loops over vars reach their body. They reach it where all
+// iterations returns how many times loops over vars reach their body: once for each point where all
 // items have a value.
 func (m *model) iterations(items []item, vars set) float64 {
 	n := m.places(vars)
@@ -149,8 +152,8 @@ func (m *model) iterations(items []item, vars set) float64 {
 	return n
 }
 
-// uniformAt reports whether the contraction of the factors has, for given other coordinates, a
-// value at every coordinate of v or at none.
+// uniformAt reports whether the contraction of the factors is uniform along v: for fixed
+// coordinates of the other variables, it has a value at every coordinate of v or at none.
 func (m *model) uniformAt(factors set, v int) bool {
 	for s := factors; s != 0; s &= s - 1 {
 		if f := s.first(); m.has[f].has(v) && !m.uniform[f].has(v) {
@@ -171,7 +174,7 @@ func (m *model) walks(it item, v int) bool {
 	return m.walked[it.factors.first()].has(v)
 }
 
-// allowed reports whether a loop over v, inside of loops over bound, can walk all items in their
+// allowed reports whether a loop over v, nested in loops over bound, can walk all items in their
 // storage order.
 func (m *model) allowed(items []item, bound set, v int) bool {
 	for _, it := range items {
@@ -182,15 +185,16 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is the total work of one loop over all its runs. steps and moved are costs: of the
-// iterations, and of bringing the data that they read into caches. bytes are the bytes that the
-// iterations read. lanes are the bytes of vectorized loads, whose cost steps already has.
+// loop is the work of all runs of one loop. steps is the cost of the iterations, and moved the cost
+// of bringing the data that they read into caches. bytes counts the bytes that the iterations read.
+// lanes counts the bytes of vectorized loads, whose cost is already in steps.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
 
-// loopOver returns the work of a loop over v inside of loops over bound. vars are the variables of
-// the items and the result. The loop is the innermost if bound and v are all of vars.
+// loopOver returns the work of a loop over v that is nested in loops over bound. vars are the
+// variables of the items and the result. The loop is the innermost one if bound and v together make
+// up vars.
 func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
@@ -250,7 +254,7 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	return loop{steps + stored, moved, bytes + rows, 0}
 }
 
-// stepsOf returns the number of iterations of a loop. lists is the number of lists that the loop
+// stepsOf returns the cost of the iterations of a loop. lists is the number of lists that the loop
 // walks, positions the sum of their lengths, and meets how many times the loop reaches its body. A
 // loop that walks no list visits all coordinates.
 func stepsOf(lists int, coordinates, positions, meets float64) float64 {
@@ -263,15 +267,16 @@ func stepsOf(lists int, coordinates, positions, meets float64) float64 {
 	return max(meets, positions) * mergeCost
 }
 
-// inLanes reports whether a loop over v along an item can be vectorized: the item lacks v, or its
-// values are neighbours along v.
+// inLanes reports whether an item allows a vectorized loop over v: the item lacks v, or its values
+// along v are neighbours in memory.
 func (m *model) inLanes(it item, v int) bool {
 	return !m.holds(it).has(v) || !m.walks(it, v) && (it.made || m.last[it.factors.first()].has(v))
 }
 
-// stored returns the cost of loading and storing the rows that sums are added to. There is such a
-// cost if, after the loop over v, one variable of the product is unbound and its loop can be
-// vectorized. Loops over other variables inside of the loop over v keep the row in registers.
+// stored returns the cost of loading and storing the rows that a loop over v adds to. inside are
+// the variables bound in the loop's body. The cost is 0 unless the contraction has v and, in the
+// body, exactly one of its variables is unbound, along which a loop can be vectorized. Otherwise
+// loops inside keep the row in registers.
 func (m *model) stored(items []item, inside set, v int) float64 {
 	target := m.open(state{items: items}.factors())
 	if m.isAll(items) {
@@ -296,17 +301,20 @@ func (m *model) lastLeft() int {
 	return -1
 }
 
-// keeps reports whether the contraction of the items has the variable v.
+// keeps reports whether the contraction of the items has the variable v, so that a loop over v does
+// not sum.
 func (m *model) keeps(items []item, v int) bool {
 	return m.open(state{items: items}.factors()).has(v)
 }
 
-// appendCost returns the extra cost of a loop over v, inside of loops over bound, if it prevents
-// the product from being appended to the result in order. The sums are then added to a workspace.
-// Loops inside of all loops over the result's variables first sum a scalar, which is added once.
-// The first loop that is out of order is charged as if the loops over the other variables of the
-// result came next. Each later loop over a summed variable is charged for the additions that it
-// causes, until all variables of the result are bound.
+// appendCost returns the extra cost of a loop over v, nested in loops over bound, if the loop
+// prevents the product from being appended to the result in order. The sums are then added to a
+// workspace.
+//
+// Loops inside all loops over the result's variables first sum a scalar, which is added once. The
+// first loop that is out of order is charged as if the loops over the other variables of the result
+// came next. Each later loop over a summed variable is charged for the additions that it causes,
+// until all variables of the result are bound.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -333,8 +341,8 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 	return each * added
 }
 
-// kindOf returns the kind of the intermediate that contracts the factors inside of loops over
-// bound. The intermediate has the other variables of the contraction.
+// kindOf returns the kind of the intermediate that contracts the factors and is made inside loops
+// over bound. The intermediate has the variables of the contraction that are not in bound.
 func (m *model) kindOf(factors, bound set) Kind {
 	rest := m.open(factors) &^ bound
 	uniform := true
@@ -356,8 +364,9 @@ func (m *model) kindOf(factors, bound set) Kind {
 }
 
 // onThreads reports whether several threads run a loop over v that makes an intermediate of the
-// items, as the outermost loop and outside of all others. They do if the intermediate is one
-// number, or if they share it and v is one of its variables.
+// items. The loop is the outermost one of the intermediate, which is made outside all other loops.
+// Several threads run it if the intermediate is one number, or if threads can share the
+// intermediate and v is one of its variables.
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
@@ -367,10 +376,10 @@ func (m *model) onThreads(items []item, v int) bool {
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
 }
 
-// sumsAlone reports whether one thread alone runs the outermost loop of state x, which sums into a
-// dense result. v is the variable of the loop directly inside. One thread does if v is not the
-// result's outermost variable, the threads cannot divide the result by another variable, and a
-// partial result for each thread does not pay.
+// sumsAlone reports whether a single thread runs the outermost loop of state x because it sums into
+// a dense result. v is the variable of the loop directly inside. A single thread runs it if v is
+// not the result's outermost variable, the threads cannot divide the result by another variable,
+// and a partial result for each thread does not pay.
 func (m *model) sumsAlone(x state, v int) bool {
 	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 ||
 		v == m.number(m.problem.Left[0]) {
@@ -388,16 +397,16 @@ func (m *model) sumsAlone(x state, v int) bool {
 	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result))
 }
 
-// entriesOf returns the number of entries that the intermediate of the factors has each time it is
-// made inside of loops over bound.
+// entriesOf returns the number of entries of the intermediate that contracts the factors, each time
+// it is made inside loops over bound.
 func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
 	times := m.places(bound) * m.filled(factors, bound)
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// startCost returns the cost of starting the loops of a producer inside of loops over bound. The
-// branch at the end of a loop is mispredicted, which delays arithmetic but not loads. A scalar
+// startCost returns the cost of starting a producer's loops, which are nested in loops over bound.
+// The branch at the end of a loop is mispredicted, which delays arithmetic but not loads. A scalar
 // intermediate costs nothing here, because its loops would start as often without the producer.
 func (m *model) startCost(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
@@ -406,9 +415,9 @@ func (m *model) startCost(items []item, bound set) spent {
 	return spent{loaded: beginCost * m.iterations(items, bound)}
 }
 
-// makeCost returns the cost of an intermediate beyond the loops that make it. made are the items
-// that are contracted into it, inside of loops over bound. share is the part of the points of bound
-// where the loops run, among the points where every item has a value.
+// makeCost returns the cost of an intermediate beyond the loops that make it. The intermediate
+// contracts the items made, inside loops over bound. share is the fraction at which the loops run
+// of the points of bound where every item has a value.
 func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {
@@ -434,8 +443,8 @@ func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	return cost + 1e-6*m.places(rest)
 }
 
-// rows returns the number of rows of an intermediate with the variables rest, along its largest
-// variable. It returns 0 for an intermediate of one variable.
+// rows returns the number of rows of an intermediate with the variables rest. A row runs along the
+// largest variable. An intermediate of one variable has 0 rows.
 func (m *model) rows(rest set) float64 {
 	if rest.len() <= 1 {
 		return 0

@@ -37,7 +37,7 @@ func (m *model) densities(f int) []float64 {
 	return out
 }
 
-// share returns the density of an access at some of its variables.
+// share returns the density of an access at the variables vars.
 func (m *model) share(a Access, levels []level, vars set) float64 {
 	t := &a.Tensor
 	if t.Format.AllDense() || vars == 0 {

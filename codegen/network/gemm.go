@@ -16,12 +16,14 @@ type Gemm struct{ Rows, Cols, Sums []string }
 // stored in this order.
 func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 
-// IsGemm reports whether a contraction is one product of matrices without loops around it.
+// IsGemm reports whether a contraction consists of one product of matrices, without loops around
+// it.
 func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
 
-// gemmAt returns the rest of state x, whose loops are over vars, as one product of matrices. ok is
-// false unless two items have unbound variables, all in dense levels, and the sets of variables
-// fit.
+// gemmAt returns the rows, columns and sums of the product of matrices that computes the rest of
+// state x. vars are the variables of all loops of x. ok is false if the rest is not one product of
+// matrices: this takes exactly two items with unbound variables, in dense levels, whose sets of
+// variables fit.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
 	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||
@@ -58,8 +60,8 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	return rows, cols, sums, true
 }
 
-// isMatrix reports whether the levels of these variables in an item are dense and below all
-// others.
+// isMatrix reports whether the variables vars of an item belong to dense levels, with only dense
+// levels below them.
 func (s *search) isMatrix(it item, vars set) bool {
 	if it.made {
 		for v := vars; v != 0; v &= v - 1 {
@@ -84,8 +86,8 @@ func (s *search) isMatrix(it item, vars set) bool {
 	return true
 }
 
-// gemmCost returns the cost of the rest of state x as one product of matrices. It is infinite if
-// the rest is none, or if loops are preferred.
+// gemmCost returns the cost of computing the rest of state x as one product of matrices. The cost
+// is infinite if the rest is not a product of matrices, or if loops are preferred.
 func (s *search) gemmCost(x state, vars set) float64 {
 	rows, cols, sums, ok := s.gemmAt(x, vars)
 	if !ok {
@@ -109,12 +111,12 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.model.iterations(x.items, x.bound) * each
 }
 
-// packedPlace is the extra cost of one element of a matrix that is packed before it is multiplied,
-// and lonePlace the extra cost of one without a neighbour in memory.
+// packedPlace is the extra cost of an element of a matrix that is packed before it is multiplied.
+// lonePlace is the extra cost of an element whose neighbours in memory are not in the matrix.
 const packedPlace, lonePlace = 2, 6
 
-// placeCost returns the cost of one element of a matrix over the variables over. stored lists the
-// variables of its tensor in storage order, and is nil if the tensor is an intermediate.
+// placeCost returns the cost of one element of a matrix whose variables are over. stored lists the
+// variables of the matrix's tensor in storage order. It is nil if the tensor is an intermediate.
 func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
 	cost := transfer(m.places(over)*valueBytes, 0, valueBytes)
 	if stored == nil {
@@ -172,7 +174,8 @@ func (m *model) names(vars set) (list []string) {
 	return list
 }
 
-// gemm makes the innermost loops of contraction c a product of matrices.
+// gemm appends to contraction c its innermost loops as a product of matrices, and adds the bytes
+// read to the plan.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
 	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),
@@ -186,7 +189,7 @@ func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 }
 
 // useLoops replaces products of matrices by loops if one of their matrices is an intermediate that
-// is not an array.
+// is neither an array nor a scalar.
 func (c *Contraction) useLoops() {
 	c.Each(func(y *Contraction) {
 		for _, z := range y.Items {

@@ -6,17 +6,17 @@ package network
 // find it there. So rows that stay while another factor is walked cost nothing. Rows of a large
 // factor, intermediate or result that change with each entry cost a transfer each.
 
-// caches lists the caches of a core, nearest first: the size of each, and the cost of bringing one
-// byte there from the next. The next of the last cache is memory.
+// caches lists the caches of a core, nearest first. cost is the cost of bringing one byte into the
+// cache from the next one in the list, or from memory for the last.
 var caches = [...]struct{ bytes, cost float64 }{{nearBytes, 1. / 32}, {cacheBytes, 1. / 20},
 	{manyBytes, 1. / 3}}
 
-// lineBytes is the size of a cache line, the least that is brought for a value without neighbours
-// that are used.
+// lineBytes is the size of a cache line. A value whose neighbours are not used still brings a whole
+// line.
 const lineBytes = 64
 
-// footprint returns the average size in bytes of the part of an item that is left inside of loops
-// over bound. listed reports whether the part has lists of coordinates.
+// footprint returns the average size in bytes of the part of an item that loops over bound select.
+// listed reports whether the part has lists of coordinates.
 func (m *model) footprint(it item, bound set) (bytes float64, listed bool) {
 	has := m.holds(it)
 	each := float64(valueBytes)
@@ -33,8 +33,8 @@ func (m *model) footprint(it item, bound set) (bytes float64, listed bool) {
 	return 0, listed
 }
 
-// moved returns the cost of bringing into caches what a loop over v, inside of loops over bound,
-// reads of the items. n is how many times the loop reaches its body.
+// moved returns the cost of bringing into caches the data that a loop over v reads from the items.
+// The loop is nested in loops over bound and reaches its body n times.
 func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) {
 	for _, it := range items {
 		if !m.holds(it).has(v) {
@@ -64,9 +64,10 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 	return cost
 }
 
-// written returns the cost of bringing into caches the lines of a result that is written at
-// random. A line stays in a cache only if it and the items' parts fit together. The nearest cache
-// is not counted, because loops do not wait for stores into the next.
+// written returns the cost of bringing into caches the lines of a result that is written in random
+// order. The loop over v is nested in loops over bound and reaches its body n times. A line stays
+// in a cache only if the result's part and the items' parts fit together. The nearest cache is not
+// counted, because loops do not wait for stores into the next one.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
@@ -82,8 +83,8 @@ func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	return transferFrom(1, before, after, bytes)
 }
 
-// resultBytes returns the size in bytes of the part of the result inside of loops over bound. A
-// value without neighbours in that part counts as a line.
+// resultBytes returns the size in bytes of the part of the result that loops over bound select.
+// Each value counts as a line if its neighbours are not in that part.
 func (m *model) resultBytes(bound set) float64 {
 	each := float64(valueBytes)
 	if v := m.lastLeft(); v >= 0 && bound.has(v) {
@@ -93,12 +94,13 @@ func (m *model) resultBytes(bound set) float64 {
 }
 
 // transfer returns the cost of bringing this many bytes into caches. before and after are the sizes
-// of the data outside and inside of the loop: a cache is filled if it holds after but not before.
+// of the data that is used outside the loop and in one iteration. A cache counts if data of size
+// after fits into it and data of size before does not.
 func transfer(before, after, bytes float64) (cost float64) {
 	return transferFrom(0, before, after, bytes)
 }
 
-// transferFrom is transfer without the caches nearer than the one of index nearest.
+// transferFrom is transfer for the caches of index nearest and above only.
 func transferFrom(nearest int, before, after, bytes float64) (cost float64) {
 	for _, c := range caches[nearest:] {
 		if before > c.bytes && after <= c.bytes {

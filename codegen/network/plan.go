@@ -10,28 +10,28 @@ import (
 // Plan is a way to compute a product.
 type Plan struct {
 	Root *Contraction
-	// Converted says, by factor and access, what is first stored in another order. Cost is the
+	// Converted[f][k] is true if access k of factor f is first stored in another order. Cost is the
 	// estimated cost of everything, in multiply-adds of a scalar loop.
 	Converted [][]bool
 	Cost      float64
 	// Products is the number of multiply-adds, Bytes the bytes that they read, and Memory the bytes
 	// that the intermediates of one thread occupy.
 	Products, Bytes, Memory float64
-	// Serial is the part of Cost that one thread spends alone on intermediates with variables that
-	// are made outside of all loops.
+	// Serial is the part of Cost during which a single thread works: it makes the intermediates,
+	// other than scalars, that are outside all loops.
 	Serial float64
-	// Bound is a lower bound of the cost of any plan if a beam found this one. It is 0 if this plan
-	// is the best.
+	// Bound is 0 if this plan is the best. If a beam search found the plan, Bound is a lower bound
+	// of the cost of any plan.
 	Bound float64
 }
 
-// Contraction multiplies factors and intermediates in loops of its own. They are inside of the
-// loops that it shares with the contraction that it is a part of.
+// Contraction multiplies factors and intermediates in its own loops. They run inside the loops that
+// it shares with the contraction that uses its intermediate.
 type Contraction struct {
 	Name string // of the intermediate; the compiler renames it if a tensor has this name
-	// Steps lists its own loops, and the producers between them, outermost first. Loops has all
-	// loops around its body; the first Shared of them belong to the contraction that it is a part
-	// of.
+	// Steps lists the contraction's own loops and the producers between them, outermost first.
+	// Loops lists all loops around the body. The first Shared of them belong to the enclosing
+	// contraction.
 	Steps  []Step
 	Loops  []string
 	Shared int
@@ -39,16 +39,16 @@ type Contraction struct {
 	Factors []int
 	Items   []*Contraction
 	Gemm    *Gemm // its innermost loops if they are a product of matrices; nil if not
-	// Vars has the variables of the intermediate that it makes, in storage order, which is the
-	// order of its consumer's loops. The intermediate is made Uses times, with Entries entries in
-	// all, and has Places coordinates each time.
+	// Vars has the variables of the intermediate that the contraction makes, in storage order,
+	// which is the order of its consumer's loops. The intermediate is made Uses times. It has
+	// Places coordinates each time, and Entries entries in all runs together.
 	Vars                  []string
 	Kind                  Kind
 	Uses, Entries, Places float64
 	Products              float64
 	set                   set
-	// loops is the cost of its loops, and made the cost of the intermediate beyond them. Both are 0
-	// if it is made inside of other loops.
+	// loops is the cost of the contraction's loops, and made the further cost of its intermediate.
+	// Both are 0 if the intermediate is made inside other loops.
 	loops, made float64
 }
 
@@ -79,8 +79,8 @@ func (p *Plan) Filled() bool {
 	return filled
 }
 
-// Each calls fn for the parts of a contraction, first computed first, and then for the
-// contraction.
+// Each calls fn for every producer in a contraction, in the order in which they are computed, and
+// finally for the contraction itself.
 func (c *Contraction) Each(fn func(*Contraction)) {
 	for _, s := range c.Steps {
 		if s.Part != nil {
@@ -90,7 +90,8 @@ func (c *Contraction) Each(fn func(*Contraction)) {
 	fn(c)
 }
 
-// plan returns the plan of the moves that the search found with the conversions c.
+// plan builds the plan of least cost from the moves that the search has found with the conversions
+// c.
 func (s *search) plan(c conversion) *Plan {
 	b := &builder{search: s, plan: &Plan{}, made: map[set]*Contraction{}, named: map[string]int{}}
 	x := s.model.whole()
@@ -117,9 +118,10 @@ type builder struct {
 	named  map[string]int
 }
 
-// contraction returns the contraction of state x, inside of loops. way is the index of the
-// alternative to follow. share is the part of the points where the contraction runs, among the
-// points where every item has a value.
+// contraction builds the contraction of state x, which is nested in loops, and adds its costs to
+// the plan. way is the index of the alternative to follow. share is a fraction of the points where
+// all items of x have a value: the contraction runs only there, because the items outside x have a
+// value too.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -166,8 +168,8 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 	return c
 }
 
-// serial returns the cost of the intermediates made outside of all loops by one thread. Scalars
-// and products of matrices are not counted, because several threads compute them.
+// serial returns the cost of the intermediates that one thread makes outside all loops. Scalars and
+// products of matrices are not counted, because several threads compute them.
 func (c *Contraction) serial() (cost float64) {
 	for _, s := range c.Steps {
 		if s.Part == nil {
@@ -178,8 +180,8 @@ func (c *Contraction) serial() (cost float64) {
 	return cost
 }
 
-// alone returns the cost of an intermediate made outside of all loops by one thread, or 0 if
-// several threads make it.
+// alone returns the cost of making the intermediate of c, which is made outside all loops, if one
+// thread does it. The cost is 0 if several threads make it.
 func (c *Contraction) alone() float64 {
 	x := strategy.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
@@ -196,7 +198,8 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part returns the producer that contracts the items of state x whose numbers made has.
+// part builds the producer that contracts some items of state x. made holds the numbers of the
+// items.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)
@@ -212,14 +215,14 @@ func (b *builder) part(x state, made set, loops []string, share float64, way int
 	c.Uses = share * alone * b.search.model.iterations(own, x.bound)
 	c.Entries = share * alone * b.search.model.places(open) * b.search.model.filled(c.set, open)
 	c.Places = b.search.model.places(open &^ x.bound)
-	b.plan.holds(c)
+	b.plan.addMemory(c)
 	b.name(c)
 	b.made[c.set] = c
 	return c
 }
 
-// holds adds the memory of an intermediate to the plan's.
-func (p *Plan) holds(c *Contraction) {
+// addMemory adds the memory of an intermediate to the plan's memory.
+func (p *Plan) addMemory(c *Contraction) {
 	switch c.Kind {
 	case Array:
 		p.Memory += c.Places * valueBytes
@@ -241,7 +244,7 @@ func (b *builder) name(c *Contraction) {
 	b.named[c.Letter()]++
 }
 
-// storedFor sorts the variables of an intermediate by the loops of its reader.
+// storedFor sorts the variables of an intermediate into the order of its reader's loops.
 func (c *Contraction) storedFor(reader *Contraction) {
 	slices.SortFunc(c.Vars, func(u, v string) int {
 		return slices.Index(reader.Loops, u) - slices.Index(reader.Loops, v)

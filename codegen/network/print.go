@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text describes a plan: its tree, its loops, its contractions with the first computed first, and
-// its costs. target is the text of the result.
+// Text describes a plan to the user: its tree, its loops, its contractions in the order in which
+// they are computed, and its costs. target is the text of the result.
 func (p *Problem) Text(q *Plan, target string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree   %s\nloops  %s\n", p.treeOf(q.Root), p.loopsOf(q.Root))
@@ -51,7 +51,7 @@ func (c *Contraction) access() string {
 	return c.Name + "(" + strings.Join(c.Vars, ",") + ")"
 }
 
-// loopsOf returns the loops of a contraction as text. Each producer is in braces at its place
+// loopsOf returns the loops of a contraction as text. A producer appears in braces at its place
 // between the loops.
 func (p *Problem) loopsOf(c *Contraction) string {
 	var parts []string

@@ -7,15 +7,15 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Access is a tensor with the variables of its modes, in mode order, as the leaf's operand is
-// stored.
+// Access is a tensor with the variables of its modes, in mode order. Its format is the one in which
+// the leaf's operand is stored.
 type Access struct {
 	Tensor strategy.Tensor
 	Vars   []string
 }
 
-// Factor is one factor of a product. A factor of several accesses, such as a sum in parentheses,
-// is not taken apart, and is assumed to have a value everywhere.
+// Factor is one factor of a product. A factor may have several accesses, as a sum in parentheses
+// does. It is then not taken apart, and the search assumes that it has a value everywhere.
 type Factor struct {
 	Text     string // its name if it is one access; "" if not
 	Accesses []Access
@@ -23,7 +23,7 @@ type Factor struct {
 	made     bool // an intermediate: it is stored in the order of the loops that read it
 }
 
-// Way restricts the contractions that are searched.
+// Way restricts the plans that the search considers.
 type Way uint8
 
 const (
@@ -34,21 +34,22 @@ const (
 
 func (w Way) String() string { return [...]string{"auto", "direct", "pairwise"}[w] }
 
-// Problem is a product and what it is added to.
+// Problem describes a product and the result that it is added to.
 type Problem struct {
 	Factors []Factor
 	Sizes   map[string]int64
-	// Left lists the variables of the result, in its storage order. The result is appended to in
-	// the order of the first Ordered variables, and written at random along the others.
+	// Left lists the variables of the result in its storage order. Entries are appended to the
+	// result in the order of the first Ordered variables. Along the others they are written in any
+	// order.
 	Left    []string
 	Ordered int
-	// Order, if not nil, is the order of the loops of the product itself, which the other terms of
-	// the statement share. No access is converted then.
+	// Order is the order of the product's own loops, which the other terms of the statement share.
+	// If Order is not nil, no access is converted. Nil means that any order is allowed.
 	Order []string
 	// Keep forbids conversions.
 	Keep bool
-	// Exact says that all multiplications are done, as with integers. Otherwise a product of values
-	// that do not change in a loop is computed once.
+	// Exact is true if every multiplication is done, as with integers. If it is false, a product of
+	// values that do not change in a loop is computed only once.
 	Exact bool
 	// Inside forbids intermediates with variables that are made outside of all loops.
 	Inside bool
@@ -58,18 +59,20 @@ type Problem struct {
 	MaxOrder int
 	Way      Way
 	Tree     *Tree // nil if any tree is allowed
-	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes, infinite
-	// if it should be loops. Gemm is nil if products of matrices are not wanted.
+	// Gemm returns the cost of the multiply-adds of a product of matrices of these sizes. It
+	// returns infinity if loops are better. The function is nil if products of matrices are not
+	// wanted.
 	Gemm func(rows, cols, terms float64) float64
 }
 
-// MaxFactors and MaxVars bound the products that are searched.
+// MaxFactors and MaxVars are the largest numbers of factors and variables of a product that is
+// searched.
 const (
 	MaxFactors = 8
 	MaxVars    = 12
 )
 
-// set is a set of variables, or of factors, by number.
+// set is a set of small numbers, for example of variables or factors, with one bit for each.
 type set uint32
 
 func (s set) has(k int) bool    { return s>>k&1 != 0 }
@@ -95,14 +98,14 @@ type model struct {
 	ordered []int // the variables along which the result is appended to in order
 	fixed   []int // the variables of Order
 	density [][]float64
-	// By set of factors: held has their variables, and opened the variables that other factors or
-	// the result have too. joined has the density of their contraction by set of variables, -1 if
-	// it is not computed yet.
+	// Indexed by set of factors: held has their variables, and opened those variables that other
+	// factors or the result have too. joined has the density of the factors' contraction, indexed
+	// by set of variables; -1 means that it is not computed yet.
 	held, opened []set
 	joined       [][]float64
 	entries      int64 // of all tensors
-	// By factor, as bits: converted has the accesses that are stored in another order. The others
-	// are sets of variables, see isWalked, isUniform and isLast.
+	// Indexed by factor: converted has the set of its accesses that are stored in another order.
+	// walked, uniform and last are sets of variables, which isWalked, isUniform and isLast define.
 	converted, walked, uniform, last []set
 }
 
@@ -111,8 +114,8 @@ func (p *Problem) Searched() bool {
 	return len(p.Factors) <= MaxFactors && len(p.variables()) <= MaxVars
 }
 
-// Known reports whether a product has at least two factors, of at most MaxStep variables each, and
-// the number of entries of all their tensors is known.
+// Known reports whether enough is known of a product to estimate costs: it has at least two factors
+// of at most MaxStep variables each, and the number of entries of every tensor is known.
 func (p *Problem) Known() bool {
 	if len(p.Factors) < 2 {
 		return false
@@ -196,8 +199,8 @@ func newModel(p *Problem) *model {
 
 func (m *model) number(v string) int { return slices.Index(m.vars, v) }
 
-// levelsOf returns the storage levels of an access. If it has a variable twice, the second level
-// is searched, so it does not restrict the order of loops.
+// levelsOf returns the storage levels of an access. If a variable occurs twice, the leaf searches
+// its second level for the coordinate, so that level does not restrict the order of loops.
 func (m *model) levelsOf(a Access) []level {
 	var out []level
 	above := set(0)
@@ -226,8 +229,8 @@ func (m *model) varsOf(factors set) set {
 // another factor or the result has too.
 func (m *model) open(factors set) set { return m.opened[factors] }
 
-// anyOrder returns, by factor and as bits, the accesses that are sparse intermediates. Loops can
-// walk them in any order.
+// anyOrder returns, for each factor, the set of its accesses that are sparse intermediates. Loops
+// can walk them in any order.
 func (m *model) anyOrder() []set {
 	accesses := make([]set, len(m.problem.Factors))
 	for f, x := range m.problem.Factors {
@@ -238,7 +241,8 @@ func (m *model) anyOrder() []set {
 	return accesses
 }
 
-// convert sets the accesses, by factor and as bits, that are stored in other orders.
+// convert sets which accesses of each factor are stored in other orders, and recomputes the tables
+// that depend on it.
 func (m *model) convert(accesses []set) {
 	n := len(m.problem.Factors)
 	m.converted, m.walked, m.uniform, m.last = accesses, make([]set, n), make([]set, n), make([]set, n)
@@ -256,7 +260,7 @@ func (m *model) convert(accesses []set) {
 	}
 }
 
-// canWalk reports whether a loop over v, inside of loops over bound, can walk factor f in its
+// canWalk reports whether a loop over v, nested in loops over bound, can walk factor f in its
 // storage order.
 func (m *model) canWalk(f, v int, bound set) bool {
 	for k, levels := range m.levels[f] {
@@ -284,8 +288,9 @@ func (m *model) isWalked(f, v int) bool {
 	return false
 }
 
-// isUniform reports whether the levels of v in factor f, and all levels below them, are dense. For
-// given other coordinates, the factor then has a value at every coordinate of v or at none.
+// isUniform reports whether all levels of v in factor f, and all levels below them, are dense. For
+// fixed coordinates of the other variables, the factor then has a value at every coordinate of v or
+// at none.
 func (m *model) isUniform(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		below := false
@@ -300,7 +305,8 @@ func (m *model) isUniform(f, v int) bool {
 	return true
 }
 
-// isLast reports whether each level of v in factor f is the last level of its access.
+// isLast reports whether v belongs only to the last level of each access of factor f. It is also
+// true if f lacks v.
 func (m *model) isLast(f, v int) bool {
 	for _, levels := range m.levels[f] {
 		for n, l := range levels {

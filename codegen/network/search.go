@@ -7,21 +7,22 @@ import (
 	"sync"
 )
 
-// state is the rest of a nest: the items that are not multiplied yet, inside of loops over bound.
+// state describes the rest of a nest: the items that are not multiplied yet, and the variables of
+// the loops that are already open around them (bound).
 type state struct {
 	items []item
 	bound set
 }
 
-// key is a state as numbers, together with the accesses of its factors that are converted.
+// key identifies a state. converted tells which accesses of the state's factors are converted.
 type key struct{ state, converted uint64 }
 
 // mostAccesses is the largest number of a factor's accesses that may be converted.
 const mostAccesses = 8
 
-// key returns the key of a state. For each factor, four bits hold the number of the first factor of
-// its item, or 15 if the state lacks the factor. For each single factor, one bit is set if the
-// factor was summed. The last bits are the bound variables.
+// key returns the key of a state. In its first number, four bits for each factor hold the first
+// factor of the factor's item, or 15 if the state lacks the factor. One more bit for each factor is
+// set if the factor alone was summed. The last bits are the bound variables.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -41,35 +42,36 @@ func (m *model) key(x state) key {
 	return k
 }
 
-// move is the next step in a nest: a loop over variable v; a product of matrices for all that is
-// left, if gemm is true; or, if made is not 0, the producer of an intermediate of the items with
-// these numbers.
+// move is the next step in a nest. If made is not 0, the step is the producer of an intermediate,
+// and made holds the numbers of its items. If gemm is true, the step computes all that is left as
+// one product of matrices. Otherwise it is a loop over variable v.
 type move struct {
 	v    int
 	made set
 	gemm bool // what is left is one product of matrices
 }
 
-// alternative is one way to compute the rest of a state: its cost and its first move. next is the
-// index of the alternative for the state after the move. inside is the index of the alternative for
-// the producer's own state.
+// alternative is one way to compute the rest of a state. first is its first move. next is the index
+// of the alternative to follow in the state after this move. If the move is a producer, inside is
+// the index of the alternative in the producer's own state.
 type alternative struct {
 	spent        spent
 	first        move
 	next, inside int
 }
 
-// search is a search over all sets of conversions. They share the table memo, because the rest of
-// a state costs the same for two sets that store its factors alike.
+// search is a search over all sets of conversions. They share the table memo, because the rest of a
+// state costs the same under two sets that store the state's factors alike.
 type search struct {
 	model *model
 	memo  map[key][]alternative
-	// budget is the number of states that may still be visited. The search stops if it is negative.
+	// budget is the number of states that may still be visited. The search stops when it becomes
+	// negative.
 	budget int
 }
 
-// maxStates is the largest number of states that the exact search visits. It has no limit for
-// products of at most exactFactors factors over at most exactVars variables.
+// maxStates is the largest number of states that the exact search visits. The search has no limit
+// for products of at most exactFactors factors over at most exactVars variables.
 const (
 	maxStates    = 100_000
 	exactFactors = 5
@@ -88,8 +90,10 @@ func cheapestOf(ways []alternative) (cost float64, number int) {
 	return cost, number
 }
 
-// ways returns the alternatives for the rest of a state that no other covers in both parts of the
-// cost. The loops around decide which is the best, because the nest costs the larger of two sums.
+// ways returns the alternatives for the rest of a state. It leaves out an alternative if another
+// one costs no more in either part of the cost (see spent). Which of the remaining ones is best
+// depends on the loops around, because a nest costs the larger of its two parts. The result is nil
+// if the budget is spent.
 func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -140,9 +144,9 @@ func (s *search) ways(x state) []alternative {
 	return f
 }
 
-// producer returns the alternatives of a producer whose own state is x. It runs for a share of the
-// points of the loops around it. Outside of all loops only the cheapest alternative is returned,
-// because no other work overlaps with a producer there.
+// producer returns the alternatives of a producer whose own state is x. The producer runs at a
+// share of the points of the loops around it. Outside all loops, producer returns only the cheapest
+// alternative, because no other work overlaps with it there.
 func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -160,10 +164,12 @@ func (s *search) producer(x state, share float64) []alternative {
 	return out
 }
 
-// waitFactor returns a factor for the cost of state x if its first loop is over v. It exceeds 1 for
-// a loop that makes an intermediate outside of all loops on one thread; for a loop inside of an
-// outermost loop that sums into the result on one thread; and for an outermost loop that sums into
-// the result on all threads.
+// waitFactor returns the factor by which waiting threads increase the cost of state x if its first
+// loop is over v. It exceeds 1 in three cases:
+//
+//   - The loop makes an intermediate outside all other loops, on one thread.
+//   - The loop is directly inside an outermost loop that sums into the result on one thread.
+//   - The loop is outermost and sums into the result on all threads.
 func (s *search) waitFactor(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):
@@ -175,7 +181,7 @@ func (s *search) waitFactor(x state, v int) float64 {
 	return 1
 }
 
-// loopsOf returns the variables of all loops of a state.
+// loopsOf returns the variables of all loops of a state, open and not yet open.
 func (s *search) loopsOf(x state) set {
 	vars := s.model.varsIn(x.items)
 	if s.isRoot(x) {
@@ -190,7 +196,8 @@ func (s *search) isRoot(x state) bool { return s.model.isAll(x.items) }
 // isAll reports whether the items make up the whole product.
 func (m *model) isAll(items []item) bool { return state{items: items}.factors() == m.all() }
 
-// loop returns the cost of a loop over v as the first move of state x.
+// loop returns the cost of a loop over v as the first move of state x. vars are the variables of
+// all loops of x.
 func (s *search) loop(x state, vars set, v int) spent {
 	cost := s.model.loopOver(x.items, vars, x.bound, v).spent()
 	if s.isRoot(x) {
@@ -217,7 +224,8 @@ func (s *search) mayLoop(x state, v int) bool {
 	return s.model.allowed(x.items, x.bound, v)
 }
 
-// complete reports whether the items of state x may be multiplied as they are.
+// complete reports whether all items of state x may be multiplied in one contraction, without
+// further intermediates.
 func (s *search) complete(x state) bool {
 	if s.model.problem.Contracted && s.isRoot(x) &&
 		!slices.ContainsFunc(x.items, func(it item) bool { return it.made }) {
@@ -239,8 +247,9 @@ func (x state) factors() set {
 	return out
 }
 
-// producers calls fn for each set of items that may be contracted next. made holds their numbers,
-// own the items, and rest the items of the state afterwards. fn must not keep own and rest.
+// producers calls fn for each set of items that may be contracted next. made holds the numbers of
+// the items in x, own is the items, and rest is the items of the state after the contraction. fn
+// must not keep own and rest.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.model.problem.Way == Direct ||
 		s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
@@ -254,7 +263,7 @@ func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	}
 }
 
-// mayMake reports whether a contraction of the items own may be made in state x.
+// mayMake reports whether the items own may be contracted into an intermediate in state x.
 func (s *search) mayMake(x state, own []item) bool {
 	factors := state{items: own}.factors()
 	open := s.model.open(factors)
@@ -275,9 +284,9 @@ func (s *search) mayMake(x state, own []item) bool {
 	return s.model.varsIn(own) != x.bound // else the contraction has no loops
 }
 
-// parted returns the items whose numbers made has, and the items of the state after their
+// parted returns the items whose numbers are in made, and the items of the state after their
 // contraction. The items are sorted by their first factors, so that equal states have equal items.
-// Both results are stored in buffer, which has 2*MaxFactors items.
+// Both results are stored in buffer, which must have 2*MaxFactors items.
 func (x state) parted(made set, buffer []item) (own, rest []item) {
 	own, rest = buffer[:0:MaxFactors], buffer[MaxFactors:MaxFactors]
 	all := item{made: true}
@@ -303,8 +312,8 @@ func (x state) parted(made set, buffer []item) (own, rest []item) {
 	return own, rest
 }
 
-// share returns a share of the points of the bound variables: at these points the items outside of
-// made have values too.
+// share returns the expected fraction of the points of the bound variables where every item outside
+// made has a value.
 func (s *search) share(x state, made set) float64 {
 	share := 1.0
 	for k, it := range x.items {
@@ -324,8 +333,8 @@ func (m *model) whole() state {
 	return x
 }
 
-// Search returns the plan of least cost. It returns nil if storage orders contradict the tree or
-// the order of loops in p.
+// Search returns the plan of least cost. It returns nil if the storage orders of the factors
+// contradict the tree or the order of loops that p asks for.
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()
@@ -343,12 +352,12 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost limits the cost of a plan with fewer variables in its intermediates, as a factor of the
-// least cost.
+// sameCost is the largest cost, relative to the least one, at which a plan is preferred because its
+// intermediates have fewer variables.
 const sameCost = 1.05
 
-// cheapest returns the plan of least cost, or a plan of the beam if the search is too large. It
-// returns nil if neither finds a plan.
+// cheapest returns the plan of least cost. If the exact search is too large, it returns the plan of
+// the beam search. It returns nil if no plan is found.
 func (m *model) cheapest() *Plan {
 	best, all := m.within(m.states())
 	if !all {
@@ -357,8 +366,8 @@ func (m *model) cheapest() *Plan {
 	return best
 }
 
-// states returns the number of states that the exact search may visit. A state has more moves if
-// there are more factors.
+// states returns the number of states that the exact search may visit. The number is smaller for
+// more factors, because each state then has more moves.
 func (m *model) states() int {
 	if len(m.problem.Factors) <= exactFactors && len(m.vars) <= exactVars {
 		return math.MaxInt
@@ -367,7 +376,7 @@ func (m *model) states() int {
 }
 
 // within returns the plan of least cost over all sets of conversions, or nil if there is none. all
-// is false if the given number of states did not suffice to be sure.
+// is false if the search ran out of states, so that a better plan may exist.
 func (m *model) within(states int) (best *Plan, all bool) {
 	s := &search{model: m, memo: map[key][]alternative{}, budget: states}
 	list := m.conversions()
@@ -399,9 +408,9 @@ func (s *search) withConversion(c conversion) *Plan {
 	return s.plan(c)
 }
 
-// searchParallel returns the plan of least cost over the sets of conversions in list, and the first
-// in the list among equal ones. Different sets share few states, so each thread has a search of its
-// own.
+// searchParallel returns the plan of least cost over the sets of conversions in list. Among equal
+// ones it returns the first in the list. Different sets share few states, so each thread has a
+// search of its own.
 func (m *model) searchParallel(list []conversion) (best *Plan) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -428,14 +437,16 @@ func (m *model) searchParallel(list []conversion) (best *Plan) {
 	return best
 }
 
-// conversion is a set of accesses that are first stored in another order, by factor, and its cost.
+// conversion is a set of accesses that are first stored in another order, and the cost of storing
+// them. accesses is indexed by factor.
 type conversion struct {
 	accesses []set
 	cost     float64
 }
 
 // isRepeated reports whether the product has an access twice. Both operands then read the tensor in
-// one storage order, so loops of one must not need an order that loops of the other forbid.
+// one storage order. If that order were changed for the loops of one operand, the loops of the
+// other might not be possible.
 func (m *model) isRepeated(a Access) bool {
 	n := 0
 	for _, f := range m.problem.Factors {

@@ -1,10 +1,10 @@
 package network
 
-// spent is the cost of a nest of loops in two parts: loaded is the cost of the arithmetic and
-// loads of its bodies, moved the cost of bringing the loaded data into caches. A core overlaps
-// them, so the nest costs the larger part and a small share of the other. Work that overlaps with
-// nothing is added to both parts: clearing and sorting an intermediate, and a producer outside of
-// all loops.
+// spent is the cost of a nest of loops in two parts. loaded is the cost of the arithmetic and loads
+// in the loops' bodies. moved is the cost of bringing the loaded data into caches. A core overlaps
+// the two, so the nest costs the larger part and a small share of the smaller one. Work that
+// overlaps with nothing is added to both parts: clearing and sorting an intermediate, and a
+// producer outside all loops.
 type spent struct{ loaded, moved float64 }
 
 // unoverlapped returns the cost of work that overlaps with nothing.
@@ -21,15 +21,15 @@ func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + 
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of alternatives for the same work. No alternative is at least as expensive as
-// another in both parts. Adding the same costs to all alternatives, or multiplying them, leaves
-// the cheapest of all that were ever added in the list.
+// front is a list of alternatives for the same work. For any two of them, each is cheaper than the
+// other in one part of the cost. If the same costs are later added to all alternatives, or all are
+// multiplied, the cheapest of all that were ever added is still in the list.
 type front []alternative
 
-// roundingFactor is the factor below which a cost counts as less than another.
+// roundingFactor is the factor by which a cost must be smaller to count as less than another.
 const roundingFactor = 1 - 1e-9
 
-// covers reports whether the front has an alternative that exceeds s in neither part.
+// covers reports whether the front has an alternative that costs no more than s in either part.
 func (f front) covers(s spent) bool {
 	for _, way := range f {
 		if roundingFactor*way.spent.loaded <= s.loaded && roundingFactor*way.spent.moved <= s.moved {
@@ -39,8 +39,8 @@ func (f front) covers(s spent) bool {
 	return false
 }
 
-// add adds an alternative to the front, unless another covers it, and drops the alternatives that
-// are at least as expensive in both parts.
+// add adds an alternative to the front, unless another one covers it. It drops the alternatives
+// that cost at least as much in both parts.
 func (f *front) add(way alternative) {
 	if f.covers(way.spent) {
 		return

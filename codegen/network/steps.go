@@ -8,13 +8,13 @@ import (
 	"distaff/io/tensor"
 )
 
-// MaxStep is the largest number of variables, and of items, of a contraction that makes an
-// intermediate of a product that is not searched. Tables of the contraction have an element for
-// each set of items and each set of variables.
+// MaxStep limits the contractions of a product that is too large for the search. A contraction that
+// makes an intermediate may have at most MaxStep variables and MaxStep items, because its tables
+// have an element for each set of items and for each set of variables.
 const MaxStep = 16
 
 // LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
-// third factor, and so on, for any number of factors. It returns nil if there is none: see ByTree.
+// third factor, and so on, for any number of factors. It returns nil in the same cases as ByTree.
 func LeftToRight(p *Problem) *Plan {
 	t := &Tree{}
 	for f := range p.Factors {
@@ -27,11 +27,11 @@ func LeftToRight(p *Problem) *Plan {
 	return ByTree(p, t)
 }
 
-// ByTree returns the plan that contracts any number of factors by a tree. The tree must be bound to
-// the factors. Each intermediate is complete before the next is made, and the loops of each
-// contraction are the best for it alone. The result is nil if an intermediate has more than
-// p.MaxOrder variables, if its contraction has more than MaxStep items or variables, or if storage
-// orders forbid all loops.
+// ByTree returns the plan that contracts any number of factors by a tree, which must be bound to
+// the factors. Each intermediate is complete before the next is made. The loops of each contraction
+// are chosen for this contraction alone. The result is nil if an intermediate has more than
+// p.MaxOrder variables, if its contraction has more than MaxStep items or variables, or if the
+// storage orders allow no order of loops.
 func ByTree(p *Problem, t *Tree) *Plan {
 	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
 	for _, f := range p.Factors {
@@ -55,9 +55,10 @@ type steps struct {
 	parts   []Step
 }
 
-// contract contracts the children of t, after their own children. It returns the contraction, and
-// its intermediate as a factor. The contraction is nil if storage orders or sizes forbid it. If
-// root is true, it makes the result and no factor.
+// contract builds the contraction of the children of t, after the contractions of their own
+// children. It returns the contraction, and its intermediate as a factor. The contraction is nil if
+// storage orders or sizes forbid it. If root is true, the contraction makes the result, and made is
+// not set.
 func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	q := *s.problem
 	q.Factors, q.Way, q.Tree, q.MaxOrder = nil, Direct, nil, -1
@@ -94,8 +95,8 @@ func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	return c, made
 }
 
-// nest returns the plan of a product in one nest of loops. It returns nil if storage orders forbid
-// all loops.
+// nest returns the plan that computes a product in one nest of loops. It returns nil if the storage
+// orders allow no order of loops.
 func (p *Problem) nest() *Plan {
 	if p.Searched() {
 		return Search(p)
@@ -109,8 +110,8 @@ func (p *Problem) nest() *Plan {
 	return OneNest(p, order)
 }
 
-// isShared reports whether another factor has an access of factor f, so that both read one stored
-// tensor.
+// isShared reports whether factor f has an access that another factor has too, so that both read
+// one stored tensor.
 func (s *steps) isShared(f int) bool {
 	for g, x := range s.problem.Factors {
 		for _, a := range x.Accesses {
@@ -143,8 +144,9 @@ func (s *steps) open(t *Tree) []string {
 	})
 }
 
-// add adds the costs of the plan that contracts the children of t, and returns its contraction.
-// items has the contraction that makes each child, or nil if the child is a factor.
+// add adds to the plan of the whole product the costs of plan, which contracts the children of t.
+// It returns the contraction of plan. items has the contraction that makes each child, or nil if
+// the child is a factor.
 func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
 	s.builder.plan.Bytes += plan.Bytes
@@ -171,7 +173,7 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	c.Entries, c.Places = m.entriesOf(all, 0), m.places(m.result)
 	c.made = m.makeCost(items, 1, 0)
 	s.builder.plan.Cost += c.made
-	s.builder.plan.holds(c)
+	s.builder.plan.addMemory(c)
 	s.builder.name(c)
 	t := strategy.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
 		NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
@@ -181,8 +183,8 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	return Factor{Accesses: []Access{{t, q.Left}}, Matrix: true, made: true}
 }
 
-// inStorageOrder returns an order of loops that walks all factors as they are stored, nil if there
-// is none. The variables along which the result is appended to come as early as possible.
+// inStorageOrder returns an order of loops that walks all factors as they are stored, or nil if
+// there is none. The variables of the result come as early as possible.
 func (p *Problem) inStorageOrder() []string {
 	left, each := p.variables(), p.each()
 	bound := make([]set, len(each))
@@ -217,8 +219,8 @@ func (p *Problem) each() (list []*model) {
 	return list
 }
 
-// OneNest returns an estimate of a product of any size in one nest of loops. order is the order of
-// the loops.
+// OneNest returns a plan, with estimated costs, that computes a product of any size in one nest of
+// loops. order is the order of the loops.
 func OneNest(p *Problem, order []string) *Plan {
 	c, plan := &Contraction{Products: 1}, &Plan{}
 	for f, x := range p.Factors {

@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// Tree says which factors and intermediates are multiplied in one nest of loops. A leaf, which has
-// no children, is a factor.
+// Tree says which factors and intermediates are multiplied together. A node multiplies its children
+// in one nest of loops. A leaf, which has no children, is a factor.
 type Tree struct {
 	Name     string // a leaf's
 	At       int    // where it begins in the text
@@ -18,7 +18,7 @@ type Tree struct {
 }
 
 // ParseTree reads a tree: names with * between them, and parentheses around each intermediate. A *
-// B * C is one nest of three factors; (A * B) * C has an intermediate.
+// B * C is one nest of three factors. (A * B) * C first makes an intermediate of A and B.
 func ParseTree(text string) (*Tree, error) {
 	p := &treeParser{text: text}
 	t, err := p.product()
@@ -58,7 +58,8 @@ func (p *treeParser) fail(want string) error {
 		Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
 }
 
-// product reads a product up to the end or up to a parenthesis that it does not open.
+// product reads a product. It stops at the end of the text, or at a closing parenthesis that was
+// opened before the product.
 func (p *treeParser) product() (*Tree, error) {
 	t := &Tree{At: p.at}
 	for {
@@ -102,10 +103,10 @@ func nameByte(c byte, later bool) bool {
 	return letter || later && (c == '_' || c >= '0' && c <= '9')
 }
 
-// Bind gives each leaf the number of a factor of its name. The first leaf of a name gets the first
-// factor of that name. extra is a leaf without a factor; if it is nil, missing has the names of
-// the factors that the tree lacks. A tree must be bound again before it is used for another
-// product.
+// Bind gives each leaf the number of a factor with the leaf's name. The first leaf of a name gets
+// the first factor with that name. extra returns a leaf for which there is no factor, or nil.
+// missing returns the names of factors that the tree lacks. A tree must be bound again before it is
+// used for another product.
 func (t *Tree) Bind(factors []Factor) (extra *Tree, missing []string) {
 	left := map[string][]int{}
 	for k, f := range factors {
@@ -150,7 +151,7 @@ func (t *Tree) each(fn func(leaf *Tree)) {
 	}
 }
 
-// over returns the node that multiplies exactly these factors, nil if there is none.
+// over returns the node that multiplies exactly these factors, or nil if there is none.
 func (t *Tree) over(factors set) *Tree {
 	if t.factors == factors && len(t.Children) > 0 {
 		return t
@@ -163,8 +164,8 @@ func (t *Tree) over(factors set) *Tree {
 	return nil
 }
 
-// matches reports whether the items are the children of t: factors for leaves, intermediates for
-// products.
+// matches reports whether the items are exactly the children of t. A leaf matches a factor, and a
+// node with children matches an intermediate.
 func (t *Tree) matches(items []item) bool {
 	if len(items) != len(t.Children) {
 		return false

@@ -56,8 +56,8 @@ type checker struct {
 	err     error
 }
 
-// at returns an error at spans[k]. If the node has no such span, because it was built and not
-// parsed, the error is at whole.
+// at returns an error at the place spans[k] of the source. A node that was built and not parsed has
+// no such span. The error is then at whole.
 func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string,
 	args ...any) error {
 	if k < len(spans) {
@@ -135,7 +135,7 @@ func (c *checker) sum(e *Sum) {
 }
 
 // countTerms returns the number of terms that Normalize makes of e. If a quotient or a reduction
-// inside e has more terms, it returns their number.
+// inside e has more terms than that, it returns the larger number.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:
@@ -155,8 +155,8 @@ func countTerms(e Expr) float64 {
 	return 1
 }
 
-// inQuotient returns the largest number of terms in any sum() inside e. e is a side of a quotient,
-// which is not multiplied out itself.
+// inQuotient returns the largest number of terms in any sum() inside e, which is a side of a
+// quotient. The sides of a quotient themselves are not multiplied out.
 func inQuotient(e Expr) float64 {
 	most := 0.0
 	Walk(e, func(x Expr) bool {

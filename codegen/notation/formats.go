@@ -8,7 +8,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// ParseType returns the type with the given name. It also takes TACO's names.
+// ParseType returns the type with the given name. It also accepts TACO's names of types.
 func ParseType(name string) (tensor.Type, error) {
 	t, ok := tensor.ParseType(name)
 	if !ok {
@@ -33,7 +33,8 @@ func ParseFormatFlag(text string) (name string, f tensor.Format, err error) {
 	return name, f, err
 }
 
-// parseFormat reads the format text[at:]. The error's place is in text.
+// parseFormat reads the format that starts at text[at:]. The place in an error is an offset in
+// text.
 func parseFormat(text string, at int) (tensor.Format, error) {
 	f, err := tensor.ParseFormat(text[at:])
 	var bad *tensor.FormatError

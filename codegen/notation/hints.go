@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// otherSyntax lists operators of other languages whose meaning this language writes in another way.
+// otherSyntax lists operators of other languages, each with a hint: how this language writes the
+// same thing.
 var otherSyntax = []replacement{
 	{"[", "indices are in parentheses, as in A(i,j)"},
 	{"^", "a power is a product, as in x(i)*x(i)"},
@@ -15,7 +16,7 @@ var otherSyntax = []replacement{
 
 type replacement struct{ text, hint string }
 
-// missingOperators lists operators of other languages that this language lacks, each with a hint:
+// missingOperators lists operators that other languages have and this one lacks, each with a hint:
 // what to write instead. If one operator begins with another, the longer one comes first.
 var missingOperators = []replacement{
 	{":=", `an assignment is one "="`},
@@ -61,8 +62,8 @@ var numberFunctions = strings.Fields(
 	"exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
 		"conj real imag angle max min mod erf relu sigmoid inv det")
 
-// hint returns a hint for a mistake at a place of the text: how the notation writes what the user
-// may have meant. It returns "" if it knows none.
+// hint returns a hint for a mistake at a place in the text: how to write in this notation what the
+// user may have meant. It returns "" if it has no hint.
 func (p *parser) hint(at Span) string {
 	rest, before := p.src[at.Pos:p.part.End], p.src[p.part.Pos:at.Pos]
 	starts := func(s string) bool { return strings.HasPrefix(rest, s) }

@@ -54,14 +54,14 @@ func Normalize(s *Stmt) *Normal {
 	return n
 }
 
-// addBound adds to all the variables that r and the terms of its body sum over.
-func addBound(all *varList, r *Reduction) {
+// addBound adds to the list all variables that r and the terms of its body sum over.
+func addBound(list *varList, r *Reduction) {
 	for _, v := range r.Vars {
-		all.add(v)
+		list.add(v)
 	}
 	for _, t := range r.Body {
 		for _, v := range t.Sum {
-			all.add(v)
+			list.add(v)
 		}
 	}
 }
@@ -113,8 +113,8 @@ func (r *renamer) fresh(name string) string {
 	}
 }
 
-// rename returns a copy of e. It replaces the variables in scope and renames the variables of
-// inner sums apart.
+// rename returns a copy of e. It replaces each variable that scope maps to a new name, and gives
+// the variables of inner sums new names where names would clash.
 func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 	switch e := e.(type) {
 	case *Access:
@@ -149,8 +149,8 @@ func (r *renamer) rename(e Expr, scope map[string]string) Expr {
 // vars is a set of variables. As a receiver it is the set of the left side's variables.
 type vars map[string]bool
 
-// expand multiplies e out. In the terms that it returns, Sum has only the variables of explicit
-// sums.
+// expand multiplies e out and returns the terms. The Sum of a returned term has only the variables
+// of explicit sums.
 func (left vars) expand(e Expr) []*Term {
 	switch e := e.(type) {
 	case *Access:
@@ -188,9 +188,10 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
-// product returns the terms of a product. A factor that is a sum becomes a Group if each of its
-// addends, together with the factors that are not sums, has the same set of variables that are
-// absent from the left side.
+// product returns the terms of a product. It multiplies out a factor that is a sum, unless all
+// addends of the sum would sum over the same variables. The factor then becomes a Group. The
+// variables that an addend would sum over are the variables of the addend and of the factors that
+// are not sums, without the variables of the left side.
 func (left vars) product(e *Binary) []*Term {
 	chain := factors(e, nil)
 	parts := make([][]*Term, len(chain))
@@ -224,8 +225,8 @@ func factors(e Expr, list []Expr) []Expr {
 	return append(list, e)
 }
 
-// sumSameVars reports whether all terms, each multiplied by factors with the variables in others,
-// would sum over the same set of variables.
+// sumSameVars reports whether all terms would sum over the same set of variables, if each is
+// multiplied by factors that have the variables in others.
 func (left vars) sumSameVars(terms []*Term, others []string) bool {
 	sums := func(t *Term) vars {
 		held := vars{}
@@ -260,8 +261,8 @@ func multiply(xs, ys []*Term) []*Term {
 	return out
 }
 
-// asUnits replaces each term that an explicit sum() encloses with a Reduction, so that the term can
-// be multiplied by other factors.
+// asUnits prepares terms to be multiplied by other factors. It replaces each term that an explicit
+// sum() encloses with a Reduction.
 func asUnits(terms []*Term) []*Term {
 	out := make([]*Term, len(terms))
 	for k, t := range terms {

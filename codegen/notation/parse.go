@@ -12,15 +12,6 @@ import (
 // MaxDepth is the largest accepted nesting depth of parentheses, signs and sums.
 const MaxDepth = 1000
 
-// Parse reads one statement by SPEC's grammar:
-//
-//	statement := access ("=" | "+=") expr
-//	expr      := term (("+" | "-") term)*
-//	term      := factor (("*" | "/") factor)*
-//	factor    := "-" factor | NUMBER | access | NAME
-//	           | "sum" "(" vars "," expr ")" | "(" expr ")"
-//	access    := NAME "(" [NAME ("," NAME)*] ")"
-//
 // Parse parses one statement. Its grammar is SPEC's:
 //
 //	statement := access ("=" | "+=") expr
@@ -102,7 +93,8 @@ func (p *parser) gotHint(t token, want, hint string) {
 	p.fail(diag.Syntax, t.at, "got %s, want %s%s", p.describe(t), want, hint)
 }
 
-// gotMore is like got, for a token t that follows a complete text.
+// gotMore records a syntax error at token t, where the text before t is already complete. want
+// describes what the grammar allows there.
 func (p *parser) gotMore(t token, want string) {
 	hint := p.hint(t.at)
 	if hint == "" && !p.alone {

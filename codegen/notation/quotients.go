@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// SummedQuotient is a quotient that is summed over variables of its divisor, which no other factor
-// of the term contains and which have no explicit sum(). Example: A(i,j)/A(i,k) sums quotients over
-// k, but users often mean A(i,j) divided by the sum over k.
+// SummedQuotient is a quotient that is summed over variables of its divisor (Vars) without an
+// explicit sum(). No other factor of the term has these variables. Example: A(i,j)/A(i,k) sums
+// quotients over k, but users often mean A(i,j) divided by the sum over k.
 type SummedQuotient struct {
 	Binary *Binary
 	Vars   []string
 }
 
-// SummedQuotients lists the statement's quotients of this kind. It leaves out quotients inside an
-// explicit sum() over the variable, because there the user has written what the statement means.
+// SummedQuotients lists the statement's quotients that are summed without an explicit sum(). It
+// leaves out quotients inside an explicit sum() over the variable, because there the user has
+// written what the statement means.
 func SummedQuotients(s *Stmt) []SummedQuotient {
 	w := quotientWalk{known: vars{}}
 	for _, v := range s.LHS.Vars {
@@ -32,8 +33,8 @@ func (q SummedQuotient) String() string {
 		"); to divide by the sum of " + divisor + ", write " + other
 }
 
-// quotientWalk finds summed quotients. known contains the variables that the left side, an
-// enclosing explicit sum() or a factor around the current place contains.
+// quotientWalk finds summed quotients. known contains the variables that occur on the left side, in
+// an enclosing explicit sum() or in a factor around the current place.
 type quotientWalk struct {
 	known vars
 	found []SummedQuotient
@@ -56,7 +57,7 @@ func (w *quotientWalk) terms(e Expr) {
 	}
 }
 
-// chained is one operand of a chain of products and quotients.
+// chained is one operand of a chain of products and quotients. vars are its free variables.
 type chained struct {
 	x        Expr
 	quotient *Binary // the quotient whose divisor is x, or nil

@@ -42,13 +42,18 @@ type Overrun struct {
 	SizeFrom  string
 }
 
-// InferSizes computes the size of every variable and tensor mode. tensors has what files and
-// generators say: one Known for each mode of a tensor, and no entry for a tensor about which
-// nothing is known. user has the values of -d: by variable (one size) or by tensor (one size for
-// each mode, -1 for a mode that is not given). All modes that a variable indexes have the
-// variable's size. Exact sizes must agree. Lower bounds are used only for a variable without an
-// exact size. from returns the source of a size in user for messages: a mode of a tensor, or a
-// variable (mode 0). If from is nil or returns "", the source is -d.
+// InferSizes computes the size of every variable and tensor mode. All modes that a variable indexes
+// have the variable's size. Exact sizes must agree. Lower bounds are used only for a variable
+// without an exact size.
+//
+// tensors has the sizes that files and generators give: one Known for each mode of a tensor, and no
+// entry for a tensor about which nothing is known.
+//
+// user has the values of -d. The key is the name of a variable (with one size) or of a tensor (with
+// one size for each mode, -1 for a mode that is not given).
+//
+// from(name, mode) returns the text that messages use as the source of a size in user. For a
+// variable, mode is 0. If from is nil or returns "", the source is -d.
 //
 // Errors are *diag.Error. The error for two sizes that differ names both sources, and the error for
 // a size that nothing gives asks for -d. If a variable of a sum() was renamed, -d gives its size
@@ -75,9 +80,9 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the sizes that user alone gives to each tensor's modes, -1 for a mode without a
-// size. user and from are as for InferSizes. A mode gets its size from its tensor or from a
-// variable that must have the same size. The errors are also the same.
+// UserSizes returns the sizes that the parameter user alone gives to each tensor's modes, -1 for a
+// mode without a size. A mode also gets the size of a variable or of another mode that must have
+// the same size. user, from and the errors are as for InferSizes.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -133,7 +138,8 @@ type sizeGraph struct {
 	facts   []sizeFact
 }
 
-// sizeFact is a Known about a node. tensor and mode say which mode it came from, for overruns.
+// sizeFact is what one source says about the size of a node. tensor and mode are the mode that the
+// fact came from, for overruns.
 type sizeFact struct {
 	known  Known
 	tensor string
@@ -179,8 +185,8 @@ func (g *sizeGraph) access(a *Access) {
 	}
 }
 
-// addUser adds the sizes of user. It does so in order of name, so that messages do not vary. from
-// is as for InferSizes.
+// addUser adds the sizes in user, in order of name, so that messages do not vary. from is as for
+// InferSizes.
 func (g *sizeGraph) addUser(user map[string][]int64,
 	from func(name string, mode int) string) error {
 	names := make([]string, 0, len(user))

@@ -10,7 +10,7 @@ import (
 )
 
 // Blocking is a block schedule resolved for one statement: the split variables in the order of
-// their loops, and the mapping.
+// their loops, and the mapping of blocks to ranks.
 type Blocking struct {
 	Vars []BlockVar
 	// Map indexes Vars: the mapping variables, the most significant first.
@@ -21,8 +21,9 @@ type Blocking struct {
 	Groups []Group
 }
 
-// BlockVar is one split variable, whose range k is [Cuts[k], Cuts[k+1]). If Positions is set, it is
-// the entries of a tensor in storage order instead, and range k is chunk k of Positions.
+// BlockVar is one split variable, whose range k is [Cuts[k], Cuts[k+1]). If Positions is set, the
+// entries of a tensor are split in storage order instead of a variable, and range k is chunk k of
+// Positions.
 type BlockVar struct {
 	Name      string // "" if Positions is set
 	Positions *Positions
@@ -39,8 +40,8 @@ func (v *BlockVar) Ranges() int64 {
 	return int64(len(v.Cuts) - 1)
 }
 
-// Group is a set of terms of the normal form. Held are the split reduction variables that the terms
-// contain, as indices of Blocking.Vars.
+// Group is a set of terms of the normal form. Held lists the split reduction variables that the
+// terms contain, as indices of Blocking.Vars.
 type Group struct {
 	Terms []int
 	Held  []int
@@ -85,8 +86,8 @@ func source(n *notation.Normal, v string) string {
 	return v
 }
 
-// mostBlocks is the largest number of blocks of a statement. A block runs a leaf for microseconds
-// at least, so that more blocks would hardly ever end.
+// mostBlocks is the largest number of blocks of a statement. Each block runs a leaf for at least
+// some microseconds, so a statement with more blocks would take far too long.
 const mostBlocks = 1 << 24
 
 // Resolve returns the meaning of a block schedule for a statement. sizes has the size of every
@@ -166,7 +167,7 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n that the user's name means.
+// renamed returns the variables of n that the user's name stands for.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {

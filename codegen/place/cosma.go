@@ -7,17 +7,18 @@ import (
 	"distaff/codegen/diag"
 )
 
-// idleMost is the tolerance, in percent, for more work in exchange for less communication: the work
-// of a rank may exceed the least work of any grid by that much.
+// idleMost limits, in percent, how much more work a rank may have than with the best grid, in
+// exchange for less communication.
 const idleMost = 3
 
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
-// elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019). It
-// considers the grids of at most ranks points with about the least work for each rank. Among them
-// it takes the grid with the fewest elements received by a rank on average, if the operands are
-// stored on faces of the grid. A rank computes the k of its block in Steps parts, the smallest
-// number for which its memory suffices. memory is the number of elements that a rank can store, or
-// 0 if it is not limited.
+// elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019).
+//
+// It considers grids of at most ranks points in which a rank has about the least possible work.
+// Among them it takes the grid in which a rank receives the fewest elements on average. The
+// operands are assumed to be stored on faces of the grid. A rank computes the k of its block in
+// Steps parts, the smallest number for which its memory suffices. memory is the number of elements
+// that a rank can store, or 0 if it is not limited.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
@@ -52,8 +53,8 @@ type product struct{ m, n, k, memory int64 }
 // grid3 has the extents of a grid over m, n and k.
 type grid3 [3]int64
 
-// grids calls yield for the grids of at most the given number of ranks, each with the largest third
-// extent that they allow.
+// grids calls yield for grids of at most the given number of ranks. For each pair of the first two
+// extents, it takes the largest third extent that is possible.
 func (p *product) grids(ranks int64, yield func(grid3)) {
 	for x := int64(1); x <= min(ranks, p.m); x++ {
 		for y := int64(1); y <= min(ranks/x, p.n); y++ {
@@ -115,7 +116,8 @@ func (p *product) steps(g grid3) int64 {
 	return 0
 }
 
-// product64 returns a*b, and whether it is too large to be added to others.
+// product64 returns a*b. The second result is true if the product is so large that a sum of a few
+// may overflow.
 func product64(a, b int64) (int64, bool) {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	return int64(low), high != 0 || low > 1<<59

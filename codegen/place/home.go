@@ -32,8 +32,8 @@ type HomeDim struct {
 func (h *Home) Ordered() *Ordered { return h.ordered }
 
 // Check returns an error if a tensor with the given number of modes cannot have the placement on
-// machine m. A single grid goes by its own name or the machine's. In a hierarchy, each level names
-// its grid, in the order of the machine.
+// machine m. If m is a single grid, the placement may call it by the grid's name or by the
+// machine's. In a hierarchy, each level must name its grid, in the order of the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
 		return p.refused("it has %s, want one for each grid of the machine %s: %d",
@@ -62,7 +62,8 @@ func (p Placement) Check(m *Machine, modes int) error {
 	return nil
 }
 
-// Lies returns an error if the placement is in the memory of a device and leaves do not run on one.
+// Lies returns an error if the placement is in a device's memory but leaves do not run on a device.
+// device is true if they do.
 func (p Placement) Lies(device bool) error {
 	if p.Memory() == Device && !device {
 		return p.refused(
@@ -75,8 +76,8 @@ func (p Placement) refused(format string, args ...any) error {
 	return diag.Errorf("placement", "got the placement %s: %s", p, diag.Sprintf(format, args...))
 }
 
-// Resolve returns the meaning of a placement on a machine, for a tensor whose level l stores mode
-// order[l].
+// Resolve returns what the placement means for a tensor on a machine. Level l of the tensor stores
+// mode order[l].
 func (p Placement) Resolve(m *Machine, order []int) (*Home, error) {
 	if err := p.Check(m, len(order)); err != nil {
 		return nil, err
@@ -115,9 +116,9 @@ func (m *Machine) gridNames(g Grid) []string {
 	return []string{g.Name}
 }
 
-// Cuts returns the cuts of each mode by coordinates: range k is [c[k], c[k+1]), which may be empty.
-// The entry of a mode is nil if no dimension cuts it by coordinates, or if Ordered does. If several
-// dimensions cut a mode, its entry has the cuts of all these dimensions.
+// Cuts returns the cuts of each mode by coordinates: range k of a mode is [c[k], c[k+1]), which may
+// be empty. The cuts of a mode are nil if no dimension cuts it by coordinates, or if it is cut
+// along the storage order (see Ordered). If several dimensions cut a mode, their cuts are combined.
 func (h *Home) Cuts(sizes []int64) [][]int64 {
 	cuts := make([][]int64, len(sizes))
 	extents := h.Machine.Dims()
@@ -133,8 +134,8 @@ func (h *Home) Cuts(sizes []int64) [][]int64 {
 	return cuts
 }
 
-// CutEvenly cuts each range of cuts into n ranges whose sizes differ by at most one: range k of
-// [a,b) begins at a + floor(k*(b-a)/n).
+// CutEvenly cuts each of the ranges between cuts into n ranges whose sizes differ by at most one.
+// Range k of [a,b) begins at a + floor(k*(b-a)/n).
 func CutEvenly(cuts []int64, n int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*n+1)
 	out[0] = cuts[0]

@@ -69,7 +69,8 @@ func ParseMachine(text string) (*Machine, error) {
 	return m, nil
 }
 
-// parseGrid reads one level, part, which is at text[at:]. named says that it must have a name.
+// parseGrid reads one level of a machine from part, which starts at text[at:]. If named is true,
+// the level must have a name.
 func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 	var g Grid
 	name, extents, ok := strings.Cut(part, "=")
@@ -123,8 +124,9 @@ func (m *Machine) Points() int64 {
 	return n
 }
 
-// Dim returns the index in Dims of the dimension with the given name: x, y, z or 0, 1, 2 and so on
-// in a single grid, and nodes.x in a hierarchy. The second result is false if there is none.
+// Dim returns the index in Dims of the dimension with the given name. In a single grid, dimensions
+// are called x, y, z or 0, 1, 2 and so on; in a hierarchy, nodes.x and so on. The second result is
+// false if there is no such dimension.
 func (m *Machine) Dim(name string) (int, bool) {
 	before := 0
 	for _, g := range m.Grids {

@@ -12,13 +12,12 @@ type Nest struct {
 	// the user gave it; otherwise the leaf gets the default schedule.
 	Leaf      []string
 	Scheduled bool
-	// Written has for each command of Leaf the place where the user wrote the command it is made
-	// of.
+	// Written gives, for each command of Leaf, the user's command from which it was made.
 	Written []Written
 }
 
 // Written is a command in the user's text: text[Pos:End]. Args are the places of its arguments, as
-// in schedule.Places, or nil if the leaf's command has other arguments.
+// in schedule.Places. Args is nil if the command of the leaf has other arguments than the user's.
 type Written struct {
 	Text     string
 	Pos, End int
@@ -37,15 +36,15 @@ type Loop struct {
 	Communicate []string
 }
 
-// Digit is a digit of a chunk's number. It is the value of a loop with N values. If other loops
-// rotate the loop, it is the sum of their values and its own, mod N.
+// Digit is one digit of a chunk's number: the value of a loop with N values. If other loops rotate
+// the loop, the digit is the sum of the values of all these loops, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it
 	N    int64
 }
 
-// Chunks are the chunks into which the loops of a nest cut an index variable, or the entries of a
+// Chunks are the pieces into which the loops of a nest cut an index variable, or the entries of a
 // tensor. Digits are the digits of a chunk's number in mixed radix, the most significant first.
 // Chunk k of a variable is [Cuts[k], Cuts[k+1]), which may be empty.
 type Chunks struct {
@@ -55,15 +54,15 @@ type Chunks struct {
 	Cuts      []int64
 }
 
-// Positions are the entries of one access of the statement, cut along the storage order of its
-// tensor.
+// Positions are the entries of one access of the statement. They are cut into chunks along the
+// storage order of the tensor.
 type Positions struct {
 	Tensor string
 	Vars   []string // the variables of the access's outermost levels, in storage order
 	Cuts   []OrderedCut
 }
 
-// Ranges returns the number of chunks of the entries.
+// Ranges returns the number of chunks into which the entries are cut.
 func (p *Positions) Ranges() int64 { return (&Ordered{Cuts: p.Cuts}).Ranges() }
 
 // N returns the number of chunks.
@@ -75,7 +74,7 @@ func (c *Chunks) N() int64 {
 	return n
 }
 
-// Value returns the digit at a point, which holds the value of each loop.
+// Value returns the value of the digit at a point. point has the value of each loop.
 func (d Digit) Value(point []int64) int64 {
 	v := point[d.Loop]
 	for _, k := range d.Plus {
@@ -84,7 +83,7 @@ func (d Digit) Value(point []int64) int64 {
 	return v % d.N
 }
 
-// Of returns the number of the chunk at a point.
+// Of returns the number of the chunk at a point. point has the value of each loop.
 func (c *Chunks) Of(point []int64) int64 {
 	n := int64(0)
 	for _, d := range c.Digits {
@@ -99,7 +98,7 @@ func (c *Chunks) Uses(loop int) bool {
 		func(d Digit) bool { return d.Loop == loop || slices.Contains(d.Plus, loop) })
 }
 
-// Rotating returns the loops that rotate a loop, as indices of Loops.
+// Rotating returns the loops that rotate the given loop, as indices of Loops.
 func (n *Nest) Rotating(loop int) []int {
 	for _, c := range n.Chunks {
 		for _, d := range c.Digits {
@@ -111,7 +110,7 @@ func (n *Nest) Rotating(loop int) []int {
 	return nil
 }
 
-// Spread reports whether Chunks[chunks] is cut by a distributed loop, so that ranks have different
+// Spread reports whether a distributed loop cuts Chunks[chunks], so that ranks have different
 // chunks.
 func (n *Nest) Spread(chunks int) bool {
 	return slices.ContainsFunc(n.Chunks[chunks].Digits,

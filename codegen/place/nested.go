@@ -28,10 +28,11 @@ func (b *Blocking) Nest() *Nest {
 
 // Blocking returns the blocks into which the nest divides the statement. Its variables are split at
 // the nest's chunks, and the groups of terms are the same as in a block schedule with these
-// variables. There is no mapping, because the nest says which rank runs a block. Chunks of the
-// entries of a tensor add to one block of the result if the result has none of their variables;
-// otherwise each makes its own block. If the nest cuts the range of a sum inside a product or
-// quotient, Blocking returns an error.
+// variables. There is no mapping, because the nest says which rank runs a block.
+//
+// Chunks of the entries of a tensor add to one block of the result if the result has none of their
+// variables. Otherwise each chunk makes its own block. Blocking returns an error if the nest cuts
+// the range of a sum inside a product or quotient.
 func (n *Nest) Blocking(norm *notation.Normal) (*Blocking, error) {
 	b := &Blocking{}
 	for _, c := range n.Chunks {

@@ -8,15 +8,15 @@ import (
 )
 
 // Ordered says how the entries of a tensor are cut along its storage order into consecutive ranges.
-// The tuple of an entry is its coordinates of Modes.
+// An entry is identified by a tuple: its coordinates in Modes.
 type Ordered struct {
 	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
 	Modes []int
 	Cuts  []OrderedCut // the coarsest first; each cuts every range of the cuts before it
 }
 
-// OrderedCut cuts a range into N parts: by the positions of a level, so that the numbers of
-// positions differ by at most one, or by the coordinates of the outermost mode.
+// OrderedCut cuts a range into N parts. It divides either the positions of a level, so that the
+// numbers of positions differ by at most one, or the coordinates of the outermost mode.
 type OrderedCut struct {
 	N     int64
 	Level int // positions of this level (0 is the outermost); -1: coordinates of Modes[0]
@@ -32,10 +32,12 @@ func (o *Ordered) Ranges() int64 {
 }
 
 // Even returns the tuples where the ranges begin if the entries are spread evenly over all
-// coordinates. sizes are the sizes of Modes. The first and the last tuple, at the ends, are nil. If
-// positions with several coordinates are cut, a range begins after the first coordinate of the
-// innermost mode if that has more: within a row and not at its start. Neighbouring ranges then
-// share a row wherever possible.
+// coordinates. sizes are the sizes of Modes. The first and the last tuple, which stand for the
+// ends, are nil.
+//
+// If Modes has several modes and a range inside a row of parts would begin at coordinate 0 of the
+// innermost mode, it begins at coordinate 1 instead. It then begins within a row, and neighbouring
+// ranges share a row wherever possible.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -67,8 +69,8 @@ func evenWithin(cuts []int64, n int64) []int64 {
 	return out
 }
 
-// within returns the tuple where part number part of parts begins, in the rows first to first+n-1.
-// sizes are the sizes of the modes.
+// within returns the tuple where a part begins if the rows first to first+n-1 are cut into the
+// given number of parts. part is the number of the part. sizes are the sizes of the modes.
 func within(first, n, part, parts int64, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	key[0] = first
@@ -92,7 +94,7 @@ func within(first, n, part, parts int64, sizes []int64) []int64 {
 	return key
 }
 
-// Equal reports whether two tensors with the same storage order are cut in the same way.
+// Equal reports whether o and p cut tensors with the same storage order in the same way.
 func (o *Ordered) Equal(p *Ordered) bool {
 	if o == nil || p == nil {
 		return o == p
@@ -100,9 +102,10 @@ func (o *Ordered) Equal(p *Ordered) bool {
 	return slices.Equal(o.Modes, p.Modes) && slices.Equal(o.Cuts, p.Cuts)
 }
 
-// nonzeros adds a dimension of the machine, with n coordinates, that cuts the positions of the
-// innermost of modes. It returns the reason if it cannot, otherwise "". The modes of the levels
-// above must be in modes, or cut along the storage order by earlier dimensions.
+// nonzeros adds a dimension of the machine that cuts the stored entries into n parts, by the
+// positions of the innermost of modes. If this is impossible, it returns the reason, otherwise "".
+// The modes of the levels above must be in modes, or earlier dimensions must cut them along the
+// storage order.
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {
@@ -146,8 +149,8 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	return ""
 }
 
-// coordinates returns the reason why a mode cannot be cut by coordinates after the dimensions so
-// far, or "" if it can.
+// coordinates returns the reason why a mode cannot be cut by coordinates, given the dimensions
+// before, or "" if it can.
 func (h *Home) coordinates(l *Level, mode int) (why string) {
 	if h.ordered == nil || !slices.Contains(h.ordered.Modes, mode) {
 		return ""

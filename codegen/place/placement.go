@@ -23,7 +23,7 @@ type Level struct {
 	Machine string
 	Dims    []Dim
 	// Memory is the memory of the rank that stores the pieces. Only the last level of a placement
-	// sets it.
+	// has it.
 	Memory Memory
 }
 
@@ -67,7 +67,8 @@ const (
 //	(x,y) -> M(x); (x,y) -> N(y)
 //	(x,y) -> M(x) in device  in the memory of a GPU; in host, in the memory of its machine
 //
-// It also returns the offset in src of its end. An error is a *diag.Error with the place in src.
+// It also returns the offset in src where the placement ends. An error is a *diag.Error with the
+// place in src.
 func ParsePlacement(src string, from, end int) (Placement, int, error) {
 	p := &placementReader{src: src[:end], at: from}
 	for {
@@ -131,7 +132,7 @@ func (p *placementReader) fail(pos, end int, format string, args ...any) {
 	}
 }
 
-// got fails at the next character, which is not the wanted one.
+// got records an error at the next character, because it is not what the grammar wants there.
 func (p *placementReader) got(want string) {
 	p.space()
 	got, n := "the end of the placement", 0
@@ -191,7 +192,8 @@ func (p *placementReader) name(want string) string {
 	return ""
 }
 
-// list reads a parenthesized list with commas. item reads one item.
+// list reads a parenthesized list with commas. It calls item to read each item. after is the text
+// before the list, for the error.
 func (p *placementReader) list(after string, item func()) {
 	if p.want("(", after); p.err != nil || p.skip(")") {
 		return
@@ -298,8 +300,8 @@ func (p *placementReader) dim(l *Level) Dim {
 	return Dim{Kind: Cut, Modes: []int{mode()}}
 }
 
-// Even returns the mode whose range the placement cuts evenly over a machine of one dimension, or
-// -1 if each rank has a copy. If the placement is different, ok is false.
+// Even returns the mode that the placement cuts evenly over a machine of one dimension, or -1 if
+// each rank has a copy. ok is false for any other placement.
 func (p Placement) Even() (mode int, ok bool) {
 	if len(p) != 1 || len(p[0].Dims) != 1 {
 		return 0, false
