@@ -87,22 +87,23 @@ type Request struct {
 	// Threads is 1 if the leaf runs on one thread only. Otherwise the number of threads is an
 	// argument of the call.
 	Threads int
-	// LongRow is the smallest number of entries for all threads to share a single row of a parallel
+	// LongRow is the number of entries from which on all threads share a single row of a parallel
 	// loop. 0 means DefaultLongRow. It affects the rounding of floating-point sums.
 	LongRow int64
-	// ChunkWork is the number of stored entries for which it pays that a thread starts another chunk
-	// of a sparse result. 0 means DefaultChunkWork. It does not affect the result.
+	// ChunkWork is the number of stored entries that a chunk of a sparse result must have so that
+	// it pays for a thread to start another chunk. 0 means DefaultChunkWork. It does not affect the
+	// result.
 	ChunkWork int64
 	// FarBytes is the smallest size in bytes of a dense operand or result that does not stay in the
 	// caches of a core. Rows that are picked from such an array are prefetched. 0 means
 	// DefaultFarBytes.
 	FarBytes int64
-	// Forms are the forms of code that were fastest when measured on the processor that the leaf is
-	// for. If it is nil, the defaults are used. They do not affect the result.
+	// Forms lists the forms of code that were measured to be the fastest on the processor for which
+	// the leaf is compiled. If it is nil, the defaults are used. Forms do not affect the result.
 	Forms strategy.Forms
-	// GemmWork is the smallest number of multiply-adds for a product of dense operands to be computed
-	// as a product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and then narrow
-	// matrices are excluded. It affects the rounding of sums.
+	// GemmWork is the smallest number of multiply-adds at which a product of dense operands is
+	// computed as a product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and
+	// then narrow matrices are excluded. It affects the rounding of sums.
 	GemmWork int64
 	// CapacityBytes limits the initial size of the arrays of a result whose length is unknown. It
 	// applies only if the expected size exceeds it; the arrays grow beyond it when they need to. 0
@@ -117,9 +118,9 @@ type Request struct {
 	// statement that Normal lacks. A command that names one of them is for those terms and is left
 	// out.
 	Elsewhere []string
-	// ConvertBySize makes the choice of operands to convert depend on the sizes of their modes, not
-	// on their numbers of entries. A schedule is then accepted or refused whatever the operands
-	// store.
+	// ConvertBySize lets the choice of operands to convert depend only on the sizes of their modes,
+	// not on their numbers of entries. Whether a schedule is accepted then does not depend on what
+	// the operands store.
 	ConvertBySize bool
 	// Chunked, if not "", is an operand that calls get in chunks of its entries. The ranges of its
 	// variables then contain the coordinates of the chunk. Other operands may store coordinates
@@ -144,17 +145,17 @@ type Request struct {
 	// all coordinates that the leaf would store. The request is met only if the result is dense or
 	// can use an operand's level arrays (see Result.Accumulate).
 	Accumulate bool
-	// FixedPattern asks for the numeric phase alone. The caller passes a result that already has its
-	// level arrays, such as the arrays of an earlier result whose operands had the same patterns, and
-	// the leaf writes the values (see Result.FixedPattern). The left tensor's entry in Tensors has
-	// the widths of these arrays.
+	// FixedPattern asks for the numeric phase alone: the leaf writes only values (see
+	// Result.FixedPattern). The caller passes a result that already has its level arrays, for
+	// example from an earlier result whose operands had the same patterns. The left tensor's entry
+	// in Tensors has the widths of these arrays.
 	FixedPattern bool
 	// InPlace names an operand that holds the left tensor's old value, and whose memory the result
 	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that no
 	// operand does.
 	InPlace string
-	// Extern returns the C function called name that file defines, for schedules that substitute one.
-	// It is nil if no file may be read.
+	// Extern reads a C function from a file, for schedules that substitute a function for loops.
+	// Extern is nil if no file may be read.
 	Extern func(file, name string) (*ir.Extern, error)
 	// Verify runs the verifier of each pass after the pass. A failure is a bug, so Compile panics.
 	Verify bool
@@ -163,7 +164,7 @@ type Request struct {
 	Trace func(pass string, took time.Duration, text func() string)
 }
 
-// Target is a kind of machine that leaves run on.
+// Target is the kind of hardware that leaves run on.
 type Target uint8
 
 const (
@@ -215,8 +216,8 @@ type Unit struct {
 	// operands of a call store nothing outside of the ranges.
 	Vars   []string
 	Result Result
-	// Notes has a line for each conversion, and for each command of a schedule that is carried out in
-	// another way than it says.
+	// Notes has a line for each conversion, and for each scheduling command that is carried out in
+	// another way than the command says.
 	Notes []string
 	Order []string // all variables in the order of the loops
 	CIN   cin.Stmt
@@ -264,17 +265,19 @@ type Arg struct {
 	// each further format that the leaf reads the tensor in.
 	Name   string
 	Format tensor.Format // the format that the leaf reads; see Convert
-	// Convert says that the caller must convert the tensor to Format. All that is stored is
+	// Convert says that the caller must convert the tensor to Format. Every stored value is
 	// converted: the zeros of dense levels become entries too.
 	Convert bool
 	// Old says that the argument is the left tensor's value before a +=.
 	Old bool
-	// Map says that the argument is not a tensor of the statement but one compressed level. Its crd
-	// array has an element for each position of argument Result.Shares at the result's last
+	// Map says that the argument is not a tensor of the statement but one compressed level, which
+	// maps positions of the argument Result.Shares to positions of the result.
+	//
+	// Its crd array has an element for each position of that argument at the result's last
 	// compressed level. The element is q, the result's position of the same coordinates, or -1-q if
-	// the result has no values there yet and the leaf must set them. The array has MapAhead more
-	// elements than that, each a valid position of the result such as 0, because the leaf reads
-	// ahead.
+	// the result has no value there yet and the leaf must set it. The array has MapAhead further
+	// elements, because the leaf reads ahead. Each of these must be a valid position of the result,
+	// such as 0.
 	Map bool
 	// PosWidth and CrdWidth are, by level, the widths in bytes of the pos and crd arrays that the
 	// leaf reads.
@@ -296,15 +299,16 @@ type Result struct {
 	// at that level, times the sizes of the dense levels below it.
 	Shares int
 	// Accumulate says that the leaf adds its values to the values of an existing result. In a dense
-	// result the places follow from the coordinates. In any other result the last argument (Arg.Map)
-	// gives the positions, and of the result the leaf accesses only values. The widths are
+	// result, coordinates determine the places. In any other result the last argument (Arg.Map)
+	// gives the positions, and the leaf accesses only the values of the result. The widths are
 	// nevertheless the widths of argument Shares.
 	Accumulate bool
-	// FixedPattern says that the caller passes the level arrays, which it still owns after the call,
-	// and memory for the values. The leaf writes every value, and writes 0 at coordinates without a
-	// value. If the statement has a value at a coordinate that the arrays lack, the leaf fails with
-	// ir.FailPattern. It then writes nothing outside the result, and the result's values are
-	// undefined. The leaf does not check the arrays themselves, as it does not check operands.
+	// FixedPattern says that the caller passes the level arrays, which it still owns after the
+	// call, and memory for the values. The leaf writes every value, and writes 0 where the
+	// statement has no value. If the statement has a value at a coordinate that the arrays lack,
+	// the leaf fails with ir.FailPattern. It then writes nothing outside the result, and the
+	// result's values are undefined. The leaf does not check the arrays themselves, as it does not
+	// check operands.
 	FixedPattern bool
 	// InPlace is the number of the argument whose values the leaf reads from the result's memory.
 	// This memory contains the argument's values when the call begins, so the argument may be the
@@ -400,7 +404,7 @@ func (c *compilation) tensor(name string) Tensor {
 	return t
 }
 
-// types finds the type to compute in, unless the request gives it.
+// types determines the type to compute in, unless the request gives it.
 func (c *compilation) types() error {
 	if c.request.ComputeType != tensor.None {
 		return nil
@@ -431,7 +435,8 @@ func (c *compilation) result() error {
 	return nil
 }
 
-// collect adds the term that += reads, and then finds the uses of all tensors.
+// collect adds a term for the old value that += reads, if the caller passes the old value. It then
+// finds the uses of all tensors.
 func (c *compilation) collect() error {
 	lhs := c.normal.LHS
 	if c.normal.Accumulate && c.request.Old != nil {
@@ -459,7 +464,7 @@ func (c *compilation) collect() error {
 	return nil
 }
 
-// order finds the order of the loops, and the conversions that it forces.
+// order determines the order of the loops, and the conversions that it forces.
 func (c *compilation) order() error {
 	u := c.unit
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size, c.conversionCost)
@@ -553,7 +558,7 @@ func (c *compilation) contract() error {
 	return nil
 }
 
-// loops builds the nest of loops in concrete index notation.
+// loops builds the nest of loops in concrete index notation from the terms.
 func (c *compilation) loops() error {
 	c.findProducts()
 	c.plain = c.nest.statement()

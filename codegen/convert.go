@@ -104,8 +104,8 @@ func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use
 	return best
 }
 
-// shrunk starts from all uses and removes one after the other, the most expensive first, if ok
-// still returns true without it.
+// shrunk starts from all uses and tries to remove each, the most expensive first. It removes a use
+// if ok still returns true without it.
 func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	chosen := slices.Clone(uses)
 	slices.SortStableFunc(chosen, func(u, v *use) int { return cmp.Compare(cost(v), cost(u)) })
@@ -119,9 +119,9 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	return chosen
 }
 
-// conversionCost returns the cost of converting a use: the number of its entries or, if the choice
-// must not depend on it (Request.ConvertBySize), the number of its tensor's coordinates. An unknown
-// number of entries costs more than any other.
+// conversionCost returns the cost of converting a use. The cost is the number of the use's entries.
+// If the choice must not depend on this number (Request.ConvertBySize), the cost is the number of
+// coordinates of the use's tensor. An unknown number of entries costs more than any other.
 func (c *compilation) conversionCost(u *use) float64 {
 	if !c.request.ConvertBySize {
 		if u.given.NNZ < 0 {

@@ -8,8 +8,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// findGemms adds the products of matrices that a term and its parts end in to n.gemms. left has the
-// variables of the tensor that the term is added to, in storage order.
+// findGemms looks for products of matrices that replace the innermost loops of a term and of its
+// parts, and adds them to n.gemms. left has the variables of the tensor that the term is added to,
+// in storage order.
 func (n *nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
@@ -45,14 +46,15 @@ func keepOnly(list, some []string) []string {
 		func(v string) bool { return !slices.Contains(some, v) })
 }
 
-// isGemmFrom reports whether a term ends in a product of matrices that replaces the loop over v.
-// The remaining loops are then loops of the product.
+// isGemmFrom reports whether a product of matrices replaces the loop over v and all remaining loops
+// of a term.
 func (x *term) isGemmFrom(v string) bool {
 	return x.gemm != nil &&
 		slices.Contains(x.gemm.Vars(), v)
 }
 
-// gemmLoops returns the loops of a term's product of matrices, which adds to t.
+// gemmLoops returns the loops of a term's product of matrices. The result of the product is added
+// to t.
 func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
 	var s cin.Stmt = &cin.Assign{LHS: t.lhs, Accumulate: true, RHS: n.expression(x)}
 	for _, v := range slices.Backward(x.gemmOrder(t.left)) {
@@ -61,8 +63,7 @@ func (n *nest) gemmLoops(x *term, t target) cin.Stmt {
 	return s
 }
 
-// withoutProducts restarts the passes without products of matrices. It returns the error that asks
-// for that.
+// withoutProducts returns the error that restarts the passes without products of matrices.
 func (c *compilation) withoutProducts() error {
 	c.loopsAlone = true
 	if len(c.nest.gemms) > 0 {
@@ -71,8 +72,8 @@ func (c *compilation) withoutProducts() error {
 	return &restart{from: "nest"}
 }
 
-// gemmInside reports whether s contains the loops of a contraction's product of matrices, and
-// whether s itself begins them.
+// gemmInside reports whether s contains the loops that a product of matrices of a contraction
+// replaces, and whether s itself is the first of such loops.
 func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {

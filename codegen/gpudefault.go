@@ -128,7 +128,7 @@ func (r *Request) resultName() string {
 	return r.Stmt.LHS.Name
 }
 
-// gpuShape has the information about a statement that decides its form.
+// gpuShape has what the choice of a form must know about a statement.
 type gpuShape struct {
 	c      *compilation
 	first  []string        // commands before the commands of the form
@@ -140,8 +140,8 @@ type gpuShape struct {
 	used   map[string]bool // names that a new loop or workspace may not have
 }
 
-// newGPUShape compiles a request up to the nest that commands leave. The commands do not assign
-// loops to units of a GPU, so the request is compiled for a CPU, whose loops may be serial.
+// newGPUShape compiles a request as far as the nest after the given commands. The commands do not
+// assign loops to units of a GPU, so the request is compiled for a CPU, whose loops may be serial.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
 	r.Network = network.Direct.String() // the nest is checked when a form is compiled
@@ -176,8 +176,9 @@ func (c *compilation) runTo(name string) error {
 	panic("BUG: codegen: no pass " + name)
 }
 
-// findDriver finds the operand whose entries drive the sum. The right side must be a product, and
-// no other factor may be sparse.
+// findDriver sets the driver: the only sparse operand of a product. The loops over its entries
+// visit all points where the product has a value. A right side that is not such a product has no
+// driver.
 func (s *gpuShape) findDriver() {
 	if !s.isProduct(s.sum.RHS) {
 		return
@@ -262,7 +263,7 @@ func (s *gpuShape) name(want string) string {
 	return got
 }
 
-// entries describes the driver's entries in words.
+// entries describes the driver's entries in words, for the reasons of commands.
 func (s *gpuShape) entries() string {
 	for k, o := range s.c.ops {
 		if o.Name == s.driver.Name {

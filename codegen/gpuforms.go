@@ -17,8 +17,8 @@ const (
 	// gpuPerWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
 	// 16.
 	gpuPerWarp = 32
-	// gpuPerWarpTree is the same for an operand of order 3 or more, whose slices may be huge. A.8 has
-	// 4.
+	// gpuPerWarpTree is the number of entries of such a warp if the operand has order 3 or more,
+	// because its slices may be huge. A.8 has 4.
 	gpuPerWarpTree = 128
 	gpuCopied      = 4       // entries of a thread that sums nothing
 	gpuScalar      = 8       // terms that a thread sums for a scalar result
@@ -47,8 +47,8 @@ func (s *gpuShape) forms() []gpuForm {
 	return out
 }
 
-// lines makes a form of texts. A text is a command, followed by " # " and its reason. Empty texts
-// are skipped.
+// lines makes a form from texts. Each text is a command, followed by " # " and its reason. Empty
+// texts are skipped.
 func (s *gpuShape) lines(texts ...string) gpuForm {
 	var f gpuForm
 	for _, t := range append(slices.Clone(s.first), texts...) {
@@ -60,7 +60,7 @@ func (s *gpuShape) lines(texts ...string) gpuForm {
 	return f
 }
 
-// positionLoop is one loop over the positions of an operand, which replaces the loops over the
+// positionLoop is one loop over the positions of an operand. It replaces the loops over the
 // operand's levels.
 type positionLoop struct {
 	texts       []string // the commands that make it, with their reasons
@@ -158,14 +158,14 @@ func (s *gpuShape) fusePositions() *positionLoop {
 	return c
 }
 
-// hasWalked reports whether one of vars belongs to a driver's level above or at its last sparse
-// level.
+// hasWalked reports whether one of vars belongs to a level of the driver that is its last sparse
+// level or above it.
 func (s *gpuShape) hasWalked(vars []string) bool {
 	return slices.ContainsFunc(s.levels()[:s.deep],
 		func(v string) bool { return slices.Contains(vars, v) })
 }
 
-// scalar is the form of a scalar result. Each thread sums a few entries, the sums of a block's
+// scalar returns the form of a scalar result. Each thread sums a few entries, the sums of a block's
 // threads are added, and each block adds one sum to the result.
 func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 	block, thread, nz, inside := s.name("block"), s.name("thread"), s.name("thread_nz"),
@@ -181,9 +181,9 @@ func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 	)...)
 }
 
-// rowsOfTiles gives each block a tile of neighbouring entries. The threads load the tile into
-// shared memory, neighbours next to each other. Then each thread sums a row of the tile, or each
-// warp does if the tile has few rows.
+// rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
+// load the tile into shared memory, neighbouring threads neighbouring entries. Then each thread
+// sums a row of the tile, or each warp does if the tile has few rows.
 func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
@@ -205,9 +205,9 @@ func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 				"or by a warp where there are few; one that is cut is added", tile))...)
 }
 
-// entriesOfThreads gives each thread a few neighbouring entries (A.2). The thread sums them by row,
-// and adds each row's sum atomically to the result. If products is true, the thread computes the
-// products of all its entries before it sums.
+// entriesOfThreads returns the form that gives each thread a few neighbouring entries (A.2). The
+// thread sums them by row, and adds each row's sum atomically to the result. If products is true,
+// the thread computes the products of all its entries before it sums.
 func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
@@ -229,8 +229,9 @@ func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
 			thread))...)
 }
 
-// denseInside gives each warp a few entries, and runs the last dense variable of the result on its
-// threads (A.4, A.8). races says that several warps may add to one row.
+// denseInside returns the form that gives each warp a few entries and lets the warp's threads run
+// over the last dense variable of the result (A.4, A.8). races says that several warps may add to
+// one row.
 func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
@@ -259,8 +260,8 @@ func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,%s", thread, race))...)
 }
 
-// sumInside gives each warp a few entries. For each entry, the threads of the warp sum over a dense
-// variable together.
+// sumInside returns the form that gives each warp a few entries. For each entry, the threads of the
+// warp sum over a dense variable together.
 func (s *gpuShape) sumInside(c *positionLoop) gpuForm {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
@@ -293,7 +294,8 @@ func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	}
 }
 
-// ownPlaces gives each thread a few positions. No other thread writes to their places.
+// ownPlaces returns the form that gives each thread a few positions. No other thread writes to the
+// places of these positions.
 func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,

@@ -12,7 +12,7 @@ import (
 // The forms in this file have no loop over positions. They run over places of the result, or over
 // rows.
 
-// dense is the form of a statement without sparse tensors. A thread computes each place of the
+// dense returns the form of a statement without sparse tensors. A thread computes each place of the
 // result. If there are sums and the result has few places or one mode, a warp computes each place.
 func (s *gpuShape) dense() gpuForm {
 	var places, sums []string
@@ -60,8 +60,8 @@ func (s *gpuShape) dense() gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
-// fused returns commands that fuse several directly nested loops, and the variable of the fused
-// loop.
+// fused returns commands that fuse directly nested loops over vars into one, and the variable of
+// the fused loop.
 func (s *gpuShape) fused(vars []string) (one string, texts []string) {
 	one = vars[len(vars)-1]
 	for k := len(vars) - 2; k >= 0; k-- {
@@ -72,8 +72,8 @@ func (s *gpuShape) fused(vars []string) (one string, texts []string) {
 	return one, texts
 }
 
-// denseScalar is the form of a scalar result without sparse tensors. The threads of a block sum
-// neighbouring terms, so that they read neighbouring values.
+// denseScalar returns the form of a scalar result without sparse tensors. The threads of a block
+// sum neighbouring terms, so that they read neighbouring values.
 func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 	if len(sums) == 0 {
 		return nil
@@ -91,8 +91,8 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 				"and in shared memory", thread))...)
 }
 
-// warpPerPlace gives each place of the result to a warp. Its threads sum together along the last
-// summed variable.
+// warpPerPlace returns the form that gives each place of the result to a warp. Its threads sum
+// together along the last summed variable.
 func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 	f, more := s.fused(places)
 	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("tile")
@@ -109,9 +109,9 @@ func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 			thread))...)
 }
 
-// warpRows gives each row of a sparse operand to a warp (A.10). It serves statements with other
-// terms next to the sum over the row's entries, because a loop over the positions of several rows
-// cannot compute those terms.
+// warpRows returns the form that gives each row of a sparse operand to a warp (A.10). It serves
+// statements with other terms next to the sum over the row's entries. A loop over the positions of
+// several rows cannot compute these terms.
 func (s *gpuShape) warpRows() gpuForm {
 	outer, ok := s.body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.c.unit.Result.Format.AllDense() {
@@ -148,9 +148,9 @@ func (s *gpuShape) warpRows() gpuForm {
 			thread))
 }
 
-// rowsAcross gives each coordinate of the outermost loops to a warp, whose threads run along the
-// last variable of the result. Neighbouring threads then read and write neighbouring values. The
-// innermost loop around every assignment must be over that variable.
+// rowsAcross returns the form that gives each coordinate of the outermost loops to a warp. The
+// warp's threads run along the last variable of the result, so that they read and write
+// neighbouring values. The innermost loop around every assignment must be over that variable.
 func (s *gpuShape) rowsAcross() gpuForm {
 	f, lhs := s.c.unit.Result.Format, s.c.normal.LHS.Vars
 	if !f.AllDense() || len(lhs) < 2 {
@@ -220,15 +220,16 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	return found
 }
 
-// rows gives each coordinate of every outermost loop to a thread.
+// rows returns the form that gives each coordinate of every outermost loop to a thread.
 func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
 
-// tiledRows gives a few coordinates of every outermost loop to each thread, which searches for its
-// first coordinate. It serves loops that step from one entry of an operand to the next and
-// therefore cannot number their iterations.
+// tiledRows returns the form that gives a few coordinates of every outermost loop to each thread,
+// which searches for its first coordinate. The form serves loops that step from one entry of an
+// operand to the next and therefore cannot number their iterations.
 func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
-// rowsOfThreads gives each thread the given number of coordinates of every outermost loop.
+// rowsOfThreads returns the form that gives each thread the given number of coordinates of every
+// outermost loop.
 func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	var texts []string
 	if s.c.sharedWith == nil && !s.c.unit.Result.Format.AllDense() {

@@ -15,12 +15,12 @@ import (
 //
 //   - The old value has the result's type and levels, and is read as it is stored. A sparse
 //     result must use the old value's level arrays.
-//   - Every use of it has the variables of the left side, in the same order.
+//   - Every access to the old value has the variables of the left side, in the same order.
 //   - No coordinate is assigned twice. The default schedule guarantees this if it makes only
 //     plain stores. With a user's schedule, the loops must be over variables of the left side.
 //   - The leaf reads and stores in the order that ir.ReadInPlace describes.
 //
-// Otherwise, and on a GPU, the leaf uses separate memory for both.
+// If a condition does not hold, and on a GPU, the leaf uses separate memory for both.
 func (c *compilation) inPlace() error {
 	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() &&
 		ir.ReadInPlace(c.unit.Func, k) {

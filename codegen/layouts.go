@@ -16,8 +16,8 @@ import (
 // is not adjacent to the one before takes 1 ns more from a cache, and 10 ns more from memory.
 const layoutGain = 4
 
-// layouts chooses dense operands that are read from copies. The innermost loop runs along the
-// memory of a copy. With a schedule, these are the operands that its layout commands name.
+// layouts chooses dense operands that are read from copies, so that the innermost loop runs along
+// the memory of the copy. With a schedule, these are the operands that its layout commands name.
 // Otherwise, on a CPU, they are the operands for which a copy pays.
 func (c *compilation) layouts() error {
 	if c.request.Schedule != nil {
@@ -75,9 +75,9 @@ func (c *compilation) canCopy(u *use) bool {
 	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.InPlace
 }
 
-// reads returns the largest number of iterations of the innermost loop, over v: it runs over its
-// whole range for each entry of the sparse operand with the fewest entries. It returns 0 if that
-// number of entries is unknown.
+// reads estimates the total number of iterations of the innermost loop, which is over v. The loop
+// runs over the whole range of v for each entry of the sparse operand with the fewest entries.
+// reads returns 0 if that number of entries is unknown.
 func (c *compilation) reads(v string) float64 {
 	least := int64(math.MaxInt64)
 	for _, u := range c.uses {
@@ -88,8 +88,8 @@ func (c *compilation) reads(v string) float64 {
 	return float64(max(least, 0)) * float64(c.size(v))
 }
 
-// readers returns the number of ranks that copy each value of an operand. A value is read by the
-// ranks that have different parts of the variables that the operand lacks.
+// readers returns the number of ranks that copy each value of an operand. A value is read by all
+// ranks that differ only in their parts of variables that the operand lacks.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
 	for _, cut := range c.request.Cuts {

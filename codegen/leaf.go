@@ -72,10 +72,12 @@ func (c *compilation) threads() error {
 	return nil
 }
 
-// lower makes the leaf. If lowering refuses, there are three cases. If the default strategy has
-// products of matrices, the passes restart without them. If the leaf could make a result with its
-// own level arrays instead of an operand's, the passes restart from "shared". Otherwise lower
-// returns an error, which names the command of the schedule that cannot be followed.
+// lower makes the leaf. If lowering refuses, there are three cases:
+//
+//   - The default strategy has products of matrices: the passes restart without them.
+//   - The leaf could make a result with its own level arrays instead of an operand's: the passes
+//     restart from "shared".
+//   - Otherwise lower returns an error, which names the scheduling command that cannot be followed.
 func (c *compilation) lower() error {
 	u := c.unit
 	share := ""
@@ -143,8 +145,8 @@ func (c *compilation) carry() error {
 	return nil
 }
 
-// launch turns the loops of a GPU's leaf into launches. Like lower, it names the command that a GPU
-// cannot follow.
+// launch turns the loops of a GPU's leaf into launches. The error names the scheduling command that
+// a GPU cannot follow.
 func (c *compilation) launch() error {
 	if c.request.Target != CUDA {
 		return nil

@@ -42,12 +42,12 @@ type Pick struct {
 	Arg   int     // the number of the argument; 0 is the result
 	Count float64 // the number of rows
 	Run   float64 // the number of values of a row, which are adjacent
-	// Passes is the number of times that the loop that picks rows begins. Coordinates ascend within a
-	// pass. Reach is the part of the array, from 0 to 1, accessible in one pass. The loops around the
-	// pass fix a coordinate of each of their variables, which excludes the other part.
+	// Passes is the number of times that the loop that picks rows begins. Coordinates ascend within
+	// a pass. Reach is the part of the array, from 0 to 1, that one pass can access. The rest is
+	// out of reach because each loop around the pass fixes a coordinate of its variable.
 	Passes, Reach float64
-	// Within is the part of the array, from 0 to 1, whose rows are picked repeatedly before the loops
-	// move on to another part. The outermost loops over variables of the array itself select this
+	// Within is the part of the array, from 0 to 1, whose rows are picked repeatedly before the
+	// loops move on to another part. The outermost loops over variables of the array select this
 	// part.
 	Within float64
 	Lanes  bool // one instruction gathers several values in vector lanes
@@ -206,8 +206,8 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 }
 
 // walkedAccesses lists the accesses in x whose segments the innermost of the loops over vars walks.
-// Workspaces that the loop reads sparsely are added if there is such an operand. sum is true if x
-// contains an addition or subtraction.
+// If there are any, it adds the workspaces of which that loop reads only some coordinates. sum is
+// true if x contains an addition or subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access

@@ -23,7 +23,7 @@ type nest struct {
 	result tensor.Format
 	taken  map[string]bool // names that a new temporary may not have
 	// formats has the format of each operand, by name. counts has the number of positions of each
-	// level.
+	// level of each operand.
 	formats map[string]tensor.Format
 	counts  map[string][]int64
 	sizes   func(string) int64
@@ -44,8 +44,9 @@ type target struct {
 	left       []string // the variables that no loop binds yet, in the storage order of the result
 	temp       bool     // it is a temporary, which is written in any order and added to
 	accumulate bool
-	// ordered is the prefix of left over which the result must be looped first, in this order. It
-	// ends with the variable of the last compressed level.
+	// ordered is the first part of left. The loops over these variables must come first, in this
+	// order, because the result is appended to. The last of them is the variable of the last
+	// compressed level.
 	ordered []string
 }
 
@@ -88,8 +89,8 @@ func (n *nest) statement() cin.Stmt {
 	return n.build(n.terms, 0, n.target)
 }
 
-// build returns the nest of the terms over the variables from order[k] on. Explicit sums whose free
-// variables are bound there become producers around it.
+// build returns the nest of the terms over the variables from order[k] on. An explicit sum becomes
+// a producer around this nest if its free variables are bound there.
 func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
 	var ready []*pendingSum
 	rest := make([]*term, len(terms))
@@ -125,8 +126,8 @@ func (n *nest) bound(vars []string, k int) bool {
 	return true
 }
 
-// loops returns the nest of the terms over the variables from order[k] on, without regard to
-// pending sums.
+// loops returns the nest of the terms over the variables from order[k] on. It ignores pending sums,
+// for which build makes producers.
 func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]

@@ -14,7 +14,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// contractedTerm is a term of several factors, with the plans to compute it.
+// contractedTerm is a term of several factors, with the plans to contract it.
 type contractedTerm struct {
 	problem *network.Problem
 	factors []int         // for each factor of problem, its number among the term's factors
@@ -22,17 +22,18 @@ type contractedTerm struct {
 	direct  *network.Plan // one nest of loops, in the order that all terms share
 }
 
-// networkGain and filledGain limit the cost of a plan with intermediates that is chosen by default,
-// relative to one nest of loops. They leave room for errors of the estimate. filledGain holds if
-// all intermediates are scalars and arrays, whose cost is known better.
+// networkGain is the largest cost, relative to one nest of loops, of a plan with intermediates that
+// is chosen by default. filledGain is the same for a plan whose intermediates are all scalars and
+// arrays, because their cost is known better. The rest leaves room for errors of the estimate.
 const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss multiplies the cost of an intermediate made by one thread outside of all loops,
+// serialLoss is the factor for the cost of an intermediate that one thread makes outside all loops,
 // because the other threads wait meanwhile.
 const serialLoss = 16
 
-// serialGain is the largest cost, relative to one nest, of a plan that makes such an intermediate
-// by default. The limit does not apply if the result comes from one product of matrices.
+// serialGain is the largest cost, relative to one nest of loops, of a plan that is chosen by
+// default and in which one thread makes an intermediate outside all loops. The limit does not apply
+// if the result comes from one product of matrices.
 const serialGain = 0.5
 
 // network chooses a plan for the contractions of each term. If the statement has one term, the
@@ -113,16 +114,18 @@ func planFor(p *network.Problem) *network.Plan {
 	return network.LeftToRight(p)
 }
 
-// manyTimes, longNest and longGPU decide which nests of loops are refused: a nest that costs more
-// than manyTimes what two tensors at a time cost, and more multiply-adds than run in some seconds.
-// That number is longNest, or longGPU on a GPU.
+// manyTimes, longNest and longGPU decide which nests of loops are refused. A nest is refused if its
+// cost is more than manyTimes the cost of contracting two tensors at a time, and also exceeds a
+// number of multiply-adds that takes some seconds: longNest, or longGPU on a GPU.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
 // checkNest checks a term that is computed in one nest of loops. If contracting two tensors at a
-// time costs far less, it chooses that plan. It returns an error if a schedule, a GPU or
-// --intermediate-order forbids the plan. A nest that --network asks for, by direct or by a tree, is
-// accepted. If --network=pairwise asks for two tensors at a time but the term stays in one nest,
-// checkNest notes it, or returns an error if --intermediate-order is the reason.
+// time costs far less, it chooses a plan that does so. It returns an error if a schedule, a GPU or
+// --intermediate-order forbids this plan. A nest that --network asks for, by direct or by a tree,
+// is accepted.
+//
+// If --network=pairwise asks for two tensors at a time but the term stays in one nest, checkNest
+// notes it, or returns an error if --intermediate-order is the reason.
 func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
@@ -189,8 +192,8 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 	}
 }
 
-// networkWay returns what the request says about contractions. The tree is nil unless the request
-// gives one.
+// networkWay returns how the request wants products to be contracted. The tree is nil unless the
+// request gives one.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) ||
 		c.request.Target == CUDA
@@ -283,9 +286,9 @@ func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 	return x
 }
 
-// hoistedSum is a sum that is taken out of a term. It is computed into the temporary at, which
-// replaces it as a factor. The loops of the sum are placed where the consumer's loop over order[k]
-// would begin. They follow order, which has all variables.
+// hoistedSum is a sum that is taken out of a term. It is computed into a temporary (at), which
+// replaces it as a factor of the term. The loops of the sum are placed where the consumer's loop
+// over order[k] would begin. They follow order, which has all variables.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -345,17 +348,17 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 // thread.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
-// withIntermediates returns the cheapest plan that makes intermediates. If all plans are without
-// intermediates, it returns nest, a plan of one nest of loops.
+// withIntermediates returns the cheapest plan that makes intermediates. If no plan makes any, it
+// returns nest, a plan of one nest of loops.
 func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Contracted = true
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan that makes no intermediate outside of all loops. It returns
-// outside, a plan that makes one there, if no other plan is found, or if outside pays and costs
-// less.
+// insideLoops returns the cheapest plan whose intermediates are all made inside loops. The argument
+// is a plan with an intermediate outside all loops. insideLoops returns the argument if it finds no
+// other plan, or if the argument pays and costs less.
 func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -375,8 +378,8 @@ func (x *contractedTerm) pays(plan *network.Plan) bool {
 	return cost <= networkGain*x.direct.Cost || plan.Filled() && cost <= filledGain*x.direct.Cost
 }
 
-// prefer chooses a plan for a term if the plan makes intermediates, and if the user asked for it or
-// it pays. If the statement has no other term, its loops and conversions are adopted too.
+// prefer sets the plan of a term if the plan makes intermediates, and if the user asked for it or
+// it pays. If the statement has no other term, the plan's loops and conversions are adopted too.
 func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) {
 	if plan.Whole() || !asked && !x.pays(plan) {
 		return
@@ -386,9 +389,9 @@ func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) 
 	}
 }
 
-// inOneNest returns the plan that computes a product in one nest of loops, in the order that pass
-// order found. The cost includes the conversions that this order forces. The plan for a single term
-// may instead have the loops of a product of matrices if they cost less.
+// inOneNest returns the plan that computes a product in one nest of loops, in the order that the
+// pass "order" found. The cost includes the conversions that this order forces. The plan for a
+// single term may instead have the loops of a product of matrices if they cost less.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
@@ -429,7 +432,8 @@ func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]
 }
 
-// adoptLoops replaces the order of the loops, and the formats and conversions of uses, by a plan's.
+// adoptLoops changes the order of the loops, the formats of uses and their conversions to those of
+// a plan.
 func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	u := c.unit
 	u.Notes = nil
@@ -458,8 +462,8 @@ func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	}
 }
 
-// completeOrder returns the order of all variables for the nest of a contraction: the variables of
-// around, which come with the loops outside of the nest, then the variables of its own loops, and
+// completeOrder returns the order of all variables for the nest of a contraction. First come the
+// variables of the loops around the nest, then the variables of the contraction's own loops, and
 // then the rest.
 func completeOrder(around []string, x *network.Contraction, all []string) []string {
 	order := slices.Clone(around)
@@ -471,8 +475,8 @@ func completeOrder(around []string, x *network.Contraction, all []string) []stri
 	return order
 }
 
-// contract replaces each term that has a plan with intermediates by the term that reads them. list
-// has an element for each term, and all has the variables of the statement.
+// contract replaces each term whose plan has intermediates by a term that reads these
+// intermediates. list has an element for each term, and all has the variables of the statement.
 func (n *nest) contract(list []*contractedTerm, all []string) {
 	for k, x := range list {
 		if x != nil && !x.plan.Whole() {
@@ -492,8 +496,8 @@ type contractor struct {
 	made map[*network.Contraction]*hoistedSum
 }
 
-// root returns the term that is left when all intermediates are taken out. It keeps the factors
-// that the contraction problem lacks.
+// root returns the term that remains when all intermediates are taken out. It keeps the factors
+// that are not part of the contraction problem.
 func (m *contractor) root() *term {
 	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg

@@ -22,7 +22,7 @@ type Extents struct {
 	NoMoves bool
 }
 
-// Operations describes what a call of a leaf does.
+// Operations describes the work of one call of a leaf.
 type Operations struct {
 	// Multiplications and Additions count operations on values. A division is a multiplication.
 	Multiplications, Additions float64
@@ -33,9 +33,9 @@ type Operations struct {
 	Exact bool
 	// Serial says that the whole call runs on one thread.
 	Serial bool
-	// Joined says that several threads make pieces of the result, and that the pieces are copied when
-	// all of them are finished. This is so if a row of values belongs to each coordinate, because the
-	// values then exceed the memory that is reserved for coordinates.
+	// Joined says that several threads make pieces of the result, and that the pieces are copied
+	// when all of them are finished. This is so if each coordinate has a row of values: the values
+	// then exceed the memory that is reserved for coordinates.
 	Joined bool
 	Moves  Moves
 }
@@ -124,8 +124,8 @@ type opCounter struct {
 	extents   Extents
 	relations *provenance.Graph
 	args      []int
-	// made has, by temporary, the fraction of its coordinates that have a value, for each iteration
-	// of the loops around it.
+	// made has, for each temporary, the fraction of its coordinates that get a value in one
+	// iteration of the loops around it.
 	made                       map[string]fraction
 	reads                      map[string]float64
 	multiplications, additions float64
@@ -133,8 +133,8 @@ type opCounter struct {
 
 	makes map[string][]cin.Expr // by temporary, the right sides that are assigned to it
 	outer map[string]int        // by temporary, the number of loops around its where statement
-	// fill has, by workspace, the share of its places filled by one pass. A workspace is added when
-	// its share is known.
+	// fill has, for each workspace, the share of its places that one pass fills. A workspace is
+	// added when its share is known.
 	fill  map[string]float64
 	moves Moves
 
@@ -168,7 +168,8 @@ func (w *opCounter) roots(v string) []string {
 	return w.relations.Underived(v)
 }
 
-// stmt counts a statement in loops over vars, which runs at the fraction at of their coordinates.
+// stmt counts a statement in loops over vars. The statement runs only at a fraction of their
+// coordinates.
 func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
 	if w.unit.kept[s] {
 		w.kept++
@@ -215,7 +216,7 @@ func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
 	}
 }
 
-// count adds operations that are done at the fraction at of n coordinates to a total.
+// count adds operations to a total. They are done at a fraction of n coordinates.
 func (w *opCounter) count(to *float64, n float64, at fraction) {
 	*to += n * at.value
 	w.exact = w.exact && at.sure
@@ -365,7 +366,8 @@ func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// present returns the fraction of the coordinates of an expression's variables that have a value.
+// present returns the fraction of the coordinates of an expression's variables at which the
+// expression has a value.
 func (w *opCounter) present(x cin.Expr) fraction {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -407,8 +409,8 @@ func (w *opCounter) product(factors []cin.Expr) fraction {
 	return all
 }
 
-// expr counts the evaluation of an expression at the fraction at of n coordinates. Coordinates
-// without a value are not counted.
+// expr counts the evaluations of an expression at a fraction of n coordinates. Coordinates where
+// the expression has no value are not counted.
 func (w *opCounter) expr(x cin.Expr, n float64, at fraction) {
 	switch x := x.(type) {
 	case *cin.Access:

@@ -128,9 +128,9 @@ func walkedBy(uses []*use) map[string]bool {
 }
 
 // ranks returns a rank for each variable. A smaller rank asks for an outer loop. Variables that
-// sparse storage walks come first, and among them the result's variables in storage order before
-// summed ones. The other variables follow so that the innermost loop runs along contiguous memory
-// in most tensors.
+// loops over sparse storage bind come first: among them the result's variables, in storage order,
+// and then summed ones. The other variables are ranked so that the innermost loop runs along
+// contiguous memory in most tensors.
 func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}

@@ -11,9 +11,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// pass is a step of Compile. It reads the facts that it needs and makes the facts that it gives;
-// one pass gives each fact. text returns the pass's outcome as text. verify checks the outcome, and
-// returns an error for the first rule that it breaks.
+// pass is a step of Compile. It reads the facts in needs and makes the facts in gives. Each fact is
+// made by one pass. text returns the outcome of the pass as text. verify returns an error if the
+// outcome breaks a rule.
 type pass struct {
 	name   string
 	needs  []fact

@@ -56,7 +56,8 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 }
 
 // givenLines returns the commands of the request's schedule. It adds commands for choices that the
-// schedule leaves open: assembly, workspaces, and the orders that the strategy follows unasked.
+// schedule leaves open: the assembly, the workspaces, and the orders that the strategy follows by
+// itself.
 func (c *compilation) givenLines() (out []line) {
 	said := map[string]bool{}
 	for _, x := range c.commands {
@@ -147,8 +148,8 @@ func (c *compilation) sumsText() string {
 	return "sums are taken in " + strings.Join(temps, ", ")
 }
 
-// dropUnneeded returns lines without the minor commands that have no effect. want is the text of
-// the leaf that the lines must make.
+// dropUnneeded returns the lines without the minor commands that have no effect. want is the text
+// of the leaf that the remaining lines must still make.
 func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, error) {
 	same := func(lines []line) bool {
 		q := c.request

@@ -48,9 +48,10 @@ type product struct {
 // gemmCall is the additional cost of the product, in multiply-adds of a scalar loop.
 const gemmAdd, gemmCall = 1. / 24, 200
 
-// gemmCost returns a function that returns the cost of a contraction that is one product of
-// matrices (network.Problem.Gemm), infinite if the product does not pay. gemmCost returns nil if no
-// contraction may be such a product, for example because the schedule does not ask for one.
+// gemmCost returns a function for network.Problem.Gemm. The function returns the cost of a
+// contraction that is one product of matrices, infinite if the product does not pay. gemmCost
+// returns nil if no contraction may be such a product, for example because the schedule does not
+// ask for one.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() ||
 		!t.IsFloat() && !t.IsComplex() ||

@@ -25,8 +25,8 @@ type term struct {
 }
 
 // expression returns the term as an expression. The factors are sorted by the loops that bind their
-// variables, so that a partial product that does not change in an inner loop is computed outside of
-// that loop.
+// variables. A partial product that does not change in an inner loop is then computed outside that
+// loop.
 func (n *nest) expression(t *term) cin.Expr {
 	factors := slices.Clone(t.factors)
 	slices.SortStableFunc(factors, func(a, b cin.Expr) int { return n.depth(a) - n.depth(b) })
@@ -163,7 +163,7 @@ func termTexts(terms []*term, between string) string {
 	return strings.Join(texts, between)
 }
 
-// hasPart reports whether a part of t is computed at order[k].
+// hasPart reports whether a part of t must be computed where the loop over order[k] begins.
 func (t *term) hasPart(k int) bool {
 	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
 }

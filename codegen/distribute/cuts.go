@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// chunks adds to n the chunks of the statement's variable name that peeled loops cut, and sets the
-// numbers of iterations of these loops.
+// chunks adds to n the chunks into which peeled loops cut a variable of the statement. It sets the
+// numbers of iterations of these loops. name is the variable's name.
 func (p *peeling) chunks(n *place.Nest, name string) error {
 	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {
@@ -41,7 +41,7 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 	return nil
 }
 
-// digit returns the digit of a chunk's number that a peeled loop of n iterations gives.
+// digit returns the digit of a chunk's number that is the value of a peeled loop of n iterations.
 func (p *peeling) digit(loop int, n int64) place.Digit {
 	d := place.Digit{Loop: loop, N: n}
 	for _, w := range p.peeled[loop].plus {
@@ -50,8 +50,9 @@ func (p *peeling) digit(loop int, n int64) place.Digit {
 	return d
 }
 
-// numbered returns the number of chunks into which each range of cuts is cut. If even is true, size
-// is this number. Otherwise size is the size of a chunk, and the largest range decides.
+// numbered returns into how many chunks each range of cuts is cut. If even is true, size is this
+// number. Otherwise size is the size of a chunk, and the largest range determines the number. by is
+// the command, for an error.
 func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64, error) {
 	count := size
 	if !even {
@@ -61,16 +62,16 @@ func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64,
 		}
 		count = max(1, (largest-1)/size+1)
 	}
-	if count > most/int64(len(cuts)-1) {
+	if count > maxIterations/int64(len(cuts)-1) {
 		return 0,
 			refuse(by, "%s: the loops over chunks would have more than %d of one variable, want fewer",
-				by.Name, most)
+				by.Name, maxIterations)
 	}
 	return count, nil
 }
 
-// tiled cuts each range of cuts into count ranges of size coordinates. The last ones of a range get
-// the rest, or are empty.
+// tiled cuts each range of cuts into count ranges of size coordinates. The last ones in a range are
+// shorter or empty.
 func tiled(cuts []int64, size, count int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*count+1)
 	out[0] = cuts[0]

@@ -55,14 +55,14 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	return nil
 }
 
-// written returns the place where the user wrote a command and the given arguments.
+// written returns the place of a command and of the given arguments in the user's text.
 func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	w := place.Written{Text: c.Within(), Args: schedule.Places(args)}
 	w.Pos, w.End = c.Place()
 	return w
 }
 
-// placed returns loops in the order of the loops that they were made from.
+// placed returns loops in the order that the loops they were made from have in order.
 func placed(order, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(order, v) {
@@ -94,8 +94,8 @@ func (p *peeling) inLeaf(list []*variable) []string {
 	return out
 }
 
-// arguments prints the arguments of a command of the leaf. words says which of them are words of
-// the language.
+// arguments returns the text of the arguments of a command of the leaf. words[k] is true if
+// argument k is a word of the language.
 func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
 	out := make([]string, len(list))
 	for k, a := range list {
@@ -116,7 +116,7 @@ func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
 	return strings.Join(out, ","), nil
 }
 
-// leafWord returns the leaf's name for a word in argument a.
+// leafWord returns the name that the leaf uses for a word in argument a.
 func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	v := p.vars[word]
 	switch {
@@ -129,7 +129,7 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 	return p.inLeaf([]*variable{v})[0], nil
 }
 
-// renamed returns the text of argument a with word(w) in place of each name w, and with numbers in
+// renamed returns the text of argument a, with word(w) in place of each name w and with numbers in
 // place of the machine's extents. If word is nil, names are unchanged.
 func (p *peeling) renamed(a schedule.Arg, text string,
 	word func(schedule.Arg, string) (string, error)) (string, error) {

@@ -52,8 +52,8 @@ func (v *variable) origin() *variable {
 	return v.place
 }
 
-// cut is a cut of a variable into chunks: into n chunks of even size if even is true, or into
-// chunks of n coordinates.
+// cut is a cut of a variable into chunks. If even is true, there are n chunks of equal size.
+// Otherwise a chunk has n coordinates.
 type cut struct {
 	of, outer, inner *variable
 	even             bool
@@ -106,8 +106,8 @@ func names(list []*variable) []string {
 	return out
 }
 
-// cut replaces the loop over v with a loop over chunks and a loop within a chunk. There are n
-// chunks, or chunks of n coordinates if the command is split.
+// cut replaces the loop over v by a loop over chunks and a loop within a chunk. A divide makes n
+// chunks, and a split makes chunks of n coordinates.
 func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Arg, n int64) (*cut,
 	error) {
 	if v.by != nil {
@@ -130,9 +130,9 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	return x, nil
 }
 
-// leafMakes lists the commands of the leaf that make variables. replaced is the number of leading
-// arguments whose loops the new ones replace. made has the indices of the arguments that name the
-// new variables.
+// leafMakes lists the commands of the leaf that make variables. The new variables' loops replace
+// the loops of the first arguments; replaced is the number of these arguments. made has the indices
+// of the arguments that name the new variables.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int
@@ -146,8 +146,7 @@ var leafMakes = map[string]struct {
 	"divide":     {0, []int{1, 2}},
 }
 
-// computesWorkspace reports whether an argument is a variable that only has a loop in the statement
-// that computes a workspace.
+// computesWorkspace reports whether an argument is a variable whose only loop computes a workspace.
 func (p *peeling) computesWorkspace(a schedule.Arg) bool {
 	v := p.vars[a.Text]
 	return v != nil && v.kind == ofLeafCommand && v.gone == nil && !slices.Contains(p.loops, v)

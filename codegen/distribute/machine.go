@@ -75,8 +75,8 @@ func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error
 		a.Text, p.machine.Name, p.machine, want)
 }
 
-// extent returns the extent of the machine that text, such as M.x, names, or the number of its
-// steps for M.steps.
+// extent returns a number as text: the extent of the machine that text, such as M.x, names. For
+// M.steps it is the number of steps.
 func (p *peeling) extent(a schedule.Arg, text string) (string, error) {
 	name, dim, _ := strings.Cut(text, ".")
 	if name != p.machine.Name {

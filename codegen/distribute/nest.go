@@ -8,9 +8,10 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// most is the largest number of chunks of a variable, and the largest number of iterations of the
-// loops at one point of the machine. An iteration runs a leaf, which takes at least microseconds.
-const most = 1 << 24
+// maxIterations is the largest number of chunks of a variable, and the largest number of iterations
+// of the loops at one point of the machine. An iteration runs a leaf, which takes at least
+// microseconds.
+const maxIterations = 1 << 24
 
 // nest returns the nest that the commands describe. All commands must be read before. first is the
 // first distribute command.
@@ -60,9 +61,9 @@ func (p *peeling) checkIterations(n *place.Nest, first *schedule.Command) error 
 		if l.Dim >= 0 {
 			here = (l.N + extents[l.Dim] - 1) / extents[l.Dim]
 		}
-		if runs > most/here {
+		if runs > maxIterations/here {
 			return refuse(first,
-				"distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), most)
+				"distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), maxIterations)
 		}
 		runs *= here
 	}
@@ -107,8 +108,9 @@ func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	return p.checkWhole(at, x.of, x.outer.name)
 }
 
-// checkWhole refuses a variable that is not a variable of the statement, or within chunks of peeled
-// loops. name is its loop over chunks or coordinates.
+// checkWhole returns an error unless v is a variable of the statement, or what remains of one
+// within chunks of peeled loops. name is the variable of the loop that goes through chunks or
+// coordinates of v.
 func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) error {
 	switch v.kind {
 	case ofLeafCommand:
@@ -127,8 +129,8 @@ func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) err
 	return nil
 }
 
-// loopOf returns the index of the peeled loop over the values of v, possibly rotated, or -1 if
-// there is none.
+// loopOf returns the index of the peeled loop that runs over v or over a variable into which v was
+// rotated. It returns -1 if there is none.
 func (p *peeling) loopOf(v *variable) int {
 	return slices.IndexFunc(p.peeled, func(l *variable) bool { return l == v || l.turned == v })
 }

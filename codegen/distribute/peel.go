@@ -42,13 +42,13 @@ type Access struct {
 	Vars   []string // by mode
 	Format tensor.Format
 	// Beside is a term of the statement that may be nonzero at coordinates that the access does not
-	// store, or "".
+	// store. It is "" if there is none.
 	Beside string
 }
 
 // Peel removes the distribution commands, and the commands that make their loops, from a schedule
-// for machine m. It returns nil if the schedule has no distribute command. Errors are *diag.Error
-// with the place.
+// for machine m. It returns the nest of these loops, or nil if the schedule has no distribute
+// command. Errors are *diag.Error with the place.
 func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest, error) {
 	first := slices.IndexFunc(list, func(c *schedule.Command) bool { return c.Name == "distribute" })
 	if first < 0 {
@@ -124,7 +124,7 @@ func items(a schedule.Arg) []schedule.Arg {
 	return []schedule.Arg{a}
 }
 
-// splitOrDivide handles split and divide.
+// splitOrDivide applies a split or divide command to the loops.
 func (p *peeling) splitOrDivide(c *schedule.Command) error {
 	if p.computesWorkspace(c.Args[0]) {
 		return p.ofLeaf(c)
@@ -144,8 +144,8 @@ func (p *peeling) splitOrDivide(c *schedule.Command) error {
 	return err
 }
 
-// distribute handles a distribute command. It distributes loops, or cuts variables for a grid and
-// distributes the loops over chunks.
+// distribute applies a distribute command. It distributes existing loops, or cuts variables for a
+// grid and distributes the loops over the chunks.
 func (p *peeling) distribute(c *schedule.Command) error {
 	switch len(c.Args) {
 	case 1:
@@ -172,7 +172,7 @@ func (p *peeling) distribute(c *schedule.Command) error {
 		tensor.Count(len(c.Args), "argument"))
 }
 
-// cutAndDistribute handles distribute({i,j}, {io,jo}, {ii,ji}, M). It puts the loops over chunks
+// cutAndDistribute applies distribute({i,j}, {io,jo}, {ii,ji}, M). It puts the loops over chunks
 // inside the loops that are already distributed, and outside all others.
 func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
@@ -290,7 +290,8 @@ func (p *peeling) rotate(c *schedule.Command) error {
 	return nil
 }
 
-// reorder permutes the loops that it names among their places.
+// reorder puts the loops that the command names into the order of the command. Together they keep
+// the places that they had among the other loops.
 func (p *peeling) reorder(c *schedule.Command) error {
 	var named []*variable
 	for _, a := range c.Args {

@@ -18,9 +18,9 @@ type stored struct {
 	outer  *variable // the part of the first of vars that remains under the cuts of its coordinates
 }
 
-// lift moves peeled loops over chunks of positions out of the loops over the levels above, if pos
-// names only the innermost level. pos(j,p,B) means the positions of j in all rows of a range, and
-// their chunks continue from row to row.
+// lift moves a peeled loop over chunks of positions out of the loops over the levels above, if pos
+// names only the innermost level. The reason is that pos(j,p,B) means the positions of j in all
+// rows of a range, and chunks continue from one row to the next.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.takenAt(v)
@@ -40,8 +40,8 @@ func (p *peeling) lift() {
 	}
 }
 
-// takenAt returns the variable of pos whose chunks the loop over v visits, or nil if it visits
-// other chunks.
+// takenAt returns the position variable whose chunks the loop over v visits, or nil if it visits
+// chunks of another kind of variable. A position variable is made by pos.
 func (p *peeling) takenAt(v *variable) *variable {
 	if v.kind == rotated {
 		v = v.turned
@@ -58,8 +58,8 @@ func (p *peeling) takenAt(v *variable) *variable {
 	return v
 }
 
-// root returns the variable of the statement or of the leaf's commands that v is a part of, after
-// cuts.
+// root returns the variable from which v was cut, through any number of cuts. The root is a
+// variable of the statement or was made by a command of the leaf.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -67,8 +67,9 @@ func (p *peeling) root(v *variable) *variable {
 	return v
 }
 
-// ofPositions refuses a variable that a command of the leaf made, unless it is a variable of pos.
-// name is the loop over its chunks.
+// ofPositions returns an error if v, which a command of the leaf made, is not the variable of a pos
+// whose positions can be distributed. Otherwise it records the positions. name is the variable of
+// the loop over the chunks of v.
 func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
 	switch {
 	case v.parts == nil || v.made.Name != "pos":
@@ -138,8 +139,9 @@ func (a *Access) levelVars() []string {
 // levelOf returns the level of a variable, or -1.
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
-// levels finds the levels that distributed positions run through, or refuses them. They must be the
-// outermost levels of a tensor. The first of them may be cut by coordinates outside.
+// levels determines which levels the distributed positions go through, and returns an error if they
+// cannot be distributed. They must be the outermost levels of a tensor. The coordinates of the
+// outermost one may be cut by loops outside.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
@@ -183,7 +185,8 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused returns the variables whose positions were taken, outermost first, before they were fused.
+// fused returns the variables whose positions pos took, outermost first. If a fuse made v, they are
+// the fused variables.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -194,9 +197,9 @@ func (v *variable) fused() (out []*variable) {
 	return out
 }
 
-// onPrefix refuses variables that are not the variables of the outermost levels. They must be
-// whole, except that outside cuts may have left only a part of the first one. Variables of the
-// outer levels may be missing, and are then loops of the leaf.
+// onPrefix returns an error if the variables taken are not variables of the tensor's outermost
+// levels. They must be whole, but outer loops may have cut the first one. The outermost variables
+// may be missing in taken, and are then loops of the leaf.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -236,7 +239,7 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	return nil
 }
 
-// positions adds the chunks of positions that the loops of n cut, and sets the numbers of
+// positions adds to n the chunks of positions that the peeled loops visit, and sets the numbers of
 // iterations of these loops.
 func (p *peeling) positions(n *place.Nest) error {
 	s := p.stored
@@ -246,10 +249,10 @@ func (p *peeling) positions(n *place.Nest) error {
 			return refuse(x.by,
 				"split: how many positions %s has is not known before it is read; want divide", s.access.key())
 		}
-		if x.n > most/c.N() {
+		if x.n > maxIterations/c.N() {
 			return refuse(x.by,
 				"divide: the loops over chunks would have more than %d of the positions of %s, want fewer",
-				most, s.access.key())
+				maxIterations, s.access.key())
 		}
 		loop := p.loopOf(x.outer)
 		n.Loops[loop].N = x.n
@@ -271,7 +274,8 @@ func (p *peeling) positions(n *place.Nest) error {
 	return nil
 }
 
-// makes reports whether c is the pos command that made the positions, or a fuse command before it.
+// makes reports whether c made the positions: whether it is their pos command or a fuse command
+// before it.
 func (s *stored) makes(c *schedule.Command) bool {
 	if s == nil {
 		return false
@@ -281,7 +285,8 @@ func (s *stored) makes(c *schedule.Command) bool {
 	return made
 }
 
-// named reports whether commands name the positions, or a variable of their fusion.
+// named reports whether commands contain the name of the position variable or of a variable that
+// was fused before pos.
 func (s *stored) named(commands []string) bool {
 	found := false
 	s.at.each(func(v *variable) {
@@ -294,8 +299,8 @@ func (s *stored) named(commands []string) bool {
 	return found
 }
 
-// each calls f with the variable and with the variables of the leaf's commands that it was made
-// from.
+// each calls f for the variable v and for all variables from which commands of the leaf made it. It
+// does nothing for a variable that no command of the leaf made.
 func (v *variable) each(f func(*variable)) {
 	if v.parts == nil {
 		return

@@ -260,9 +260,9 @@ func (c *Command) words() (list []edit) {
 	return list
 }
 
-// bind puts params into c's arguments. A param is replaced unless it is an index variable of the
-// statement or a word of the scheduling language, precedes a "(", is part of a name with a point,
-// or is in quotes.
+// bind replaces params in c's arguments by their values. It does not replace a word that is an
+// index variable of the statement or a word of the scheduling language, that precedes a "(", is
+// part of a name with a point, or is in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
 	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false

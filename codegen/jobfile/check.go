@@ -74,7 +74,7 @@ func (c *checker) clash(name, what string, at notation.Span, old named) error {
 		name, what, old.what, c.f.line(span(old.at)))
 }
 
-// declareNames gives names their meanings, sizes last.
+// declareNames records the meanings of all names in declarations, sizes last.
 func (c *checker) declareNames() error {
 	for _, it := range c.f.Items {
 		var err error
@@ -135,7 +135,8 @@ func (c *checker) givenSizes() error {
 	return nil
 }
 
-// given reports whether a tensor has values before the first statement that writes to it.
+// given reports whether a tensor has values from its declaration, before any statement writes to
+// it.
 func (t *Tensor) given() bool { return t.From != "" || t.FromKind != "" || t.FromNumber != "" }
 
 // declarations checks machines and tensors individually.
@@ -168,8 +169,8 @@ func (c *checker) declarations() error {
 	return nil
 }
 
-// sizes checks that each name in sizes gets a value. It evaluates sizes whose names are already
-// known.
+// sizes checks that each name in sizes gets a value. It evaluates those sizes whose names are
+// already known.
 func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
 	for _, s := range sizes {
 		constant := true

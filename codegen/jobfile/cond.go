@@ -120,11 +120,13 @@ func (c *Cond) String() string {
 	return notation.ExprString(c.rawX) + " " + c.Op + " " + notation.ExprString(c.rawY)
 }
 
-// Eval reports whether c is true. value returns the scalars. Both sides are computed in the type of
-// a statement over the same scalars and numbers, but 32-bit floats as 64-bit floats. A comparison
-// with NaN is false, except that != is true. Besides the errors of value, Eval returns errors with
-// a place in the file: for an order of complex numbers (exit code 2), and for a division of
-// integers by zero or an integer beyond 2^63 (exit code 3).
+// Eval reports whether c is true. value returns the value of a scalar. Both sides are computed in
+// the type that a statement over the same scalars and numbers would have, but with 64-bit floats in
+// place of 32-bit floats. A comparison with NaN is false, except that != is true.
+//
+// Eval returns the errors of value, and errors with a place in the file: for an order of complex
+// numbers (exit code 2), and for a division of integers by zero or an integer beyond 2^63 (exit
+// code 3).
 func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
 	e := &condEval{f: c.f, values: map[string]Scalar{}}
 	types := map[string]tensor.Type{}
@@ -178,7 +180,8 @@ func (c *Cond) typ(types map[string]tensor.Type) tensor.Type {
 	return tensor.Float64
 }
 
-// order refuses to order complex numbers. types has the types that are known.
+// order returns an error if c compares complex numbers by <, <=, > or >=. types has the types that
+// are known.
 func (c *Cond) order(types map[string]tensor.Type) error {
 	if c.Op == "==" || c.Op == "!=" {
 		return nil

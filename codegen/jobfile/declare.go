@@ -155,7 +155,8 @@ func (p *parser) grids(r *reader, t *Machine) {
 }
 
 // extentsOf returns the places of the extents in the text of a machine, such as "nodes=2x2;gpus=g".
-// An x between extents follows a number, or is separated from letters: "q x q" has two extents.
+// An x separates two extents if it follows a number or is not next to letters: "q x q" has two
+// extents.
 func extentsOf(text string) (list []notation.Span) {
 	from := 0
 	end := func(k int) {
@@ -252,7 +253,8 @@ func (p *parser) tensor(r *reader, at span) Item {
 	return t
 }
 
-// clauses has the parsers for the text after each keyword of a tensor's declaration.
+// clauses has the parser of each clause of a tensor's declaration, by the keyword before the
+// clause.
 var clauses = map[string]func(*parser, *reader, *Tensor){
 	"type": func(_ *parser, r *reader, t *Tensor) {
 		word, at := r.word()

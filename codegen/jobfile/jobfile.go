@@ -212,7 +212,7 @@ type Param struct {
 	text  string        // the value in the file
 }
 
-// Number is a real number. If IsInt is true, it is Int, and Float is the rounded Int.
+// Number is a real number. If IsInt is true, its value is Int, and Float is Int rounded to a float.
 type Number struct {
 	Text  string // as written
 	IsInt bool
@@ -226,8 +226,8 @@ type Machine struct {
 	Name    string
 	Extents []Size // the extents of all grids, outer grids first
 	Text    string // "nodes=2x2;gpus=4", or "cosma"; "" for one grid without a name
-	// the grids of Text, without the values of Extents; nil if the machine is one grid without a
-	// name
+	// levels has the grids that Text describes, without the values of Extents. It is nil if the
+	// machine is one grid without a name.
 	levels *place.Machine
 	at     notation.Span // the place of Name
 }
@@ -249,8 +249,8 @@ type Tensor struct {
 	// the kind of generated data, in the syntax of -g. FromNumber is the value of a scalar.
 	From, FromKind, FromNumber string
 	FromAt                     notation.Span
-	// IndexBase and Duplicates say how From is read, like the flags; "" means the default. BaseAt
-	// is the place of IndexBase in the file.
+	// IndexBase and Duplicates say how From is read, like the flags --index-base and --duplicates;
+	// "" means the default. BaseAt is the place of IndexBase in the file.
 	IndexBase, Duplicates string
 	BaseAt                notation.Span
 	To                    string // the file that the tensor is written to at the end
@@ -277,13 +277,13 @@ type Statement struct {
 	Stmt *notation.Stmt
 	// Text is the text of Stmt: the text of the file, with numbers in place of params.
 	Text string
-	// Schedule has its scheduling commands. Split, Extend, Order and Map have the values of the
-	// flags with these names.
+	// Schedule has the statement's scheduling commands. Split, Extend, Order and Map have the
+	// values of the flags with these names.
 	Schedule      []Command
 	Split, Extend []string
 	Order, Map    string
-	// Network and IntermediateOrder say how products are contracted, like the flags. They are ""
-	// and 0 if the file does not say so.
+	// Network and IntermediateOrder say how products are contracted, like the flags with these
+	// names. They are "" and 0 if the file does not say so.
 	Network           string
 	IntermediateOrder int
 

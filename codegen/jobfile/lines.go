@@ -164,9 +164,9 @@ func continues(text string) bool {
 	return text != "" && strings.IndexByte("+-*/=<>", text[len(text)-1]) >= 0
 }
 
-// keyword returns the element of words that the text at a place begins with, or "". A word is not a
-// keyword if it is the left side of a statement, which is followed by "(", "=" or "+=". A
-// parenthesis after repeat does not make it a left side, unless "=" or "+=" follows the
+// keyword returns the element of words with which the text at a place begins, or "". A word is not
+// a keyword if it is the left side of a statement, which is followed by "(", "=" or "+=". The word
+// repeat may be followed by a parenthesis; it is a left side only if "=" or "+=" follows that
 // parenthesis.
 func keyword(text string, at notation.Span, words ...string) string {
 	rest := text[at.Pos:at.End]

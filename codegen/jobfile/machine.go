@@ -12,10 +12,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// defaultMachine is the name of the machine without a declaration: one dimension with all ranks.
+// defaultMachine is the name of the machine that exists without a declaration. It has one dimension
+// with all ranks.
 const defaultMachine = "M"
 
-// machines returns the declared machines, and M.
+// machines returns the declared machines. It adds the default machine M if the file does not
+// declare it.
 func (f *File) machines() []*Machine {
 	var list []*Machine
 	for _, it := range f.Items {
@@ -73,8 +75,8 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	return out, nil
 }
 
-// shape returns the machine with its names and numbers of dimensions. Extents that the file gives
-// are not set.
+// shape returns the machine with its names and numbers of dimensions. Extents that are arithmetic
+// over names are not set.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels
@@ -172,8 +174,8 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 	return nil
 }
 
-// products refuses placements over a machine whose grid is computed for a product, if no product
-// uses the machine.
+// products returns an error for a placement over a machine whose grid is computed for a product, if
+// no product uses the machine.
 func (c *checker) products() error {
 	for p := range c.f.Placements() {
 		m := c.f.MachineOf(p.Placement)
@@ -283,7 +285,7 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 		strings.Join(names, ", "))
 }
 
-// named checks the machine, or the level of a machine, that a distribute names.
+// named checks the name of a machine, or of one of its levels, in a distribute command.
 func (c *checker) named(s *Statement, arg schedule.Arg) error {
 	// it is compared with the machine's extents when these are known
 	if strings.HasPrefix(arg.Text, "Grid(") {
@@ -339,7 +341,7 @@ func dimensions(m *place.Machine) []string {
 	return names
 }
 
-// communicates checks the tensors that a communicate names.
+// communicates checks the tensors that a communicate command names.
 func (c *checker) communicates(s *Statement, arg schedule.Arg) error {
 	list := arg.List
 	if list == nil {

@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// order checks items in the order of the run. The body of a repeat runs at least once, and a tensor
-// that it reads before writing it is read so in its first pass. One walk therefore finds all
-// mistakes.
+// order checks items in the order of the run. The body of a repeat runs at least once. If it reads
+// a tensor before it writes to the tensor, the first pass already does so. One walk over the body
+// therefore finds all mistakes.
 func (c *checker) order() error {
 	c.f.statements(c.f.Items, func(s *Statement) error {
 		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
@@ -174,8 +174,8 @@ func (c *checker) temporarySizes(s *Statement) error {
 	return nil
 }
 
-// schedule checks what it can in commands without their loops. Distribution commands are checked
-// against their loops when the statement is planned.
+// schedule checks those rules of the commands that do not depend on their loops. Distribution
+// commands are checked against their loops when the statement is planned.
 func (c *checker) schedule(s *Statement) error {
 	var commands []*schedule.Command
 	for _, cmd := range s.Schedule {

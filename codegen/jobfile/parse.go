@@ -18,10 +18,11 @@ type parser struct {
 // keywords lists the words that begin lines other than statements.
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
 
-// blockWords lists the words that begin lines under a statement other than scheduling commands.
+// blockWords lists the words that begin indented lines under a statement, other than scheduling
+// commands.
 var blockWords = append(slices.Clone(blockSchedule), "network", "intermediate-order")
 
-// blockSchedule lists the words among them that say which rank runs which part.
+// blockSchedule lists the words in blockWords that say which rank runs which part.
 var blockSchedule = []string{"split", "order", "extend", "map"}
 
 // items parses items up to the end of the file, or to the brace that closes the surrounding repeat.
@@ -81,7 +82,7 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	return item, p.noLineIndented(l, word)
 }
 
-// secondWords are the words of each kind of item that stand behind its name.
+// secondWords are the keywords that may follow the name in an item, by the item's first word.
 var secondWords = map[string][]string{
 	"tensor": {"type", "place", "from", "to", "index-base", "duplicates"},
 }
@@ -130,7 +131,8 @@ func (p *parser) addIndented(l *line) error {
 	return nil
 }
 
-// indentedLine returns the next line, if it is indented deeper than l.
+// indentedLine returns the next line if it is indented deeper than l. The second result is false if
+// it is not.
 func (p *parser) indentedLine(l line) (line, bool, error) {
 	next, ok, err := p.lines.peek()
 	if err != nil || !ok || next.inside || next.indent <= l.indent || p.f.clean[next.at.Pos] == '}' {

@@ -213,8 +213,8 @@ func (r *reader) placement() *Placed {
 	return &Placed{span{Pos: from, End: end}, p}
 }
 
-// placed returns an error with its place in the file. The error's source text begins at offset pos
-// of the file.
+// placed returns an error with its place in the file. The text that err is about begins at offset
+// pos of the file.
 func (f *File) placed(err error, pos int) error {
 	var d *diag.Error
 	if !errors.As(err, &d) {

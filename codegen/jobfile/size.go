@@ -159,7 +159,8 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 	panic("BUG: jobfile: a size with what its parser refuses")
 }
 
-// whole returns a literal as an integer. It returns false if the literal is not a whole number.
+// whole returns a literal as an integer. The second result is false if the literal is not a whole
+// number.
 func whole(n *notation.Number) (int64, bool) {
 	if n.IsInt {
 		return n.Int, true

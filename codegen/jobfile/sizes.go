@@ -20,13 +20,15 @@ type Sizes struct {
 	Dims map[string][]int64
 }
 
-// CheckSizes computes the sizes of names and tensors. known has the sizes that inputs give. If the
-// size of a mode is a name alone, and the tensor is in known, the name gets the mode's size. A
-// declared tensor gets the values of its sizes, and a temporary gets its sizes from its first
-// statement. A size in known that is not exact is a lower bound, as in notation.InferSizes. It is
-// an error if a name or a mode has two sizes, or if a statement refuses the sizes. If an input is
-// missing in known, only mistakes that do not depend on its sizes are reported. CheckSizes must be
-// called after Check.
+// CheckSizes computes the sizes of names and tensors. It must be called after Check.
+//
+// known has the sizes of tensors' modes that inputs give. A size in known that is not exact is a
+// lower bound, as in notation.InferSizes. If a declaration gives a mode's size as a single name,
+// and the tensor is in known, the name gets the mode's size. A declared tensor gets the values of
+// its sizes, and a temporary gets its sizes from its first statement.
+//
+// It is an error if a name or a mode has two sizes, or if a statement refuses the sizes. If an
+// input is missing in known, only mistakes that do not depend on its sizes are reported.
 func (f *File) CheckSizes(known map[string][]notation.Known) (*Sizes, error) {
 	c := &sizeChecker{f: f, known: known, names: map[string]notation.Known{},
 		dims: map[string][]notation.Known{}}
@@ -72,7 +74,7 @@ type sizeChecker struct {
 	dims  map[string][]notation.Known // of tensors, if they are known
 }
 
-// bind gives names the sizes of a tensor's input.
+// bind gives the sizes of a tensor's input to the names in the tensor's declaration.
 func (c *sizeChecker) bind(t *Tensor) error {
 	known := c.known[t.Name]
 	if known != nil && len(known) != t.Order {

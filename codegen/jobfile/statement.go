@@ -109,9 +109,9 @@ func lineKeyword(text string, at notation.Span) string {
 	return ""
 }
 
-// slip adds a suggestion to an error about a line: one of the words, if the line's first word is
-// similar to it. It adds nothing unless a word, a number or a quote follows the first word, because
-// statements and commands have none there.
+// slip adds a suggestion to an error about a line: the element of words that is similar to the
+// line's first word, if there is one. It adds nothing unless a word, a number or a quote follows
+// the first word, because statements and commands have none there.
 func slip(err error, text string, words []string) error {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r > 0x7f || !wordByte(byte(r)) && r != '-'
@@ -136,8 +136,8 @@ func withHint(err error) error {
 	return err
 }
 
-// atLine gives an error about a line's value its place in the file. If the value is written
-// without spaces and params, this is the exact place. Otherwise it is the whole value.
+// atLine gives an error about a line's value its place in the file. The place is exact if the value
+// is written without spaces and params. Otherwise it is the whole value.
 func (s *Statement) atLine(err error, b blockLine) error {
 	f := s.file
 	var d *diag.Error
@@ -152,7 +152,7 @@ func (s *Statement) atLine(err error, b blockLine) error {
 	return f.Errorf(notation.Span(b.span), d.Code, "%s", msg)
 }
 
-// newCommand returns a command. at is the place of its line.
+// newCommand wraps the parsed command c. at is the place of its line.
 func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	pos, end := c.Place()
 	at = notation.Span{Pos: at.Pos + pos, End: at.Pos + end}
@@ -160,8 +160,8 @@ func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	return Command{span: span(at), Text: text, raw: text}
 }
 
-// Locate gives an error about s its place in the file. If the error's source text is Stmt's, Text
-// or a command of Schedule, this is the exact place. Otherwise it is the statement. An error that
+// Locate gives an error about s its place in the file. The place is exact if the error's source
+// text is Stmt's, Text or a command of Schedule. Otherwise it is the whole statement. An error that
 // is not a *diag.Error is returned unchanged.
 func (s *Statement) Locate(err error) error {
 	f := s.file

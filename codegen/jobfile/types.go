@@ -34,9 +34,11 @@ func NumberType(text string) tensor.Type {
 
 // CheckTypes returns the type of every tensor: the type of its declaration, or else its type in
 // known, which inputs give, or else the type of its first assignment. A tensor is missing in the
-// result if its type depends on an input whose type is not known. It is an error, at the statement,
-// if the type of the left side cannot hold the values. If no declaration gives the type, it is also
-// an error if the type would round them.
+// result if its type depends on an input whose type is not known.
+//
+// It is an error, at the statement, if the type of the left side cannot hold the statement's
+// values. If this type does not come from a declaration, it is also an error if it would round the
+// values.
 func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type, error) {
 	c := &typeChecker{f: f, types: maps.Clone(known), given: map[string]bool{},
 		first: map[string]notation.Span{}}
@@ -61,7 +63,7 @@ func (f *File) CheckTypes(known map[string]tensor.Type) (map[string]tensor.Type,
 	return c.types, c.conditions(f.Items)
 }
 
-// conditions refuses to order complex scalars.
+// conditions returns an error if a condition orders complex scalars.
 func (c *typeChecker) conditions(items []Item) error {
 	for _, it := range items {
 		r, ok := it.(*Repeat)
@@ -119,7 +121,7 @@ func (c *typeChecker) statement(s *Statement) error {
 	return nil
 }
 
-// kept returns type want if it holds the values of a statement exactly.
+// kept returns the type want if it holds the values of a statement exactly, and otherwise an error.
 func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet

@@ -71,7 +71,7 @@ func (s Set) Union(t Set) Set {
 	return Set(u)
 }
 
-// compare orders sets as binary numbers whose lowest bit is iterator 0.
+// compare orders sets like binary numbers in which iterator 0 is the lowest bit.
 func (s Set) compare(t Set) int {
 	if c := cmp.Compare(len(s), len(t)); c != 0 {
 		return c
@@ -101,8 +101,8 @@ func (p Point) covers(q Point) bool {
 type Lattice struct {
 	Iters  []string // for each iterator, the key of its access
 	Points []Point
-	// Coarse is set if there were more than maxPoints points. The lattice then has one point with
-	// all iterators, and any subset of them may be present.
+	// Coarse is true if there were more than maxPoints points. The lattice then has one point with
+	// all iterators, and any subset of these may be present.
 	Coarse bool
 }
 
@@ -242,7 +242,8 @@ func (b *builder) union(l, r points) points {
 	return b.join(b.join(out, l), r)
 }
 
-// join adds the points of r to l. If the lattice is coarse, it merges all of them into one point.
+// join returns the points of l and r. If there are too many, the lattice becomes coarse and all
+// points become one.
 func (b *builder) join(l, r points) points {
 	for _, p := range r {
 		if b.coarse && len(l) > 0 {

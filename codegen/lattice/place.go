@@ -11,8 +11,8 @@ import (
 type Place struct {
 	// Absent is set if the access is known to have no value here.
 	Absent bool
-	// Next is the variable of the next level. Walked says that the level stores coordinates that a
-	// loop over Next must iterate over, because the level cannot locate a coordinate.
+	// Next is the variable of the next level. Walked is true if a loop over Next must iterate over
+	// the coordinates that this level stores, because the level cannot locate a coordinate.
 	Next   string
 	Walked bool
 }

@@ -1,10 +1,11 @@
 package provenance
 
-// Namer gives a form a name and returns the form that reads it. Lowering emits the code of f at
-// this place. The name describes the value, such as i_n for the number of values of i.
+// Namer gives the value of form f a name and returns a form that reads it. Lowering emits code that
+// computes f where Namer is called. The name describes the value, such as i_n for the number of
+// values of i.
 type Namer func(name string, f Form) Form
 
-// Range is the range of values [Lo, Hi) of a variable that the loops around leave.
+// Range is a range of values [Lo, Hi) of a variable, as far as the surrounding loops determine it.
 type Range struct {
 	Lo, Hi Form
 	// Size is Hi-Lo if it is a known constant, otherwise -1.
@@ -28,8 +29,8 @@ func Points(spans []Range) Form {
 	return n
 }
 
-// Times returns the range of the points in a range of rows that have n points each. Rows and points
-// are counted from 0. v names the variable of the points.
+// Times returns the range of points that belong to the rows x, if each row has n points. Points are
+// numbered row by row from 0. v is the name of the points' variable.
 func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
@@ -48,13 +49,14 @@ func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	return out
 }
 
-// Bounded returns the range of the variable that the Bound r makes of a variable with the range of.
-func (r *Relation) Bounded(of Range) Range {
+// Bounded returns the range of the new variable that the Bound r makes. whole is the range of the
+// variable that it replaces.
+func (r *Relation) Bounded(whole Range) Range {
 	if r.Bound == MaxExact {
-		of.Size = r.N
-		of.Hi = Bin(Add, of.Lo, Const(r.N))
+		whole.Size = r.N
+		whole.Hi = Bin(Add, whole.Lo, Const(r.N))
 	}
-	return of
+	return whole
 }
 
 // Tiling is a range that a split or divide cuts into tiles.
@@ -67,22 +69,22 @@ type Tiling struct {
 
 // TileOptions are properties of the tiled range.
 type TileOptions struct {
-	// Positions: the range consists of positions. Its Size is then only a promise, and the number
-	// of tiles is always computed.
+	// Positions is true if the range consists of positions. Its Size is then only a promise, and
+	// the number of tiles is always computed.
 	Positions bool
 	// Some: there must be at least one tile, even if the range is empty.
 	Some bool
 }
 
-// Tile cuts the range of into the tiles of the Split or Divide r. It also returns the range of the
-// tile numbers.
-func (r *Relation) Tile(of Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
-	t = Tiling{Rel: r, Of: of, Length: Const(r.N), Known: r.N}
-	extent := of.Extent()
+// Tile cuts a range into tiles as the Split or Divide r says. whole is the range. Tile also returns
+// the range of the tile numbers.
+func (r *Relation) Tile(whole Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
+	t = Tiling{Rel: r, Of: whole, Length: Const(r.N), Known: r.N}
+	extent := whole.Extent()
 	n := roundedUp(extent, r.N)
 	count := int64(-1)
-	if of.Size >= 0 {
-		count = (of.Size + r.N - 1) / r.N
+	if whole.Size >= 0 {
+		count = (whole.Size + r.N - 1) / r.N
 	}
 	if r.Kind == Divide {
 		t.Length = name(r.To[1]+"_size", Bin(Max, n, Const(1)))
@@ -111,12 +113,12 @@ func roundedUp(extent Form,
 	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
 }
 
-// manyPieces is the smallest n for which a divide into n pieces makes only as many pieces as there
-// are values. More pieces would be empty.
+// manyPieces is the smallest n for which a divide into n pieces limits the number of pieces to the
+// number of values. The other pieces would be empty. A smaller n always makes n pieces.
 const manyPieces = 256
 
 // Pieces returns the number of pieces that a divide by n makes of extent values. It is at least
-// one, because the loop may have to set an element of the result.
+// one, because the loop over the pieces may have to set an element of the result.
 func Pieces(extent Form, n int64) Form {
 	if n < manyPieces {
 		return Const(n)
@@ -148,17 +150,17 @@ func (t Tiling) At(v Form, name Namer) Range {
 	return in
 }
 
-// Edge returns where tile number n begins, but at most the end of the range.
+// Edge returns where tile number n begins, or the end of the range if it begins later.
 func (t Tiling) Edge(n Form) Form {
 	return Bin(Min, Bin(Add, t.Of.Lo, Bin(Mul, n, t.Length)), t.Of.Hi)
 }
 
-// Narrowed is the part of a component's space that is left inside some of its loops. The loops are
+// Narrowed is the part of a component's space that remains inside some of its loops. The loops are
 // in natural order and none of them runs over positions.
 type Narrowed struct {
-	// Leaf is the variable of the next loop and Range its values. These are tile numbers of the
-	// last of Tiles. If Tiles is empty, they are coordinates of the only root, or numbers of points
-	// in the space of Roots.
+	// Leaf is the variable of the next loop and Range its values. The values are tile numbers of
+	// the last of Tiles. If Tiles is empty, they are coordinates of the only root, or numbers of
+	// points in the space of Roots.
 	Leaf  string
 	Range Range
 	Tiles []Tiling
@@ -188,36 +190,36 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend follows relations from x to the next variable that has a loop. of is the part of x's
-// range that is left.
-func (n *Narrowed) descend(x string, of Range) *Narrowed {
+// descend follows relations from x to the next variable that has a loop. left is the remaining part
+// of x's range. The result is nil if a relation goes to positions.
+func (n *Narrowed) descend(x string, left Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {
 		switch r.Kind {
 		case Bound:
-			of = r.Bounded(of)
+			left = r.Bounded(left)
 		case Split, Divide:
-			t, numbers := r.Tile(of, TileOptions{}, n.name)
+			t, numbers := r.Tile(left, TileOptions{}, n.name)
 			out.Tiles = append(out.Tiles[:len(out.Tiles):len(out.Tiles)], t)
-			of = numbers
+			left = numbers
 		case Fuse:
 			if len(out.Roots) == 1 {
 				first := n.span(out.Roots[0]).Lo
-				of.Lo, of.Hi = Bin(Sub, of.Lo, first), Bin(Sub, of.Hi, first)
+				left.Lo, left.Hi = Bin(Sub, left.Lo, first), Bin(Sub, left.Hi, first)
 			}
 			more := n.g.Underived(r.From[1])
-			of = of.Times(Points(n.spans(more)), r.To[0], n.name)
+			left = left.Times(Points(n.spans(more)), r.To[0], n.name)
 			out.Roots = append(out.Roots[:len(out.Roots):len(out.Roots)], more...)
 		default:
 			return nil
 		}
 		x = r.To[0]
 	}
-	out.Leaf, out.Range = x, of
+	out.Leaf, out.Range = x, left
 	return &out
 }
 
-// Enter returns the part that is left inside tile number v. It is nil if a loop there runs over
+// Enter returns what remains of n inside tile number v, or nil if a loop inside the tile runs over
 // positions.
 func (n *Narrowed) Enter(v Form) *Narrowed {
 	last := len(n.Tiles) - 1
@@ -227,7 +229,7 @@ func (n *Narrowed) Enter(v Form) *Narrowed {
 	return out.descend(t.Rel.To[1], t.At(v, n.name))
 }
 
-// At returns the coordinates of the roots at value x of the last loop.
+// At returns the coordinates of the roots. x is the value of the last loop.
 func (n *Narrowed) At(x Form) []Form {
 	if len(n.Roots) == 1 {
 		return []Form{x}

@@ -11,18 +11,18 @@ type Counting struct {
 	N, Value map[string]Form
 }
 
-// Bind returns the counting inside a loop over v whose current value is at.
-func (c *Counting) Bind(v string, at Form) *Counting {
+// Bind returns the counting inside a loop over v. value is the current value of v.
+func (c *Counting) Bind(v string, value Form) *Counting {
 	out := &Counting{G: c.G, N: c.N, Value: maps.Clone(c.Value)}
 	if out.Value == nil {
 		out.Value = map[string]Form{}
 	}
-	out.Value[v] = at
+	out.Value[v] = value
 	return out
 }
 
 // Count sets N for the variables that r makes, from N of the variables that it replaces. It is not
-// called for a pos, whose variable counts positions.
+// called for a pos, whose new variable counts positions.
 func (c *Counting) Count(r *Relation, name Namer) {
 	n := c.N[r.From[0]]
 	switch r.Kind {
@@ -43,9 +43,10 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	c.N[r.To[0]] = n
 }
 
-// Reach limits the loop over v, the last loop of the component, which would end at to. It returns
-// an end that keeps all variables that grow with v in their ranges. sure contains these variables:
-// no iteration needs to check them.
+// Reach shortens the loop over v, the last loop of the component, so that other variables do not
+// leave their ranges. to is the end of the loop without this limit. Reach returns the new end. sure
+// contains the variables that grow with v and now stay in their ranges: no iteration needs to check
+// them.
 func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b
@@ -82,15 +83,15 @@ func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[stri
 func times(x, y Form) Form { return Bin(Mul, x, y) }
 func plus(x, y Form) Form  { return Bin(Add, x, y) }
 
-// even reports whether x is a constant and a multiple of n. Tiles of length n, or n equal tiles,
-// then do not reach past the end of x values.
+// even reports whether x is a constant and a multiple of n. If x values are cut into tiles of
+// length n, or into n equal tiles, no tile then reaches past the end.
 func even(x Form, n int64) bool {
 	c, ok := x.(Const)
 	return ok && int64(c)%n == 0
 }
 
-// valueOf returns the value of variable x, or nil if the loops around do not determine it, or
-// determine it only by looking up a coordinate.
+// valueOf returns the value of variable x. It returns nil if the surrounding loops do not determine
+// the value, or determine it only through the coordinate stored at a position.
 func (c *Counting) valueOf(x string) Form {
 	r := c.G.ReplacedBy(x)
 	if r == nil {
@@ -120,8 +121,8 @@ func (c *Counting) valueOf(x string) Form {
 }
 
 // Recover sets Value for the variables that r replaced, from the values of the variables that it
-// made. It is not called for a pos. sure are the variables that Reach keeps in their ranges.
-// guarded reports whether the value may be past its range, so that the iteration must check it.
+// made. It is not called for a pos. sure contains the variables that Reach keeps in their ranges.
+// guarded is true if the value may be outside its range, so that the iteration must check it.
 func (c *Counting) Recover(r *Relation, sure map[string]bool, name Namer) (guarded bool) {
 	x := c.Value[r.To[0]]
 	switch r.Kind {

@@ -171,9 +171,9 @@ func (g *Graph) Original(v string) string {
 	return v
 }
 
-// ConsumerVar returns the variable of the consumer for which v is another name in the producer of a
-// workspace, as a Precompute says. A loop over v is then a loop over the returned variable. In all
-// other cases it returns v.
+// ConsumerVar returns the variable of a workspace's consumer for which v is another name in the
+// producer (see Precompute). A loop over v is then a loop over the returned variable. In all other
+// cases it returns v.
 func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.cutApart(&r) {
@@ -183,8 +183,8 @@ func (g *Graph) ConsumerVar(v string) string {
 	return v
 }
 
-// cutApart reports whether a variable of the Precompute r was itself replaced, so that the loops of
-// producer and consumer are different.
+// cutApart reports whether one of the variables of the Precompute r was replaced itself, so that
+// the loops of producer and consumer are different.
 func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
@@ -200,8 +200,9 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled returns the consumer variables (see TileOf) whose values the given loops of a producer
-// visit completely: the loops include all variables derived from the producer's variable.
+// Filled returns the consumer variables (see TileOf) whose values a producer visits completely.
+// This is so if loops, the producer's loops, include all variables derived from the producer's
+// variable.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {
@@ -358,7 +359,8 @@ func (g *Graph) narrows(v string, c *Component) bool {
 	return true
 }
 
-// pure reports whether v has every point of its roots, which is so if only fusions made it.
+// pure reports whether v runs over all points of its roots. This is so if v is a root or only
+// fusions made it.
 func (g *Graph) pure(v string) bool {
 	r := g.MadeBy(v)
 	return r == nil || r.Kind == Fuse && g.pure(r.From[0]) && g.pure(r.From[1])

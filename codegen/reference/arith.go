@@ -8,8 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// fit returns the result of an operation in type t: integers wrap and floats round. An operation on
-// 32-bit floats may be done in 64 bits; after the rounding it has the 32-bit result.
+// fit returns the result of an operation in type t: integers wrap and floats are rounded. An
+// operation on 32-bit floats may be computed in 64 bits. After the rounding it has the 32-bit
+// result.
 func fit(t tensor.Type, v Value) Value {
 	switch t {
 	case tensor.Int32:
@@ -147,7 +148,8 @@ func (x *num) negate(t tensor.Type) {
 	x.flags |= x.v.marked()
 }
 
-// over returns a/b. The error of the denominator counts relative to its size.
+// over returns a/b. mag, the base of the error bound, includes the error of the denominator
+// relative to the denominator's size.
 func over(t tensor.Type, a, b *num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
 	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)
@@ -170,8 +172,9 @@ func over(t tensor.Type, a, b *num) num {
 	return q
 }
 
-// openWithin decides when a quotient is open: if the denominator is at most this many times its
-// rounding error. A first-order bound does not cover such a relative error.
+// openWithin decides when a quotient gets the flag open: if the absolute value of the denominator
+// is at most openWithin times its rounding error. A first-order error bound does not hold for a
+// denominator that uncertain.
 const openWithin = 4
 
 // rounding returns a bound on the difference between two orders of evaluation of a value.

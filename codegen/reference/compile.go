@@ -10,8 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// node is a part of the right-hand side. eval stores its value at a coordinate in x. env has the
-// coordinate of each variable. eval reports whether the node is present there; if not, x is
+// node is a part of the right-hand side. eval evaluates it at the coordinates in env, one for each
+// variable, and stores the value in x. eval returns false if the node is absent there; x is then
 // undefined. An error counts only if the node, and everything that it is multiplied by, is present.
 type node interface {
 	eval(env []int64, x *num) (present bool, err error)
@@ -25,8 +25,8 @@ type (
 		slots []int // the variable of each mode
 		to    tensor.Type
 		coord []int64
-		// joined is set if the join of the term finds the entry: it sets entry before it evaluates
-		// the term.
+		// joined is true if the join of the term finds the entry of this access. The join then sets
+		// entry before it evaluates the term.
 		joined bool
 		entry  int
 	}
@@ -94,12 +94,13 @@ func (n *negation) eval(env []int64, x *num) (bool, error) {
 	return ok, err
 }
 
-func (p *product) eval(env []int64, x *num) (bool, error) { return p.from(0, env, x) }
+func (p *product) eval(env []int64, x *num) (bool, error) { return p.multiplyFrom(0, env, x) }
 
-// from multiplies x by the factors from number lead on. x is the product of the factors before.
-func (p *product) from(lead int, env []int64, x *num) (bool, error) {
+// multiplyFrom multiplies x by the factors from number start on. x must be the product of the
+// factors before, and is not read if start is 0. It returns false if a factor is absent.
+func (p *product) multiplyFrom(start int, env []int64, x *num) (bool, error) {
 	var first error
-	for k := lead; k < len(p.factors); k++ {
+	for k := start; k < len(p.factors); k++ {
 		y := x
 		if k > 0 {
 			y = &p.factor
@@ -232,10 +233,10 @@ func (a *accumulator) num() num {
 	return x
 }
 
-// term is a product together with the accesses that must be present for it to be present (needs).
+// term is a product, and the accesses that must be present so that the product is present (needs).
 // The join finds the entries of these accesses step by step. When it finds the entry of a leading
-// factor, it multiplies the factor at once: a factor found in an outer step is then multiplied once
-// for all points of the inner steps.
+// factor, it multiplies the factor at once, so that a factor found in an outer step is multiplied
+// only once for all points of the inner steps.
 type term struct {
 	product product
 	needs   []*access
@@ -244,7 +245,8 @@ type term struct {
 	x       num   // the value
 }
 
-// lead multiplies the leading factors with numbers in [from, to), whose entries have been found.
+// lead multiplies the leading factors with numbers in [from, to). The join must have found their
+// entries.
 func (t *term) lead(from, to int) {
 	for k := from; k < to; k++ {
 		a := t.product.factors[k].(*access)
@@ -262,7 +264,7 @@ func (t *term) eval(env []int64, x *num) (bool, error) {
 	if t.leads > 0 {
 		*x = t.led[t.leads]
 	}
-	return t.product.from(t.leads, env, x)
+	return t.product.multiplyFrom(t.leads, env, x)
 }
 
 // builder turns a normal form into nodes.
@@ -318,7 +320,7 @@ func (b *builder) term(t *notation.Term) *term {
 	return out
 }
 
-// need adds the accesses that must be present for n to be present.
+// need adds to t.needs the accesses that must be present so that n is present.
 func (t *term) need(n node) {
 	switch n := n.(type) {
 	case *access:

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// plan finds the points of a term: the values of its open variables at which each access in steps
-// has an entry. The values of all other variables are given. Steps run in order, each over the
-// entries that agree with the variables known so far. Open variables that no step finds then run
-// over their whole ranges, in loops.
+// plan finds the points of a term where each access in steps has an entry. A point is a value for
+// each open variable; the values of all other variables are given. Steps run in order. Each finds
+// the entries of one access that agree with the variables known so far. Open variables that no step
+// finds then run over their whole ranges, in loops.
 type plan struct {
 	t     *term
 	steps []step
@@ -27,9 +27,8 @@ type step struct {
 	leads int   // the number of leading factors of the term that have an entry after the step
 }
 
-// newPlan orders the accesses so that the fewest points are visited, according to an estimate that
-// takes coordinates as evenly spread. open are the variables to find, and sizes has the size of
-// each variable.
+// newPlan orders the accesses so that few points are visited. Its estimate assumes that coordinates
+// are evenly spread. open are the variables to find, and sizes has the size of each variable.
 func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	p := &plan{t: t, sizes: sizes, pulse: pulse}
 	isOpen := map[int]bool{}
@@ -132,10 +131,10 @@ func matches(a *access, isOpen, known map[int]bool) float64 {
 // each calls f at every point, with env set to the point. An error of f stops it.
 func (p *plan) each(env []int64, f func() error) error { return p.step(0, env, piece{}, f) }
 
-// piece is the k-th of n consecutive pieces of the points of a plan. It is all points if n is 0.
+// piece is the k-th of n consecutive pieces of the points of a plan. If n is 0, it is all points.
 type piece struct{ k, n int }
 
-// of returns the piece's share of [lo, hi).
+// of returns the part of [lo, hi) that belongs to the piece.
 func (c piece) of(lo, hi int64) (int64, int64) {
 	if c.n <= 1 {
 		return lo, hi
@@ -147,12 +146,12 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 	return at(c.k), at(c.k + 1)
 }
 
-// pieceOf is about the smallest number of points that a piece is made for.
-const pieceOf = 64
+// minPiece is about the smallest number of points for which a separate piece is made.
+const minPiece = 64
 
-// pieces returns how many pieces, at most max, the plan's points are divided into: along the first
-// access or loop that has a choice. The number depends only on the data, so that the sums of the
-// pieces are the same for any number of threads.
+// pieces returns into how many pieces the plan's points are divided, at most max. They are divided
+// along the first access or loop that has several coordinates. The number depends only on the data,
+// so the sums of the pieces are the same for any number of threads.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {
@@ -161,16 +160,16 @@ func (p *plan) pieces(env []int64, max int) int {
 			if len(st.known) > 0 {
 				lo, hi = st.segment(env)
 			}
-			return min(max, (hi-lo)/pieceOf+1)
+			return min(max, (hi-lo)/minPiece+1)
 		}
 	}
 	if len(p.loops) > 0 {
 		n = p.sizes[p.loops[0]]
 	}
-	return int(min(int64(max), n/pieceOf+1))
+	return int(min(int64(max), n/minPiece+1))
 }
 
-// segment returns the range of the entries that agree with the known variables.
+// segment returns the range of entries that agree with the variables known in env.
 func (st *step) segment(env []int64) (lo, hi int) {
 	for i, m := range st.known {
 		st.key[i] = env[st.a.slots[m]]
@@ -178,7 +177,8 @@ func (st *step) segment(env []int64) (lo, hi int) {
 	return st.a.t.segment(st.perm, st.known, st.key)
 }
 
-// step joins the accesses from the k-th on and then runs the loops.
+// step joins the accesses from number k on and then runs the loops. It calls f at each point of the
+// piece c.
 func (p *plan) step(k int, env []int64, c piece, f func() error) error {
 	if k == len(p.steps) {
 		return p.loop(0, env, c, f)

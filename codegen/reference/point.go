@@ -35,10 +35,12 @@ func (p Point) Tolerance() float64 {
 
 // Agrees reports whether v, of the result's type, is a correct value. Integers must be equal; other
 // values may differ by Tolerance. Zeros of either sign are equal. An infinity must be the same
-// infinity, and a NaN a NaN. But NaN and infinities are interchangeable among complex numbers,
-// after a division by a zero of uncertain sign, and after a sum of infinite products or quotients:
-// the order of evaluation then decides which of them results. If a denominator is zero within its
-// rounding error, as x - y + (y - x) may be, every value is accepted.
+// infinity, and a NaN must be a NaN.
+//
+// In three cases NaN and infinities are interchangeable, because the order of evaluation decides
+// which one results: for complex numbers, after a division by a zero of uncertain sign, and after a
+// sum of infinite products or quotients. If a denominator is zero within its rounding error, as x -
+// y + (y - x) may be, every value is accepted.
 func (p Point) Agrees(v Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I

@@ -81,7 +81,7 @@ func (e *Evaluator) rowSpace() int64 {
 	return int64(space)
 }
 
-// enter empties the row and sets its coordinate to first, which a scalar ignores.
+// enter empties the row and sets its coordinate in the first mode to first. A scalar ignores first.
 func (r *row) enter(first int64) {
 	r.clear() // an earlier call may have ended with an error
 	if len(r.e.left) > 0 {

@@ -13,8 +13,8 @@ import (
 // threads.
 type Team struct {
 	members []*Evaluator
-	// Progress of the current call: its calls of run, how many of them are done, and the pieces of
-	// work of the current one.
+	// For Progress: runs is the number of calls of run that the current call makes, runsDone how
+	// many of these are done, and total and done count the pieces of work of the current run.
 	runs, runsDone, total, done atomic.Int64
 	failed                      atomic.Int64 // the first piece of work that returned an error
 }
@@ -49,8 +49,8 @@ const (
 	pointsHeld = 1 << 24
 )
 
-// Progress returns how much of the current call is done, in relation to total. It may be called
-// while the call runs.
+// Progress returns how much of the current call is done, and the total in the same unit. It may be
+// called while the call runs.
 func (t *Team) Progress() (done, total int64) {
 	n := t.total.Load()
 	return t.runsDone.Load()*n + t.done.Load(), t.runs.Load() * n
@@ -182,7 +182,8 @@ func (t *Team) At(ctx context.Context, n int, coord func(k int) []int64,
 	})
 }
 
-// begin resets the progress for a call that makes the given number of calls of run.
+// begin resets the progress at the start of a call. runs is the number of times that the call will
+// call run.
 func (t *Team) begin(runs int) {
 	t.runs.Store(int64(runs))
 	t.runsDone.Store(0)
@@ -242,7 +243,7 @@ func (t *Team) run(ctx context.Context, members, n int,
 	return first
 }
 
-// errLater stops a piece of work after an earlier piece returned an error.
+// errLater is the error of a piece of work that stopped because an earlier piece returned an error.
 var errLater = errors.New("reference: work after an error")
 
 // pulse makes the loops of an evaluator check from time to time whether they must stop.

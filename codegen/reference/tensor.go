@@ -31,9 +31,9 @@ func (v Value) Format(t tensor.Type) string {
 }
 
 // Tensor holds the present coordinates of a tensor with their values. After Finish, entries are
-// sorted by coordinate, mode 0 first, and each coordinate occurs once. Each mode has one array of
-// coordinates. A value occupies 8 bytes, or 16 if it is complex. A scalar is a tensor without modes
-// that has one entry.
+// sorted by coordinate, mode 0 first, and each coordinate occurs once. Coords has one array of
+// coordinates for each mode. A value occupies 8 bytes, or 16 if it is complex. A scalar is a tensor
+// without modes that has one entry.
 type Tensor struct {
 	Dims   []int64
 	Type   tensor.Type
@@ -196,9 +196,9 @@ func (t *Tensor) compareTo(e int, coord []int64) int {
 	return 0
 }
 
-// index returns the entries sorted by their coordinates in the given modes, in the order of modes,
-// so that entries that agree in them are consecutive. It returns nil if the entries already have
-// this order.
+// index returns the numbers of the entries in a new order: sorted by their coordinates in the given
+// modes. Entries that agree in these modes are then consecutive. It returns nil if the entries
+// already have this order.
 func (t *Tensor) index(modes []int) []int32 {
 	prefix := true
 	for k, m := range modes {
@@ -232,8 +232,8 @@ func (t *Tensor) index(modes []int) []int32 {
 	return perm
 }
 
-// segment returns the range of entries whose coordinates in modes are key. The range is in the
-// order of perm, which index returned.
+// segment returns the range of entries whose coordinates in modes are key. The range refers to the
+// order perm, which index returned for the same modes.
 func (t *Tensor) segment(perm []int32, modes []int, key []int64) (lo, hi int) {
 	at := func(p int) int {
 		e := p
