@@ -157,7 +157,7 @@ func (c *compilation) givenLayouts() error {
 	return nil
 }
 
-// usesRead returns the accesses of the right side as text.
+// usesRead lists the operands that a layout command may name, for a message.
 func (c *compilation) usesRead() string {
 	var list []string
 	for _, u := range c.uses {

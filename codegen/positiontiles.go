@@ -49,8 +49,8 @@ func (w *opCounter) positionTiles(s *cin.Forall) {
 	}
 }
 
-// newSearchSteps is the number of steps of a tile's search that go another way than in the search
-// of the tile before. That tile began nearby, so only the last steps differ.
+// newSearchSteps is the assumed number of unpredictable steps in the search of one tile. The tile
+// before began nearby, so the two searches differ only in their last steps.
 const newSearchSteps = 2
 
 // positionsDownTo returns the numbers of positions of the levels of an operand, down to the last

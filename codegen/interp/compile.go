@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Program is a leaf compiled to closures. It is immutable, so that several runs may be in progress
-// at the same time.
+// Program is a leaf compiled to closures. It is immutable, so several runs may use it at the same
+// time.
 type Program struct {
 	name                           string
 	ints, floats, complexs, tracks int
@@ -43,8 +43,8 @@ type compiler struct {
 	arrays map[*ir.Array]int
 	tables map[*ir.Table]int
 	loops  []trackedLoop
-	// kernel belongs to the Launch around the current statement, nil outside. launched are the
-	// arrays that the Launch stores to.
+	// kernel belongs to the Launch around the current statement. It is nil outside launches.
+	// launched has the arrays that the Launch stores to.
 	kernel   *kernel
 	launched map[*ir.Array]bool
 }
@@ -124,12 +124,12 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
-// launchTracks is the list of tracks for an array that a Launch stores to. It is empty and not nil:
-// frame.touch checks the threads of a Launch without a track.
+// launchTracks replaces the list of tracks for an array that a Launch stores to. It is empty and
+// not nil: frame.touch then checks the threads of the Launch instead of the iterations of loops.
 var launchTracks = []int{}
 
 // tracks returns the numbers of the loops around the current statement whose iterations may race on
-// a. It returns nil if there are none, as for most arrays.
+// a. It returns nil if there are none, which is so for most arrays.
 func (c *compiler) tracks(a *ir.Array) []int {
 	if c.launched[a] {
 		return launchTracks

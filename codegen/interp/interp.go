@@ -105,8 +105,8 @@ type Env struct {
 	Steps   int64  // the largest number of loop iterations; 0 means 10^9
 	Memory  int64  // Alloc fails if more bytes are allocated at once; 0 means 2^31
 	Ran     *int64 // if not nil, is set to the number of loop iterations that ran
-	// Watch, if not nil, is called when an array that the leaf owns is allocated or grows, with the
-	// bytes that it then occupies.
+	// Watch, if not nil, is called when an array that the leaf owns is allocated or grows. bytes is
+	// the memory that the array then occupies.
 	Watch func(array string, bytes int64)
 }
 
@@ -211,7 +211,7 @@ func (fr *frame) errorf(format string, args ...any) {
 	panic(e)
 }
 
-// step counts a loop iteration, and ends the run after too many.
+// step counts a loop iteration, and ends the run if there were too many.
 func (fr *frame) step() {
 	fr.steps--
 	if fr.steps < 0 {

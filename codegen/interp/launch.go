@@ -8,9 +8,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// kernel is a Launch compiled to code that a thread runs from one meeting (Barrier or Shuffle) to
-// the next. Statements that contain no meeting are one closure, as elsewhere. The statements around
-// meetings become jumps, so that a thread can stop at a meeting while other threads run.
+// kernel is the code of a Launch for one thread. The code is divided at meetings, which are
+// Barriers and Shuffles. A thread runs it from one meeting to the next. A statement that contains
+// no meeting is one closure. Statements around meetings become jumps, so that a thread can stop at
+// a meeting while other threads run.
 type kernel struct {
 	name          string
 	number        int // among the leaf's launches
@@ -22,9 +23,9 @@ type kernel struct {
 	meetings      int // number of Barriers and Shuffles
 }
 
-// op is a step of a kernel's code. If run is set, the step runs it. If meet is set, the thread
-// waits there. Otherwise the step jumps to step number to, but if cond is set and not 0, it does
-// not jump.
+// op is a step of a kernel's code. There are three kinds. If run is set, the step runs it. If meet
+// is set, the thread waits there. Otherwise the step jumps to the step with number to, unless cond
+// is set and its value is not 0.
 type op struct {
 	run  stmtFn
 	meet *meeting
@@ -45,7 +46,8 @@ type meeting struct {
 	lose   stmtFn                 // sets the variable to an undefined value: the partner has failed
 }
 
-// trip is a loop around a meeting. slot is the index in frame.ints of its count of iterations.
+// trip is a loop that contains a meeting. slot is the index in frame.ints of the number of its
+// iterations so far.
 type trip struct {
 	slot int
 	what string
@@ -143,10 +145,11 @@ func (b *coder) branch(s *ir.If) {
 	b.code[skip].to = len(b.code)
 }
 
-// hidden returns the index in the frame of a new variable of type t that the leaf does not have.
+// hidden returns the index in the frame of a new variable of type t, which the leaf itself does not
+// have.
 func (b *coder) hidden(t tensor.Type) int { return b.c.variable(&ir.Var{Typ: t}) }
 
-// enter begins a loop around meetings. It returns the index in frame.ints of the count of its
+// enter begins a loop that contains meetings. It returns the index in frame.ints of the number of
 // iterations, which the loop's code increments.
 func (b *coder) enter(what string) int {
 	k := b.hidden(tensor.Int64)
@@ -156,8 +159,8 @@ func (b *coder) enter(what string) int {
 
 func (b *coder) leave() { b.trips = b.trips[:len(b.trips)-1] }
 
-// loop generates the code of a For. The loop variable itself counts, because the body cannot assign
-// it.
+// loop generates the code of a For. The loop variable itself counts the iterations, because the
+// body cannot assign it.
 func (b *coder) loop(s *ir.For) {
 	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(tensor.Int64), b.c.int(s.Lo), b.c.int(s.Hi),
 		s.Step
@@ -205,7 +208,7 @@ func (b *coder) meeting(what, text string, warp bool) *meeting {
 }
 
 // shuffle adds the meeting of a Shuffle. Each thread brings its value in a hidden variable, because
-// X may read V. If the partner has failed, V gets the value that unwritten memory has.
+// X may read V. If the partner has failed, V gets the value of memory that was never written.
 func (b *coder) shuffle(s *ir.Shuffle) {
 	x, v := b.hidden(s.V.Typ), b.c.variable(s.V)
 	m := b.meeting("shuffle", fmt.Sprintf("shuffle %s = %s, %d", s.V.Name, s.X, s.Mask), true)

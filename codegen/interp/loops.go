@@ -105,7 +105,7 @@ func shuffled(v int, lo, hi intFn, step int64, d int, kind ir.ForKind, body stmt
 	}
 }
 
-// enter begins a loop whose iterations run in any order, and returns their number.
+// enter begins a loop whose iterations run in any order, and returns the number of iterations.
 func (fr *frame) enter(v int, first, end, step int64, d int, kind ir.ForKind) int {
 	fr.inLoops = append(fr.inLoops, v)
 	t := &fr.tracks[d]

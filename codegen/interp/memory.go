@@ -22,8 +22,8 @@ var stateNames = [...]string{alive: "alive", unallocated: "used before it is all
 	freed: "used after it is freed", given: "used after it is published",
 	kept: "used after it is kept in a table"}
 
-// memory is a block of memory. Only the slice of its element type is set. When the leaf has given
-// the block up, its handles hold a memory with empty slices, so that every use fails the bounds
+// memory is a block of memory. Only the slice of its element type is set. When the leaf no longer
+// owns the block, its handles get a memory with empty slices, so that every use fails the bounds
 // check.
 type memory struct {
 	name   string
@@ -160,7 +160,8 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 // checks themselves.
 const poison = 0x7b7b7b7b
 
-// makeMemory returns a block of n elements: zeros if zero is set, otherwise unwritten.
+// makeMemory returns a block of n elements. They are zeros if zero is set, and otherwise count as
+// never written.
 func makeMemory(name string, elem tensor.Type, n int64, zero bool) *memory {
 	m := &memory{name: name, elem: elem}
 	m.extend(n)
@@ -185,8 +186,8 @@ func makeMemory(name string, elem tensor.Type, n int64, zero bool) *memory {
 	return m
 }
 
-// extend appends n zero elements to m. If m records which elements were written, they are
-// unwritten.
+// extend appends n zero elements to m. If m records which elements were written, the new elements
+// count as never written.
 func (m *memory) extend(n int64) {
 	switch m.elem {
 	case tensor.Bool:
@@ -209,7 +210,7 @@ func (m *memory) extend(n int64) {
 	}
 }
 
-// markAll makes m record which elements were written, and marks all present elements as written.
+// markAll makes m record every later write of an element. All present elements count as written.
 func (m *memory) markAll() {
 	if m.init != nil {
 		return
@@ -220,12 +221,13 @@ func (m *memory) markAll() {
 	}
 }
 
-// gone returns the memory for a handle that has lost its block, with the reason s.
+// gone returns the memory for a handle whose block the leaf no longer owns. s is the reason.
 func (m *memory) gone(s state) *memory {
 	return &memory{name: m.name, elem: m.elem, state: s}
 }
 
-// readable ends the run unless element i (counted from m.first) can be read.
+// readable ends the run unless element i (counted from m.first) may be read: it must exist and have
+// been written.
 func (fr *frame) readable(m *memory, i int64) {
 	fr.within(m, i)
 	if m.init != nil && !m.init[i] && !fr.siblingFailed() {
@@ -243,8 +245,8 @@ func (fr *frame) within(m *memory, i int64) {
 	}
 }
 
-// span returns the range [lo, hi) of m relative to m.first. It ends the run if the range is not
-// within m. An empty range is always accepted.
+// span returns the range [lo, hi), counted from m.first. It ends the run if the range is not within
+// m. An empty range is always accepted.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
 		fr.errorf("%s[%d : %d]: %s", m.name, lo, hi, stateNames[m.state])

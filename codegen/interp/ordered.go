@@ -90,9 +90,10 @@ func put[T any](all []T, at []int, values []T) {
 }
 
 // ordered returns the closure of a loop with an ordered section. It checks for races in track d.
-// The three parts of an iteration run in order, and the ordered sections run in the order of the
-// iterations. Otherwise the order is random: an iteration may start before or after the ordered
-// section of any other iteration, and may end as late.
+// The three parts of an iteration run one after another, and the ordered sections run in the order
+// of the iterations. Apart from that the order is random: the first part of an iteration may run
+// before the ordered section of an earlier iteration, and its last part after the ordered section
+// of a later one.
 func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)

@@ -35,8 +35,8 @@ const (
 	updating // by an atomic store
 )
 
-// cell returns the cell of element i for track d, cleared if it is from an earlier execution of the
-// loop.
+// cell returns the cell of element i for track d. It clears the cell if the cell is from an earlier
+// execution of the loop.
 func (m *memory) cell(fr *frame, d int, i int64) *cell {
 	for len(m.shadow) <= d {
 		m.shadow = append(m.shadow, nil)

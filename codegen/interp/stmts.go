@@ -212,7 +212,8 @@ func (c *compiler) store(s *ir.Store) stmtFn {
 	return c.storeInt(s, place)
 }
 
-// stored returns a closure that sets an element to the value of x, or adds the value if add is set.
+// stored returns a closure that sets an element to the value of x, or adds the value to the element
+// if add is set.
 func stored[T float32 | float64 | complex64 | complex128](x func(*frame) T,
 	place func(*frame) (*memory, int64), add bool, elements func(*memory) []T) stmtFn {
 	return func(fr *frame) {
@@ -277,8 +278,8 @@ func (c *compiler) alloc(s *ir.Alloc) stmtFn {
 	}
 }
 
-// reserve subtracts n elements from the bytes that may still be allocated. If they do not suffice,
-// the run ends with FailMemory.
+// reserve subtracts the size of n elements from the bytes that may still be allocated. If not
+// enough are left, the run ends with FailMemory.
 func (fr *frame) reserve(n int64, elem tensor.Type) {
 	if n > fr.limit/elem.Size() {
 		panic(&Failure{Code: ir.FailMemory})
@@ -286,14 +287,15 @@ func (fr *frame) reserve(n int64, elem tensor.Type) {
 	fr.limit -= n * elem.Size()
 }
 
-// took tells fr.watch, if set, that an array now occupies the given number of bytes.
+// took reports to fr.watch, if set, that an array now occupies the given number of bytes.
 func (fr *frame) took(array string, bytes int64) {
 	if fr.watch != nil {
 		fr.watch(array, bytes)
 	}
 }
 
-// owned returns the memory of array k. It ends the run unless Alloc or Take made it.
+// owned returns the memory of array k. It ends the run unless the memory was made by Alloc or Take.
+// what describes the use, for the error.
 func (fr *frame) owned(k int, what string) *memory {
 	m := fr.arrays[k]
 	if !fr.live[m] {
@@ -335,7 +337,7 @@ func (c *compiler) grow(s *ir.Grow) stmtFn {
 	}
 }
 
-// wrote marks the elements [lo, hi), relative to m.first, as written by a Fill, Copy or Sort.
+// wrote records that a Fill, Copy or Sort has written the elements [lo, hi), counted from m.first.
 func (fr *frame) wrote(m *memory, lo, hi int64, tracks []int) {
 	if m.init != nil {
 		for i := lo; i < hi; i++ {
@@ -349,7 +351,8 @@ func (fr *frame) wrote(m *memory, lo, hi int64, tracks []int) {
 	}
 }
 
-// read ends the run unless the elements [lo, hi), relative to m.first, can be read.
+// read records that the elements [lo, hi), counted from m.first, are read. It ends the run if one
+// of them may not be read.
 func (fr *frame) read(m *memory, lo, hi int64, tracks []int) {
 	for i := lo; i < hi; i++ {
 		fr.readable(m, i)
@@ -462,8 +465,8 @@ func (c *compiler) sort(s *ir.Sort) stmtFn {
 	}
 }
 
-// scan compiles a Scan. The sums are positions; it is a broken rule if a sum does not fit into the
-// array's element type.
+// scan compiles a Scan. The sums are positions. A sum that does not fit into the array's element
+// type is a broken rule.
 func (c *compiler) scan(s *ir.Scan) stmtFn {
 	k, lo, hi, tracks := c.array(s.A), c.int(s.Lo), c.int(s.Hi), c.tracks(s.A)
 	return func(fr *frame) {

@@ -7,7 +7,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// table holds the memory that Keep moved into it; nil entries are empty.
+// table holds the memories that Keep moved into it. An entry that is nil is empty.
 type table struct{ entries []*memory }
 
 // table returns the index of t in frame.tables.
@@ -36,7 +36,8 @@ func (c *compiler) allocTable(s *ir.AllocTable) stmtFn {
 	}
 }
 
-// entry returns a closure that finds an entry of a table. It ends the run if there is none.
+// entry returns a closure that finds an entry of a table. It ends the run if the index is outside
+// the table.
 func (c *compiler) entry(t *ir.Table, index ir.Expr) func(*frame) **memory {
 	k, x, name := c.table(t), c.int(index), t.Name
 	return func(fr *frame) **memory {

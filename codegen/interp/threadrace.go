@@ -9,9 +9,9 @@ type threadCell struct {
 }
 
 // doers are the threads that accessed an element in one way and may race with the current thread.
-// Blocks run one after another, and the threads of a block from barrier to barrier. It is therefore
-// enough to keep the latest block, its accesses since its latest barrier, and of a single warp the
-// accesses since that warp's latest barrier.
+// Blocks run one after another, and the threads of a block run from barrier to barrier. It is
+// therefore enough to keep the latest block and its accesses since its latest barrier. If they are
+// all by one warp, only the accesses since this warp's latest barrier are kept.
 type doers struct {
 	block        int32  // from 1; 0 if there was no access, many if there were several blocks
 	epoch        uint32 // the block's epoch: a new one starts at each barrier
@@ -19,7 +19,7 @@ type doers struct {
 	warp, thread int16 // from 1, or many
 }
 
-// conflict reports whether one of d is a thread other than t that no barrier separates from t.
+// conflict reports whether d contains a thread other than t that no barrier separates from t.
 func (d *doers) conflict(t *thread) bool {
 	w := t.warp
 	switch g := w.grid; {

@@ -146,8 +146,9 @@ func (g *grid) enter(b int32) {
 	}
 }
 
-// run runs the threads of a block to their end. It advances a random warp to the next meeting of
-// its threads. If all threads of the block meet there, the warp waits for the other warps.
+// run runs the threads of a block to their end. In each step it advances a random warp to the next
+// meeting of the warp's threads. If this is a meeting of the whole block, the warp waits there for
+// the other warps.
 func (g *grid) run() {
 	going := make([]*warp, 0, len(g.warps))
 	for i := range g.warps {
@@ -176,7 +177,7 @@ func (g *grid) run() {
 }
 
 // advance runs the threads of a warp in a random order, each until its next meeting or its end. It
-// reports whether the warp can continue without the other warps.
+// returns true if the warp can continue without waiting for other warps.
 func (g *grid) advance(w *warp) bool {
 	g.outside.rng.Shuffle(len(w.order),
 		func(i, j int) { w.order[i], w.order[j] = w.order[j], w.order[i] })
@@ -198,15 +199,15 @@ func (g *grid) advance(w *warp) bool {
 }
 
 // siblingFailed reports whether a thread in the block of fr's thread has failed. Values that the
-// failed thread was to compute, such as its part of a sum, are then undefined for the other
-// threads, which run to their end.
+// failed thread should have computed, such as its part of a sum, are then undefined for the other
+// threads, which nevertheless run to their end.
 func (fr *frame) siblingFailed() bool {
 	return fr.thread != nil &&
 		slices.ContainsFunc(fr.thread.warp.grid.threads, func(t thread) bool { return t.state == failed })
 }
 
-// goOn makes the waiting threads of a warp ready, past their meeting. It reports whether there are
-// any.
+// goOn makes the waiting threads of a warp ready to continue after their meeting. It returns false
+// if no thread was waiting.
 func (w *warp) goOn() (any bool) {
 	for i := range w.threads {
 		if t := &w.threads[i]; t.state == waiting {
@@ -270,8 +271,8 @@ func (g *grid) resume(t *thread) {
 	t.state = ended
 }
 
-// met returns the meeting where the threads wait, or nil if none waits. Threads that failed do not
-// count. It ends the run if the others are not all at the same meeting, in the same iteration of
+// met returns the meeting where all threads wait, or nil if none waits. Threads that failed do not
+// count. It ends the run if the others are not all at the same meeting and in the same iteration of
 // the loops around it.
 func (g *grid) met(threads []thread) *meeting {
 	var first, gone *thread
@@ -316,8 +317,9 @@ func (g *grid) compare(a, b *thread) {
 	}
 }
 
-// sharedArray compiles a Shared statement. If a thread runs it again, it gets the same memory, but
-// with all elements marked as not written: other threads may still use the values stored before.
+// sharedArray compiles a Shared statement. If a thread runs the statement again, it gets the same
+// memory, because other threads may still use the values stored before. All elements are then
+// marked as not written.
 func (c *compiler) sharedArray(s *ir.Shared) stmtFn {
 	k, a, n, number := c.array(s.A), s.A, s.Len, c.kernel.shared
 	c.kernel.shared++

@@ -14,8 +14,8 @@ type entry struct {
 }
 
 // union compiles a Union, which collects all entries before it writes any. It checks what the leaf
-// must guarantee: coordinates ascend, there is room for all segments, and a first segment in the
-// written arrays starts far enough after N.
+// must guarantee: coordinates ascend, and there is room for all segments. If the first segment is
+// in the arrays that are written, it must start far enough after N.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)
@@ -86,7 +86,8 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 	}
 }
 
-// merged returns the union of segments, which are concatenated in out.
+// merged returns the union of segments. out has the entries of all segments, one segment after
+// another.
 func merged(out []entry, t tensor.Type) []entry {
 	// The sort is stable: for equal coordinates, entries of earlier segments come first.
 	slices.SortStableFunc(out, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })

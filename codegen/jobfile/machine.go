@@ -191,7 +191,8 @@ func (c *checker) products() error {
 	return nil
 }
 
-// machines returns the machines by their names in placements. A hierarchy is named by its levels.
+// machines returns, for each machine, the names that a placement over it may use. A machine with a
+// hierarchy of grids is named by its levels.
 func (c *checker) machines() []string {
 	var names []string
 	for _, m := range c.f.machines() {

@@ -44,7 +44,8 @@ func (p *parser) size(r *reader, at notation.Span) Size {
 	return s
 }
 
-// Name returns the name that a file gives a size to, if s is a single name that is not a param.
+// Name returns s if s is a single name that is not a param. An input file can then give the name
+// its size.
 func (s Size) Name() (string, bool) {
 	a, ok := s.expr.(*notation.Access)
 	if !ok {

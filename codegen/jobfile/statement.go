@@ -109,9 +109,10 @@ func lineKeyword(text string, at notation.Span) string {
 	return ""
 }
 
-// slip adds a suggestion to an error about a line: the element of words that is similar to the
-// line's first word, if there is one. It adds nothing unless a word, a number or a quote follows
-// the first word, because statements and commands have none there.
+// slip adds a suggestion to an error about a line: an element of words that is similar to the
+// line's first word. It adds nothing unless another word, a number or a quote follows the first
+// word. If a "(" or an "=" follows, the line is a statement or a command, and not a misspelt
+// keyword.
 func slip(err error, text string, words []string) error {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r > 0x7f || !wordByte(byte(r)) && r != '-'

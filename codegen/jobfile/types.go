@@ -143,7 +143,8 @@ func (c *typeChecker) natural(s *Statement) tensor.Type {
 	return t
 }
 
-// declared returns an access in the form of a declaration.
+// declared returns the form of a declaration for the tensor of an access, such as A(SIZE, SIZE),
+// for messages.
 func declared(a *notation.Access) string {
 	text := a.Name
 	for k := range a.Vars {

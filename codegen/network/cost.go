@@ -16,8 +16,8 @@ const (
 	// a loop, because each sum waits for the one before.
 	laneCost, shortRow = 1. / 8, 2
 	madeLane           = laneCost / 2 // the same for an intermediate's value, which is in a cache
-	// storeCost is the cost of loading and storing one element of the row of a result to which a
-	// loop adds.
+	// storeCost is the cost of loading and storing one element of a result's row that a loop adds
+	// to.
 	storeCost = 0.2
 	byteCost  = 1. / 64 // the cost of reading one byte
 	mergeCost = 1.5     // the cost of one step of a loop that walks several lists together
@@ -416,8 +416,8 @@ func (m *model) startCost(items []item, bound set) spent {
 }
 
 // makeCost returns the cost of an intermediate beyond the loops that make it. The intermediate
-// contracts the items made, inside loops over bound. share is the fraction at which the loops run
-// of the points of bound where every item has a value.
+// contracts the items made, inside loops over bound. The loops run at a fraction, share, of the
+// points of bound where every item has a value.
 func (m *model) makeCost(made []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range made {

@@ -79,8 +79,8 @@ func (p *Plan) Filled() bool {
 	return filled
 }
 
-// Each calls fn for every producer in a contraction, in the order in which they are computed, and
-// finally for the contraction itself.
+// Each calls fn for every producer in a contraction, the first computed one first, and finally for
+// the contraction itself.
 func (c *Contraction) Each(fn func(*Contraction)) {
 	for _, s := range c.Steps {
 		if s.Part != nil {
@@ -168,8 +168,8 @@ func (b *builder) contraction(x state, loops []string, share float64, way int) *
 	return c
 }
 
-// serial returns the cost of the intermediates that one thread makes outside all loops. Scalars and
-// products of matrices are not counted, because several threads compute them.
+// serial returns the cost of all intermediates that one thread makes outside all loops. It does not
+// count scalars and products of matrices, because several threads compute them.
 func (c *Contraction) serial() (cost float64) {
 	for _, s := range c.Steps {
 		if s.Part == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text describes a plan to the user: its tree, its loops, its contractions in the order in which
-// they are computed, and its costs. target is the text of the result.
+// Text describes a plan to the user: its tree, its loops, its contractions (the first computed one
+// first) and its costs. target is the text of the result.
 func (p *Problem) Text(q *Plan, target string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "tree   %s\nloops  %s\n", p.treeOf(q.Root), p.loopsOf(q.Root))

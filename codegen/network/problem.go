@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Access is a tensor with the variables of its modes, in mode order. Its format is the one in which
-// the leaf's operand is stored.
+// Access is a tensor with the variables of its modes, in mode order. It has the format of the
+// leaf's operand.
 type Access struct {
 	Tensor strategy.Tensor
 	Vars   []string

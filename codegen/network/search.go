@@ -164,8 +164,8 @@ func (s *search) producer(x state, share float64) []alternative {
 	return out
 }
 
-// waitFactor returns the factor by which waiting threads increase the cost of state x if its first
-// loop is over v. It exceeds 1 in three cases:
+// waitFactor returns a factor for the cost of state x if its first loop is over v, because threads
+// may have to wait. It exceeds 1 in three cases:
 //
 //   - The loop makes an intermediate outside all other loops, on one thread.
 //   - The loop is directly inside an outermost loop that sums into the result on one thread.
@@ -352,7 +352,7 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost is the largest cost, relative to the least one, at which a plan is preferred because its
+// sameCost limits the cost, relative to the least cost, of a plan that is preferred because its
 // intermediates have fewer variables.
 const sameCost = 1.05
 

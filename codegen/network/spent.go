@@ -21,12 +21,14 @@ func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + 
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of alternatives for the same work. For any two of them, each is cheaper than the
-// other in one part of the cost. If the same costs are later added to all alternatives, or all are
-// multiplied, the cheapest of all that were ever added is still in the list.
+// front is a list of alternatives for the same work. For any two alternatives in it, each is
+// cheaper than the other in one part of the cost. If the same costs are later added to all
+// alternatives, or all are multiplied, the cheapest of all that were ever added is still in the
+// list.
 type front []alternative
 
-// roundingFactor is the factor by which a cost must be smaller to count as less than another.
+// roundingFactor defines when a cost counts as less than another: if it is below roundingFactor
+// times the other cost.
 const roundingFactor = 1 - 1e-9
 
 // covers reports whether the front has an alternative that costs no more than s in either part.
@@ -40,7 +42,7 @@ func (f front) covers(s spent) bool {
 }
 
 // add adds an alternative to the front, unless another one covers it. It drops the alternatives
-// that cost at least as much in both parts.
+// that are not cheaper than the new one in any part.
 func (f *front) add(way alternative) {
 	if f.covers(way.spent) {
 		return

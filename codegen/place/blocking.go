@@ -167,7 +167,8 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n that the user's name stands for.
+// renamed returns the variables of n for a user's name. The normal form may have several, because
+// it renames the variables of each sum() apart.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {

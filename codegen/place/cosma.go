@@ -14,11 +14,11 @@ const idleMost = 3
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
 // elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019).
 //
-// It considers grids of at most ranks points in which a rank has about the least possible work.
-// Among them it takes the grid in which a rank receives the fewest elements on average. The
-// operands are assumed to be stored on faces of the grid. A rank computes the k of its block in
-// Steps parts, the smallest number for which its memory suffices. memory is the number of elements
-// that a rank can store, or 0 if it is not limited.
+// It considers grids of at most ranks points whose ranks have about the least possible work. Among
+// them it takes the grid whose ranks receive the fewest elements on average. The operands are
+// assumed to be stored on faces of the grid. A rank computes the k of its block in Steps parts, the
+// smallest number for which its memory suffices. memory is the number of elements that a rank can
+// store, or 0 if it is not limited.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0

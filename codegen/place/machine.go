@@ -126,7 +126,7 @@ func (m *Machine) Points() int64 {
 
 // Dim returns the index in Dims of the dimension with the given name. In a single grid, dimensions
 // are called x, y, z or 0, 1, 2 and so on; in a hierarchy, nodes.x and so on. The second result is
-// false if there is no such dimension.
+// false if the machine has no such dimension.
 func (m *Machine) Dim(name string) (int, bool) {
 	before := 0
 	for _, g := range m.Grids {

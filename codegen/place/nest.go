@@ -12,7 +12,7 @@ type Nest struct {
 	// the user gave it; otherwise the leaf gets the default schedule.
 	Leaf      []string
 	Scheduled bool
-	// Written gives, for each command of Leaf, the user's command from which it was made.
+	// Written lists, for each command of Leaf, the command of the user that it was made from.
 	Written []Written
 }
 

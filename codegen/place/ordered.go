@@ -32,8 +32,8 @@ func (o *Ordered) Ranges() int64 {
 }
 
 // Even returns the tuples where the ranges begin if the entries are spread evenly over all
-// coordinates. sizes are the sizes of Modes. The first and the last tuple, which stand for the
-// ends, are nil.
+// coordinates. sizes are the sizes of Modes. The first and the last tuple, for the two ends, are
+// nil.
 //
 // If Modes has several modes and a range inside a row of parts would begin at coordinate 0 of the
 // innermost mode, it begins at coordinate 1 instead. It then begins within a row, and neighbouring

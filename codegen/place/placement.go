@@ -241,7 +241,8 @@ func (p *placementReader) level() Level {
 	return l
 }
 
-// memory reads the memory after the last level and returns true if the placement names one.
+// memory reads "in device" or "in host" after the last level. It returns false if the placement
+// names neither memory.
 func (p *placementReader) memory() bool {
 	if w, _ := p.word(); w != "in" {
 		return false
@@ -301,7 +302,7 @@ func (p *placementReader) dim(l *Level) Dim {
 }
 
 // Even returns the mode that the placement cuts evenly over a machine of one dimension, or -1 if
-// each rank has a copy. ok is false for any other placement.
+// each rank has a copy. If the placement is different, ok is false.
 func (p Placement) Even() (mode int, ok bool) {
 	if len(p) != 1 || len(p[0].Dims) != 1 {
 		return 0, false

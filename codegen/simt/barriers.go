@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// role says which threads run a statement. The statement is in code that all threads of a block, or
-// of a warp, run in the same way. Statements inside it have no barriers, except in a loop of Warps.
+// role says which threads run a statement in code that all threads of a block, or of a warp,
+// otherwise run in the same way. Statements inside it have no barriers, except in a loop of Warps.
 type role uint8
 
 const (
@@ -36,8 +36,8 @@ const (
 	byOne    = readByOne | storedByOne | addedByOne
 )
 
-// accesses has the accesses to the arrays that a launch stores to and that do not belong to one
-// thread alone.
+// accesses maps each array to the accesses to it. It leaves out arrays that the launch does not
+// store to and arrays that belong to a single thread.
 type accesses map[*ir.Array]access
 
 func (a accesses) clone() accesses {
@@ -57,9 +57,9 @@ func (a accesses) add(b accesses) (more bool) {
 	return more
 }
 
-// conflict reports whether a barrier is needed between the accesses of a and later accesses of b.
-// This is so if one of them stores and they may be made by different threads. Atomic additions do
-// not conflict with each other.
+// conflict reports whether a barrier is needed between the accesses of a and the later accesses of
+// b. It is needed if one access is a store and the two may be made by different threads. Atomic
+// additions do not conflict with each other.
 func (a accesses) conflict(b accesses) bool {
 	for array, later := range b {
 		if earlier := a[array]; earlier != 0 && eitherClashes(earlier, later) {
@@ -117,7 +117,8 @@ func (w *barrierPlacer) block(b *ir.Block, since accesses) {
 	}
 }
 
-// wait appends a barrier if the accesses in next require one.
+// wait appends a barrier if one is needed between the accesses in since and the accesses in next.
+// It then clears since.
 func (w *barrierPlacer) wait(next, since accesses, out *ir.Block) {
 	if !since.conflict(next) {
 		return
@@ -126,7 +127,8 @@ func (w *barrierPlacer) wait(next, since accesses, out *ir.Block) {
 	out.List = append(out.List, &ir.Barrier{Warp: w.warp || w.l.threads == ir.WarpSize})
 }
 
-// stmt appends s, with barriers before and inside it.
+// stmt appends s, with barriers before and inside it. It updates since to the accesses since the
+// last barrier.
 func (w *barrierPlacer) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	role := w.l.roles[s]
 	if role == allThreads {
@@ -167,7 +169,7 @@ func (w *barrierPlacer) runByAll(s ir.Stmt, since accesses, out *ir.Block) {
 	w.within(s, since)
 }
 
-// needsFewer reports whether a loop needs fewer barriers inside if there is one before it.
+// needsFewer reports whether a barrier before a loop makes fewer barriers necessary inside it.
 func (w *barrierPlacer) needsFewer(s ir.Stmt, since accesses) bool {
 	w.within(s, since.clone())
 	without := strip(s)
@@ -175,7 +177,7 @@ func (w *barrierPlacer) needsFewer(s ir.Stmt, since accesses) bool {
 	return strip(s) < without
 }
 
-// strip removes all barriers from s again, and returns their number.
+// strip removes all barriers from s and returns their number.
 func strip(s ir.Stmt) (n int) {
 	ir.Walk(s, func(t ir.Stmt) {
 		if b, ok := t.(*ir.Block); ok {
@@ -206,9 +208,10 @@ func (w *barrierPlacer) within(s ir.Stmt, since accesses) {
 	}
 }
 
-// loopBody places barriers in the body of a loop, where every iteration except the first follows
-// another. cond has the accesses of the loop's condition between two iterations. Iterations of a
-// strided loop of Blocks or Warps share only arrays that the launch itself makes.
+// loopBody places barriers in the body of a loop, so that accesses of one iteration are also
+// separated from those of the next. cond has the accesses of the loop's condition between two
+// iterations. If strided is true, the loop divides the iterations of a loop of Blocks or Warps; its
+// iterations share only arrays that the launch itself makes.
 func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
@@ -229,7 +232,8 @@ func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since acces
 	}
 }
 
-// all returns the accesses of a statement and everything inside it, by the threads of a role.
+// all returns the accesses of a statement and of everything inside it. by is the role of the code
+// around it.
 func (w *barrierPlacer) all(s ir.Stmt, by role) accesses {
 	does := accesses{}
 	w.collect(s, by, does)
@@ -260,7 +264,7 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 	}
 }
 
-// reads adds accesses to the arrays that expressions read.
+// reads adds to does the accesses to the arrays that expressions read. how is the kind of access.
 func (w *barrierPlacer) reads(list []ir.Expr, how access, does accesses) {
 	for _, x := range list {
 		ir.WalkExpr(x, func(x ir.Expr) {

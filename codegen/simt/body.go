@@ -56,7 +56,7 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	}
 }
 
-// single makes one thread of the block or warp run s.
+// single appends code that lets one thread of the block or warp run s.
 func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
 	if at == ofThread {
 		out.Append(s)

@@ -7,9 +7,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// bounds knows the values of variables and the loops of loop variables. It only has expressions
-// that keep their values while the variable is visible: they read no memory and no variable that
-// changes.
+// bounds has what is known about variables: their values, and the loops of loop variables. It has
+// only expressions whose values cannot change while the variable is visible, because they read no
+// memory and no variable that changes.
 type bounds struct {
 	stands map[*ir.Var]ir.Expr // by variable: its initial value
 	loops  map[*ir.Var]*ir.For
@@ -59,8 +59,8 @@ func newBounds(f *ir.Func) *bounds {
 	return b
 }
 
-// trips returns an upper bound of the number of iterations of a loop. It returns false if no bound
-// is known.
+// trips returns an upper bound of the number of iterations of a loop. The second result is false if
+// no bound is known.
 func (b *bounds) trips(s *ir.For) (int64, bool) {
 	n, ok := b.atMost(ir.Minus(s.Hi, s.Lo))
 	if !ok || n > math.MaxInt64-s.Step {
@@ -69,17 +69,17 @@ func (b *bounds) trips(s *ir.For) (int64, bool) {
 	return max(0, (n+s.Step-1)/s.Step), true
 }
 
-// largest is the largest constant in the computation of bounds, so that sums do not wrap around.
+// largest is the largest constant that bounds are computed with, so that sums do not wrap around.
 const largest = 1 << 40
 
-// atMost returns an upper bound of x, an Int64. It returns false if no bound is known. Lowering
-// guarantees that loop bounds do not wrap around.
+// atMost returns an upper bound of x, an Int64. The second result is false if no bound is known.
+// Lowering guarantees that loop bounds do not wrap around.
 func (b *bounds) atMost(x ir.Expr) (int64, bool) {
 	s := &search{b: b, steps: 400}
 	return s.atMost(linear{}.plus(x, 1))
 }
 
-// linear is a sum of terms and a number n. A term is an expression times a number.
+// linear is a sum of terms plus the number n. A term is an expression times a number.
 type linear struct {
 	terms []term
 	n     int64
@@ -207,8 +207,9 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	return max(n, m), ok, true
 }
 
-// sides returns the operands of the operation added if it is added, or of the operation taken if it
-// is subtracted. The two cases of a Select count as operands of a Max.
+// sides returns the two operands of term t if it adds an operation of the kind added, or subtracts
+// one of the kind taken. The two cases of a Select count as operands of a Max. ok is false for any
+// other term.
 func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:
@@ -223,7 +224,8 @@ func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// quotient bounds a remainder, or a quotient that is the only term, by a positive constant.
+// quotient bounds a remainder or a quotient whose divisor is a positive constant. A quotient must
+// be the only term.
 func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	e, isBinary := l.terms[i].x.(*ir.Binary)
 	if !isBinary || e.Op != ir.Div && e.Op != ir.Rem {

@@ -8,7 +8,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// host processes a leaf's code outside Blocks.
+// host processes the code of a leaf outside loops of Blocks.
 type host struct {
 	f        *ir.Func
 	names    namer
@@ -19,11 +19,12 @@ type host struct {
 	refusal  *Refusal
 }
 
-// ids has the variables for the number of a block, of a thread in it, the thread's warp, and the
-// thread in the warp. All launches have the same variables.
+// ids has variables for four numbers: of the block, of the thread in the block, of the thread's
+// warp, and of the thread in the warp. All launches have the same variables.
 type ids struct{ block, thread, warp, lane *ir.Var }
 
-// refuse records a refusal. Only the first one is kept.
+// refuse records why the leaf cannot run on a GPU. Only the first reason is kept. loop is the loop
+// that is refused.
 func (h *host) refuse(loop, format string, args ...any) {
 	if h.refusal == nil {
 		h.refusal = &Refusal{loop, fmt.Sprintf(format, args...)}
@@ -189,7 +190,8 @@ func uses(x ir.Expr, a *ir.Array) bool {
 	return found
 }
 
-// parts allocates arrays for the blocks' partial sums of the variables that a loop reduces.
+// parts appends the allocation of arrays for the partial sums of the blocks. There is one array for
+// each variable that the loop reduces.
 func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
 	var parts []*ir.Array
 	for _, v := range s.Reduce {
@@ -203,8 +205,8 @@ func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
 // sumThreads is the number of threads that add the blocks' partial sums.
 const sumThreads = 256
 
-// addParts adds the blocks' partial sums to the variables. One block of threads computes the
-// totals.
+// addParts appends a launch that adds the blocks' partial sums to the variables. One block of
+// threads computes the totals.
 func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Block) {
 	if len(parts) == 0 {
 		return

@@ -24,7 +24,7 @@ type launcher struct {
 	inner   map[*ir.Var]bool // variables that are declared inside the loop
 }
 
-// level says what runs a piece of code as a unit.
+// level is the unit that runs a piece of code: a thread, a warp or a block.
 type level uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	ofThread
 )
 
-// newLauncher starts the leaf's next launch. If loop is nil, it is a launch of a single thread.
+// newLauncher starts the leaf's next launch. If loop is nil, the launch has a single thread.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	l := &launcher{
 		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{},
@@ -46,7 +46,7 @@ func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	return l
 }
 
-// isBlockNumber reports whether the loop's variable equals the block's number.
+// isBlockNumber reports whether the variable of the loop of Blocks equals the block's number.
 func (l *launcher) isBlockNumber() bool {
 	if l.loop == nil || l.loop.Step != 1 || len(l.hoisted) > 0 {
 		return false
@@ -55,7 +55,7 @@ func (l *launcher) isBlockNumber() bool {
 	return ok && first.I == 0
 }
 
-// launch makes the host launch s, a loop of Blocks.
+// launch appends to the host's code the launch of s, a loop of Blocks.
 func (h *host) launch(s *ir.For, out *ir.Block) {
 	l := h.newLauncher(s, threadsOf(s))
 	l.inner = declaredIn(s)
@@ -101,7 +101,7 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 		Thread: l.ids.thread, Body: head})
 }
 
-// strided makes each block run every grid-th iteration.
+// strided returns the loop in which each block runs every grid-th iteration.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	s, turn := l.loop, l.h.names.newVar("turn", tensor.Int64)
 	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)
@@ -162,8 +162,9 @@ func declaredIn(s *ir.For) map[*ir.Var]bool {
 	return in
 }
 
-// before returns x as all threads must see it before any of them continues. If x reads memory that
-// may be stored to, this is a new variable.
+// before returns an expression for the value that x has before any of the threads continues. If x
+// reads memory that the leaf may store to, it appends the declaration of a new variable with this
+// value.
 func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !changeable(x) {
 		return x
@@ -173,7 +174,7 @@ func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	return v
 }
 
-// refuse records a refusal for this launch. Only the first one is kept.
+// refuse records why the loop of this launch is refused. Only the first reason is kept.
 func (l *launcher) refuse(format string, args ...any) {
 	loop := ""
 	if l.loop != nil {
@@ -182,8 +183,9 @@ func (l *launcher) refuse(format string, args ...any) {
 	l.h.refuse(loop, format, args...)
 }
 
-// number returns the number of a thread in the block, or in the warp at level ofWarp, and the
-// number of these threads.
+// number returns the variable with the number of a thread among the threads at a level, and how
+// many threads these are. At the level ofWarp they are the threads of a warp, and otherwise of the
+// block.
 func (l *launcher) number(at level) (n *ir.Var, width int64) {
 	if at == ofWarp {
 		return l.ids.lane, ir.WarpSize

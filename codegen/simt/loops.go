@@ -29,8 +29,8 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	out.List = append(out.List, whole)
 }
 
-// unitOf returns the number of the warp or thread that runs an iteration of s, the number of these
-// units in a block or warp, and the level of the loop's body.
+// unitOf returns the number of the warp or thread that runs an iteration of s, how many of these
+// units a block or warp has, and the level of the loop's body.
 func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:
@@ -41,8 +41,9 @@ func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner
 	return l.ids.thread, l.threads, ofThread
 }
 
-// iterations returns the loop in one thread. It is a branch if no unit has two iterations, and a
-// plain block if each unit has exactly one.
+// iterations returns the code of one thread for the loop s. It is a loop over the thread's
+// iterations. If no unit has two iterations, it is a branch, and if each unit has exactly one, a
+// plain block.
 func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block,
 	before func(string, ir.Expr) ir.Expr) ir.Stmt {
 	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))

@@ -5,8 +5,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// share makes a an array of n elements that a block shares. It returns false if there is not enough
-// shared memory.
+// share turns a into an array of n elements in shared memory. It returns false if there is not
+// enough shared memory.
 func (l *launcher) share(a *ir.Array, n int64) bool {
 	if size := a.Elem.Size(); n > (ir.MaxShared-l.bytes)/size {
 		return false
@@ -38,7 +38,7 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 }
 
 // make makes array a with a separate instance for each thread, warp or block that runs the code. A
-// small array of constant length is in registers or shared memory. Any other one is a part of one
+// small array of constant length is in registers or shared memory. Any other array is a part of one
 // array that the host allocates before the launch.
 func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
@@ -68,8 +68,8 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	}
 }
 
-// spreadOver makes the threads of the block or warp, or the single thread, run s for k from lo to
-// hi.
+// spreadOver appends code that runs s for k from lo to hi. At the level ofThread a thread runs all
+// of it; otherwise the threads of the block or warp divide the range.
 func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, out *ir.Block) {
 	if at == ofThread {
 		out.Append(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: ir.Seq(s)})
@@ -87,7 +87,7 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 	out.Append(each)
 }
 
-// copy distributes a copy over the threads. It requires different arrays, so that the two ranges do
+// copy divides a copy among the threads. The two arrays must be different, so that the ranges do
 // not overlap.
 func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	if s.Dst == s.Src {
@@ -111,8 +111,8 @@ type hoisted struct {
 	units  int64   // parts for each block
 }
 
-// hoist makes a a part of an array that the host allocates, and returns the part's length. It
-// refuses and returns nil if the length is known only in the launch.
+// hoist makes a a part of an array that the host allocates, and returns the part's length. If the
+// length is known only inside the launch, it refuses the loop and returns nil.
 func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
@@ -180,8 +180,8 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 // need more gets a smaller grid, and its blocks run several iterations each.
 const maxHoisted = 1 << 30
 
-// grid returns the number of blocks of the launch. It allocates the hoisted arrays before the
-// launch. free has the statements that free them after it.
+// grid returns the number of blocks of the launch, and appends the allocation of the hoisted
+// arrays. free has the statements that free them after the launch.
 func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.Stmt) {
 	if len(l.hoisted) == 0 {
 		return blocks, nil

@@ -33,8 +33,8 @@ func hasReads(s ir.Stmt) bool {
 	return found
 }
 
-// one appends a launch of one thread that runs the statements. The host's variables that they set
-// are copied back through memory.
+// one appends a launch of one thread that runs the statements in run. The host's variables that
+// they set are copied back through memory.
 func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	l := h.newLauncher(nil, ir.WarpSize)
 	body, after := &ir.Block{}, &ir.Block{}

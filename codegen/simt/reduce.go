@@ -12,7 +12,8 @@ type sum struct {
 	part  *ir.Var // the partial sum of a thread or warp
 }
 
-// beginSums makes the loop's body add to separate variables for each thread.
+// beginSums introduces a variable for the partial sum of each thread, for each variable that the
+// loop reduces. The loop's body then adds to these variables.
 func (l *launcher) beginSums(s *ir.For) []sum {
 	var sums []sum
 	for _, v := range s.Reduce {
@@ -23,15 +24,16 @@ func (l *launcher) beginSums(s *ir.For) []sum {
 	return sums
 }
 
-// endInner is called after the body. It restores the outer variables.
+// endInner ends the effect of beginSums after the body: the reduced variables mean the outer ones
+// again.
 func (l *launcher) endInner(sums []sum) {
 	for _, r := range sums {
 		l.rewriter.vars[r.total] = r.outer
 	}
 }
 
-// total adds the partial sums of the threads or warps. All threads add them in the same order, and
-// all get the total.
+// total appends code that adds the partial sums of the threads or warps. All threads add them in
+// the same order, and all get the total.
 func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	if s.Kind == ir.Lanes {
 		for _, r := range sums {
@@ -51,8 +53,8 @@ func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	}
 }
 
-// overWarp makes v the sum over the warp's threads. Threads that exchange their sums add the same
-// two numbers, so all of them get the same bits.
+// overWarp appends code that makes v the sum over the warp's threads. Threads that exchange their
+// sums add the same two numbers, so all of them get the same bits.
 func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	other := l.h.names.newVar(v.Name+"_other", v.Typ)
 	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})
@@ -62,8 +64,8 @@ func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	}
 }
 
-// overBlock adds the partial sums of the block's first warps to the sums, in the order of the
-// warps.
+// overBlock appends code that adds the partial sums of the block's first warps to the sums, in the
+// order of the warps. warps is the number of these warps.
 func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	first := ir.Equal(l.ids.lane, ir.Int(0))
 	if l.threads/ir.WarpSize > warps {

@@ -53,9 +53,9 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("loop %s: %s", r.Loop, r.Reason)
 }
 
-// Launches turns the loops of Blocks, Warps and Lanes of f into launches. Code outside them that
-// the host cannot run becomes launches of one thread. The meaning of f stays the same, except for
-// the order of sums. If f cannot run on a GPU, the error is a *Refusal and f is unchanged.
+// Launches turns the loops of Blocks, Warps and Lanes of f into launches. Code outside these loops
+// that the host cannot run becomes launches of one thread. The meaning of f stays the same, except
+// for the order of sums. If f cannot run on a GPU, the error is a *Refusal and f is unchanged.
 func Launches(f *ir.Func) error {
 	h := &host{f: f, names: names(f), bounds: newBounds(f)}
 	number := func(of string) *ir.Var { return h.names.newVar(of+"_id", tensor.Int64) }

@@ -31,7 +31,7 @@ func (f *cfunc) call(s *ir.Call) {
 	f.Line("%s(%s);", standIn(k), strings.Join(args, ", "))
 }
 
-// standIn returns the name of the static function that calls user function number k.
+// standIn returns the name of the static function through which leaves call user function number k.
 func standIn(k int) string { return fmt.Sprintf("dst_user_%d", k) }
 
 // prototypes returns the declarations of the stand-ins.
@@ -78,7 +78,7 @@ func (f *file) userText() string {
 	return b.String()
 }
 
-// plainName returns a file name with characters replaced that need an escape in a C string.
+// plainName returns a file name after it replaces characters that a C string would have to escape.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\\' || r == '"' {

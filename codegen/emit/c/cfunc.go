@@ -24,8 +24,9 @@ type cfunc struct {
 	owns         bool                  // the function must release something at its end
 	storeLines   bool                  // the function has stores that bypass the caches
 	reads        []bool                // by index of leaf.values: whether it is used; nil if none is
-	// orderedOf is the parallel loop of this function if its iterations have an ordered section, or
-	// nil. changing holds the arrays that earlier iterations change in that section.
+	// orderedOf is the parallel loop that this function runs a piece of, if its iterations have an
+	// ordered section. Otherwise it is nil. changing holds the arrays that earlier iterations
+	// change in that section.
 	orderedOf *ir.For
 	changing  map[*ir.Array]bool
 	outermost bool               // the current statement is in no loop
@@ -48,7 +49,7 @@ func (l *leaf) newFunc() *cfunc {
 	return f
 }
 
-// nameAll gives names to everything in u, before any temporary gets a name.
+// nameAll gives names to all variables, arrays and tables in u, before any temporary gets a name.
 func (f *cfunc) nameAll(u *usage) {
 	for _, a := range u.arrays {
 		f.Array(a)
@@ -84,8 +85,8 @@ func (f *cfunc) arrayParam(a *ir.Array) string {
 	return ctype(a.Elem) + " *restrict " + f.Array(a)
 }
 
-// declareOwned declares the arrays and tables that the function makes, at its top, so that the code
-// at the function's end can release them.
+// declareOwned prints the declarations of the arrays and tables that the function makes, at its
+// top, so that the code at the function's end can release them.
 func (f *cfunc) declareOwned(u *usage, made []*ir.Array, tables []*ir.Table) {
 	f.fails = u.fails
 	for _, a := range made {
@@ -138,8 +139,9 @@ func (f *cfunc) releaseArray(a *ir.Array) {
 	f.Line("dst_release(env, %s, %s, sizeof(%s));", f.Array(a), f.lens[a], ctype(a.Elem))
 }
 
-// main returns the text of the extern function. If bodyName is not "", the body is a function of
-// its own and precedes it. The pieces of parallel loops are printed on the way.
+// main returns the text of the extern function. If bodyName is not "", the leaf's body becomes a
+// separate function with that name, which precedes the extern function. The functions of parallel
+// loops are printed on the way.
 func (l *leaf) main(bodyName string) string {
 	u := l.usage(l.fn.Body)
 	inner := l.newFunc()
@@ -203,7 +205,7 @@ func prototype(result, name string, params []string) string {
 	return s + ")"
 }
 
-// finish prints the end of the function that holds the leaf's body. main says that this is the
+// finish prints the end of the function that holds the leaf's body. If main is true, this is the
 // extern function, which returns 0 even if it cannot fail.
 func (f *cfunc) finish(made []*ir.Array, tables []*ir.Table, main bool) {
 	f.release(made, tables)
@@ -296,12 +298,13 @@ func (f *cfunc) unpack(u *usage) string {
 	return unused + ownEnv + g.Text()
 }
 
-// nullEnv replaces a null environment by an environment of zeros.
+// nullEnv is C code that replaces a null environment by an environment of zeros.
 const nullEnv = `    dst_env none = {0};
     env = env ? env : &none;
 `
 
-// bodyParams returns the parameters of the body's function and the arguments for them.
+// bodyParams returns the parameters of the function for the leaf's body, and the arguments that the
+// extern function passes. inner is the function for the body, and entry the extern function.
 func (l *leaf) bodyParams(inner, entry *cfunc, u *usage) (params, args []string) {
 	for _, q := range l.fn.Params {
 		if q.A != nil && u.seen[q.A] {

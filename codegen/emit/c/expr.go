@@ -25,7 +25,7 @@ func floatSuffix(t tensor.Type) string {
 	return ""
 }
 
-// Helper returns the name of a helper, and adds the helper to the file.
+// Helper adds a helper to the file and returns the name of the helper.
 func (f *cfunc) Helper(name string, t tensor.Type) string {
 	if name == "trunc" || name == "div" && t.IsComplex() {
 		name += "_" + clike.Suffix(t)
@@ -37,7 +37,7 @@ func (f *cfunc) Helper(name string, t tensor.Type) string {
 
 // Special prints expressions that have a special form in C: numbers that are read from the
 // environment, sums with a product, selections and negations of floating-point numbers, and the
-// real part of a complex number. It returns false for other expressions.
+// real part of a complex number. The second result is false for other expressions.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -113,9 +113,9 @@ func computedVars(body *ir.Block) map[*ir.Var]bool {
 	return vars
 }
 
-// fused returns x + y, or x - y if minus is set, as one fused operation, which rounds once. It
-// returns false if neither x nor y is a product. The C compiler itself fuses nothing (see Flags),
-// so that the bits of a sum do not depend on optimization.
+// fused returns x + y, or x - y if minus is set, as one fused operation, which rounds once. The
+// second result is false if neither x nor y is a product. The C compiler itself fuses nothing (see
+// Flags), so that the bits of a sum do not depend on optimization.
 func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	a, b, negative, ok := factors(x)
 	rest := signed(y, minus)
@@ -128,7 +128,7 @@ func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	return f.fma(a, b, negative, f.expr(rest, 0)), true
 }
 
-// fma prints a*b + c, or c - a*b if negative is set, rounded once.
+// fma prints a*b + c, or c - a*b if negative is set, as one operation that rounds once.
 func (f *cfunc) fma(a, b ir.Expr, negative bool, c string) string {
 	return fmt.Sprintf("%s(%s, %s, %s)", f.leaf.file.helper("fma", a.Type()),
 		f.expr(signed(a, negative), 0), f.expr(b, 0), c)

@@ -26,9 +26,9 @@ const unknownPragmas = `#ifndef _OPENMP
 #endif
 `
 
-// loopWarning stops a warning of GCC about loops from x + 1 up to x. Later copies of an unrolled
-// body contain such loops. GCC supposes that x + 1 may wrap because of -fwrapv, and warns about the
-// number of iterations in that case.
+// loopWarning stops a warning of GCC about loops from x + 1 up to x, which occur in later copies of
+// an unrolled body. GCC supposes that x + 1 may wrap because of -fwrapv, and warns about the number
+// of iterations in that case.
 const (
 	loopWarning = `#if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
@@ -37,9 +37,9 @@ const (
 	unrolled = "unrolled" // the key in file.needs that adds loopWarning
 )
 
-// lessOptimized turns off optimizations of GCC whose time grows with the square of a function's
-// length. It is used if a leaf has more than maxOptimized bytes of text, such as a sum of dozens of
-// sparse operands.
+// lessOptimized turns off GCC optimizations whose time grows with the square of a function's
+// length. It is printed before a leaf with more than maxOptimized bytes of text, such as a sum of
+// dozens of sparse operands.
 const (
 	lessOptimized = "#pragma GCC optimize (\"O1\", \"no-dse\")\n"
 	maxOptimized  = 150_000
@@ -112,7 +112,7 @@ func (f *file) leaf(fn *ir.Func) {
 	f.longest = max(f.longest, f.body.Len()-begin)
 }
 
-// outer calls fn for the statements of a leaf that are not in a parallel loop.
+// outer calls fn for the statements in s that are not in a parallel loop.
 func outer(s ir.Stmt, fn func(ir.Stmt)) {
 	fn(s)
 	if f, ok := s.(*ir.For); ok && f.Kind == ir.Parallel {
@@ -140,11 +140,11 @@ type usage struct {
 	piece      bool // the statements are in the function of a parallel loop
 }
 
-// usage returns what statements outside of the functions of parallel loops use.
+// usage returns what the given statements use, if they are not in the function of a parallel loop.
 func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) }
 
-// usageIn returns what statements use. piece says that they are in the function of a parallel loop,
-// where further parallel loops are serial and need no threads.
+// usageIn returns what statements use. piece is true if they are in the function of a parallel
+// loop, where further parallel loops are serial and need no threads.
 func (l *leaf) usageIn(piece bool, list ...ir.Stmt) *usage {
 	u := &usage{values: l.values, piece: piece, declared: map[*ir.Var]bool{}, seen: map[any]bool{},
 		isMade: map[any]bool{}}
@@ -230,7 +230,8 @@ func (u *usage) table(t *ir.Table) {
 	}
 }
 
-// make records an array that the statements own. Its release needs the environment.
+// make records an array that the statements allocate. The code that releases the array needs the
+// environment.
 func (u *usage) make(a *ir.Array) {
 	u.env = true
 	if !u.isMade[a] {
@@ -271,9 +272,9 @@ func slotExpr(s ir.Slot) string {
 }
 
 // rowsExpr returns the arguments of dst_rows for a tensor with dense levels: the array of values,
-// and the number of values that precede the array in the whole tensor. The product is spelled out,
-// because compilers would vectorize a loop over the levels. That takes a tenth of the total compile
-// time of a small leaf.
+// and the number of values that precede the array in the whole tensor. It writes the product of
+// level sizes without a loop, because compilers would vectorize a loop over the levels. That takes
+// a tenth of the total compile time of a small leaf.
 func rowsExpr(s ir.Slot) string {
 	t := fmt.Sprintf("t[%d]->", s.Arg)
 	first := t + "levels[0].offset"

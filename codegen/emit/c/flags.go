@@ -29,8 +29,8 @@ func Flags(cpu string) []string {
 	return list
 }
 
-// Symbol returns the name of the C function of the leaf with the given name. It is the same name if
-// C allows it.
+// Symbol returns the name of the C function for the leaf with the given name. The two names are
+// equal if C allows it.
 func Symbol(name string) string {
 	return clike.Symbol(name, "_leaf")
 }
@@ -39,11 +39,11 @@ func Symbol(name string) string {
 // ir.Verify rejects a leaf.
 func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
 
-// Unnamed returns a C file with the given leaves, and names variables and arrays by numbers. Except
-// for the leaf's own name, the text is the same for all leaves that differ only in names and in
-// numbers of the statement. The leaf reads those numbers from the environment, and Values returns
-// them. The text is for compilers and their caches. People and other programs get the text of File,
-// which contains the numbers.
+// Unnamed returns a C file with the given leaves that numbers variables and arrays instead of
+// naming them. Except for the leaf's own name, the text is the same for all leaves that differ only
+// in names and in numbers of the statement. The leaf reads those numbers from the environment, and
+// Values returns them. The text is for compilers and their caches. People and other programs get
+// the text of File, which contains the numbers.
 func Unnamed(funcs ...*ir.Func) string { return print(clike.NewUnnamed(), funcs) }
 
 func print(names *clike.Namer, funcs []*ir.Func) string {

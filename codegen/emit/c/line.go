@@ -17,8 +17,8 @@ type lineLoop struct {
 	v        string // the loop's variable
 }
 
-// lineLoop returns s as a lineLoop. It returns nil if s has no such store, or if it always has
-// fewer iterations than a line has elements.
+// lineLoop returns a loop as a lineLoop. It returns nil if the loop has no store that bypasses the
+// caches, or if it always has fewer iterations than a line has elements.
 func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	if !s.Nontemporal {
 		return nil
@@ -35,9 +35,9 @@ func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	return nil
 }
 
-// write prints the loop. If its constant length is a number of whole lines, it stores all of them
-// past the caches if the first element begins a line, and otherwise none. Any other loop stores the
-// elements before the first whole line and after the last one normally.
+// write prints the loop. Elements before the first whole cache line and after the last one are
+// stored normally. A loop whose constant length is a number of whole lines is simpler: if its first
+// element begins a line, all lines are stored past the caches, and otherwise none.
 func (l *lineLoop) write() {
 	l.function.leaf.file.need("line")
 	l.function.storeLines = true
@@ -75,7 +75,8 @@ func (l *lineLoop) write() {
 	l.function.Line("}")
 }
 
-// declare prints the declarations in the body that x depends on, for iteration at.
+// declare prints the declarations in the loop's body that x depends on. at is the number of the
+// iteration, a C expression.
 func (l *lineLoop) declare(x ir.Expr, at string) {
 	reads := map[*ir.Var]bool{}
 	note := func(x ir.Expr) {
@@ -100,8 +101,8 @@ func (l *lineLoop) declare(x ir.Expr, at string) {
 	l.function.stmts(needed)
 }
 
-// address declares a variable with the address of the element that iteration first stores, and
-// returns its name.
+// address prints the declaration of a variable with the address of the element that an iteration
+// stores, and returns the variable's name. first is the number of this iteration, a C expression.
 func (l *lineLoop) address(first string) string {
 	to := l.function.Temps.Fresh(l.function.Array(l.st.A) + "_to")
 	l.function.Line("%s *%s;", ctype(l.st.A.Elem), to)
@@ -115,8 +116,8 @@ func (l *lineLoop) address(first string) string {
 	return to
 }
 
-// wholeLines prints the loop from lo to hi, which has a number of whole lines, as a loop over
-// lines. to is the address of the element that iteration first stores.
+// wholeLines prints the loop from lo to hi as a loop over cache lines. The range must be a number
+// of whole lines. to is the address of the element that iteration number first stores.
 func (l *lineLoop) wholeLines(to, first, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
 		l.function.Temps.Fresh("line")
@@ -143,8 +144,8 @@ func (l *lineLoop) plain(lo, hi string) {
 	l.function.Line("}")
 }
 
-// endLines prints, at the end of the function, the fence that makes its lines visible to other
-// threads.
+// endLines prints, at the end of the function, the fence that makes the stored lines visible to
+// other threads.
 func (f *cfunc) endLines() {
 	if f.storeLines {
 		f.Line("dst_lines_put();")

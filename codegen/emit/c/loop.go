@@ -83,8 +83,8 @@ func isTail(s *ir.While) bool {
 }
 
 // picksRows reports whether the body of a loop reads a coordinate and contains a vector loop whose
-// accesses depend on that coordinate, such as a loop over a row that the coordinate selects. Loops
-// with sums do not count.
+// accesses depend on that coordinate. An example is a loop over a row that the coordinate selects.
+// Vector loops with sums do not count.
 func picksRows(b *ir.Block) bool {
 	indexed := map[*ir.Var]bool{} // variables that depend on a coordinate
 	follows := func(x ir.Expr) (yes bool) {
@@ -167,8 +167,9 @@ func (f *cfunc) head(s *ir.For, lo, end string) {
 	f.Line("for (int64_t %s = %s; %s < %s; %s) {", v, lo, v, end, step)
 }
 
-// end returns the C expression of a loop's upper bound, which C evaluates before every iteration.
-// If body can change hi, end declares a constant before the loop and returns its name.
+// end returns the C expression of a loop's upper bound. C evaluates it before every iteration. If
+// body can change the value of hi, end prints the declaration of a constant before the loop and
+// returns the name of the constant.
 func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	text := f.expr(hi, clike.PrecSum)
 	if clike.Stable(hi, body) {
@@ -315,7 +316,8 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 }
 
-// splitSums prints statements. Additions to the complex variables of split go to two scalars each.
+// splitSums prints statements and splits complex sums. An addition to a variable in split goes to
+// two scalars, whose names split has.
 func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 	before := f.split
 	f.split = split
@@ -323,9 +325,9 @@ func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
 	f.split = before
 }
 
-// parallel prints a parallel loop: an OpenMP loop over pieces of the range, which call the loop's
-// own function, and the same calls without OpenMP for one thread. outermost says that the loop is
-// in no other loop.
+// parallel prints a parallel loop: an OpenMP loop over pieces of the range, which calls the
+// function of the loop for each piece, and the same calls without OpenMP for one thread. outermost
+// says that the loop is in no other loop.
 func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	p := f.leaf.pieceOf(s, outermost)
 	f.Line("{")
@@ -333,7 +335,7 @@ func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	f.Line("}")
 }
 
-// callPieces prints the contents of parallel's block.
+// callPieces prints the code of a parallel loop inside the braces that parallel prints around it.
 func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	v := f.Variable(s.V)
 	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")
@@ -400,8 +402,8 @@ func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	f.afterPieces(c)
 }
 
-// call holds what all calls of a parallel loop's pieces have in common. The strings are C
-// variables.
+// call holds what all calls of a parallel loop's function have in common. The strings are names of
+// C variables.
 type call struct {
 	piece                       *piece
 	begin, end, at, size, fault string
@@ -411,8 +413,8 @@ type call struct {
 	step                        int64
 }
 
-// failures returns the C expression for the fault that the threads of a loop share, or a null
-// pointer if the loop cannot fail.
+// failures returns the C expression of a pointer to the fault that the threads of a loop share. It
+// is a null pointer if the loop cannot fail.
 func failures(c *call) string {
 	if c.fault == "" {
 		return "0"
@@ -473,7 +475,7 @@ func saturated(chunk, step int64) int64 {
 	return chunk * step
 }
 
-// pieces prints the loop over pieces. shared says that several threads run it.
+// pieces prints the loop over pieces. shared says that several threads run the loop.
 func (f *cfunc) pieces(c *call, shared bool) {
 	f.Line("for (int64_t %s = %s; %s < %s; %s += %s) {", c.at, c.begin, c.at, c.end, c.at, c.size)
 	f.Depth++
@@ -505,7 +507,7 @@ func (f *cfunc) pieces(c *call, shared bool) {
 	f.Line("}")
 }
 
-// serial prints one call for the whole range.
+// serial prints a single call of the loop's function, for the whole range.
 func (f *cfunc) serial(c *call) {
 	text := f.callOf(c, c.begin, c.end, nil, "&"+c.fault, false)
 	if c.fault != "" {

@@ -21,8 +21,8 @@ type piece struct {
 	reportsProgress bool // it reports the progress of each iteration
 }
 
-// pieceOf returns the function of a parallel loop, which it prints at the first call. outermost
-// says that the loop is in no other loop.
+// pieceOf returns the function of a parallel loop. It prints the function at the first call.
+// outermost says that the loop is in no other loop.
 func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	if p, ok := l.printed[s]; ok {
 		return p
@@ -132,8 +132,8 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 		// The function has two calls. Each gets a copy, and one copy has no atomic instructions.
 		result = "inline __attribute__((always_inline)) " + result
 	case p.fails && failsByItself(s.Body):
-		// If GCC inlines the calls, it keeps more of what a Fail reports in registers: a product of
-		// sparse matrices into a given pattern takes 0.95 to 0.96 of the time.
+		// If GCC inlines the calls, it keeps more of the data that a Fail reports in registers: a
+		// product of sparse matrices into a given pattern takes 0.95 to 0.96 of the time.
 	default:
 		// One function for both calls, because a second copy would double the compile time.
 		result = "__attribute__((noinline)) " + result
@@ -165,8 +165,9 @@ func storesAtomically(b *ir.Block) bool {
 	return found
 }
 
-// callOf returns the C call of a piece for [lo, hi). sums holds the pointers for the piece's sums,
-// fault is a pointer to the fault, and shared says that other threads run pieces at the same time.
+// callOf returns the C call of a loop's function for the range [lo, hi). sums holds the pointers
+// for the piece's sums, and fault is a pointer to the fault. shared says that other threads run
+// pieces at the same time.
 func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
 	var args []string
 	for _, a := range c.piece.arrays {

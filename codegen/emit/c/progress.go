@@ -12,7 +12,8 @@ import (
 // of an iteration does not change. A parallel loop over chunks of work has few iterations. In such
 // a loop, the loops inside an iteration run in strips.
 
-// share is the part of a chunk's work that one loop does, or several adjacent loops together.
+// share is the part of a chunk's work that belongs to one loop, or to several adjacent loops
+// together.
 type share struct {
 	n, of       int     // this is share n, from 0, of the given number of equal shares
 	first, last *ir.For // the share's range is from first.Lo to last.Hi
@@ -61,7 +62,7 @@ func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 }
 
 // inStrips reports whether an outermost loop may run in strips. A loop that takes almost no time
-// does not. A loop with sums does not either, because strips would change the order of its sums.
+// may not. A loop with sums may not either, because strips would change the order of its sums.
 func inStrips(s *ir.For, piece bool) bool {
 	if s.Kind != ir.Serial && (s.Kind != ir.Parallel || !piece) || len(s.Reduce) > 0 {
 		return false
@@ -79,8 +80,8 @@ func inStrips(s *ir.For, piece bool) bool {
 	return long
 }
 
-// settled reports whether x can be evaluated before the statements in list: x loads nothing, and no
-// statement declares or changes a variable of x.
+// settled reports whether x has the same value before and after the statements in list: x loads
+// nothing, and no statement declares or changes a variable of x.
 func settled(x ir.Expr, list []ir.Stmt) bool {
 	ok := true
 	vars := map[*ir.Var]bool{}
@@ -111,8 +112,9 @@ func (l *leaf) chunked(s *ir.For) bool {
 	return s.Dynamic && s.Chunk == 1 && len(l.shares(s.Body, true)) > 0
 }
 
-// bound returns the C expression of a loop bound x. If x is not a literal or a variable that body
-// leaves unchanged, it declares a constant with the given name for x.
+// bound returns a C expression for a loop bound x. If x is not a literal or a variable that body
+// leaves unchanged, bound prints the declaration of a constant with the given name and returns the
+// name.
 func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 	switch x.(type) {
 	case *ir.Var, *ir.Lit:
@@ -125,8 +127,8 @@ func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 	return name
 }
 
-// serialStrips prints a serial loop in strips. Outside of the chunks of a parallel loop it counts
-// its own progress. In a chunk it reports its share of the chunk.
+// serialStrips prints a serial loop in strips. Inside a chunk of a parallel loop it reports its
+// share of the chunk. Elsewhere it reports its own progress.
 func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	v := f.Variable(s.V)
 	from, end := f.bound(s.Lo, v+"_from", s.Body), f.bound(s.Hi, v+"_end", s.Body)
@@ -157,7 +159,8 @@ func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	f.Line("}")
 }
 
-// tell prints the report of a chunk's progress. next is the position that share s has reached.
+// tell prints the report of a chunk's progress. next is the position that the loops of share s have
+// reached.
 func (f *cfunc) tell(next string, s *share) {
 	done, of := fmt.Sprintf("%s - %s", next, s.from), fmt.Sprintf("%s - %s", s.end, s.from)
 	if s.of > 1 {
@@ -177,7 +180,7 @@ func (f *cfunc) beginChunks(s *ir.For, c *call) {
 	f.Line("dst_begin(env, %s, 1);", n)
 }
 
-// beginPieces prints the start of progress for a parallel loop whose pieces are reported. The
+// beginPieces prints the start of progress for a parallel loop that reports after each piece. The
 // length of a piece must be declared before.
 func (f *cfunc) beginPieces(c *call) {
 	if c.reportsPieces {

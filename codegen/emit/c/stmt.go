@@ -227,10 +227,10 @@ func (f *cfunc) fill(s *ir.Fill) {
 	f.Line("    %s[%s] = %s;", f.Array(s.A), k, x)
 }
 
-// filled returns the number of elements that a fill sets, if it is a constant greater than 1. The
-// compiler then generates stores instead of a call of memset, which would save all registers first.
-// The compiler may not find the number by itself, for example if the bounds were computed by a
-// negation.
+// filled returns the number of elements that a fill sets. ok is true only if the number is a
+// constant greater than 1. The compiler then generates stores instead of a call of memset, which
+// would save all registers first. The compiler may not find the number by itself, for example if
+// the bounds were computed by a negation.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {
@@ -267,7 +267,8 @@ func (f *cfunc) union(s *ir.Union) {
 		len(of), f.Array(s.Crd), f.Array(s.Vals), n, clike.Suffix(t), strings.Join(of, ", "))
 }
 
-// failedAlloc prints the body of an if over a failed allocation, and its closing brace.
+// failedAlloc prints the body and the closing brace of an if statement whose condition is that an
+// allocation failed.
 func (f *cfunc) failedAlloc() {
 	f.Scoped(func() { f.fail("1") })
 	f.Line("}")

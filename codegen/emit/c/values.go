@@ -28,8 +28,8 @@ const maxValues = 16
 // largest type.
 const valueBytes = 16
 
-// Values returns the contents of the environment's values for a call of the leaf of fn's unnamed
-// text: the numbers of the statement, in the order of their occurrence in fn. Each one starts
+// Values returns the numbers of the statement for a call of fn's unnamed text, as the contents of
+// the environment's values. They are in the order of their occurrence in fn, and each starts
 // valueBytes after the previous one. Numbers that influence the code stay in the text: 0, 1, -1,
 // infinities and divisors. Values returns nil if there are more than maxValues numbers, or if fn
 // calls a user's C function.
@@ -94,13 +94,14 @@ func isValue(l *ir.Lit) bool {
 }
 
 // valueOf returns the index in list of the literal with the same value and position as l, or -1.
-// Two numbers of a statement with equal values are different, so that a leaf does not depend on
-// whether two params are equal.
+// Equal numbers at different positions of a statement are different literals, so that a leaf does
+// not depend on whether two params are equal.
 func valueOf(list []*ir.Lit, l *ir.Lit) int {
 	return slices.IndexFunc(list, func(v *ir.Lit) bool { return *v == *l })
 }
 
-// value returns the name of the local that holds the number l, or false if l stays in the text.
+// value returns the name of the local that holds the number l. The second result is false if l
+// stays in the text.
 func (f *cfunc) value(l *ir.Lit) (string, bool) {
 	n := valueOf(f.leaf.values, l)
 	if n < 0 {

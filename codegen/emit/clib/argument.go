@@ -15,7 +15,7 @@ var ctypes = map[tensor.Type]string{
 	tensor.Complex64: "float _Complex", tensor.Complex128: "double _Complex",
 }
 
-// argument describes t[k] for the header.
+// argument describes the argument t[k] in the comment of the header.
 func argument(s *signature.Signature, k int) string {
 	a := s.Args[k]
 	var b strings.Builder
@@ -57,7 +57,8 @@ func argument(s *signature.Signature, k int) string {
 	return b.String()
 }
 
-// level describes a level of an argument for the header.
+// level describes a level of an argument in the comment of the header. given is true if the caller
+// makes the level's arrays.
 func level(s *signature.Signature, l int, lev signature.Level, given bool) string {
 	v := s.Vars[lev.Var].Name
 	if lev.Kind == tensor.Dense {

@@ -18,7 +18,7 @@ type Leaf struct {
 	Signature *signature.Signature
 }
 
-// Source returns the C file of leaves, without a comment at its start.
+// Source returns the text of a C file with the given leaves, without a comment at its start.
 func Source(leaves ...Leaf) string {
 	funcs := make([]*ir.Func, len(leaves))
 	for k, l := range leaves {
@@ -27,8 +27,8 @@ func Source(leaves ...Leaf) string {
 	return optimize + c.File(funcs...)
 }
 
-// optimize replaces compiler flags that a program's build may lack: integers wrap around, and
-// floating-point arithmetic is only relaxed in ways that do not change values.
+// optimize is C code that replaces compiler flags which a program's build may lack: integers wrap
+// around, and floating-point arithmetic is relaxed only in ways that do not change values.
 const optimize = `#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("wrapv", "no-math-errno", "no-trapping-math")
 #endif

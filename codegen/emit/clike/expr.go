@@ -27,18 +27,17 @@ type Dialect interface {
 	// Variable and Array return the function's names for variables and arrays of the IR.
 	Variable(v *ir.Var) string
 	Array(a *ir.Array) string
-	// Helper returns the name of a function of the prelude for operands of a type, and adds the
-	// function to the file. The possible names are min, max, make, mul and div for complex numbers,
-	// div and rem for integers, search and search_upper, and trunc, for which t is the integer's
-	// type.
+	// Helper adds a function of the prelude, for operands of a type, to the file and returns its
+	// name. The possible names are min, max, make, mul and div for complex numbers, div and rem for
+	// integers, search and search_upper, and trunc, for which t is the integer's type.
 	Helper(name string, t tensor.Type) string
 	// Long returns the suffix of an Int64 literal that does not fit an int.
 	Long() string
 	// Inf and NaN return expressions of a Float32 or Float64, with precedence PrecPrimary.
 	Inf(t tensor.Type) string
 	NaN(t tensor.Type) string
-	// Special prints x, in parentheses if it binds less than prec, if the language prints it in a
-	// special way. Otherwise it returns false.
+	// Special prints x if the language prints it in a special way, in parentheses if x binds less
+	// tightly than prec. Otherwise the second result is false.
 	Special(x ir.Expr, prec int) (string, bool)
 }
 
@@ -70,7 +69,8 @@ func precedence(op ir.Op) int {
 	return PrecProduct
 }
 
-// Paren returns s, an expression of precedence own, in parentheses if prec binds tighter.
+// Paren returns the text s of an expression. The text is in parentheses if prec binds tighter than
+// own, the precedence of the expression.
 func Paren(s string, own, prec int) string {
 	if own < prec {
 		return "(" + s + ")"
@@ -95,7 +95,7 @@ func Component(t tensor.Type) tensor.Type {
 	return tensor.Float64
 }
 
-// Expr returns x in d, in parentheses if it binds less than prec.
+// Expr returns the text of x in the language d, in parentheses if x binds less tightly than prec.
 func Expr(d Dialect, x ir.Expr, prec int) string {
 	if s, ok := d.Special(x, prec); ok {
 		return s
@@ -141,7 +141,8 @@ func narrow(x ir.Expr) bool {
 	return false
 }
 
-// Wide returns x as an expression that has its type in the IR.
+// Wide returns the text of x, widened if necessary so that its type is the type that x has in the
+// IR.
 func Wide(d Dialect, x ir.Expr, prec int) string {
 	if narrow(x) {
 		return Paren("("+d.Type(tensor.Int64)+")"+Expr(d, x, PrecUnary), PrecUnary, prec)
@@ -202,7 +203,7 @@ func IsLit(x ir.Expr) bool {
 	return ok
 }
 
-// plainDivisor reports whether x is a literal for which C's division is defined.
+// plainDivisor reports whether x is a literal that C may divide by without a helper.
 func plainDivisor(x ir.Expr) bool {
 	l, ok := x.(*ir.Lit)
 	return ok && l.I != 0 && l.I != -1
@@ -244,7 +245,7 @@ func literal(d Dialect, l *ir.Lit, prec int) string {
 }
 
 // Integer returns the literal of an int if the value fits, or else of an Int64. C has no literals
-// for the smallest values of both types.
+// for the smallest int and Int64, so Integer returns expressions for both.
 func Integer(d Dialect, i int64, prec int) string {
 	switch {
 	case i == math.MinInt64:

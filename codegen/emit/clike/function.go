@@ -25,13 +25,13 @@ func NewFunction(file *Namer) *Function {
 		arrays: map[*ir.Array]string{}}
 }
 
-// Beside returns a function with its own text and the same names.
+// Beside returns a function that starts with an empty text and shares the names of f.
 func (f *Function) Beside() *Function {
 	return &Function{Names: f.Names, Temps: f.Names, Depth: 1, vars: f.vars, arrays: f.arrays}
 }
 
-// Scoped calls write, which prints between two braces. Temporaries in this block have their own
-// names.
+// Scoped calls write, which prints statements between two braces. Temporaries get names of their
+// own in this block.
 func (f *Function) Scoped(write func()) {
 	before := f.Temps
 	f.Temps = NewNamer(before)

@@ -13,7 +13,8 @@ type Namer struct {
 	numbered int  // the number of names that User has numbered
 }
 
-// NewNamer returns a namer. If parent is not nil, its names also differ from parent's names.
+// NewNamer returns a namer whose names differ from one another. If parent is not nil, they also
+// differ from parent's names.
 func NewNamer(parent *Namer) *Namer {
 	return &Namer{parent: parent, taken: map[string]bool{}, unnamed: parent != nil && parent.unnamed}
 }
@@ -22,7 +23,7 @@ func NewNamer(parent *Namer) *Namer {
 // requests. Two leaves that differ only in names get the same text.
 func NewUnnamed() *Namer { return &Namer{taken: map[string]bool{}, unnamed: true} }
 
-// Unnamed reports whether names of the IR must not show in a text.
+// Unnamed reports whether the text must not contain names of the IR.
 func (n *Namer) Unnamed() bool { return n.unnamed }
 
 func (n *Namer) has(s string) bool {
@@ -58,8 +59,8 @@ func (n *Namer) User(name string) string {
 	return n.Fresh(s)
 }
 
-// Part returns a name for a separate function that runs a part of the function called whole. name
-// is the IR's name for the part.
+// Part returns a name for a separate function that runs a part of the function whole. name is the
+// name of the part in the IR.
 func (n *Namer) Part(whole, name string) string {
 	if n.unnamed {
 		name = "part"
@@ -93,7 +94,7 @@ func macroLike(s string) bool {
 		strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && !isNumbered(s)
 }
 
-// isNumbered reports whether s is a letter followed by digits, such as B2.
+// isNumbered reports whether s consists of one letter and digits after it, such as B2.
 func isNumbered(s string) bool {
 	return strings.Trim(s[1:], "0123456789") == ""
 }

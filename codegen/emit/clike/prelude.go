@@ -19,7 +19,7 @@ type Helper struct {
 }
 
 // Prelude returns the text of the helpers in needs, by name or by "name:type", and of the helpers
-// that they use, in the order of the list. Each helper begins with an empty line.
+// that these use, in the order of the list. Each helper begins with an empty line.
 func Prelude(helpers []Helper, needs map[string]bool,
 	text func(name string, t tensor.Type) string) string {
 	var pieces []string

@@ -21,8 +21,9 @@ func Comment(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "??", "? ?")
 }
 
-// Stable reports whether x, a loop's bound, keeps one value throughout the body, and is cheap or
-// easily hoisted: it has no load from an array that is stored to, and no search.
+// Stable reports whether a loop may evaluate its bound x before every iteration. The value of x
+// must not change in the body, and computing it must be cheap: x has no load from an array that is
+// stored to, no search, no select and no division.
 func Stable(x ir.Expr, body *ir.Block) bool {
 	assigned := Assigned(body)
 	ok := true
@@ -54,7 +55,7 @@ func Assigned(s ir.Stmt) map[*ir.Var]bool {
 	return assigned
 }
 
-// Trips returns a loop's trip count. ok is false if it is not known.
+// Trips returns the number of iterations of a loop. ok is false if it is not known.
 func Trips(s *ir.For) (n int64, ok bool) {
 	lo, okl := s.Lo.(*ir.Lit)
 	hi, okh := s.Hi.(*ir.Lit)

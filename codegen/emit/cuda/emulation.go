@@ -22,8 +22,8 @@ func EmulationFlags() []string {
 		"-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}
 }
 
-// Emulated returns a C++ file for the CPU: Emulation, f's kernels as File prints them, and a C
-// function NAME_emulated for each kernel, which emulation.h describes.
+// Emulated returns a C++ file for the CPU. It contains Emulation, f's kernels as File prints them,
+// and for each kernel a C function NAME_emulated, which emulation.h describes.
 func Emulated(f *ir.Func) string {
 	text, kernels := print(f, clike.NewNamer(nil))
 	var b strings.Builder
@@ -34,7 +34,7 @@ func Emulated(f *ir.Func) string {
 	return b.String()
 }
 
-// EmulatedPrelude returns Prelude as a C++ file for the CPU, like Emulated.
+// EmulatedPrelude returns Prelude as a C++ file for the CPU, in the same way as Emulated.
 func EmulatedPrelude() string {
 	var b strings.Builder
 	b.WriteString(Emulation + Prelude + "\n")

@@ -38,7 +38,7 @@ func (k *kernel) NaN(t tensor.Type) string {
 	return "__longlong_as_double(0x7ff8000000000000LL)"
 }
 
-// Helper returns the name of a helper, and adds it to the file.
+// Helper adds a helper to the file and returns the helper's name.
 func (k *kernel) Helper(name string, t tensor.Type) string {
 	switch {
 	case name == "make":

@@ -12,22 +12,22 @@ import (
 // requesting it.
 const MostStatic = 48 << 10
 
-// Kernel says how the kernel of a Launch is called. The parameters are pointers to the memory of
+// Kernel says how to call the kernel of a Launch. The parameters are pointers to the memory of
 // Arrays, then the values of Vars, each with the width of its ir.Type, and then, if Fails is true,
 // a pointer to a status word of StatusSize bytes.
 //
-// A grid has at most MaxGrid blocks, and may have none, which CUDA refuses to launch. The caller
-// must check both, because it knows the value of Launch.Grid.
+// The caller must check the number of blocks, because it knows the value of Launch.Grid. A grid may
+// have at most MaxGrid blocks. If it has none, there must be no launch, which CUDA would refuse.
 type Kernel struct {
 	Name   string // the kernel's name in the file
 	Launch *ir.Launch
 	Arrays []*ir.Array
 	Vars   []*ir.Var
 	Fails  bool
-	// SharedBytes is the size of the dynamic shared memory that the kernel is launched with. It is
-	// 0 if the shared arrays fit in MostStatic. Otherwise the caller must first set the function's
-	// attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to it. A device with less shared
-	// memory refuses this.
+	// SharedBytes is the size of the dynamic shared memory with which the kernel must be launched.
+	// It is 0 if the shared arrays fit in MostStatic. Otherwise the caller must first set the
+	// function's attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to this size. A device
+	// with less shared memory refuses this.
 	SharedBytes int64
 	// Stores has the members of Arrays that the kernel stores to.
 	Stores map[*ir.Array]bool
@@ -36,7 +36,7 @@ type Kernel struct {
 // MaxGrid is the largest number of blocks of a launch.
 const MaxGrid = 1<<31 - 1
 
-// The status word has a 32-bit code (an ir.FailCode, or 0 before the launch), the number of
+// The status word consists of a 32-bit code (an ir.FailCode, or 0 before the launch), the number of
 // coordinates as 32 bits, and the coordinates, 64 bits each.
 const (
 	StatusCount = 4 // offset of the number of coordinates
@@ -55,14 +55,15 @@ func Kernels(f *ir.Func) []Kernel {
 
 // File returns a CUDA C++ file with a kernel for each of f's Launches: `extern "C" __global__`,
 // with the parameters that Kernels describes. The file has no #include, and NVRTC compiles it as it
-// is. File panics on a leaf that ir.Verify refuses.
+// is. File panics if ir.Verify refuses the leaf.
 func File(f *ir.Func) string {
 	text, _ := print(f, clike.NewNamer(nil))
 	return text
 }
 
-// Unnamed is File with numbered variables and arrays. It returns the same text for all leaves that
-// differ only in their names. Kernels also says how its kernels are called.
+// Unnamed is like File, but numbers variables and arrays instead of naming them. The text is the
+// same for all leaves that differ only in their names. Kernels also says how its kernels are
+// called.
 func Unnamed(f *ir.Func) string {
 	text, _ := print(f, clike.NewUnnamed())
 	return text

@@ -37,7 +37,8 @@ func (f *file) newKernel(l *ir.Launch) *kernel {
 	return k
 }
 
-// parameters finds the variables and arrays that the body uses and does not declare itself.
+// parameters sets the kernel's parameters: the variables and arrays that the body uses and does not
+// declare itself.
 func (k *kernel) parameters() {
 	seen, inside := map[any]bool{},
 		map[any]bool{k.launch.Launch.Block: true, k.launch.Launch.Thread: true}
@@ -105,7 +106,8 @@ func (k *kernel) parameters() {
 	}
 }
 
-// shared assigns offsets to shared arrays that need dynamic shared memory.
+// shared decides where shared arrays are. If they are too large together for static shared memory,
+// each gets an offset in dynamic shared memory.
 func (k *kernel) shared() {
 	offsets, size := map[*ir.Array]int64{}, int64(0)
 	ir.Walk(k.launch.Launch.Body, func(s ir.Stmt) {
@@ -213,7 +215,7 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 
 func (k *kernel) need(name string) { k.file.needs[name] = true }
 
-// typed adds a helper for a type to the file, and returns the name that it usually has.
+// typed adds a helper for a type to the file. It returns the name that a helper has for this type.
 func (k *kernel) typed(helper, name string, t tensor.Type) string {
 	k.need(helper + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)

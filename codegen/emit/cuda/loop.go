@@ -27,8 +27,9 @@ func (k *kernel) loop(s *ir.For) {
 	k.Line("}")
 }
 
-// end returns a loop's upper bound, which is evaluated before every iteration. If the body may
-// change its value, this is a constant that is declared before the loop.
+// end returns the text of a loop's upper bound, which is evaluated before every iteration. If the
+// body may change its value, end prints the declaration of a constant before the loop and returns
+// the name of the constant.
 func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	if k.stable(hi, body) {
 		return k.expr(hi, clike.PrecSum)
@@ -38,9 +39,9 @@ func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	return name
 }
 
-// stable reports whether the bound may be evaluated repeatedly. A bound with a load may not. In a
-// loop with atomic additions or barriers, a compiler moves a load out only if it knows that the
-// value cannot change.
+// stable reports whether a loop may evaluate its bound before every iteration. A bound with a load
+// may not be: in a loop with atomic additions or barriers, a compiler moves a load out only if it
+// knows that the value cannot change.
 func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	ok := clike.Stable(hi, body)
 	ir.WalkExpr(hi, func(x ir.Expr) {
@@ -51,14 +52,14 @@ func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// mostStatements is approximately the largest number of statements that an unrolled loop may
-// become. With more statements, fetching instructions costs more than the loop, and compiling takes
-// seconds.
+// mostStatements is approximately the largest number of statements that a loop may have after it is
+// unrolled. With more statements, fetching instructions costs more than the loop, and compiling
+// takes seconds.
 const mostStatements = 4096
 
 // unrollFactor returns the number of copies of an unrolled loop's body. It is the requested number,
-// or for a full unrolling the trip count if it is known, limited so that all copies together stay
-// small.
+// or for a full unrolling the number of iterations if it is known. It is limited so that all copies
+// together stay small.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if trips, ok := clike.Trips(s); ok && (n == 0 || n > trips) {

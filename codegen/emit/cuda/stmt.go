@@ -57,7 +57,7 @@ func (k *kernel) stmt(s ir.Stmt) {
 		})
 		k.Line("}")
 	case *ir.Local:
-		if k.stores(s.A) {
+		if k.isAccessed(s.A) {
 			zero := " = {}"
 			if s.Undefined {
 				zero = ""
@@ -82,13 +82,13 @@ func (k *kernel) stmt(s ir.Stmt) {
 	}
 }
 
-// stores reports whether the kernel loads from or stores to an array.
-func (k *kernel) stores(a *ir.Array) bool { return k.launch.Stores[a] || k.loads[a] }
+// isAccessed reports whether the kernel accesses the elements of an array, by a load or a store.
+func (k *kernel) isAccessed(a *ir.Array) bool { return k.launch.Stores[a] || k.loads[a] }
 
 func (k *kernel) sharedArray(s *ir.Shared) {
 	t, name := k.Type(s.A.Elem), k.Array(s.A)
 	switch {
-	case !k.stores(s.A):
+	case !k.isAccessed(s.A):
 	case k.offsets == nil:
 		k.Line("__shared__ %s %s[%d];", t, name, s.Len)
 	default:
@@ -141,8 +141,9 @@ func (k *kernel) atomicAdd(t tensor.Type, at, x string) string {
 	return fmt.Sprintf("atomicAdd(&%s, %s)", at, x)
 }
 
-// divergent calls print. If alone is true, the threads of a warp run the printed code at different
-// times. Their atomic additions then do not look for other threads that add to the same place.
+// divergent calls print, which prints code. If alone is true, the threads of a warp run this code
+// at different times. Their atomic additions then do not look for other threads that add to the
+// same place.
 func (k *kernel) divergent(alone bool, print func()) {
 	before := k.alone
 	k.alone = before || alone
@@ -184,7 +185,7 @@ func (k *kernel) shuffle(s *ir.Shuffle) {
 	}
 }
 
-// fail prints the end of a thread that fails.
+// fail prints code that ends a thread because it fails.
 func (k *kernel) fail(s *ir.Fail) {
 	call := fmt.Sprintf("dst_fail(status, %d, %d)", s.Code, len(s.Coord))
 	if len(s.Coord) == 0 {

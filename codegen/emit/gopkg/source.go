@@ -167,8 +167,8 @@ func (s *source) functions() {
 		" After\n// an error out's values are undefined.\nfunc RunInto(out *%s, n Sizes, in Operands, threads int) error {\n%s\tc := ready(n, &in, threads)\n\tdefer c.free()\n%s\treturn c.err\n}\n\n", s.result, old, how)
 }
 
-// positions returns code that checks the sizes of 32-bit pos arrays of a result whose level arrays
-// the leaf makes.
+// positions returns Go code that checks whether 32-bit pos arrays can hold the positions of a
+// result whose level arrays the leaf makes.
 func (s *source) positions() string {
 	var b strings.Builder
 	size := func(v int) string { return "float64(n." + s.sizes[v] + ")" }

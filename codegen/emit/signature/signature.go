@@ -61,11 +61,11 @@ type Level struct {
 }
 
 // Order says how the coordinates of a chain of levels are sorted within a segment. A chain is a
-// level with segments, and the singletons below it.
+// level with segments together with the singletons below it.
 type Order struct {
 	End int // the level after the chain, or 0 if no chain begins here
-	// Unique is the first level of the chain that does not repeat coordinates. Two neighbours
-	// differ in this level or above.
+	// Unique is the first level of the chain that does not repeat coordinates. Two neighbouring
+	// entries differ in this level or in one above it.
 	Unique int
 	// Repeats is true if neighbours may be equal in all levels.
 	Repeats bool
@@ -116,7 +116,8 @@ func Normal(u *codegen.Unit) *notation.Normal {
 	return notation.Normalize(u.Request.Stmt)
 }
 
-// most returns the largest number of the type that stores n, which has 32 or 64 bits.
+// most returns the largest number that the type of n's coordinates can hold. This type has 32 bits
+// if n fits, and otherwise 64.
 func most(n int64) int64 {
 	if n <= math.MaxInt32 {
 		return math.MaxInt32
@@ -132,8 +133,8 @@ func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
 	return u.Request.Sizes[n.Source[v]]
 }
 
-// modes returns the variable of each tensor's modes. It adds other variables that index the same
-// mode to s.Same.
+// modes returns, for each tensor, the index in s.Vars of the variable of each mode. If other
+// variables index the same mode, it adds them to s.Same.
 func (s *Signature) modes(n *notation.Normal) map[string][]int {
 	out := map[string][]int{}
 	index := func(v string) int {
