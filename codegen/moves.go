@@ -132,10 +132,10 @@ func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
 	return len(a.Vars) - 1
 }
 
-// density returns the share of the coordinates of vars that may have a value in an expression. vars
-// are the variables of loops from the outermost inward. A sparse operand counts with the levels
-// whose variables vars contains. A temporary counts with the expressions that make it and, once
-// that is known, with the share of its places that are filled.
+// density returns the share of the coordinates of vars that may have a value in the expression x.
+// vars are the variables of loops, outermost first. For a sparse operand, the levels whose
+// variables are in vars determine the share. For a temporary, the expressions that make it do,
+// together with the share of its places that are filled if this share is known.
 func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:

@@ -35,8 +35,8 @@ type (
 	complexFn func(*frame) complex128
 )
 
-// compiler turns nodes into closures. Compile runs ir.Verify first, so that an invalid node is a
-// bug and panics.
+// compiler turns nodes into closures. Compile runs ir.Verify first. An invalid node is therefore a
+// bug, for which the compiler panics.
 type compiler struct {
 	p      *Program
 	vars   map[*ir.Var]int

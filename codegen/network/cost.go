@@ -274,9 +274,10 @@ func (m *model) inLanes(it item, v int) bool {
 }
 
 // stored returns the cost of loading and storing the rows that a loop over v adds to. inside are
-// the variables bound in the loop's body. The cost is 0 unless the contraction has v and, in the
-// body, exactly one of its variables is unbound, along which a loop can be vectorized. Otherwise
-// loops inside keep the row in registers.
+// the variables bound in the loop's body. Rows are added to if the contraction has v and exactly
+// one of its variables is still unbound in the body, and if a loop over this variable can be
+// vectorized. The cost is 0 in other cases. Loops over summed variables inside the body keep the
+// row in registers.
 func (m *model) stored(items []item, inside set, v int) float64 {
 	target := m.open(state{items: items}.factors())
 	if m.isAll(items) {

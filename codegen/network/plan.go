@@ -119,9 +119,9 @@ type builder struct {
 }
 
 // contraction builds the contraction of state x, which is nested in loops, and adds its costs to
-// the plan. way is the index of the alternative to follow. share is a fraction of the points where
-// all items of x have a value: the contraction runs only there, because the items outside x have a
-// value too.
+// the plan. way is the index of the alternative to follow. The contraction runs at a fraction,
+// share, of the points where all items of x have a value, because the items outside x have none at
+// the other points.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)

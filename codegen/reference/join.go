@@ -177,8 +177,8 @@ func (st *step) segment(env []int64) (lo, hi int) {
 	return st.a.t.segment(st.perm, st.known, st.key)
 }
 
-// step joins the accesses from number k on and then runs the loops. It calls f at each point of the
-// piece c.
+// step finds, for the piece c, the entries of the accesses from number k on, and then the values of
+// the loops' variables. It calls f at each point found.
 func (p *plan) step(k int, env []int64, c piece, f func() error) error {
 	if k == len(p.steps) {
 		return p.loop(0, env, c, f)

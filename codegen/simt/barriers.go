@@ -36,8 +36,8 @@ const (
 	byOne    = readByOne | storedByOne | addedByOne
 )
 
-// accesses maps each array to the accesses to it. It leaves out arrays that the launch does not
-// store to and arrays that belong to a single thread.
+// accesses has the accesses to each array. It leaves out arrays that the launch does not store to
+// and arrays that belong to a single thread.
 type accesses map[*ir.Array]access
 
 func (a accesses) clone() accesses {
@@ -208,10 +208,10 @@ func (w *barrierPlacer) within(s ir.Stmt, since accesses) {
 	}
 }
 
-// loopBody places barriers in the body of a loop, so that accesses of one iteration are also
-// separated from those of the next. cond has the accesses of the loop's condition between two
-// iterations. If strided is true, the loop divides the iterations of a loop of Blocks or Warps; its
-// iterations share only arrays that the launch itself makes.
+// loopBody places barriers in the body of a loop, also between one iteration and the next. cond has
+// the accesses of the loop's condition between two iterations. If strided is true, the loop divides
+// the iterations of a loop of Blocks or Warps; its iterations share only arrays that the launch
+// itself makes.
 func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++

@@ -166,7 +166,8 @@ func (s *search) atMost(l linear) (int64, bool) {
 	return 0, false
 }
 
-// declared replaces a variable by its initial value.
+// declared applies to a variable whose declaration is known. It bounds the sum with the initial
+// value in place of the variable. For another term, applies is false.
 func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.stands[v] == nil || v.Typ != tensor.Int64 {
@@ -176,8 +177,8 @@ func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// smaller tries both operands of a Min that is added, or of a Max that is subtracted. Either one
-// gives a bound.
+// smaller applies to a Min that is added and to a Max that is subtracted. It tries each operand in
+// place of the term, because either one gives a bound.
 func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Min, ir.Max)
 	if !isOne {
@@ -192,7 +193,8 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger bounds a Max that is added, or a Min that is subtracted. It needs bounds of both operands.
+// larger applies to a Max that is added and to a Min that is subtracted. It puts each operand in
+// place of the term, and needs a bound for both.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -224,8 +226,8 @@ func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// quotient bounds a remainder or a quotient whose divisor is a positive constant. A quotient must
-// be the only term.
+// quotient applies to a remainder or a quotient whose divisor is a positive constant. A quotient
+// must be the only term.
 func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	e, isBinary := l.terms[i].x.(*ir.Binary)
 	if !isBinary || e.Op != ir.Div && e.Op != ir.Rem {
@@ -246,8 +248,8 @@ func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	return m/c.I*l.terms[i].k + l.n, ok, true
 }
 
-// looped replaces a loop variable that is subtracted by its first value, and one that is added by
-// the end of its range.
+// looped applies to a loop variable. It puts the first value in place of a variable that is
+// subtracted, and the end of the range in place of one that is added.
 func (s *search) looped(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.loops[v] == nil {

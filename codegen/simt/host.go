@@ -37,7 +37,8 @@ func (h *host) kernel() string {
 	return fmt.Sprintf("%s_%d", h.f.Name, h.launches)
 }
 
-// bound returns x, or a new variable with the value of x if x reads memory.
+// bound returns x if it reads no memory. Otherwise it appends the declaration of a new variable
+// with the value of x, and returns the variable.
 func (h *host) bound(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !reads(x) {
 		return x
@@ -108,7 +109,8 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	}
 }
 
-// loop appends the host's code for a loop of s's kind.
+// loop appends the host's code for a loop outside Blocks: a launch if it is a loop of Blocks
+// itself, otherwise the loop if the host can run its kind.
 func (h *host) loop(s *ir.For, out *ir.Block) {
 	switch s.Kind {
 	case ir.Blocks:

@@ -101,7 +101,7 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 		Thread: l.ids.thread, Body: head})
 }
 
-// strided returns the loop in which each block runs every grid-th iteration.
+// strided returns the loop that makes each block run every grid-th iteration.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	s, turn := l.loop, l.h.names.newVar("turn", tensor.Int64)
 	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)

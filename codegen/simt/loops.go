@@ -2,8 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// spread appends a loop of Warps or Lanes. Thread or warp n runs the iterations n, n+Width,
-// n+2*Width and so on.
+// spread appends the code that each thread runs for a loop of Warps or Lanes. Thread or warp n runs
+// the iterations n, n+Width, n+2*Width and so on.
 func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 	unit, units, inner := l.unitOf(s, at)
 	sums := l.beginSums(s)

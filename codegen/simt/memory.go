@@ -68,8 +68,8 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	}
 }
 
-// spreadOver appends code that runs s for k from lo to hi. At the level ofThread a thread runs all
-// of it; otherwise the threads of the block or warp divide the range.
+// spreadOver appends code that runs s for k from lo to hi. At the level ofThread each thread
+// runs the whole range. At other levels the threads of the block or warp divide the range.
 func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, out *ir.Block) {
 	if at == ofThread {
 		out.Append(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: ir.Seq(s)})

@@ -55,8 +55,8 @@ func (e *C) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	return e.batch(ctx, []*Prepared{p})[0](ctx)
 }
 
-// batch compiles all cases as one C file, and returns a function for each case that runs it. If
-// compilation fails, each function compiles its own case, so that only the faulty case fails.
+// batch compiles all cases as one C file. It returns, for each case, a function that runs the case.
+// If compilation fails, each function compiles its own case, so that only the faulty case fails.
 func (e *C) batch(ctx context.Context, cases []*Prepared) []func(context.Context) (*Output, error) {
 	return e.batchOf(ctx, cases, compile, call)
 }

@@ -17,7 +17,7 @@ import (
 	"distaff/spmd"
 )
 
-// on returns a function that runs leaves with a backend.
+// on returns a function that runs leaves on the backend b.
 func on(b kernels.Backend) func(context.Context, *compiled, string) (*Output, error) {
 	return func(ctx context.Context, c *compiled, _ string) (*Output, error) {
 		leaf, err := b.Build(ctx, c.unit)

@@ -103,7 +103,8 @@ func (c *distributedCounts) refuse(why string) {
 	c.refused[why]++
 }
 
-// addsByEntries counts statements with += that are distributed by the entries of a tensor.
+// addsByEntries is the feature of a statement with += that is distributed by the entries of a
+// tensor.
 const addsByEntries = "+= by entries"
 
 // note counts a case that ran.

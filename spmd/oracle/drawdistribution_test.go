@@ -373,8 +373,8 @@ func (d *distributer) everywhere(a *notation.Access) bool {
 	return true
 }
 
-// order draws a reorder that moves the loops over ranks outside: first the loops in first, and then
-// the loops in rest.
+// order sets the order of the loops over ranks: the arguments first and then rest. It mostly draws
+// one reorder that moves these loops outside, and otherwise several (swap).
 func (d *distributer) order(first, rest []string) {
 	d.outer = slices.Concat(first, rest)
 	d.inner = nil

@@ -293,8 +293,8 @@ func (g *planGen) statement() {
 	}
 }
 
-// target draws the left side of a statement, with some of the variables all, and returns its tensor
-// and its text. The tensor is a declared one or a new one.
+// target draws the left side of a statement, and returns its tensor and its text. The left side has
+// some of the given variables. The tensor is a declared one or a new one.
 func (g *planGen) target(all []int) (*planTensor, string) {
 	for _, t := range g.tensors {
 		text, vars := g.access(t)

@@ -35,7 +35,8 @@ type Output struct {
 	How string
 }
 
-// points returns the expected points by coordKey.
+// points returns the expected point of each present coordinate. The key is coordKey of the
+// coordinate.
 func (w *Want) points() map[string]reference.Point {
 	points := map[string]reference.Point{}
 	for k, c := range w.Coords {

@@ -178,7 +178,7 @@ func (c *fileProgram) follow() error {
 	return err
 }
 
-// all computes the effect of items. It returns false if a repeat ends the job.
+// all computes the effect of items on the world. It returns false if a repeat ends the job.
 func (c *fileProgram) all(w *world, items []*fileItem) (bool, error) {
 	for _, it := range items {
 		if on, err := c.item(w, it); err != nil || !on {

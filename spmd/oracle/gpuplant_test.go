@@ -45,7 +45,7 @@ var plants = []planted{
 
 var launchLine = regexp.MustCompile(`^\s*launch .*\] \w+, (\w+) \{$`)
 
-// plant returns the changed leaf. The result is false if nothing was changed.
+// plant returns the changed leaf. The second result is false if nothing was changed.
 func (x planted) plant(f *ir.Func) (*ir.Func, bool, error) {
 	text := ir.Print(f)
 	var out []string

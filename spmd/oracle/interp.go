@@ -157,7 +157,8 @@ func failed(code ir.FailCode, coord []int64, msg string) error {
 	return e
 }
 
-// interpArgs converts tensors to arguments of an interpreted leaf. They share the tensors' arrays.
+// interpArgs returns arguments of an interpreted leaf for tensors. The arguments share the tensors'
+// arrays.
 func interpArgs(args []*tcs.Tensor) []interp.Arg {
 	in := make([]interp.Arg, len(args))
 	for k, t := range args {

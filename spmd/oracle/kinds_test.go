@@ -41,8 +41,8 @@ var reasons = map[byte]string{
 	't': "whose entries are added one by one; Temporary gives each thread its own workspace",
 }
 
-// kindTables contains statements, the formats of their other tensors, their columns and their
-// lines.
+// kindTables has a table for each statement: the formats of its tensors other than A, the formats
+// of A (columns), and the cells and the schedule of each line.
 var kindTables = []struct{ stmt, formats, columns, lines string }{
 	{"y(i) = A(i,j) * x(j)", "y:d x:d", "dd ds du dp sd ss su sq sc sp ud us uu uq uc up pd ps pu pp", `
 .................... split(i,i0,i1,3)

@@ -9,10 +9,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// manyTerms returns a line for kernelCase: a sum of n terms some of them with a minus sign. A term
-// is pattern with
-// # replaced by its number. result is the format of the result, and formats the format of the
-// operands.
+// manyTerms returns a line for kernelCase: a sum of n terms, some of them with a minus sign. A term
+// is pattern, with the number of the term in place of each "#". result is the format of the result,
+// and formats the format of the operands.
 func manyTerms(left, pattern string, n int, result, formats string) string {
 	var b, f strings.Builder
 	b.WriteString(left)

@@ -111,8 +111,8 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 }
 
 // varyWorkspace compiles the case again, with another data structure for one of the leaf's
-// workspaces. It returns c if the leaf has no workspaces, or if the data structure is refused. It
-// closes c if it returns another case.
+// workspaces. It returns c itself if the leaf has no workspaces, or if the data structure is
+// refused. Otherwise it closes c and returns the new compilation.
 func (Networks) varyWorkspace(r *rand.Rand, c *compiled, how string,
 	request func(*codegen.Request) error) (*compiled, string, error) {
 	names := spaceNames(c.unit)

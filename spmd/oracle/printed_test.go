@@ -49,9 +49,9 @@ func grow(r *rand.Rand, q *codegen.Request) {
 }
 
 // roundTrip checks the printed schedule of a case's leaf, and returns its commands. The commands
-// must produce the same C. Each command can be omitted by itself, except the commands that
-// determine the loops. A schedule with an omitted command, printed with the defaults that replace
-// the command, must produce the same C as without them.
+// must produce the same C as the leaf. Each command can be omitted by itself, except the commands
+// that determine the loops. Printing the rest adds the defaults that replace the omitted command,
+// which must not change the C.
 func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 	t.Helper()
 	made, err := compileAs(p, "leaf", func(q *codegen.Request) error {

@@ -123,7 +123,8 @@ func (t *Tensor) list(w io.Writer) {
 	}
 }
 
-// field returns one of the arguments, as the type of t's values selects.
+// field returns one of the arguments integer, real and complex, according to the type of t's
+// values.
 func field[T any](t *Tensor, integer, real, complex T) T {
 	switch {
 	case t.Type.IsInt():

@@ -133,7 +133,8 @@ func (k *kernel) store(s *ir.Store) {
 	}
 }
 
-// atomicAdd returns the text of an atomic addition by this thread alone.
+// atomicAdd returns the text of an atomic addition that each thread makes by itself, without the
+// help of the warp's other threads.
 func (k *kernel) atomicAdd(t tensor.Type, at, x string) string {
 	if u := atomicType(t); u != ctype(t) {
 		return fmt.Sprintf("atomicAdd((%s *)&%s, (%s)(%s))", u, at, u, x)
