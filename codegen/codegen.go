@@ -54,6 +54,7 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
@@ -352,7 +353,7 @@ type compilation struct {
 	planned Result // the result if it has its own level arrays
 	uses    []*use
 	byKey   map[string]*use
-	ops     []lower.Operand
+	ops     []tree.Argument
 	stats   []strategy.Tensor // the statistics of ops, with the same numbers
 	args    []Arg             // the arguments that ops describe
 	nest    *nest
@@ -475,7 +476,7 @@ func (c *compilation) order() error {
 func (c *compilation) operands() error {
 	u := c.unit
 	lhs := c.request.Stmt.LHS.Name
-	c.ops = []lower.Operand{
+	c.ops = []tree.Argument{
 		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
 			CrdWidth: u.Result.CrdWidth}}
 	c.stats = []strategy.Tensor{{}}
@@ -494,7 +495,7 @@ func (c *compilation) operands() error {
 			s.name += "'"
 		}
 		names[s.name] = true
-		op := lower.Operand{Name: s.name, Arg: len(u.Args), Format: s.format, Type: s.given.Type,
+		op := tree.Argument{Name: s.name, Number: len(u.Args), Format: s.format, Type: s.given.Type,
 			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
 			Rows: s.format.AllDense() && c.request.Target == CPU && s.tensor != c.request.InPlace}
 		stats := strategy.Tensor{NNZ: s.given.NNZ}

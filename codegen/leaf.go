@@ -9,6 +9,8 @@ import (
 	"distaff/codegen/diag"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
@@ -21,7 +23,7 @@ func (c *compilation) arrays() error {
 	u := c.unit
 	u.Result = c.planned
 	if a := c.sharedWith; a != nil {
-		u.Result.Shares = slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == a.Name })
+		u.Result.Shares = slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == a.Name })
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
 	}
 	u.Result.FixedPattern = c.request.FixedPattern && !u.Result.Format.AllDense()
@@ -101,7 +103,7 @@ func (c *compilation) lower() error {
 	var no *lower.Refusal
 	switch {
 	case err == nil:
-		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices()
+		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices
 		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN),
 			c.strategy.Spaces, c.lowered.Windowed
 		u.joined = c.assemblyOf(u.CIN, c.sharedWith != nil) == strategy.Append &&
@@ -126,8 +128,7 @@ func (c *compilation) vectorize() error {
 	if c.request.Target == CUDA {
 		return nil
 	}
-	c.lowered.Vectorize()
-	c.unit.gathered = c.lowered.Gathered
+	c.unit.gathered = rewrite.Vectorize(c.unit.Func.Body, c.lowered.Lanes)
 	return nil
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
-	"distaff/codegen/lower"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -37,7 +37,7 @@ func (c *compilation) shared() error {
 
 // takesWidths reports whether the result may have the widths of an operand's level arrays. If the
 // request asks for widths, they must be the same.
-func (c *compilation) takesWidths(o lower.Operand) bool {
+func (c *compilation) takesWidths(o tree.Argument) bool {
 	want := c.tensor(c.request.Stmt.LHS.Name)
 	for l := range want.PosWidth {
 		if c.unit.Result.Format.Levels[l] != tensor.Dense &&
@@ -49,7 +49,7 @@ func (c *compilation) takesWidths(o lower.Operand) bool {
 }
 
 // sharedWidths returns the widths of a result that uses the outer level arrays of o.
-func (c *compilation) sharedWidths(o lower.Operand) (pos, crd []uint8) {
+func (c *compilation) sharedWidths(o tree.Argument) (pos, crd []uint8) {
 	f := c.unit.Result.Format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
 	shared := len(f.Levels) - f.TrailingDense()
@@ -59,8 +59,8 @@ func (c *compilation) sharedWidths(o lower.Operand) (pos, crd []uint8) {
 }
 
 // operand returns the operand called name in concrete index notation.
-func (c *compilation) operand(name string) *lower.Operand {
-	k := slices.IndexFunc(c.ops, func(o lower.Operand) bool { return o.Name == name })
+func (c *compilation) operand(name string) *tree.Argument {
+	k := slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == name })
 	return &c.ops[k]
 }
 

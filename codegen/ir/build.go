@@ -199,3 +199,12 @@ func hasDeclaration(b *Block) bool {
 	}
 	return false
 }
+
+// Always reports whether x is a literal that is true.
+func Always(x Expr) bool { l, ok := x.(*Lit); return ok && l.I != 0 }
+
+// Never reports whether x is a literal that is false.
+func Never(x Expr) bool { l, ok := x.(*Lit); return ok && l.I == 0 }
+
+// Is reports whether x is the literal i of an integer type.
+func Is(x Expr, i int64) bool { l, ok := x.(*Lit); return ok && l.I == i }

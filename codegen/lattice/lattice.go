@@ -15,6 +15,11 @@
 //
 // If a lattice has two points, it also has their union. At any coordinate, one largest point
 // therefore describes everything that is present.
+//
+//	lattice.go     lattices of expressions and of loops
+//	place.go       how far an access has been followed down its levels
+//	annihilate.go  whether an absent operand makes an expression absent
+//	record.go      the lattices of all loops of a leaf, as text
 package lattice
 
 import (

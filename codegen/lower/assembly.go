@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"fmt"
-
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
@@ -48,35 +46,11 @@ type assembly interface {
 	sum(s *cin.Where, t *cin.Access, e *env) ir.Expr
 }
 
-// newAssembly returns the implementation of the strategy's assembly.
-func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
-	r := l.out
-	if r.op.operand.Format.AllDense() != (how == strategy.Dense) {
-		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v",
-			r.op.operand.Format, how))
-	}
-	switch how {
-	case strategy.Dense:
-		return newDenseResult(r)
-	case strategy.SharedPattern:
-		return newSharedResult(r)
-	case strategy.Mapped:
-		return newMappedResult(r)
-	case strategy.FixedPattern:
-		return newFixedResult(r)
-	case strategy.Append:
-		return &appendResult{growing{result: r}}
-	case strategy.TwoPass:
-		return &twoPassResult{growing: growing{result: r}}
-	}
-	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
-}
-
 // loopsOverResult reports whether a loop is over the next level of a result in order, and which
 // level it is. The level is compressed.
 func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 	k := e.res.level
-	if !l.assembly.inOrder() || k >= l.out.op.order() || l.out.op.caps(k).CanLocate() ||
+	if !l.assembly.inOrder() || k >= l.out.op.Order() || l.out.op.Kind(k).CanLocate() ||
 		!l.assigns(f) {
 		return 0, false
 	}
@@ -87,7 +61,8 @@ func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 }
 
 // bindResult moves the result's cursor after p's variable has been bound in in.
-func (l *lowerer) bindResult(p *loop, in *env) {
+func (p *loop) bindResult(in *env) {
+	l := p.l
 	if !l.assigns(p.f) {
 		return
 	}
@@ -110,7 +85,7 @@ func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
 	}
 	if r, key := l.out, l.assembly.pattern(); key != "" && in.res.level <= r.deep {
 		v := l.resultVars[r.deep]
-		if cur := in.cur[key]; in.coord[v] != nil && cur != nil && cur.level > r.deep {
+		if cur := in.cur[key]; in.coord.at(v) != nil && cur != nil && cur.Level > r.deep {
 			in.res = l.assembly.at(r.positionOf(cur))
 		}
 	}
@@ -124,24 +99,24 @@ func (l *lowerer) enterResult(e *env) {
 		return
 	}
 	if c := &e.res; c.tile != nil {
-		if v := l.resultVars[c.level]; c.pos == nil && e.coord[v] != nil {
+		if v := l.resultVars[c.level]; c.pos == nil && e.coord.at(v) != nil {
 			c.pos = e.lane(v)
 		}
 		return
 	}
-	for c := &e.res; c.level < op.order() && op.caps(c.level).CanLocate(); {
-		at, bound := e.coord[l.resultVars[c.level]]
+	for c := &e.res; c.level < op.Order() && op.Kind(c.level).CanLocate(); {
+		at, bound := e.coord.get(l.resultVars[c.level])
 		if c.base == nil {
-			c.base = ir.Minus(ir.Times(c.pos, op.size(c.level)), op.offset(c.level))
+			c.base = ir.Minus(ir.Times(c.pos, op.Size(c.level)), op.Offset(c.level))
 			if !bound {
-				c.base = l.named(op.prefix()+"_b", c.base)
+				c.base = l.b.Named(op.Prefix()+"_b", c.base)
 				return
 			}
 		}
 		if !bound {
 			return
 		}
-		*c = resultCursor{level: c.level + 1, pos: l.named(op.prefix()+"_p", ir.Plus(c.base, at)),
+		*c = resultCursor{level: c.level + 1, pos: l.b.Named(op.Prefix()+"_p", ir.Plus(c.base, at)),
 			zeroed: c.zeroed, first: c.first, here: c.here}
 	}
 }

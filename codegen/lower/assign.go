@@ -7,7 +7,7 @@ import (
 
 // assign lowers an assignment and returns the condition under which it takes place.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
-	if w, ok := l.spaces[s.LHS.Name].(*positionSpace); ok && w.own != "" {
+	if w, ok := e.space(s.LHS.Name).(*positionSpace); ok && w.own != "" {
 		e = w.arrive(s, e)
 	}
 	var x value
@@ -16,23 +16,23 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	} else {
 		x = l.expr(s.RHS, e, ir.Truth(true))
 	}
-	if s.LHS.Name == l.out.op.operand.Name {
+	if s.LHS.Name == l.out.op.Argument.Name {
 		l.assignResult(s, x, e)
 		return x.pres
 	}
-	if never(x.pres) {
+	if ir.Never(x.pres) {
 		return x.pres
 	}
-	if w := l.spaces[s.LHS.Name]; w != nil {
-		l.when(x.pres, func() { w.add(l, s.LHS, x.v, e) })
+	if w := e.space(s.LHS.Name); w != nil {
+		l.b.When(x.pres, func() { w.add(l, s.LHS, x.v, e) })
 		return x.pres
 	}
 	cond := x.pres
 	if x.zeroed {
 		cond = ir.Truth(true)
 	}
-	t := l.scalars[s.LHS.Name]
-	l.when(cond, func() { l.emit(&ir.Assign{V: t, Accumulate: s.Accumulate, X: x.v}) })
+	t := e.sum(s.LHS.Name)
+	l.b.When(cond, func() { l.b.Emit(&ir.Assign{V: t, Accumulate: s.Accumulate, X: x.v}) })
 	return x.pres
 }
 
@@ -40,14 +40,14 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 // atomic if other threads may add to the same place.
 func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 	add := func(atomic bool) {
-		l.emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
+		l.b.Emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
 	}
 	if !e.atomic || !accumulate || e.own == nil {
 		add(e.atomic && accumulate)
 		return
 	}
-	l.emit(&ir.If{Cond: e.own, Then: l.within(func() { add(false) }),
-		Else: l.within(func() { add(true) })})
+	l.b.Emit(&ir.If{Cond: e.own, Then: l.b.Within(func() { add(false) }),
+		Else: l.b.Within(func() { add(true) })})
 }
 
 // assignResult stores x to the result at its cursor. It writes a place that does not contain 0 yet
@@ -57,21 +57,21 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	pos := e.res.pos
 	switch {
 	case e.res.tile != nil:
-		l.when(x.pres,
-			func() { l.emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
+		l.b.When(x.pres,
+			func() { l.b.Emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
 		return
-	case e.res.level != a.op.order():
+	case e.res.level != a.op.Order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}
 	if c := e.private; c != nil {
-		l.when(x.pres, func() {
-			l.emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate,
+		l.b.When(x.pres, func() {
+			l.b.Emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate,
 				Atomic: e.atomic && s.Accumulate, X: x.v})
 		})
 		return
 	}
 	if e.res.zeroed {
-		l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
+		l.b.When(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
 		return
 	}
 	if e.res.first == nil {
@@ -79,8 +79,8 @@ func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 		return
 	}
 	x.v = ir.Plus(ir.Zero(x.v.Type()), x.v)
-	l.emit(&ir.If{Cond: e.res.first, Then: l.within(func() { l.assembly.store(x, e) }),
-		Else: l.within(func() {
-			l.when(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
+	l.b.Emit(&ir.If{Cond: e.res.first, Then: l.b.Within(func() { l.assembly.store(x, e) }),
+		Else: l.b.Within(func() {
+			l.b.When(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
 		})})
 }

@@ -5,51 +5,9 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
 )
-
-// unit says what an interval counts.
-type unit uint8
-
-const (
-	// coordinates; for several fused variables, their index in lexicographic order
-	coords    unit = iota
-	positions      // positions of a level of an access
-	numbers        // tile numbers
-)
-
-// interval is the range of values of a variable that remains inside the loops so far (bounds
-// inference).
-type interval struct {
-	unit   unit
-	lo, hi ir.Expr
-	// size is hi-lo if this is a known constant, or else -1.
-	size int64
-	// whole is true if the interval is the variable's whole range.
-	whole bool
-	// roots are the variables of a fused space, and space is the variable that they were fused to.
-	// The points of the space are numbered only after counted has been called. Before, lo and hi
-	// are nil.
-	roots []string
-	space string
-	// rows, for a fused space, is the interval of its first variables if the interval has all their
-	// points. It is nil if the interval is cut in another way.
-	rows *interval
-
-	// The following fields are for an interval of positions. key is the access. all is the range of
-	// all its positions here, and among is the interval of coordinates that contains them. first is
-	// true if this is the first of the intervals that all was cut into. The first interval starts
-	// where among starts, even if it has no positions. ancestor has the range of positions of each
-	// root's level, outermost first, as pairs.
-	key      string
-	all      [2]ir.Expr
-	among    *interval
-	first    ir.Expr
-	ancestor []ir.Expr
-	// rowsKnown is true if ancestor was narrowed to the rows of this interval: for compressed rows,
-	// to the row of the interval's first position and the first row after the interval.
-	rowsKnown bool
-}
 
 // bounds returns the interval's bounds as forms.
 func (iv interval) bounds() provenance.Range {
@@ -62,27 +20,10 @@ func (iv interval) within(r provenance.Range) interval {
 	return iv
 }
 
-// openLoops is the state of a component's loops: the part that is still to be looped over.
-type openLoops struct {
-	leaf string // the variable to loop over next
-	iv   interval
-	// frames are the splits whose outer loops are still open, innermost last.
-	frames []frame
-	// at has the positions in the fused levels that contain the interval's first position, if they
-	// were found before other loops, or else nil.
-	at []ir.Expr
-}
-
-// frame is a split of an interval.
-type frame struct {
-	tiling provenance.Tiling
-	iv     interval
-}
-
 // boundsLoop lowers a loop of a component whose loops are in natural order. The loop's bounds
 // follow from the bounds of the loops around it.
 func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
-	o := e.open[c.component.Top]
+	o := e.open.at(c.component.Top)
 	if o == nil {
 		iv := l.spaceOf(e, c)
 		o = l.descend(nil, c.component.Top, iv, f, e)
@@ -101,9 +42,9 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	roots := l.sched.g.Underived(c.component.Top)
 	if len(roots) == 1 {
 		s := l.rangeOf(e, roots[0])
-		iv := interval{unit: coords, lo: s.lo, hi: s.hi, size: -1, whole: true}
-		if s.size > 0 {
-			iv.size = s.size
+		iv := interval{unit: coords, lo: s.Lo, hi: s.Hi, size: -1, whole: true}
+		if s.Size > 0 {
+			iv.size = s.Size
 		}
 		return iv
 	}
@@ -120,7 +61,7 @@ func (l *lowerer) counted(iv interval, e *env) interval {
 	l.checkCountable(iv.roots)
 	if iv.rows == nil {
 		n := code(provenance.Points(l.spanForms(e, iv.roots)))
-		iv.lo, iv.hi = ir.Int(0), l.named(iv.space+"_n", n)
+		iv.lo, iv.hi = ir.Int(0), l.b.Named(iv.space+"_n", n)
 		return iv
 	}
 	rows := l.counted(*iv.rows, e)
@@ -134,7 +75,7 @@ func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval 
 	rows := iv
 	if iv.roots == nil {
 		rows.roots = l.sched.g.Underived(r.From[0])
-		first := l.rangeOf(e, rows.roots[0]).lo
+		first := l.rangeOf(e, rows.roots[0]).Lo
 		rows.lo, rows.hi = ir.Minus(iv.lo, first), ir.Minus(iv.hi, first)
 	}
 	roots := slices.Concat(rows.roots, l.sched.g.Underived(r.From[1]))
@@ -211,14 +152,14 @@ func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	case provenance.MaxConstraint:
 		bad = ir.Less(n, extent)
 	}
-	l.when(bad, func() { l.emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
+	l.b.When(bad, func() { l.b.Emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
 }
 
 // checkBounds checks the bounds of the statement's own variables before anything else runs.
 func (l *lowerer) checkBounds(e *env) {
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
-			l.checkBound(&r, l.rangeOf(e, r.From[0]).hi, e)
+			l.checkBound(&r, l.rangeOf(e, r.From[0]).Hi, e)
 		}
 	}
 }
@@ -253,24 +194,24 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *openLoops, wan
 		l.tilePieces(f, e, c, o)
 		return ir.Truth(true)
 	}
-	p := &loop{f: f, e: e, want: want}
-	done := l.countAssigned(p)
+	p := &loop{l: l, f: f, e: e, want: want}
+	done := p.countAssigned()
 	from, to := l.pieceRange(e, f.Var, o.iv.lo, o.iv.hi)
 	rows := l.findBlockRows(f, e, c, o)
-	v := l.newVar(f.Var)
+	v := l.b.Var(f.Var)
 	var some ir.Expr
-	l.inFlag(p, func() {
+	p.inFlag(func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomicEnv(f, e.clone())
 			x, iv, frames := l.tile(o, v, in)
 			iv, frames = rows.inside(l, v, iv, frames)
-			in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
+			in.open = in.open.with(c.component.Top, l.descend(frames, x, iv, f, in))
 			l.findRows(f, in, c)
 			some = l.stmt(f.Body, in, p.want || p.count != nil)
-			l.noteAssigned(p, some)
+			p.noteAssigned(some)
 		})
-		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
-	}, func() bool { return never(some) })
+		l.b.Emit(l.setKind(f, e, &ir.For{V: v, Lo: from, Hi: to, Step: 1, Body: body}))
+	}, func() bool { return ir.Never(some) })
 	rows.free(l)
 	if done != nil {
 		return done()
@@ -283,18 +224,18 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *openLoops, wan
 func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *openLoops) {
 	l.assembly.chunks(ir.Minus(o.iv.hi, o.iv.lo),
 		func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
-			v := l.newVar(f.Var)
+			v := l.b.Var(f.Var)
 			body := l.bodyOf(f, func() {
 				in := l.atomicEnv(f, e.clone())
 				x, iv, frames := l.tile(o, v, in)
 				span := l.coverage(iv, frames, e)
 				number := ir.Minus(v, o.iv.lo)
 				open(number, span.lo)
-				in.open[c.component.Top] = l.descend(frames, x, iv, f, in)
+				in.open = in.open.with(c.component.Top, l.descend(frames, x, iv, f, in))
 				l.stmt(f.Body, in, false)
 				closeAt(number, span.hi)
 			})
-			l.emit(l.setKind(f, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
+			l.b.Emit(l.setKind(f, e, &ir.For{V: v, Lo: o.iv.lo, Hi: o.iv.hi, Step: 1, Body: body}))
 		})
 }
 
@@ -345,7 +286,7 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 	among := iv
 	out := interval{unit: positions, size: -1, key: r.Access, among: &among, whole: iv.whole,
 		roots: iv.roots, first: ir.Truth(true)}
-	if never(c.pres) {
+	if ir.Never(c.Present) {
 		out.lo, out.hi = ir.Int(0), ir.Int(0)
 		out.all = [2]ir.Expr{ir.Int(0), ir.Int(0)}
 		return out
@@ -353,10 +294,10 @@ func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) inter
 	if iv.roots != nil {
 		return l.fusedPositions(out, c, e)
 	}
-	lo, hi := l.segment(c)
+	lo, hi := c.Segment()
 	if !iv.whole || l.hasChunk(r.From[0]) && !l.isChunked(c) {
 		find := func(key ir.Expr) ir.Expr {
-			return l.named(r.To[0]+"_at", &ir.Search{A: c.op.crd(c.level), Lo: lo, Hi: hi, Key: key})
+			return l.b.Named(r.To[0]+"_at", &ir.Search{A: c.Of.Crd(c.Level), Lo: lo, Hi: hi, Key: key})
 		}
 		lo, hi = find(iv.lo), find(iv.hi)
 	}
@@ -376,25 +317,21 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	}
 	out := l.counted(*iv.among, e)
 	out.rows = nil
-	if never(c.pres) { // without positions, the first interval has all coordinates
-		out.lo, out.whole, out.size = l.named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
+	if ir.Never(c.Present) { // without positions, the first interval has all coordinates
+		out.lo, out.whole, out.size = l.b.Named("from", ir.Choose(iv.first, out.lo, out.hi)), false, -1
 		return out
 	}
 	at := func(p ir.Expr) ir.Expr {
 		if iv.roots != nil {
 			return l.numberAt(c, iv, p, e)
 		}
-		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(c.op.crd(c.level), p), out.hi)
+		return ir.Choose(ir.Less(p, iv.all[1]), ir.Coord(c.Of.Crd(c.Level), p), out.hi)
 	}
-	out.lo = l.named("from", ir.Choose(iv.first, out.lo, at(iv.lo)))
-	out.hi = l.named("to", at(iv.hi))
+	out.lo = l.b.Named("from", ir.Choose(iv.first, out.lo, at(iv.lo)))
+	out.hi = l.b.Named("to", at(iv.hi))
 	out.size, out.whole = -1, false
 	return out
 }
-
-// place returns the key under which env.parts stores a restriction of an access's positions in the
-// loop over v.
-func place(key, v string) string { return key + " at " + v }
 
 // determine lowers the loop that determines a component's coordinates. It becomes a loop over each
 // original variable, within the remaining interval.
@@ -412,9 +349,9 @@ func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *openLoops, w
 	root := c.component.Roots[0]
 	in := e.clone()
 	iv := l.toCoords(o.iv, e)
-	in.ranges[root] = coordRange{lo: iv.lo, hi: iv.hi, clip: !iv.whole}
-	if o.iv.unit == positions && !o.iv.whole && !never(e.cur[o.iv.key].pres) {
-		in.parts[place(o.iv.key, root)] = [2]ir.Expr{o.iv.lo, o.iv.hi}
+	in.ranges = in.ranges.with(root, tree.Range{Lo: iv.lo, Hi: iv.hi, Clip: !iv.whole})
+	if o.iv.unit == positions && !o.iv.whole && !ir.Never(e.cur[o.iv.key].Present) {
+		in.parts = in.parts.with(place(o.iv.key, root), [2]ir.Expr{o.iv.lo, o.iv.hi})
 	}
 	g := *f
 	g.Var = root

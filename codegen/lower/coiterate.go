@@ -9,7 +9,8 @@ import (
 
 // mergeLoops emits a loop for each lattice point. The loop runs while all iterators of the point
 // have entries, and its body has a case for each point under it.
-func (l *lowerer) mergeLoops(p *loop) ir.Expr {
+func (p *loop) mergeLoops() ir.Expr {
+	l := p.l
 	if p.merge != nil && p.merge(p) {
 		return ir.Truth(true)
 	}
@@ -17,25 +18,18 @@ func (l *lowerer) mergeLoops(p *loop) ir.Expr {
 		l.start(it)
 	}
 	any := ir.Expr(ir.Truth(false))
-	l.inFlag(p, func() {
+	p.inFlag(func() {
 		for _, point := range p.lat.Points {
-			any = anyOf(any, l.mergeLoop(p, point))
+			any = anyOf(any, p.mergeLoop(point))
 		}
-	}, func() bool { return never(any) })
+	}, func() bool { return ir.Never(any) })
 	return p.result(any)
-}
-
-// anyOf combines the results of cases: it returns false only if no case assigns.
-func anyOf(any, some ir.Expr) ir.Expr {
-	if never(some) {
-		return any
-	}
-	return ir.Truth(true)
 }
 
 // mergeLoop emits the loop of one point. Each iteration visits the smallest coordinate that an
 // iterator is at, and then advances the iterators that are at this coordinate.
-func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
+func (p *loop) mergeLoop(point lattice.Point) ir.Expr {
+	l := p.l
 	its := p.subset(point.Iters)
 	cases := p.lat.Under(point)
 	var live []ir.Expr
@@ -43,13 +37,13 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 		live = append(live, it.live())
 	}
 	any := ir.Expr(ir.Truth(false))
-	l.while(ir.Both(live...), func() {
-		c := l.smallest(p, its)
+	l.b.While(ir.Both(live...), func() {
+		c := p.smallest(its)
 		for _, it := range its {
 			l.declareRunEnd(it, c, ir.Equal(it.c, c))
 		}
-		if l.canPredicate(p, its, cases) {
-			any = l.predicatedMerge(p, c, its)
+		if p.canPredicate(its, cases) {
+			any = p.predicatedMerge(c, its)
 			// The flags are used here instead of new comparisons, because the C compiler turns such
 			// comparisons into branches that depend on the data.
 			for _, it := range its {
@@ -57,7 +51,7 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 			}
 			return
 		}
-		any = l.cases(p, c, its, cases)
+		any = p.cases(c, its, cases)
 		for _, it := range its {
 			l.advance(it, ir.Equal(it.c, c))
 		}
@@ -66,27 +60,29 @@ func (l *lowerer) mergeLoop(p *loop, point lattice.Point) ir.Expr {
 }
 
 // smallest declares the coordinate of each iterator and returns the smallest coordinate.
-func (l *lowerer) smallest(p *loop, its []*iter) ir.Expr {
+func (p *loop) smallest(its []*iter) ir.Expr {
+	l := p.l
 	if len(its) == 1 {
-		its[0].c = l.declare(p.v(), its[0].at(its[0].p))
+		its[0].c = l.b.Declare(p.v(), its[0].at(its[0].p))
 		return its[0].c
 	}
 	var least ir.Expr
 	for _, it := range its {
-		it.c = l.declare(p.v()+"_"+it.name(), it.at(it.p))
+		it.c = l.b.Declare(p.v()+"_"+it.name(), it.at(it.p))
 		if least == nil {
 			least = it.c
 		} else {
 			least = ir.Least(least, it.c)
 		}
 	}
-	return l.declare(p.v(), least)
+	return l.b.Declare(p.v(), least)
 }
 
 // cases lowers the body for the first of the points whose iterators are all at c. Another iterator
 // may also be at c without being in that point. It does not change the values: if it did, the two
 // sets together would be a larger point.
-func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point) ir.Expr {
+func (p *loop) cases(c ir.Expr, its []*iter, points []lattice.Point) ir.Expr {
+	l := p.l
 	if len(points) == 0 {
 		return ir.Truth(false)
 	}
@@ -100,15 +96,15 @@ func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point)
 		cond = ir.Truth(true)
 	}
 	some := ir.Expr(ir.Truth(false))
-	then := l.within(func() {
-		s := l.iteration(p, c, here, nil)
-		l.noteAssigned(p, s)
+	then := l.b.Within(func() {
+		s := p.iteration(c, here, nil)
+		p.noteAssigned(s)
 		some = anyOf(some, s)
 	})
-	rest := l.within(func() { some = anyOf(some, l.cases(p, c, its, points[1:])) })
+	rest := l.b.Within(func() { some = anyOf(some, p.cases(c, its, points[1:])) })
 	switch {
-	case always(cond):
-		l.blk.List = append(l.blk.List, then.List...)
+	case ir.Always(cond):
+		l.b.Append(then)
 		return some
 	case len(then.List) == 0 && len(rest.List) == 0:
 		return some
@@ -117,7 +113,7 @@ func (l *lowerer) cases(p *loop, c ir.Expr, its []*iter, points []lattice.Point)
 	if len(rest.List) > 0 {
 		s.Else = rest
 	}
-	l.emit(s)
+	l.b.Emit(s)
 	return some
 }
 
@@ -138,39 +134,41 @@ func alwaysHasCase(p *loop, its []*iter) bool {
 
 // universeLoop visits the whole range, and the entries of the iterators on the way. flagged is true
 // if one body handles all cases.
-func (l *lowerer) universeLoop(p *loop, flagged bool) ir.Expr {
+func (p *loop) universeLoop(flagged bool) ir.Expr {
+	l := p.l
 	its := p.subset(p.lat.All())
 	for _, it := range its {
 		l.start(it)
 	}
 	b := l.rangeOf(p.e, p.v())
-	i := l.newVar(p.v())
+	i := l.b.Var(p.v())
 	var some ir.Expr
-	l.inFlag(p, func() {
-		body := l.within(func() {
+	p.inFlag(func() {
+		body := l.b.Within(func() {
 			flags := make([]ir.Expr, len(its))
 			for k, it := range its {
-				flags[k] = l.named(it.name()+"_at", ir.Both(it.live(), ir.Equal(it.at(it.p), i)))
+				flags[k] = l.b.Named(it.name()+"_at", ir.Both(it.live(), ir.Equal(it.at(it.p), i)))
 				l.declareRunEnd(it, i, flags[k])
 			}
 			if flagged {
-				some = l.iteration(p, i, its, flags)
-				l.noteAssigned(p, some)
+				some = p.iteration(i, its, flags)
+				p.noteAssigned(some)
 			} else {
-				some = l.universeCases(p, i, its, flags, p.lat.UniversePoints())
+				some = p.universeCases(i, its, flags, p.lat.UniversePoints())
 			}
 			for k, it := range its {
 				l.advance(it, flags[k])
 			}
 		})
-		l.emit(&ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body})
-	}, func() bool { return never(some) })
+		l.b.Emit(&ir.For{V: i, Lo: b.Lo, Hi: b.Hi, Step: 1, Body: body})
+	}, func() bool { return ir.Never(some) })
 	return p.result(some)
 }
 
 // universeCases is cases for a universe loop. Its last point has no iterators.
-func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr,
+func (p *loop) universeCases(i ir.Expr, its []*iter, flags []ir.Expr,
 	points []lattice.Point) ir.Expr {
+	l := p.l
 	point := points[0]
 	var here []*iter
 	var at []ir.Expr
@@ -181,69 +179,71 @@ func (l *lowerer) universeCases(p *loop, i ir.Expr, its []*iter, flags []ir.Expr
 		}
 	}
 	some := ir.Expr(ir.Truth(false))
-	then := l.within(func() {
-		s := l.iteration(p, i, here, nil)
-		l.noteAssigned(p, s)
+	then := l.b.Within(func() {
+		s := p.iteration(i, here, nil)
+		p.noteAssigned(s)
 		some = anyOf(some, s)
 	})
 	if len(here) == 0 {
-		l.blk.List = append(l.blk.List, then.List...)
+		l.b.Append(then)
 		return some
 	}
 	s := &ir.If{Cond: ir.Both(at...), Then: then}
-	s.Else = l.within(func() { some = anyOf(some, l.universeCases(p, i, its, flags, points[1:])) })
-	l.emit(s)
+	s.Else = l.b.Within(func() { some = anyOf(some, p.universeCases(i, its, flags, points[1:])) })
+	l.b.Emit(s)
 	return some
 }
 
 // flaggedLoop visits every coordinate of every iterator. It has one body, and the presence of an
 // operand is a condition there.
-func (l *lowerer) flaggedLoop(p *loop) ir.Expr {
+func (p *loop) flaggedLoop() ir.Expr {
+	l := p.l
 	its := p.subset(p.lat.All())
 	for _, it := range its {
 		l.start(it)
 	}
 	var some ir.Expr
-	l.inFlag(p, func() {
-		l.while(l.pointsHold(p, (*iter).live), func() {
-			c := l.smallestLive(p, its)
+	p.inFlag(func() {
+		l.b.While(p.pointsHold((*iter).live), func() {
+			c := p.smallestLive(its)
 			flags := make([]ir.Expr, len(its))
 			at := map[*iter]ir.Expr{}
 			for k, it := range its {
-				flags[k] = l.named(it.name()+"_at", ir.Equal(it.c, c))
+				flags[k] = l.b.Named(it.name()+"_at", ir.Equal(it.c, c))
 				l.declareRunEnd(it, c, flags[k])
 				at[it] = flags[k]
 			}
-			l.when(l.pointsHold(p, func(it *iter) ir.Expr { return at[it] }), func() {
-				some = l.iteration(p, c, its, flags)
-				l.noteAssigned(p, some)
+			l.b.When(p.pointsHold(func(it *iter) ir.Expr { return at[it] }), func() {
+				some = p.iteration(c, its, flags)
+				p.noteAssigned(some)
 			})
 			for k, it := range its {
 				l.advance(it, flags[k])
 			}
 		})
-	}, func() bool { return never(some) })
+	}, func() bool { return ir.Never(some) })
 	return p.result(some)
 }
 
 // smallestLive is smallest for iterators that may be exhausted. An exhausted iterator counts as
 // past every coordinate.
-func (l *lowerer) smallestLive(p *loop, its []*iter) ir.Expr {
+func (p *loop) smallestLive(its []*iter) ir.Expr {
+	l := p.l
 	var least ir.Expr
 	for _, it := range its {
-		it.c = l.declare(p.v()+"_"+it.name(), ir.Choose(it.live(), it.at(it.p), ir.Int(math.MaxInt64)))
+		it.c = l.b.Declare(p.v()+"_"+it.name(), ir.Choose(it.live(), it.at(it.p), ir.Int(math.MaxInt64)))
 		if least == nil {
 			least = it.c
 		} else {
 			least = ir.Least(least, it.c)
 		}
 	}
-	return l.declare(p.v(), least)
+	return l.b.Declare(p.v(), least)
 }
 
 // pointsHold returns the condition that cond is true for all iterators of some point. It tests the
 // smallest points only. If the lattice is coarse, it tests if cond is true for any iterator.
-func (l *lowerer) pointsHold(p *loop, cond func(*iter) ir.Expr) ir.Expr {
+func (p *loop) pointsHold(cond func(*iter) ir.Expr) ir.Expr {
 	any := ir.Expr(ir.Truth(false))
 	if p.lat.Coarse {
 		for _, it := range p.subset(p.lat.All()) {

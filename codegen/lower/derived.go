@@ -26,18 +26,6 @@ import (
 // In any other order, the loops count. The last loop computes the candidate coordinates from all
 // counts, guards them, and locates every operand there.
 
-// component is a component of the provenance graph while it is lowered.
-type component struct {
-	component *provenance.Component
-	natural   bool
-}
-
-// schedule has the data that only the lowering of a scheduled statement needs.
-type schedule struct {
-	g     *provenance.Graph
-	comps map[string]*component // by each variable of the component
-}
-
 func (l *lowerer) readSchedule(s cin.Stmt) {
 	l.sched = &schedule{g: &provenance.Graph{}, comps: map[string]*component{}}
 	t, ok := s.(*cin.SuchThat)
@@ -63,15 +51,6 @@ func (l *lowerer) readSchedule(s cin.Stmt) {
 			}
 		}
 	}
-}
-
-// hasDerivedVars reports whether a schedule has made variables. The leaf is then called with whole
-// ranges, except for the variables in Spec.Parts, and it computes its coordinates.
-func (l *lowerer) hasDerivedVars() bool { return len(l.sched.g.Relations()) > 0 }
-
-// refuse ends the lowering with a refusal. v is the variable of the responsible loop.
-func (l *lowerer) refuse(v, format string, args ...any) {
-	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
 }
 
 // originalLoop lowers a loop over an original variable, according to the schedule and the strategy.
@@ -125,7 +104,7 @@ func (l *lowerer) hasRaces(f *cin.Forall) bool {
 
 // addsToBlock reports whether different iterations of f add to the same block of the result.
 func (l *lowerer) addsToBlock(f *cin.Forall, e *env) bool {
-	return l.assigns(f) && l.hasRaces(f) && e.res.level < l.out.op.order()
+	return l.assigns(f) && l.hasRaces(f) && e.res.level < l.out.op.Order()
 }
 
 // sumsSingleValue reports whether f sums into a single value of the result.
@@ -137,7 +116,7 @@ func (l *lowerer) sumsSingleValue(f *cin.Forall, e *env) bool {
 	for _, v := range target.Vars {
 		// A loop over positions may have reached the place of the result without knowing its
 		// coordinates.
-		if _, bound := e.coord[v]; !bound && !slices.Contains(l.resultVars[:e.res.level], v) {
+		if _, bound := e.coord.get(v); !bound && !slices.Contains(l.resultVars[:e.res.level], v) {
 			return false
 		}
 	}
@@ -170,9 +149,9 @@ func (l *lowerer) promoteToScalar(f *cin.Forall, e *env) cin.Stmt {
 		return nil
 	}
 	target := cin.Target(f)
-	name := l.fresh("sum")
-	for l.ops[name] != nil || e.temps[name].v != nil {
-		name = l.fresh("sum")
+	name := l.b.Fresh("sum")
+	for l.ops[name] != nil || e.temps.at(name).v != nil {
+		name = l.b.Fresh("sum")
 	}
 	temp := &cin.Access{Name: name}
 	producer := cin.Map(f, func(s cin.Stmt) cin.Stmt {
@@ -195,15 +174,15 @@ func (l *lowerer) bodyOf(f *cin.Forall, fn func()) *ir.Block {
 		defer func() { l.warps-- }()
 	}
 	if f.Unit.OnGPU() || f.Unit == cin.CPUThread && f.Race != cin.Unsaid {
-		return l.inScope(fn)
+		return l.b.InScope(fn)
 	}
-	return l.within(fn)
+	return l.b.Within(fn)
 }
 
 // setKind marks a loop as parallel, vectorized or unrolled, as the schedule says. It refuses a
 // parallel loop if its iterations depend on one another.
-func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
-	l.over[s] = f.Var
+func (l *lowerer) setKind(f *cin.Forall, e *env, s *ir.For) *ir.For {
+	l.lanes.Over[s] = f.Var
 	switch {
 	case f.Unit == cin.CPUThread && f.Race != cin.Unsaid:
 		s.Kind, s.Chunk, s.Dynamic = ir.Parallel, f.Chunk, f.Chunk > 0
@@ -214,7 +193,7 @@ func (l *lowerer) setKind(f *cin.Forall, s *ir.For) *ir.For {
 					f.Var, c.Func.Name)
 			}
 		})
-		if w := l.spaces[cin.Target(f.Body).Name]; w != nil && !hasPlaces(w) {
+		if w := e.space(cin.Target(f.Body).Name); w != nil && !hasPlaces(w) {
 			l.refuse(f.Var,
 				"the loop over %s fills the workspace %s, whose entries are added one by one; lanes can fill a workspace that is filled everywhere or nowhere", f.Var, cin.Target(f.Body).Key())
 		}
@@ -312,24 +291,26 @@ func hasPlaces(w adder) bool {
 // countAssigned makes a loop count the iterations that assigned. It does so if the iterations run
 // in parallel, because several of them would set a flag at the same time, and if the loop's result
 // is wanted. done returns that result. countAssigned returns nil if the loop does not count.
-func (l *lowerer) countAssigned(p *loop) (done func() ir.Expr) {
+func (p *loop) countAssigned() (done func() ir.Expr) {
+	l := p.l
 	if !p.want || p.f.Unit == cin.Serial || p.f.Race == cin.Unsaid {
 		return nil
 	}
-	p.count = l.declare("some_"+p.v(), ir.Int(0))
+	p.count = l.b.Declare("some_"+p.v(), ir.Int(0))
 	p.want = false
 	return func() ir.Expr { return ir.Less(ir.Int(0), p.count) }
 }
 
 // onUnits reports whether a schedule runs the loop itself on threads, in lanes or on a GPU.
-func (l *lowerer) onUnits(p *loop) bool {
+func (p *loop) onUnits() bool {
 	return p.f.Unit == cin.CPUVector || p.f.Unit.OnGPU() ||
 		p.f.Unit == cin.CPUThread && p.f.Race != cin.Unsaid
 }
 
 // refuseParallelMerge refuses a loop that merges several operands and is to run in parallel.
-func (l *lowerer) refuseParallelMerge(p *loop) {
-	if l.onUnits(p) {
+func (p *loop) refuseParallelMerge() {
+	l := p.l
+	if p.onUnits() {
 		l.refuse(p.v(),
 			"the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
 	}

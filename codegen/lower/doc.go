@@ -18,9 +18,15 @@
 // # Who calls whom
 //
 // Lower calls stmt, which calls forall, where, assign and seq. These call stmt for the statements
-// inside them. The state at a place in the nest is in env.go and operand.go.
+// inside them. The state at a place in the nest is in env.go. Four packages are below this one:
+// emit builds code, tree has the level arrays of tensors and the cursors of accesses, space has the
+// workspaces, and rewrite finds forms in code: products of matrices, lanes, passes that only count.
 //
-//	lower.go     Spec and Lower; the lowerer, which emits statements into blocks
+//	spec.go      what is lowered; lower.go, the entry
+//	stmt.go      the case of each kind of statement
+//	lowerer.go   what is the same everywhere in a leaf
+//	env.go       what is known at a place: scoped.go, in immutable lists; state.go, about loops of
+//	             a schedule
 //
 // Loops over the coordinates of one variable, and expressions:
 //
@@ -30,26 +36,18 @@
 //	predicated.go  present operands, or with one body and predicates;
 //	windows.go     sums of segments that a result appends, merged in windows
 //	gallop.go    intersections by searching
-//	lattices.go  the merge lattices of all loops, recorded for --emit=lattice
-//	locate.go    finds a coordinate that is already bound in a dense or sparse level
 //	expr.go      values with their presence
 //	gemm.go      loops that a BLAS runs; extern.go, loops that a user's function runs
 //	spmm.go      loops over a sparse matrix that a GPU library runs
 //	tile.go      rows of the result that are summed in registers, tile by tile
 //	rowcopy.go   rows of operands that are read from registers
-//	vector.go    innermost loops in vector lanes; prefetch.go, rows that are fetched ahead
+//	prefetch.go  rows that are fetched ahead
 //
 // Workspaces:
 //
-//	where.go     a producer and its consumer; workspace.go, the kinds of workspaces:
-//	bitmap.go    a bitmap,
-//	marks.go     marks alone, which several threads may set,
-//	placed.go    parts that kinds with a place for each coordinate (box.go) have in common,
-//	terms.go     a list of all terms, which is sorted at the end;
-//	termrows.go  such a list with the factors of added rows,
-//	hash.go      a hash table; hashrows.go, with a row of values for each key (spacerow.go),
-//	ordered.go   a list that is filled in order,
-//	rowlist.go   any of these over several variables whose rows are found without a search,
+//	where.go     a producer and its consumer;
+//	spaces.go    how loops fill the workspaces of package space, by row or on threads;
+//	termrows.go  a list of terms with the factors of added rows;
 //	dense.go     an array that is filled everywhere or nowhere,
 //	positionspace.go  a place for each position of an operand in a tile, which
 //	positionsums.go   a consumer may sum in one loop
@@ -57,11 +55,10 @@
 // Threads:
 //
 //	parallel.go    chunks of about equal work
-//	reduce.go      sums, each chunk into its own place
-//	rows.go        sums in which each thread has some rows of the result
+//	reduce.go      sums: each chunk has its own place, or each thread some rows of the result
 //	positionloop.go  a nest as one loop over positions
-//	privatize.go     privatization: threads add to copies of the result,
-//	privatize_workspace.go  or to their own workspaces
+//	privatize.go     privatization: threads add to copies of the result, or to their own
+//	                 workspaces
 //
 // Units of a GPU: units.go says what a loop on a unit becomes, and finds the rows where blocks
 // begin; rowlanes.go distributes the rows of a tile of positions over threads.
@@ -71,7 +68,7 @@
 //	longrows_dense.go     in dense results and shared patterns: each row on all threads
 //	longrows_sparse.go    in appended results: rows are cut at coordinates inside them
 //	longrows_products.go  in sums in workspaces: rows are computed before the loop, in bands of
-//	longrows_sums.go      coordinates
+//	                      coordinates
 //
 // The result. An assembly writes it; strategy.Assembly chooses the assembly:
 //
@@ -82,15 +79,12 @@
 //	result_shared.go  the pattern is an operand's
 //	result_mapped.go  the pattern includes an operand's; values are added
 //	result_fixed.go   the pattern is given: the numeric phase, which finds coordinates.
-//	                  fixed_rows.go walks the result's rows if possible, fixed_sums.go
-//	                  sums in the result instead of a workspace
-//	result_append.go  coordinates are appended; growing.go, the loops that append,
-//	                  capacity.go, the initial memory
+//	                  It walks the result's rows if possible. fixed_sums.go sums in the
+//	                  result instead of a workspace
+//	result_append.go  coordinates are appended; growing.go, the loops that append
 //	ordered_chunks.go chunks of an appended result, placed one after another while they
 //	joined_chunks.go  are made, or joined at the end
-//	result_twopass.go coordinates are counted, then written; strip.go removes from the
-//	                  counting pass what does not count. result_rows.go does both row by
-//	                  row on a GPU
+//	result_twopass.go coordinates are counted, then written; on a GPU, row by row
 //
 // Schedules. Loops over derived variables of one component are lowered together:
 //
@@ -98,7 +92,7 @@
 //	forms.go     converts bounds and coordinates from package provenance's forms to code
 //	bounds.go    natural order: bounds inference by intervals that become narrower
 //	guards.go    any other order: loops that count, and guards
-//	fused.go     intervals of fused variables (fusedpos.go, their positions)
+//	fused.go     intervals of fused variables and their positions
 //	points.go    products of sizes, which are checked for overflow
 //	keptrows.go  the last row of a walk on a GPU, which is added where threads meet
 //	repeats.go   tiles that end only after all repeats of a coordinate

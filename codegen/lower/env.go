@@ -5,29 +5,33 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 )
 
 // env has the facts that are known at a place in the nest. Each path of the lowering has its own
 // copy.
 type env struct {
-	coord map[string]ir.Expr // of bound variables
-	cur   map[string]*cursor // by access key
-	temps map[string]value   // scalar temporaries
-	res   resultCursor
+	coord *scoped[ir.Expr]        // of bound variables
+	cur   map[string]*tree.Cursor // by access key
+	temps *scoped[value]          // scalar temporaries that consumers read
+	into  *scoped[filled]         // temporaries that producers add to
+	// longRows has the long rows of the parallel loop around this place, if a workspace sums them.
+	longRows *longProductRows
+	res      resultCursor
 	// ranges has the ranges of variables that are cut to a chunk or tile.
-	ranges map[string]coordRange
-	rows   map[string]row // the workspaces of tiles
+	ranges *scoped[tree.Range]
+	rows   *scoped[row] // the workspaces of tiles
 	// tiles has the tiles of variables that run over a tile, or over the rest of one. lanes has the
 	// place in the tile for variables that run over tiles.
-	tiles map[string]tile
-	lanes map[string]ir.Expr
+	tiles *scoped[tile]
+	lanes *scoped[ir.Expr]
 
 	// The next fields are for scheduled statements. open and counts have the state of the
 	// components whose loops are around this place. parts has restrictions of accesses to some of
 	// their positions, by the key that place returns.
-	open   map[string]*openLoops
-	counts map[string]*counts
-	parts  map[string][2]ir.Expr
+	open   *scoped[*openLoops]
+	counts *scoped[*counts]
+	parts  *scoped[[2]ir.Expr]
 	// If atomic is true, additions to the result are atomic. racing is the only component whose
 	// loops require this, or nil if there are several. If own is not nil, an addition need not be
 	// atomic when own is true, because no other thread adds to the same row.
@@ -44,85 +48,52 @@ type env struct {
 	predicates map[string]ir.Expr
 }
 
-// coordRange is the range of coordinates that a loop visits. If clip is true, operands may have
-// coordinates outside it; if when is not nil, they have some only when it is true. If width is not
-// 0, the range is a tile (tile.go) of this many coordinates. If size is not 0, it is hi-lo. For a
-// row that may be cut (longrows_sparse.go), open is true if the row continues after the range.
-type coordRange struct {
-	lo, hi ir.Expr
-	clip   bool
-	when   ir.Expr
-	width  int64
-	size   int64
-	open   ir.Expr
+// filled is a temporary that a producer adds to: a scalar, or a workspace.
+type filled struct {
+	sum   *ir.Var
+	space adder
 }
 
-// clipped returns the positions between lo and hi whose coordinates, which crd stores, are in the
-// range.
-func (l *lowerer) clipped(s coordRange, name string, crd *ir.Array, lo, hi ir.Expr) (from,
-	to ir.Expr) {
-	find := func(key ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: lo, Hi: hi, Key: key} }
-	if s.when == nil {
-		return l.named(name+"_s", find(s.lo)), l.named(name+"_e", find(s.hi))
-	}
-	vlo, vhi := l.declare(name+"_s", lo), l.declare(name+"_e", hi)
-	l.when(s.when, func() {
-		l.set(vlo, find(s.lo))
-		l.set(vhi, find(s.hi))
-	})
-	return vlo, vhi
+// summing returns e inside the producer of a scalar temporary.
+func (e *env) summing(name string, sum *ir.Var) *env {
+	in := *e
+	in.into = e.into.with(name, filled{sum: sum})
+	return &in
 }
+
+// filling returns e inside the producer of a workspace.
+func (e *env) filling(name string, w adder) *env {
+	in := *e
+	in.into = e.into.with(name, filled{space: w})
+	return &in
+}
+
+// sum returns the scalar temporary of the given name that producers around e add to, or nil.
+func (e *env) sum(name string) *ir.Var { return e.into.at(name).sum }
+
+// space returns the workspace of the given name that producers around e add to, or nil.
+func (e *env) space(name string) adder { return e.into.at(name).space }
 
 // rangeOf returns v's range in e.
-func (l *lowerer) rangeOf(e *env, v string) coordRange {
-	if s, ok := e.ranges[v]; ok {
+func (l *lowerer) rangeOf(e *env, v string) tree.Range {
+	if s, ok := e.ranges.get(v); ok {
 		return s
 	}
 	if n, ok := l.spec.Strategy.Trips[v]; ok {
-		return coordRange{lo: ir.Int(0), hi: ir.Int(n)}
+		return tree.Range{Lo: ir.Int(0), Hi: ir.Int(n)}
 	}
 	b := l.bounds[v]
 	if l.hasDerivedVars() && !l.spec.Parts[l.sched.g.Original(v)] {
-		return coordRange{lo: ir.Int(0), hi: b[1]}
+		return tree.Range{Lo: ir.Int(0), Hi: b[1]}
 	}
-	return coordRange{lo: b[0], hi: b[1]}
+	return tree.Range{Lo: b[0], Hi: b[1]}
 }
 
+// clone returns a copy of e, to which changes do not change e.
 func (e *env) clone() *env {
 	c := *e
-	c.coord, c.cur, c.temps = maps.Clone(e.coord), maps.Clone(e.cur), maps.Clone(e.temps)
-	c.ranges, c.rows = maps.Clone(e.ranges), maps.Clone(e.rows)
-	c.tiles, c.lanes = maps.Clone(e.tiles), maps.Clone(e.lanes)
-	c.open, c.counts, c.parts = maps.Clone(e.open), maps.Clone(e.counts), maps.Clone(e.parts)
+	c.cur = maps.Clone(e.cur)
 	return &c
-}
-
-// cursor says how far an access has been followed down its levels. A cursor is immutable.
-type cursor struct {
-	op    *operand
-	vars  []string // the variable of each level
-	level int      // the next level to enter
-	// pos is the position at the level above. If end is not nil, the cursor is a run of positions
-	// from pos to end.
-	pos, end ir.Expr
-	// If the next level is dense, base is added to its coordinate to give its position.
-	base ir.Expr
-	pres ir.Expr  // whether the positions exist
-	val  ir.Expr  // the value, once all levels are entered; 0 if it is absent
-	row  *rowCopy // a copy of the row in the last level, if there is one
-}
-
-// next returns the variable of the next level, or "".
-func (c *cursor) next() string {
-	if c.level == len(c.vars) {
-		return ""
-	}
-	return c.vars[c.level]
-}
-
-// absent returns c with no entry.
-func (c *cursor) absent() *cursor {
-	return &cursor{op: c.op, vars: c.vars, level: len(c.vars), pres: ir.Truth(false)}
 }
 
 // levelVars returns the variable of each storage level of an access.
@@ -133,14 +104,14 @@ func (l *lowerer) levelVars(a *cin.Access) []string {
 	}
 	op := l.operandOf(a)
 	vars := make([]string, len(a.Vars))
-	for level, mode := range op.operand.Format.Order {
+	for level, mode := range op.Argument.Format.Order {
 		vars[level] = a.Vars[mode]
 	}
 	l.levels[key] = vars
 	return vars
 }
 
-func (l *lowerer) operandOf(a *cin.Access) *operand {
+func (l *lowerer) operandOf(a *cin.Access) *tree.Operand {
 	op := l.ops[a.Name]
 	if op == nil {
 		panic("BUG: lower: no operand " + a.Name)
@@ -150,10 +121,7 @@ func (l *lowerer) operandOf(a *cin.Access) *operand {
 
 // rootEnv returns the environment outside all loops.
 func (l *lowerer) rootEnv(s cin.Stmt) *env {
-	e := &env{coord: map[string]ir.Expr{}, cur: map[string]*cursor{}, temps: map[string]value{},
-		res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}, ranges: map[string]coordRange{},
-		tiles: map[string]tile{}, lanes: map[string]ir.Expr{}, rows: map[string]row{},
-		open: map[string]*openLoops{}, counts: map[string]*counts{}, parts: map[string][2]ir.Expr{}}
+	e := &env{cur: map[string]*tree.Cursor{}, res: resultCursor{pos: ir.Int(0), zeroed: l.spec.Adds}}
 	cin.Accesses(s, func(a *cin.Access) {
 		if op := l.ops[a.Name]; op != nil {
 			l.openCursor(a, e)
@@ -168,16 +136,17 @@ func (l *lowerer) rootEnv(s cin.Stmt) *env {
 func (l *lowerer) openCursor(a *cin.Access, e *env) {
 	key := a.Key()
 	if e.cur[key] == nil {
-		e.cur[key] = &cursor{op: l.operandOf(a), vars: l.levelVars(a), pos: ir.Int(0),
-			pres: ir.Truth(true)}
+		e.cur[key] = &tree.Cursor{Of: l.operandOf(a), Vars: l.levelVars(a), Pos: ir.Int(0),
+			Present: ir.Truth(true)}
 	}
 }
 
 // bind returns the environment inside a loop over v at coordinate c, for the body s. cursors has
 // the new cursors of the accesses that the loop iterates over.
-func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr, cursors map[string]*cursor) *env {
+func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr,
+	cursors map[string]*tree.Cursor) *env {
 	in := e.clone()
-	in.coord[v] = c
+	in.coord = in.coord.with(v, c)
 	maps.Copy(in.cur, cursors)
 	l.enterAll(s, in)
 	return in
@@ -194,67 +163,117 @@ func (l *lowerer) enterAll(s cin.Stmt, e *env) {
 	})
 }
 
-func (l *lowerer) enter(c *cursor, e *env) *cursor {
-	for c.level < len(c.vars) {
-		at, bound := e.coord[c.next()]
-		dense := c.op.caps(c.level).CanLocate()
+func (l *lowerer) enter(c *tree.Cursor, e *env) *tree.Cursor {
+	for c.Level < len(c.Vars) {
+		at, bound := e.coord.get(c.Next())
+		dense := c.Of.Kind(c.Level).CanLocate()
 		switch {
 		case dense && !bound:
-			if c.base != nil {
+			if c.Base != nil {
 				return c
 			}
 			d := *c
-			d.base = l.named(c.op.prefix()+"_b", l.denseBase(c))
+			d.Base = l.b.Named(c.Of.Prefix()+"_b", c.DenseBase())
 			return &d
 		case dense:
-			c = l.locateDense(c, at)
+			c = c.LocateDense(at)
 		case !bound:
 			return c
 		default:
-			c = l.locateSearch(c, at)
+			c = c.LocateSearch(at)
 		}
 	}
-	if c.val == nil && !never(c.pres) {
+	if c.Value == nil && !ir.Never(c.Present) {
 		d := *c
-		d.val = l.load(c, e)
+		d.Value = l.load(c, e)
 		c = &d
 	}
 	return c
 }
 
+// inCopy returns the place of the last level's coordinate in the copy of a cursor's row.
+func (e *env) inCopy(c *tree.Cursor) ir.Expr {
+	v := c.Vars[len(c.Vars)-1]
+	if x, ok := e.lanes.get(v); ok {
+		return x
+	}
+	return ir.Minus(e.coord.at(v), c.Row.Lo)
+}
+
 // load reads the value at a cursor that is through all its levels.
-func (l *lowerer) load(c *cursor, e *env) ir.Expr {
+func (l *lowerer) load(c *tree.Cursor, e *env) ir.Expr {
 	t := l.spec.Compute
 	at := func(p ir.Expr) ir.Expr {
-		if c.op.valueAt != nil {
-			p = c.op.valueAt(p, e.coord[c.vars[len(c.vars)-1]])
+		if c.Of.ValueAt != nil {
+			p = c.Of.ValueAt(p, e.coord.at(c.Vars[len(c.Vars)-1]))
 		}
-		return ir.Convert(t, ir.At(c.op.vals(), p))
+		return ir.Convert(t, ir.At(c.Of.Vals(), p))
 	}
-	name := c.op.prefix() + "_v"
-	if c.row != nil {
-		return l.named(name, ir.Convert(t, ir.At(c.row.a, c.row.at(e))))
+	name := c.Of.Prefix() + "_v"
+	if c.Row != nil {
+		return l.b.Named(name, ir.Convert(t, ir.At(c.Row.A, e.inCopy(c))))
 	}
-	if c.end == nil && always(c.pres) {
-		return l.named(name, at(c.pos))
+	if c.End == nil && ir.Always(c.Present) {
+		return l.b.Named(name, at(c.Pos))
 	}
-	if c.end == nil {
-		v := ir.NewVar(l.fresh(name), t)
-		l.emit(&ir.Declare{V: v, Init: ir.Zero(t)})
-		l.when(c.pres, func() { l.set(v, at(c.pos)) })
+	if c.End == nil {
+		v := ir.NewVar(l.b.Fresh(name), t)
+		l.b.Emit(&ir.Declare{V: v, Init: ir.Zero(t)})
+		l.b.When(c.Present, func() { l.b.Set(v, at(c.Pos)) })
 		return v
 	}
 	// The repeats of a coordinate are summed in the tensor's own type.
-	v := ir.NewVar(l.fresh(name), c.op.operand.Type)
-	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
-	l.when(c.pres, func() {
-		p := l.newVar(c.op.prefix() + "_p")
-		l.emit(&ir.For{V: p, Lo: c.pos, Hi: c.end, Step: 1, Body: l.within(func() {
-			l.incr(v, ir.At(c.op.vals(), p))
+	v := ir.NewVar(l.b.Fresh(name), c.Of.Argument.Type)
+	l.b.Emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
+	l.b.When(c.Present, func() {
+		p := l.b.Var(c.Of.Prefix() + "_p")
+		l.b.Emit(&ir.For{V: p, Lo: c.Pos, Hi: c.End, Step: 1, Body: l.b.Within(func() {
+			l.b.Incr(v, ir.At(c.Of.Vals(), p))
 		})})
 	})
-	if t == c.op.operand.Type {
+	if t == c.Of.Argument.Type {
 		return v
 	}
-	return l.named(name, ir.Convert(t, v))
+	return l.b.Named(name, ir.Convert(t, v))
 }
+
+// place returns the key under which env.parts stores a restriction of an access's positions in the
+// loop over v.
+func place(key, v string) string { return key + " at " + v }
+
+// value is an expression's value, which is defined if pres is true. zeroed is true if v is 0
+// otherwise.
+type value struct {
+	pres   ir.Expr
+	v      ir.Expr
+	zeroed bool
+}
+
+// tile has the start of a tile of a row, and its number of places.
+type tile struct {
+	lo    ir.Expr
+	width int64
+}
+
+// row is a row workspace as a consumer reads it.
+type row struct {
+	sums *ir.Array
+	pres ir.Expr
+}
+
+// lane returns the place of v's coordinate in its tile.
+func (e *env) lane(v string) ir.Expr {
+	if x, ok := e.lanes.get(v); ok {
+		return x
+	}
+	return ir.Minus(e.coord.at(v), e.tiles.at(v).lo)
+}
+
+// adder is a temporary over index variables that sums values at random coordinates.
+type adder interface {
+	// add adds x at the coordinates of access a in e.
+	add(l *lowerer, a *cin.Access, x ir.Expr, e *env)
+}
+
+// absentValue is the value of an expression that is absent.
+var absentValue = value{pres: ir.Truth(false)}

@@ -7,23 +7,13 @@ import (
 	"distaff/codegen/ir"
 )
 
-// value is an expression's value, which is defined if pres is true. zeroed is true if v is 0
-// otherwise.
-type value struct {
-	pres   ir.Expr
-	v      ir.Expr
-	zeroed bool
-}
-
-var absentValue = value{pres: ir.Truth(false)}
-
 // masked returns the value, or 0 if it is absent.
 func (l *lowerer) masked(x value) ir.Expr {
 	zero := ir.Zero(l.spec.Compute)
 	switch {
-	case never(x.pres):
+	case ir.Never(x.pres):
 		return zero
-	case always(x.pres), x.zeroed:
+	case ir.Always(x.pres), x.zeroed:
 		return x.v
 	}
 	return ir.Choose(x.pres, x.v, zero)
@@ -60,16 +50,16 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 		return value{pres: ir.Truth(true), v: ir.Convert(l.spec.Compute, x.Value), zeroed: true}
 	case *cin.Neg:
 		y := l.expr(x.X, e, under)
-		if never(y.pres) {
+		if ir.Never(y.pres) {
 			return y
 		}
-		return value{y.pres, ir.Negated(y.v), always(y.pres)} // -0 is not the zero of absence
+		return value{y.pres, ir.Negated(y.v), ir.Always(y.pres)} // -0 is not the zero of absence
 	case *cin.Binary:
 		if x.Op == '*' && l.spec.Compute.IsInt() {
 			return l.product(l.expr(x.X, e, ir.Both(under, l.presence(x.Y, e))),
 				l.expr(x.Y, e, ir.Both(under, l.presence(x.X, e))))
 		}
-		if x.Op == '/' && never(l.presence(x.X, e)) {
+		if x.Op == '/' && ir.Never(l.presence(x.X, e)) {
 			return absentValue
 		}
 		p := l.expr(x.X, e, under)
@@ -94,24 +84,24 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 // accessPresence returns the condition under which an access is present. It is also defined if
 // dense levels of the access are still to be entered.
 func (l *lowerer) accessPresence(a *cin.Access, e *env) ir.Expr {
-	if t, ok := e.temps[a.Name]; ok {
+	if t, ok := e.temps.get(a.Name); ok {
 		return t.pres
 	}
-	if r, ok := e.rows[a.Name]; ok {
+	if r, ok := e.rows.get(a.Name); ok {
 		return r.pres
 	}
 	if c := e.cur[a.Key()]; c != nil {
-		return c.pres
+		return c.Present
 	}
 	panic("BUG: lower: access " + a.Key() + " is not in scope")
 }
 
 func (l *lowerer) access(a *cin.Access, e *env) value {
-	if t, ok := e.temps[a.Name]; ok {
+	if t, ok := e.temps.get(a.Name); ok {
 		return t
 	}
-	if r, ok := e.rows[a.Name]; ok {
-		if never(r.pres) {
+	if r, ok := e.rows.get(a.Name); ok {
+		if ir.Never(r.pres) {
 			return absentValue
 		}
 		return value{r.pres, ir.At(r.sums, e.lane(a.Vars[0])), true}
@@ -120,22 +110,22 @@ func (l *lowerer) access(a *cin.Access, e *env) value {
 	if c == nil {
 		panic("BUG: lower: access " + a.Key() + " is not in scope")
 	}
-	if never(c.pres) {
+	if ir.Never(c.Present) {
 		return absentValue
 	}
-	if c.val == nil {
+	if c.Value == nil {
 		panic("BUG: lower: the value of " + a.Key() + " is not known here")
 	}
-	return value{c.pres, c.val, true}
+	return value{c.Present, c.Value, true}
 }
 
 func (l *lowerer) sum(op ir.Op, p, q value) value {
 	switch {
-	case never(q.pres):
+	case ir.Never(q.pres):
 		return p
-	case never(p.pres) && op == ir.Sub:
-		return value{q.pres, ir.Negated(q.v), always(q.pres)}
-	case never(p.pres):
+	case ir.Never(p.pres) && op == ir.Sub:
+		return value{q.pres, ir.Negated(q.v), ir.Always(q.pres)}
+	case ir.Never(p.pres):
 		return q
 	}
 	// If one side is absent, the result is the other side alone. Adding a zero instead would turn
@@ -147,14 +137,14 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 		alone = ir.Negated(q.v)
 	}
 	both := ir.Choose(q.pres, ir.Bin(op, p.v, q.v), p.v)
-	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), always(p.pres) ||
-		always(q.pres) || q.zeroed && op == ir.Add}
+	return value{ir.Either(p.pres, q.pres), ir.Choose(p.pres, both, alone), ir.Always(p.pres) ||
+		ir.Always(q.pres) || q.zeroed && op == ir.Add}
 }
 
 // nameChoice returns a value that costs nothing to repeat. It names the value if it is a choice.
 func (l *lowerer) nameChoice(x value) value {
 	if _, ok := x.v.(*ir.Select); ok {
-		x.v = l.named("sum", x.v)
+		x.v = l.b.Named("sum", x.v)
 		x.pres = l.nameCondition(x.pres)
 	}
 	return x
@@ -162,41 +152,41 @@ func (l *lowerer) nameChoice(x value) value {
 
 // nameCondition returns a presence that costs nothing to repeat.
 func (l *lowerer) nameCondition(pres ir.Expr) ir.Expr {
-	if _, ok := pres.(*ir.Var); ok || always(pres) || never(pres) {
+	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.Never(pres) {
 		return pres
 	}
-	return l.named("some", pres)
+	return l.b.Named("some", pres)
 }
 
 func (l *lowerer) product(p, q value) value {
-	if never(p.pres) || never(q.pres) {
+	if ir.Never(p.pres) || ir.Never(q.pres) {
 		return absentValue
 	}
 	pres := ir.Both(p.pres, q.pres)
-	return value{pres, ir.Times(p.v, q.v), always(pres)}
+	return value{pres, ir.Times(p.v, q.v), ir.Always(pres)}
 }
 
 // quotient returns p/q. It is absent if p is absent, and a division by zero if q is absent.
 func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
-	if never(p.pres) {
+	if ir.Never(p.pres) {
 		return p
 	}
 	if !l.spec.Compute.IsInt() {
-		return value{p.pres, ir.Over(p.v, l.masked(q)), always(p.pres)}
+		return value{p.pres, ir.Over(p.v, l.masked(q)), ir.Always(p.pres)}
 	}
 	t := l.spec.Compute
-	r := ir.NewVar(l.fresh("quot"), t)
-	l.emit(&ir.Declare{V: r, Init: ir.Zero(t)})
-	l.when(under, func() {
-		den := l.named("den", l.masked(q))
-		l.when(ir.Equal(den, ir.Zero(t)),
-			func() { l.emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
-		if never(ir.Unequal(den, ir.Zero(t))) {
+	r := ir.NewVar(l.b.Fresh("quot"), t)
+	l.b.Emit(&ir.Declare{V: r, Init: ir.Zero(t)})
+	l.b.When(under, func() {
+		den := l.b.Named("den", l.masked(q))
+		l.b.When(ir.Equal(den, ir.Zero(t)),
+			func() { l.b.Emit(&ir.Fail{Code: ir.FailDivide, Coord: l.coords(e)}) })
+		if ir.Never(ir.Unequal(den, ir.Zero(t))) {
 			return
 		}
 		// The quotient of the smallest integer and -1 wraps around, like its negation.
 		minus := ir.Negated(ir.One(t))
-		l.set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v),
+		l.b.Set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.v),
 			ir.Over(p.v, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
 	})
 	return value{p.pres, r, true}
@@ -207,7 +197,7 @@ func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 func (l *lowerer) coords(e *env) []ir.Expr {
 	var at []ir.Expr
 	for _, v := range l.spec.Vars[:min(len(l.spec.Vars), ir.MaxFailCoord)] {
-		if c, ok := e.coord[v]; ok {
+		if c, ok := e.coord.get(v); ok {
 			at = append(at, c)
 		} else {
 			at = append(at, ir.Int(-1))

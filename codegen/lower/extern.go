@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -16,14 +17,14 @@ import (
 // loops. The function's prototype follows from these arguments. want is true if the result depends
 // on whether the function adds anything.
 func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
-	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}
+	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}
 	a := n.loops()
 	l.called[o] = true
 	for _, v := range strings.Split(o.Vars, ",") {
 		b := n.ranges[l.sched.g.ConsumerVar(v)]
-		n.pass(v+"_begin", ir.Argument{X: b.lo})
-		n.pass(v+"_end", ir.Argument{X: b.hi})
-		n.some = ir.Both(n.some, ir.Less(b.lo, b.hi))
+		n.pass(v+"_begin", ir.Argument{X: b.Lo})
+		n.pass(v+"_end", ir.Argument{X: b.Hi})
+		n.some = ir.Both(n.some, ir.Less(b.Lo, b.Hi))
 	}
 	after := n.result(a)
 	var seen []string
@@ -35,11 +36,11 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 	})
 	if want && n.sparse {
 		n.refuse(
-			"what %s stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", l.out.op.operand.Name)
+			"what %s stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", l.out.op.Argument.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
-	l.when(n.some, func() {
-		l.emit(call)
+	l.b.When(n.some, func() {
+		l.b.Emit(call)
 		after()
 	})
 	return n.some
@@ -52,7 +53,7 @@ type externNest struct {
 	e *env
 	o *strategy.Extern
 	// ranges has the ranges of the loops' variables, by the variables' names in accesses.
-	ranges map[string]coordRange
+	ranges map[string]tree.Range
 	// some is true if all ranges are nonempty.
 	some  ir.Expr
 	names []string // of the parameters
@@ -94,13 +95,13 @@ func (n *externNest) loops() *cin.Assign {
 
 // derived returns the variable whose coordinates a loop over a derived variable visits, and their
 // range.
-func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
+func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 	l := n.l
 	if !c.natural {
 		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them",
 			strings.Join(c.component.Leaves, " and "))
 	}
-	o := n.e.open[c.component.Top]
+	o := n.e.open.at(c.component.Top)
 	if o == nil {
 		o = l.descend(nil, c.component.Top, l.spaceOf(n.e, c), f, n.e)
 	}
@@ -114,7 +115,7 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, coordRange) {
 		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates",
 			f.Var)
 	}
-	return c.component.Roots[0], coordRange{lo: o.iv.lo, hi: o.iv.hi}
+	return c.component.Roots[0], tree.Range{Lo: o.iv.lo, Hi: o.iv.hi}
 }
 
 // segment is an array that a tensor's levels lead to, with its index: at is the index if the loops'
@@ -177,18 +178,18 @@ func (n *externNest) isLoopVar(v string) bool {
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
-	case name == l.out.op.operand.Name:
+	case name == l.out.op.Argument.Name:
 		n.pointer(n.values(), true)
-	case l.scalars[name] != nil:
+	case n.e.sum(name) != nil:
 		n.refuseAbsent(a)
-		v := l.scalars[name]
-		sum := l.newArray(name+"_sum", v.Typ)
-		l.emit(&ir.Local{A: sum, Len: 1})
+		v := n.e.sum(name)
+		sum := l.b.Array(name+"_sum", v.Typ)
+		l.b.Emit(&ir.Local{A: sum, Len: 1})
 		n.pointer(segment{name: name, a: sum, at: ir.Int(0)}, true)
-		return func() { l.incr(v, ir.At(sum, ir.Int(0))) }
+		return func() { l.b.Incr(v, ir.At(sum, ir.Int(0))) }
 	default:
 		n.refuseAbsent(a)
-		w, ok := l.spaces[name].(*denseSpace)
+		w, ok := n.e.space(name).(*denseSpace)
 		if !ok {
 			n.refuse(
 				"%s is not an array that is filled everywhere or nowhere, and a function adds only to such arrays",
@@ -207,24 +208,24 @@ func (n *externNest) values() segment {
 	case *denseResult, *sharedResult:
 	default:
 		n.refuse(
-			"%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.operand.Name, op.operand.Format)
+			"%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.Argument.Name, op.Argument.Format)
 	}
 	switch {
 	case e.res.level <= l.out.deep:
 		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run",
-			op.operand.Name, l.assembly.pattern())
+			op.Argument.Name, l.assembly.pattern())
 	case e.atomic:
 		n.refuse(
 			"iterations of loops around may add to one place of %s, atomically, and a function adds plainly",
-			op.operand.Name)
+			op.Argument.Name)
 	case e.res.tile != nil:
-		n.refuse("rows of %s are summed in registers here", op.operand.Name)
+		n.refuse("rows of %s are summed in registers here", op.Argument.Name)
 	}
 	l.zero(e)
-	s := segment{name: op.operand.Name, a: l.out.vals(), at: e.res.pos}
-	for k := e.res.level; k < op.order(); k++ {
+	s := segment{name: op.Argument.Name, a: l.out.vals(), at: e.res.pos}
+	for k := e.res.level; k < op.Order(); k++ {
 		v := l.resultVars[k]
-		s.dense(op.size(k), op.offset(k), v, n.known(v))
+		s.dense(op.Size(k), op.Offset(k), v, n.known(v))
 	}
 	if c := e.private; c != nil {
 		s.a, s.at = c.vals, ir.Plus(s.at, c.shift)
@@ -238,10 +239,10 @@ func (n *externNest) known(v string) ir.Expr {
 	if n.isLoopVar(v) {
 		return nil
 	}
-	if n.e.coord[v] == nil {
+	if n.e.coord.at(v) == nil {
 		n.refuse("%s is not known before the loops run", v)
 	}
-	return n.e.coord[v]
+	return n.e.coord.at(v)
 }
 
 // refuseAbsent refuses an assignment to a temporary if the temporary would have a value although
@@ -252,7 +253,7 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 	}
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		if c := n.e.cur[x.Key()]; c != nil &&
-			slices.ContainsFunc(c.op.operand.Format.Levels[c.level:],
+			slices.ContainsFunc(c.Of.Argument.Format.Levels[c.Level:],
 				func(k tensor.Kind) bool { return k != tensor.Dense }) {
 			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(),
 				x.Key())
@@ -264,19 +265,19 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 // access is already at a single value.
 func (n *externNest) operand(x *cin.Access) {
 	c := n.e.cur[x.Key()]
-	if c == nil || c.level == len(c.vars) {
+	if c == nil || c.Level == len(c.Vars) {
 		v := n.l.access(x, n.e)
-		if !always(v.pres) {
+		if !ir.Always(v.pres) {
 			n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
 		}
 		n.pass(n.unused(x.Name), ir.Argument{X: v.v})
 		return
 	}
-	if !always(c.pres) {
+	if !ir.Always(c.Present) {
 		n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
 	}
-	if c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
-		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense() {
+	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
+		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
 		n.refuse("the values of %s are not in an array in the order of positions, which a function gets",
 			x.Key())
 	}
@@ -286,34 +287,34 @@ func (n *externNest) operand(x *cin.Access) {
 }
 
 // segments returns the arrays of an access's levels from a cursor on, and the array of its values.
-func (n *externNest) segments(x *cin.Access, c *cursor) (list []segment) {
+func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 	name := n.unused(x.Name)
-	s, below := segment{at: c.pos}, map[string]bool{}
-	for k := c.level; k < len(c.vars); k++ {
-		v := c.vars[k]
-		if c.op.operand.Format.Levels[k] == tensor.Dense {
-			s.dense(c.op.size(k), c.op.offset(k), v, n.known(v))
+	s, below := segment{at: c.Pos}, map[string]bool{}
+	for k := c.Level; k < len(c.Vars); k++ {
+		v := c.Vars[k]
+		if c.Of.Argument.Format.Levels[k] == tensor.Dense {
+			s.dense(c.Of.Size(k), c.Of.Offset(k), v, n.known(v))
 			continue
 		}
 		switch {
-		case c.op.operand.Format.Levels[k] != tensor.Compressed:
+		case c.Of.Argument.Format.Levels[k] != tensor.Compressed:
 			n.refuse(
-				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets only such levels", x.Key(), c.op.operand.Format, v)
+				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets only such levels", x.Key(), c.Of.Argument.Format, v)
 		case !n.isLoopVar(v) || below[v]:
 			n.refuse(
-				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.op.operand.Format, v)
+				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.Of.Argument.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
 		n.sparse = true
-		s.name, s.a = pos, c.op.pos(k)
-		list = append(list, s, segment{name: crd, a: c.op.crd(k), at: ir.Int(0)})
+		s.name, s.a = pos, c.Of.Pos(k)
+		list = append(list, s, segment{name: crd, a: c.Of.Crd(k), at: ir.Int(0)})
 		s = segment{at: ir.Int(0)}
-		if k+1 < len(c.vars) && c.op.operand.Format.Levels[k+1] == tensor.Dense {
+		if k+1 < len(c.Vars) && c.Of.Argument.Format.Levels[k+1] == tensor.Dense {
 			s.by = []stride{{"", ir.Int(1)}}
 		}
 		below[v] = true
 	}
-	s.name, s.a = name, c.op.vals()
+	s.name, s.a = name, c.Of.Vals()
 	return append(list, s)
 }
 

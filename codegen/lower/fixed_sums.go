@@ -5,6 +5,8 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/tree"
 )
 
 // fixedSums replaces a workspace whose sums go to a result with a fixed pattern. The sums are added
@@ -34,27 +36,23 @@ func (a *fixedResult) sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool 
 func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 	l := a.l
 	w := &fixedSums{a: a, name: t.Name, from: e.res.level, e: e, vars: t.Vars}
-	end := l.declare(a.op.prefix()+"_rows_end", a.done)
-	if a.op.caps(w.from).HasPos() {
+	end := l.b.Declare(a.op.Prefix()+"_rows_end", a.done)
+	if a.op.Kind(w.from).HasPos() {
 		w.first, w.end = a.row(e, w.from)
-		l.set(end, a.firstBelow(w.from+1, w.end))
+		l.b.Set(end, a.firstBelow(w.from+1, w.end))
 	} else {
 		here := e.res.here
 		if here == nil {
 			here = ir.Truth(true)
 		}
-		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.size(w.from))
-		l.when(here, func() { l.set(end, a.firstBelow(w.from+1, behind)) })
+		behind := ir.Times(ir.Plus(e.res.pos, ir.Int(1)), a.op.Size(w.from))
+		l.b.When(here, func() { l.b.Set(end, a.firstBelow(w.from+1, behind)) })
 	}
 	if w.first != nil && l.spec.Strategy.Result.Places[l.resultVars[w.from]] {
 		w.scatterPositions(l)
 	}
 	a.zeroUntil(end)
-	outer := l.spaces[t.Name]
-	l.spaces[t.Name] = w
-	some := l.stmt(s.Producer, e, false)
-	l.spaces[t.Name] = outer
-	return some
+	return l.stmt(s.Producer, e.filling(t.Name, w), false)
 }
 
 // copiesTo reports whether s only copies t to the levels of the result from k on.
@@ -79,25 +77,23 @@ func (w *fixedSums) scatterPositions(l *lowerer) {
 	a := w.a
 	b := l.bounds[l.resultVars[w.from]]
 	w.base = b[0]
-	if w.place = l.places[w.name]; w.place == nil {
-		w.place = l.newArray(w.name+"_place", intOf(a.op.operand.PosWidth[w.from]))
-		l.pre.Append(&ir.Alloc{A: w.place, Len: ir.Minus(b[1], b[0]), Zero: true})
-		l.post.Append(&ir.Free{A: w.place})
-		l.places[w.name] = w.place
-	}
+	w.place = emit.Kept(l.b, w.name+", place", func() *ir.Array {
+		place := l.b.Array(w.name+"_place", tree.IntOf(a.op.Argument.PosWidth[w.from]))
+		return l.b.AllocInScope(place, ir.Minus(b[1], b[0]), true)
+	})
 	_, crd := a.arrays(w.from)
-	o := l.newVar(a.op.prefix() + "_p")
-	l.emit(&ir.For{V: o, Lo: w.first, Hi: w.end, Step: 1, Body: l.within(func() {
-		l.store(w.place, ir.Minus(ir.Coord(crd, o), w.base), ir.Plus(o, ir.Int(1)))
+	o := l.b.Var(a.op.Prefix() + "_p")
+	l.b.Emit(&ir.For{V: o, Lo: w.first, Hi: w.end, Step: 1, Body: l.b.Within(func() {
+		l.b.Store(w.place, ir.Minus(ir.Coord(crd, o), w.base), ir.Plus(o, ir.Int(1)))
 	})})
 }
 
 func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 	a := w.a
-	at := func(k int) ir.Expr { return e.coord[l.resultVars[k]] }
+	at := func(k int) ir.Expr { return e.coord.at(l.resultVars[k]) }
 	p, k := w.e.res.pos, w.from
 	if w.place != nil {
-		behind := l.named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
+		behind := l.b.Named(w.name+"_at", ir.Coord(w.place, ir.Minus(at(k), w.base)))
 		held := ir.Less(w.first, behind)
 		if w.e.res.here != nil { // otherwise place may have entries of an earlier row
 			held = ir.Both(w.e.res.here, held)
@@ -106,23 +102,23 @@ func (w *fixedSums) add(l *lowerer, t *cin.Access, x ir.Expr, e *env) {
 		p = ir.Minus(behind, ir.Int(1))
 		k++
 	}
-	for ; k < a.op.order(); k++ {
-		if !a.op.caps(k).HasPos() {
+	for ; k < a.op.Order(); k++ {
+		if !a.op.Kind(k).HasPos() {
 			if k == w.from && w.e.res.here != nil {
 				l.failUnless(w.e.res.here, e)
 			}
-			p = l.named(a.op.prefix()+"_p",
-				ir.Plus(ir.Times(p, a.op.size(k)), ir.Minus(at(k), a.op.offset(k))))
+			p = l.b.Named(a.op.Prefix()+"_p",
+				ir.Plus(ir.Times(p, a.op.Size(k)), ir.Minus(at(k), a.op.Offset(k))))
 			continue
 		}
 		pos, crd := a.arrays(k)
 		lo, hi := w.first, w.end
 		if k > w.from {
-			lo, hi = l.named(a.op.prefix()+"_row", ir.Coord(pos, p)),
-				l.named(a.op.prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
+			lo, hi = l.b.Named(a.op.Prefix()+"_row", ir.Coord(pos, p)),
+				l.b.Named(a.op.Prefix()+"_row_end", ir.Coord(pos, ir.Plus(p, ir.Int(1))))
 		}
-		p = l.named(a.op.prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
+		p = l.b.Named(a.op.Prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
 		l.failUnless(a.holds(k, p, hi, at(k)), e)
 	}
-	l.emit(&ir.Store{A: a.vals(), Index: p, Accumulate: true, X: x})
+	l.b.Emit(&ir.Store{A: a.vals(), Index: p, Accumulate: true, X: x})
 }

@@ -4,6 +4,8 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -13,8 +15,8 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if fn := l.hooks[f]; fn != nil {
 		return fn(e, want)
 	}
-	if w, a := l.fillsRow(f); w != nil {
-		return w.inRow(l, f, a, e, want)
+	if w, a := l.fillsRow(f, e); w != nil {
+		return l.fillRow(w, f, a, e, want)
 	}
 	switch o := l.orders(f); {
 	case o.Gemm > 0:
@@ -101,14 +103,15 @@ func (l *lowerer) serial(f *cin.Forall, e *env, want bool) ir.Expr {
 	body := func(in *env) ir.Expr { return l.stmt(f.Body, in, want) }
 	if a := l.rowsOf(f); a != nil {
 		body = func(in *env) ir.Expr {
-			return a.row(in.coord[f.Var], func() ir.Expr { return l.stmt(f.Body, in, want) })
+			return a.row(in.coord.at(f.Var), func() ir.Expr { return l.stmt(f.Body, in, want) })
 		}
 	}
-	return l.loops(&loop{f: f, e: e, want: want, body: body})
+	return (&loop{l: l, f: f, e: e, want: want, body: body}).loops()
 }
 
 // loop is a forall while it is lowered.
 type loop struct {
+	l    *lowerer
 	f    *cin.Forall
 	e    *env
 	want bool
@@ -132,75 +135,78 @@ func (p *loop) v() string { return p.f.Var }
 // place returns a function that says how far the loops have followed an access in e.
 func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
-		if t, ok := e.temps[a.Name]; ok {
-			return lattice.Place{Absent: never(t.pres)}
+		if t, ok := e.temps.get(a.Name); ok {
+			return lattice.Place{Absent: ir.Never(t.pres)}
 		}
-		if r, ok := e.rows[a.Name]; ok {
-			return lattice.Place{Absent: never(r.pres)}
+		if r, ok := e.rows.get(a.Name); ok {
+			return lattice.Place{Absent: ir.Never(r.pres)}
 		}
 		c := e.cur[a.Key()]
 		switch {
 		case c == nil:
 			panic("BUG: lower: access " + a.Key() + " is not in scope")
-		case never(c.pres):
+		case ir.Never(c.Present):
 			return lattice.Place{Absent: true}
-		case c.next() == "":
+		case c.Next() == "":
 			return lattice.Place{}
 		}
-		return lattice.Place{Next: c.next(), Walked: !c.op.caps(c.level).CanLocate()}
+		return lattice.Place{Next: c.Next(), Walked: !c.Of.Kind(c.Level).CanLocate()}
 	}
 }
 
 // loops emits the loops over the coordinates of a variable.
-func (l *lowerer) loops(p *loop) ir.Expr {
+func (p *loop) loops() ir.Expr {
+	l := p.l
 	p.lat = lattice.Loop(p.v(), p.f.Body, l.place(p.e))
-	defer l.used.enter(p.v(), p.lat)()
-	if l.assigns(p.f) && !(l.atResult(p) && p.lat.Universe()) {
+	defer l.used.Enter(p.v(), p.lat)()
+	if l.assigns(p.f) && !(p.atResult() && p.lat.Universe()) {
 		l.zero(p.e)
 	}
 	if len(p.lat.Points) == 0 {
 		return ir.Truth(false)
 	}
 	for k, key := range p.lat.Iters {
-		p.iters = append(p.iters, l.newIter(p, k, p.e.cur[key]))
+		p.iters = append(p.iters, p.newIter(k, p.e.cur[key]))
 	}
 	all := p.lat.All()
 	if all.Len() > 1 || all.Len() == 1 && p.lat.Universe() {
-		l.refuseParallelMerge(p)
+		p.refuseParallelMerge()
 	}
 	if p.reserve != nil {
-		p.reserve(l.atMost(p))
+		p.reserve(p.atMost())
 	}
 	oneBody := p.lat.Coarse || all.Len() > 1 && l.spec.Strategy.OneBody[p.v()]
 	if p.lat.Universe() {
 		if all.Len() == 0 {
-			return l.countLoop(p)
+			return p.countLoop()
 		}
-		return l.universeLoop(p, oneBody)
+		return p.universeLoop(oneBody)
 	}
 	if len(p.lat.Points) == 1 && all.Len() == 1 && !p.lat.Coarse {
-		return l.singleLoop(p)
+		return p.singleLoop()
 	}
-	if l.isGallopLoop(p) {
-		return l.gallopLoop(p)
+	if p.isGallopLoop() {
+		return p.gallopLoop()
 	}
 	if oneBody {
-		return l.flaggedLoop(p)
+		return p.flaggedLoop()
 	}
-	return l.mergeLoops(p)
+	return p.mergeLoops()
 }
 
 // atResult reports whether a loop is over the variable of the result's next level.
-func (l *lowerer) atResult(p *loop) bool {
+func (p *loop) atResult() bool {
+	l := p.l
 	k := p.e.res.level
 	return k < len(l.resultVars) && l.resultVars[k] == p.v()
 }
 
 // atMost returns the largest possible number of iterations of the loops.
-func (l *lowerer) atMost(p *loop) ir.Expr {
+func (p *loop) atMost() ir.Expr {
+	l := p.l
 	if p.lat.Universe() {
 		s := l.rangeOf(p.e, p.v())
-		return ir.Minus(s.hi, s.lo)
+		return ir.Minus(s.Hi, s.Lo)
 	}
 	length := func(it *iter) ir.Expr { return ir.Minus(it.hi, it.lo) }
 	var n ir.Expr
@@ -218,28 +224,29 @@ func (l *lowerer) atMost(p *loop) ir.Expr {
 }
 
 // countLoop emits a loop over the whole range of the variable.
-func (l *lowerer) countLoop(p *loop) ir.Expr {
+func (p *loop) countLoop() ir.Expr {
+	l := p.l
 	b := l.rangeOf(p.e, p.v())
-	if b.width > 0 {
-		return l.laneLoop(p, b)
+	if b.Width > 0 {
+		return p.laneLoop(b)
 	}
-	done := l.countAssigned(p)
-	i := l.newVar(p.v())
+	done := p.countAssigned()
+	i := l.b.Var(p.v())
 	var some ir.Expr
-	l.inFlag(p, func() {
+	p.inFlag(func() {
 		body := l.bodyOf(p.f, func() {
-			l.prefetchWalked(p, i, b.hi)
-			some = l.iteration(p, i, nil, nil)
-			l.noteAssigned(p, some)
+			p.prefetchWalked(i, b.Hi)
+			some = p.iteration(i, nil, nil)
+			p.noteAssigned(some)
 		})
-		if p.count != nil && always(some) {
+		if p.count != nil && ir.Always(some) {
 			dropAssigns(body, p.count)
 		}
-		l.emit(l.setKind(p.f, &ir.For{V: i, Lo: b.lo, Hi: b.hi, Step: 1, Body: body}))
-	}, func() bool { return always(some) || never(some) })
+		l.b.Emit(l.setKind(p.f, p.e, &ir.For{V: i, Lo: b.Lo, Hi: b.Hi, Step: 1, Body: body}))
+	}, func() bool { return ir.Always(some) || ir.Never(some) })
 	switch {
-	case always(some):
-		return ir.Less(b.lo, b.hi)
+	case ir.Always(some):
+		return ir.Less(b.Lo, b.Hi)
 	case done != nil:
 		return done()
 	}
@@ -247,21 +254,23 @@ func (l *lowerer) countLoop(p *loop) ir.Expr {
 }
 
 // laneLoop emits a loop over the places of a tile.
-func (l *lowerer) laneLoop(p *loop, b coordRange) ir.Expr {
-	k := l.newVar(p.v() + "_lane")
+func (p *loop) laneLoop(b tree.Range) ir.Expr {
+	l := p.l
+	k := l.b.Var(p.v() + "_lane")
 	var some ir.Expr
-	l.inFlag(p, func() {
-		body := l.within(func() {
-			i := l.declare(p.v(), ir.Plus(b.lo, k))
+	p.inFlag(func() {
+		body := l.b.Within(func() {
+			i := l.b.Declare(p.v(), ir.Plus(b.Lo, k))
 			inner := *p
 			inner.e = p.e.clone()
-			inner.e.lanes[p.v()] = k
-			some = l.iteration(&inner, i, nil, nil)
-			l.noteAssigned(p, some)
+			inner.e.lanes = inner.e.lanes.with(p.v(), k)
+			some = (&inner).iteration(i, nil, nil)
+			p.noteAssigned(some)
 		})
-		l.emit(l.setKind(p.f, &ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.width), Step: 1, Body: body}))
-	}, func() bool { return always(some) || never(some) })
-	if always(some) || never(some) {
+		l.b.Emit(l.setKind(p.f, p.e, &ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(b.Width), Step: 1,
+			Body: body}))
+	}, func() bool { return ir.Always(some) || ir.Never(some) })
+	if ir.Always(some) || ir.Never(some) {
 		return some
 	}
 	return p.result(some)
@@ -269,48 +278,50 @@ func (l *lowerer) laneLoop(p *loop, b coordRange) ir.Expr {
 
 // inFlag calls emit with a flag declared before the code that it emits. If needless returns true
 // afterwards, inFlag removes the flag.
-func (l *lowerer) inFlag(p *loop, emit func(), needless func() bool) {
+func (p *loop) inFlag(emit func(), needless func() bool) {
+	l := p.l
 	if !p.want {
 		emit()
 		return
 	}
-	p.some = ir.NewVar(l.fresh("some_"+p.v()), tensor.Bool)
-	blk := l.within(emit)
+	p.some = ir.NewVar(l.b.Fresh("some_"+p.v()), tensor.Bool)
+	blk := l.b.Within(emit)
 	if needless() {
 		dropAssigns(blk, p.some)
-		l.blk.List = append(l.blk.List, blk.List...)
+		l.b.Append(blk)
 		p.some = nil
 		return
 	}
-	l.emit(&ir.Declare{V: p.some, Init: ir.Truth(false)})
-	l.blk.List = append(l.blk.List, blk.List...)
+	l.b.Emit(&ir.Declare{V: p.some, Init: ir.Truth(false)})
+	l.b.Append(blk)
 }
 
 // dropAssigns removes the assignments to v from b, in place.
 func dropAssigns(b *ir.Block, v *ir.Var) {
-	filter(b, func(s ir.Stmt) bool {
+	rewrite.Filter(b, func(s ir.Stmt) bool {
 		a, ok := s.(*ir.Assign)
 		return !ok || a.V != v
 	})
 }
 
 // noteAssigned records in the loop's flag that an iteration assigned.
-func (l *lowerer) noteAssigned(p *loop, some ir.Expr) {
+func (p *loop) noteAssigned(some ir.Expr) {
+	l := p.l
 	switch {
 	case p.count != nil:
-		l.when(some, func() { l.incr(p.count, ir.Int(1)) })
-	case p.some == nil || never(some):
-	case always(some):
-		l.set(p.some, ir.Truth(true))
+		l.b.When(some, func() { l.b.Incr(p.count, ir.Int(1)) })
+	case p.some == nil || ir.Never(some):
+	case ir.Always(some):
+		l.b.Set(p.some, ir.Truth(true))
 	default:
-		l.set(p.some, ir.Either(p.some, some))
+		l.b.Set(p.some, ir.Either(p.some, some))
 	}
 }
 
 // result returns the condition that the loop returns.
 func (p *loop) result(some ir.Expr) ir.Expr {
 	switch {
-	case never(some):
+	case ir.Never(some):
 		return some
 	case p.some != nil:
 		return p.some
@@ -321,10 +332,11 @@ func (p *loop) result(some ir.Expr) ir.Expr {
 
 // iteration lowers the body at coordinate c. present has the iterators that may be there, and flags
 // has their presences. If flags is nil, all of them are there. All other iterators are absent.
-func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr) ir.Expr {
-	cursors := map[string]*cursor{}
+func (p *loop) iteration(c ir.Expr, present []*iter, flags []ir.Expr) ir.Expr {
+	l := p.l
+	cursors := map[string]*tree.Cursor{}
 	for _, it := range p.iters {
-		cursors[it.key] = it.cur.absent()
+		cursors[it.key] = it.cur.Absent()
 	}
 	for k, it := range present {
 		pres := ir.Expr(ir.Truth(true))
@@ -334,8 +346,8 @@ func (l *lowerer) iteration(p *loop, c ir.Expr, present []*iter, flags []ir.Expr
 		cursors[it.key] = it.enter(pres)
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
-	l.bindResult(p, in)
-	l.copyRows(p, in)
+	p.bindResult(in)
+	p.copyRows(in)
 	return p.body(in)
 }
 

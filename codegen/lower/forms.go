@@ -33,13 +33,13 @@ func code(f provenance.Form) ir.Expr {
 
 // nameForm declares a local variable for a form.
 func (l *lowerer) nameForm(name string, f provenance.Form) provenance.Form {
-	return form(l.named(name, code(f)))
+	return form(l.b.Named(name, code(f)))
 }
 
 // spanForm returns the range of a variable as forms.
 func (l *lowerer) spanForm(e *env, v string) provenance.Range {
 	s := l.rangeOf(e, v)
-	return provenance.Range{Lo: form(s.lo), Hi: form(s.hi), Size: -1}
+	return provenance.Range{Lo: form(s.Lo), Hi: form(s.Hi), Size: -1}
 }
 
 func (l *lowerer) spanForms(e *env, vars []string) []provenance.Range {

@@ -56,10 +56,10 @@ func (*growing) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 // store writes the value of the current coordinate. If the last level is compressed, an absent
 // value is not written, because its coordinate is not counted.
 func (a *growing) store(x value, e *env) {
-	if a.deep == a.op.order()-1 && never(x.pres) {
+	if a.deep == a.op.Order()-1 && ir.Never(x.pres) {
 		return
 	}
-	a.l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, a.l.masked(x)))
+	a.l.b.Store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, a.l.masked(x)))
 }
 
 // loop appends the coordinates that f visits, and closes their parent.
@@ -71,31 +71,31 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	}
 	from := ir.Expr(lev.count)
 	if want {
-		from = l.declare(lev.count.Name+"_from", lev.count)
+		from = l.b.Declare(lev.count.Name+"_from", lev.count)
 	}
-	some := l.loops(&loop{f: f, e: e, want: false,
+	some := (&loop{l: l, f: f, e: e, want: false,
 		reserve: func(n ir.Expr) { a.reserve(k, n) },
 		merge:   func(p *loop) bool { return a.appendUnions(p, k) },
-		body:    func(in *env) ir.Expr { return a.appendOne(f, in, k) }})
+		body:    func(in *env) ir.Expr { return a.appendOne(f, in, k) }}).loops()
 	closed := ir.Expr(ir.Truth(true))
-	if open := e.ranges[f.Var].open; open != nil {
+	if open := e.ranges.at(f.Var).Open; open != nil {
 		closed = ir.Inverse(open)
 	}
-	l.when(closed, func() { l.store(lev.pos, next, lev.count) })
+	l.b.When(closed, func() { l.b.Store(lev.pos, next, lev.count) })
 	if lev.closed != nil {
-		l.set(lev.closed, next)
+		l.b.Set(lev.closed, next)
 	}
-	if never(some) || !want {
+	if ir.Never(some) || !want {
 		return some
 	}
-	return l.named("some_"+f.Var, ir.Unequal(lev.count, from))
+	return l.b.Named("some_"+f.Var, ir.Unequal(lev.count, from))
 }
 
 // closePos closes the parents after the last closed one and before end.
 func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
-	q := l.newVar(lev.pos.Name + "_q")
-	l.emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1,
-		Body: l.within(func() { l.store(lev.pos, q, lev.count) })})
+	q := l.b.Var(lev.pos.Name + "_q")
+	l.b.Emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1,
+		Body: l.b.Within(func() { l.b.Store(lev.pos, q, lev.count) })})
 }
 
 // appendOne lowers the body for one coordinate of compressed level k. The loop has already reserved
@@ -104,29 +104,29 @@ func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))
-	body := l.within(func() {
+	body := l.b.Within(func() {
 		more := ir.Plus(lev.count, ir.Int(1))
 		switch next := a.nextSparse(k + 1); {
 		case lev.crdCap == nil:
 		case next > k+1:
 			below := &a.levels[next]
 			l.reserve(below.pos, below.posCap, ir.Plus(ir.Times(more, a.between(k+1, next)), ir.Int(1)))
-		case next < 0 && k+1 < a.op.order():
+		case next < 0 && k+1 < a.op.Order():
 			l.reserve(a.vals(), a.valsCap, ir.Times(more, a.block(k+1)))
 		}
 		in.res = resultCursor{level: k + 1, pos: lev.count}
 		l.enterResult(in)
 		some = l.stmt(f.Body, in, true)
-		l.when(some, func() {
-			l.store(lev.crd, lev.count, in.coord[f.Var])
-			l.incr(lev.count, ir.Int(1))
+		l.b.When(some, func() {
+			l.b.Store(lev.crd, lev.count, in.coord.at(f.Var))
+			l.b.Incr(lev.count, ir.Int(1))
 		})
 	})
-	left := ir.Expr(ir.Truth(!never(some)))
-	if lev.limit != nil && !always(some) && !never(some) {
+	left := ir.Expr(ir.Truth(!ir.Never(some)))
+	if lev.limit != nil && !ir.Always(some) && !ir.Never(some) {
 		left = ir.Less(lev.count, lev.limit)
 	}
-	l.when(left, func() { l.blk.List = append(l.blk.List, body.List...) })
+	l.b.When(left, func() { l.b.Append(body) })
 	return some
 }
 
@@ -137,17 +137,17 @@ func (a *growing) reserve(k int, n ir.Expr) {
 	if lev.crdCap == nil {
 		return
 	}
-	end := l.named(lev.count.Name+"_end", ir.Plus(lev.count, n))
+	end := l.b.Named(lev.count.Name+"_end", ir.Plus(lev.count, n))
 	l.reserve(lev.crd, lev.crdCap, end)
 	switch next := a.nextSparse(k + 1); {
 	case next == k+1:
 		l.reserve(a.levels[next].pos, a.levels[next].posCap, ir.Plus(end, ir.Int(1)))
-	case next < 0 && k+1 == a.op.order():
+	case next < 0 && k+1 == a.op.Order():
 		l.reserve(a.vals(), a.valsCap, end)
 	}
 }
 
 // reserve grows an array if its capacity is too small.
 func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
-	l.when(ir.Less(have, need), func() { l.emit(&ir.Grow{A: a, Cap: have, Need: need}) })
+	l.b.When(ir.Less(have, need), func() { l.b.Emit(&ir.Grow{A: a, Cap: have, Need: need}) })
 }

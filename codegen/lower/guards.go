@@ -8,20 +8,12 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// counts is the state of a component whose loops count: the number of values of each variable, and
-// the values that are bound.
-type counts struct {
-	counting *provenance.Counting
-	// start is the first of the positions that a pos relation refers to.
-	start ir.Expr
-}
-
 // guardedLoop lowers a loop of a component whose loops are not in natural order. Every loop counts
 // from 0. The last loop computes the original variables from all counts, and runs its body only if
 // they are in their ranges.
 func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	id := c.component.Roots[0]
-	s := e.counts[id]
+	s := e.counts.at(id)
 	if s == nil {
 		nothing := l.loopsOverAbsent(c, e)
 		if l.assigns(f) && (nothing || !l.storesEachOnce(f, c, e)) {
@@ -35,8 +27,8 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 	if some, ok := l.privateLoop(f, e, want); ok {
 		return some
 	}
-	p := &loop{f: f, e: e, want: want}
-	done := l.countAssigned(p)
+	p := &loop{l: l, f: f, e: e, want: want}
+	done := p.countAssigned()
 	over, step := l.steps(f, c, s)
 	from, to := l.pieceRange(e, over, ir.Int(0), code(s.counting.N[over]))
 	sure := map[string]bool{}
@@ -49,16 +41,16 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 		from = code(s.counting.Value[l.sched.g.MadeBy(f.Var).To[1]])
 		sure[over] = true
 	}
-	v := l.newVar(over)
+	v := l.b.Var(over)
 	some := ir.Expr(ir.Truth(false))
-	l.inFlag(p, func() {
+	p.inFlag(func() {
 		body := l.bodyOf(f, func() {
 			in := l.atomicEnv(f, e.clone())
 			next := &counts{s.counting.Bind(over, form(v)), s.start}
-			in.counts[id] = next
+			in.counts = in.counts.with(id, next)
 			inner := func(in *env) {
 				got := l.stmt(f.Body, in, p.want || p.count != nil)
-				l.noteAssigned(p, got)
+				p.noteAssigned(got)
 				some = anyOf(some, got)
 			}
 			if len(next.counting.Value) < len(c.component.Leaves) {
@@ -67,8 +59,8 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *env, c *component, want bool) ir
 			}
 			l.recover(c, next, sure, in, func() { l.arrive(f, c, in, inner) })
 		})
-		l.emit(l.setKind(f, &ir.For{V: v, Lo: from, Hi: to, Step: step, Body: body}))
-	}, func() bool { return never(some) })
+		l.b.Emit(l.setKind(f, e, &ir.For{V: v, Lo: from, Hi: to, Step: step, Body: body}))
+	}, func() bool { return ir.Never(some) })
 	if done != nil {
 		return done()
 	}
@@ -103,7 +95,7 @@ func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
 	}
 	k := e.res.level
 	if !l.spec.GPU || e.res.zeroed || len(c.component.Roots) != 1 || l.out.sparse() ||
-		k != l.out.op.order()-1 || l.resultVars[k] != c.component.Roots[0] {
+		k != l.out.op.Order()-1 || l.resultVars[k] != c.component.Roots[0] {
 		return false
 	}
 	s := cin.Stmt(f)
@@ -115,7 +107,7 @@ func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
 		s = g.Body
 	}
 	in := e.clone()
-	in.coord[c.component.Roots[0]] = ir.Int(0)
+	in.coord = in.coord.with(c.component.Roots[0], ir.Int(0))
 	switch s := s.(type) {
 	case *cin.Forall:
 		return l.sumsSingleValue(s, in)
@@ -129,7 +121,7 @@ func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
 // absent here.
 func (l *lowerer) loopsOverAbsent(c *component, e *env) bool {
 	return slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool {
-		return l.isPosOf(r, c) && never(e.cur[r.Access].pres)
+		return l.isPosOf(r, c) && ir.Never(e.cur[r.Access].Present)
 	})
 }
 
@@ -143,9 +135,9 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 	s := &counts{counting: &provenance.Counting{G: l.sched.g, N: map[string]provenance.Form{}}}
 	for _, r := range c.component.Roots {
 		b := l.rangeOf(e, r)
-		s.counting.N[r] = form(ir.Minus(b.hi, b.lo))
-		if b.size > 0 {
-			s.counting.N[r] = provenance.Const(b.size)
+		s.counting.N[r] = form(ir.Minus(b.Hi, b.Lo))
+		if b.Size > 0 {
+			s.counting.N[r] = provenance.Const(b.Size)
 		}
 	}
 	for _, r := range l.sched.g.Relations() {
@@ -154,7 +146,7 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 		}
 		switch r.Kind {
 		case provenance.Pos:
-			lo, hi := l.segment(e.cur[r.Access])
+			lo, hi := e.cur[r.Access].Segment()
 			s.start = lo
 			s.counting.N[r.To[0]] = l.nameForm(r.To[0]+"_n", form(ir.Minus(hi, lo)))
 			continue
@@ -183,15 +175,15 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 			l.sched.comps[r.From[0]] != c:
 		case r.Kind == provenance.Pos:
 			cur := in.cur[r.Access]
-			p := l.named(r.To[0], ir.Plus(s.start, code(s.counting.Value[r.To[0]])))
+			p := l.b.Named(r.To[0], ir.Plus(s.start, code(s.counting.Value[r.To[0]])))
 			d := *cur
-			d.level++
-			d.pos, d.end, d.base, d.pres = p, nil, nil, ir.Truth(true)
-			s.counting.Value[r.From[0]] = form(l.named(r.From[0], ir.Coord(cur.op.crd(cur.level), p)))
+			d.Level++
+			d.Pos, d.End, d.Base, d.Present = p, nil, nil, ir.Truth(true)
+			s.counting.Value[r.From[0]] = form(l.b.Named(r.From[0], ir.Coord(cur.Of.Crd(cur.Level), p)))
 			in.cur[r.Access] = &d
 		case s.counting.Value[r.From[0]] != nil: // the loops run over it
 		case s.counting.Recover(r, sure, l.nameForm):
-			l.when(ir.Less(code(s.counting.Value[r.From[0]]), code(s.counting.N[r.From[0]])),
+			l.b.When(ir.Less(code(s.counting.Value[r.From[0]]), code(s.counting.N[r.From[0]])),
 				func() { back(k - 1) })
 			return
 		}
@@ -202,11 +194,11 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 
 // arrive binds the component's roots and runs the body there.
 func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
-	s := in.counts[c.component.Roots[0]]
+	s := in.counts.at(c.component.Roots[0])
 	for _, r := range c.component.Roots {
-		in.coord[r] = code(s.counting.Value[r])
+		in.coord = in.coord.with(r, code(s.counting.Value[r]))
 		if s.start == nil {
-			in.coord[r] = l.named(r, ir.Plus(in.coord[r], l.rangeOf(in, r).lo))
+			in.coord = in.coord.with(r, l.b.Named(r, ir.Plus(in.coord.at(r), l.rangeOf(in, r).Lo)))
 		}
 	}
 	l.enterAll(f.Body, in)

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -12,7 +13,7 @@ import (
 type iter struct {
 	key     string
 	number  int // index in the lattice
-	cur     *cursor
+	cur     *tree.Cursor
 	crd     *ir.Array
 	lo, hi  ir.Expr
 	p       *ir.Var // the position; declared by start
@@ -21,22 +22,23 @@ type iter struct {
 	run     *ir.Var // the end of the run of positions with the coordinate, if the level has runs
 	repeats bool
 	padded  bool
-	span    coordRange
+	span    tree.Range
 }
 
-func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
-	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.op.crd(c.level)}
-	it.repeats = c.op.hasRepeats(c.level)
-	it.padded = c.op.caps(c.level).IsPadded()
-	if part, ok := p.e.parts[place(it.key, p.v())]; ok {
+func (p *loop) newIter(number int, c *tree.Cursor) *iter {
+	l := p.l
+	it := &iter{key: p.lat.Iters[number], number: number, cur: c, crd: c.Of.Crd(c.Level)}
+	it.repeats = c.Of.HasRepeats(c.Level)
+	it.padded = c.Of.Kind(c.Level).IsPadded()
+	if part, ok := p.e.parts.get(place(it.key, p.v())); ok {
 		it.lo, it.hi = part[0], part[1]
 		return it
 	}
-	it.lo, it.hi = l.segment(c)
+	it.lo, it.hi = c.Segment()
 	it.span = l.rangeOf(p.e, p.v())
-	it.span.clip = it.span.clip || l.passesChunk(p)
-	if it.span.clip && !it.padded {
-		it.lo, it.hi = l.clipped(it.span, it.name(), it.crd, it.lo, it.hi)
+	it.span.Clip = it.span.Clip || p.passesChunk()
+	if it.span.Clip && !it.padded {
+		it.lo, it.hi = it.span.Clipped(l.b, it.name(), it.crd, it.lo, it.hi)
 	}
 	return it
 }
@@ -44,13 +46,14 @@ func (l *lowerer) newIter(p *loop, number int, c *cursor) *iter {
 // passesChunk reports whether the iterators of a loop may reach coordinates outside its variable's
 // range, because a call has only a chunk of one operand's entries. If the loop walks that operand
 // too, it does not reach them, because the operand stores none there.
-func (l *lowerer) passesChunk(p *loop) bool {
+func (p *loop) passesChunk() bool {
+	l := p.l
 	return l.hasChunk(p.v()) &&
 		!slices.ContainsFunc(p.lat.Iters, func(key string) bool { return l.isChunked(p.e.cur[key]) })
 }
 
 // isChunked reports whether a call has only a chunk of the entries of a cursor's operand.
-func (l *lowerer) isChunked(c *cursor) bool { return c.op.operand.Name == l.spec.Chunked }
+func (l *lowerer) isChunked(c *tree.Cursor) bool { return c.Of.Argument.Name == l.spec.Chunked }
 
 // hasChunk reports whether the operand that calls get in chunks has an access with v.
 func (l *lowerer) hasChunk(v string) (has bool) {
@@ -62,32 +65,32 @@ func (l *lowerer) hasChunk(v string) (has bool) {
 	return has
 }
 
-func (it *iter) name() string { return it.cur.op.prefix() }
+func (it *iter) name() string { return it.cur.Of.Prefix() }
 
 // at returns the coordinate at position p.
 func (it *iter) at(p ir.Expr) ir.Expr { return ir.Coord(it.crd, p) }
 
 // enter returns the cursor below the iterator's position. pres is its presence.
-func (it *iter) enter(pres ir.Expr) *cursor {
+func (it *iter) enter(pres ir.Expr) *tree.Cursor {
 	d := *it.cur
-	d.level++
-	d.pos, d.end, d.base, d.pres = it.p, nil, nil, pres
+	d.Level++
+	d.Pos, d.End, d.Base, d.Present = it.p, nil, nil, pres
 	if it.repeats {
-		d.end = it.run
+		d.End = it.run
 	}
 	return &d
 }
 
 // start declares the iterator's position at the segment's start.
 func (l *lowerer) start(it *iter) {
-	it.p = l.declare(it.name()+"_p", it.lo)
+	it.p = l.b.Declare(it.name()+"_p", it.lo)
 	l.skipPadding(it)
 }
 
 func (l *lowerer) skipPadding(it *iter) {
 	if it.padded {
-		l.while(ir.Both(ir.Less(it.p, it.hi), ir.Inverse(it.entry(it.at(it.p)))),
-			func() { l.incr(it.p, ir.Int(1)) })
+		l.b.While(ir.Both(ir.Less(it.p, it.hi), ir.Inverse(it.entry(it.at(it.p)))),
+			func() { l.b.Incr(it.p, ir.Int(1)) })
 	}
 }
 
@@ -102,54 +105,55 @@ func (l *lowerer) declareRunEnd(it *iter, c, here ir.Expr) {
 	if !it.repeats {
 		return
 	}
-	it.run = l.declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(tensor.Int64, here)))
-	l.while(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)),
-		func() { l.incr(it.run, ir.Int(1)) })
+	it.run = l.b.Declare(it.name()+"_r", ir.Plus(it.p, ir.Convert(tensor.Int64, here)))
+	l.b.While(ir.Both(ir.Less(it.run, it.hi), ir.Equal(it.at(it.run), c)),
+		func() { l.b.Incr(it.run, ir.Int(1)) })
 }
 
 // advance moves the iterator past the current coordinate if here is true.
 func (l *lowerer) advance(it *iter, here ir.Expr) {
 	if it.repeats {
-		l.set(it.p, it.run)
+		l.b.Set(it.p, it.run)
 		return
 	}
-	l.incr(it.p, ir.Convert(tensor.Int64, here))
+	l.b.Incr(it.p, ir.Convert(tensor.Int64, here))
 	l.skipPadding(it)
 }
 
 // singleLoop runs over one iterator's segment.
-func (l *lowerer) singleLoop(p *loop) ir.Expr {
+func (p *loop) singleLoop() ir.Expr {
+	l := p.l
 	it := p.iters[p.lat.All().First()]
 	if it.repeats {
-		if l.onUnits(p) {
+		if p.onUnits() {
 			l.refuse(p.v(),
 				"the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
 		}
-		return l.mergeLoops(p)
+		return p.mergeLoops()
 	}
-	done := l.countAssigned(p)
+	done := p.countAssigned()
 	var some ir.Expr
 	over := func(lo, hi ir.Expr) {
-		it.p = l.newVar(it.name() + "_p")
-		stream := l.streamed(p, it)
+		it.p = l.b.Var(it.name() + "_p")
+		stream := p.streamed(it)
 		body := l.bodyOf(p.f, func() {
-			c := l.declare(p.v(), it.at(it.p))
+			c := l.b.Declare(p.v(), it.at(it.p))
 			stream()
-			l.prefetch(p, it)
-			l.when(it.entry(c), func() {
-				some = l.iteration(p, c, []*iter{it}, nil)
-				l.noteAssigned(p, some)
+			p.prefetch(it)
+			l.b.When(it.entry(c), func() {
+				some = p.iteration(c, []*iter{it}, nil)
+				p.noteAssigned(some)
 			})
 		})
-		l.emit(l.setKind(p.f, l.segmentLoop(&ir.For{V: it.p, Lo: lo, Hi: hi, Step: 1, Body: body}, it.key,
-			p.v())))
+		l.b.Emit(l.setKind(p.f, p.e, l.segmentLoop(&ir.For{V: it.p, Lo: lo, Hi: hi, Step: 1, Body: body},
+			it.key, p.v())))
 	}
-	l.inFlag(p, func() { l.split(p, it, over) },
-		func() bool { return never(some) || always(some) && !it.padded })
+	p.inFlag(func() { p.split(it, over) },
+		func() bool { return ir.Never(some) || ir.Always(some) && !it.padded })
 	if done != nil {
 		return done()
 	}
-	if p.want && always(some) && !it.padded {
+	if p.want && ir.Always(some) && !it.padded {
 		return ir.Less(it.lo, it.hi)
 	}
 	return p.result(some)
@@ -162,8 +166,17 @@ func (it *iter) entry(c ir.Expr) ir.Expr {
 	switch {
 	case !it.padded:
 		return ir.Truth(true)
-	case it.span.clip:
-		return ir.Both(ir.AtLeast(c, it.span.lo), ir.Less(c, it.span.hi))
+	case it.span.Clip:
+		return ir.Both(ir.AtLeast(c, it.span.Lo), ir.Less(c, it.span.Hi))
 	}
 	return ir.AtLeast(c, ir.Int(0))
+}
+
+// segmentLoop records whether a loop over variable v in a segment of the access with the given key
+// is to run in lanes.
+func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
+	if l.spec.Strategy.Gather(key, v) {
+		l.lanes.Segments[f] = v
+	}
+	return f
 }

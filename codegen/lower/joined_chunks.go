@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -65,30 +66,30 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	l := a.l
 	j := &joinedChunks{a: a, slots: slots, first: a.nextSparse(0)}
 	table := func(name string, t tensor.Type) *ir.Table {
-		tab := &ir.Table{Name: l.fresh(name), Elem: t}
-		l.emit(&ir.AllocTable{T: tab, Len: slots})
+		tab := &ir.Table{Name: l.b.Fresh(name), Elem: t}
+		l.b.Emit(&ir.AllocTable{T: tab, Len: slots})
 		return tab
 	}
 	counts := func(name string, n ir.Expr) *ir.Array {
-		return l.alloc(name, tensor.Int64, n, false)
+		return l.b.Alloc(name, tensor.Int64, n, false)
 	}
 	j.pos = a.newPos(j.first)
 	parents := a.between(0, j.first)
-	l.emit(&ir.Alloc{A: j.pos, Len: ir.Plus(parents, ir.Int(1))})
-	l.store(j.pos, ir.Int(0), ir.Int(0))
+	l.b.Emit(&ir.Alloc{A: j.pos, Len: ir.Plus(parents, ir.Int(1))})
+	l.b.Store(j.pos, ir.Int(0), ir.Int(0))
 	j.base, j.until = counts("base", slots), counts("until", slots)
-	for k := range a.op.order() {
-		if !a.op.caps(k).HasPos() {
+	for k := range a.op.Order() {
+		if !a.op.Kind(k).HasPos() {
 			continue
 		}
-		p := joinedLevel{level: k, crd: table("crds", intOf(a.op.operand.CrdWidth[k])),
+		p := joinedLevel{level: k, crd: table("crds", tree.IntOf(a.op.Argument.CrdWidth[k])),
 			made: counts("made", slots), before: counts("before", ir.Plus(slots, ir.Int(1)))}
 		if k != j.first {
-			p.pos = table("poss", intOf(a.op.operand.PosWidth[k]))
+			p.pos = table("poss", tree.IntOf(a.op.Argument.PosWidth[k]))
 		}
 		j.levels = append(j.levels, p)
 	}
-	j.vals = table("valss", a.op.operand.Type)
+	j.vals = table("valss", a.op.Argument.Type)
 	return j
 }
 
@@ -105,8 +106,8 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 		a.begin(nil, ir.Int(0))
 		return
 	}
-	first := ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, j.first))
-	j.start = a.l.named("first", first)
+	first := ir.Times(ir.Minus(lo, a.op.Offset(0)), a.between(1, j.first))
+	j.start = a.l.b.Named("first", first)
 	a.begin(j.pos, j.start)
 }
 
@@ -115,12 +116,12 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 func (j *joinedChunks) end(k, hi ir.Expr) {
 	a, l := j.a, j.a.l
 	if j.first == 0 {
-		l.emit(&ir.Free{A: a.levels[0].pos})
+		l.b.Emit(&ir.Free{A: a.levels[0].pos})
 	} else {
-		end := ir.Times(ir.Minus(hi, a.op.offset(0)), a.between(1, j.first))
+		end := ir.Times(ir.Minus(hi, a.op.Offset(0)), a.between(1, j.first))
 		l.closePos(&a.levels[j.first], ir.Plus(end, ir.Int(1)))
-		l.store(j.base, k, j.start)
-		l.store(j.until, k, end)
+		l.b.Store(j.base, k, j.start)
+		l.b.Store(j.until, k, end)
 	}
 	for _, p := range j.levels {
 		lev := &a.levels[p.level]
@@ -129,7 +130,7 @@ func (j *joinedChunks) end(k, hi ir.Expr) {
 			parents := ir.Times(a.levels[above].count, a.between(above+1, p.level))
 			l.closePos(lev, ir.Plus(parents, ir.Int(1)))
 		}
-		l.store(p.made, k, lev.count)
+		l.b.Store(p.made, k, lev.count)
 	}
 }
 
@@ -138,11 +139,11 @@ func (j *joinedChunks) keep(k ir.Expr) {
 	a, l := j.a, j.a.l
 	for _, p := range j.levels {
 		if p.pos != nil {
-			l.emit(&ir.Keep{T: p.pos, Index: k, A: a.levels[p.level].pos})
+			l.b.Emit(&ir.Keep{T: p.pos, Index: k, A: a.levels[p.level].pos})
 		}
-		l.emit(&ir.Keep{T: p.crd, Index: k, A: a.levels[p.level].crd})
+		l.b.Emit(&ir.Keep{T: p.crd, Index: k, A: a.levels[p.level].crd})
 	}
-	l.emit(&ir.Keep{T: j.vals, Index: k, A: a.values})
+	l.b.Emit(&ir.Keep{T: j.vals, Index: k, A: a.values})
 }
 
 // take removes the arrays from slot k and returns them.
@@ -151,11 +152,11 @@ func (j *joinedChunks) take(k ir.Expr) *growingArrays {
 	b := j.a.newArrays()
 	for _, p := range j.levels {
 		if p.pos != nil {
-			l.emit(&ir.Take{A: b.levels[p.level].pos, T: p.pos, Index: k})
+			l.b.Emit(&ir.Take{A: b.levels[p.level].pos, T: p.pos, Index: k})
 		}
-		l.emit(&ir.Take{A: b.levels[p.level].crd, T: p.crd, Index: k})
+		l.b.Emit(&ir.Take{A: b.levels[p.level].crd, T: p.crd, Index: k})
 	}
-	l.emit(&ir.Take{A: b.vals, T: j.vals, Index: k})
+	l.b.Emit(&ir.Take{A: b.vals, T: j.vals, Index: k})
 	return b
 }
 
@@ -164,16 +165,16 @@ func (j *joinedChunks) freeArrays(b *growingArrays) {
 	l := j.a.l
 	for _, p := range j.levels {
 		if p.pos != nil {
-			l.emit(&ir.Free{A: b.levels[p.level].pos})
+			l.b.Emit(&ir.Free{A: b.levels[p.level].pos})
 		}
-		l.emit(&ir.Free{A: b.levels[p.level].crd})
+		l.b.Emit(&ir.Free{A: b.levels[p.level].crd})
 	}
-	l.emit(&ir.Free{A: b.vals})
+	l.b.Emit(&ir.Free{A: b.vals})
 }
 
 // above returns the last compressed level before k.
 func (j *joinedChunks) above(k int) int {
-	for k--; !j.a.op.caps(k).HasPos(); k-- {
+	for k--; !j.a.op.Kind(k).HasPos(); k-- {
 	}
 	return k
 }
@@ -182,30 +183,30 @@ func (j *joinedChunks) above(k int) int {
 // Otherwise each piece is copied to its place.
 func (j *joinedChunks) publish() {
 	a, l := j.a, j.a.l
-	one := l.within(j.publishOne)
-	many := l.within(func() {
+	one := l.b.Within(j.publishOne)
+	many := l.b.Within(func() {
 		j.scan()
 		j.alloc(j.count, ir.Times(j.count(a.deep), a.block(a.deep+1)))
 		j.copyKept(func(ir.Expr) ir.Expr { return ir.Truth(true) })
 		j.publishCopies()
 	})
-	l.emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
+	l.b.Emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
 	j.free()
 }
 
 func (j *joinedChunks) free() {
 	l := j.a.l
-	l.emit(&ir.Free{A: j.base})
-	l.emit(&ir.Free{A: j.until})
+	l.b.Emit(&ir.Free{A: j.base})
+	l.b.Emit(&ir.Free{A: j.until})
 	for _, p := range j.levels {
 		if p.pos != nil {
-			l.emit(&ir.FreeTable{T: p.pos})
+			l.b.Emit(&ir.FreeTable{T: p.pos})
 		}
-		l.emit(&ir.FreeTable{T: p.crd})
-		l.emit(&ir.Free{A: p.made})
-		l.emit(&ir.Free{A: p.before})
+		l.b.Emit(&ir.FreeTable{T: p.crd})
+		l.b.Emit(&ir.Free{A: p.made})
+		l.b.Emit(&ir.Free{A: p.before})
 	}
-	l.emit(&ir.FreeTable{T: j.vals})
+	l.b.Emit(&ir.FreeTable{T: j.vals})
 }
 
 // parents returns the number of positions in the level above compressed level k. count returns the
@@ -232,7 +233,7 @@ func (j *joinedChunks) publishOne() {
 		if p.pos != nil {
 			pos = b.levels[p.level].pos
 		} else if p.level == 0 {
-			l.store(pos, ir.Int(1), count(0))
+			l.b.Store(pos, ir.Int(1), count(0))
 		}
 		a.publish(p.level, ir.Pos, pos, ir.Plus(j.parents(p.level, count), ir.Int(1)))
 		a.publish(p.level, ir.Crd, b.levels[p.level].crd, count(p.level))
@@ -247,12 +248,12 @@ func (j *joinedChunks) count(level int) ir.Expr { return ir.At(j.at(level).befor
 func (j *joinedChunks) scan() {
 	l := j.a.l
 	for _, p := range j.levels {
-		l.store(p.before, ir.Int(0), ir.Int(0))
+		l.b.Store(p.before, ir.Int(0), ir.Int(0))
 	}
-	k := l.newVar("slot")
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Body: l.within(func() {
+	k := l.b.Var("slot")
+	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Body: l.b.Within(func() {
 		for _, p := range j.levels {
-			l.store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(ir.At(p.before, k), ir.At(p.made, k)))
+			l.b.Store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(ir.At(p.before, k), ir.At(p.made, k)))
 		}
 	})})
 }
@@ -265,8 +266,8 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	out := joinedArrays{pos: make([]*ir.Array, n), crd: make([]*ir.Array, n),
 		posCap: make([]*ir.Var, n), crdCap: make([]*ir.Var, n)}
 	alloc := func(arr *ir.Array, n ir.Expr) (*ir.Array, *ir.Var) {
-		have := l.declare(arr.Name+"_cap", n)
-		l.emit(&ir.Alloc{A: arr, Len: have})
+		have := l.b.Declare(arr.Name+"_cap", n)
+		l.b.Emit(&ir.Alloc{A: arr, Len: have})
 		return arr, have
 	}
 	for i, p := range j.levels {
@@ -274,11 +275,11 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 		if p.pos != nil {
 			out.pos[i], out.posCap[i] = alloc(a.newPos(p.level),
 				ir.Plus(j.parents(p.level, count), ir.Int(1)))
-			l.store(out.pos[i], ir.Int(0), ir.Int(0))
+			l.b.Store(out.pos[i], ir.Int(0), ir.Int(0))
 		}
-		out.crd[i], out.crdCap[i] = alloc(l.newArray(a.op.prefix()+"_crd", p.crd.Elem), count(p.level))
+		out.crd[i], out.crdCap[i] = alloc(l.b.Array(a.op.Prefix()+"_crd", p.crd.Elem), count(p.level))
 	}
-	out.vals, out.valsCap = alloc(l.newArray(a.op.prefix()+"_vals", a.op.operand.Type), vals)
+	out.vals, out.valsCap = alloc(l.b.Array(a.op.Prefix()+"_vals", a.op.Argument.Type), vals)
 	j.whole = out
 }
 
@@ -299,18 +300,18 @@ func (j *joinedChunks) locate(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {
 		p := &j.levels[i]
-		p.from = l.named("from", ir.At(p.before, k))
-		p.n = l.named("n", ir.At(p.made, k))
+		p.from = l.b.Named("from", ir.At(p.before, k))
+		p.n = l.b.Named("n", ir.At(p.made, k))
 	}
 }
 
 // copyKept copies the pieces of the slots k for which which(k) is true.
 func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
 	l := j.a.l
-	k := l.newVar("slot")
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true,
-		Chunk: 1, Body: l.within(func() {
-			l.when(which(k), func() {
+	k := l.b.Var("slot")
+	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		Chunk: 1, Body: l.b.Within(func() {
+			l.b.When(which(k), func() {
 				b := j.take(k)
 				j.locate(k)
 				j.copy(k, b)
@@ -333,24 +334,24 @@ func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 		} else {
 			above := j.at(j.above(p.level))
 			size := a.between(above.level+1, p.level)
-			lo := l.named("lo", ir.Times(above.from, size))
+			lo := l.b.Named("lo", ir.Times(above.from, size))
 			j.copyPos(j.whole.pos[i], lo, lev.pos, ir.Times(above.n, size), from)
 		}
 		pieces := func(stream bool) *ir.Block {
-			return l.within(func() {
-				l.emit(&ir.Copy{Dst: j.whole.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n,
+			return l.b.Within(func() {
+				l.b.Emit(&ir.Copy{Dst: j.whole.crd[i], DstLo: from, Src: lev.crd, SrcLo: ir.Int(0), N: n,
 					Stream: stream})
 				if p.level == a.deep {
-					l.emit(&ir.Copy{Dst: j.whole.vals, DstLo: ir.Times(from, block), Src: b.vals, SrcLo: ir.Int(0),
-						N: ir.Times(n, block), Stream: stream})
+					l.b.Emit(&ir.Copy{Dst: j.whole.vals, DstLo: ir.Times(from, block), Src: b.vals,
+						SrcLo: ir.Int(0), N: ir.Times(n, block), Stream: stream})
 				}
 			})
 		}
 		if j.streamed == nil {
-			l.emit(pieces(false))
+			l.b.Emit(pieces(false))
 			continue
 		}
-		l.emit(&ir.If{Cond: j.streamed, Then: pieces(true), Else: pieces(false)})
+		l.b.Emit(&ir.If{Cond: j.streamed, Then: pieces(true), Else: pieces(false)})
 	}
 }
 
@@ -359,7 +360,7 @@ func (j *joinedChunks) publishCopies() {
 	a, l := j.a, j.a.l
 	for i, p := range j.levels {
 		if p.level == 0 {
-			l.store(j.pos, ir.Int(1), j.count(0))
+			l.b.Store(j.pos, ir.Int(1), j.count(0))
 		}
 		a.publish(p.level, ir.Pos, j.whole.pos[i], ir.Plus(j.parents(p.level, j.count), ir.Int(1)))
 		a.publish(p.level, ir.Crd, j.whole.crd[i], j.count(p.level))
@@ -370,18 +371,18 @@ func (j *joinedChunks) publishCopies() {
 // shift adds from to the places (lo, hi] of a pos array.
 func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
 	l := j.a.l
-	q := l.newVar("q")
-	l.emit(&ir.For{V: q, Lo: ir.Plus(lo, ir.Int(1)), Hi: ir.Plus(hi, ir.Int(1)), Step: 1,
-		Body: l.within(func() {
-			l.store(pos, q, ir.Plus(ir.Coord(pos, q), from))
+	q := l.b.Var("q")
+	l.b.Emit(&ir.For{V: q, Lo: ir.Plus(lo, ir.Int(1)), Hi: ir.Plus(hi, ir.Int(1)), Step: 1,
+		Body: l.b.Within(func() {
+			l.b.Store(pos, q, ir.Plus(ir.Coord(pos, q), from))
 		})})
 }
 
 // copyPos copies the places 1 to n of a chunk's pos array to the places after lo.
 func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, from ir.Expr) {
 	l := j.a.l
-	q := l.newVar("q")
-	l.emit(&ir.For{V: q, Lo: ir.Int(1), Hi: ir.Plus(n, ir.Int(1)), Step: 1, Body: l.within(func() {
-		l.store(pos, ir.Plus(lo, q), ir.Plus(ir.Coord(piece, q), from))
+	q := l.b.Var("q")
+	l.b.Emit(&ir.For{V: q, Lo: ir.Int(1), Hi: ir.Plus(n, ir.Int(1)), Step: 1, Body: l.b.Within(func() {
+		l.b.Store(pos, ir.Plus(lo, q), ir.Plus(ir.Coord(piece, q), from))
 	})})
 }

@@ -38,8 +38,8 @@ func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 	if k.root < 0 {
 		return nil
 	}
-	k.at = ir.NewVar(l.fresh("row_at"), tensor.Int64)
-	k.sum = ir.NewVar(l.fresh("row_sum"), l.spec.Compute)
+	k.at = ir.NewVar(l.b.Fresh("row_at"), tensor.Int64)
+	k.sum = ir.NewVar(l.b.Fresh("row_sum"), l.spec.Compute)
 	return k
 }
 
@@ -50,12 +50,12 @@ func (k *keptRow) walk(emit func()) {
 		return
 	}
 	l := k.l
-	b := l.within(emit)
+	b := l.b.Within(emit)
 	if k.used {
-		l.emit(&ir.Declare{V: k.at, Init: ir.Int(-1)})
-		l.emit(&ir.Declare{V: k.sum, Init: ir.Zero(k.sum.Typ)})
+		l.b.Emit(&ir.Declare{V: k.at, Init: ir.Int(-1)})
+		l.b.Emit(&ir.Declare{V: k.sum, Init: ir.Zero(k.sum.Typ)})
 	}
-	l.blk.List = append(l.blk.List, b.List...)
+	l.b.Append(b)
 	if k.used {
 		k.add()
 	}
@@ -65,20 +65,19 @@ func (k *keptRow) walk(emit func()) {
 // there.
 func (k *keptRow) fits(f *cin.Forall, d int, in *env) bool {
 	return k != nil && k.root == d && in.atomic && in.res.zeroed &&
-		in.res.level == k.l.out.op.order() && in.res.here == nil && in.res.row == nil &&
+		in.res.level == k.l.out.op.Order() && in.res.here == nil && in.res.row == nil &&
 		k.l.sumsSingleValue(f, in)
 }
 
 // row lowers the loops inside a row and keeps their sum. emit lowers them with the sum in place of
 // the result.
-func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) ir.Expr {
+func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall, in *env) ir.Expr) ir.Expr {
 	l := k.l
 	k.used = true
 	target := cin.Target(f).Name
-	sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
-	l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+	sum := ir.NewVar(l.b.Fresh("sum"), l.spec.Compute)
+	l.b.Emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
 	temp := &cin.Access{Name: sum.Name}
-	l.scalars[temp.Name] = sum
 	g := *f
 	g.Body = cin.Map(f.Body, func(s cin.Stmt) cin.Stmt {
 		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == target {
@@ -86,19 +85,18 @@ func (k *keptRow) row(f *cin.Forall, in *env, emit func(f *cin.Forall) ir.Expr) 
 		}
 		return s
 	})
-	some := emit(&g)
-	delete(l.scalars, temp.Name)
+	some := emit(&g, in.summing(temp.Name, sum))
 	k.add()
-	l.set(k.at, in.res.pos)
-	l.set(k.sum, sum)
+	l.b.Set(k.at, in.res.pos)
+	l.b.Set(k.sum, sum)
 	return some
 }
 
 // add adds the kept row to the result, if there is one.
 func (k *keptRow) add() {
 	l := k.l
-	l.when(ir.AtLeast(k.at, ir.Int(0)), func() {
-		l.emit(&ir.Store{A: l.out.vals(), Index: k.at, Accumulate: true, Atomic: true,
+	l.b.When(ir.AtLeast(k.at, ir.Int(0)), func() {
+		l.b.Emit(&ir.Store{A: l.out.vals(), Index: k.at, Accumulate: true, Atomic: true,
 			X: ir.Convert(l.out.vals().Elem, k.sum)})
 	})
 }

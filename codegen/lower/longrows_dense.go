@@ -44,47 +44,47 @@ func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *
 // isLong returns the condition that the row of environment in is long.
 func (h *longDenseRows) isLong(in *env) ir.Expr {
 	c := in.cur[h.long.Key]
-	if c.level != 1 || never(c.pres) {
+	if c.Level != 1 || ir.Never(c.Present) {
 		return ir.Truth(false)
 	}
-	pos := c.op.pos(1)
-	return ir.Both(c.pres, ir.Greater(
-		ir.Minus(ir.Coord(pos, ir.Plus(c.pos, ir.Int(1))), ir.Coord(pos, c.pos)), ir.Int(h.long.N)))
+	pos := c.Of.Pos(1)
+	return ir.Both(c.Present, ir.Greater(
+		ir.Minus(ir.Coord(pos, ir.Plus(c.Pos, ir.Int(1))), ir.Coord(pos, c.Pos)), ir.Int(h.long.N)))
 }
 
 // loop lowers the loop of one chunk, which leaves out the long rows.
 func (h *longDenseRows) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 	l := h.l
 	defer func() { h.zeroed = e.res.zeroed }()
-	return l.loops(&loop{f: f, e: e, body: func(in *env) ir.Expr {
+	return (&loop{l: l, f: f, e: e, body: func(in *env) ir.Expr {
 		long := h.isLong(in)
 		some := ir.Expr(ir.Truth(false))
-		body := l.within(func() { some = l.stmt(f.Body, in, false) })
+		body := l.b.Within(func() { some = l.stmt(f.Body, in, false) })
 		switch {
-		case never(long):
-			l.blk.List = append(l.blk.List, body.List...)
+		case ir.Never(long):
+			l.b.Append(body)
 		default:
-			leave := l.within(func() { l.store(h.leftOut, chunk, ir.Truth(true)) })
-			l.emit(&ir.If{Cond: long, Then: leave, Else: body})
+			leave := l.b.Within(func() { l.b.Store(h.leftOut, chunk, ir.Truth(true)) })
+			l.b.Emit(&ir.If{Cond: long, Then: leave, Else: body})
 		}
 		return some
-	}})
+	}}).loops()
 }
 
 // lowerLong computes the rows that the chunks left out.
 func (h *longDenseRows) lowerLong(f *cin.Forall, e *env, w *work) {
 	l := h.l
-	c := l.newVar("chunk")
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Body: l.within(func() {
-		l.when(ir.At(h.leftOut, c), func() {
+	c := l.b.Var("chunk")
+	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Body: l.b.Within(func() {
+		l.b.When(ir.At(h.leftOut, c), func() {
 			in := e.clone()
-			in.ranges[f.Var] = w.chunk(f.Var, c)
+			in.ranges = in.ranges.with(f.Var, w.chunk(f.Var, c))
 			in.res.zeroed = h.zeroed
-			l.loops(&loop{f: f, e: in, body: func(in *env) ir.Expr {
-				l.when(h.isLong(in), func() { l.stmt(h.body, in, false) })
+			(&loop{l: l, f: f, e: in, body: func(in *env) ir.Expr {
+				l.b.When(h.isLong(in), func() { l.stmt(h.body, in, false) })
 				return ir.Truth(true)
-			}})
+			}}).loops()
 		})
 	})})
-	l.emit(&ir.Free{A: h.leftOut})
+	l.b.Emit(&ir.Free{A: h.leftOut})
 }

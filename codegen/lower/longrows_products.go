@@ -3,6 +3,8 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -10,14 +12,14 @@ import (
 // longProductRows handles the long rows of a parallel loop that sums each row in a workspace, as in
 // products of sparse matrices. A row is long if it has more terms than the strategy's limit, and
 // more than one thread's share of the terms of all rows. The long rows are computed before the
-// loop, each on all threads (longrows_sums.go), and the loop reads them.
+// loop, each on all threads (rowSums), and the loop reads them.
 type longProductRows struct {
 	l     *lowerer
 	f     *cin.Forall
 	where *cin.Where
-	t     *cin.Access // the workspace
-	terms *cin.Forall // adds a row's terms to it
-	rows  *cursor     // a cursor of the operand whose rows are long
+	t     *cin.Access  // the workspace
+	terms *cin.Forall  // adds a row's terms to it
+	rows  *tree.Cursor // a cursor of the operand whose rows are long
 	long  strategy.Long
 	// stores is true if the first value at a coordinate is stored instead of added to 0, because
 	// the workspace does so too. The two differ if the value is -0.
@@ -48,35 +50,35 @@ func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) 
 
 // ends returns the range of positions of row r's terms.
 func (a *longProductRows) ends(r ir.Expr) (lo, hi ir.Expr) {
-	op := a.rows.op
-	p := ir.Minus(r, op.offset(0))
-	return ir.Coord(op.pos(1), p), ir.Coord(op.pos(1), ir.Plus(p, ir.Int(1)))
+	op := a.rows.Of
+	p := ir.Minus(r, op.Offset(0))
+	return ir.Coord(op.Pos(1), p), ir.Coord(op.Pos(1), ir.Plus(p, ir.Int(1)))
 }
 
 // compute computes the long rows.
 func (a *longProductRows) compute(e *env) {
 	l := a.l
 	all := l.rangeOf(e, a.f.Var)
-	first, _ := a.ends(all.lo)
-	last, _ := a.ends(all.hi)
-	lo := l.named("terms_lo", first)
-	n := l.named("terms", ir.Minus(last, lo))
-	a.least = l.named("long_least",
+	first, _ := a.ends(all.Lo)
+	last, _ := a.ends(all.Hi)
+	lo := l.b.Named("terms_lo", first)
+	n := l.b.Named("terms", ir.Minus(last, lo))
+	a.least = l.b.Named("long_least",
 		ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
-	a.n = l.declare("long", ir.Int(0))
-	most := l.named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
-	a.row = l.alloc("long_row", tensor.Int64, most, false)
-	a.at = l.alloc("long_at", tensor.Int64, ir.Plus(most, ir.Int(1)), false)
-	l.store(a.at, ir.Int(0), ir.Int(0))
-	a.capC, a.capV = l.declare("long_crd_cap", ir.Int(1)), l.declare("long_vals_cap", ir.Int(1))
-	a.crd = l.alloc("long_crd", l.crdType(a.t.Vars[0]), a.capC, false)
-	a.vals = l.alloc("long_vals", l.spec.Compute, a.capV, false)
-	l.when(ir.Less(ir.Int(1), l.threads), func() { a.find(all, lo, n) })
-	l.when(ir.Less(ir.Int(0), a.n), func() {
+	a.n = l.b.Declare("long", ir.Int(0))
+	most := l.b.Named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
+	a.row = l.b.Alloc("long_row", tensor.Int64, most, false)
+	a.at = l.b.Alloc("long_at", tensor.Int64, ir.Plus(most, ir.Int(1)), false)
+	l.b.Store(a.at, ir.Int(0), ir.Int(0))
+	a.capC, a.capV = l.b.Declare("long_crd_cap", ir.Int(1)), l.b.Declare("long_vals_cap", ir.Int(1))
+	a.crd = l.b.Alloc("long_crd", l.maker.CrdType(a.t.Vars[0]), a.capC, false)
+	a.vals = l.b.Alloc("long_vals", l.spec.Compute, a.capV, false)
+	l.b.When(ir.Less(ir.Int(1), l.threads), func() { a.find(all, lo, n) })
+	l.b.When(ir.Less(ir.Int(0), a.n), func() {
 		b := a.newRowSums()
-		x := l.newVar("long_x")
-		l.emit(&ir.For{V: x, Lo: ir.Int(0), Hi: a.n, Step: 1, Body: l.within(func() {
-			r := l.named(a.f.Var, ir.At(a.row, x))
+		x := l.b.Var("long_x")
+		l.b.Emit(&ir.For{V: x, Lo: ir.Int(0), Hi: a.n, Step: 1, Body: l.b.Within(func() {
+			r := l.b.Named(a.f.Var, ir.At(a.row, x))
 			b.computeRow(x, r, l.bind(e, a.where, a.f.Var, r, nil))
 		})})
 		b.free()
@@ -85,26 +87,26 @@ func (a *longProductRows) compute(e *env) {
 
 // find lists the long rows. A long row has more than long.N terms. It therefore has at least one of
 // every long.N-th term, and only the rows of these terms are tested.
-func (a *longProductRows) find(all coordRange, lo, n ir.Expr) {
+func (a *longProductRows) find(all tree.Range, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
-	m := l.newVar("m")
-	l.emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1,
-		Body: l.within(func() {
-			q := l.named("q", ir.Plus(lo, ir.Times(m, step)))
-			x, y := l.declare("x", all.lo), l.declare("y", all.hi)
-			l.while(ir.Less(x, y), func() {
-				mid := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+	m := l.b.Var("m")
+	l.b.Emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1,
+		Body: l.b.Within(func() {
+			q := l.b.Named("q", ir.Plus(lo, ir.Times(m, step)))
+			x, y := l.b.Declare("x", all.Lo), l.b.Declare("y", all.Hi)
+			l.b.While(ir.Less(x, y), func() {
+				mid := l.b.Declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
 				_, end := a.ends(mid)
-				before := l.within(func() { l.set(x, ir.Plus(mid, ir.Int(1))) })
-				behind := l.within(func() { l.set(y, mid) })
-				l.emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
+				before := l.b.Within(func() { l.b.Set(x, ir.Plus(mid, ir.Int(1))) })
+				behind := l.b.Within(func() { l.b.Set(y, mid) })
+				l.b.Emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
 			})
 			fresh := ir.Either(ir.Equal(a.n, ir.Int(0)),
 				ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
-			l.when(ir.Both(a.isLong(x), fresh), func() {
-				l.store(a.row, a.n, x)
-				l.incr(a.n, ir.Int(1))
+			l.b.When(ir.Both(a.isLong(x), fresh), func() {
+				l.b.Store(a.row, a.n, x)
+				l.b.Incr(a.n, ir.Int(1))
 			})
 		})})
 }
@@ -118,37 +120,274 @@ func (a *longProductRows) isLong(r ir.Expr) ir.Expr {
 // free frees the rows.
 func (a *longProductRows) free() {
 	for _, arr := range []*ir.Array{a.row, a.at, a.crd, a.vals} {
-		a.l.emit(&ir.Free{A: arr})
+		a.l.b.Emit(&ir.Free{A: arr})
 	}
 }
 
 // lower lowers the where for one row. A long row is read from the rows that were computed before.
 func (a *longProductRows) lower(e *env) ir.Expr {
 	l, s, name := a.l, a.where, a.t.Name
-	r := e.coord[a.f.Var]
-	read := l.within(func() {
-		x := l.named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
-		op := newOperand(l, Operand{Name: name, Arg: -1, Type: l.spec.Compute,
+	r := e.coord.at(a.f.Var)
+	read := l.b.Within(func() {
+		x := l.b.Named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
+		op := tree.NewOperand(l.args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
 			Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
-		op.arrays[ir.Slot{Arg: -1, Field: ir.Pos}] = a.at
-		op.arrays[ir.Slot{Arg: -1, Field: ir.Crd}] = a.crd
-		op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = a.vals
-		op.operand.PosWidth, op.operand.CrdWidth = []uint8{0}, []uint8{0}
+		op.Give(0, ir.Pos, a.at)
+		op.Give(0, ir.Crd, a.crd)
+		op.Give(0, ir.Vals, a.vals)
+		op.Argument.PosWidth, op.Argument.CrdWidth = []uint8{0}, []uint8{0}
 		in := e.clone()
 		shadowed := l.ops[name]
 		l.ops[name] = op
 		cin.Accesses(s.Consumer, func(y *cin.Access) {
 			if y.Name == name {
-				in.cur[y.Key()] = &cursor{op: op, vars: l.levelVars(y), pos: x, pres: ir.Truth(true)}
+				in.cur[y.Key()] = &tree.Cursor{Of: op, Vars: l.levelVars(y), Pos: x, Present: ir.Truth(true)}
 			}
 		})
 		l.stmt(s.Consumer, in, false)
 		l.ops[name] = shadowed
 	})
-	l.longRows = nil
 	some := ir.Expr(ir.Truth(false))
-	rest := l.within(func() { some = l.whereWorkspace(s, a.t, e, false) })
-	l.longRows = a
-	l.emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.isLong(r)), Then: read, Else: rest})
+	rest := l.b.Within(func() {
+		in := *e
+		in.longRows = nil
+		some = l.whereWorkspace(s, a.t, &in, false)
+	})
+	l.b.Emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.isLong(r)), Then: read, Else: rest})
 	return some
+}
+
+// rowSums computes long rows of products, one after another, each on all threads, by propagation
+// blocking (Beamer, Asanovic, Patterson 2017). The terms of a row are processed in rounds, and the
+// terms of a round are cut into stretches. First the threads count how many terms of each stretch
+// are in each band of coordinates. Then they copy the terms to their bands, and preserve the order
+// of the terms. Finally each band is summed by one thread. The terms of each coordinate are
+// therefore added in the same order as by a single thread, and the result does not depend on the
+// number of threads.
+type rowSums struct {
+	a   *longProductRows
+	lo  ir.Expr // the coordinate of place 0
+	dim ir.Expr // the number of places
+	// width is the number of coordinates in a band, and length is the number of terms in a stretch.
+	width, length    int64
+	bands, stretches ir.Expr // the number of bands, and the number of stretches in a round
+
+	sums *ir.Array // the sums of the row
+	mark *ir.Array // whether a place has a sum
+	crd  *ir.Array // the found coordinates; each band's start at its first place
+	n    *ir.Array // by band: the number of found coordinates
+
+	// at[stretch*bands+band] is the number of a stretch's terms in a band. After scan it is the
+	// place for the next of these terms.
+	at *ir.Array
+	// by band: the start of its terms, and later of its sums; one more entry for the end
+	begin             *ir.Array
+	termCrd, termVals *ir.Array
+	capC, capV        *ir.Var
+}
+
+func (a *longProductRows) newRowSums() *rowSums {
+	l := a.l
+	v := l.bounds[a.t.Vars[0]]
+	b := &rowSums{a: a, lo: v[0], dim: l.b.Named("places", ir.Minus(v[1], v[0]))}
+	b.width, b.length = a.long.Band, a.long.Stretch
+	b.bands = l.b.Named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
+	b.stretches = l.b.Named("stretches", ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread)))
+	coord := l.maker.CrdType(a.t.Vars[0])
+	b.sums = l.b.Alloc(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
+	b.mark = l.b.Alloc(a.t.Name+"_sum", tensor.Bool, b.dim, true)
+	b.crd = l.b.Alloc(a.t.Name+"_found", coord, b.dim, false)
+	b.n = l.b.Alloc("found", tensor.Int64, b.bands, true)
+	b.at = l.b.Alloc("term_at", tensor.Int64, ir.Times(b.stretches, b.bands), false)
+	b.begin = l.b.Alloc("band_at", tensor.Int64, ir.Plus(b.bands, ir.Int(1)), false)
+	b.capC, b.capV = l.b.Declare("term_crd_cap", ir.Int(1)), l.b.Declare("term_vals_cap", ir.Int(1))
+	b.termCrd = l.b.Alloc("term_crd", coord, b.capC, false)
+	b.termVals = l.b.Alloc("term_vals", l.spec.Compute, b.capV, false)
+	return b
+}
+
+func (b *rowSums) free() {
+	for _, arr := range []*ir.Array{b.sums, b.mark, b.crd, b.n, b.at, b.begin, b.termCrd, b.termVals} {
+		b.a.l.b.Emit(&ir.Free{A: arr})
+	}
+}
+
+// each emits a parallel loop over n stretches or bands.
+func (b *rowSums) each(name string, n ir.Expr, body func(k *ir.Var)) {
+	l := b.a.l
+	k := l.b.Var(name)
+	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1,
+		Body: l.b.InScope(func() { body(k) })})
+}
+
+// loop emits a serial loop over [lo, hi).
+func (b *rowSums) loop(name string, lo, hi ir.Expr, body func(k *ir.Var)) {
+	l := b.a.l
+	k := l.b.Var(name)
+	l.b.Emit(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: l.b.Within(func() { body(k) })})
+}
+
+// place returns the index in at for a stretch and a band.
+func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
+	return ir.Plus(ir.Times(stretch, b.bands), band)
+}
+
+// computeRow computes the long row with index x, which is row r. Its environment is e.
+func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
+	l := b.a.l
+	first, last := b.a.ends(r)
+	lo, hi := l.b.Named("row_lo", first), l.b.Named("row_hi", last)
+	each := l.b.Named("round_terms", ir.Times(b.stretches, ir.Int(b.length)))
+	rounds := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Minus(each, ir.Int(1))), each)
+	b.loop("round", ir.Int(0), l.b.Named("rounds", rounds), func(round *ir.Var) {
+		begin := l.b.Named("round_lo", ir.Plus(lo, ir.Times(round, each)))
+		pass := func(k *ir.Var, to adder) {
+			from := l.b.Named("from", ir.Plus(begin, ir.Times(k, ir.Int(b.length))))
+			b.terms(lo, hi, from, l.b.Named("to", ir.Least(ir.Plus(from, ir.Int(b.length)), hi)), to, e)
+		}
+		b.each("stretch", b.stretches, func(k *ir.Var) {
+			b.loop("band", ir.Int(0), b.bands,
+				func(band *ir.Var) { l.b.Store(b.at, b.place(k, band), ir.Int(0)) })
+			counts := l.b.Within(func() { pass(k, &termBands{b: b, stretch: k}) })
+			rewrite.Strip(counts, nil)
+			l.b.Append(counts)
+		})
+		b.scan()
+		b.each("stretch", b.stretches,
+			func(k *ir.Var) { pass(k, &termBands{b: b, stretch: k, keep: true}) })
+		b.each("band", b.bands, b.add)
+	})
+	b.keep(x)
+}
+
+// terms adds the terms at positions [from, to) of the row's range [lo, hi) to an adder.
+func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
+	a, l := b.a, b.a.l
+	l.b.When(ir.Less(from, to), func() {
+		v := a.terms.Var
+		in := e.clone()
+		all := l.rangeOf(e, v)
+		at := a.rows.Of.Crd(1)
+		s := tree.Range{Clip: true}
+		s.Lo = l.b.Named(v+"_from",
+			ir.Choose(ir.Equal(from, lo), all.Lo, ir.Greatest(all.Lo, ir.Coord(at, from))))
+		s.Hi = l.b.Named(v+"_to", ir.Choose(ir.Equal(to, hi), all.Hi,
+			ir.Greatest(s.Lo, ir.Least(all.Hi, ir.Coord(at, to)))))
+		in.ranges = in.ranges.with(v, s)
+		l.stmt(a.terms, in.filling(a.t.Name, t), false)
+	})
+}
+
+// termBands counts a stretch's terms by band. If keep is true, it copies them to their bands.
+type termBands struct {
+	b       *rowSums
+	stretch *ir.Var
+	keep    bool
+}
+
+func (t *termBands) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
+	b := t.b
+	c := e.coord.at(a.Vars[0])
+	at := l.b.Named("at", b.place(t.stretch, ir.Over(ir.Minus(c, b.lo), ir.Int(b.width))))
+	if t.keep {
+		o := l.b.Named("o", ir.At(b.at, at))
+		l.b.Store(b.termCrd, o, c)
+		l.b.Store(b.termVals, o, x)
+	}
+	l.b.Emit(&ir.Store{A: b.at, Index: at, Accumulate: true, X: ir.Int(1)})
+}
+
+// scan replaces the counts of terms with the places where the terms are copied.
+func (b *rowSums) scan() {
+	l := b.a.l
+	o := l.b.Declare("o", ir.Int(0))
+	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+		l.b.Store(b.begin, band, o)
+		b.loop("stretch", ir.Int(0), b.stretches, func(k *ir.Var) {
+			at := l.b.Named("at", b.place(k, band))
+			n := l.b.Named("n", ir.At(b.at, at))
+			l.b.Store(b.at, at, o)
+			l.b.Incr(o, n)
+		})
+	})
+	l.b.Store(b.begin, b.bands, o)
+	l.reserve(b.termCrd, b.capC, o)
+	l.reserve(b.termVals, b.capV, o)
+}
+
+// add adds the terms of a band.
+func (b *rowSums) add(band *ir.Var) {
+	l := b.a.l
+	n := l.b.Declare("n", ir.At(b.n, band))
+	first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
+	b.loop("p", ir.At(b.begin, band), ir.At(b.begin, ir.Plus(band, ir.Int(1))), func(p *ir.Var) {
+		c := l.b.Named("c", ir.Coord(b.termCrd, p))
+		at := l.b.Named("at", ir.Minus(c, b.lo))
+		again := func() {
+			l.b.Emit(
+				&ir.Store{A: b.sums, Index: at, Accumulate: true, X: ir.At(b.termVals, p)})
+		}
+		fresh := l.b.Within(func() {
+			l.b.Store(b.mark, at, ir.Truth(true))
+			l.b.Store(b.crd, ir.Plus(first, n), c)
+			l.b.Incr(n, ir.Int(1))
+			if b.a.stores {
+				l.b.Store(b.sums, at, ir.At(b.termVals, p))
+			} else {
+				again()
+			}
+		})
+		l.b.Emit(&ir.If{Cond: ir.At(b.mark, at), Then: l.b.Within(again), Else: fresh})
+	})
+	l.b.Store(b.n, band, n)
+}
+
+// sparseBand is the smallest number of places for each sum in a band for which the found
+// coordinates are sorted. With fewer places, all places of the band are visited instead.
+const sparseBand = 16
+
+// keep stores the computed sums as long row x, and clears them.
+func (b *rowSums) keep(x *ir.Var) {
+	a, l := b.a, b.a.l
+	b.each("band", b.bands, func(band *ir.Var) {
+		n := l.b.Named("n", ir.At(b.n, band))
+		first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
+		sort := l.b.Within(func() { l.b.Emit(&ir.Sort{A: b.crd, Lo: first, Hi: ir.Plus(first, n)}) })
+		walk := l.b.Within(func() {
+			p := l.b.Declare("p", first)
+			last := ir.Least(ir.Plus(first, ir.Int(b.width)), b.dim)
+			b.loop("at", first, last, func(at *ir.Var) {
+				l.b.When(ir.At(b.mark, at), func() {
+					l.b.Store(b.crd, p, ir.Plus(at, b.lo))
+					l.b.Incr(p, ir.Int(1))
+				})
+			})
+		})
+		l.b.When(ir.Less(ir.Int(0), n), func() {
+			l.b.Emit(&ir.If{Cond: ir.Less(ir.Times(n, ir.Int(sparseBand)), ir.Int(b.width)), Then: sort,
+				Else: walk})
+		})
+	})
+	o := l.b.Declare("long_end", ir.At(a.at, x))
+	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+		l.b.Store(b.begin, band, o)
+		l.b.Incr(o, ir.At(b.n, band))
+	})
+	l.b.Store(a.at, ir.Plus(x, ir.Int(1)), o)
+	l.reserve(a.crd, a.capC, o)
+	l.reserve(a.vals, a.capV, o)
+	b.each("band", b.bands, func(band *ir.Var) {
+		begin := l.b.Named("begin", ir.At(b.begin, band))
+		first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
+		b.loop("p", ir.Int(0), l.b.Named("n", ir.At(b.n, band)), func(p *ir.Var) {
+			c := l.b.Named("c", ir.Coord(b.crd, ir.Plus(first, p)))
+			at := l.b.Named("at", ir.Minus(c, b.lo))
+			to := l.b.Named("to", ir.Plus(begin, p))
+			l.b.Store(a.crd, to, c)
+			l.b.Store(a.vals, to, ir.At(b.sums, at))
+			l.b.Store(b.mark, at, ir.Truth(false))
+			l.b.Store(b.sums, at, ir.Zero(l.spec.Compute))
+		})
+		l.b.Store(b.n, band, ir.Int(0))
+	})
 }

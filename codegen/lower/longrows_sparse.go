@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
@@ -13,7 +14,7 @@ import (
 // does not depend on the cuts. The chunk that has the end of a row closes the row.
 type rowRange struct {
 	f    *cin.Forall
-	rows coordRange
+	rows tree.Range
 	// closed is 1 plus the last row whose end is in the range.
 	closed ir.Expr
 	// cutVar is the variable along the rows, or "" if no row is cut. Row first begins at coordinate
@@ -36,16 +37,16 @@ func (w *work) cutLongRows(long strategy.Long) {
 func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	if w.cutVar == "" {
 		s := w.chunk(f.Var, c)
-		return &rowRange{f: f, rows: s, closed: s.hi}
+		return &rowRange{f: f, rows: s, closed: s.Hi}
 	}
 	l := w.l
 	s := &rowRange{f: f, cutVar: w.cutVar}
 	var lo, hi ir.Expr
 	lo, s.first, s.from, s.begins = w.edge(f.Var+"_from", c)
-	lo = l.named(f.Var+"_first", ir.Choose(s.begins, s.first, lo))
+	lo = l.b.Named(f.Var+"_first", ir.Choose(s.begins, s.first, lo))
 	hi, s.last, s.to, s.ends = w.edge(f.Var+"_to", ir.Plus(c, ir.Int(1)))
-	s.rows = coordRange{lo: lo, hi: hi, clip: true}
-	s.closed = l.named(f.Var+"_closed", ir.Choose(s.ends, s.last, hi))
+	s.rows = tree.Range{Lo: lo, Hi: hi, Clip: true}
+	s.closed = l.b.Named(f.Var+"_closed", ir.Choose(s.ends, s.last, hi))
 	return s
 }
 
@@ -54,24 +55,24 @@ func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 // returned as row, at coordinate at.
 func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	l := w.l
-	x = l.named(name, w.boundary(c))
+	x = l.b.Named(name, w.boundary(c))
 	none := ir.Minus(w.lo, ir.Int(1))
-	r := l.declare(name+"_row", none)
+	r := l.b.Declare(name+"_row", none)
 	b := l.bounds[w.cutVar]
-	j := l.declare(name+"_"+w.cutVar, b[0])
-	l.when(ir.Less(w.lo, x), func() {
-		start := l.named("start", w.before(ir.Minus(x, ir.Int(1))))
-		end := l.named("end", w.before(x))
-		target := l.named("target", w.target(c))
+	j := l.b.Declare(name+"_"+w.cutVar, b[0])
+	l.b.When(ir.Less(w.lo, x), func() {
+		start := l.b.Named("start", w.before(ir.Minus(x, ir.Int(1))))
+		end := l.b.Named("end", w.before(x))
+		target := l.b.Named("target", w.target(c))
 		long := ir.Less(ir.Int(w.longRow), ir.Minus(end, start))
-		l.when(ir.Both(ir.Less(target, end), long), func() {
-			l.set(r, ir.Minus(x, ir.Int(1)))
-			y := l.declare("y", b[1])
-			l.while(ir.Less(j, y), func() {
-				m := l.declare("mid", ir.Over(ir.Plus(j, y), ir.Int(2)))
-				less := l.within(func() { l.set(j, ir.Plus(m, ir.Int(1))) })
-				more := l.within(func() { l.set(y, m) })
-				l.emit(&ir.If{Cond: ir.Less(w.beforeIn(r, m), ir.Minus(target, r)), Then: less, Else: more})
+		l.b.When(ir.Both(ir.Less(target, end), long), func() {
+			l.b.Set(r, ir.Minus(x, ir.Int(1)))
+			y := l.b.Declare("y", b[1])
+			l.b.While(ir.Less(j, y), func() {
+				m := l.b.Declare("mid", ir.Over(ir.Plus(j, y), ir.Int(2)))
+				less := l.b.Within(func() { l.b.Set(j, ir.Plus(m, ir.Int(1))) })
+				more := l.b.Within(func() { l.b.Set(y, m) })
+				l.b.Emit(&ir.If{Cond: ir.Less(w.beforeIn(r, m), ir.Minus(target, r)), Then: less, Else: more})
 			})
 		})
 	})
@@ -83,31 +84,31 @@ func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 func (w *work) beforeIn(r, j ir.Expr) ir.Expr {
 	var n ir.Expr = ir.Int(0)
 	for _, c := range w.counted() {
-		op := c.op
-		p := ir.Minus(r, op.offset(0))
-		lo, hi := ir.Coord(op.pos(1), p), ir.Coord(op.pos(1), ir.Plus(p, ir.Int(1)))
-		n = ir.Plus(n, w.entries(c, 2, &ir.Search{A: op.crd(1), Lo: lo, Hi: hi, Key: j}))
+		op := c.Of
+		p := ir.Minus(r, op.Offset(0))
+		lo, hi := ir.Coord(op.Pos(1), p), ir.Coord(op.Pos(1), ir.Plus(p, ir.Int(1)))
+		n = ir.Plus(n, w.entries(c, 2, &ir.Search{A: op.Crd(1), Lo: lo, Hi: hi, Key: j}))
 	}
 	return n
 }
 
 // lower lowers the chunk's loop.
 func (s *rowRange) lower(l *lowerer, e *env) ir.Expr {
-	e.ranges[s.f.Var] = s.rows
+	e.ranges = e.ranges.with(s.f.Var, s.rows)
 	if s.cutVar == "" {
 		return l.serial(s.f, e, false)
 	}
-	return l.loops(&loop{f: s.f, e: e, body: func(in *env) ir.Expr {
-		row := in.coord[s.f.Var]
+	return (&loop{l: l, f: s.f, e: e, body: func(in *env) ir.Expr {
+		row := in.coord.at(s.f.Var)
 		all := l.rangeOf(in, s.cutVar)
 		begins, ends := ir.Equal(row, s.first), ir.Equal(row, s.last)
-		all.open = l.named("open", ends)
-		if !all.clip {
-			all.clip, all.when = true, l.named("cut", ir.Either(begins, all.open))
+		all.Open = l.b.Named("open", ends)
+		if !all.Clip {
+			all.Clip, all.When = true, l.b.Named("cut", ir.Either(begins, all.Open))
 		}
-		all.lo = l.named(s.cutVar+"_from", ir.Choose(begins, s.from, all.lo))
-		all.hi = l.named(s.cutVar+"_to", ir.Choose(all.open, s.to, all.hi))
-		in.ranges[s.cutVar] = all
+		all.Lo = l.b.Named(s.cutVar+"_from", ir.Choose(begins, s.from, all.Lo))
+		all.Hi = l.b.Named(s.cutVar+"_to", ir.Choose(all.Open, s.to, all.Hi))
+		in.ranges = in.ranges.with(s.cutVar, all)
 		return l.stmt(s.f.Body, in, false)
-	}})
+	}}).loops()
 }

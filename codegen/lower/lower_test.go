@@ -9,6 +9,8 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/notation"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
@@ -43,12 +45,12 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		}
 		widths := slices.Repeat([]uint8{4}, len(layout.Levels))
 		spec.Operands = append(spec.Operands,
-			lower.Operand{Name: name, Arg: k, Format: layout, Type: tensor.Float64, PosWidth: widths,
+			tree.Argument{Name: name, Number: k, Format: layout, Type: tensor.Float64, PosWidth: widths,
 				CrdWidth: widths})
 		of.Tensors = append(of.Tensors, strategy.Tensor{NNZ: 1000})
 	}
 	add := func(a *cin.Access) {
-		if !slices.ContainsFunc(spec.Operands, func(o lower.Operand) bool { return o.Name == a.Name }) {
+		if !slices.ContainsFunc(spec.Operands, func(o tree.Argument) bool { return o.Name == a.Name }) {
 			return // a temporary
 		}
 		for _, v := range a.Vars {
@@ -81,7 +83,8 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, pass := range []func(){func() {}, low.Vectorize, low.Simplify} {
+	vectorize := func() { rewrite.Vectorize(low.Func.Body, low.Lanes) }
+	for _, pass := range []func(){func() {}, vectorize, low.Simplify} {
 		pass()
 		if err := ir.Verify(low.Func); err != nil {
 			t.Errorf("%s with %s: %v", x.stmt, x.formats, err)

@@ -26,29 +26,29 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	if o.Cut.N > 0 {
 		n = ir.Greatest(n, ir.Over(w.total, ir.Int(o.Cut.N)))
 	}
-	w.chunks = l.named("chunks", ir.Choose(alone, ir.Int(1), n))
+	w.chunks = l.b.Named("chunks", ir.Choose(alone, ir.Int(1), n))
 	j := a.newJoin(w.chunks)
-	capacity := l.named("capacity",
+	capacity := l.b.Named("capacity",
 		ir.Plus(ir.Choose(alone, ir.Int(0), a.initialCapacity()), ir.Int(1)))
 	j.alloc(func(int) ir.Expr { return capacity }, capacity)
-	j.streamed = l.named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
+	j.streamed = l.b.Named("streamed", ir.Greater(capacity, ir.Int(o.Cut.Streamed)))
 	for _, p := range j.levels {
-		l.store(p.before, ir.Int(0), ir.Int(0))
+		l.b.Store(p.before, ir.Int(0), ir.Int(0))
 	}
-	each := l.named("estimate", j.chunkCapacity(w.chunks))
+	each := l.b.Named("estimate", j.chunkCapacity(w.chunks))
 
 	some := ir.Expr(ir.Truth(false))
-	k := l.newVar("chunk")
-	body := l.inScope(func() {
+	k := l.b.Var("chunk")
+	body := l.b.InScope(func() {
 		b := a.newArrays()
 		a.use(b)
 		a.alloc(each)
 		s := w.rowRange(f, k)
-		j.begin(s.rows.lo)
+		j.begin(s.rows.Lo)
 		some = s.lower(l, e.clone())
 		j.end(k, s.closed)
 		j.follow(k)
-		here := l.within(func() {
+		here := l.b.Within(func() {
 			j.copy(k, b)
 			j.freeArrays(b)
 		})
@@ -56,9 +56,9 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 			p := j.at(level)
 			return ir.Plus(p.from, p.n)
 		}))
-		l.emit(&ir.If{Cond: fits, Then: here, Else: l.within(func() { j.keep(k) })})
+		l.b.Emit(&ir.If{Cond: fits, Then: here, Else: l.b.Within(func() { j.keep(k) })})
 	})
-	l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
 		Chunk: 1, Body: body})
 	j.publishOrdered(capacity)
 	return some
@@ -68,18 +68,18 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 // result. Otherwise the result is the copied arrays, after the kept pieces have been copied too.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.l
-	one := l.within(func() {
+	one := l.b.Within(func() {
 		for i, p := range j.levels {
 			if p.pos != nil {
-				l.emit(&ir.Free{A: j.whole.pos[i]})
+				l.b.Emit(&ir.Free{A: j.whole.pos[i]})
 			}
-			l.emit(&ir.Free{A: j.whole.crd[i]})
+			l.b.Emit(&ir.Free{A: j.whole.crd[i]})
 		}
-		l.emit(&ir.Free{A: j.whole.vals})
+		l.b.Emit(&ir.Free{A: j.whole.vals})
 		j.publishOne()
 	})
-	many := l.within(func() {
-		l.when(ir.Inverse(j.fits(capacity, j.count)), func() {
+	many := l.b.Within(func() {
+		l.b.When(ir.Inverse(j.fits(capacity, j.count)), func() {
 			j.grow()
 			j.copyKept(func(k ir.Expr) ir.Expr {
 				return ir.Inverse(j.fits(capacity,
@@ -88,7 +88,7 @@ func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 		})
 		j.publishCopies()
 	})
-	l.emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
+	l.b.Emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
 	j.free()
 }
 
@@ -102,7 +102,7 @@ func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.
 			all = append(all, ir.AtMost(j.parents(p.level, count), capacity))
 		}
 	}
-	if j.a.deep+1 < j.a.op.order() {
+	if j.a.deep+1 < j.a.op.Order() {
 		all = append(all, ir.AtMost(ir.Times(count(j.a.deep), j.a.block(j.a.deep+1)), capacity))
 	}
 	return ir.Both(all...)
@@ -113,13 +113,13 @@ func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.
 func (j *joinedChunks) follow(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {
-		j.levels[i].from = l.declare("from", ir.Int(0))
-		j.levels[i].n = l.named("n", j.a.levels[j.levels[i].level].count)
+		j.levels[i].from = l.b.Declare("from", ir.Int(0))
+		j.levels[i].n = l.b.Named("n", j.a.levels[j.levels[i].level].count)
 	}
-	l.emit(&ir.Ordered{Body: l.within(func() {
+	l.b.Emit(&ir.Ordered{Body: l.b.Within(func() {
 		for _, p := range j.levels {
-			l.set(p.from.(*ir.Var), ir.At(p.before, k))
-			l.store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(p.from, p.n))
+			l.b.Set(p.from.(*ir.Var), ir.At(p.before, k))
+			l.b.Store(p.before, ir.Plus(k, ir.Int(1)), ir.Plus(p.from, p.n))
 		}
 	})})
 }

@@ -5,6 +5,8 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -17,11 +19,9 @@ func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	if o.Long.How == strategy.Precomputed {
 		a := l.newLongProductRows(f, e, o.Long)
 		a.compute(e)
-		l.longRows = a
-		defer func() {
-			l.longRows = nil
-			a.free()
-		}()
+		e = e.clone()
+		e.longRows = a
+		defer a.free()
 	}
 	return l.assembly.parallel(f, e, o)
 }
@@ -37,22 +37,22 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	var h *longDenseRows
 	if o.Long.How == strategy.Separate {
 		h = l.newLongDenseRows(f, w, o.Long)
-		h.leftOut = l.newArray("long_left_out", tensor.Bool)
-		l.emit(&ir.Alloc{A: h.leftOut, Len: chunks, Zero: true})
+		h.leftOut = l.b.Array("long_left_out", tensor.Bool)
+		l.b.Emit(&ir.Alloc{A: h.leftOut, Len: chunks, Zero: true})
 	}
 	some := ir.Expr(ir.Truth(false))
-	c := l.newVar("chunk")
-	body := l.inScope(func() {
+	c := l.b.Var("chunk")
+	body := l.b.InScope(func() {
 		in := e.clone()
 		s := w.chunk(f.Var, c)
-		in.ranges[f.Var] = s
+		in.ranges = in.ranges.with(f.Var, s)
 		if h != nil {
 			some = h.loop(f, in, c)
 		} else {
 			some = l.serial(f, in, false)
 		}
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
 		Chunk: 1, Body: body})
 	if h != nil {
 		h.lowerLong(f, e, w)
@@ -62,15 +62,15 @@ func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 
 // chunks returns the number of chunks of a parallel loop.
 func (l *lowerer) chunks() ir.Expr {
-	return l.named("chunks",
+	return l.b.Named("chunks",
 		ir.Choose(ir.AtMost(l.threads, ir.Int(1)), ir.Int(1),
 			ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread))))
 }
 
 // chunk returns the range of chunk c of v.
-func (w *work) chunk(v string, c ir.Expr) coordRange {
-	lo := w.l.named(v+"_from", w.boundary(c))
-	return coordRange{lo: lo, hi: w.l.named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), clip: true}
+func (w *work) chunk(v string, c ir.Expr) tree.Range {
+	lo := w.l.b.Named(v+"_from", w.boundary(c))
+	return tree.Range{Lo: lo, Hi: w.l.b.Named(v+"_to", w.boundary(ir.Plus(c, ir.Int(1)))), Clip: true}
 }
 
 // work cuts a variable's range into pieces of about equal work. The work of a piece is the number
@@ -78,11 +78,11 @@ func (w *work) chunk(v string, c ir.Expr) coordRange {
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
-	all    coordRange
-	driver *cursor
+	all    tree.Range
+	driver *tree.Cursor
 	key    string // the key of the driver's access
 	// the other operands whose entries count. They and the driver have all rows.
-	others []*cursor
+	others []*tree.Cursor
 	// the range of the driver's rows or positions, or of coordinates without a driver
 	lo, hi ir.Expr
 	total  ir.Expr
@@ -95,41 +95,41 @@ type work struct {
 func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 	w := &work{l: l, chunks: chunks, all: l.rangeOf(e, f.Var)}
 	heaviest := -1
-	var rows []*cursor
+	var rows []*tree.Cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
 		c := e.cur[x.Key()]
-		if c == nil || c.next() != f.Var || !always(c.pres) || c.op.operand.Arg < 0 ||
-			c.op.operand.Format.AllDense() {
+		if c == nil || c.Next() != f.Var || !ir.Always(c.Present) || c.Of.Argument.Number < 0 ||
+			c.Of.Argument.Format.AllDense() {
 			return
 		}
-		if caps := c.op.caps(c.level); !caps.HasPos() && !(caps.CanLocate() && c.level == 0) {
+		if caps := c.Of.Kind(c.Level); !caps.HasPos() && !(caps.CanLocate() && c.Level == 0) {
 			return
 		}
-		if n := l.spec.Strategy.Weight[c.op.operand.Name]; n > heaviest {
+		if n := l.spec.Strategy.Weight[c.Of.Argument.Name]; n > heaviest {
 			w.driver, w.key, heaviest = c, x.Key(), n
 		}
-		if c.op.caps(c.level).CanLocate() && c.op.hasPosFrom(1) &&
-			!slices.ContainsFunc(rows, func(d *cursor) bool { return d.op == c.op }) {
+		if c.Of.Kind(c.Level).CanLocate() && c.Of.HasPosFrom(1) &&
+			!slices.ContainsFunc(rows, func(d *tree.Cursor) bool { return d.Of == c.Of }) {
 			rows = append(rows, c)
 		}
 	})
 	switch {
 	case w.driver == nil:
-		w.lo, w.hi = w.all.lo, w.all.hi
-	case w.driver.op.caps(w.driver.level).CanLocate():
-		w.lo, w.hi = w.all.lo, w.all.hi
-		w.others = slices.DeleteFunc(rows, func(c *cursor) bool { return c.op == w.driver.op })
+		w.lo, w.hi = w.all.Lo, w.all.Hi
+	case w.driver.Of.Kind(w.driver.Level).CanLocate():
+		w.lo, w.hi = w.all.Lo, w.all.Hi
+		w.others = slices.DeleteFunc(rows, func(c *tree.Cursor) bool { return c.Of == w.driver.Of })
 	default:
-		w.lo, w.hi = l.segment(w.driver) // the segment of a block need not begin at 0
+		w.lo, w.hi = w.driver.Segment() // the segment of a block need not begin at 0
 	}
 	if w.driver != nil {
-		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
+		w.total = l.b.Named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
 	}
 	return w
 }
 
 // counted returns the cursors of the operands whose entries count.
-func (w *work) counted() []*cursor { return append([]*cursor{w.driver}, w.others...) }
+func (w *work) counted() []*tree.Cursor { return append([]*tree.Cursor{w.driver}, w.others...) }
 
 // before returns the work before row or position x: the entries of the rows before it, and one for
 // each row.
@@ -137,19 +137,19 @@ func (w *work) before(x ir.Expr) ir.Expr {
 	n := ir.Expr(ir.Int(0))
 	for _, c := range w.counted() {
 		p := x
-		if c.op.caps(c.level).CanLocate() {
-			p = ir.Minus(x, c.op.offset(c.level))
+		if c.Of.Kind(c.Level).CanLocate() {
+			p = ir.Minus(x, c.Of.Offset(c.Level))
 		}
-		n = ir.Plus(n, w.entries(c, c.level+1, p))
+		n = ir.Plus(n, w.entries(c, c.Level+1, p))
 	}
 	return ir.Plus(n, x)
 }
 
 // entries returns the position, in the last level, of the first entry below position p of level
 // k-1.
-func (w *work) entries(c *cursor, k int, p ir.Expr) ir.Expr {
-	for ; k < c.op.order(); k++ {
-		p = w.l.below(c.op, k, p)
+func (w *work) entries(c *tree.Cursor, k int, p ir.Expr) ir.Expr {
+	for ; k < c.Of.Order(); k++ {
+		p = c.Of.Below(k, p)
 	}
 	return p
 }
@@ -164,16 +164,16 @@ func (w *work) target(c ir.Expr) ir.Expr {
 func (w *work) cut(c ir.Expr) ir.Expr {
 	l := w.l
 	if w.driver == nil {
-		return part(w.lo, w.hi, c, w.chunks)
+		return emit.Part(w.lo, w.hi, c, w.chunks)
 	}
-	target := l.named("target", w.target(c))
-	x := l.declare("x", w.lo)
-	y := l.declare("y", w.hi)
-	l.while(ir.Less(x, y), func() {
-		m := l.declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
-		less := l.within(func() { l.set(x, ir.Plus(m, ir.Int(1))) })
-		more := l.within(func() { l.set(y, m) })
-		l.emit(&ir.If{Cond: ir.Less(w.before(m), target), Then: less, Else: more})
+	target := l.b.Named("target", w.target(c))
+	x := l.b.Declare("x", w.lo)
+	y := l.b.Declare("y", w.hi)
+	l.b.While(ir.Less(x, y), func() {
+		m := l.b.Declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+		less := l.b.Within(func() { l.b.Set(x, ir.Plus(m, ir.Int(1))) })
+		more := l.b.Within(func() { l.b.Set(y, m) })
+		l.b.Emit(&ir.If{Cond: ir.Less(w.before(m), target), Then: less, Else: more})
 	})
 	return x
 }
@@ -185,10 +185,10 @@ func (w *work) boundary(c ir.Expr) ir.Expr {
 	if w.driver == nil {
 		return at
 	}
-	if level := w.driver.level; !w.driver.op.caps(level).CanLocate() {
-		at = ir.Choose(ir.Less(at, w.hi), ir.Coord(w.driver.op.crd(level), at), w.all.hi)
-		at = ir.Least(ir.Greatest(at, w.all.lo), w.all.hi)
+	if level := w.driver.Level; !w.driver.Of.Kind(level).CanLocate() {
+		at = ir.Choose(ir.Less(at, w.hi), ir.Coord(w.driver.Of.Crd(level), at), w.all.Hi)
+		at = ir.Least(ir.Greatest(at, w.all.Lo), w.all.Hi)
 	}
-	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.lo,
-		ir.Choose(ir.AtLeast(c, w.chunks), w.all.hi, at))
+	return ir.Choose(ir.Equal(c, ir.Int(0)), w.all.Lo,
+		ir.Choose(ir.AtLeast(c, w.chunks), w.all.Hi, at))
 }

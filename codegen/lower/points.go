@@ -4,12 +4,9 @@ import (
 	"strings"
 
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
 	"distaff/codegen/provenance"
 )
-
-// maxPoints is the largest number of points of fused variables, or of elements of an array, that a
-// leaf can number. The amounts that splits and tiles add to such a number stay within 64 bits.
-const maxPoints = 1 << 62
 
 // checkCountable makes the leaf fail at its start if the variables have too many points to number.
 func (l *lowerer) checkCountable(roots []string) {
@@ -44,7 +41,7 @@ func (l *lowerer) checkCounts() {
 }
 
 // checkPoints emits code at the leaf's start that fails if a space of ranges has more than
-// maxPoints points.
+// emit.MaxPoints points.
 func (l *lowerer) checkPoints(spans []provenance.Range) {
 	n, some, many := ir.Expr(ir.Int(1)), ir.Expr(ir.Truth(true)), ir.Expr(ir.Truth(false))
 	var sizes []ir.Expr
@@ -52,45 +49,10 @@ func (l *lowerer) checkPoints(spans []provenance.Range) {
 		size := code(s.Extent())
 		sizes, some = append(sizes, size), ir.Both(some, ir.Less(ir.Int(0), size))
 		size = ir.Greatest(size, ir.Int(1))
-		many = ir.Either(many, ir.Less(ir.Over(ir.Int(maxPoints), size), n))
+		many = ir.Either(many, ir.Less(ir.Over(ir.Int(emit.MaxPoints), size), n))
 		n = ir.Times(n, size)
 	}
-	outer := l.blk
-	l.blk = l.before
-	l.when(ir.Both(some, many), func() { l.emit(&ir.Fail{Code: ir.FailSpace, Coord: sizes}) })
-	l.blk = outer
-}
-
-// onceBefore returns the expression that x returns. x is called only once for each key, and emits
-// its code at the leaf's start. It may use only the leaf's arguments.
-func (l *lowerer) onceBefore(key string, x func() ir.Expr) ir.Expr {
-	if v := l.computed[key]; v != nil {
-		return v
-	}
-	outer := l.blk
-	l.blk = l.before
-	v := x()
-	l.blk = outer
-	l.computed[key] = v
-	return v
-}
-
-// capped returns x * y of two numbers that are not negative, or maxPoints if the product is larger.
-func capped(x, y ir.Expr) ir.Expr {
-	if one, ok := x.(*ir.Lit); ok && one.I <= 1 {
-		return ir.Times(x, y)
-	}
-	if one, ok := y.(*ir.Lit); ok && one.I <= 1 {
-		return ir.Times(x, y)
-	}
-	most := ir.Over(ir.Int(maxPoints), ir.Greatest(y, ir.Int(1)))
-	return ir.Choose(ir.Less(most, x), ir.Int(maxPoints), ir.Times(x, y))
-}
-
-// part returns the start of part k of a range that is cut into of even parts: lo + ⌊(hi-lo)·k/of⌋.
-// It avoids the product of k and the length, which may be up to 2^61.
-func part(lo, hi, k, of ir.Expr) ir.Expr {
-	n := ir.Minus(hi, lo)
-	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k),
-		ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
+	l.b.AtStart(func() {
+		l.b.When(ir.Both(some, many), func() { l.b.Emit(&ir.Fail{Code: ir.FailSpace, Coord: sizes}) })
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/tree"
 )
 
 // positionLoop is one loop over the positions of a level. It replaces the nest of loops over that
@@ -16,8 +17,8 @@ import (
 // instead of rows.
 type positionLoop struct {
 	l    *lowerer
-	cur  *cursor     // a cursor of the operand, at the last level of the nest
-	last *cin.Forall // the loop over that level
+	cur  *tree.Cursor // a cursor of the operand, at the last level of the nest
+	last *cin.Forall  // the loop over that level
 	// reads is true if the coordinates of the last level are read.
 	reads  bool
 	lo, hi ir.Expr
@@ -28,7 +29,7 @@ type positionLoop struct {
 func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	a, key := l.out, l.assembly.pattern()
 	root := e.cur[key]
-	if root == nil || root.level != 0 || e.res.level != 0 {
+	if root == nil || root.Level != 0 || e.res.level != 0 {
 		panic("BUG: lower: the loop over " + f.Var + " is not the outermost one over " + key)
 	}
 	fl := &positionLoop{l: l, last: f}
@@ -38,12 +39,12 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 	cin.Accesses(fl.last.Body, func(x *cin.Access) {
 		vars := x.Vars
 		if x.Key() == key {
-			vars = root.vars[a.deep+1:]
+			vars = root.Vars[a.deep+1:]
 		}
 		fl.reads = fl.reads || slices.Contains(vars, fl.last.Var)
 	})
 	cur := *root
-	cur.level, cur.pos, cur.base = a.deep, nil, nil
+	cur.Level, cur.Pos, cur.Base = a.deep, nil, nil
 	fl.cur = &cur
 	fl.lo, fl.hi = l.positions(root, a.deep, e)
 	return fl
@@ -51,17 +52,17 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
 
 // positions returns the range of positions of a level that the leaf's part of the statement visits.
 // root is the cursor before all levels.
-func (l *lowerer) positions(root *cursor, level int, e *env) (lo, hi ir.Expr) {
-	op := root.op
-	if op.caps(0).CanLocate() {
-		s := l.rangeOf(e, root.vars[0])
-		lo, hi = ir.Minus(s.lo, op.offset(0)), ir.Minus(s.hi, op.offset(0))
+func (l *lowerer) positions(root *tree.Cursor, level int, e *env) (lo, hi ir.Expr) {
+	op := root.Of
+	if op.Kind(0).CanLocate() {
+		s := l.rangeOf(e, root.Vars[0])
+		lo, hi = ir.Minus(s.Lo, op.Offset(0)), ir.Minus(s.Hi, op.Offset(0))
 	} else {
-		lo, hi = l.segment(root)
+		lo, hi = root.Segment()
 	}
 	for k := 1; k <= level; k++ {
-		lo = l.named(op.prefix()+"_s", l.below(op, k, lo))
-		hi = l.named(op.prefix()+"_e", l.below(op, k, hi))
+		lo = l.b.Named(op.Prefix()+"_s", op.Below(k, lo))
+		hi = l.b.Named(op.Prefix()+"_e", op.Below(k, hi))
 	}
 	return lo, hi
 }
@@ -69,7 +70,7 @@ func (l *lowerer) positions(root *cursor, level int, e *env) (lo, hi ir.Expr) {
 // serial lowers the nest as a loop in order.
 func (fl *positionLoop) serial(e *env, want bool) ir.Expr {
 	some := fl.loop(fl.lo, fl.hi, e, want)
-	if want && !never(some) {
+	if want && !ir.Never(some) {
 		return ir.Less(fl.lo, fl.hi)
 	}
 	return some
@@ -79,19 +80,19 @@ func (fl *positionLoop) serial(e *env, want bool) ir.Expr {
 func (fl *positionLoop) parallel(e *env) ir.Expr {
 	l := fl.l
 	w := &work{l: l, chunks: l.chunks(), lo: fl.lo, hi: fl.hi}
-	if fl.cur.op.hasPosFrom(fl.cur.level + 1) {
+	if fl.cur.Of.HasPosFrom(fl.cur.Level + 1) {
 		w.driver = fl.cur
-		w.total = l.named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
+		w.total = l.b.Named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
 	}
 	some := ir.Expr(ir.Truth(false))
-	c := l.newVar("chunk")
-	body := l.inScope(func() {
-		name := fl.cur.op.prefix()
-		lo := l.named(name+"_from", w.cut(c))
-		hi := l.named(name+"_to", w.cut(ir.Plus(c, ir.Int(1))))
+	c := l.b.Var("chunk")
+	body := l.b.InScope(func() {
+		name := fl.cur.Of.Prefix()
+		lo := l.b.Named(name+"_from", w.cut(c))
+		hi := l.b.Named(name+"_to", w.cut(ir.Plus(c, ir.Int(1))))
 		some = fl.loop(lo, hi, e, false)
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
 		Chunk: 1, Body: body})
 	return some
 }
@@ -99,21 +100,21 @@ func (fl *positionLoop) parallel(e *env) ir.Expr {
 // loop lowers the loop over the positions from lo to hi.
 func (fl *positionLoop) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
-	p := l.newVar(cur.op.prefix() + "_p")
+	p := l.b.Var(cur.Of.Prefix() + "_p")
 	it := &iter{key: l.assembly.pattern(), cur: cur, p: p}
 	if fl.reads {
-		it.crd = cur.op.crd(cur.level)
+		it.crd = cur.Of.Crd(cur.Level)
 	}
 	above := e.clone()
 	above.cur[it.key] = cur
-	defer l.used.enter(strings.Join(l.resultVars[:cur.level+1], ", "),
+	defer l.used.Enter(strings.Join(l.resultVars[:cur.Level+1], ", "),
 		lattice.Loop(fl.last.Var, fl.last.Body, l.place(above)))()
 	some := ir.Expr(ir.Truth(false))
-	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() {
+	l.b.Emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.b.Within(func() {
 		in := e.clone()
 		if fl.reads {
-			in.coord[fl.last.Var] = l.declare(fl.last.Var, it.at(p))
-			l.prefetch(&loop{f: fl.last, e: e}, it)
+			in.coord = in.coord.with(fl.last.Var, l.b.Declare(fl.last.Var, it.at(p)))
+			(&loop{l: l, f: fl.last, e: e}).prefetch(it)
 		}
 		in.cur[it.key] = it.enter(ir.Truth(true))
 		l.enterAll(fl.last.Body, in)

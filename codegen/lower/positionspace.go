@@ -7,6 +7,8 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
@@ -31,7 +33,7 @@ type positionSpace struct {
 
 // add stores x, the only value at the current position.
 func (w *positionSpace) add(l *lowerer, _ *cin.Access, x ir.Expr, e *env) {
-	l.store(w.vals, w.place(e.cur[w.key].pos), x)
+	l.b.Store(w.vals, w.place(e.cur[w.key].Pos), x)
 }
 
 // place returns the place of position p.
@@ -50,19 +52,16 @@ const maxStackPlaces = 64
 // uses in a scope.
 func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
 	tile interval) *positionSpace {
-	w := &positionSpace{name: t.Name, key: form.Key, vals: l.dense[t.Name], lo: tile.lo, hi: tile.hi,
-		len: form.Len, each: form.Each}
-	switch {
-	case w.vals != nil:
-	case form.Len <= maxStackPlaces || l.spec.GPU:
-		w.vals = l.newArray(t.Name, l.spec.Compute)
-		l.emit(&ir.Local{A: w.vals, Len: form.Len, Undefined: true})
-	default:
-		w.vals = l.newArray(t.Name, l.spec.Compute)
-		l.pre.Append(&ir.Alloc{A: w.vals, Len: ir.Int(form.Len)})
-		l.post.Append(&ir.Free{A: w.vals})
-		l.dense[t.Name] = w.vals
+	w := &positionSpace{name: t.Name, key: form.Key, lo: tile.lo, hi: tile.hi, len: form.Len,
+		each: form.Each}
+	if form.Len <= maxStackPlaces || l.spec.GPU {
+		w.vals = l.b.Array(t.Name, l.spec.Compute)
+		l.b.Emit(&ir.Local{A: w.vals, Len: form.Len, Undefined: true})
+		return w
 	}
+	w.vals = emit.Kept(l.b, t.Name+", array", func() *ir.Array {
+		return l.b.AllocInScope(l.b.Array(t.Name, l.spec.Compute), ir.Int(form.Len), false)
+	})
 	return w
 }
 
@@ -72,14 +71,14 @@ func (l *lowerer) newPositionSpace(t *cin.Access, form strategy.Form,
 func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	form := l.spec.Strategy.Spaces[t.Name].Form
 	row := e.cur[form.Key]
-	if never(row.pres) {
+	if ir.Never(row.Present) {
 		if l.assigns(s.Consumer) {
 			l.zero(e)
 		}
 		return ir.Truth(false)
 	}
 	c := l.sched.comps[t.Vars[0]]
-	o := e.open[c.component.Top]
+	o := e.open.at(c.component.Top)
 	tile := o.iv
 	if len(o.frames) > 0 { // the frames are tiles inside the workspace's tile
 		tile = o.frames[0].iv
@@ -88,26 +87,23 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 		panic("BUG: lower: " + t.Key() + " is not over a tile of positions of " + form.Key)
 	}
 	w := l.newPositionSpace(t, form, tile)
-	outer := l.spaces[t.Name]
-	l.spaces[t.Name] = w
-	in := e.clone()
+	in := e.clone().filling(t.Name, w)
 	if w.own = l.ownVariable(s.Producer); w.own != "" {
 		w.tile = &placeLoop{l: l, e: e, c: c, cur: row, iv: tile, w: w}
 		w.fill(s.Producer, in)
 	} else {
 		l.stmt(s.Producer, in, false)
 	}
-	l.spaces[t.Name] = outer
 
 	in = e.clone()
 	cur := *row
-	cur.op = w.operand(l, t.Name, row.op)
+	cur.Of = w.operand(l, t.Name, row.Of)
 	in.cur[t.Key()] = &cur
-	in.open[c.component.Top] = o.along(form.Key, t.Key())
+	in.open = in.open.with(c.component.Top, o.along(form.Key, t.Key()))
 	shadowed := l.ops[t.Name]
 	// these are the operand's levels, and not the levels of the variables that the workspace is
 	// over
-	l.ops[t.Name], l.levels[t.Key()] = cur.op, cur.vars
+	l.ops[t.Name], l.levels[t.Key()] = cur.Of, cur.Vars
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
 	delete(l.levels, t.Key())
@@ -119,9 +115,9 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 func (w *positionSpace) fill(producer cin.Stmt, e *env) {
 	l := w.tile.l
 	over := func(hi ir.Expr, size int64) *ir.Block {
-		return l.within(func() {
+		return l.b.Within(func() {
 			in := e.clone()
-			in.ranges[w.own] = coordRange{lo: w.lo, hi: hi, size: size}
+			in.ranges = in.ranges.with(w.own, tree.Range{Lo: w.lo, Hi: hi, Size: size})
 			l.stmt(producer, in, false)
 		})
 	}
@@ -132,11 +128,11 @@ func (w *positionSpace) fill(producer cin.Stmt, e *env) {
 	})
 	rest := over(w.hi, 0)
 	if !unrolled {
-		l.blk.List = append(l.blk.List, rest.List...)
+		l.b.Append(rest)
 		return
 	}
 	whole := ir.Equal(ir.Minus(w.hi, w.lo), ir.Int(w.len))
-	l.emit(&ir.If{Cond: whole, Then: over(ir.Plus(w.lo, ir.Int(w.len)), w.len), Else: rest})
+	l.b.Emit(&ir.If{Cond: whole, Then: over(ir.Plus(w.lo, ir.Int(w.len)), w.len), Else: rest})
 }
 
 // ownVariable returns the variable that the loops of a producer are derived from, if the producer
@@ -157,14 +153,14 @@ func (l *lowerer) ownVariable(producer cin.Stmt) string {
 func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, p.l.rootsRead(a, p.c, w.key)
-	at := e.coord[w.own]
+	at := e.coord.at(w.own)
 	in := e.clone()
 	if !p.branchless() {
-		above := p.cur.pos
-		for d, q := range p.l.ancestors(p.cur, p.iv, len(p.c.component.Roots), at) {
+		above := p.cur.Pos
+		for d, q := range p.cur.Ancestors(p.iv.ancestor, len(p.c.component.Roots), at) {
 			if p.reads[d] {
-				in.coord[p.c.component.Roots[d]] = p.l.named(p.c.component.Roots[d],
-					p.l.coordAt(p.cur, d, above, q))
+				in.coord = in.coord.with(p.c.component.Roots[d], p.l.b.Named(p.c.component.Roots[d],
+					p.cur.CoordAt(d, above, q)))
 			}
 			above = q
 		}
@@ -173,12 +169,13 @@ func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 }
 
 // operand returns the workspace as its consumer reads it, with the level arrays of pattern.
-func (w *positionSpace) operand(l *lowerer, name string, pattern *operand) *operand {
-	op := newOperand(l, pattern.operand)
-	op.operand.Name, op.operand.Arg, op.operand.Type = name, -1, l.spec.Compute
-	op.pattern, op.places = pattern, w
-	op.arrays[ir.Slot{Arg: -1, Field: ir.Vals}] = w.vals
-	op.valueAt = func(p, _ ir.Expr) ir.Expr { return w.place(p) }
+func (w *positionSpace) operand(l *lowerer, name string, pattern *tree.Operand) *tree.Operand {
+	op := tree.NewOperand(l.args, pattern.Argument)
+	op.Argument.Name, op.Argument.Number, op.Argument.Type = name, -1, l.spec.Compute
+	op.Pattern = pattern
+	l.positionSpaces[op] = w
+	op.Give(0, ir.Vals, w.vals)
+	op.ValueAt = func(p, _ ir.Expr) ir.Expr { return w.place(p) }
 	return op
 }
 
@@ -207,7 +204,7 @@ type placeLoop struct {
 	e *env
 	c *component
 	// a cursor of the access that the positions belong to, at the first of the component's levels
-	cur   *cursor
+	cur   *tree.Cursor
 	iv    interval
 	w     *positionSpace
 	reads []bool // which of the component's variables the body needs
@@ -217,7 +214,7 @@ type placeLoop struct {
 // over these positions. It loads coordinates only if the body reads them. It returns false if the
 // body reads a coordinate of a level above that belongs to several positions.
 func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *openLoops) bool {
-	w, ok := l.spaces[cin.Target(f).Name].(*positionSpace)
+	w, ok := e.space(cin.Target(f).Name).(*positionSpace)
 	if !ok || w.key != o.iv.key {
 		return false
 	}
@@ -234,7 +231,7 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *openLoops) 
 func (p *placeLoop) branchless() bool {
 	for d, read := range p.reads {
 		for k := d + 1; read && k < len(p.reads); k++ {
-			if !p.cur.op.caps(p.cur.level + k).IsSingle() {
+			if !p.cur.Of.Kind(p.cur.Level + k).IsSingle() {
 				return false
 			}
 		}
@@ -247,11 +244,11 @@ func (p *placeLoop) branchless() bool {
 func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	in := e.clone()
 	here := *p.cur
-	here.level, here.pos, here.end, here.base, here.pres = p.cur.op.order(), at, nil, nil,
+	here.Level, here.Pos, here.End, here.Base, here.Present = p.cur.Of.Order(), at, nil, nil,
 		ir.Truth(true)
 	for d, root := range p.c.component.Roots {
-		if p.reads[d] && in.coord[root] == nil {
-			in.coord[root] = p.l.declare(root, ir.Coord(p.cur.op.crd(p.cur.level+d), at))
+		if p.reads[d] && in.coord.at(root) == nil {
+			in.coord = in.coord.with(root, p.l.b.Declare(root, ir.Coord(p.cur.Of.Crd(p.cur.Level+d), at)))
 		}
 	}
 	in.cur[p.iv.key] = &here
@@ -266,18 +263,18 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.l, p.iv, p.w
 	last := len(p.c.component.Roots) - 1
 	above, cur := p.e.clone(), *p.cur
-	cur.level += last
+	cur.Level += last
 	above.cur[iv.key] = &cur
-	defer l.used.enter(strings.Join(p.c.component.Roots, ", "),
+	defer l.used.Enter(strings.Join(p.c.component.Roots, ", "),
 		lattice.Loop(p.c.component.Roots[last], p.f.Body, l.place(above)))()
 	f := *p.f
 	// lowering identifies loops by the variable that they determine
 	f.Var = p.c.component.Roots[last]
-	name := cur.op.prefix() + "_p"
+	name := cur.Of.Prefix() + "_p"
 	plain := func() {
-		at := l.newVar(name)
-		l.emit(l.setKind(&f, &ir.For{V: at, Lo: iv.lo, Hi: iv.hi, Step: 1,
-			Body: l.within(func() { body(at) })}))
+		at := l.b.Var(name)
+		l.b.Emit(l.setKind(&f, p.e, &ir.For{V: at, Lo: iv.lo, Hi: iv.hi, Step: 1,
+			Body: l.b.Within(func() { body(at) })}))
 	}
 	if !w.unrolls(&f, iv) {
 		plain()
@@ -285,11 +282,11 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	}
 	f.Unroll = w.len
 	places := func(when func(at ir.Expr) ir.Expr) {
-		w.at = l.newVar(f.Var + "_place")
-		l.emit(l.setKind(&f, &ir.For{V: w.at, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1,
-			Body: l.within(func() {
-				at := l.named(name, ir.Plus(iv.lo, w.at))
-				l.when(when(at), func() { body(at) })
+		w.at = l.b.Var(f.Var + "_place")
+		l.b.Emit(l.setKind(&f, p.e, &ir.For{V: w.at, Lo: ir.Int(0), Hi: ir.Int(w.len), Step: 1,
+			Body: l.b.Within(func() {
+				at := l.b.Named(name, ir.Plus(iv.lo, w.at))
+				l.b.When(when(at), func() { body(at) })
 			})}))
 		w.at = nil
 	}
@@ -298,8 +295,8 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 		all()
 		return
 	}
-	s := &ir.If{Cond: ir.Equal(ir.Minus(iv.hi, iv.lo), ir.Int(w.len)), Then: l.within(all)}
-	s.Else = l.within(func() {
+	s := &ir.If{Cond: ir.Equal(ir.Minus(iv.hi, iv.lo), ir.Int(w.len)), Then: l.b.Within(all)}
+	s.Else = l.b.Within(func() {
 		if w.each {
 			places(func(at ir.Expr) ir.Expr { return ir.Less(at, iv.hi) })
 			return
@@ -307,7 +304,7 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 		f.Unroll = 0
 		plain()
 	})
-	l.emit(s)
+	l.b.Emit(s)
 }
 
 // rootsRead returns, for each variable of a component, whether the statement s that fills a

@@ -15,12 +15,12 @@ import (
 func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *openLoops) bool {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)
-	if o.iv.unit != positions || cur == nil || cur.op.places == nil || !ok || !a.Accumulate ||
-		f.Unit != cin.Serial {
+	if o.iv.unit != positions || cur == nil || l.positionSpaces[cur.Of] == nil || !ok ||
+		!a.Accumulate || f.Unit != cin.Serial {
 		return false
 	}
-	w := cur.op.places
-	if never(cur.pres) || !l.valuedAtAll(a, o.iv.key) {
+	w := l.positionSpaces[cur.Of]
+	if ir.Never(cur.Present) || !l.valuedAtAll(a, o.iv.key) {
 		return false
 	}
 	p := &placeLoop{l, f, e, c, cur, o.iv, w, l.rootsRead(a, c, o.iv.key)}
@@ -45,7 +45,7 @@ func (l *lowerer) valuedAtAll(a *cin.Assign, key string) bool {
 	all := true
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		op := l.ops[x.Name]
-		all = all && (x.Key() == key || op != nil && op.operand.Format.AllDense())
+		all = all && (x.Key() == key || op != nil && op.Argument.Format.AllDense())
 	})
 	return all
 }
@@ -65,22 +65,21 @@ type rowWalk struct {
 // next row begins, and at the end.
 func (p *placeLoop) sumRows(a *cin.Assign) {
 	l := p.l
-	l.when(ir.Less(p.iv.lo, p.iv.hi), func() {
+	l.b.When(ir.Less(p.iv.lo, p.iv.hi), func() {
 		w := p.walkRows(a)
-		sum := ir.NewVar(l.fresh("sum"), l.spec.Compute)
-		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+		sum := ir.NewVar(l.b.Fresh("sum"), l.spec.Compute)
+		l.b.Emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
 		temp := &cin.Access{Name: sum.Name}
-		l.scalars[temp.Name] = sum
 		p.emit(func(at ir.Expr) {
-			l.when(ir.AtMost(w.end, at), func() {
+			l.b.When(ir.AtMost(w.end, at), func() {
 				w.add(a, temp, sum, true)
-				l.set(sum, ir.Zero(sum.Typ))
+				l.b.Set(sum, ir.Zero(sum.Typ))
 				w.advance(at)
 			})
-			l.stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, p.in(w.inRow(p.reads), at), false)
+			in := p.in(w.inRow(p.reads), at).summing(temp.Name, sum)
+			l.stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, in, false)
 		})
 		w.add(a, temp, sum, false)
-		delete(l.scalars, temp.Name)
 	})
 }
 
@@ -94,13 +93,13 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 			row = d
 		}
 	}
-	for _, at := range l.ancestors(p.cur, p.iv, len(p.c.component.Roots), p.iv.lo)[:row+1] {
-		w.at = append(w.at, l.declare(p.cur.op.prefix()+"_at", at))
+	for _, at := range p.cur.Ancestors(p.iv.ancestor, len(p.c.component.Roots), p.iv.lo)[:row+1] {
+		w.at = append(w.at, l.b.Declare(p.cur.Of.Prefix()+"_at", at))
 	}
-	w.end = l.declare(p.cur.op.prefix()+"_end", w.endBelow(row, last))
-	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.op, p.cur.level+last) {
-		w.later = ir.NewVar(l.fresh("later"), tensor.Bool)
-		l.emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
+	w.end = l.b.Declare(p.cur.Of.Prefix()+"_end", w.endBelow(row, last))
+	if l.spec.GPU && l.ownsRows(p.e, p.c, p.cur.Of, p.cur.Level+last) {
+		w.later = ir.NewVar(l.b.Fresh("later"), tensor.Bool)
+		l.b.Emit(&ir.Declare{V: w.later, Init: ir.Truth(false)})
 	}
 	return w
 }
@@ -110,7 +109,7 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 func (w *rowWalk) endBelow(d, to int) ir.Expr {
 	p := ir.Plus(w.at[d], ir.Int(1))
 	for k := d + 1; k <= to; k++ {
-		p = w.placeLoop.l.below(w.placeLoop.cur.op, w.placeLoop.cur.level+k, p)
+		p = w.placeLoop.cur.Of.Below(w.placeLoop.cur.Level+k, p)
 	}
 	return p
 }
@@ -119,23 +118,23 @@ func (w *rowWalk) endBelow(d, to int) ir.Expr {
 func (w *rowWalk) advance(p ir.Expr) {
 	l := w.placeLoop.l
 	row := len(w.at) - 1
-	l.while(ir.AtMost(w.end, p), func() {
-		l.incr(w.at[row], ir.Int(1))
-		l.set(w.end, w.endBelow(row, len(w.placeLoop.c.component.Roots)-1))
+	l.b.While(ir.AtMost(w.end, p), func() {
+		l.b.Incr(w.at[row], ir.Int(1))
+		l.b.Set(w.end, w.endBelow(row, len(w.placeLoop.c.component.Roots)-1))
 	})
 	for d := row - 1; d >= 0; d-- {
-		l.while(ir.AtMost(w.endBelow(d, d+1), w.at[d+1]), func() { l.incr(w.at[d], ir.Int(1)) })
+		l.b.While(ir.AtMost(w.endBelow(d, d+1), w.at[d+1]), func() { l.b.Incr(w.at[d], ir.Int(1)) })
 	}
 }
 
 // inRow returns the environment of the current row, with the coordinates that are read there.
 func (w *rowWalk) inRow(reads []bool) *env {
 	in := w.placeLoop.e.clone()
-	above := w.placeLoop.cur.pos
+	above := w.placeLoop.cur.Pos
 	for d, p := range w.at {
 		if reads[d] {
-			in.coord[w.placeLoop.c.component.Roots[d]] = w.placeLoop.l.named(
-				w.placeLoop.c.component.Roots[d], w.placeLoop.l.coordAt(w.placeLoop.cur, d, above, p))
+			in.coord = in.coord.with(w.placeLoop.c.component.Roots[d], w.placeLoop.l.b.Named(
+				w.placeLoop.c.component.Roots[d], w.placeLoop.cur.CoordAt(d, above, p)))
 		}
 		above = p
 	}
@@ -154,31 +153,31 @@ func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) 
 	}
 	in := w.inRow(assigned)
 	store := func(in *env) {
-		in.temps[temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
+		in.temps = in.temps.with(temp.Name, value{pres: ir.Truth(true), v: sum, zeroed: true})
 		l.stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
 	}
 	last := len(w.placeLoop.c.component.Roots) - 1
 	row := *w.placeLoop.cur
-	row.level += last
+	row.Level += last
 	switch {
 	case w.later != nil && ended:
 		l.enterResult(in)
 		own := in.clone()
 		own.atomic, own.racing = false, nil
 		own.res.zeroed = own.res.zeroed &&
-			(l.spec.Adds || !l.storedOnce(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.op,
-				w.placeLoop.cur.level, last))
-		l.emit(&ir.If{Cond: w.later, Then: l.within(func() { store(own) }),
-			Else: l.within(func() { store(in) })})
-		l.set(w.later, ir.Truth(true))
+			(l.spec.Adds || !l.storedOnce(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.Of,
+				w.placeLoop.cur.Level, last))
+		l.b.Emit(&ir.If{Cond: w.later, Then: l.b.Within(func() { store(own) }),
+			Else: l.b.Within(func() { store(in) })})
+		l.b.Set(w.later, ir.Truth(true))
 		return
-	case !l.spec.GPU && l.ownsRows(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.op, row.level):
+	case !l.spec.GPU && l.ownsRows(w.placeLoop.e, w.placeLoop.c, w.placeLoop.cur.Of, row.Level):
 		inner := len(w.at) - 1
 		first := ir.Expr(w.at[inner])
 		for k := inner + 1; k <= last; k++ {
-			first = l.below(w.placeLoop.cur.op, w.placeLoop.cur.level+k, first)
+			first = w.placeLoop.cur.Of.Below(w.placeLoop.cur.Level+k, first)
 		}
-		in.own = l.named("own", ir.Both(ir.AtLeast(first, w.placeLoop.iv.lo),
+		in.own = l.b.Named("own", ir.Both(ir.AtLeast(first, w.placeLoop.iv.lo),
 			ir.AtLeast(w.placeLoop.iv.hi, w.end)))
 	}
 	l.enterResult(in)

@@ -6,6 +6,7 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/tree"
 )
 
 // This file has predicated merges. A merge loop over several sparse operands has a case for each
@@ -16,15 +17,17 @@ import (
 
 // canPredicate reports whether the strategy predicates a merge loop, and whether its body is a
 // suitable sum at the lattice point with the iterators its. cases has the points under that point.
-func (l *lowerer) canPredicate(p *loop, its []*iter, cases []lattice.Point) bool {
+func (p *loop) canPredicate(its []*iter, cases []lattice.Point) bool {
+	l := p.l
 	return l.spec.Strategy.Predicated[p.v()] &&
-		l.canPredicateTerms(p, its, cases, func(c *cursor) bool { return c.level == c.op.order() })
+		p.canPredicateTerms(its, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
 // canPredicateTerms is canPredicate for sums of any type, without the strategy's decision. placed
 // reports whether a tensor that is read at each coordinate has a value there, whatever is present.
-func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
-	placed func(*cursor) bool) bool {
+func (p *loop) canPredicateTerms(its []*iter, cases []lattice.Point,
+	placed func(*tree.Cursor) bool) bool {
+	l := p.l
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.lat.Coarse || p.lat.Universe() {
 		return false
@@ -35,8 +38,8 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 		keys[it.key] = 0
 		// In a workspace with a place for each coordinate, the places that are not in its list were
 		// never written.
-		if it.cur.op.valueAt != nil || it.repeats || it.padded ||
-			it.cur.op.operand.Type.IsFloat() != float || it.cur.level != it.cur.op.order()-1 {
+		if it.cur.Of.ValueAt != nil || it.repeats || it.padded ||
+			it.cur.Of.Argument.Type.IsFloat() != float || it.cur.Level != it.cur.Of.Order()-1 {
 			return false
 		}
 	}
@@ -46,7 +49,7 @@ func (l *lowerer) canPredicateTerms(p *loop, its []*iter, cases []lattice.Point,
 			if _, iterated := keys[a.Key()]; iterated {
 				keys[a.Key()]++
 				n++
-			} else if c := p.e.cur[a.Key()]; c == nil || !always(c.pres) || !placed(c) {
+			} else if c := p.e.cur[a.Key()]; c == nil || !ir.Always(c.Present) || !placed(c) {
 				plain = false
 			}
 		})
@@ -87,10 +90,11 @@ func product(x cin.Expr) bool {
 }
 
 // predicatedMerge lowers the body at coordinate c of a point with the iterators its.
-func (l *lowerer) predicatedMerge(p *loop, c ir.Expr, its []*iter) ir.Expr {
-	cursors, predicates := map[string]*cursor{}, map[string]ir.Expr{}
+func (p *loop) predicatedMerge(c ir.Expr, its []*iter) ir.Expr {
+	l := p.l
+	cursors, predicates := map[string]*tree.Cursor{}, map[string]ir.Expr{}
 	for _, it := range p.iters {
-		cursors[it.key] = it.cur.absent()
+		cursors[it.key] = it.cur.Absent()
 	}
 	for k, it := range its {
 		cursors[it.key] = it.enter(ir.Truth(true))
@@ -108,14 +112,14 @@ func (l *lowerer) predicatedMerge(p *loop, c ir.Expr, its []*iter) ir.Expr {
 				least = ir.Least(least, other.c)
 			}
 		}
-		it.here = l.named(it.name()+"_at", ir.AtMost(it.c, least))
+		it.here = l.b.Named(it.name()+"_at", ir.AtMost(it.c, least))
 		predicates[it.key] = it.here
 	}
 	in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
 	in.predicates = predicates
-	l.bindResult(p, in)
+	p.bindResult(in)
 	some := p.body(in)
-	l.noteAssigned(p, some)
+	p.noteAssigned(some)
 	return some
 }
 
@@ -137,7 +141,7 @@ func (l *lowerer) predicatedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 		return ir.Plus(p, q)
 	}
 	y := l.expr(x, e, ir.Truth(true))
-	if never(y.pres) {
+	if ir.Never(y.pres) {
 		return nil
 	}
 	here := ir.Expr(ir.Truth(false))
@@ -151,5 +155,5 @@ func (l *lowerer) predicatedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 	if t.IsFloat() && !minus {
 		neutral = &ir.Lit{Typ: t, C: complex(negativeZero, 0)}
 	}
-	return ir.Choose(here, l.named("term", y.v), neutral)
+	return ir.Choose(here, l.b.Named("term", y.v), neutral)
 }

@@ -10,43 +10,43 @@ import "distaff/codegen/ir"
 // p has the same coordinates as p, it returns the first position after p with other coordinates. It
 // compares this level and the levels above that have the same position numbers.
 func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
-	if iv.unit != positions || never(e.cur[iv.key].pres) {
+	if iv.unit != positions || ir.Never(e.cur[iv.key].Present) {
 		return p
 	}
 	c := e.cur[iv.key]
-	last := c.level + max(len(iv.roots), 1) - 1
-	if !c.op.hasRepeats(last) {
+	last := c.Level + max(len(iv.roots), 1) - 1
+	if !c.Of.HasRepeats(last) {
 		return p
 	}
 	first := last
-	for first > c.level && c.op.caps(first).IsSingle() {
+	for first > c.Level && c.Of.Kind(first).IsSingle() {
 		first--
 	}
-	at := l.declare(c.op.prefix()+"_at", p)
+	at := l.b.Declare(c.Of.Prefix()+"_at", p)
 	within := func(lo, hi ir.Expr) {
 		same := ir.Expr(ir.Truth(true))
 		for k := first; k <= last; k++ {
-			same = ir.Both(same, ir.Equal(ir.Coord(c.op.crd(k), ir.Minus(at, ir.Int(1))),
-				ir.Coord(c.op.crd(k), at)))
+			same = ir.Both(same, ir.Equal(ir.Coord(c.Of.Crd(k), ir.Minus(at, ir.Int(1))),
+				ir.Coord(c.Of.Crd(k), at)))
 		}
 		inside := ir.Both(ir.Less(lo, at), ir.Less(at, hi))
-		l.when(ir.Both(inside, same), func() {
+		l.b.When(ir.Both(inside, same), func() {
 			end := hi
 			for k := first; k <= last; k++ {
-				end = l.named(c.op.prefix()+"_r",
-					&ir.Search{A: c.op.crd(k), Lo: at, Hi: end, Key: ir.Coord(c.op.crd(k), at), Upper: true})
+				end = l.b.Named(c.Of.Prefix()+"_r",
+					&ir.Search{A: c.Of.Crd(k), Lo: at, Hi: end, Key: ir.Coord(c.Of.Crd(k), at), Upper: true})
 			}
-			l.set(at, end)
+			l.b.Set(at, end)
 		})
 	}
-	if first == c.level {
+	if first == c.Level {
 		within(iv.all[0], iv.all[1])
 		return at
 	}
-	l.when(ir.Both(ir.Less(iv.all[0], at), ir.Less(at, iv.all[1])), func() {
-		above := l.ancestors(c, iv, len(iv.roots), at)[first-c.level-1]
-		within(l.named(c.op.prefix()+"_s", l.below(c.op, first, above)),
-			l.named(c.op.prefix()+"_e", l.below(c.op, first, ir.Plus(above, ir.Int(1)))))
+	l.b.When(ir.Both(ir.Less(iv.all[0], at), ir.Less(at, iv.all[1])), func() {
+		above := c.Ancestors(iv.ancestor, len(iv.roots), at)[first-c.Level-1]
+		within(l.b.Named(c.Of.Prefix()+"_s", c.Of.Below(first, above)),
+			l.b.Named(c.Of.Prefix()+"_e", c.Of.Below(first, ir.Plus(above, ir.Int(1)))))
 	})
 	return at
 }

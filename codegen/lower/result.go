@@ -5,12 +5,14 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/tree"
 )
 
 // result has the data about the leaf's result that all assemblies share.
 type result struct {
 	l    *lowerer
-	op   *operand
+	op   *tree.Operand
 	deep int // the last compressed level, or -1 if there is none
 	// values is the array that values are currently written to.
 	values *ir.Array
@@ -37,8 +39,8 @@ type resultCursor struct {
 
 func (l *lowerer) newResult() *result {
 	r := &result{l: l, op: l.ops[l.spec.Operands[0].Name], deep: -1}
-	for k := range r.op.order() {
-		if r.op.caps(k).HasPos() {
+	for k := range r.op.Order() {
+		if r.op.Kind(k).HasPos() {
 			r.deep = k
 		}
 	}
@@ -60,33 +62,33 @@ func (r *result) writingTo(arr *ir.Array, run func()) {
 }
 
 // between returns the number of positions of level hi-1 under one position of level lo-1. All
-// levels between must be dense. For a sparse result it returns maxPoints if the number is larger,
+// levels between must be dense. For a sparse result it returns emit.MaxPoints if the number is larger,
 // so that the allocation of their memory is refused.
 func (r *result) between(lo, hi int) ir.Expr {
 	if r.sparse() && hi-lo > 1 {
-		return r.l.onceBefore(fmt.Sprintf("%s_under%d_%d", r.op.prefix(), lo, hi), func() ir.Expr {
-			n := r.op.size(lo)
+		return r.l.b.OnceAtStart(fmt.Sprintf("%s_under%d_%d", r.op.Prefix(), lo, hi), func() ir.Expr {
+			n := r.op.Size(lo)
 			for k := lo + 1; k < hi; k++ {
-				n = r.l.named("values", capped(n, r.op.size(k)))
+				n = r.l.b.Named("values", emit.Capped(n, r.op.Size(k)))
 			}
 			return n
 		})
 	}
 	n := ir.Expr(ir.Int(1))
 	for k := lo; k < hi; k++ {
-		n = ir.Times(n, r.op.size(k))
+		n = ir.Times(n, r.op.Size(k))
 	}
 	return n
 }
 
 // block returns the number of values under one position of level lo-1. The levels from lo on must
 // be dense.
-func (r *result) block(lo int) ir.Expr { return r.between(lo, r.op.order()) }
+func (r *result) block(lo int) ir.Expr { return r.between(lo, r.op.Order()) }
 
 // nextSparse returns the first compressed level from k on, or -1.
 func (r *result) nextSparse(k int) int {
-	for ; k < r.op.order(); k++ {
-		if r.op.caps(k).HasPos() {
+	for ; k < r.op.Order(); k++ {
+		if r.op.Kind(k).HasPos() {
 			return k
 		}
 	}
@@ -95,28 +97,25 @@ func (r *result) nextSparse(k int) int {
 
 // positionOf returns the position in the result's last compressed level of a cursor of the operand
 // that shares the result's pattern.
-func (r *result) positionOf(cur *cursor) ir.Expr {
-	if cur.level != r.deep+1 {
+func (r *result) positionOf(cur *tree.Cursor) ir.Expr {
+	if cur.Level != r.deep+1 {
 		panic(
-			&Refusal{Why: "the position of " + r.op.operand.Name +
+			&Refusal{Why: "the position of " + r.op.Argument.Name +
 				" in the pattern that it shares is not known here", Pattern: true})
 	}
-	return cur.pos
+	return cur.Pos
 }
 
 // prefixed reports whether f's variable is the variable of the result's level 0, so that chunks of
 // f are blocks of the result.
 func (r *result) prefixed(f *cin.Forall) bool {
-	return r.op.order() > 0 && r.l.resultVars[0] == f.Var
+	return r.op.Order() > 0 && r.l.resultVars[0] == f.Var
 }
 
 // publish gives n elements of an array to the caller.
 func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
-	r.l.emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
+	r.l.b.Emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }
-
-// assigns reports whether a statement's target is the result.
-func (l *lowerer) assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.out.op.operand.Name }
 
 // zero ensures that the values below the result's cursor are 0, if no compressed level is below it.
 func (l *lowerer) zero(e *env) {
@@ -126,7 +125,7 @@ func (l *lowerer) zero(e *env) {
 	}
 	unset := e.res.unset()
 	e.res.zeroed = true
-	l.when(unset, func() { l.fillBelow(e) })
+	l.b.When(unset, func() { l.fillBelow(e) })
 }
 
 // unset returns the condition that the values below are neither 0 yet nor values that the leaf adds
@@ -147,35 +146,35 @@ func (l *lowerer) fillBelow(e *env) {
 	size := r.block(e.res.level)
 	lo := ir.Times(e.res.pos, size)
 	hi := ir.Plus(lo, size)
-	if k := e.res.level; k < r.op.order() {
+	if k := e.res.level; k < r.op.Order() {
 		if s, ok := l.visited(e, l.resultVars[k]); ok {
 			row := func(c ir.Expr) ir.Expr {
-				return ir.Times(ir.Plus(ir.Times(e.res.pos, r.op.size(k)), ir.Minus(c, r.op.offset(k))),
+				return ir.Times(ir.Plus(ir.Times(e.res.pos, r.op.Size(k)), ir.Minus(c, r.op.Offset(k))),
 					r.block(k+1))
 			}
-			lo, hi = row(s.lo), row(s.hi)
+			lo, hi = row(s.Lo), row(s.Hi)
 		} else if k == 0 && l.threads != nil {
-			l.forEachShare(l.named("values", size), func(from, to ir.Expr) {
-				l.emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
+			l.forEachShare(l.b.Named("values", size), func(from, to ir.Expr) {
+				l.b.Emit(&ir.Fill{A: r.vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
 					X: ir.Zero(r.vals().Elem)})
 			})
 			return
 		}
 	}
-	l.emit(&ir.Fill{A: r.vals(), Lo: lo, Hi: hi, X: ir.Zero(r.vals().Elem)})
+	l.b.Emit(&ir.Fill{A: r.vals(), Lo: lo, Hi: hi, X: ir.Zero(r.vals().Elem)})
 }
 
 // visited returns the part of v's range that the surrounding loops visit, if it is not the whole
 // range.
-func (l *lowerer) visited(e *env, v string) (coordRange, bool) {
-	if s, ok := e.ranges[v]; ok {
+func (l *lowerer) visited(e *env, v string) (tree.Range, bool) {
+	if s, ok := e.ranges.get(v); ok {
 		return s, ok
 	}
 	c := l.sched.comps[v]
-	if c == nil || len(c.component.Roots) > 1 || e.open[c.component.Top] == nil {
-		return coordRange{}, false
+	if c == nil || len(c.component.Roots) > 1 || e.open.at(c.component.Top) == nil {
+		return tree.Range{}, false
 	}
-	o := e.open[c.component.Top]
+	o := e.open.at(c.component.Top)
 	iv := l.coverage(o.iv, o.frames, e)
-	return coordRange{lo: iv.lo, hi: iv.hi}, true
+	return tree.Range{Lo: iv.lo, Hi: iv.hi}, true
 }

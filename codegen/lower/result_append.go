@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 )
 
 // appendResult appends coordinates and values to arrays that grow. On one thread, the arrays are
@@ -39,15 +40,15 @@ type growingArrays struct {
 // newArrays names new arrays, except the pos array of the outermost compressed level.
 func (a *appendResult) newArrays() *growingArrays {
 	l, op := a.l, a.op
-	b := &growingArrays{levels: make([]growingLevel, op.order())}
-	b.vals = l.newArray(op.prefix()+"_vals", op.operand.Type)
+	b := &growingArrays{levels: make([]growingLevel, op.Order())}
+	b.vals = l.b.Array(op.Prefix()+"_vals", op.Argument.Type)
 	outermost := true
 	for k := range b.levels {
-		if !op.caps(k).HasPos() {
+		if !op.Kind(k).HasPos() {
 			continue
 		}
-		b.levels[k].crd = l.newArray(fmt.Sprintf("%s_crd%d", op.prefix(), k),
-			intOf(op.operand.CrdWidth[k]))
+		b.levels[k].crd = l.b.Array(fmt.Sprintf("%s_crd%d", op.Prefix(), k),
+			tree.IntOf(op.Argument.CrdWidth[k]))
 		if !outermost {
 			b.levels[k].pos = a.newPos(k)
 		}
@@ -62,10 +63,10 @@ func (a *appendResult) use(b *growingArrays) { a.levels, a.values = b.levels, b.
 // alloc allocates the current arrays with capacity for the given number of entries.
 func (a *appendResult) alloc(entries ir.Expr) {
 	l := a.l
-	entries = l.named("estimate", entries)
+	entries = l.b.Named("estimate", entries)
 	alloc := func(arr *ir.Array, n ir.Expr) *ir.Var {
-		have := l.declare(arr.Name+"_cap", n)
-		l.emit(&ir.Alloc{A: arr, Len: have})
+		have := l.b.Declare(arr.Name+"_cap", n)
+		l.b.Emit(&ir.Alloc{A: arr, Len: have})
 		return have
 	}
 	a.valsCap = alloc(a.values, entries)
@@ -90,29 +91,30 @@ func (a *appendResult) begin(pos *ir.Array, first ir.Expr) {
 		if lev.crd == nil {
 			continue
 		}
-		lev.count = l.declare(fmt.Sprintf("%s_n%d", op.prefix(), k), ir.Int(0))
+		lev.count = l.b.Declare(fmt.Sprintf("%s_n%d", op.Prefix(), k), ir.Int(0))
 		switch {
 		case above >= 0:
-			l.store(lev.pos, ir.Int(0), ir.Int(0))
+			l.b.Store(lev.pos, ir.Int(0), ir.Int(0))
 		case pos != nil:
 			lev.pos = pos
 		default:
 			lev.pos = a.newPos(k)
-			l.emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
-			l.store(lev.pos, ir.Int(0), ir.Int(0))
+			l.b.Emit(&ir.Alloc{A: lev.pos, Len: ir.Plus(a.between(0, k), ir.Int(1))})
+			l.b.Store(lev.pos, ir.Int(0), ir.Int(0))
 		}
 		switch {
 		case above < 0:
-			lev.closed = l.declare(fmt.Sprintf("%s_last%d", op.prefix(), k), first)
+			lev.closed = l.b.Declare(fmt.Sprintf("%s_last%d", op.Prefix(), k), first)
 		case above != k-1:
-			lev.closed = l.declare(fmt.Sprintf("%s_last%d", op.prefix(), k), ir.Int(0))
+			lev.closed = l.b.Declare(fmt.Sprintf("%s_last%d", op.Prefix(), k), ir.Int(0))
 		}
 		above = k
 	}
 }
 
 func (r *result) newPos(k int) *ir.Array {
-	return r.l.newArray(fmt.Sprintf("%s_pos%d", r.op.prefix(), k), intOf(r.op.operand.PosWidth[k]))
+	return r.l.b.Array(fmt.Sprintf("%s_pos%d", r.op.Prefix(), k),
+		tree.IntOf(r.op.Argument.PosWidth[k]))
 }
 
 // publishAll gives the arrays to the caller as the whole result.
@@ -121,8 +123,8 @@ func (a *appendResult) publishAll() {
 	parents := ir.Expr(ir.Int(1)) // the number of positions in the level above k
 	for k := range a.levels {
 		lev := &a.levels[k]
-		if !a.op.caps(k).HasPos() {
-			parents = ir.Times(parents, a.op.size(k))
+		if !a.op.Kind(k).HasPos() {
+			parents = ir.Times(parents, a.op.Size(k))
 			continue
 		}
 		if lev.closed != nil {
@@ -133,4 +135,20 @@ func (a *appendResult) publishAll() {
 		parents = lev.count
 	}
 	a.publish(0, ir.Vals, a.values, parents)
+}
+
+// initialCapacity returns the initial capacity, in entries, of the arrays of the result: the
+// strategy's factor times the entries of all sparse operands, limited by the strategy's bound.
+func (a *appendResult) initialCapacity() ir.Expr {
+	n := ir.Expr(ir.Int(16))
+	for _, o := range a.l.spec.Operands[1:] {
+		if !o.Format.AllDense() {
+			n = ir.Plus(n, a.l.ops[o.Name].Nnz())
+		}
+	}
+	n = ir.Times(n, ir.Int(a.l.spec.Strategy.Result.Factor))
+	if most := a.l.spec.Strategy.Result.Most; most > 0 {
+		n = ir.Least(n, ir.Int(most))
+	}
+	return n
 }

@@ -26,8 +26,8 @@ func (randomAccess) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(
 
 func (a randomAccess) store(x value, e *env) {
 	s := &ir.Store{A: a.vals(), Index: e.res.pos, X: ir.Convert(a.vals().Elem, a.l.masked(x))}
-	a.l.writtenOnce[s] = a.vals() == a.op.vals()
-	a.l.emit(s)
+	a.l.lanes.Once[s] = a.vals() == a.op.Vals()
+	a.l.b.Emit(s)
 }
 
 func (randomAccess) sumsInPlace(cin.Stmt, *cin.Access, int) bool { return false }
@@ -41,7 +41,7 @@ func (randomAccess) sum(*cin.Where, *cin.Access, *env) ir.Expr {
 type denseResult struct{ randomAccess }
 
 func newDenseResult(r *result) *denseResult {
-	r.values = r.op.vals()
+	r.values = r.op.Vals()
 	return &denseResult{randomAccess{r}}
 }
 

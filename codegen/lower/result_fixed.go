@@ -3,6 +3,8 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
@@ -16,7 +18,7 @@ import (
 // which values have been written. Values that the count skips are set to 0.
 //
 // Two forms are lowered in another way. A sum of the entries of several rows walks the result's row
-// and looks up each of the operands' rows (fixed_rows.go). A sum that another leaf would collect in
+// and looks up each of the operands' rows (mergeRows). A sum that another leaf would collect in
 // a workspace is computed in the result (fixed_sums.go), so no list of coordinates is made and
 // nothing is sorted.
 //
@@ -32,7 +34,7 @@ type fixedResult struct {
 }
 
 func newFixedResult(r *result) *fixedResult {
-	r.values = r.op.vals()
+	r.values = r.op.Vals()
 	return &fixedResult{result: r}
 }
 
@@ -51,12 +53,12 @@ func (*fixedResult) chunks(ir.Expr, func(open func(c, lo ir.Expr), closeAt func(
 // failUnless makes the leaf fail if the result does not have the current coordinates. cond is the
 // condition that it has them.
 func (l *lowerer) failUnless(cond ir.Expr, e *env) {
-	l.when(ir.Inverse(cond), func() { l.emit(&ir.Fail{Code: ir.FailPattern, Coord: l.coords(e)}) })
+	l.b.When(ir.Inverse(cond), func() { l.b.Emit(&ir.Fail{Code: ir.FailPattern, Coord: l.coords(e)}) })
 }
 
 // arrays returns the pos and crd arrays of compressed level k.
 func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
-	pos, crd = a.op.pos(k), a.op.crd(k)
+	pos, crd = a.op.Pos(k), a.op.Crd(k)
 	pos.Const, crd.Const = true, true
 	return pos, crd
 }
@@ -67,8 +69,8 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 		run()
 		return
 	}
-	if a.op.caps(0).CanLocate() {
-		a.write(ir.Int(0), a.op.size(0), nil, run)
+	if a.op.Kind(0).CanLocate() {
+		a.write(ir.Int(0), a.op.Size(0), nil, run)
 		return
 	}
 	pos, _ := a.arrays(0)
@@ -80,13 +82,13 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	w := l.work(f, e, chunks)
 	w.cutLongRows(o.Long)
-	c := l.newVar("chunk")
-	body := l.inScope(func() {
+	c := l.b.Var("chunk")
+	body := l.b.InScope(func() {
 		s := w.rowRange(f, c)
-		lo, hi := a.positions(coordRange{lo: s.rows.lo, hi: s.closed}, c, chunks)
+		lo, hi := a.positions(tree.Range{Lo: s.rows.Lo, Hi: s.closed}, c, chunks)
 		a.write(lo, hi, s, func() { s.lower(l, e.clone()) })
 	})
-	l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
 		Chunk: 1, Body: body})
 	return ir.Truth(true)
 }
@@ -95,12 +97,12 @@ func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 // nil, it writes only the values of the rows and parts of rows in s.
 func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.l, a.op
-	a.lo, a.hi = l.named(op.prefix()+"_lo", lo), l.named(op.prefix()+"_hi", hi)
-	done := l.declare(op.prefix()+"_done", a.firstBelow(1, a.lo))
-	end := l.declare(op.prefix()+"_end", a.firstBelow(1, a.hi))
+	a.lo, a.hi = l.b.Named(op.Prefix()+"_lo", lo), l.b.Named(op.Prefix()+"_hi", hi)
+	done := l.b.Declare(op.Prefix()+"_done", a.firstBelow(1, a.lo))
+	end := l.b.Declare(op.Prefix()+"_end", a.firstBelow(1, a.hi))
 	if s != nil && s.cutVar != "" {
-		l.when(s.begins, func() { l.set(done, a.inRow(s.first, s.from)) })
-		l.when(s.ends, func() { l.set(end, a.inRow(s.last, s.to)) })
+		l.b.When(s.begins, func() { l.b.Set(done, a.inRow(s.first, s.from)) })
+		l.b.When(s.ends, func() { l.b.Set(end, a.inRow(s.last, s.to)) })
 	}
 	a.done = done
 	run()
@@ -110,33 +112,33 @@ func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 // inRow returns the first position in the last compressed level of row r from coordinate c on.
 func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 	pos, crd := a.arrays(1)
-	p := ir.Minus(r, a.op.offset(0))
+	p := ir.Minus(r, a.op.Offset(0))
 	return a.firstBelow(2, &ir.Search{A: crd, Lo: ir.Coord(pos, p),
 		Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
 }
 
 // positions returns the range of positions of level 0 for the coordinates s of chunk c. The first
 // and the last chunk also get the positions before and after all chunks.
-func (a *fixedResult) positions(s coordRange, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
+func (a *fixedResult) positions(s tree.Range, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.l
-	if a.op.caps(0).CanLocate() {
-		return ir.Minus(s.lo, a.op.offset(0)), ir.Minus(s.hi, a.op.offset(0))
+	if a.op.Kind(0).CanLocate() {
+		return ir.Minus(s.Lo, a.op.Offset(0)), ir.Minus(s.Hi, a.op.Offset(0))
 	}
 	pos, crd := a.arrays(0)
-	from := l.named(a.op.prefix()+"_from", ir.Coord(pos, ir.Int(0)))
-	to := l.named(a.op.prefix()+"_to", ir.Coord(pos, ir.Int(1)))
+	from := l.b.Named(a.op.Prefix()+"_from", ir.Coord(pos, ir.Int(0)))
+	to := l.b.Named(a.op.Prefix()+"_to", ir.Coord(pos, ir.Int(1)))
 	at := func(x ir.Expr) ir.Expr { return &ir.Search{A: crd, Lo: from, Hi: to, Key: x} }
 	first, last := ir.Equal(c, ir.Int(0)), ir.AtLeast(ir.Plus(c, ir.Int(1)), chunks)
-	return ir.Choose(first, from, at(s.lo)), ir.Choose(last, to, at(s.hi))
+	return ir.Choose(first, from, at(s.Lo)), ir.Choose(last, to, at(s.Hi))
 }
 
 // children returns the position in level k where the children of position p of level k-1 begin.
 func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
-	if a.op.caps(k).HasPos() {
+	if a.op.Kind(k).HasPos() {
 		pos, _ := a.arrays(k)
 		return ir.Coord(pos, p)
 	}
-	return ir.Times(p, a.op.size(k))
+	return ir.Times(p, a.op.Size(k))
 }
 
 // firstBelow returns the first position of the last compressed level that is below position p of
@@ -151,16 +153,16 @@ func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 // zeroUntil sets the values before position p that have not been written yet to 0.
 func (a *fixedResult) zeroUntil(p ir.Expr) {
 	l, done := a.l, a.done
-	l.when(ir.Less(done, p), func() {
+	l.b.When(ir.Less(done, p), func() {
 		a.zeroBlocks(done, p)
-		l.set(done, p)
+		l.b.Set(done, p)
 	})
 }
 
 // zeroBlocks sets the values of the positions lo to hi of the last compressed level to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.block(a.deep + 1)
-	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
+	a.l.b.Emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
 		X: ir.Zero(a.vals().Elem)})
 }
 
@@ -168,16 +170,16 @@ func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 // empty if the result does not have the current coordinates.
 func (a *fixedResult) row(e *env, k int) (lo, hi ir.Expr) {
 	l := a.l
-	name := a.op.prefix() + "_row"
+	name := a.op.Prefix() + "_row"
 	if k == 0 {
 		return a.lo, a.hi
 	}
 	pos, _ := a.arrays(k)
 	from, to := ir.Coord(pos, e.res.pos), ir.Coord(pos, ir.Plus(e.res.pos, ir.Int(1)))
 	if e.res.here == nil {
-		from, to = l.named(name, from), l.named(name+"_end", to)
-		if s := e.ranges[l.resultVars[k]]; s.open != nil {
-			return l.clipped(s, name, a.op.crd(k), from, to)
+		from, to = l.b.Named(name, from), l.b.Named(name+"_end", to)
+		if s := e.ranges.at(l.resultVars[k]); s.Open != nil {
+			return s.Clipped(l.b, name, a.op.Crd(k), from, to)
 		}
 		return from, to
 	}
@@ -185,10 +187,10 @@ func (a *fixedResult) row(e *env, k int) (lo, hi ir.Expr) {
 	if k == a.deep {
 		none = a.done
 	}
-	vlo, vhi := l.declare(name, none), l.declare(name+"_end", none)
-	l.when(e.res.here, func() {
-		l.set(vlo, from)
-		l.set(vhi, to)
+	vlo, vhi := l.b.Declare(name, none), l.b.Declare(name+"_end", none)
+	l.b.When(e.res.here, func() {
+		l.b.Set(vlo, from)
+		l.b.Set(vhi, to)
 	})
 	return vlo, vhi
 }
@@ -198,20 +200,20 @@ func (a *fixedResult) loop(f *cin.Forall, e *env, k int, _ bool) ir.Expr {
 	l := a.l
 	lo, hi := a.row(e, k)
 	if k < a.deep {
-		at := l.declare(a.op.prefix()+"_at", lo)
-		return l.loops(&loop{f: f, e: e,
-			body: func(in *env) ir.Expr { return a.enterAbove(f, in, k, at, hi) }})
+		at := l.b.Declare(a.op.Prefix()+"_at", lo)
+		return (&loop{l: l, f: f, e: e,
+			body: func(in *env) ir.Expr { return a.enterAbove(f, in, k, at, hi) }}).loops()
 	}
 	a.zeroUntil(lo)
-	p := &loop{f: f, e: e, body: func(in *env) ir.Expr { return a.writeBlock(f, in, hi) }}
-	if a.deep == a.op.order()-1 && l.storesOnce(f.Body) {
+	p := &loop{l: l, f: f, e: e, body: func(in *env) ir.Expr { return a.writeBlock(f, in, hi) }}
+	if a.deep == a.op.Order()-1 && l.storesOnce(f.Body) {
 		p.body = func(in *env) ir.Expr {
 			in.res = resultCursor{level: k + 1, pos: a.done, row: hi}
 			return l.stmt(f.Body, in, true)
 		}
 		p.merge = func(p *loop) bool { return a.mergeRows(p, hi) }
 	}
-	return l.loops(p)
+	return p.loops()
 }
 
 // storesOnce reports whether s stores a value of the result by one assignment that is not an
@@ -238,7 +240,8 @@ func (a *fixedResult) holds(k int, p, end, c ir.Expr) ir.Expr {
 func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 	l := a.l
 	_, crd := a.arrays(k)
-	l.while(ir.Both(ir.Less(p, end), ir.Less(ir.Coord(crd, p), c)), func() { l.incr(p, ir.Int(1)) })
+	l.b.While(ir.Both(ir.Less(p, end), ir.Less(ir.Coord(crd, p), c)),
+		func() { l.b.Incr(p, ir.Int(1)) })
 }
 
 // find moves the count of written positions to the position of coordinate c, or of the first larger
@@ -246,8 +249,8 @@ func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 // count moved.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.l
-	l.when(ir.Inverse(a.holds(a.deep, a.done, end, c)), func() {
-		from := l.named(a.op.prefix()+"_from", a.done)
+	l.b.When(ir.Inverse(a.holds(a.deep, a.done, end, c)), func() {
+		from := l.b.Named(a.op.Prefix()+"_from", a.done)
 		a.advance(a.deep, a.done, end, c)
 		a.zeroBlocks(from, a.done)
 		if moved != nil {
@@ -262,15 +265,15 @@ func (a *fixedResult) store(x value, e *env) {
 	l := a.l
 	switch {
 	case e.res.row != nil:
-		l.when(x.pres, func() {
-			c := e.coord[l.resultVars[a.deep]]
+		l.b.When(x.pres, func() {
+			c := e.coord.at(l.resultVars[a.deep])
 			a.find(e.res.row, c, func() { l.failUnless(a.holds(a.deep, a.done, e.res.row, c), e) })
-			l.store(a.vals(), a.done, ir.Convert(a.vals().Elem, x.v))
-			l.incr(a.done, ir.Int(1))
+			l.b.Store(a.vals(), a.done, ir.Convert(a.vals().Elem, x.v))
+			l.b.Incr(a.done, ir.Int(1))
 		})
-	case a.deep == a.op.order()-1 && never(x.pres):
+	case a.deep == a.op.Order()-1 && ir.Never(x.pres):
 	default:
-		l.store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, l.masked(x)))
+		l.b.Store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, l.masked(x)))
 	}
 }
 
@@ -278,9 +281,9 @@ func (a *fixedResult) store(x value, e *env) {
 // rest of the coordinate's row goes from position at to end.
 func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
 	l := a.l
-	c := in.coord[f.Var]
+	c := in.coord.at(f.Var)
 	a.advance(k, at, end, c)
-	here := l.named(a.op.prefix()+"_here", a.holds(k, at, end, c))
+	here := l.b.Named(a.op.Prefix()+"_here", a.holds(k, at, end, c))
 	in.res = resultCursor{level: k + 1, pos: at, here: here}
 	l.enterResult(in)
 	return l.stmt(f.Body, in, false)
@@ -291,39 +294,128 @@ func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end 
 // anything would be written.
 func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 	l := a.l
-	c := in.coord[f.Var]
+	c := in.coord.at(f.Var)
 	a.find(end, c, nil)
 	here := a.holds(a.deep, a.done, end, c)
 	again := in.clone()
 	some := ir.Expr(ir.Truth(false))
 	body := func(in *env) *ir.Block {
-		return l.within(func() {
+		return l.b.Within(func() {
 			in.res = resultCursor{level: a.deep + 1, pos: a.done}
 			l.enterResult(in)
 			some = l.stmt(f.Body, in, true)
 		})
 	}
 	b := body(in)
-	if never(some) {
+	if ir.Never(some) {
 		return some
 	}
 	next := &ir.Assign{V: a.done, Accumulate: true, X: ir.Int(1)}
-	if always(some) {
+	if ir.Always(some) {
 		l.failUnless(here, in)
-		l.blk.List = append(append(l.blk.List, b.List...), next)
+		l.b.Append(b)
+		l.b.Emit(next)
 		return some
 	}
-	nowhere := l.newArray("vals", a.op.operand.Type)
+	nowhere := l.b.Array("vals", a.op.Argument.Type)
 	var rest *ir.Block
 	a.writingTo(nowhere, func() {
-		rest = l.within(func() {
+		rest = l.b.Within(func() {
 			b := body(again)
-			l.blk.List = append(l.blk.List, b.List...)
-			l.when(some, func() { l.failUnless(ir.Truth(false), again) })
+			l.b.Append(b)
+			l.b.When(some, func() { l.failUnless(ir.Truth(false), again) })
 		})
 	})
-	strip(rest, map[*ir.Array]bool{nowhere: true})
+	rewrite.Strip(rest, map[*ir.Array]bool{nowhere: true})
 	b.List = append(b.List, next)
-	l.emit(&ir.If{Cond: here, Then: b, Else: rest})
+	l.b.Emit(&ir.If{Cond: here, Then: b, Else: rest})
 	return some
+}
+
+// mergeRows lowers the loop over the last level of a fixed pattern if it sums the entries of
+// several rows. The loop then walks the result's row instead of merging the operands' rows (see
+// followsResult). mergeRows returns false if the loop is another one. If some rows are empty, which
+// is known only at run time, they are merged like in any other result.
+func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
+	l := a.l
+	its := p.subset(p.lat.All())
+	if len(p.lat.Points) == 0 || p.lat.Points[0].Iters != p.lat.All() || !p.followsResult(its) {
+		return false
+	}
+	var full []ir.Expr
+	for _, it := range its {
+		full = append(full, ir.Less(it.lo, it.hi))
+	}
+	merged := *p
+	merged.merge = nil
+	s := &ir.If{Cond: ir.Both(full...), Then: l.b.Within(func() { a.walkRow(p, its, end) })}
+	s.Else = l.b.Within(func() { (&merged).mergeLoops() })
+	l.b.Emit(s)
+	return true
+}
+
+// followsResult reports whether a loop's body is a sum that can be computed at each coordinate of
+// the result, whatever operands are present (see canPredicateTerms). A sum of integers must not
+// have a division.
+func (p *loop) followsResult(its []*iter) bool {
+	l := p.l
+	t := l.spec.Compute
+	if s, ok := p.f.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() || hasQuotient(s.RHS)) {
+		return false
+	}
+	return p.canPredicateTerms(its, p.lat.Under(p.lat.Points[0]), func(c *tree.Cursor) bool {
+		k := c.Level
+		for ; k < c.Of.Order() && c.Vars[k] == p.v() && c.Of.Kind(k).CanLocate(); k++ {
+		}
+		return k == c.Of.Order()
+	})
+}
+
+// walkRow visits the coordinates of a row of the result that ends at end. The operands' rows that
+// have the coordinate advance. A row stays at its last entry, whose coordinate does not occur
+// again, so no load and no branch depends on the end of a row. At the end, the number of entries
+// found must equal the number of entries in the rows.
+func (a *fixedResult) walkRow(p *loop, its []*iter, end ir.Expr) {
+	l := a.l
+	_, crd := a.arrays(a.deep)
+	found, last := make([]*ir.Var, len(its)), make([]ir.Expr, len(its))
+	for k, it := range its {
+		l.start(it)
+		found[k] = l.b.Declare(it.name()+"_found", it.lo)
+		last[k] = l.b.Named(it.name()+"_last", ir.Minus(it.hi, ir.Int(1)))
+	}
+	none := ir.NewVar(l.b.Fresh("none"), l.spec.Compute)
+	if none.Typ.IsFloat() {
+		l.b.Emit(&ir.Declare{V: none, Init: &ir.Lit{Typ: none.Typ, C: complex(negativeZero, 0)}})
+	}
+	o := l.b.Var(a.op.Prefix() + "_p")
+	l.b.Emit(&ir.For{V: o, Lo: a.done, Hi: end, Step: 1, Body: l.b.Within(func() {
+		c := l.b.Declare(p.v(), ir.Coord(crd, o))
+		cursors, picks := map[string]*tree.Cursor{}, map[string]ir.Expr{}
+		any := ir.Expr(ir.Truth(false))
+		for _, it := range its {
+			here := l.b.Named(it.name()+"_at", ir.Equal(it.at(it.p), c))
+			cursors[it.key], picks[it.key] = it.enter(ir.Truth(true)), here
+			any = ir.Either(any, here)
+		}
+		in := l.bind(p.e, p.f.Body, p.v(), c, cursors)
+		in.predicates = picks
+		x := l.predicatedSum(p.f.Body.(*cin.Assign).RHS, in, false)
+		if none.Typ.IsFloat() { // without terms the sum may be -0
+			x = ir.Plus(x, ir.Choose(any, none, ir.Zero(none.Typ)))
+		}
+		l.b.Store(a.vals(), o, ir.Convert(a.vals().Elem, x))
+		for k, it := range its {
+			l.b.Incr(it.p, ir.Choose(ir.Both(picks[it.key], ir.Less(it.p, last[k])), ir.Int(1), ir.Int(0)))
+			l.b.Incr(found[k], ir.Choose(picks[it.key], ir.Int(1), ir.Int(0)))
+		}
+	})})
+	for k, it := range its {
+		l.b.When(ir.Less(found[k], it.hi), func() {
+			in := p.e.clone()
+			in.coord = in.coord.with(p.v(), l.b.Declare(p.v(), it.at(found[k])))
+			l.failUnless(ir.Truth(false), in)
+		})
+	}
+	l.b.When(ir.Less(a.done, end), func() { l.b.Set(a.done, end) })
 }

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
@@ -19,12 +20,13 @@ func newMappedResult(r *result) *mappedResult {
 	l := r.l
 	last := 0
 	for _, o := range l.spec.Operands {
-		last = max(last, o.Arg)
+		last = max(last, o.Number)
 	}
 	shared := newSharedResult(r)
-	a := l.newArray(r.op.prefix()+"_at", intOf(r.op.operand.PosWidth[r.deep]))
+	a := l.b.Array(r.op.Prefix()+"_at", tree.IntOf(r.op.Argument.PosWidth[r.deep]))
 	a.Const = true
-	l.params = append(l.params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0, Field: ir.Crd}, A: a})
+	l.args.Params = append(l.args.Params, ir.Param{Slot: ir.Slot{Arg: last + 1, Level: 0,
+		Field: ir.Crd}, A: a})
 	return &mappedResult{*shared, a}
 }
 
@@ -32,16 +34,16 @@ func newMappedResult(r *result) *mappedResult {
 // there are then set to 0. If rows are stored past the caches from registers, they are stored
 // instead of added.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
-	l, name := a.l, a.op.prefix()
+	l, name := a.l, a.op.Prefix()
 	how := l.spec.Strategy
 	if a.cleared || !how.Nontemporal || len(how.Tiles) == 0 {
 		return resultCursor{level: a.deep + 1, pos: a.zeroed(p), zeroed: true}
 	}
 	a.prefetch(p, false)
-	q := l.named(name+"_q", ir.Coord(a.positions, p))
-	first := l.named(name+"_first", ir.Less(q, ir.Int(0)))
+	q := l.b.Named(name+"_q", ir.Coord(a.positions, p))
+	first := l.b.Named(name+"_first", ir.Less(q, ir.Int(0)))
 	return resultCursor{level: a.deep + 1,
-		pos: l.named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
+		pos: l.b.Named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
 }
 
 // zeroed returns the position in the result for position p of the map. It sets the values there to
@@ -49,27 +51,27 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.l, a.block(a.deep+1)
 	a.prefetch(p, true)
-	q := l.declare(a.op.prefix()+"_q", ir.Coord(a.positions, p))
-	l.when(ir.Less(q, ir.Int(0)), func() {
-		l.set(q, ir.Minus(ir.Int(-1), q))
+	q := l.b.Declare(a.op.Prefix()+"_q", ir.Coord(a.positions, p))
+	l.b.When(ir.Less(q, ir.Int(0)), func() {
+		l.b.Set(q, ir.Minus(ir.Int(-1), q))
 		if !a.cleared {
 			first := ir.Times(q, size)
-			l.emit(&ir.Fill{A: a.vals(), Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.vals().Elem)})
+			l.b.Emit(&ir.Fill{A: a.vals(), Lo: first, Hi: ir.Plus(first, size), X: ir.Zero(a.vals().Elem)})
 		}
 	})
-	return l.named(a.op.prefix()+"_p", q)
+	return l.b.Named(a.op.Prefix()+"_p", q)
 }
 
 // clear sets all values to 0 for which this leaf is the first.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.l
 	if l.spec.GPU {
-		l.spread(a.op.prefix()+"_p", lo, hi, func(p ir.Expr) { a.zeroed(p) })
+		l.spread(a.op.Prefix()+"_p", lo, hi, func(p ir.Expr) { a.zeroed(p) })
 		a.cleared = true
 		return
 	}
-	p := l.newVar(a.op.prefix() + "_p")
-	l.emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.within(func() { a.zeroed(p) })})
+	p := l.b.Var(a.op.Prefix() + "_p")
+	l.b.Emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.b.Within(func() { a.zeroed(p) })})
 	a.cleared = true
 }
 
@@ -87,16 +89,16 @@ func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 		if n == 0 {
 			continue
 		}
-		q := l.named(a.op.prefix()+"_at"+c.name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
+		q := l.b.Named(a.op.Prefix()+"_at"+c.name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
 		fetch := func(q ir.Expr) {
-			from := l.named(a.op.prefix()+c.name, ir.Times(q, size))
-			l.emit(&ir.Prefetch{A: a.vals(), Index: from,
+			from := l.b.Named(a.op.Prefix()+c.name, ir.Times(q, size))
+			l.b.Emit(&ir.Prefetch{A: a.vals(), Index: from,
 				Len: how.Lines * (strategy.CacheLine / a.vals().Elem.Size()), Far: c.far})
 		}
 		if first {
 			fetch(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q))
 		} else {
-			l.when(ir.AtMost(ir.Int(0), q), func() { fetch(q) })
+			l.b.When(ir.AtMost(ir.Int(0), q), func() { fetch(q) })
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
@@ -20,7 +21,7 @@ type sharedResult struct {
 }
 
 func newSharedResult(r *result) *sharedResult {
-	r.values = r.op.vals()
+	r.values = r.op.Vals()
 	return &sharedResult{randomAccess: randomAccess{r}, key: r.l.spec.Share}
 }
 
@@ -33,7 +34,7 @@ func (a *sharedResult) at(p ir.Expr) resultCursor {
 func (a *sharedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 	size := a.block(a.deep + 1)
-	a.l.emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
+	a.l.b.Emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
 		X: ir.Zero(a.vals().Elem)})
 }
 
@@ -62,34 +63,34 @@ func (l *lowerer) clearAbsent(e *env) {
 		return
 	}
 	c := e.cur[l.assembly.pattern()]
-	if never(c.pres) {
+	if ir.Never(c.Present) {
 		return
 	}
 	clear := func() {
 		l.assembly.(interface{ clear(lo, hi ir.Expr) }).clear(
 			l.positionsBelow(c, l.out.deep, e))
 	}
-	if always(c.pres) {
+	if ir.Always(c.Present) {
 		clear()
 	} else {
-		l.when(c.pres, clear)
+		l.b.When(c.Present, clear)
 	}
 	shared.cleared = false
 }
 
 // positionsBelow returns the range of positions of a level below a cursor. If the cursor is before
 // all levels, it is the range of all visited positions.
-func (l *lowerer) positionsBelow(c *cursor, level int, e *env) (lo, hi ir.Expr) {
-	if c.level == 0 {
+func (l *lowerer) positionsBelow(c *tree.Cursor, level int, e *env) (lo, hi ir.Expr) {
+	if c.Level == 0 {
 		return l.positions(c, level, e)
 	}
-	lo, hi = c.pos, ir.Plus(c.pos, ir.Int(1))
-	if c.end != nil {
-		hi = c.end
+	lo, hi = c.Pos, ir.Plus(c.Pos, ir.Int(1))
+	if c.End != nil {
+		hi = c.End
 	}
-	for k := c.level; k <= level; k++ {
-		lo = l.named(c.op.prefix()+"_s", l.below(c.op, k, lo))
-		hi = l.named(c.op.prefix()+"_e", l.below(c.op, k, hi))
+	for k := c.Level; k <= level; k++ {
+		lo = l.b.Named(c.Of.Prefix()+"_s", c.Of.Below(k, lo))
+		hi = l.b.Named(c.Of.Prefix()+"_e", c.Of.Below(k, hi))
 	}
 	return lo, hi
 }
@@ -139,7 +140,7 @@ func (l *lowerer) revisitsValues(s cin.Stmt) bool {
 	}
 	found := false
 	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
-		if a.LHS.Name != l.out.op.operand.Name {
+		if a.LHS.Name != l.out.op.Argument.Name {
 			return
 		}
 		around := false

@@ -3,6 +3,9 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -51,8 +54,8 @@ func (a *twoPassResult) whole(parallel bool, run func()) {
 	}
 	a.chunks(ir.Int(1), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
 		lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
-		if a.op.caps(0).CanLocate() {
-			lo, hi = a.op.offset(0), ir.Plus(a.op.offset(0), a.op.size(0))
+		if a.op.Kind(0).CanLocate() {
+			lo, hi = a.op.Offset(0), ir.Plus(a.op.Offset(0), a.op.Size(0))
 		}
 		open(ir.Int(0), lo)
 		run()
@@ -66,16 +69,16 @@ func (a *twoPassResult) parallel(f *cin.Forall, e *env, _ strategy.Loop) ir.Expr
 	chunks := l.chunks()
 	w := l.work(f, e, chunks)
 	a.chunks(chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
-		c := l.newVar("chunk")
-		body := l.inScope(func() {
+		c := l.b.Var("chunk")
+		body := l.b.InScope(func() {
 			s := w.chunk(f.Var, c)
-			open(c, s.lo)
+			open(c, s.Lo)
 			in := e.clone()
-			in.ranges[f.Var] = s
+			in.ranges = in.ranges.with(f.Var, s)
 			l.serial(f, in, false)
-			closeAt(c, s.hi)
+			closeAt(c, s.Hi)
 		})
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
+		l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
 			Chunk: 1, Body: body})
 	})
 	return ir.Truth(true)
@@ -86,9 +89,9 @@ func (a *twoPassResult) chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	l, t := a.l, a.newPasses(n)
 	pass := func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
-		b := l.within(func() { run(open, closeAt) })
-		strip(b, t.drop)
-		l.blk.List = append(l.blk.List, b.List...)
+		b := l.b.Within(func() { run(open, closeAt) })
+		rewrite.Strip(b, t.drop)
+		l.b.Append(b)
 	}
 	pass(t.count, t.counted)
 	t.scan()
@@ -99,22 +102,22 @@ func (a *twoPassResult) chunks(n ir.Expr,
 func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
 	l := a.l
 	t := &passes{a: a, chunks: chunks, drop: map[*ir.Array]bool{}}
-	for k := range a.op.order() {
-		if !a.op.caps(k).HasPos() {
+	for k := range a.op.Order() {
+		if !a.op.Kind(k).HasPos() {
 			continue
 		}
-		p := passLevel{level: k, before: l.newArray("before", tensor.Int64)}
+		p := passLevel{level: k, before: l.b.Array("before", tensor.Int64)}
 		n := ir.Plus(chunks, ir.Int(1))
 		if l.spec.GPU {
 			if len(t.levels) == 0 && k == 1 {
 				p.before = a.newPos(k) // each chunk is a row, whose children the level has
 			}
-			l.emit(&ir.Alloc{A: p.before, Len: n})
+			l.b.Emit(&ir.Alloc{A: p.before, Len: n})
 			// rows that no loop visits keep the count 0
-			l.emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)})
+			l.b.Emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)})
 		} else {
-			l.emit(&ir.Alloc{A: p.before, Len: n})
-			l.store(p.before, ir.Int(0), ir.Int(0))
+			l.b.Emit(&ir.Alloc{A: p.before, Len: n})
+			l.b.Store(p.before, ir.Int(0), ir.Int(0))
 		}
 		t.levels = append(t.levels, p)
 	}
@@ -139,7 +142,7 @@ func (t *passes) isPos(p *passLevel) bool {
 
 // nowhere returns an array for writes that are removed afterwards.
 func (t *passes) nowhere(name string, typ tensor.Type) *ir.Array {
-	arr := t.a.l.newArray(name, typ)
+	arr := t.a.l.b.Array(name, typ)
 	t.drop[arr] = true
 	return arr
 }
@@ -147,21 +150,21 @@ func (t *passes) nowhere(name string, typ tensor.Type) *ir.Array {
 // count opens a chunk that only counts.
 func (t *passes) count(_, _ ir.Expr) {
 	a, l := t.a, t.a.l
-	a.levels, a.values = make([]growingLevel, a.op.order()), t.nowhere("vals", a.op.operand.Type)
+	a.levels, a.values = make([]growingLevel, a.op.Order()), t.nowhere("vals", a.op.Argument.Type)
 	for _, p := range t.levels {
 		a.levels[p.level] = growingLevel{
 			pos: t.nowhere("pos", tensor.Int64), crd: t.nowhere("crd", tensor.Int64),
-			count: l.declare(t.countName(p.level), ir.Int(0)),
+			count: l.b.Declare(t.countName(p.level), ir.Int(0)),
 		}
 	}
 }
 
-func (t *passes) countName(k int) string { return t.a.op.prefix() + "_n" + string(rune('0'+k)) }
+func (t *passes) countName(k int) string { return t.a.op.Prefix() + "_n" + string(rune('0'+k)) }
 
 // counted stores a chunk's counts.
 func (t *passes) counted(c, _ ir.Expr) {
 	for _, p := range t.levels {
-		t.a.l.store(p.before, ir.Plus(c, ir.Int(1)), t.a.levels[p.level].count)
+		t.a.l.b.Store(p.before, ir.Plus(c, ir.Int(1)), t.a.levels[p.level].count)
 	}
 }
 
@@ -171,29 +174,29 @@ func (t *passes) scan() {
 	if l.spec.GPU {
 		for k := range t.levels {
 			p := &t.levels[k]
-			l.emit(&ir.Scan{A: p.before, Lo: ir.Int(0), Hi: ir.Plus(t.chunks, ir.Int(1))})
-			p.chunks, p.all = t.chunks, l.named(t.countName(p.level)+"_all", p.at(t.chunks))
+			l.b.Emit(&ir.Scan{A: p.before, Lo: ir.Int(0), Hi: ir.Plus(t.chunks, ir.Int(1))})
+			p.chunks, p.all = t.chunks, l.b.Named(t.countName(p.level)+"_all", p.at(t.chunks))
 		}
 	} else {
-		c := l.newVar("chunk")
-		l.emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.within(func() {
+		c := l.b.Var("chunk")
+		l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: t.chunks, Step: 1, Body: l.b.Within(func() {
 			for _, p := range t.levels {
-				l.emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true,
+				l.b.Emit(&ir.Store{A: p.before, Index: ir.Plus(c, ir.Int(1)), Accumulate: true,
 					X: ir.At(p.before, c)})
 			}
 		})})
 	}
 	for k := range t.levels {
 		p := &t.levels[k]
-		p.crd = l.newArray(a.op.prefix()+"_crd", intOf(a.op.operand.CrdWidth[p.level]))
+		p.crd = l.b.Array(a.op.Prefix()+"_crd", tree.IntOf(a.op.Argument.CrdWidth[p.level]))
 		if t.isPos(p) {
 			p.pos = p.before
 		} else {
 			p.pos = a.newPos(p.level)
-			l.emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
+			l.b.Emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
 			l.setOne(p.pos, ir.Int(0), ir.Int(0))
 		}
-		l.emit(&ir.Alloc{A: p.crd, Len: p.at(t.chunks)})
+		l.b.Emit(&ir.Alloc{A: p.crd, Len: p.at(t.chunks)})
 		if p.level == 0 {
 			l.setOne(p.pos, ir.Int(1), p.at(t.chunks))
 		}
@@ -201,13 +204,13 @@ func (t *passes) scan() {
 	if l.spec.GPU {
 		t.closeRows()
 	}
-	t.vals = l.newArray(a.op.prefix()+"_vals", a.op.operand.Type)
-	l.emit(&ir.Alloc{A: t.vals, Len: t.size()})
+	t.vals = l.b.Array(a.op.Prefix()+"_vals", a.op.Argument.Type)
+	l.b.Emit(&ir.Alloc{A: t.vals, Len: t.size()})
 }
 
 // size returns the number of values.
 func (t *passes) size() ir.Expr {
-	return capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
+	return emit.Capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
 }
 
 // parents returns the number of positions in the level above compressed level number k in the
@@ -218,27 +221,27 @@ func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 		return t.a.between(0, level)
 	}
 	above := t.levels[k-1]
-	return capped(above.at(c), t.a.between(above.level+1, level))
+	return emit.Capped(above.at(c), t.a.between(above.level+1, level))
 }
 
 // fill opens the places of a chunk.
 func (t *passes) fill(c, lo ir.Expr) {
 	a, l := t.a, t.a.l
-	a.levels, a.values = make([]growingLevel, a.op.order()), t.vals
+	a.levels, a.values = make([]growingLevel, a.op.Order()), t.vals
 	for k := range t.levels {
 		p := &t.levels[k]
-		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.declare(t.countName(p.level), p.at(c)),
-			limit: l.named(t.countName(p.level)+"_end", p.at(ir.Plus(c, ir.Int(1))))}
-		gaps := p.level > 0 && !a.op.caps(p.level-1).HasPos()
+		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.b.Declare(t.countName(p.level), p.at(c)),
+			limit: l.b.Named(t.countName(p.level)+"_end", p.at(ir.Plus(c, ir.Int(1))))}
+		gaps := p.level > 0 && !a.op.Kind(p.level-1).HasPos()
 		switch {
 		case p.level == 0, t.isPos(p):
 			// the end of the root, or of the row, is already known
 			lev.pos = t.nowhere("pos", tensor.Int64)
 		case k == 0:
-			lev.closed = l.declare(lev.count.Name+"_last",
-				ir.Times(ir.Minus(lo, a.op.offset(0)), a.between(1, p.level)))
+			lev.closed = l.b.Declare(lev.count.Name+"_last",
+				ir.Times(ir.Minus(lo, a.op.Offset(0)), a.between(1, p.level)))
 		case gaps:
-			lev.closed = l.declare(lev.count.Name+"_last", t.parents(k, c))
+			lev.closed = l.b.Declare(lev.count.Name+"_last", t.parents(k, c))
 		}
 		a.levels[p.level] = lev
 	}
@@ -254,7 +257,7 @@ func (t *passes) filled(c, hi ir.Expr) {
 		}
 		end := t.parents(k, ir.Plus(c, ir.Int(1)))
 		if k == 0 {
-			end = ir.Times(ir.Minus(hi, a.op.offset(0)), a.between(1, p.level))
+			end = ir.Times(ir.Minus(hi, a.op.Offset(0)), a.between(1, p.level))
 		}
 		l.closePos(lev, ir.Plus(end, ir.Int(1)))
 	}
@@ -269,7 +272,83 @@ func (t *passes) publish() {
 	t.a.publish(0, ir.Vals, t.vals, t.size())
 	for _, p := range t.levels {
 		if p.before != p.pos {
-			t.a.l.emit(&ir.Free{A: p.before})
+			t.a.l.b.Emit(&ir.Free{A: p.before})
 		}
 	}
+}
+
+// On a GPU, every coordinate of level 0 is a separate chunk in the two passes. The schedule decides
+// which unit visits a chunk, and no unit needs to know what others append. Chunks that no loop
+// visits, because an operand has no entries there, stay empty.
+
+// rowChunks has the functions that open and close the chunks of a pass.
+type rowChunks struct {
+	lo      ir.Expr // the first coordinate of level 0
+	open    func(c, lo ir.Expr)
+	closeAt func(c, hi ir.Expr)
+}
+
+// byRows runs the statement twice, with a chunk for each coordinate of level 0.
+func (a *twoPassResult) byRows(run func()) {
+	l := a.l
+	var lo, n ir.Expr
+	if a.op.Kind(0).CanLocate() {
+		lo, n = a.op.Offset(0), a.op.Size(0)
+	} else {
+		s := l.rangeOf(&env{}, l.resultVars[0])
+		lo, n = s.Lo, ir.Minus(s.Hi, s.Lo)
+	}
+	n = l.b.Named("rows", n)
+	a.chunks(n, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		a.rows = &rowChunks{lo, open, closeAt}
+		run()
+		a.rows = nil
+	})
+}
+
+// row lowers the body for coordinate x of level 0 in its chunk.
+func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
+	c := a.l.b.Named("row", ir.Minus(x, a.rows.lo))
+	a.rows.open(c, x)
+	some := body()
+	a.rows.closeAt(c, ir.Plus(x, ir.Int(1)))
+	return some
+}
+
+// rowsOf returns the assembly if f is the loop over a dense level 0 of a result whose rows are
+// chunks. Otherwise it returns nil.
+func (l *lowerer) rowsOf(f *cin.Forall) *twoPassResult {
+	a, ok := l.assembly.(*twoPassResult)
+	if !ok || a.rows == nil || f.Var != l.resultVars[0] || !a.op.Kind(0).CanLocate() || !l.assigns(f) {
+		return nil
+	}
+	return a
+}
+
+// loop appends the coordinates that f visits. Each coordinate of level 0 has its own chunk.
+func (a *twoPassResult) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
+	if k > 0 || a.rows == nil {
+		return a.growing.loop(f, e, k, want)
+	}
+	return (&loop{l: a.l, f: f, e: e, want: want, body: func(in *env) ir.Expr {
+		return a.row(in.coord.at(f.Var), func() ir.Expr { return a.appendOne(f, in, 0) })
+	}}).loops()
+}
+
+// closeRows closes the parents of all rows as if the rows were empty, if the first compressed level
+// is below several dense levels. Rows that are not empty write their parents again.
+func (t *passes) closeRows() {
+	p, l := &t.levels[0], t.a.l
+	if p.level < 2 {
+		return
+	}
+	parents := t.a.between(1, p.level)
+	l.spread(p.pos.Name+"_row", ir.Int(0), t.chunks, func(c ir.Expr) {
+		end := l.b.Named(p.pos.Name+"_end", p.at(ir.Plus(c, ir.Int(1))))
+		first := l.b.Named(p.pos.Name+"_first", ir.Times(c, parents))
+		q := l.b.Var(p.pos.Name + "_q")
+		l.b.Emit(&ir.For{V: q, Lo: first, Hi: ir.Plus(first, parents), Step: 1, Body: l.b.Within(func() {
+			l.b.Store(p.pos, ir.Plus(q, ir.Int(1)), end)
+		})})
+	})
 }

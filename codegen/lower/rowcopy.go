@@ -5,24 +5,20 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 )
 
 // maxCopied is the largest size in bytes of a row that is read from a copy in registers.
 const maxCopied = 256
-
-// rowCopy is a row of an operand, or a tile of one, in a local array.
-type rowCopy struct {
-	a  *ir.Array
-	at func(e *env) ir.Expr // returns the place of the last level's coordinate
-}
 
 // copyRows makes the loops in p's body read rows of operands from copies in registers, if p's
 // variable selects the rows. A row is copied if its length is compiled in and two or more loops are
 // around the loop along the row, so that it is read repeatedly. The C compiler does not do this: it
 // cannot move a load before a loop that may have no iterations, and loads a row again for each of
 // the inner loops' segments.
-func (l *lowerer) copyRows(p *loop, in *env) {
-	if l.spec.GPU || l.onUnits(p) {
+func (p *loop) copyRows(in *env) {
+	l := p.l
+	if l.spec.GPU || p.onUnits() {
 		return
 	}
 	inner := 0
@@ -30,7 +26,7 @@ func (l *lowerer) copyRows(p *loop, in *env) {
 	for ; ok && f.Unit == cin.Serial && f.Unroll == 0 && l.orders(f).Extern == nil &&
 		l.orders(f).Gemm == 0; inner++ {
 		if s, fits := l.rowRange(in, f.Var); fits && inner >= 2 {
-			l.copyRowsAlong(p, f, s, in)
+			p.copyRowsAlong(f, s, in)
 			return
 		}
 		f, ok = f.Body.(*cin.Forall)
@@ -38,41 +34,37 @@ func (l *lowerer) copyRows(p *loop, in *env) {
 }
 
 // rowRange returns the range of a variable. ok is true if the range is a tile, or compiled in.
-func (l *lowerer) rowRange(e *env, v string) (s coordRange, ok bool) {
+func (l *lowerer) rowRange(e *env, v string) (s tree.Range, ok bool) {
 	s = l.rangeOf(e, v)
-	if n, found := l.spec.Strategy.Trips[v]; found && s.width == 0 {
-		s.width = n
+	if n, found := l.spec.Strategy.Trips[v]; found && s.Width == 0 {
+		s.Width = n
 	}
-	return s, s.width > 0
+	return s, s.Width > 0
 }
 
 // copyRowsAlong copies the rows along the variable of the loop f, whose range is s, that become
 // known in an iteration of p. in is the environment of the iteration.
-func (l *lowerer) copyRowsAlong(p *loop, f *cin.Forall, s coordRange, in *env) {
+func (p *loop) copyRowsAlong(f *cin.Forall, s tree.Range, in *env) {
+	l := p.l
 	var done []string
 	cin.Accesses(f, func(a *cin.Access) {
 		c, before := in.cur[a.Key()], p.e.cur[a.Key()]
-		if c == nil || slices.Contains(done, a.Key()) || c.next() != f.Var || c.base == nil ||
-			before == nil || before.base == c.base || !always(c.pres) ||
-			c.op.operand.Arg <= 0 || c.level != c.op.order()-1 || !c.op.caps(c.level).CanLocate() ||
-			s.width*c.op.operand.Type.Size() > maxCopied {
+		if c == nil || slices.Contains(done, a.Key()) || c.Next() != f.Var || c.Base == nil ||
+			before == nil || before.Base == c.Base || !ir.Always(c.Present) ||
+			c.Of.Argument.Number <= 0 || c.Level != c.Of.Order()-1 || !c.Of.Kind(c.Level).CanLocate() ||
+			s.Width*c.Of.Argument.Type.Size() > maxCopied {
 			return
 		}
 		done = append(done, a.Key())
-		row := l.newArray(c.op.prefix()+"_row", c.op.operand.Type)
-		l.emit(&ir.Local{A: row, Len: s.width})
-		k := l.newVar(f.Var + "_lane")
-		first := l.named(row.Name+"_first", ir.Plus(c.base, s.lo))
-		l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(s.width), Step: 1, Body: l.within(func() {
-			l.store(row, k, ir.At(c.op.vals(), ir.Plus(first, k)))
+		row := l.b.Array(c.Of.Prefix()+"_row", c.Of.Argument.Type)
+		l.b.Emit(&ir.Local{A: row, Len: s.Width})
+		k := l.b.Var(f.Var + "_lane")
+		first := l.b.Named(row.Name+"_first", ir.Plus(c.Base, s.Lo))
+		l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(s.Width), Step: 1, Body: l.b.Within(func() {
+			l.b.Store(row, k, ir.At(c.Of.Vals(), ir.Plus(first, k)))
 		})})
 		d := *c
-		d.row = &rowCopy{row, func(e *env) ir.Expr {
-			if x, ok := e.lanes[f.Var]; ok {
-				return x
-			}
-			return ir.Minus(e.coord[f.Var], s.lo)
-		}}
+		d.Row = &tree.Copy{A: row, Lo: s.Lo}
 		in.cur[a.Key()] = &d
 	})
 }

@@ -31,11 +31,11 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n
 		l.refuse(f.Var, "the loop over %s does not sum values at positions into rows alone", f.Var)
 	}
 	l.zero(e)
-	if never(cur.pres) {
+	if ir.Never(cur.Present) {
 		return
 	}
-	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, cur.op.places,
-		l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.fresh("sum")}}
+	r := &rowLanes{placeLoop: &placeLoop{l, f, e, c, cur, o.iv, l.positionSpaces[cur.Of],
+		l.rootsRead(a, c, o.iv.key)}, a: a, temp: &cin.Access{Name: l.b.Fresh("sum")}}
 	for d := range len(c.component.Roots) - 1 {
 		if r.needs(d) {
 			r.row = d
@@ -44,17 +44,17 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n
 	rows := c.component.Roots[:r.row+1]
 	r.alone = !slices.ContainsFunc(rows,
 		func(v string) bool { return !slices.Contains(l.resultVars, v) })
-	r.stored = r.alone && l.storedOnce(e, c, cur.op, cur.level, len(rows))
-	if !r.alone && l.out.op.operand.Type.IsComplex() {
+	r.stored = r.alone && l.storedOnce(e, c, cur.Of, cur.Level, len(rows))
+	if !r.alone && l.out.op.Argument.Type.IsComplex() {
 		l.refuse(f.Var,
 			"rows of %s add to the same places of %s, and complex numbers are not added atomically",
 			rows[r.row], a.LHS.Key())
 	}
-	l.when(ir.Less(o.iv.lo, o.iv.hi), func() {
+	l.b.When(ir.Less(o.iv.lo, o.iv.hi), func() {
 		lo, hi := r.rows()
 		many := ir.AtLeast(ir.Minus(hi, lo), ir.Int(n))
-		l.emit(&ir.If{Cond: many, Then: l.within(func() { r.byThreads(lo, hi) }),
-			Else: l.within(func() { r.byLanes(lo, hi) })})
+		l.b.Emit(&ir.If{Cond: many, Then: l.b.Within(func() { r.byThreads(lo, hi) }),
+			Else: l.b.Within(func() { r.byLanes(lo, hi) })})
 	})
 }
 
@@ -67,19 +67,21 @@ func (r *rowLanes) needs(d int) bool {
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.placeLoop.l, r.row
 	name := r.placeLoop.c.component.Roots[d]
-	if r.placeLoop.iv.rowsKnown && r.placeLoop.cur.op.caps(r.placeLoop.cur.level+d+1).HasPos() {
+	if r.placeLoop.iv.rowsKnown && r.placeLoop.cur.Of.Kind(r.placeLoop.cur.Level+d+1).HasPos() {
 		_, end := l.childRange(r.placeLoop.cur, r.placeLoop.e)
 		for k := 1; k <= d; k++ {
-			end = l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+k, end)
+			end = r.placeLoop.cur.Of.Below(r.placeLoop.cur.Level+k, end)
 		}
 		return r.placeLoop.iv.ancestor[2*d],
-			l.named(name+"_rows", ir.Least(ir.Plus(r.placeLoop.iv.ancestor[2*d+1], ir.Int(1)), end))
+			l.b.Named(name+"_rows", ir.Least(ir.Plus(r.placeLoop.iv.ancestor[2*d+1], ir.Int(1)), end))
 	}
 	holds := func(p ir.Expr) ir.Expr {
-		return l.ancestors(r.placeLoop.cur, r.placeLoop.iv, len(r.placeLoop.c.component.Roots), p)[d]
+		return r.placeLoop.cur.Ancestors(r.placeLoop.iv.ancestor, len(r.placeLoop.c.component.Roots),
+			p)[d]
 	}
-	lo = l.named(name+"_row", holds(r.placeLoop.iv.lo))
-	return lo, l.named(name+"_rows", ir.Plus(holds(ir.Minus(r.placeLoop.iv.hi, ir.Int(1))), ir.Int(1)))
+	lo = l.b.Named(name+"_row", holds(r.placeLoop.iv.lo))
+	return lo, l.b.Named(name+"_rows", ir.Plus(holds(ir.Minus(r.placeLoop.iv.hi, ir.Int(1))),
+		ir.Int(1)))
 }
 
 // byThreads emits the loop over rows. Each thread sums one row at a time.
@@ -108,37 +110,36 @@ func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 // over places inside it.
 func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
 	l := r.placeLoop.l
-	q := l.newVar(r.placeLoop.cur.op.prefix() + "_p")
+	q := l.b.Var(r.placeLoop.cur.Of.Prefix() + "_p")
 	s.V, s.Lo, s.Hi, s.Step = q, lo, hi, 1
-	l.over[s] = r.placeLoop.f.Var
-	s.Body = l.inScope(func() { r.sum(q, places) })
-	l.emit(s)
+	l.lanes.Over[s] = r.placeLoop.f.Var
+	s.Body = l.b.InScope(func() { r.sum(q, places) })
+	l.b.Emit(s)
 }
 
 // sum sums the places of row q that are in the tile, and adds the sum to the result.
 func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	l, name := r.placeLoop.l, r.placeLoop.c.component.Roots[len(r.placeLoop.c.component.Roots)-1]
-	begin := l.named(name+"_begin", r.first(q))
-	end := l.named(name+"_end", r.first(ir.Plus(q, ir.Int(1))))
-	lo := l.named(name+"_lo", ir.Greatest(begin, r.placeLoop.iv.lo))
-	hi := l.named(name+"_hi", ir.Least(end, r.placeLoop.iv.hi))
-	l.when(ir.Less(lo, hi), func() {
+	begin := l.b.Named(name+"_begin", r.first(q))
+	end := l.b.Named(name+"_end", r.first(ir.Plus(q, ir.Int(1))))
+	lo := l.b.Named(name+"_lo", ir.Greatest(begin, r.placeLoop.iv.lo))
+	hi := l.b.Named(name+"_hi", ir.Least(end, r.placeLoop.iv.hi))
+	l.b.When(ir.Less(lo, hi), func() {
 		in := r.inRow(q)
-		sum := ir.NewVar(l.fresh(r.temp.Name), l.spec.Compute)
-		l.emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
-		l.scalars[r.temp.Name] = sum
-		p := l.newVar(r.placeLoop.cur.op.prefix() + "_p")
+		sum := ir.NewVar(l.b.Fresh(r.temp.Name), l.spec.Compute)
+		l.b.Emit(&ir.Declare{V: sum, Init: ir.Zero(sum.Typ)})
+		p := l.b.Var(r.placeLoop.cur.Of.Prefix() + "_p")
 		places.V, places.Lo, places.Hi, places.Step = p, lo, hi, 1
-		places.Body = l.within(func() {
-			l.stmt(&cin.Assign{LHS: r.temp, Accumulate: true, RHS: r.a.RHS}, r.placeLoop.in(in, p), false)
+		places.Body = l.b.Within(func() {
+			l.stmt(&cin.Assign{LHS: r.temp, Accumulate: true, RHS: r.a.RHS},
+				r.placeLoop.in(in, p).summing(r.temp.Name, sum), false)
 		})
 		if places.Kind == ir.Lanes {
 			places.Reduce = []*ir.Var{sum}
 		}
-		l.over[&places] = r.placeLoop.f.Var
-		l.emit(&places)
-		delete(l.scalars, r.temp.Name)
-		in.temps[r.temp.Name] = value{pres: ir.Truth(true), v: sum, zeroed: true}
+		l.lanes.Over[&places] = r.placeLoop.f.Var
+		l.b.Emit(&places)
+		in.temps = in.temps.with(r.temp.Name, value{pres: ir.Truth(true), v: sum, zeroed: true})
 		r.store(in, ir.Both(ir.AtLeast(begin, r.placeLoop.iv.lo), ir.AtLeast(r.placeLoop.iv.hi, end)))
 	})
 }
@@ -146,7 +147,7 @@ func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 // first returns the first position in row q.
 func (r *rowLanes) first(q ir.Expr) ir.Expr {
 	for d := r.row + 1; d < len(r.placeLoop.c.component.Roots); d++ {
-		q = r.placeLoop.l.below(r.placeLoop.cur.op, r.placeLoop.cur.level+d, q)
+		q = r.placeLoop.cur.Of.Below(r.placeLoop.cur.Level+d, q)
 	}
 	return q
 }
@@ -156,16 +157,16 @@ func (r *rowLanes) inRow(q ir.Expr) *env {
 	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)
 	at[r.row] = q
-	if r.row > 0 && (r.placeLoop.cur.op.caps(r.placeLoop.cur.level+r.row).CanLocate() ||
+	if r.row > 0 && (r.placeLoop.cur.Of.Kind(r.placeLoop.cur.Level+r.row).CanLocate() ||
 		slices.ContainsFunc(r.placeLoop.c.component.Roots[:r.row],
 			func(v string) bool { return r.needs(slices.Index(r.placeLoop.c.component.Roots, v)) })) {
-		at = l.ancestors(r.placeLoop.cur, r.placeLoop.iv, r.row+1, q)
+		at = r.placeLoop.cur.Ancestors(r.placeLoop.iv.ancestor, r.row+1, q)
 	}
-	above := r.placeLoop.cur.pos
+	above := r.placeLoop.cur.Pos
 	for d, p := range at {
 		if r.needs(d) {
-			in.coord[r.placeLoop.c.component.Roots[d]] = l.named(r.placeLoop.c.component.Roots[d],
-				l.coordAt(r.placeLoop.cur, d, above, p))
+			in.coord = in.coord.with(r.placeLoop.c.component.Roots[d],
+				l.b.Named(r.placeLoop.c.component.Roots[d], r.placeLoop.cur.CoordAt(d, above, p)))
 		}
 		above = p
 	}
@@ -195,8 +196,8 @@ func (r *rowLanes) store(in *env, whole ir.Expr) {
 	case !r.alone || r.placeLoop.e.atomic && r.placeLoop.e.racing != r.placeLoop.c:
 		add(true, false)
 	case r.stored || r.placeLoop.e.atomic:
-		l.emit(&ir.If{Cond: whole, Then: l.within(func() { add(false, true) }),
-			Else: l.within(func() { add(r.placeLoop.e.atomic, false) })})
+		l.b.Emit(&ir.If{Cond: whole, Then: l.b.Within(func() { add(false, true) }),
+			Else: l.b.Within(func() { add(r.placeLoop.e.atomic, false) })})
 	default:
 		add(false, false)
 	}

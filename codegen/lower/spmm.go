@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -18,27 +19,27 @@ const offsetThreads = 256
 // which a GPU library runs. The library requires row positions that start at 0. For a part of a
 // matrix, a kernel computes them first.
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
-	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]coordRange{}}}
+	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}}
 	a := n.externNest.loops()
 	l.called[o] = true
 	n.externNest.some = ir.Truth(true)
 	for _, v := range strings.Split(o.Vars, ",") {
 		b := n.externNest.ranges[l.sched.g.ConsumerVar(v)]
-		n.externNest.some = ir.Both(n.externNest.some, ir.Less(b.lo, b.hi))
+		n.externNest.some = ir.Both(n.externNest.some, ir.Less(b.Lo, b.Hi))
 	}
 	if want {
 		n.externNest.refuse(
 			"what %s stores depends on whether the loops add a term, which %s does not report",
-			l.out.op.operand.Name, o.Name)
+			l.out.op.Argument.Name, o.Name)
 	}
-	if a.LHS.Name != l.out.op.operand.Name || !a.Accumulate {
+	if a.LHS.Name != l.out.op.Argument.Name || !a.Accumulate {
 		n.externNest.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name,
 			a.LHS.Key())
 	}
 	result := n.externNest.values()
 	n.factors(a.RHS)
 	s := n.product(result)
-	l.when(n.externNest.some, func() { n.emit(s) })
+	l.b.When(n.externNest.some, func() { n.emit(s) })
 	return n.externNest.some
 }
 
@@ -89,9 +90,9 @@ func (n *spmmNest) factors(x cin.Expr) {
 func (n *spmmNest) factor(x *cin.Access) {
 	l := n.externNest.l
 	c := n.externNest.e.cur[x.Key()]
-	if c == nil || c.level == len(c.vars) {
+	if c == nil || c.Level == len(c.Vars) {
 		v := l.access(x, n.externNest.e)
-		if !always(v.pres) {
+		if !ir.Always(v.pres) {
 			n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
 				x.Key(),
 				n.externNest.o.Name)
@@ -100,30 +101,30 @@ func (n *spmmNest) factor(x *cin.Access) {
 		return
 	}
 	switch {
-	case !always(c.pres):
+	case !ir.Always(c.Present):
 		n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
 			x.Key(),
 			n.externNest.o.Name)
-	case c.op.valueAt != nil || c.op.pattern != nil || c.end != nil ||
-		c.op.operand.Arg < 0 && !c.op.operand.Format.AllDense():
+	case c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
+		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense():
 		n.externNest.refuse("the values of %s are not in an array in the order of positions", x.Key())
-	case c.op.operand.Type != l.spec.Compute:
+	case c.Of.Argument.Type != l.spec.Compute:
 		n.externNest.refuse(
 			"the types differ: values of %s are converted to %s, and %s multiplies values of one type",
-			c.op.operand.Type, l.spec.Compute, n.externNest.o.Name)
+			c.Of.Argument.Type, l.spec.Compute, n.externNest.o.Name)
 	}
 	list := n.externNest.segments(x, c)
-	levels := c.op.operand.Format.Levels[c.level:]
+	levels := c.Of.Argument.Format.Levels[c.Level:]
 	switch {
 	case !slices.ContainsFunc(levels, func(k tensor.Kind) bool { return k != tensor.Dense }) &&
 		n.dense == nil:
 		n.dense = list
 	case len(levels) == 2 && levels[0] == tensor.Dense && levels[1] == tensor.Compressed &&
 		len(list) == 3 && len(list[0].by) == 1 && n.sparse == nil:
-		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.vars[c.level+1]
+		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.Vars[c.Level+1]
 	default:
 		n.externNest.refuse(
-			"%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.op.operand.Format)
+			"%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.Of.Argument.Format)
 	}
 }
 
@@ -136,16 +137,16 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 			n.cols, n.externNest.o.Name)
 	}
 	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
-	if !isInt(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
+	if !ir.Is(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
 		!n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
 		n.externNest.refuse(
 			"%s multiplies if the rows of the sparse matrix are rows of the result and its columns are summed: the loops over %s do not do this", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
 	}
 	s := &ir.SpMM{
-		M: ir.Minus(rows.hi, rows.lo), N: ir.Int(1), K: inner.hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a,
+		M: ir.Minus(rows.Hi, rows.Lo), N: ir.Int(1), K: inner.Hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a,
 		Vals: n.sparse[2].a,
-		At:   ir.Plus(n.sparse[0].at, rows.lo), From: ir.Int(0), Alpha: n.alpha,
-		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.lo)),
+		At:   ir.Plus(n.sparse[0].at, rows.Lo), From: ir.Int(0), Alpha: n.alpha,
+		C: ir.Matrix{A: result.a, At: ir.Plus(result.at, ir.Times(stepOf(result, n.rows), rows.Lo)),
 			Row: []ir.Expr{stepOf(result, n.rows)}, Col: []ir.Expr{ir.Int(0)}},
 		B: ir.Matrix{A: n.dense[0].a, At: n.dense[0].at, Row: []ir.Expr{stepOf(n.dense[0], n.cols)},
 			Col: []ir.Expr{ir.Int(0)}},
@@ -154,13 +155,13 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 		v = l.sched.g.ConsumerVar(v)
 		if root := n.coordinate(v); root != n.rows && root != n.cols {
 			r := n.externNest.ranges[v]
-			if !n.over(result, root) || !n.over(n.dense[0], root) || !isInt(s.N, 1) {
+			if !n.over(result, root) || !n.over(n.dense[0], root) || !ir.Is(s.N, 1) {
 				n.externNest.refuse(
 					"the loop over %s is not one along the columns of the dense matrix and of the result", v)
 			}
-			s.N = ir.Minus(r.hi, r.lo)
-			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.lo)), stepOf(result, root)
-			s.B.At, s.B.Col[0] = ir.Plus(s.B.At, ir.Times(stepOf(n.dense[0], root), r.lo)),
+			s.N = ir.Minus(r.Hi, r.Lo)
+			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.Lo)), stepOf(result, root)
+			s.B.At, s.B.Col[0] = ir.Plus(s.B.At, ir.Times(stepOf(n.dense[0], root), r.Lo)),
 				stepOf(n.dense[0], root)
 		}
 	}
@@ -170,8 +171,8 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 			n.externNest.o.Name)
 	}
 	unit := func(m ir.Matrix) bool {
-		return isInt(m.Row[0], 1) || isInt(m.Col[0], 1) ||
-			isInt(m.Col[0], 0)
+		return ir.Is(m.Row[0], 1) || ir.Is(m.Col[0], 1) ||
+			ir.Is(m.Col[0], 0)
 	}
 	if !unit(s.B) || !unit(s.C) {
 		n.externNest.refuse(
@@ -189,7 +190,7 @@ func (n *spmmNest) coordinate(v string) string {
 	return v
 }
 
-func (n *spmmNest) over(s segment, v string) bool { return !isInt(stepOf(s, v), 0) }
+func (n *spmmNest) over(s segment, v string) bool { return !ir.Is(stepOf(s, v), 0) }
 
 // stepOf returns the amount that the index of a segment grows with a variable.
 func stepOf(s segment, v string) ir.Expr {
@@ -205,15 +206,15 @@ func stepOf(s segment, v string) ir.Expr {
 // width of coordinates. Otherwise it uses computed offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
-	first := ir.NewVar(l.fresh(n.rows+"_first"), tensor.Int64)
-	l.emit(&ir.Declare{V: first, Init: ir.Coord(s.Pos, s.At)})
-	entries := ir.NewVar(l.fresh(n.rows+"_entries"), tensor.Int64)
-	l.emit(&ir.Declare{V: entries, Init: ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, s.M)), first)})
+	first := ir.NewVar(l.b.Fresh(n.rows+"_first"), tensor.Int64)
+	l.b.Emit(&ir.Declare{V: first, Init: ir.Coord(s.Pos, s.At)})
+	entries := ir.NewVar(l.b.Fresh(n.rows+"_entries"), tensor.Int64)
+	l.b.Emit(&ir.Declare{V: entries, Init: ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, s.M)), first)})
 	s.Entries = entries
 	count := ir.Plus(s.M, ir.Int(1))
-	offsets := l.newArray(n.rows+"_offsets", s.Crd.Elem)
-	block, at := ir.NewVar(l.fresh("block"), tensor.Int64),
-		ir.NewVar(l.fresh(n.rows+"_row"), tensor.Int64)
+	offsets := l.b.Array(n.rows+"_offsets", s.Crd.Elem)
+	block, at := ir.NewVar(l.b.Fresh("block"), tensor.Int64),
+		ir.NewVar(l.b.Fresh(n.rows+"_row"), tensor.Int64)
 	lo := ir.Times(block, ir.Int(offsetThreads))
 	store := &ir.Store{A: offsets, Index: at,
 		X: ir.Convert(offsets.Elem, ir.Minus(ir.Coord(s.Pos, ir.Plus(s.At, at)), first))}
@@ -229,8 +230,8 @@ func (n *spmmNest) emit(s *ir.SpMM) {
 		&ir.Free{A: offsets},
 	)
 	if s.Pos.Elem != s.Crd.Elem {
-		l.emit(made)
+		l.b.Emit(made)
 		return
 	}
-	l.emit(&ir.If{Cond: ir.Equal(first, ir.Int(0)), Then: ir.Seq(s), Else: made})
+	l.b.Emit(&ir.If{Cond: ir.Equal(first, ir.Int(0)), Then: ir.Seq(s), Else: made})
 }

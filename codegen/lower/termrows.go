@@ -5,6 +5,8 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/space"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -16,12 +18,14 @@ import (
 // is at its key, in an array that all rows share. Its terms are added in the order of their
 // insertion. No row is stored, and none is read twice.
 type termRows struct {
-	sortedTerms sortedTerms
-	row         spaceRow
-	rows        *rowList // nil if the workspace is read as a list
-	n           *ir.Var  // the number of terms
-	vals        *ir.Array
-	from        *ir.Array // the index in the sorted order where the terms of each key begin
+	l     *lowerer
+	name  string
+	terms space.SortedTerms
+	row   space.Row
+	rows  *space.RowList // nil if the workspace is read as a list
+	n     *ir.Var        // the number of terms
+	vals  *ir.Array
+	from  *ir.Array // the index in the sorted order where the terms of each key begin
 
 	kept []keptPart
 	fill *cin.Forall // the loops over a row, computing it from the stored parts
@@ -37,55 +41,48 @@ type keptPart struct {
 
 func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
-	w := &termRows{rows: l.rowsIf(&cin.Access{Name: t.Name, Vars: keys}, form.Rows),
-		row: l.newSpaceRow(t.Name, along)}
-	w.sortedTerms = l.newSortedTerms(l.roomFor(t.Name, form.Of), len(keys))
-	w.from = w.sortedTerms.spaceArrays.array(l, "from", tensor.Int64)
-	w.vals = l.newArray(t.Name+"_row", l.spec.Compute)
-	l.pre.Append(&ir.Alloc{A: w.vals, Len: w.row.width})
-	l.post.Append(&ir.Free{A: w.vals})
+	w := &termRows{l: l, name: t.Name, rows: l.maker.RowsIf(t.Name, keys, form.Rows),
+		row: l.maker.NewRow(t.Name, len(keys), along)}
+	w.terms = space.NewSortedTerms(l.maker.RoomFor(t.Name, form.Of), len(keys))
+	w.from = w.terms.Arrays.Array("from", tensor.Int64)
+	w.vals = l.b.AllocInScope(l.b.Array(t.Name+"_row", l.spec.Compute), w.row.Width, false)
 	return w
 }
 
-func (w *termRows) rowOf() *spaceRow { return &w.row }
+func (w *termRows) RowOf() *space.Row { return &w.row }
 
-func (w *termRows) begin(
-	l *lowerer) {
-	w.n = l.declare(w.sortedTerms.spaceArrays.name+"_n", ir.Int(0))
-}
+func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
-// inRow stores the factors of the row.
-func (w *termRows) inRow(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
+// store stores the factors of the row that assignment a in loop f adds if some is true.
+func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, some ir.Expr) {
 	if w.fill == nil {
 		w.keep(l, f, a)
 	}
 	w.env = e
-	some := w.row.adds(l, a, e)
-	l.when(some, func() {
-		for _, k := range w.sortedTerms.keys {
-			w.sortedTerms.spaceArrays.reserve(l, k, ir.Plus(w.n, ir.Int(1)))
+	l.b.When(some, func() {
+		for _, k := range w.terms.Keys {
+			w.terms.Arrays.Reserve(k, ir.Plus(w.n, ir.Int(1)))
 		}
 		for _, k := range w.kept {
-			w.sortedTerms.spaceArrays.reserve(l, k.a, ir.Plus(w.n, ir.Int(1)))
+			w.terms.Arrays.Reserve(k.a, ir.Plus(w.n, ir.Int(1)))
 		}
-		for m, k := range w.sortedTerms.keys {
-			l.store(k, w.n, e.coord[a.LHS.Vars[m]])
+		for m, k := range w.terms.Keys {
+			l.b.Store(k, w.n, e.coord.at(a.LHS.Vars[m]))
 		}
 		for _, k := range w.kept {
 			if k.value != nil {
-				l.store(k.a, w.n, l.masked(l.access(k.value, e)))
+				l.b.Store(k.a, w.n, l.masked(l.access(k.value, e)))
 			} else {
-				l.store(k.a, w.n, e.coord[k.name])
+				l.b.Store(k.a, w.n, e.coord.at(k.name))
 			}
 		}
-		l.incr(w.n, ir.Int(1))
+		l.b.Incr(w.n, ir.Int(1))
 	})
-	return some
 }
 
 // keep finds the factors of a row.
 func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
-	along := func(v string) bool { return slices.Contains(w.row.along, v) }
+	along := func(v string) bool { return slices.Contains(w.row.Along, v) }
 	kept := func(name string) bool {
 		return slices.ContainsFunc(w.kept, func(k keptPart) bool { return k.name == name })
 	}
@@ -95,7 +92,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 			for _, v := range x.Vars {
 				if !along(v) && !kept(v) && !slices.Contains(a.LHS.Vars, v) {
 					w.kept = append(w.kept, keptPart{v, nil,
-						w.sortedTerms.spaceArrays.array(l, "at_"+v, l.crdType(v))})
+						w.terms.Arrays.Array("at_"+v, l.maker.CrdType(v))})
 				}
 			}
 			return x
@@ -103,7 +100,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 		part := "of_" + x.Key()
 		if !kept(part) {
 			w.kept = append(w.kept, keptPart{part, x,
-				w.sortedTerms.spaceArrays.array(l, "of_"+l.operandOf(x).prefix(), l.spec.Compute)})
+				w.terms.Arrays.Array("of_"+l.operandOf(x).Prefix(), l.spec.Compute)})
 		}
 		return &cin.Access{Name: part}
 	})
@@ -133,18 +130,16 @@ func withAccesses(x cin.Expr, other func(*cin.Access) cin.Expr) cin.Expr {
 	return x
 }
 
-func (w *termRows) add(l *lowerer, a *cin.Access, x ir.Expr,
-	e *env) {
-	w.row.add(l, w.vals, a, x, e)
-}
+func (w *termRows) Add(x ir.Expr, at space.Point) { w.row.Add(w.vals, x, at) }
 
-func (w *termRows) finish(l *lowerer) *operand {
-	w.sortedTerms.spaceArrays.reserve(l, w.from, ir.Plus(w.n, ir.Int(1)))
-	made := w.sortedTerms.sort(l, w.n, func(_, _ ir.Expr) {},
-		func(_, made, at ir.Expr) { l.store(w.from, made, at) })
-	l.store(w.from, made, w.n)
-	op := l.sortedOperand(w.sortedTerms.spaceArrays.name, w.rows, w.sortedTerms.sorted, w.vals, made)
-	return w.row.under(l, op, len(w.sortedTerms.keys), func(p ir.Expr) ir.Expr {
+func (w *termRows) Finish() *tree.Operand {
+	l := w.l
+	w.terms.Arrays.Reserve(w.from, ir.Plus(w.n, ir.Int(1)))
+	made := w.terms.Sort(w.n, func(_, _ ir.Expr) {},
+		func(_, made, at ir.Expr) { l.b.Store(w.from, made, at) })
+	l.b.Store(w.from, made, w.n)
+	op := l.maker.SortedOperand(w.name, w.rows, w.terms.Sorted, w.vals, made)
+	return w.row.Under(op, func(p ir.Expr) ir.Expr {
 		w.sumRow(l, p)
 		return ir.Int(0)
 	})
@@ -152,24 +147,24 @@ func (w *termRows) finish(l *lowerer) *operand {
 
 // sumRow sums the row of the key at a position.
 func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
-	w.row.clear(l, w.vals, ir.Int(0))
-	s := l.newVar(w.sortedTerms.spaceArrays.name + "_s")
-	l.emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1,
-		Body: l.within(func() {
+	w.row.Clear(w.vals, ir.Int(0))
+	s := l.b.Var(w.name + "_s")
+	l.b.Emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1,
+		Body: l.b.Within(func() {
 			w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
-			from := l.declare(w.sortedTerms.spaceArrays.name+"_at", ir.At(w.sortedTerms.perm, s))
+			from := l.b.Declare(w.name+"_at", ir.At(w.terms.Perm, s))
 			in := w.env.clone()
-			in.coord, in.cur, in.predicates = map[string]ir.Expr{}, map[string]*cursor{}, nil
+			in.coord, in.cur, in.predicates = nil, map[string]*tree.Cursor{}, nil
 			target := cin.Target(w.fill)
-			for m, k := range w.sortedTerms.keys {
-				in.coord[target.Vars[m]] = l.named(target.Vars[m], ir.At(k, from))
+			for m, k := range w.terms.Keys {
+				in.coord = in.coord.with(target.Vars[m], l.b.Named(target.Vars[m], ir.At(k, from)))
 			}
 			for _, k := range w.kept {
 				if x := ir.Coord(k.a, from); k.value == nil {
-					in.coord[k.name] = l.named(k.name, x)
+					in.coord = in.coord.with(k.name, l.b.Named(k.name, x))
 				} else {
-					in.temps[k.name] = value{pres: ir.Truth(true),
-						v: l.named(l.operandOf(k.value).prefix()+"_v", ir.At(k.a, from)), zeroed: true}
+					in.temps = in.temps.with(k.name, value{pres: ir.Truth(true),
+						v: l.b.Named(l.operandOf(k.value).Prefix()+"_v", ir.At(k.a, from)), zeroed: true})
 				}
 			}
 			cin.Accesses(w.fill, func(a *cin.Access) {
@@ -178,10 +173,9 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 				}
 			})
 			l.enterAll(w.fill, in)
-			outer := l.spaces[w.sortedTerms.spaceArrays.name]
-			l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = w, ir.Int(0)
-			l.loop(w.fill, in, false)
-			l.spaces[w.sortedTerms.spaceArrays.name], w.row.at = outer, nil
+			w.row.At = ir.Int(0)
+			l.loop(w.fill, in.filling(w.name, workspace{w}), false)
+			w.row.At = nil
 		})})
 }
 
@@ -191,12 +185,12 @@ const termsAhead = 32
 
 // fetch prefetches the stored parts of the term at a place in the sorted order, if there is one.
 func (w *termRows) fetch(l *lowerer, s ir.Expr) {
-	l.when(ir.Less(s, w.n), func() {
-		next := l.named(w.sortedTerms.spaceArrays.name+"_next", ir.At(w.sortedTerms.perm, s))
+	l.b.When(ir.Less(s, w.n), func() {
+		next := l.b.Named(w.name+"_next", ir.At(w.terms.Perm, s))
 		for _, k := range w.kept {
-			l.emit(&ir.Prefetch{A: k.a, Index: next})
+			l.b.Emit(&ir.Prefetch{A: k.a, Index: next})
 		}
 	})
 }
 
-func (w *termRows) end(*lowerer) {}
+func (w *termRows) End() {}

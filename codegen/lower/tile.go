@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -30,7 +31,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 	}
 	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.assigns(f) ||
 		e.res.tile != nil || e.res.base == nil ||
-		e.atomic || e.private != nil || k != l.out.op.order()-1 || k <= l.out.deep ||
+		e.atomic || e.private != nil || k != l.out.op.Order()-1 || k <= l.out.deep ||
 		l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
 		return nil, 0
 	}
@@ -71,7 +72,7 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 			return
 		}
 		for level, u := range l.levelVars(a) {
-			if u == v && (level != op.order()-1 || !op.caps(level).CanLocate()) {
+			if u == v && (level != op.Order()-1 || !op.Kind(level).CanLocate()) {
 				ok = false
 			}
 		}
@@ -92,43 +93,43 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.fresh("some_"+v), tensor.Bool)
-		l.emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+		flag = ir.NewVar(l.b.Fresh("some_"+v), tensor.Bool)
+		l.b.Emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
 	}
 	some := ir.Expr(ir.Truth(false))
 	part := func(in *env) {
 		got := l.stmt(s, in, want)
 		some = anyOf(some, got)
-		if want && !never(got) {
-			l.set(flag, ir.Either(flag, got))
+		if want && !ir.Never(got) {
+			l.b.Set(flag, ir.Either(flag, got))
 		}
 	}
 
-	x := l.newVar(v + "_tile")
-	l.emit(&ir.For{V: x, Lo: all.lo, Hi: ir.Minus(all.hi, ir.Int(width-1)), Step: width,
-		Body: l.within(func() {
-			sums := l.newArray(op.prefix()+"_row", l.spec.Compute)
-			l.emit(&ir.Local{A: sums, Len: width})
+	x := l.b.Var(v + "_tile")
+	l.b.Emit(&ir.For{V: x, Lo: all.Lo, Hi: ir.Minus(all.Hi, ir.Int(width-1)), Step: width,
+		Body: l.b.Within(func() {
+			sums := l.b.Array(op.Prefix()+"_row", l.spec.Compute)
+			l.b.Emit(&ir.Local{A: sums, Len: width})
 			in := e.clone()
-			in.inTile(v, coordRange{lo: x, hi: ir.Plus(x, ir.Int(width)), width: width})
+			in.inTile(v, tree.Range{Lo: x, Hi: ir.Plus(x, ir.Int(width)), Width: width})
 			in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
 			part(in)
 			l.storeTile(sums, ir.Plus(base, x), width, v, e)
 		})})
-	n := ir.Minus(all.hi, all.lo)
-	rest := l.named(v+"_rest", ir.Plus(all.lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
-	l.when(ir.Less(rest, all.hi), func() {
+	n := ir.Minus(all.Hi, all.Lo)
+	rest := l.b.Named(v+"_rest", ir.Plus(all.Lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
+	l.b.When(ir.Less(rest, all.Hi), func() {
 		in := e.clone()
-		in.inTile(v, coordRange{lo: rest, hi: all.hi, width: -width})
-		l.when(e.res.unset(), func() {
-			l.emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.hi),
+		in.inTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
+		l.b.When(e.res.unset(), func() {
+			l.b.Emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
 				X: ir.Zero(l.out.vals().Elem)})
 		})
 		in.res.zeroed = true
 		part(in)
 	})
 	switch {
-	case never(some):
+	case ir.Never(some):
 		return some
 	case want:
 		return flag
@@ -142,50 +143,36 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 	a, unset := l.out.vals(), e.res.unset()
 	lanes := func(store func(at, x ir.Expr)) func() {
 		return func() {
-			k := l.newVar(v + "_lane")
-			l.emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.within(func() {
+			k := l.b.Var(v + "_lane")
+			l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.b.Within(func() {
 				store(ir.Plus(first, k), ir.Convert(a.Elem, ir.At(sums, k)))
 			})})
 		}
 	}
 	once := lanes(func(at, x ir.Expr) {
 		// a sum of -0 must give 0 here too, as when it is added to values that were set to 0
-		if !always(unset) {
+		if !ir.Always(unset) {
 			x = ir.Plus(ir.Zero(a.Elem), x)
 		}
 		s := &ir.Store{A: a, Index: at, X: x}
-		l.writtenOnce[s] = a == l.out.op.vals()
-		l.emit(s)
+		l.lanes.Once[s] = a == l.out.op.Vals()
+		l.b.Emit(s)
 	})
-	add := lanes(func(at, x ir.Expr) { l.emit(&ir.Store{A: a, Index: at, Accumulate: true, X: x}) })
+	add := lanes(func(at, x ir.Expr) { l.b.Emit(&ir.Store{A: a, Index: at, Accumulate: true, X: x}) })
 	switch {
-	case always(unset):
+	case ir.Always(unset):
 		once()
-	case never(unset):
+	case ir.Never(unset):
 		add()
 	default:
-		l.emit(&ir.If{Cond: unset, Then: l.within(once), Else: l.within(add)})
+		l.b.Emit(&ir.If{Cond: unset, Then: l.b.Within(once), Else: l.b.Within(add)})
 	}
-}
-
-// tile has the start of a tile of a row, and its number of places.
-type tile struct {
-	lo    ir.Expr
-	width int64
 }
 
 // inTile makes v's range a tile, or the rest of a row, which has fewer places than a tile.
-func (e *env) inTile(v string, s coordRange) {
-	e.ranges[v] = s
-	e.tiles[v] = tile{lo: s.lo, width: max(s.width, -s.width)}
-}
-
-// lane returns the place of v's coordinate in its tile.
-func (e *env) lane(v string) ir.Expr {
-	if x, ok := e.lanes[v]; ok {
-		return x
-	}
-	return ir.Minus(e.coord[v], e.tiles[v].lo)
+func (e *env) inTile(v string, s tree.Range) {
+	e.ranges = e.ranges.with(v, s)
+	e.tiles = e.tiles.with(v, tile{lo: s.Lo, width: max(s.Width, -s.Width)})
 }
 
 // rowSpace is a workspace over a variable whose range is a tile: a local array whose places are
@@ -193,13 +180,13 @@ func (e *env) lane(v string) ir.Expr {
 type rowSpace struct{ sums *ir.Array }
 
 func (l *lowerer) newRowSpace(t *cin.Access, e *env) *rowSpace {
-	w := &rowSpace{l.newArray(t.Name+"_row", l.spec.Compute)}
-	l.emit(&ir.Local{A: w.sums, Len: e.tiles[t.Vars[0]].width})
+	w := &rowSpace{l.b.Array(t.Name+"_row", l.spec.Compute)}
+	l.b.Emit(&ir.Local{A: w.sums, Len: e.tiles.at(t.Vars[0]).width})
 	return w
 }
 
 func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
+	l.b.Emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
 }
 
 // whereRow lowers a where whose temporary is a row of a tile. The consumer is lowered for the case
@@ -207,20 +194,11 @@ func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 // terms.
 func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
-	outer := l.spaces[t.Name]
-	l.spaces[t.Name] = w
-	some := l.stmt(s.Producer, e, true)
-	l.spaces[t.Name] = outer
+	some := l.stmt(s.Producer, e.filling(t.Name, w), true)
 	consume := func(pres bool) ir.Expr {
 		in := e.clone()
-		in.rows[t.Name] = row{w.sums, ir.Truth(pres)}
+		in.rows = in.rows.with(t.Name, row{w.sums, ir.Truth(pres)})
 		return l.stmt(s.Consumer, in, want)
 	}
 	return l.lowerBothCases(t.Name, some, want, consume)
-}
-
-// row is a row workspace as a consumer reads it.
-type row struct {
-	sums *ir.Array
-	pres ir.Expr
 }

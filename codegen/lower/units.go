@@ -76,7 +76,7 @@ func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
 		l.refuse(f.Var,
 			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of it; use Atomics", f.Var, cin.Target(f).Key())
 	}
-	if l.out.op.operand.Type.IsComplex() {
+	if l.out.op.Argument.Type.IsComplex() {
 		l.refuse(f.Var,
 			"iterations of %s add to the same places of %s, and complex numbers are not added atomically",
 			f.Var, cin.Target(f).Key())
@@ -128,24 +128,24 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 // spread emits a loop from lo to hi on all threads of a GPU, for code that lowering adds between
 // the loops of the schedule.
 func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
-	lo, hi = l.named(name+"_lo", lo), l.named(name+"_hi", hi)
-	b, v := l.newVar(name+"_block"), l.newVar(name)
+	lo, hi = l.b.Named(name+"_lo", lo), l.b.Named(name+"_hi", hi)
+	b, v := l.b.Var(name+"_block"), l.b.Var(name)
 	n := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Int(blockThreads-1)), ir.Int(blockThreads))
-	l.emit(&ir.For{V: b, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Blocks, Body: l.within(func() {
-		from := l.named(name+"_from", ir.Plus(lo, ir.Times(b, ir.Int(blockThreads))))
-		to := l.named(name+"_to", ir.Least(ir.Plus(from, ir.Int(blockThreads)), hi))
-		l.emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: blockThreads,
-			Body: l.inScope(func() { body(v) })})
+	l.b.Emit(&ir.For{V: b, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Blocks, Body: l.b.Within(func() {
+		from := l.b.Named(name+"_from", ir.Plus(lo, ir.Times(b, ir.Int(blockThreads))))
+		to := l.b.Named(name+"_to", ir.Least(ir.Plus(from, ir.Int(blockThreads)), hi))
+		l.b.Emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: blockThreads,
+			Body: l.b.InScope(func() { body(v) })})
 	})})
 }
 
 // setOne sets a[at] outside all loops. On a GPU this code runs on the host, which uses a fill.
 func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
 	if l.spec.GPU {
-		l.emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
+		l.b.Emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
 		return
 	}
-	l.store(a, at, x)
+	l.b.Store(a, at, x)
 }
 
 // blockRows has the rows where the blocks of a loop over tiles of fused positions begin. For each
@@ -163,17 +163,17 @@ type blockRows struct {
 func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoops) *blockRows {
 	base := positionsAmong(o.frames)
 	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil ||
-		len(base.roots) != len(c.component.Roots) || !always(e.cur[base.key].pres) ||
+		len(base.roots) != len(c.component.Roots) || !ir.Always(e.cur[base.key].Present) ||
 		!narrowsInBlock(f, c) {
 		return nil
 	}
 	cur := e.cur[base.key]
 	r := &blockRows{c: c, first: o.iv.lo, arrays: make([]*ir.Array, len(c.component.Roots))}
-	n := l.named(f.Var+"_count", ir.Minus(o.iv.hi, o.iv.lo))
+	n := l.b.Named(f.Var+"_count", ir.Minus(o.iv.hi, o.iv.lo))
 	searched := false
 	for d := 1; d < len(c.component.Roots); d++ {
-		if cur.op.caps(cur.level + d).HasPos() {
-			r.arrays[d] = l.alloc(f.Var+"_rows", tensor.Int64, ir.Plus(n, ir.Int(1)), false)
+		if cur.Of.Kind(cur.Level + d).HasPos() {
+			r.arrays[d] = l.b.Alloc(f.Var+"_rows", tensor.Int64, ir.Plus(n, ir.Int(1)), false)
 			searched = true
 		}
 	}
@@ -184,9 +184,9 @@ func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoop
 		at := ir.Plus(o.iv.lo, b)
 		iv := interval{unit: numbers, lo: at, hi: at, size: -1}
 		start := l.inPositions(iv, o.frames, e)
-		for d, p := range l.ancestors(cur, *base, len(c.component.Roots), start.lo) {
+		for d, p := range cur.Ancestors(base.ancestor, len(c.component.Roots), start.lo) {
 			if d+1 < len(c.component.Roots) && r.arrays[d+1] != nil {
-				l.store(r.arrays[d+1], b, p)
+				l.b.Store(r.arrays[d+1], b, p)
 			}
 		}
 	})
@@ -224,8 +224,8 @@ func (r *blockRows) inside(l *lowerer, v ir.Expr, iv interval, frames []frame) (
 		b := ir.Minus(v, r.first)
 		for d, a := range r.arrays {
 			if a != nil {
-				iv.ancestor[2*d-2] = l.named(a.Name+"_from", ir.At(a, b))
-				iv.ancestor[2*d-1] = l.named(a.Name+"_to", ir.At(a, ir.Plus(b, ir.Int(1))))
+				iv.ancestor[2*d-2] = l.b.Named(a.Name+"_from", ir.At(a, b))
+				iv.ancestor[2*d-1] = l.b.Named(a.Name+"_to", ir.At(a, ir.Plus(b, ir.Int(1))))
 			}
 		}
 		return iv
@@ -251,7 +251,7 @@ func (r *blockRows) free(l *lowerer) {
 	}
 	for _, a := range r.arrays {
 		if a != nil {
-			l.emit(&ir.Free{A: a})
+			l.b.Emit(&ir.Free{A: a})
 		}
 	}
 }

@@ -3,33 +3,31 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
 // where lowers a producer and its consumer.
 func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
 	t := cin.Target(s.Producer)
-	if len(t.Vars) == 1 && e.ranges[t.Vars[0]].width != 0 {
+	if len(t.Vars) == 1 && e.ranges.at(t.Vars[0]).Width != 0 {
 		return l.whereRow(s, t, e, want)
 	}
 	if len(t.Vars) > 0 {
 		return l.whereWorkspace(s, t, e, want)
 	}
-	v := ir.NewVar(l.fresh(t.Name), l.spec.Compute)
-	l.emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
-	outer := l.scalars[t.Name]
-	l.scalars[t.Name] = v
-	pres := l.stmt(s.Producer, e, want || l.needsPresence(s.Consumer, t.Name))
-	l.scalars[t.Name] = outer
+	v := ir.NewVar(l.b.Fresh(t.Name), l.spec.Compute)
+	l.b.Emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
+	pres := l.stmt(s.Producer, e.summing(t.Name, v), want || l.needsPresence(s.Consumer, t.Name, e))
 	in := e.clone()
-	in.temps[t.Name] = value{pres: pres, v: v, zeroed: true}
+	in.temps = in.temps.with(t.Name, value{pres: pres, v: v, zeroed: true})
 	return l.stmt(s.Consumer, in, want)
 }
 
 // needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so if
 // t is a factor, if t is stored in a place that records absence, or if t makes another temporary
 // with this property.
-func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
+func (l *lowerer) needsPresence(s cin.Stmt, t string, e *env) bool {
 	needs := false
 	cin.Walk(s, func(u cin.Stmt) {
 		a, ok := u.(*cin.Assign)
@@ -37,9 +35,10 @@ func (l *lowerer) needsPresence(s cin.Stmt, t string) bool {
 			return
 		}
 		if to := a.LHS.Name; l.ops[to] == nil && to != t && uses(a.RHS, t) {
-			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to)
+			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to, e)
 		}
-		kept := l.spaces[a.LHS.Name] != nil || a.LHS.Name == l.out.op.operand.Name && l.assembly.inOrder()
+		kept := e.space(a.LHS.Name) != nil || a.LHS.Name == l.out.op.Argument.Name &&
+			l.assembly.inOrder()
 		if kept && uses(a.RHS, t) || isFactor(a.RHS, t) {
 			needs = true
 		}
@@ -84,26 +83,23 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	case strategy.Positions:
 		return l.wherePositions(s, t, e, want)
 	}
-	if a := l.longRows; a != nil && a.where == s {
+	if a := e.longRows; a != nil && a.where == s {
 		return a.lower(e)
 	}
 	if l.assembly.sumsInPlace(s.Consumer, t, e.res.level) {
 		return l.assembly.sum(s, t, e)
 	}
 	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form)
-	outer := l.spaces[t.Name]
-	l.spaces[t.Name] = w
-	w.begin(l)
-	some := l.stmt(s.Producer, e, false)
-	l.spaces[t.Name] = outer
-	if never(some) {
-		w.end(l)
+	w.Begin()
+	some := l.stmt(s.Producer, e.filling(t.Name, workspace{w}), false)
+	if ir.Never(some) {
+		w.End()
 		// a parallel consumer's chunks must make an empty result, too
 		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
 			in := e.clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {
-					in.cur[a.Key()] = &cursor{vars: a.Vars, level: len(a.Vars), pres: some}
+					in.cur[a.Key()] = &tree.Cursor{Vars: a.Vars, Level: len(a.Vars), Present: some}
 				}
 			})
 			return l.stmt(s.Consumer, in, want)
@@ -113,7 +109,7 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 		}
 		return some
 	}
-	op := w.finish(l)
+	op := w.Finish()
 	in := e.clone()
 	shadowed := l.ops[t.Name]
 	l.ops[t.Name] = op
@@ -124,6 +120,6 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool)
 	})
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
-	w.end(l)
+	w.End()
 	return pres
 }

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/io/tensor"
 )
 
@@ -28,15 +29,15 @@ func (a *growing) appendUnions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)
 	if !ok || !l.spec.Strategy.Windowed[p.v()] || l.spec.GPU || s.Accumulate ||
-		k+1 != a.op.order() || lev.crdCap == nil || lev.crd.Elem != tensor.Int32 ||
+		k+1 != a.op.Order() || lev.crdCap == nil || lev.crd.Elem != tensor.Int32 ||
 		a.vals().Elem != l.spec.Compute ||
-		!l.canPredicateTerms(p, p.iters, p.lat.Under(p.lat.Points[0]),
-			func(c *cursor) bool { return c.level == c.op.order() }) {
+		!p.canPredicateTerms(p.iters, p.lat.Under(p.lat.Points[0]),
+			func(c *tree.Cursor) bool { return c.Level == c.Of.Order() }) {
 		return false
 	}
-	terms, ok := l.scaledSegments(p, s.RHS)
+	terms, ok := p.scaledSegments(s.RHS)
 	if !ok || slices.ContainsFunc(terms, func(t scaledSegment) bool {
-		return t.it.crd.Elem != tensor.Int32 || t.it.cur.op.operand.Type != l.spec.Compute
+		return t.it.crd.Elem != tensor.Int32 || t.it.cur.Of.Argument.Type != l.spec.Compute
 	}) {
 		return false
 	}
@@ -44,7 +45,7 @@ func (a *growing) appendUnions(p *loop, k int) bool {
 	var segments []ir.Segment
 	for _, t := range terms {
 		segments = append(segments,
-			ir.Segment{Crd: t.it.crd, Vals: t.it.cur.op.vals(), Lo: t.it.lo, Hi: t.it.hi,
+			ir.Segment{Crd: t.it.crd, Vals: t.it.cur.Of.Vals(), Lo: t.it.lo, Hi: t.it.hi,
 				Factor: l.factorOf(t, p.e)})
 	}
 	for len(segments) > ir.MostSegments {
@@ -53,23 +54,23 @@ func (a *growing) appendUnions(p *loop, k int) bool {
 		for _, g := range rest {
 			from = ir.Plus(from, ir.Minus(g.Hi, g.Lo))
 		}
-		from = l.named(lev.count.Name+"_sum", from)
-		end := l.declare(lev.count.Name+"_sum_end", from)
-		l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: end, Of: of})
+		from = l.b.Named(lev.count.Name+"_sum", from)
+		end := l.b.Declare(lev.count.Name+"_sum_end", from)
+		l.b.Emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: end, Of: of})
 		sum := ir.Segment{Crd: lev.crd, Vals: a.vals(), Lo: from, Hi: end, Factor: ir.One(a.vals().Elem)}
 		segments = append([]ir.Segment{sum}, rest...)
 	}
-	l.emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: lev.count, Of: segments})
+	l.b.Emit(&ir.Union{Crd: lev.crd, Vals: a.vals(), N: lev.count, Of: segments})
 	return true
 }
 
 // scaledSegments returns the terms of a sum in the order of addition, one for each of p's
 // iterators. It returns false if the sum has another form.
-func (l *lowerer) scaledSegments(p *loop, x cin.Expr) ([]scaledSegment, bool) {
+func (p *loop) scaledSegments(x cin.Expr) ([]scaledSegment, bool) {
 	var terms []scaledSegment
 	minus := false
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
-		if terms, ok = l.scaledSegments(p, b.X); !ok {
+		if terms, ok = p.scaledSegments(b.X); !ok {
 			return nil, false
 		}
 		x, minus = b.Y, b.Op == '-'
@@ -121,5 +122,5 @@ func (l *lowerer) factorOf(t scaledSegment, e *env) ir.Expr {
 	if t.minus {
 		x = ir.Negated(x)
 	}
-	return l.named("factor", x)
+	return l.b.Named("factor", x)
 }

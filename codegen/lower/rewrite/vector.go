@@ -1,48 +1,56 @@
-package lower
+package rewrite
 
 import "distaff/codegen/ir"
 
-// vectorize marks innermost loops of b as Vector.
+// Lanes has the facts about a leaf's loops that Vectorize needs.
+type Lanes struct {
+	// Over has the variable of each loop of the statement.
+	Over map[*ir.For]string
+	// Segments has the variable of each loop over a segment that runs in lanes although it gathers.
+	Segments map[*ir.For]string
+	// Asked reports whether the loop over a variable runs in lanes.
+	Asked func(v string) bool
+	// Once lists the stores to the caller's memory of values that are written once, if such values
+	// are stored past the caches.
+	Once map[*ir.Store]bool
+}
+
+// Vectorize marks innermost loops of b as Vector, and returns the variables of the loops that
+// gather in lanes.
 //
 //   - A loop along contiguous memory is marked if its body declares values, adds to scalars from
 //     outside, which are then reduced, and stores to consecutive places, and if every load is from
-//     one place or from consecutive places. A loop of the statement is marked only if the strategy
-//     runs its variable in lanes.
-//   - A loop over a sparse level's segment that only sums gathered values is marked if the strategy
-//     says so.
+//     one place or from consecutive places. A loop of the statement is marked only if
+//     o.Asked accepts its variable.
+//   - A loop over a sparse level's segment that only sums gathered values is marked if it is in
+//     o.Segments.
 //
-// If the strategy says so, marked loops that store values of the result which are written once
-// store past the caches.
-func (l *lowerer) vectorize(b *ir.Block) {
+// Marked loops that store values which are written once store past the caches.
+func Vectorize(b *ir.Block, o *Lanes) map[string]bool {
+	gathered := map[string]bool{}
 	ir.Walk(b, func(s ir.Stmt) {
-		if f, ok := s.(*ir.For); ok && f.Kind == ir.Serial && f.Step == 1 {
-			v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{},
-				stored: map[*ir.Array]bool{}}
-			over, made := l.over[f]
-			asked := !made || l.spec.Strategy.Lanes[over]
-			along := l.segments[f]
-			if !v.fits() {
-				return
+		f, ok := s.(*ir.For)
+		if !ok || f.Kind != ir.Serial || f.Step != 1 {
+			return
+		}
+		v := &vectorLoop{f: f, inits: map[*ir.Var]ir.Expr{}, sums: map[*ir.Var]bool{},
+			stored: map[*ir.Array]bool{}}
+		if !v.fits() {
+			return
+		}
+		over, made := o.Over[f]
+		along := o.Segments[f]
+		contiguous := v.contiguous()
+		gathers := along != "" && !contiguous && v.gathers()
+		if contiguous && (!made || o.Asked(over)) || gathers {
+			f.Kind, f.Reduce = ir.Vector, v.reduce
+			if gathers {
+				gathered[along] = true
 			}
-			gathers := along != "" && !v.contiguous() && v.gathers()
-			if asked && v.contiguous() || gathers {
-				f.Kind, f.Reduce = ir.Vector, v.reduce
-				if gathers {
-					l.gathered[along] = true
-				}
-				f.Nontemporal = l.spec.Strategy.Nontemporal && !l.addsAfter && v.storesOnce(l.writtenOnce)
-			}
+			f.Nontemporal = v.storesOnce(o.Once)
 		}
 	})
-}
-
-// segmentLoop records whether a loop over variable v in a segment of the access with the given key
-// is to run in lanes.
-func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
-	if l.spec.Strategy.Gather(key, v) {
-		l.segments[f] = v
-	}
-	return f
+	return gathered
 }
 
 type vectorLoop struct {

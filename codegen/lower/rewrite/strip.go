@@ -1,12 +1,12 @@
-package lower
+package rewrite
 
 import "distaff/codegen/ir"
 
-// strip removes the statements that write to the given arrays, and then everything that was
-// computed only for them: variables that nothing reads, and statements without content. It turns
-// code that writes into a counting pass.
-func strip(b *ir.Block, arrays map[*ir.Array]bool) {
-	filter(b, func(s ir.Stmt) bool {
+// Strip removes the statements that write to the given arrays, and then everything that was
+// computed only for the arrays: variables that nothing reads, and statements without content. It
+// turns code that writes into a counting pass.
+func Strip(b *ir.Block, arrays map[*ir.Array]bool) {
+	Filter(b, func(s ir.Stmt) bool {
 		r := ir.RowOf(s)
 		for range r.Vars() {
 			return true // it also counts
@@ -39,7 +39,7 @@ func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 			}
 		})
 		idle := func(v *ir.Var) bool { return declared[v] && !read[v] }
-		filter(b, func(s ir.Stmt) bool {
+		Filter(b, func(s ir.Stmt) bool {
 			keep := true
 			switch s := s.(type) {
 			case *ir.Declare:
@@ -67,18 +67,18 @@ func strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	}
 }
 
-// filter removes the statements of b for which keep returns false, in place and inner ones first.
-func filter(b *ir.Block, keep func(ir.Stmt) bool) {
+// Filter removes the statements of b for which keep returns false, in place and inner ones first.
+func Filter(b *ir.Block, keep func(ir.Stmt) bool) {
 	if b == nil {
 		return
 	}
 	kept := b.List[:0]
 	for _, s := range b.List {
 		if inner, ok := s.(*ir.Block); ok {
-			filter(inner, keep)
+			Filter(inner, keep)
 		} else {
 			for _, t := range ir.Inside(s) {
-				filter(t.(*ir.Block), keep)
+				Filter(t.(*ir.Block), keep)
 			}
 		}
 		if keep(s) {

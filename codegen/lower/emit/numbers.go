@@ -1,0 +1,27 @@
+package emit
+
+import "distaff/codegen/ir"
+
+// MaxPoints is the largest number of points of fused variables, or of elements of an array, that a
+// leaf can number. The amounts that splits and tiles add to such a number stay within 64 bits.
+const MaxPoints = 1 << 62
+
+// Capped returns x * y of two numbers that are not negative, or MaxPoints if the product is larger.
+func Capped(x, y ir.Expr) ir.Expr {
+	if one, ok := x.(*ir.Lit); ok && one.I <= 1 {
+		return ir.Times(x, y)
+	}
+	if one, ok := y.(*ir.Lit); ok && one.I <= 1 {
+		return ir.Times(x, y)
+	}
+	most := ir.Over(ir.Int(MaxPoints), ir.Greatest(y, ir.Int(1)))
+	return ir.Choose(ir.Less(most, x), ir.Int(MaxPoints), ir.Times(x, y))
+}
+
+// Part returns the start of part k of a range that is cut into of even parts: lo + ⌊(hi-lo)·k/of⌋.
+// It avoids the product of k and the length, which may be up to 2^61.
+func Part(lo, hi, k, of ir.Expr) ir.Expr {
+	n := ir.Minus(hi, lo)
+	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k),
+		ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
+}

@@ -1,0 +1,298 @@
+// Package rewrite finds forms in code and replaces them: products of matrices, loops that run in
+// lanes, and code that only counts.
+package rewrite
+
+import (
+	"fmt"
+
+	"distaff/codegen/ir"
+)
+
+// Named returns the tensor whose values are in an array, or "".
+type Named func(a *ir.Array) string
+
+// Gemm replaces count nested loops around a product, which are the last statement of b, with one
+// product of matrices. It depends on the code alone, and not on how operands are stored. some is
+// the condition that the loops add anything: each of them has an iteration. If adjacent is true,
+// neighbouring values of a row or of a column must be adjacent in memory, for each matrix. If the
+// code has another form, why says which part of it is not a product of matrices.
+func Gemm(b *ir.Block, count int, adjacent bool, named Named) (some ir.Expr, why string) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case refusal:
+			why = string(r)
+		default:
+			panic(r)
+		}
+	}()
+	n := &gemmNest{named: named, vars: make([]*ir.Var, count), lo: make([]ir.Expr, count),
+		hi: make([]ir.Expr, count), values: map[*ir.Var]ir.Expr{}}
+	before := n.read(b)
+	b.List = append(before, n.product(adjacent))
+	return n.assigned(), ""
+}
+
+// assigned returns the condition that the loops add anything: each of them has an iteration.
+func (n *gemmNest) assigned() ir.Expr {
+	some := ir.Expr(ir.Truth(true))
+	for d := range n.vars {
+		some = ir.Both(some, ir.Less(n.lo[d], n.hi[d]))
+	}
+	return some
+}
+
+// gemmNest is the code of the loops that gemm replaces.
+type gemmNest struct {
+	named  Named
+	vars   []*ir.Var
+	lo, hi []ir.Expr
+	store  *ir.Store
+	// values has the values of the variables that are declared in the loops.
+	values map[*ir.Var]ir.Expr
+}
+
+// refusal is the reason why code has not the wanted form, as a panic inside this package.
+type refusal string
+
+func (n *gemmNest) refuse(format string, args ...any) {
+	panic(refusal(fmt.Sprintf(format, args...)))
+}
+
+// read parses the loops around declarations and one addition. It returns the statements before the
+// loops.
+func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
+	last := len(b.List) - 1
+	if last < 0 {
+		n.refuse("nothing is computed")
+	}
+	before, list := b.List[:last], b.List[last:]
+	for d := range n.vars {
+		loop, ok := n.inner(list).(*ir.For)
+		if !ok || loop.Kind != ir.Serial || loop.Step != 1 {
+			n.refuse(
+				"the loops have conditions or other statements between them, or run in another way " +
+					"than one after another over a range")
+		}
+		n.vars[d], n.lo[d], n.hi[d] = loop.V, n.inline(loop.Lo), n.inline(loop.Hi)
+		if n.varies(n.lo[d]) || n.varies(n.hi[d]) {
+			n.refuse("the range of the loop over %s changes in the loops around it", loop.V.Name)
+		}
+		list = loop.Body.List
+	}
+	s, ok := n.inner(list).(*ir.Store)
+	if !ok || !s.Accumulate || s.Atomic {
+		n.refuse("the loops do not only add products, or they add atomically")
+	}
+	n.store = s
+	return before
+}
+
+// inner returns the last statement of a body. It records the declarations before it, and returns
+// nil if there are other statements before it.
+func (n *gemmNest) inner(list []ir.Stmt) ir.Stmt {
+	for k, s := range list {
+		d, ok := s.(*ir.Declare)
+		switch {
+		case ok:
+			n.values[d.V] = n.inline(d.Init)
+		case k == len(list)-1:
+			return s
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// inline returns x with the variables that are declared in the loops replaced by their values.
+func (n *gemmNest) inline(x ir.Expr) ir.Expr {
+	if v, ok := x.(*ir.Var); ok {
+		if y := n.values[v]; y != nil {
+			return y
+		}
+		return x
+	}
+	return ir.Rebuild(x, n.inline)
+}
+
+// varies reports whether x changes in the loops.
+func (n *gemmNest) varies(x ir.Expr) bool {
+	found := false
+	ir.WalkExpr(x, func(x ir.Expr) {
+		for _, v := range n.vars {
+			found = found || x == ir.Expr(v) && v != nil
+		}
+	})
+	return found
+}
+
+// strides returns the strides of an index in the loops' variables. rest is the index if all
+// variables are 0. ok is false if the index is not a linear function of the variables.
+func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
+	by = make([]ir.Expr, len(n.vars))
+	for d := range by {
+		by[d] = ir.Int(0)
+	}
+	if !n.varies(x) {
+		return by, x, true
+	}
+	for d, v := range n.vars {
+		if x == ir.Expr(v) {
+			by[d] = ir.Int(1)
+			return by, ir.Int(0), true
+		}
+	}
+	b, is := x.(*ir.Binary)
+	if !is {
+		return by, nil, false
+	}
+	p, atP, okP := n.strides(b.X)
+	q, atQ, okQ := n.strides(b.Y)
+	product := b.Op == ir.Mul && (!n.varies(b.X) || !n.varies(b.Y))
+	if !okP || !okQ || b.Op != ir.Add && b.Op != ir.Sub && !product {
+		return by, nil, false
+	}
+	for d := range by {
+		switch {
+		case !product:
+			by[d] = ir.Bin(b.Op, p[d], q[d])
+		case n.varies(b.X):
+			by[d] = ir.Times(p[d], b.Y)
+		default:
+			by[d] = ir.Times(b.X, q[d])
+		}
+	}
+	return by, ir.Bin(b.Op, atP, atQ), true
+}
+
+// gemmMatrix is an array that the loops access. at is the index where the loops begin, and by are
+// its strides.
+type gemmMatrix struct {
+	a  *ir.Array
+	at ir.Expr
+	by []ir.Expr
+}
+
+func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
+	by, at, ok := n.strides(index)
+	if !ok {
+		n.refuse("the places of the values of %s are not a sum of multiples of the loops' variables",
+			n.name(a))
+	}
+	for d := range by {
+		at = ir.Plus(at, ir.Times(by[d], n.lo[d]))
+	}
+	return gemmMatrix{a, at, by}
+}
+
+// name returns the tensor whose values an array has, or the array's own name.
+func (n *gemmNest) name(a *ir.Array) string {
+	if name := n.named(a); name != "" {
+		return name
+	}
+	return a.Name
+}
+
+// over reports whether the matrix has loop d as a dimension.
+func (m gemmMatrix) over(d int) bool { return !ir.Is(m.by[d], 0) }
+
+// matrix returns m with the given loops as its rows and columns.
+func (m gemmMatrix) matrix(rows, cols []int) ir.Matrix {
+	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols)}
+}
+
+func pick(list []ir.Expr, at []int) []ir.Expr {
+	out := make([]ir.Expr, len(at))
+	for k, d := range at {
+		out[k] = list[d]
+	}
+	return out
+}
+
+// product returns the statement that replaces the loops. See Gemm for adjacent.
+func (n *gemmNest) product(adjacent bool) *ir.Gemm {
+	c := n.matrix(n.store.A, n.inline(n.store.Index))
+	g := &ir.Gemm{Alpha: ir.One(c.a.Elem)}
+	var of []gemmMatrix
+	n.factors(n.inline(n.store.X), func(a *ir.Array, index ir.Expr) {
+		of = append(of, n.matrix(a, index))
+	}, func(x ir.Expr) { g.Alpha = ir.Times(g.Alpha, x) })
+	if len(of) != 2 {
+		n.refuse("the loops multiply %d tensors, and gemm two matrices", len(of))
+	}
+	a, b := of[0], of[1]
+	rows, cols, sums := n.roles(c, a, b)
+	for _, d := range rows {
+		if ir.Is(c.by[d], 1) { // neighbouring values of the result are in one row
+			a, b, rows, cols = b, a, cols, rows
+			break
+		}
+	}
+	extents := make([]ir.Expr, len(n.vars))
+	for d := range extents {
+		extents[d] = ir.Minus(n.hi[d], n.lo[d])
+	}
+	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
+	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
+	if adjacent && !g.SideBySide() {
+		n.refuse(
+			"cublas multiplies matrices in which neighbouring values of a row or of a column are "+
+				"adjacent in memory, and for no two of the loops' variables is this so in all of "+
+				"%s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
+	}
+	return g
+}
+
+// roles returns the loops over the rows of a and of the result c, the loops over the columns of b
+// and c, and the loops that sum.
+func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
+	for d := range n.vars {
+		switch {
+		case c.over(d) && a.over(d) && !b.over(d):
+			rows = append(rows, d)
+		case c.over(d) && b.over(d) && !a.over(d):
+			cols = append(cols, d)
+		case a.over(d) && b.over(d) && !c.over(d):
+			sums = append(sums, d)
+		default:
+			n.refuse("the loop over %s is not one along two of the three matrices %s, %s and %s",
+				n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
+		}
+	}
+	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
+		n.refuse("the loops compute no product of two matrices")
+	}
+	return rows, cols, sums
+}
+
+// factors calls read for the factors of x that change in the loops, and constant for the other
+// factors.
+func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant func(ir.Expr)) {
+	if !n.varies(x) {
+		constant(x)
+		return
+	}
+	switch x := x.(type) {
+	case *ir.Binary:
+		if x.Op == ir.Mul {
+			n.factors(x.X, read, constant)
+			n.factors(x.Y, read, constant)
+			return
+		}
+	case *ir.Unary:
+		if x.Op == ir.Neg {
+			constant(ir.Negated(ir.One(x.Type())))
+			n.factors(x.X, read, constant)
+			return
+		}
+	case *ir.Load:
+		read(x.A, x.Index)
+		return
+	case *ir.Cast:
+		n.refuse(
+			"the types differ: values of %s are converted to %s, and gemm multiplies values of one type",
+			x.X.Type(), x.Typ)
+	}
+	n.refuse("the loops do not add a product")
+}

@@ -1,0 +1,103 @@
+package space
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
+)
+
+// placed is the common part of workspaces with a value for every place of a box: the list of the
+// places that were added to. For one variable, it is a list of coordinates, and the operand reads
+// the values at their places. For several variables, the entries are copied out in order.
+type placed struct {
+	m      *Maker
+	box    Box
+	arrays Arrays
+	vals   *ir.Array
+	list   *ir.Array
+	n      *ir.Var // the length of list
+	rows   *RowList
+	// the coordinates of entries that are copied out; only of the last variable if there are rows
+	keys []*ir.Array
+	sums *ir.Array // the values of entries that are copied out
+}
+
+func (m *Maker) newPlaced(t *cin.Access, rows bool) *placed {
+	w := &placed{m: m, box: m.Box(t.Vars), arrays: m.newArrays(t.Name),
+		rows: m.RowsIf(t.Name, t.Vars, rows)}
+	w.vals = m.B.Array(t.Name+"_vals", m.Type)
+	if len(t.Vars) == 1 {
+		return w
+	}
+	for k, v := range t.Vars {
+		if w.rows == nil || k == w.box.last() {
+			w.keys = append(w.keys, w.arrays.Array(fmt.Sprintf("crd%d", k), m.CrdType(v)))
+		}
+	}
+	w.sums = w.arrays.Array("sums", m.Type)
+	return w
+}
+
+func (w *placed) begin() { w.n = w.m.B.Declare(w.arrays.name+"_n", ir.Int(0)) }
+
+// base returns the difference between an entry of the list and its place.
+func (w *placed) base() ir.Expr {
+	if w.sums == nil {
+		return w.box.Lo[0]
+	}
+	return ir.Int(0)
+}
+
+// placeOf returns the place of an entry of the list.
+func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
+
+// operand returns the workspace as its consumer reads it. The list must be in order. If the
+// workspace has several variables, it is empty afterwards.
+func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
+	if w.sums == nil {
+		return w.m.listed(w.arrays.name, w.list, w.vals, w.box.Lo[0], w.n)
+	}
+	for _, a := range append(w.keys, w.sums) {
+		w.arrays.Reserve(a, w.n)
+	}
+	if w.rows == nil {
+		w.copyOut(clear, func(p, at ir.Expr) {
+			for d, k := range w.keys {
+				w.m.B.Store(k, p, w.box.coord(d, at))
+			}
+		})
+		return w.m.listOperand(w.arrays.name, w.keys, w.sums, w.n)
+	}
+	from, width := w.m.B.Declare(w.arrays.name+"_from", ir.Int(0)),
+		w.m.B.Named(w.arrays.name+"_width", w.box.Size(w.box.last()))
+	w.rows.begin()
+	w.copyOut(clear, func(p, at ir.Expr) {
+		w.rows.next(p, ir.AtMost(ir.Plus(from, width), at), func() { w.m.B.Incr(from, width) })
+		w.m.B.Store(w.keys[0], p, ir.Plus(ir.Minus(at, from), w.box.Lo[w.box.last()]))
+	})
+	w.rows.end(w.n)
+	return w.rows.operand(w.keys[0], w.sums)
+}
+
+// copyOut copies the sums of all entries out, in their order, and empties their places. key(p, at)
+// stores the coordinates of the entry at place at to position p.
+func (w *placed) copyOut(clear func(at ir.Expr), key func(p, at ir.Expr)) {
+	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(p *ir.Var) {
+		at := w.m.B.Declare(w.arrays.name+"_at", ir.Coord(w.list, p))
+		key(p, at)
+		w.m.B.Store(w.sums, p, ir.At(w.vals, at))
+		clear(at)
+	})
+}
+
+// empty empties the listed places.
+func (w *placed) empty(clear func(at ir.Expr)) {
+	if w.sums != nil {
+		return
+	}
+	w.m.B.Loop(w.arrays.name+"_p", ir.Int(0), w.n, func(p *ir.Var) {
+		clear(w.placeOf(ir.Coord(w.list, p)))
+	})
+}

@@ -1,0 +1,73 @@
+package space
+
+import (
+	"slices"
+
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
+	"distaff/io/tensor"
+)
+
+// Row is the row of places that each key of a workspace has, if the workspace is filled everywhere
+// or nowhere along its last variables.
+type Row struct {
+	m     *Maker
+	box   Box
+	keys  int      // the number of variables of a key
+	Along []string // the variables along the row
+	Width ir.Expr  // the number of places in a row
+	At    ir.Expr  // the first place of the current key's row, if it is known
+}
+
+// Filler is a workspace that may have rows.
+type Filler interface {
+	Workspace
+	// RowOf returns the workspace's rows.
+	RowOf() *Row
+}
+
+// NewRow returns the rows along variables for keys of the given number of variables.
+func (m *Maker) NewRow(name string, keys int, along []string) Row {
+	r := Row{m: m, box: m.Box(along), keys: keys, Along: along}
+	if !r.Exists() {
+		return r
+	}
+	r.Width = r.box.Places()
+	if _, ok := r.Width.(*ir.Lit); !ok {
+		m.B.BeforeScope(func() { r.Width = m.B.Declare(name+"_width", r.Width) })
+	}
+	return r
+}
+
+// Exists reports whether there are rows.
+func (r *Row) Exists() bool { return len(r.Along) > 0 }
+
+// Clear fills the row that starts at a place with negative zeros, because adding a value to -0
+// gives the value unchanged.
+func (r *Row) Clear(vals *ir.Array, from ir.Expr) {
+	r.m.B.Emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.Width),
+		X: ir.Negated(ir.Zero(r.m.Type))})
+}
+
+// Add adds x to the current row, at a point of the workspace.
+func (r *Row) Add(vals *ir.Array, x ir.Expr, at Point) {
+	place := r.box.At(func(m int) ir.Expr { return at(r.keys + m) })
+	r.m.B.AddTo(vals, ir.Plus(r.At, place), x)
+}
+
+// Under adds the dense levels of a row below each key to an operand. at returns the row of a
+// position.
+func (r *Row) Under(op *tree.Operand, at func(p ir.Expr) ir.Expr) *tree.Operand {
+	op.RowAt, op.RowLevel = at, r.keys
+	a := &op.Argument
+	a.Format.Levels = append(slices.Clone(a.Format.Levels), tensor.DenseOf(len(r.Along)).Levels...)
+	for k, v := range r.Along {
+		a.Format.Order = append(slices.Clone(a.Format.Order), r.keys+k)
+		a.PosWidth, a.CrdWidth = append(a.PosWidth, 0), append(a.CrdWidth, 0)
+		if n, ok := r.m.Trips(v); ok {
+			op.Trips[r.keys+k] = n
+		}
+	}
+	r.m.DenseLevels(op, r.box, r.keys, len(r.Along))
+	return op
+}

@@ -1,0 +1,138 @@
+package tree
+
+import "distaff/codegen/ir"
+
+// LocateDense enters a dense level at a coordinate.
+func (c *Cursor) LocateDense(at ir.Expr) *Cursor {
+	d := *c
+	base := c.Base
+	if base == nil {
+		base = c.DenseBase()
+	}
+	d.Pos = c.Of.b.Named(c.Of.Prefix()+"_p", ir.Plus(base, at))
+	d.End, d.Base = nil, nil
+	d.Level++
+	return &d
+}
+
+// DenseBase returns the number that is added to a coordinate of the next level, which is dense, to
+// get its position.
+func (c *Cursor) DenseBase() ir.Expr {
+	row, name := c.Pos, c.Of.Prefix()+"_row"
+	switch {
+	case c.Of.RowAt == nil || c.Level != c.Of.RowLevel || ir.Never(c.Present):
+	case ir.Always(c.Present):
+		row = c.Of.b.Named(name, c.Of.RowAt(c.Pos))
+	default:
+		at := c.Of.b.Declare(name, ir.Int(0))
+		c.Of.b.When(c.Present, func() { c.Of.b.Set(at, c.Of.RowAt(c.Pos)) })
+		row = at
+	}
+	return ir.Minus(ir.Times(row, c.Of.Size(c.Level)), c.Of.Offset(c.Level))
+}
+
+// LocateSearch enters a sparse level at a coordinate that is already bound, because the access has
+// the variable more than once, as in B(i,i).
+func (c *Cursor) LocateSearch(at ir.Expr) *Cursor {
+	d := *c
+	lo, hi := c.Segment()
+	crd := c.Of.Crd(c.Level)
+	name := c.Of.Prefix()
+	here := func(p ir.Expr) ir.Expr { return ir.Coord(crd, p) }
+	var p *ir.Var
+	if c.Of.Kind(c.Level).IsPadded() {
+		p = c.Of.b.Declare(name+"_p", lo)
+		c.Of.b.While(ir.Both(ir.Less(p, hi), ir.Unequal(here(p), at)),
+			func() { c.Of.b.Incr(p, ir.Int(1)) })
+	} else {
+		p = c.Of.b.Declare(name+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at})
+	}
+	d.Present = c.Of.b.Named(name+"_has", ir.Both(ir.Less(p, hi), ir.Equal(here(p), at)))
+	d.Pos, d.End, d.Base = p, nil, nil
+	if c.Of.HasRepeats(c.Level) {
+		d.End = c.Of.b.Declare(name+"_e", &ir.Search{A: crd, Lo: p, Hi: hi, Key: at, Upper: true})
+	}
+	d.Level++
+	return &d
+}
+
+// Segment returns the range of positions of the next level, which is sparse, below a cursor. It is
+// empty if the cursor is absent.
+func (c *Cursor) Segment() (lo, hi ir.Expr) {
+	op, k := c.Of, c.Level
+	name := op.Prefix()
+	switch {
+	case op.RootLen != nil && k == 0:
+		lo, hi = ir.Int(0), op.RootLen
+	case op.Kind(k).HasPos():
+		pos := op.Pos(k)
+		lo, hi = ir.Coord(pos, c.Pos), ir.Coord(pos, ir.Plus(c.Pos, ir.Int(1)))
+	case c.End != nil:
+		lo, hi = c.Pos, c.End
+	default:
+		lo, hi = c.Pos, ir.Plus(c.Pos, ir.Int(1))
+	}
+	if ir.Always(c.Present) {
+		return c.Of.b.Named(name+"_s", lo), c.Of.b.Named(name+"_e", hi)
+	}
+	vlo, vhi := c.Of.b.Declare(name+"_s", ir.Int(0)), c.Of.b.Declare(name+"_e", ir.Int(0))
+	c.Of.b.When(c.Present, func() {
+		c.Of.b.Set(vlo, lo)
+		c.Of.b.Set(vhi, hi)
+	})
+	return vlo, vhi
+}
+
+// WherePresent names a number that is read from a cursor's tensor. It is 0 if the cursor is at no
+// entry.
+func (c *Cursor) WherePresent(name string, x ir.Expr) ir.Expr {
+	if ir.Always(c.Present) {
+		return c.Of.b.Named(c.Of.Prefix()+name, x)
+	}
+	v := c.Of.b.Declare(c.Of.Prefix()+name, ir.Int(0))
+	c.Of.b.When(c.Present, func() { c.Of.b.Set(v, x) })
+	return v
+}
+
+// Below returns the position in level k where the children of position p of the level above begin.
+func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
+	switch caps := o.Kind(k); {
+	case caps.HasPos():
+		return ir.Coord(o.Pos(k), p)
+	case caps.CanLocate():
+		return ir.Times(p, o.Size(k))
+	}
+	return p // one child for each
+}
+
+// Ancestors returns the positions of the levels above that contain position p of the last fused
+// level, outermost first, with p itself last. It searches once for each compressed level except the
+// first.
+func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
+	at := make([]ir.Expr, n)
+	at[n-1] = p
+	for d := n - 1; d > 0; d-- {
+		k := c.Level + d
+		switch caps := c.Of.Kind(k); {
+		case caps.HasPos():
+			s := &ir.Search{A: c.Of.Pos(k), Lo: within[2*d-2],
+				Hi: ir.Plus(within[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
+			at[d-1] = c.Of.b.Named(c.Of.Prefix()+"_row", ir.Minus(s, ir.Int(1)))
+		case caps.CanLocate():
+			at[d-1] = c.Of.b.Named(c.Of.Prefix()+"_row", ir.Over(at[d], c.Of.Size(k)))
+		default:
+			at[d-1] = at[d]
+		}
+	}
+	return at
+}
+
+// CoordAt returns the coordinate at position q, below position above, of the d-th level after the
+// cursor's level.
+func (c *Cursor) CoordAt(d int, above, q ir.Expr) ir.Expr {
+	k := c.Level + d
+	if c.Of.Kind(k).CanLocate() {
+		return ir.Plus(ir.Minus(q, ir.Times(above, c.Of.Size(k))), c.Of.Offset(k))
+	}
+	return ir.Coord(c.Of.Crd(k), q)
+}
