@@ -71,10 +71,10 @@ func fit(n *notation.Normal, result tensor.Format, uses []*use, sizes func(strin
 	return order, notes
 }
 
-// cheapest returns the cheapest set of uses to convert for which ok returns true. ok must return
-// true for the set of all uses, and for each superset of a set for which it returns true. Dense
-// operands are never in the set. If more than 12 operands are sparse, not all sets are tried: see
-// shrunk.
+// cheapest returns the set of uses that costs least to convert, among the sets for which ok returns
+// true. ok must return true for the set of all uses, and for each superset of a set that it
+// accepts. Dense operands are never in the set. If more than 12 operands are sparse, not all sets
+// are tried: see shrunk.
 func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	var sparse []*use
 	for _, u := range uses {

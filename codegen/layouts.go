@@ -168,7 +168,8 @@ func (c *compilation) usesRead() string {
 	return strings.Join(list, ", ")
 }
 
-// withOrder returns a format whose levels are over the modes in the given order. It keeps modes.
+// withOrder returns a format whose levels are over the modes in the given order. The format shares
+// the slice modes with the caller.
 func withOrder(f tensor.Format, modes []int) tensor.Format {
 	f.Order = modes
 	return f

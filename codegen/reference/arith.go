@@ -148,8 +148,8 @@ func (x *num) negate(t tensor.Type) {
 	x.flags |= x.v.marked()
 }
 
-// over returns a/b. mag, the base of the error bound, includes the error of the denominator
-// relative to the denominator's size.
+// over returns a/b. Its error bound includes the error of the denominator, relative to the
+// denominator's size.
 func over(t tensor.Type, a, b *num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
 	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)

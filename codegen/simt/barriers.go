@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// role says which threads run a statement in code that all threads of a block, or of a warp,
-// otherwise run in the same way. Statements inside it have no barriers, except in a loop of Warps.
+// role says which threads of a block, or of a warp, run a statement. Unless all of them run it, the
+// statement contains no barriers, except in a loop of Warps.
 type role uint8
 
 const (

@@ -116,8 +116,8 @@ func Normal(u *codegen.Unit) *notation.Normal {
 	return notation.Normalize(u.Request.Stmt)
 }
 
-// most returns the largest number that the type of n's coordinates can hold. This type has 32 bits
-// if n fits, and otherwise 64.
+// most returns the largest size that a leaf accepts for a variable if it was compiled for size n.
+// The leaf keeps the variable's coordinates in 32 bits if n fits, and otherwise in 64.
 func most(n int64) int64 {
 	if n <= math.MaxInt32 {
 		return math.MaxInt32
