@@ -70,7 +70,7 @@ func (s *Call) row(r *Row) {
 // row gives r the operands of an argument. The text form of a pointer to a[x] is [a, x], after +=
 // if the function adds to it.
 func (a *Argument) row(r *Row) {
-	r.is("%", word(&a.Added, "+= ", ""))
+	r.is("%", word(&a.Added, "+= "))
 	if !r.another(a.A != nil, "[") {
 		r.is("%", value(&a.X))
 		return

@@ -73,7 +73,7 @@ func (s *Fill) row(r *Row) {
 
 func (s *Copy) row(r *Row) {
 	r.Traits = OnHost
-	r.is("% %[%] = %[%], %", word(&s.Stream, "stream", "copy"), stores(&s.Dst), num(&s.DstLo, "start"),
+	r.is("% %[%] = %[%], %", word(&s.Stream, "stream|copy"), stores(&s.Dst), num(&s.DstLo, "start"),
 		loads(&s.Src), num(&s.SrcLo, "start"), count(&s.N, "length"))
 }
 

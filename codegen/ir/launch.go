@@ -50,7 +50,7 @@ func (s *Launch) row(r *Row) {
 
 func (s *Barrier) row(r *Row) {
 	r.Traits = OnThread | OnlyThread | Waits
-	r.is("barrier%", word(&s.Warp, " warp", ""))
+	r.is("barrier%", word(&s.Warp, " warp"))
 }
 
 func (s *Shuffle) row(r *Row) {

@@ -81,13 +81,13 @@ type (
 
 func (s *Alloc) row(r *Row) {
 	r.Traits = Allocates | OnHost
-	r.is("alloc %[%]%", makes(&s.A), num(&s.Len, "length"), word(&s.Zero, " zero", ""))
+	r.is("alloc %[%]%", makes(&s.A), num(&s.Len, "length"), word(&s.Zero, " zero"))
 }
 
 func (s *Local) row(r *Row) {
 	r.Traits = OnHost | OnThread
 	r.is("local %[%]%", Operand{at: &s.A, Role: MakesLocal}, constant(&s.Len),
-		word(&s.Undefined, " undefined", ""))
+		word(&s.Undefined, " undefined"))
 }
 
 func (s *Shared) row(r *Row) {
@@ -113,7 +113,7 @@ func (s *Publish) row(r *Row) {
 func (s *Prefetch) row(r *Row) {
 	r.Traits = Pure | OnHost | OnThread
 	r.is("prefetch %[%]%%", hints(&s.A), num(&s.Index, "index"), above(&s.Len, 1, ", "),
-		word(&s.Far, " far", ""))
+		word(&s.Far, " far"))
 }
 
 func (s *AllocTable) row(r *Row) {

@@ -316,8 +316,9 @@ func (p *parser) operand(o Operand) {
 	case **Var:
 		*at = p.variable(o)
 	case *bool:
-		if *at = p.flag(strings.TrimSpace(o.text)); !*at && o.not != "" {
-			p.expect(strings.TrimSpace(o.not))
+		set, clear, _ := strings.Cut(o.text, "|")
+		if *at = p.flag(strings.TrimSpace(set)); !*at && clear != "" {
+			p.expect(clear)
 		}
 	case *int64:
 		if o.text == "" || p.accept(strings.TrimSpace(o.text)) {

@@ -182,13 +182,14 @@ func (p *printer) operand(o Operand) {
 			p.text(" " + (*at).Typ.String())
 		}
 	case *bool:
+		set, clear, _ := strings.Cut(o.text, "|")
 		if *at {
-			p.text(o.text)
+			p.text(set)
 		} else {
-			p.text(o.not)
+			p.text(clear)
 		}
 	case *int64:
-		if o.text == "" || *at > o.least {
+		if o.text == "" || *at > int64(o.least) {
 			p.text(o.text + strconv.FormatInt(*at, 10))
 		}
 	case *string:

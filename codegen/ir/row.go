@@ -84,10 +84,11 @@ func (r Role) Makes() bool { return r >= Makes && r <= MakesShared }
 type Operand struct {
 	Role  Role
 	typ   tensor.Type // the type that it must have; None if the statement's own check says it
-	text  string      // its name in errors; of a flag, its text
-	not   string      // the text of a flag that is not set
-	least int64       // the largest integer that the text form leaves out, if text is not empty
-	at    any         // a pointer to the field that holds it
+	least uint8       // the largest integer that the text form leaves out, if text is not empty
+	// text is the operand's name in errors. For a flag it is the text if the flag is set and the text
+	// if it is not, separated by a bar.
+	text string
+	at   any // a pointer to the field that holds it
 }
 
 // of returns o with a type that it must have.
@@ -129,14 +130,15 @@ func counter(v **Var) Operand { return Operand{at: v, Role: Declares, typ: tenso
 
 func sets(v **Var) Operand { return Operand{at: v, Role: Sets} }
 
-// word returns a flag. The text form writes yes if it is set and otherwise no.
-func word(b *bool, yes, no string) Operand { return Operand{at: b, text: yes, not: no} }
+// word returns a flag. The text form writes the part of text before the bar if it is set, and
+// otherwise the part after the bar.
+func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 
 // constant returns an integer that is not an expression.
 func constant(n *int64) Operand { return Operand{at: n} }
 
 // above returns an integer that the text form writes, after a text, only if it exceeds least.
-func above(n *int64, least int64, text string) Operand {
+func above(n *int64, least uint8, text string) Operand {
 	return Operand{at: n, text: text, least: least}
 }
 
@@ -151,7 +153,8 @@ func orElse(b **Block) Operand { return Operand{at: b, text: " else "} }
 // Arrays yields the arrays of the statement itself, and not the arrays that its expressions read.
 func (r *Row) Arrays() iter.Seq2[*Array, Role] {
 	return func(yield func(*Array, Role) bool) {
-		for _, o := range r.Operands {
+		for k := range r.Operands {
+			o := &r.Operands[k]
 			if a, ok := o.at.(**Array); ok && !yield(*a, o.Role) {
 				return
 			}
@@ -162,7 +165,8 @@ func (r *Row) Arrays() iter.Seq2[*Array, Role] {
 // Tables yields the tables of the statement.
 func (r *Row) Tables() iter.Seq2[*Table, Role] {
 	return func(yield func(*Table, Role) bool) {
-		for _, o := range r.Operands {
+		for k := range r.Operands {
+			o := &r.Operands[k]
 			if t, ok := o.at.(**Table); ok && !yield(*t, o.Role) {
 				return
 			}
@@ -173,7 +177,8 @@ func (r *Row) Tables() iter.Seq2[*Table, Role] {
 // Vars yields the variables that the statement declares, sets or sums.
 func (r *Row) Vars() iter.Seq2[*Var, Role] {
 	return func(yield func(*Var, Role) bool) {
-		for _, o := range r.Operands {
+		for k := range r.Operands {
+			o := &r.Operands[k]
 			if v, ok := o.at.(**Var); ok && !yield(*v, o.Role) {
 				return
 			}
@@ -185,7 +190,8 @@ func (r *Row) Vars() iter.Seq2[*Var, Role] {
 // inside it.
 func (r *Row) Exprs() iter.Seq2[Expr, Role] {
 	return func(yield func(Expr, Role) bool) {
-		for _, o := range r.Operands {
+		for k := range r.Operands {
+			o := &r.Operands[k]
 			if x := o.expr(); x != nil && !yield(*x, o.Role) {
 				return
 			}
@@ -243,7 +249,7 @@ func (r *Row) is(form string, operands ...Operand) {
 		r.reader.form(form, operands)
 	case r.texts != nil:
 		if len(*r.texts) == 0 && form[0] == '%' { // the text begins with a flag or a name
-			form = operands[0].text + " " + operands[0].not + form
+			form = operands[0].text + form
 		}
 		*r.texts = append(*r.texts, form)
 	default:

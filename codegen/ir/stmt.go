@@ -114,7 +114,7 @@ func (s *Declare) row(r *Row) {
 
 func (s *Assign) row(r *Row) {
 	r.Traits = Pure | OnHost | OnThread
-	r.is("% % %", sets(&s.V), word(&s.Accumulate, "+=", "="), value(&s.X))
+	r.is("% % %", sets(&s.V), word(&s.Accumulate, "+=|="), value(&s.X))
 }
 
 func (s *Store) row(r *Row) {
@@ -123,8 +123,8 @@ func (s *Store) row(r *Row) {
 	if s.Accumulate {
 		a.Role = Updates
 	}
-	r.is("%%[%] % %", word(&s.Atomic, "atomic ", ""), a, num(&s.Index, "index"),
-		word(&s.Accumulate, "+=", "="), value(&s.X))
+	r.is("%%[%] % %", word(&s.Atomic, "atomic "), a, num(&s.Index, "index"),
+		word(&s.Accumulate, "+=|="), value(&s.X))
 }
 
 func (s *For) row(r *Row) {
@@ -158,10 +158,10 @@ func (s *For) clauses(r *Row) {
 	switch s.Kind {
 	case Parallel:
 		if r.another(s.Dynamic || s.Chunk != 0, "(") {
-			r.is("%%)", word(&s.Dynamic, "dynamic", "static"), above(&s.Chunk, 0, ", "))
+			r.is("%%)", word(&s.Dynamic, "dynamic|static"), above(&s.Chunk, 0, ", "))
 		}
 	case Vector:
-		r.is("%", word(&s.Nontemporal, " nontemporal", ""))
+		r.is("%", word(&s.Nontemporal, " nontemporal"))
 	case Unrolled:
 		if r.another(s.Factor != 0, "(") {
 			r.is("%)", constant(&s.Factor))

@@ -231,8 +231,8 @@ func (v *verifier) stmt(s Stmt) error {
 	case !v.launched && traits&OnlyThread != 0:
 		return errors.New("it stands in no launch")
 	}
-	for _, o := range v.row.Operands {
-		if err := v.operand(o); err != nil {
+	for k := range v.row.Operands {
+		if err := v.operand(&v.row.Operands[k]); err != nil {
 			return err
 		}
 	}
@@ -243,7 +243,7 @@ func (v *verifier) stmt(s Stmt) error {
 }
 
 // operand checks an operand by its role and type.
-func (v *verifier) operand(o Operand) error {
+func (v *verifier) operand(o *Operand) error {
 	switch at := o.at.(type) {
 	case *Expr:
 		if err := v.expr(*at); err != nil || o.typ == tensor.None {
@@ -267,7 +267,7 @@ func (v *verifier) operand(o Operand) error {
 	return nil
 }
 
-func (v *verifier) array(a *Array, o Operand) error {
+func (v *verifier) array(a *Array, o *Operand) error {
 	if a == nil {
 		return errors.New("a nil array")
 	}
@@ -327,7 +327,7 @@ func (v *verifier) within(object any, name string) error {
 }
 
 // known returns an error unless a is a parameter or was allocated before.
-func (v *verifier) known(a *Array) error { return v.array(a, Operand{Role: Loads}) }
+func (v *verifier) known(a *Array) error { return v.array(a, &Operand{Role: Loads}) }
 
 func want(t tensor.Type, x Expr, what string) error {
 	if got := x.Type(); got != t {

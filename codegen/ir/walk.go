@@ -1,41 +1,73 @@
 package ir
 
+import "sync"
+
 // Walk calls fn for s and every statement inside it, in order, an outer statement before the
 // statements inside it.
-func Walk(s Stmt, fn func(Stmt)) { WalkRows(s, func(s Stmt, _ *Row) { fn(s) }) }
-
-// WalkRows calls fn like Walk, with the row of each statement, which is valid during the call.
-func WalkRows(s Stmt, fn func(Stmt, *Row)) {
-	if b, ok := s.(*Block); !ok || b != nil {
-		(&walker{fn: fn}).walk(s)
-	}
-}
-
-// walker is a walk in progress.
-type walker struct {
-	fn  func(Stmt, *Row)
-	row Row // of the statement that fn is called for
-}
-
-func (w *walker) walk(s Stmt) {
-	w.row.describe(s)
-	w.fn(s, &w.row)
+func Walk(s Stmt, fn func(Stmt)) {
 	if b, ok := s.(*Block); ok {
-		for _, t := range b.List {
-			w.walk(t)
+		if b != nil {
+			fn(b)
+			for _, t := range b.List {
+				Walk(t, fn)
+			}
 		}
 		return
 	}
-	blocks, n := w.row.blocks() // the row does not last
-	for _, b := range blocks[:n] {
-		w.walk(b)
+	fn(s)
+	if hasBlocks(s) {
+		blocks, n := blocksOf(s)
+		for _, b := range blocks[:n] {
+			Walk(b, fn)
+		}
 	}
+}
+
+// hasBlocks reports whether there are blocks in s. It saves time: most statements have none.
+func hasBlocks(s Stmt) bool {
+	switch s.(type) {
+	case *Block, *For, *While, *If, *Ordered, *Launch:
+		return true
+	}
+	return false
+}
+
+// rows are rows that are not in use, so that walks over a few statements take no memory.
+var rows = sync.Pool{New: func() any { return &Row{Operands: make([]Operand, 0, 16)} }}
+
+// WalkRows calls fn like Walk, with the row of each statement, which is valid during the call.
+func WalkRows(s Stmt, fn func(Stmt, *Row)) {
+	r := rows.Get().(*Row)
+	Walk(s, func(s Stmt) {
+		r.describe(s)
+		fn(s, r)
+	})
+	rows.Put(r)
+}
+
+// Dead reports whether s only computes a variable that nothing reads. live has the variables that
+// something reads.
+func Dead(s Stmt, live map[*Var]bool) bool {
+	r := rows.Get().(*Row)
+	r.describe(s)
+	dead := r.Dead(live)
+	rows.Put(r)
+	return dead
+}
+
+// blocksOf returns the n blocks inside s, which is not a block, that are not nil.
+func blocksOf(s Stmt) (list [2]*Block, n int) {
+	r := rows.Get().(*Row)
+	r.describe(s)
+	list, n = r.blocks()
+	rows.Put(r)
+	return list, n
 }
 
 // blocks returns the n blocks inside the statement that are not nil.
 func (r *Row) blocks() (list [2]*Block, n int) {
-	for _, o := range r.Operands {
-		if b, ok := o.at.(**Block); ok && *b != nil {
+	for k := range r.Operands {
+		if b, ok := r.Operands[k].at.(**Block); ok && *b != nil {
 			list[n] = *b
 			n++
 		}
@@ -49,9 +81,11 @@ func Inside(s Stmt) (list []Stmt) {
 	if b, ok := s.(*Block); ok {
 		return b.List
 	}
-	blocks, n := RowOf(s).blocks()
-	for _, b := range blocks[:n] {
-		list = append(list, b)
+	if hasBlocks(s) {
+		blocks, n := blocksOf(s)
+		for _, b := range blocks[:n] {
+			list = append(list, b)
+		}
 	}
 	return list
 }

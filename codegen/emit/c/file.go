@@ -2,6 +2,7 @@ package c
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"distaff/codegen/emit/clike"
@@ -102,7 +103,7 @@ func (f *file) leaf(fn *ir.Func) {
 			hasBody = true
 		}
 	})
-	l.tail = publishesLast(fn.Body, l)
+	l.tail = publishesLast(fn.Body)
 	bodyName := ""
 	if hasBody {
 		bodyName = f.names.Fresh(l.symbol + "_body")
@@ -241,19 +242,25 @@ func (u *usage) make(a *ir.Array) {
 }
 
 // publishesLast reports whether nothing can fail after the first Publish in b.
-func publishesLast(b *ir.Block, l *leaf) bool {
-	for i, s := range b.List {
-		if !l.usage(s).publishes {
-			continue
-		}
-		for _, rest := range b.List[i:] {
-			if l.usage(rest).fails {
-				return false
-			}
-		}
-		return true
-	}
-	return true
+func publishesLast(b *ir.Block) bool {
+	first := slices.IndexFunc(b.List, func(s ir.Stmt) bool {
+		found := false
+		ir.Walk(s, func(s ir.Stmt) {
+			_, publishes := s.(*ir.Publish)
+			found = found || publishes
+		})
+		return found
+	})
+	return first < 0 || !slices.ContainsFunc(b.List[first:], fails)
+}
+
+// fails reports whether a statement or a statement inside it may fail.
+func fails(s ir.Stmt) bool {
+	found := false
+	ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) {
+		found = found || r.Traits&(ir.Allocates|ir.Ends) != 0
+	})
+	return found
 }
 
 // slotExpr returns the C expression of a slot of the arguments.

@@ -261,7 +261,7 @@ func statements(b *ir.Block) int64 {
 // vectorizable reports whether OpenMP allows a Vector loop to be vectorized: nothing leaves it, and
 // it contains no atomic store and no other Vector loop.
 func (f *cfunc) vectorizable(s *ir.For) bool {
-	if f.leaf.usage(s.Body).fails {
+	if fails(s.Body) {
 		return false
 	}
 	ok := true
