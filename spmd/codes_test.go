@@ -35,7 +35,7 @@ func TestEveryCode(t *testing.T) {
 				return err
 			}
 			b := reference.NewTensor(tensor.Int64)
-			b.Append(nil, reference.Value{})
+			b.Append(nil, tensor.Value{})
 			e := reference.New(reference.Problem{Normal: notation.Normalize(s), Compute: tensor.Int64,
 				Result: tensor.Int64, Tensors: map[string]*reference.Tensor{"b": b.Finish()}})
 			return e.Each(context.Background(), func([]int64, reference.Point) error { return nil })

@@ -20,12 +20,6 @@ type Cond struct {
 	opAt       notation.Span
 }
 
-// Scalar is the value of a scalar tensor.
-type Scalar struct {
-	Type  tensor.Type
-	Value reference.Value
-}
-
 // MaxOperands is the largest number of numbers and scalars in a condition. It equals the largest
 // number of terms in a statement.
 const MaxOperands = notation.MaxTerms
@@ -127,8 +121,8 @@ func (c *Cond) String() string {
 // Eval returns the errors of value, and errors with a place in the file: for an order of complex
 // numbers (exit code 2), and for a division of integers by zero or an integer beyond 2^63 (exit
 // code 3).
-func (c *Cond) Eval(value func(scalar string) (Scalar, error)) (bool, error) {
-	e := &condEval{f: c.f, values: map[string]Scalar{}}
+func (c *Cond) Eval(value func(scalar string) (tensor.Value, error)) (bool, error) {
+	e := &condEval{f: c.f, values: map[string]tensor.Value{}}
 	types := map[string]tensor.Type{}
 	for _, name := range c.Scalars() {
 		v, err := value(name)
@@ -198,33 +192,33 @@ func (c *Cond) order(types map[string]tensor.Type) error {
 
 type condEval struct {
 	f      *File
-	values map[string]Scalar
+	values map[string]tensor.Value
 	t      tensor.Type
 	err    error
 }
 
 func (v *condEval) fail(at notation.Span, code diag.Code, format string,
-	args ...any) reference.Value {
+	args ...any) tensor.Value {
 	if v.err == nil {
 		d := v.f.Errorf(at, code, format, args...)
 		d.Exit = diag.ExitData
 		v.err = d
 	}
-	return reference.Value{}
+	return tensor.Value{}
 }
 
-func (v *condEval) eval(e notation.Expr) reference.Value {
+func (v *condEval) eval(e notation.Expr) tensor.Value {
 	switch e := e.(type) {
 	case *notation.Number:
 		if v.t.IsInt() {
-			return reference.Value{I: e.Int}
+			return tensor.Value{I: e.Int}
 		}
-		return reference.Value{C: complex(e.Float, 0)}
+		return tensor.Value{C: complex(e.Float, 0)}
 	case *notation.Access:
 		s := v.values[e.Name]
-		return reference.Convert(s.Value, s.Type, v.t)
+		return reference.Convert(s, s.Type, v.t)
 	case *notation.Neg:
-		return v.binary(e, '-', reference.Value{}, v.eval(e.X), true)
+		return v.binary(e, '-', tensor.Value{}, v.eval(e.X), true)
 	case *notation.Binary:
 		x, y := v.eval(e.X), v.eval(e.Y)
 		return v.binary(e, e.Op, x, y, false)
@@ -233,11 +227,11 @@ func (v *condEval) eval(e notation.Expr) reference.Value {
 }
 
 // binary returns x op y, or -y if negate is true, as the value of e.
-func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value,
-	negate bool) reference.Value {
+func (v *condEval) binary(e notation.Expr, op byte, x, y tensor.Value,
+	negate bool) tensor.Value {
 	switch {
 	case v.err != nil:
-		return reference.Value{}
+		return tensor.Value{}
 	case v.t.IsInt():
 		if op == '/' && y.I == 0 {
 			return v.fail(spanOf(e), diag.DivideByZero, "got an integer division by zero")
@@ -246,11 +240,11 @@ func (v *condEval) binary(e notation.Expr, op byte, x, y reference.Value,
 		if !ok {
 			return v.fail(spanOf(e), BadNumber, "got an integer past 2^63")
 		}
-		return reference.Value{I: n}
+		return tensor.Value{I: n}
 	case negate:
-		return reference.Value{C: -y.C}
+		return tensor.Value{C: -y.C}
 	}
-	return reference.Value{C: complexArith(op, x.C, y.C, v.t)}
+	return tensor.Value{C: complexArith(op, x.C, y.C, v.t)}
 }
 
 // spanOf returns the place of an expression that failed; for a negation, its sign. It walks the

@@ -39,7 +39,7 @@ func TestLongConditions(t *testing.T) {
 		t.Errorf("got a condition of %d bytes as text", len(c.String()))
 	}
 	for range 100 {
-		one := func(string) (Scalar, error) { return Scalar{Type: tensor.Int64}, nil }
+		one := func(string) (tensor.Value, error) { return tensor.Value{Type: tensor.Int64}, nil }
 		if _, err := c.Eval(one); err != nil {
 			t.Fatal(err)
 		}

@@ -142,8 +142,8 @@ func TestCondIntegers(t *testing.T) {
 		text := randomExpr(g, 2, "7") + " " + op + " " + randomExpr(g, 2, "7")
 		c := condition(t, text)
 		names := randomNames(g)
-		got, err := c.Eval(func(n string) (Scalar, error) {
-			return Scalar{tensor.Int64, reference.Int(names[n])}, nil
+		got, err := c.Eval(func(n string) (tensor.Value, error) {
+			return reference.Int(names[n]), nil
 		})
 		if len(c.Scalars()) == 0 {
 			continue // a comparison of literals alone compares floats
@@ -195,8 +195,8 @@ func TestCondFloats(t *testing.T) {
 			names[n] = []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0, math.Copysign(0, -1),
 				g.NormFloat64(), 1e300}[g.Intn(7)]
 		}
-		got, err := c.Eval(func(n string) (Scalar, error) {
-			return Scalar{tensor.Float64, reference.Float(names[n])}, nil
+		got, err := c.Eval(func(n string) (tensor.Value, error) {
+			return reference.Float(names[n]), nil
 		})
 		x, y := floatEval(c.X, names), floatEval(c.Y, names)
 		want := map[string]bool{"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y,
@@ -214,13 +214,13 @@ func TestCondFloats(t *testing.T) {
 }
 
 func TestCondTypes(t *testing.T) {
-	values := map[string]Scalar{
-		"z": {tensor.Complex128, reference.Value{C: 3 + 4i}},
-		"w": {tensor.Complex64, reference.Value{C: 5i}},
-		"k": {tensor.Int64, reference.Int(1<<53 + 1)},
-		"m": {tensor.Int32, reference.Int(math.MaxInt32)},
-		"f": {tensor.Float32, reference.Float(0.5)},
-		"q": {tensor.Complex128, reference.Value{C: complex(math.NaN(), 0)}},
+	values := map[string]tensor.Value{
+		"z": {Type: tensor.Complex128, C: 3 + 4i},
+		"w": {Type: tensor.Complex64, C: 5i},
+		"k": {Type: tensor.Int64, I: 1<<53 + 1},
+		"m": {Type: tensor.Int32, I: math.MaxInt32},
+		"f": {Type: tensor.Float32, C: 0.5},
+		"q": {Type: tensor.Complex128, C: complex(math.NaN(), 0)},
 	}
 	for text, want := range map[string]string{
 		"z*z == -7 + 24*w/5 - 24*w/5 + z*z + 7": "true",
@@ -243,7 +243,7 @@ func TestCondTypes(t *testing.T) {
 		"k * k * k < 2":                         "job.dst:1:16: got an integer past 2^63",
 		"other < 2":                             "no other",
 	} {
-		got, err := condition(t, text).Eval(func(n string) (Scalar, error) {
+		got, err := condition(t, text).Eval(func(n string) (tensor.Value, error) {
 			v, ok := values[n]
 			if !ok {
 				return v, errors.New("no " + n)

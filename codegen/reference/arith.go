@@ -11,8 +11,8 @@ import (
 // fit returns the result of an operation in type t: integers wrap and floats are rounded. An
 // operation on 32-bit floats may be computed in 64 bits. After the rounding it has the 32-bit
 // result.
-func fit(t tensor.Type, v Value) Value {
-	switch t {
+func fit(t tensor.Type, v tensor.Value) tensor.Value {
+	switch v.Type = t; t {
 	case tensor.Int32:
 		v.I = int64(int32(v.I))
 	case tensor.Float32, tensor.Complex64:
@@ -21,40 +21,39 @@ func fit(t tensor.Type, v Value) Value {
 	return v
 }
 
-func add(t tensor.Type, a, b Value) Value { return fit(t, Value{a.I + b.I, a.C + b.C}) }
+func add(t tensor.Type, a, b tensor.Value) tensor.Value {
+	return fit(t, tensor.Value{I: a.I + b.I, C: a.C + b.C})
+}
 
-func neg(t tensor.Type, a Value) Value { return fit(t, Value{-a.I, -a.C}) }
+func neg(t tensor.Type, a tensor.Value) tensor.Value { return fit(t, tensor.Value{I: -a.I, C: -a.C}) }
 
-func mul(t tensor.Type, a, b Value) Value {
+func mul(t tensor.Type, a, b tensor.Value) tensor.Value {
 	if t.IsComplex() {
-		return fit(t, Value{C: ir.MulComplex(a.C, b.C)})
+		return fit(t, tensor.Value{C: ir.MulComplex(a.C, b.C)})
 	}
-	return fit(t, Value{I: a.I * b.I, C: complex(real(a.C)*real(b.C), 0)})
+	return fit(t, tensor.Value{I: a.I * b.I, C: complex(real(a.C)*real(b.C), 0)})
 }
 
 // div returns a/b. Integers are truncated towards zero, and b must then not be 0.
-func div(t tensor.Type, a, b Value) Value {
+func div(t tensor.Type, a, b tensor.Value) tensor.Value {
 	switch {
 	case t.IsInt():
-		return fit(t, Value{I: a.I / b.I})
+		return fit(t, tensor.Value{I: a.I / b.I})
 	case t.IsComplex():
-		return fit(t, Value{C: ir.DivComplex(a.C, b.C)})
+		return fit(t, tensor.Value{C: ir.DivComplex(a.C, b.C)})
 	}
-	return fit(t, Value{C: complex(real(a.C)/real(b.C), 0)})
+	return fit(t, tensor.Value{C: complex(real(a.C)/real(b.C), 0)})
 }
 
 // Convert converts v from one type to another. Callers use only the lossy conversions that Distaff
 // allows: to fewer bits, or from an integer to a float.
-func Convert(v Value, from, to tensor.Type) Value {
+func Convert(v tensor.Value, from, to tensor.Type) tensor.Value {
 	switch {
 	case from == to:
+		v.Type = to
 		return v
 	case from.IsInt() && !to.IsInt():
-		v = Value{C: complex(float64(v.I), 0)}
-		if to == tensor.Float32 || to == tensor.Complex64 {
-			return fit(to, v)
-		}
-		return v
+		return fit(to, tensor.Value{C: complex(float64(v.I), 0)})
 	case !from.IsInt() && to.IsInt() || from.IsComplex() && !to.IsComplex():
 		panic("BUG: reference: conversion of " + from.String() + " to " + to.String())
 	}
@@ -66,7 +65,7 @@ func Convert(v Value, from, to tensor.Type) Value {
 // it. exact says that no order of evaluation can round it: it is an integer of moderate size, or of
 // an integer type, which wraps.
 type num struct {
-	v     Value
+	v     tensor.Value
 	mag   float64
 	ops   int64
 	exact bool
@@ -94,7 +93,7 @@ const (
 )
 
 // marked returns unsigned if the value is a float -0, otherwise 0.
-func (v Value) marked() flags {
+func marked(v tensor.Value) flags {
 	if re := real(v.C); re == 0 && math.Signbit(re) {
 		return unsigned
 	}
@@ -103,7 +102,7 @@ func (v Value) marked() flags {
 
 // madeWild returns wild if v is not finite, although its operands a and b are not NaN. Otherwise it
 // returns 0.
-func madeWild(v Value, a, b *num) flags {
+func madeWild(v tensor.Value, a, b *num) flags {
 	if !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C) {
 		return wild
 	}
@@ -111,13 +110,13 @@ func madeWild(v Value, a, b *num) flags {
 }
 
 // operand returns the num of an input value or a literal.
-func operand(t tensor.Type, v Value) num {
+func operand(t tensor.Type, v tensor.Value) num {
 	if t.IsInt() {
 		return num{v: v, mag: math.Abs(float64(v.I)), exact: true}
 	}
 	re, im := real(v.C), imag(v.C)
 	mag := math.Abs(re) + math.Abs(im)
-	return num{v: v, mag: mag, flags: v.marked(),
+	return num{v: v, mag: mag, flags: marked(v),
 		exact: re == math.Trunc(re) && im == math.Trunc(im) && mag <= t.ExactMax()}
 }
 
@@ -127,7 +126,7 @@ func (x *num) plus(t tensor.Type, y *num) {
 	x.v = add(t, x.v, y.v)
 	x.ops = max(x.ops, y.ops) + 1
 	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
-	x.flags |= y.flags | x.v.marked()
+	x.flags |= y.flags | marked(x.v)
 	if x.flags&wild != 0 {
 		x.flags |= loose
 	}
@@ -139,20 +138,20 @@ func (x *num) times(t tensor.Type, y *num) {
 	x.mag *= y.mag
 	x.ops += y.ops + 1
 	x.exact = t.IsInt() || x.exact && y.exact && x.mag <= t.ExactMax()
-	x.flags |= y.flags | v.marked() | madeWild(v, x, y)
+	x.flags |= y.flags | marked(v) | madeWild(v, x, y)
 	x.v = v
 }
 
 func (x *num) negate(t tensor.Type) {
 	x.v = neg(t, x.v)
-	x.flags |= x.v.marked()
+	x.flags |= marked(x.v)
 }
 
 // over returns a/b. Its error bound includes the error of the denominator, relative to the
 // denominator's size.
 func over(t tensor.Type, a, b *num) num {
 	q := num{v: div(t, a.v, b.v), ops: a.ops + b.ops + 1, exact: t.IsInt()}
-	q.flags = a.flags | b.flags | q.v.marked() | madeWild(q.v, a, b)
+	q.flags = a.flags | b.flags | marked(q.v) | madeWild(q.v, a, b)
 	if t.IsFloat() && b.flags&unsigned != 0 && isZero(t, b.v) {
 		q.flags |= loose
 	}
@@ -186,14 +185,14 @@ func rounding(eps float64, ops int64, mag float64) float64 {
 	return float64(ops+2) * (eps*mag + least)
 }
 
-func abs(t tensor.Type, v Value) float64 {
+func abs(t tensor.Type, v tensor.Value) float64 {
 	if t.IsInt() {
 		return math.Abs(float64(v.I))
 	}
 	return cmplx.Abs(v.C)
 }
 
-func isZero(t tensor.Type, v Value) bool {
+func isZero(t tensor.Type, v tensor.Value) bool {
 	if t.IsInt() {
 		return v.I == 0
 	}

@@ -9,10 +9,10 @@ import (
 // Point is the result at one coordinate.
 type Point struct {
 	Present bool
-	Value   Value   // of the result's type; zero if absent
-	Mag     float64 // the sum of the absolute values of all products that were added
-	Ops     int64   // the number of operations that may have rounded
-	Exact   bool    // every order of evaluation gives the same value
+	Value   tensor.Value // of the result's type; zero if absent
+	Mag     float64      // the sum of the absolute values of all products that were added
+	Ops     int64        // the number of operations that may have rounded
+	Exact   bool         // every order of evaluation gives the same value
 
 	Overflow bool // the integer does not fit the result's type: Value has its low bits
 
@@ -41,7 +41,7 @@ func (p Point) Tolerance() float64 {
 // which one results: for complex numbers, after a division by a zero of uncertain sign, and after a
 // sum of infinite products or quotients. If a denominator is zero within its rounding error, as x -
 // y + (y - x) may be, every value is accepted.
-func (p Point) Agrees(v Value) bool {
+func (p Point) Agrees(v tensor.Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I
 	}
@@ -55,7 +55,7 @@ func (p Point) Agrees(v Value) bool {
 	return near(real(p.Value.C), real(v.C), tol) && near(imag(p.Value.C), imag(v.C), tol)
 }
 
-func finite(v Value) bool {
+func finite(v tensor.Value) bool {
 	sum := real(v.C) + imag(v.C)
 	return !math.IsNaN(sum) && !math.IsInf(sum, 0)
 }

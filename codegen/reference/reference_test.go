@@ -215,7 +215,7 @@ func compareAt(t *testing.T, e *Evaluator, src string, want map[string]float64) 
 		p, err := e.At(coord)
 		key := strings.Trim(strings.ReplaceAll(fmt.Sprint(coord), " ", ","), "[]")
 		w, ok := want[key]
-		v := Value{I: int64(w), C: complex(w, 0)}
+		v := tensor.Value{I: int64(w), C: complex(w, 0)}
 		if err != nil || ok != p.Present || ok && !p.Agrees(v) {
 			t.Errorf("%s: At(%v) = %+v, %v, want %v %v", src, coord, p, err, w, ok)
 		}
@@ -292,8 +292,8 @@ func TestComplex(t *testing.T) {
 	s, _ := notation.Parse("a(i) = b(i)*c(i)/d(i)")
 	n := notation.Normalize(s)
 	b, c, d := NewTensor(tensor.Complex64, 2), NewTensor(tensor.Int32, 2), NewTensor(tensor.Float64, 2)
-	b.Append([]int64{0}, Value{C: 1 + 2i})
-	b.Append([]int64{1}, Value{C: 3i})
+	b.Append([]int64{0}, tensor.Value{C: 1 + 2i})
+	b.Append([]int64{1}, tensor.Value{C: 3i})
 	c.Append([]int64{0}, Int(2))
 	c.Append([]int64{1}, Int(4))
 	d.Append([]int64{0}, Float(4))
@@ -326,7 +326,7 @@ func TestExactAndTolerance(t *testing.T) {
 		s, _ := notation.Parse(src)
 		x := NewTensor(ty, int64(len(b)))
 		for k, v := range b {
-			x.Append([]int64{int64(k)}, Value{I: int64(v), C: complex(v, 0)})
+			x.Append([]int64{int64(k)}, tensor.Value{I: int64(v), C: complex(v, 0)})
 		}
 		p,
 			err := New(Problem{Normal: notation.Normalize(s), Sizes: map[string]int64{"i": int64(len(b))},

@@ -9,26 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Value is a number of any type. An integer is stored in I, and a float in the real part of C.
-type Value struct {
-	I int64
-	C complex128
-}
-
-// Int and Float return values of integer and float types.
-func Int(i int64) Value     { return Value{I: i} }
-func Float(f float64) Value { return Value{C: complex(f, 0)} }
-
-// Format returns the text of the value, which has type t.
-func (v Value) Format(t tensor.Type) string {
-	switch {
-	case t.IsInt():
-		return fmt.Sprint(v.I)
-	case t.IsFloat():
-		return fmt.Sprint(real(v.C))
-	}
-	return fmt.Sprint(v.C)
-}
+// Int and Float return values of types int64 and float64.
+func Int(i int64) tensor.Value     { return tensor.Value{Type: tensor.Int64, I: i} }
+func Float(f float64) tensor.Value { return tensor.Value{Type: tensor.Float64, C: complex(f, 0)} }
 
 // Tensor holds the present coordinates of a tensor with their values. After Finish, entries are
 // sorted by coordinate, mode 0 first, and each coordinate occurs once. Coords has one array of
@@ -59,7 +42,7 @@ func (t *Tensor) Len() int { return t.n }
 
 // Append adds an entry. Entries may come in any order, and coordinates may repeat. The value must
 // have the tensor's type. Append does not keep coord.
-func (t *Tensor) Append(coord []int64, v Value) {
+func (t *Tensor) Append(coord []int64, v tensor.Value) {
 	if len(coord) != len(t.Dims) {
 		panic(fmt.Sprintf("BUG: reference: %d coordinates for %d modes", len(coord), len(t.Dims)))
 	}
@@ -144,14 +127,14 @@ func (t *Tensor) sortAndSum() {
 }
 
 // Value returns the value of entry e, of the tensor's type.
-func (t *Tensor) Value(e int) Value {
+func (t *Tensor) Value(e int) tensor.Value {
 	switch {
 	case t.Type.IsInt():
-		return Value{I: t.ints[e]}
+		return tensor.Value{Type: t.Type, I: t.ints[e]}
 	case t.Type.IsFloat():
-		return Value{C: complex(t.floats[e], 0)}
+		return tensor.Value{Type: t.Type, C: complex(t.floats[e], 0)}
 	}
-	return Value{C: t.complex[e]}
+	return tensor.Value{Type: t.Type, C: t.complex[e]}
 }
 
 // Coord copies the coordinates of entry e to coord.

@@ -120,10 +120,10 @@ func (p *Problem) Compare(result *tcs.Tensor) (said string, difference *Differen
 
 // compare records a difference if value v at coord does not agree with the reference's point p.
 func (c *checker) compare(f *found, coord []int64, p reference.Point, v tensor.Value) {
-	if p.Agrees(reference.Value{I: v.I, C: v.C}) {
+	if p.Agrees(v) {
 		return
 	}
-	c.differ(f, coord, v, tcsValue(v.Type, p.Value).Text(), p.Tolerance())
+	c.differ(f, coord, v, p.Value.Text(), p.Tolerance())
 }
 
 // compareAbsent records a difference if value v is not zero. The reference lacks the coordinate

@@ -38,13 +38,8 @@ func (p *Problem) reference() (reference.Problem, error) {
 func referenceTensor(t *tcs.Tensor) *reference.Tensor {
 	out := reference.NewTensor(t.Header.Type, t.Header.Dims...)
 	t.Entries(func(coord []int64, i int64) bool {
-		v := t.Value(i)
-		out.Append(coord, reference.Value{I: v.I, C: v.C})
+		out.Append(coord, t.Value(i))
 		return true
 	})
 	return out.Finish()
-}
-
-func tcsValue(t tensor.Type, v reference.Value) tensor.Value {
-	return tensor.Value{Type: t, I: v.I, C: v.C}
 }

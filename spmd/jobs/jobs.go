@@ -471,7 +471,7 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 		if t.Until == nil {
 			continue
 		}
-		met, err := t.Until.Eval(r.scalar)
+		met, err := t.Until.Eval(r.p.Value)
 		if err != nil {
 			return err
 		}
@@ -503,14 +503,6 @@ func (r *execution) note(line string) {
 	if r.o.Note != nil && r.p.Rank() == 0 && !r.warming {
 		r.o.Note(line)
 	}
-}
-
-// scalar returns the value of a scalar. Every rank gets the same value and must call it.
-func (r *execution) scalar(name string) (jobfile.Scalar, error) {
-	v, err := r.p.Value(name)
-	s := jobfile.Scalar{Type: v.Type}
-	s.Value.I, s.Value.C = v.I, v.C
-	return s, err
 }
 
 // print passes a line about a tensor to Options.Say.

@@ -4,7 +4,6 @@ import (
 	"io"
 	"unsafe"
 
-	"distaff/codegen/reference"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -15,15 +14,17 @@ import (
 func (t *Tensor) Assemble(wide bool) (*tcs.Tensor, error) {
 	typ := t.Type
 	if len(t.Dims) == 0 {
-		return tcs.Scalar(tcsValue(typ, t.Entries[0].Value)), nil
+		return tcs.Scalar(typed(typ, t.Entries[0].Value)), nil
 	}
 	spec := coo.Spec{Format: t.Format, Dims: t.Dims, Type: typ,
 		Name: t.Name, Wide: wide}
 	return coo.Assemble(&entryStream{t: t, typ: typ}, spec, coo.Config{Threads: 1})
 }
 
-func tcsValue(t tensor.Type, v reference.Value) tensor.Value {
-	return tensor.Value{Type: t, I: v.I, C: v.C}
+// typed returns the value of an entry of type t.
+func typed(t tensor.Type, v tensor.Value) tensor.Value {
+	v.Type = t
+	return v
 }
 
 // entryStream is a coo.Stream of a tensor's entries.
@@ -49,7 +50,7 @@ func (s *entryStream) Next(b *coo.Batch) error {
 		for m, c := range e.Coord {
 			b.Coords[m][k] = c
 		}
-		s.typ.Store(unsafe.Pointer(&b.Vals[k*size]), tcsValue(s.typ, e.Value))
+		s.typ.Store(unsafe.Pointer(&b.Vals[k*size]), typed(s.typ, e.Value))
 	}
 	s.at += n
 	return nil
@@ -59,9 +60,7 @@ func (s *entryStream) Next(b *coo.Batch) error {
 func output(t *tcs.Tensor) *Output {
 	out := &Output{}
 	t.Entries(func(coord []int64, i int64) bool {
-		v := t.Value(i)
-		out.Entries = append(out.Entries,
-			Entry{append([]int64{}, coord...), reference.Value{I: v.I, C: v.C}})
+		out.Entries = append(out.Entries, Entry{append([]int64{}, coord...), t.Value(i)})
 		return true
 	})
 	return out

@@ -45,7 +45,7 @@ type Tensor struct {
 // Entry is a coordinate (0-based) and its value.
 type Entry struct {
 	Coord []int64
-	Value reference.Value
+	Value tensor.Value
 }
 
 // Tensor returns the tensor with a name, or nil if there is none.
@@ -260,7 +260,7 @@ func (t *Tensor) Reference() *reference.Tensor {
 	}
 	for _, c := range storedCoords(t.Format, t.Dims, coords) {
 		if !have[coordKey(c)] {
-			out.Append(c, reference.Value{})
+			out.Append(c, tensor.Value{})
 		}
 	}
 	return out.Finish()

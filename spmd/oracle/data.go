@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"distaff/codegen/notation"
-	"distaff/codegen/reference"
 	"distaff/io/tensor"
 )
 
@@ -217,7 +216,7 @@ func (g *generator) entries(t *Tensor, st style) {
 	t.Entries = storable(t.Format, t.Entries)
 }
 
-func (g *generator) value(t tensor.Type, st style) reference.Value {
+func (g *generator) value(t tensor.Type, st style) tensor.Value {
 	if t.IsInt() {
 		v := g.integer(st)
 		if st.large && g.chance(0.2) {
@@ -226,13 +225,13 @@ func (g *generator) value(t tensor.Type, st style) reference.Value {
 				v = []int64{math.MaxInt64, math.MinInt64, 1 << 62}[g.rand.IntN(3)]
 			}
 		}
-		return reference.Int(v)
+		return tensor.Value{Type: t, I: v}
 	}
 	re, im := g.float(t, st), 0.0
 	if t.IsComplex() {
 		im = g.float(t, st)
 	}
-	return reference.Value{C: complex(re, im)}
+	return tensor.Value{Type: t, C: complex(re, im)}
 }
 
 func (g *generator) integer(st style) int64 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"distaff/codegen/reference"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -70,7 +71,7 @@ func (w *Want) Compare(out *Output, err error) error {
 		return fmt.Errorf("refused or failed (exit code %d): %w", exitCode(err), err)
 	}
 	points := w.points()
-	got := map[string]reference.Value{}
+	got := map[string]tensor.Value{}
 	for _, e := range out.Entries {
 		key := coordKey(e.Coord)
 		if _, twice := got[key]; twice {
@@ -79,11 +80,11 @@ func (w *Want) Compare(out *Output, err error) error {
 		got[key] = e.Value
 		p, present := points[key]
 		if present && !p.Agrees(e.Value) {
-			return fmt.Errorf("at %v got %s, want %s (tolerance %g)", e.Coord, e.Value.Format(w.Type),
-				p.Value.Format(w.Type), p.Tolerance())
+			return fmt.Errorf("at %v got %s, want %s (tolerance %g)", e.Coord, formatValue(w.Type, e.Value),
+				formatValue(w.Type, p.Value), p.Tolerance())
 		}
-		if !present && e.Value != (reference.Value{}) {
-			return fmt.Errorf("at %v got %s, want it absent", e.Coord, e.Value.Format(w.Type))
+		if !present && !e.Value.IsZero() {
+			return fmt.Errorf("at %v got %s, want it absent", e.Coord, formatValue(w.Type, e.Value))
 		}
 	}
 	places := storedCoords(w.Format, w.Dims, w.Coords)
@@ -91,7 +92,7 @@ func (w *Want) Compare(out *Output, err error) error {
 		if _, ok := got[coordKey(c)]; !ok {
 			want := "0, which a dense level stores"
 			if p, ok := points[coordKey(c)]; ok {
-				want = p.Value.Format(w.Type)
+				want = formatValue(w.Type, p.Value)
 			}
 			return fmt.Errorf("nothing is stored at %v, want %s", c, want)
 		}
@@ -101,7 +102,7 @@ func (w *Want) Compare(out *Output, err error) error {
 	}
 	for _, e := range out.Entries {
 		if _, ok := slices.BinarySearchFunc(places, e.Coord, slices.Compare); !ok {
-			return fmt.Errorf("%v is stored (as %s), want it absent", e.Coord, e.Value.Format(w.Type))
+			return fmt.Errorf("%v is stored (as %s), want it absent", e.Coord, formatValue(w.Type, e.Value))
 		}
 	}
 	panic("BUG: oracle: stored coordinates were miscounted")

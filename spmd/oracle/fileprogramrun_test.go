@@ -80,7 +80,7 @@ func (c *fileProgram) report() string {
 	for _, t := range c.tensors {
 		text += fmt.Sprintf("%s %v %s:", t.Name, t.Dims, t.Type)
 		for _, e := range t.Entries {
-			text += fmt.Sprintf(" %v=%s", e.Coord, e.Value.Format(t.Type))
+			text += fmt.Sprintf(" %v=%s", e.Coord, formatValue(t.Type, e.Value))
 		}
 		text += "\n"
 	}
@@ -242,7 +242,7 @@ func (c *fileProgram) compare(file string, t *Tensor) error {
 	if len(t.Dims) == 0 {
 		if v, w := got.Value(0), t.Entries[0].Value; got.Header.Type != t.Type || v.I != w.I ||
 			v.C != w.C {
-			return fmt.Errorf("got %s, %s, want %s, %s", v.Text(), got.Header.Type, w.Format(t.Type), t.Type)
+			return fmt.Errorf("got %s, %s, want %s, %s", v.Text(), got.Header.Type, formatValue(t.Type, w), t.Type)
 		}
 		return nil
 	}

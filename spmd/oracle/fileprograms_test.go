@@ -87,7 +87,7 @@ func numberText(t tensor.Type, e Entry) string {
 	if t.IsComplex() {
 		return fmt.Sprintf("%g%+gi", real(e.Value.C), imag(e.Value.C))
 	}
-	return e.Value.Format(t)
+	return formatValue(t, e.Value)
 }
 
 // String returns the text of the job file.
@@ -257,7 +257,7 @@ func (c *fileCond) holds(w *world) (bool, error) {
 // summaryOf returns the line that a print of a tensor must write.
 func summaryOf(t *Tensor) string {
 	if len(t.Dims) == 0 {
-		return t.Name + " = " + tcsValue(t.Type, t.Entries[0].Value).Text()
+		return t.Name + " = " + typed(t.Type, t.Entries[0].Value).Text()
 	}
 	var dims []string
 	for _, d := range t.Dims {

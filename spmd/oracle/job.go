@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"distaff/codegen/place"
-	"distaff/codegen/reference"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/spmd"
@@ -238,7 +237,7 @@ func checkResult(t *tcs.Tensor, p *Prepared) error {
 }
 
 // scalar returns a value as the Go type that corresponds to t, for spmd.Scalar.
-func scalar(t tensor.Type, v reference.Value) any {
+func scalar(t tensor.Type, v tensor.Value) any {
 	switch t {
 	case tensor.Int32:
 		return int32(v.I)

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"distaff/codegen/notation"
-	"distaff/codegen/reference"
 	"distaff/io/tensor"
 	"distaff/kernels/cc"
 )
@@ -112,7 +111,7 @@ func largeCase(seed, k uint64) (*Case, error) {
 			t.Dims = append(t.Dims, sizes[v])
 		}
 		for range 7 {
-			e := Entry{Value: reference.Value{C: complex(float64(1+r.IntN(9)), 0)}}
+			e := Entry{Value: tensor.Value{C: complex(float64(1+r.IntN(9)), 0)}}
 			for _, v := range a.Vars {
 				e.Coord = append(e.Coord, some[v][r.IntN(len(some[v]))])
 			}

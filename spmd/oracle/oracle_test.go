@@ -243,7 +243,7 @@ func TestGenerateCovers(t *testing.T) {
 				note(true, "level "+kind.String())
 			}
 			for _, e := range x.Entries {
-				note(e.Value == reference.Value{}, "stored zero")
+				note(e.Value.IsZero(), "stored zero")
 				note(math.IsInf(real(e.Value.C), 0), "infinity")
 				note(math.IsNaN(real(e.Value.C)), "NaN")
 			}
@@ -437,7 +437,7 @@ func (forgetful) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		return nil, errors.Join(err, w.Err)
 	}
 	out := &Output{Dense: true}
-	values := map[string]reference.Value{}
+	values := map[string]tensor.Value{}
 	for k, c := range w.Coords {
 		values[fmt.Sprint(c)] = w.Points[k].Value
 	}

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"distaff/codegen/notation"
-	"distaff/codegen/reference"
 	"distaff/io/tensor"
 )
 
@@ -57,7 +56,7 @@ func (s *progStep) String() string {
 		text := fmt.Sprintf("%s %s %s %s %v wide=%v plain=%v", s.op, t.Name, orDash(t.Format.String()),
 			t.Type, t.Dims, s.wide, s.plain)
 		for _, e := range t.Entries {
-			text += fmt.Sprintf(" %v=%s", e.Coord, e.Value.Format(t.Type))
+			text += fmt.Sprintf(" %v=%s", e.Coord, formatValue(t.Type, e.Value))
 		}
 		return text
 	case "do":
@@ -291,7 +290,7 @@ func (w *world) take(s *progStep) error {
 	return nil
 }
 
-func negated(v reference.Value) reference.Value { return reference.Value{I: -v.I, C: 0 - v.C} }
+func negated(v tensor.Value) tensor.Value { return tensor.Value{I: -v.I, C: 0 - v.C} }
 
 func (w *world) forget(name string) {
 	delete(w.tensors, name)

@@ -17,7 +17,6 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/reference"
 	sched "distaff/codegen/schedule"
 	"distaff/io/tensor"
 	"distaff/kernels"
@@ -210,8 +209,7 @@ func (g scheduleEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	t := report.Result
 	defer t.Close()
 	t.Entries(func(at []int64, i int64) bool {
-		v := t.Value(i)
-		out.Entries = append(out.Entries, Entry{slices.Clone(at), reference.Value{I: v.I, C: v.C}})
+		out.Entries = append(out.Entries, Entry{slices.Clone(at), t.Value(i)})
 		return true
 	})
 	return &out, nil

@@ -302,7 +302,7 @@ func simplerValues(c *Case, yield func(*Case) bool) bool {
 			one = reference.Int(1)
 		}
 		for e := range t.Entries {
-			if t.Entries[e].Value == one {
+			if t.Entries[e].Value.Equal(one) {
 				continue
 			}
 			d := c.Clone()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"distaff/codegen/notation"
-	"distaff/codegen/reference"
 	"distaff/io/tensor"
 )
 
@@ -55,7 +54,7 @@ func (c *Case) Text() string {
 			for _, x := range e.Coord {
 				fmt.Fprint(&b, x, " ")
 			}
-			fmt.Fprintln(&b, e.Value.Format(t.Type))
+			fmt.Fprintln(&b, formatValue(t.Type, e.Value))
 		}
 	}
 	return b.String()
@@ -149,8 +148,8 @@ func (c *Case) parseLine(f []string) (err error) {
 	return err
 }
 
-func parseValue(t tensor.Type, s string) (v reference.Value, err error) {
-	switch {
+func parseValue(t tensor.Type, s string) (v tensor.Value, err error) {
+	switch v.Type = t; {
 	case t.IsInt():
 		v.I, err = strconv.ParseInt(s, 10, 64)
 	case t.IsFloat():
@@ -200,10 +199,21 @@ func (c *Case) Script() string {
 	return b.String() + args + " --check\n"
 }
 
+// formatValue returns the text of a value of type t in a case.
+func formatValue(t tensor.Type, v tensor.Value) string {
+	switch {
+	case t.IsInt():
+		return fmt.Sprint(v.I)
+	case t.IsFloat():
+		return fmt.Sprint(real(v.C))
+	}
+	return fmt.Sprint(v.C)
+}
+
 // scalarText returns a value as it is written in text files. A complex value is two numbers.
-func scalarText(t tensor.Type, v reference.Value) string {
+func scalarText(t tensor.Type, v tensor.Value) string {
 	if t.IsComplex() {
 		return fmt.Sprint(real(v.C), imag(v.C))
 	}
-	return v.Format(t)
+	return formatValue(t, v)
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/reference"
 	"distaff/io/convert"
 	"distaff/io/tcsfile"
 	"distaff/io/tensor"
@@ -28,7 +27,7 @@ func inputKind(r *rand.Rand, t *Tensor) string {
 	case strings.HasPrefix(kind, ".tns") && bare,
 		(kind == ".mtx" || kind == ".rb") && len(t.Dims) != 2,
 		kind == ".rb" && !slices.ContainsFunc(t.Dims, func(n int64) bool { return n > 0 }),
-		kind == ".npy" && !t.Format.AllDense() && t.has(isZero),
+		kind == ".npy" && !t.Format.AllDense() && t.has(tensor.Value.IsZero),
 		kind == ".npy" && t.hasRepeats(),
 		kind == ".rb" && t.has(isInfinite):
 		return ""
@@ -47,14 +46,12 @@ func outputKind(r *rand.Rand, order int) string {
 }
 
 // has reports whether match returns true for the value of some entry.
-func (t *Tensor) has(match func(reference.Value) bool) bool {
+func (t *Tensor) has(match func(tensor.Value) bool) bool {
 	return slices.ContainsFunc(t.Entries, func(e Entry) bool { return match(e.Value) })
 }
 
-func isZero(v reference.Value) bool { return v.I == 0 && v.C == 0 }
-
 // isInfinite reports whether a part of v is infinite or NaN.
-func isInfinite(v reference.Value) bool {
+func isInfinite(v tensor.Value) bool {
 	sum := real(v.C) + imag(v.C)
 	return math.IsNaN(sum) || math.IsInf(sum, 0)
 }

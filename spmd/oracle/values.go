@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen/reference"
 	"distaff/io/tcs"
+	"distaff/io/tensor"
 	"distaff/kernels"
 )
 
@@ -114,7 +115,7 @@ func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference
 	left, u := c.p.Case.Tensors[0], c.unit.Result
 	entries := slices.Clone(pattern)
 	for k := range entries {
-		entries[k].Value = reference.Value{}
+		entries[k].Value = tensor.Value{Type: c.p.Result}
 	}
 	t, err := (&Tensor{Name: left.Name, Format: u.Format, Type: c.p.Result, Dims: left.Dims,
 		Entries: entries}).Assemble(false)
@@ -132,7 +133,7 @@ func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference
 	if err := t.Validate(); err != nil {
 		return err
 	}
-	values := map[string]reference.Value{}
+	values := map[string]tensor.Value{}
 	for _, e := range want {
 		values[coordKey(e.Coord)] = e.Value
 	}
@@ -142,7 +143,7 @@ func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference
 		if ok {
 			found++
 		}
-		same := e.Value == w || hasNaN(e.Value) && hasNaN(w)
+		same := e.Value.Equal(w) || hasNaN(e.Value) && hasNaN(w)
 		if p, near := points[coordKey(e.Coord)]; !same && !(near && p.Agrees(e.Value)) {
 			return fmt.Errorf("at %v: got %v, want %v", e.Coord, e.Value, w)
 		}
@@ -153,4 +154,4 @@ func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference
 	return nil
 }
 
-func hasNaN(v reference.Value) bool { return math.IsNaN(real(v.C)) || math.IsNaN(imag(v.C)) }
+func hasNaN(v tensor.Value) bool { return math.IsNaN(real(v.C)) || math.IsNaN(imag(v.C)) }
