@@ -105,7 +105,7 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 func (w *words) header(t *tcs.Tensor) error {
 	n := len(t.Header.Dims)
 	if !t.Header.Type.IsNumber() {
-		return w.fault("Type is %d, want one of tcs.Float64 to tcs.Complex64", uint8(t.Header.Type))
+		return w.fault("Type is %d, want one of tensor.Float64 to tensor.Complex64", uint8(t.Header.Type))
 	}
 	if n > tcs.MaxOrder {
 		return w.fault("got %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)

@@ -52,7 +52,7 @@ func scalarValue(x any) (tensor.Value, error) {
 }
 
 // ScalarTensor returns the value of Input.Scalar as a tensor, converted to the type want unless
-// want is tcs.Invalid. The caller closes it.
+// want is tensor.None. The caller closes it.
 func ScalarTensor(name string, x any, want tensor.Type) (*tcs.Tensor, error) {
 	v, err := scalarValue(x)
 	if err != nil {
