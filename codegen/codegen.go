@@ -324,12 +324,13 @@ type Result struct {
 func Compile(r Request) (*Unit, error) {
 	if r.FixedPattern && r.Schedule != nil {
 		return nil, &diag.Error{
-			Msg: "got a schedule, but values alone are computed by the default schedule"}
+			Msg: "got a schedule for values alone, want none: only the default schedule can " +
+				"compute them"}
 	}
 	if r.FixedPattern && r.Target == CUDA {
 		return nil, &diag.Error{
-			Msg: "got --target=cuda, but values alone, in the order of a given pattern, are computed " +
-				"by a CPU"}
+			Msg: "got --target=cuda for values alone, want --target=cpu: only a CPU can " +
+				"compute them in the order of a given pattern"}
 	}
 	if r.Target == CUDA && r.Schedule == nil {
 		g, err := chooseGPU(r)

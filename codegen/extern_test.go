@@ -21,46 +21,46 @@ func TestExternRefused(t *testing.T) {
 		fits                bool
 	}{
 		{sparse + "-s=%s,parallelize(i,CPUThread,NoRaces)", "{i,j}",
-			"the loop over i runs on CPUThread, and f runs it", true},
+			"the loop over i already runs on CPUThread, so f cannot run it", true},
 		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),reorder(i1,i0,j),%s", "{i0,j}",
-			"the loops over i0 and i1 visit coordinates out of order, and a function gets a range of them",
+			"a function gets a range of coordinates, but the loops over i0 and i1 visit coordinates out of order",
 			true},
 		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),%s", "{i0,i1,j}",
-			"the loop over i0 is one over tiles, and a function gets a range of coordinates", true},
+			"a function gets a range of coordinates, but the loop over i0 runs over tiles", true},
 		{"y(i)=A(i,j)*x(j)\n-s=fuse(i,j,f),%s", "{f}",
-			"the loop over f is one over i and j fused, and a function gets the range of each by itself",
+			"a function gets a separate range for each variable, but the loop over f runs over the fused i and j",
 			true},
 		{sparse + "-s=pos(j,jp,A),%s", "{jp}",
-			"the loop over jp is one over positions, and a function gets a range of coordinates", true},
+			"a function gets a range of coordinates, but the loop over jp runs over positions", true},
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{jw}",
-			"W(jw) is filled where B(k,jw) has entries, which a function does not tell", true},
+			"W(jw) is filled only where B(k,jw) has entries, but a function does not report where it adds", true},
 		{product + "-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),workspace(W,Hash),%s", "{jw}",
-			"W(jw) is not an array that is filled everywhere or nowhere, and a function adds only to such arrays", true},
+			"a function can add only to an array that is filled everywhere or nowhere, which W(jw) is not", true},
 		{sparse + "-s=temporaries(y),%s", "{j}",
-			"t is filled where A(i,j) has entries, which a function does not tell", true},
+			"t is filled only where A(i,j) has entries, but a function does not report where it adds", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}",
-			"C (its format is ds) is written in order, coordinate by coordinate, and a function adds to values that have their places", true},
+			"a function must know where each value is stored, but C (its format is ds) is written in order, one coordinate at a time", true},
 		{"C(i,j)=A(i,j)*B(i,j)\nC:ds\nA:ds\n-s=%s", "{i,j}",
 			"C has the level arrays of A(i,j), whose positions are not known before the loops run", true},
 		{"y(j)=A(i,j)\n-s=reorder(i,j),parallelize(i,CPUThread,Atomics),%s", "{j}",
-			"iterations of loops around may add to one place of y, atomically, and a function adds plainly",
+			"iterations of outer loops may add to the same element of y, which needs atomic additions; a function adds without them",
 			true},
 		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),tile(k,8),%s", "{k}",
-			"rows of C are summed in registers here", true},
+			"rows of C are summed in registers, which a function cannot do", true},
 		{"C(i,j)=A(i)+B(i,j)\nA:s\n-s=%s", "{j}",
-			"A(i) may be absent here, and a function gets only values that are present", true},
+			"A(i) may be absent here, but a function needs a value", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nA:ss\n-s=%s", "{j}",
-			"A(i,j) may be absent here, and a function gets only values that are present", true},
+			"A(i,j) may be absent here, but a function needs a value", true},
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{j}",
-			"the values of W(j) are not in an array in the order of positions, which a function gets", true},
+			"a function needs the values of W(j) in an array in the order of positions, but they are stored in another way", true},
 		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}",
-			"A(i,j) (its format is uq) has a level of i that is neither dense nor compressed, and a function gets only such levels", true},
+			"a function needs dense or compressed levels, but A(i,j) (its format is uq) has another kind of level for i", true},
 		{"a(i)=B(i,i)\nB:ss\n-s=%s", "{i}",
-			"B(i,i) (its format is ss) stores i below a variable of the loops, where it would have to be searched for", true},
+			"B(i,i) (its format is ss) stores i below a variable of the loops, so that it would have to be searched", true},
 		{"C(i,j)=A(i,j)*2\nC:ds\nA:ds\n-s=flatten(i),%s", "{j}",
-			"the compiler changed the loops over j, so f would not be called", true},
+			"the compiler changed the loops over j, so f would not be called; remove either the substitute or the other commands for these loops", true},
 		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}",
-			"what A stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", true},
+			"a function that gets compressed levels cannot report which entries of A the loops store", true},
 		{sparse + "-s=%s", "{i,j}",
 			"got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
 				"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
@@ -106,7 +106,7 @@ func typesOf(params string) (out []string) {
 func TestExternUnknown(t *testing.T) {
 	r := goldenRequest(t, "y(i)=x(i)\n-s=substitute({i},\"f.c:f\")")
 	if got, want := refusedExtern(t, r).Msg,
-		"substitute: C functions cannot be used here"; got != want {
+		"substitute: C functions cannot be used here; want gemm or loops"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Extern = func(file, name string) (*ir.Extern, error) {
@@ -137,11 +137,11 @@ func TestExternUnknown(t *testing.T) {
 // loop in lanes.
 func TestExternTwoNests(t *testing.T) {
 	for text, want := range map[string]string{
-		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, and a function runs one of them",
-		"y(i)=A(i,j)*x(j)+z(i)\nA:ds\n-s=substitute({i,j},\"f.c:f\")":                           "substitute: no loops over i, j are directly inside one another, around one assignment: what changes the loops comes before",
-		"y(i)=A(i,j)*x(j)\n-s=parallelize(j,CPUVector,IgnoreRaces),substitute({j},\"f.c:f\")":   "substitute: the loop over j runs on CPUVector, and f runs it",
-		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),parallelize(j,CPUVector,IgnoreRaces)":   "substitute: the loop over j runs on CPUVector, and f runs it",
-		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),unroll(j,2)":                            "substitute: the loop over j is unrolled, or has its way of merging, and f runs it",
+		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, but a function can run only one",
+		"y(i)=A(i,j)*x(j)+z(i)\nA:ds\n-s=substitute({i,j},\"f.c:f\")":                           "substitute: the loops over i, j must be directly inside one another, around only one assignment; commands that change loops must come first",
+		"y(i)=A(i,j)*x(j)\n-s=parallelize(j,CPUVector,IgnoreRaces),substitute({j},\"f.c:f\")":   "substitute: the loop over j already runs on CPUVector, so f cannot run it",
+		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),parallelize(j,CPUVector,IgnoreRaces)":   "substitute: the loop over j already runs on CPUVector, so f cannot run it",
+		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),unroll(j,2)":                            "substitute: the loop over j is unrolled or has a mergeby, so f cannot run it",
 	} {
 		r := goldenRequest(t, text)
 		r.Extern = func(string, string) (*ir.Extern, error) {

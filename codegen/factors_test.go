@@ -57,7 +57,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	r = goldenRequest(t, mttkrp+"ds")
 	r.Schedule = schedule
 	if _, err := codegen.Compile(r); err == nil ||
-		!strings.Contains(err.Error(), "fills the workspace W(j), whose entries are added one by one") {
+		!strings.Contains(err.Error(), "adds to the workspace W(j) one entry at a time; vector lanes need") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

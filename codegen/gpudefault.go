@@ -65,8 +65,8 @@ func chooseGPU(r Request) (*gpuChoice, error) {
 // noGPU returns the error for a statement that has no default schedule on a GPU. why is the reason.
 func noGPU(why string) error {
 	return &diag.Error{Code: diag.ScheduleRefused,
-		Msg: "a GPU has no default schedule for this statement: " + why +
-			"; --target=cpu runs it, or a schedule of your own (-s)"}
+		Msg: "a GPU has no default schedule for this statement: " + why + "; want either " +
+			"--target=cpu or a schedule of your own (-s)"}
 }
 
 // reason returns the message of an error without its position in a schedule, because the user did

@@ -88,7 +88,7 @@ func TestGPUDefaults(t *testing.T) {
 // an alternative.
 func TestGPUWithout(t *testing.T) {
 	for text, want := range map[string]string{
-		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "workspace w(k)",
+		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": "w(k)",
 		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "w",
 	} {
 		r := large(t, text)

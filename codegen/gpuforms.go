@@ -152,7 +152,8 @@ func (s *gpuShape) fusePositions() *positionLoop {
 	}
 	p := s.name(c.pos + "pos")
 	c.texts = append(c.texts,
-		fmt.Sprintf("pos(%s,%s,%s) # %s are cut evenly, wherever its rows end", c.pos, p, s.key(s.driver),
+		fmt.Sprintf("pos(%s,%s,%s) # %s are divided evenly, wherever rows end",
+			c.pos, p, s.key(s.driver),
 			s.entries()))
 	c.pos = p
 	return c
@@ -201,8 +202,8 @@ func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", lane),
 		fmt.Sprintf(
-			"parallelize(%s,GPUThread,Atomics,Rows) # a row of the tile is summed by a thread, "+
-				"or by a warp where there are few; one that is cut is added", tile))...)
+			"parallelize(%s,GPUThread,Atomics,Rows) # a thread sums a row of the tile, or a "+
+				"warp if rows are few; a row of several tiles is added atomically", tile))...)
 }
 
 // entriesOfThreads returns the form that gives each thread a few neighbouring entries (A.2). The
@@ -225,7 +226,8 @@ func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
 	return s.lines(append(texts,
 		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,IgnoreRaces)", warp),
-		fmt.Sprintf("parallelize(%s,GPUThread,Atomics) # a row may lie in the entries of several threads",
+		fmt.Sprintf(
+			"parallelize(%s,GPUThread,Atomics) # several threads may have entries of one row",
 			thread))...)
 }
 
@@ -247,10 +249,10 @@ func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
 		"the threads of a warp read and write neighbours along "+last)...)
 	order := slices.Concat([]string{block, warp}, c.inner[:len(c.inner)-1], []string{tile, thread, nz},
 		c.sums)
-	race := "NoRaces) # every entry writes places of its own"
+	race := "NoRaces) # every entry writes its own elements"
 	outer := race
 	if races {
-		race = "Atomics) # a row's sum is added where it passes a warp's entries"
+		race = "Atomics) # a row with entries of several warps is added atomically"
 		outer = "IgnoreRaces) # races are settled where threads add"
 	}
 	return s.lines(append(texts,
@@ -274,7 +276,8 @@ func (s *gpuShape) sumInside(c *positionLoop) gpuForm {
 		"the threads of a warp sum over "+last+" together")...)
 	return s.lines(append(texts,
 		"reorder("+strings.Join(order, ",")+")",
-		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces) # every entry writes a place of its own", block),
+		fmt.Sprintf(
+			"parallelize(%s,GPUBlock,NoRaces) # every entry writes its own element", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
 		fmt.Sprintf("parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles",
 			thread))...)
@@ -301,6 +304,7 @@ func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
 	return s.lines(append(c.texts,
 		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, gpuThreads*gpuCopied),
 		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, gpuCopied),
-		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces) # every position writes places of its own", block),
+		fmt.Sprintf(
+			"parallelize(%s,GPUBlock,NoRaces) # every position writes its own elements", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }

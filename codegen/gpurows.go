@@ -35,7 +35,8 @@ func (s *gpuShape) dense() gpuForm {
 	}
 	var texts []string
 	if order := slices.Concat(places, sums); !slices.Equal(order, s.loops) {
-		texts = append(texts, "reorder("+strings.Join(order, ",")+") # places of the result outside")
+		texts = append(texts, "reorder("+strings.Join(order, ",")+") # loops over the "+
+			"result's elements outside")
 	}
 	switch {
 	case len(places) == 0:
@@ -48,11 +49,13 @@ func (s *gpuShape) dense() gpuForm {
 	if len(more) > 0 { // each thread computes the coordinates of its place
 		in, one := s.name(f+"1"), s.name("place")
 		more = append(more,
-			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f, block, in,
+			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each element of the result",
+				f, block, in,
 				gpuThreads),
 			fmt.Sprintf("split(%s,%s,%s,1)", in, thread, one))
 	} else {
-		more = append(more, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each place of the result", f,
+		more = append(more, fmt.Sprintf(
+			"split(%s,%s,%s,%d) # a thread for each element of the result", f,
 			block, thread, gpuThreads))
 	}
 	return s.lines(append(append(texts, more...),
@@ -99,7 +102,8 @@ func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 	last := sums[len(sums)-1]
 	order := slices.Concat([]string{block, warp, thread, tile}, sums[:len(sums)-1])
 	return s.lines(append(append(texts, more...),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each place of the result", f, block, warp, gpuWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each element of the result",
+			f, block, warp, gpuWarps),
 		fmt.Sprintf("split(%s,%s,%s,%d) # its threads sum along %s together", last, tile, thread,
 			gpuLanes, last),
 		"reorder("+strings.Join(order, ",")+")",
@@ -174,7 +178,8 @@ func (s *gpuShape) rowsAcross() gpuForm {
 		block, warp := s.name("block"), s.name("warp")
 		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", v, block, warp,
 			gpuWarps, v))
-		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes places of its own",
+		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes its "+
+			"own elements",
 			"parallelize("+warp+",GPUWarp,NoRaces)")
 	}
 	tile, thread := s.name("dense_val"), s.name("thread")
@@ -269,9 +274,9 @@ func (s *gpuShape) racesOver(v string) (blocks, threads string) {
 			"ParallelReduction) # sums of threads are added by shuffles and in shared memory"
 	case !s.inResult(v):
 		return "IgnoreRaces) # races are settled where threads add",
-			"Atomics) # several threads add to one place of the result"
+			"Atomics) # several threads add to one element of the result"
 	}
-	return "NoRaces) # each writes places of its own", "NoRaces)"
+	return "NoRaces) # each writes its own elements", "NoRaces)"
 }
 
 // outermostVars returns the variables of the loops that are not inside another loop.

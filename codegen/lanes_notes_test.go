@@ -13,10 +13,10 @@ func TestScalarLanes(t *testing.T) {
 	for _, c := range []struct{ request, want string }{
 		{
 			"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=pos(j,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,Atomics),parallelize(k,CPUVector,NoRaces)",
-			"the lanes of k add to C(i,k) atomically, and so one by one: with Temporary in the place of Atomics they would add together"},
+			"the lanes of k add to C(i,k) atomically and so one after another; with Temporary instead of Atomics they would add together"},
 		{
 			"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,Atomics),parallelize(k,CPUVector,NoRaces)",
-			"the lanes of k add to C(i,k) one by one in the first and last row of a tile: atomically, where another has a part of it"},
+			"the lanes of k add to C(i,k) one after another in the first and last row of a tile, and atomically if another tile has a part of the row"},
 		{
 			"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=pos(j,p,A),split(p,p0,p1,8),parallelize(p0,CPUThread,Temporary),parallelize(k,CPUVector,NoRaces)", ""},
 		{

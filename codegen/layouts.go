@@ -133,21 +133,23 @@ func (c *compilation) givenLayouts() error {
 		k := slices.IndexFunc(c.uses,
 			func(u *use) bool { return c.useText(u) == strings.ReplaceAll(at.Text, " ", "") })
 		if k < 0 {
-			return at.Refuse("layout: " + at.Text + " is not an access of the right side, which reads " +
+			return at.Refuse("layout: got " + at.Text + ", want an access of the right side: " +
 				c.usesRead())
 		}
 		u := c.uses[k]
 		switch {
 		case !u.given.Format.AllDense():
 			return at.Refuse(fmt.Sprintf(
-				"layout: %s is stored as %s, and only operands whose levels are all dense are copied "+
-					"to another order of modes", u.tensor, u.given.Format))
+				"layout: %s is stored as %s, but only operands whose levels are all dense can "+
+					"be copied to another order of modes", u.tensor, u.given.Format))
 		case u.convert:
-			return at.Refuse("layout: " + at.Text + " has another layout command already")
+			return at.Refuse("layout: " + at.Text + " already has a layout command")
 		case !c.canCopy(u):
-			return at.Refuse("layout: the result is added to " + u.tensor + ", which is not copied")
+			return at.Refuse("layout: the result is added to " + u.tensor + ", so " + u.tensor +
+				" cannot be copied")
 		case len(modes) != len(u.vars):
-			return at.Refuse(fmt.Sprintf("layout: %s has %d modes, got an order of %d", u.tensor,
+			return at.Refuse(fmt.Sprintf(
+				"layout: got an order of %[3]d modes for %[1]s, want %[2]d", u.tensor,
 				len(u.vars), len(modes)))
 		}
 		if f := withOrder(u.given.Format, modes); !slices.Equal(modes, u.given.Format.Order) {

@@ -102,10 +102,10 @@ func TestLayoutRefused(t *testing.T) {
 		"layout(D(k,j),1,1)":                    "layout: got 1, want each mode once, counted from 0, the outermost first",
 		"layout(D(k,j),1,2)":                    "layout: got 2, want each mode once",
 		"layout(D(k,j),1)":                      "layout: got 1, want each mode once",
-		"layout(D(j,k),1,0)":                    "layout: D(j,k) is not an access of the right side, which reads B(i,j), C(i,k), D(k,j)",
-		"layout(B(i,j),1,0)":                    "layout: B is stored as ds, and only operands whose levels are all dense are copied",
-		"layout(D(k,j),1,0),layout(D(k,j),0,1)": "layout: D(k,j) has another layout command already",
-		"layout(D(k,j),2,1,0)":                  "layout: D has 2 modes, got an order of 3",
+		"layout(D(j,k),1,0)":                    "layout: got D(j,k), want an access of the right side: B(i,j), C(i,k), D(k,j)",
+		"layout(B(i,j),1,0)":                    "layout: B is stored as ds, but only operands whose levels are all dense can be copied to another order of modes",
+		"layout(D(k,j),1,0),layout(D(k,j),0,1)": "layout: D(k,j) already has a layout command",
+		"layout(D(k,j),2,1,0)":                  "layout: got an order of 3 modes for D, want 2",
 	} {
 		q := large(t, sddmm)
 		q.Schedule = []string{command}

@@ -86,14 +86,15 @@ func (c *compilation) network() error {
 	case !bound:
 		return c.refuseTree(tree)
 	}
-	msg := "--network: the tree asks for loops that storage orders, or the other terms, do not allow"
+	msg := "--network: storage orders, or the other terms, do not allow the loops of this tree"
 	if c.request.IntermediateOrder > 0 {
-		msg += fmt.Sprintf(", or for an intermediate of more variables than --intermediate-order=%d",
+		msg += fmt.Sprintf(
+			", or it has an intermediate of more variables than --intermediate-order=%d",
 			c.request.IntermediateOrder)
 	}
 	if slices.ContainsFunc(c.contractions,
 		func(x *contractedTerm) bool { return x != nil && !x.problem.Searched() }) {
-		msg += fmt.Sprintf(", or for an intermediate of more than %d tensors or variables",
+		msg += fmt.Sprintf(", or it has an intermediate of more than %d tensors or variables",
 			network.MaxStep)
 	}
 	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network,
@@ -148,8 +149,9 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 		c.noteOneNest(t, x.problem.Way)
 		return nil
 	case pairwise && order > 0:
-		refused.Msg = fmt.Sprintf("--network: two tensors at a time make an intermediate of %d "+
-			"variables, and --intermediate-order=%d allows %[2]d at most", pairs.Order(), order)
+		refused.Msg = fmt.Sprintf("--network: multiplying two tensors at a time makes an "+
+			"intermediate of %d variables, but --intermediate-order=%d allows at most %[2]d",
+			pairs.Order(), order)
 		return refused
 	case x.direct.Cost <= manyTimes*pairs.Cost:
 		return nil
@@ -160,18 +162,21 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	case slices.ContainsFunc(given, func(s string) bool { return strings.Contains(s, "precompute") }):
 		return nil // the schedule makes intermediates itself
 	case c.request.Target == CUDA:
-		want = "a GPU runs one nest: want a statement for each intermediate, --target=cpu"
+		want =
+			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
+				"runs only one nest of loops"
 	case x.problem.Way == network.Direct:
-		want = "a schedule says what the loops are: want precompute in it, " +
-			"a statement for each intermediate"
+		want = "want a precompute in the schedule, or a separate statement for each intermediate"
 	case order > 0:
 		want = fmt.Sprintf("want --intermediate-order=%d", pairs.Order())
 	default:
 		c.prefer(x, pairs, true)
 		return nil
 	}
-	refused.Msg = fmt.Sprintf("--network: %s in one nest of loops costs %.2g multiply-adds, and two "+
-		"tensors at a time %.2g; %s, or --network=direct for the nest", t, x.direct.Cost, pairs.Cost,
+	refused.Msg = fmt.Sprintf(
+		"--network: %s costs %.2g multiply-adds in one nest of loops, but %.2g if two tensors "+
+			"are multiplied at a time; %s, or --network=direct for one nest",
+		t, x.direct.Cost, pairs.Cost,
 		want)
 	return refused
 }
@@ -187,8 +192,9 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 		return true
 	})
 	if way == network.Pairwise && tensors > 2 {
-		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf("--network=pairwise: %s is computed "+
-			"in one nest of loops, which its form or storage asks for", t))
+		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf(
+			"--network=pairwise: %s is computed in one nest of loops, because of its form or "+
+				"how its tensors are stored", t))
 	}
 }
 
@@ -207,9 +213,9 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 		return network.Direct, nil, nil
 	}
 	if given {
-		why := "a schedule says itself what the loops are"
+		why := "the loops are given by a schedule"
 		if c.request.Target == CUDA {
-			why = "a GPU runs the loops of a product in one nest"
+			why = "a GPU runs a product in one nest of loops"
 		}
 		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why,
 			Src: c.request.Network, End: len(c.request.Network)}
@@ -237,14 +243,15 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 		switch {
 		case extra != nil && nearest == nil:
 			nearest = refuse(extra.At, extra.At+len(extra.Name),
-				"got %s, which the product lacks or has fewer times", extra.Name)
+				"got %s, which is not a factor of the product, or not as often", extra.Name)
 		case extra == nil:
-			nearest = refuse(0, len(c.request.Network), "the tree lacks the factor %s", missing[0])
+			nearest = refuse(0, len(c.request.Network),
+				"the tree must also have the factor %s", missing[0])
 		}
 	}
 	if nearest == nil {
 		nearest = refuse(0, len(c.request.Network),
-			"the statement has no product of two tensors or more that can be contracted")
+			"the statement has no product of two or more tensors that can be contracted")
 	}
 	return nearest
 }
@@ -572,7 +579,9 @@ func (c *compilation) networkText() string {
 	for k, x := range c.contractions {
 		fmt.Fprintf(&b, "%s\n", c.normal.Terms[k])
 		if x == nil {
-			b.WriteString("no product of several tensors that can be contracted: one nest of loops\n")
+			b.WriteString(
+				"one nest of loops: there is no product of several tensors that can be " +
+					"contracted\n")
 			continue
 		}
 		b.WriteString(x.problem.Text(x.plan, c.normal.LHS.String()))

@@ -20,37 +20,37 @@ func TestNetworkRefusals(t *testing.T) {
 		at            int
 		want          string
 	}{
-		{product, "(A*B", diag.NetworkSyntax, 4, "got the end, want a * or a )"},
-		{product, "A*B)*C", diag.NetworkSyntax, 3, "got ), want a * or the end"},
-		{product, "A**B*C", diag.NetworkSyntax, 2, "got *, want the name of a tensor or a ("},
-		{product, "A*()*B*C", diag.NetworkSyntax, 3, "got ), want the name of a tensor or a ("},
-		{product, "A*B*C+D", diag.NetworkSyntax, 5, "got +, want a * or the end"},
+		{product, "(A*B", diag.NetworkSyntax, 4, "got the end, want \"*\" or \")\""},
+		{product, "A*B)*C", diag.NetworkSyntax, 3, "got ), want \"*\" or the end of the tree"},
+		{product, "A**B*C", diag.NetworkSyntax, 2, "got *, want the name of a tensor or \"(\""},
+		{product, "A*()*B*C", diag.NetworkSyntax, 3, "got ), want the name of a tensor or \"(\""},
+		{product, "A*B*C+D", diag.NetworkSyntax, 5, "got +, want \"*\" or the end of the tree"},
 		{product, "A", diag.NetworkSyntax, 0,
-			"want auto, direct, pairwise, or a tree of two factors or more"},
-		{product, "((A*B)*C)*D", diag.NetworkRefused, 10, "got D, which the product lacks"},
-		{product, "(A*B)*R", diag.NetworkRefused, 6, "got R, which the product lacks"},
-		{product, "(A*B)*i", diag.NetworkRefused, 6, "got i, which the product lacks"},
-		{product, "(A*B)*B", diag.NetworkRefused, 6, "got B, which the product lacks or has fewer times"},
-		{product, "A*B", diag.NetworkRefused, 0, "the tree lacks the factor C"},
+			"want auto, direct, pairwise, or a tree of at least two factors, as in (A*B)*C"},
+		{product, "((A*B)*C)*D", diag.NetworkRefused, 10, "got D, which is not a factor of the product, or not as often"},
+		{product, "(A*B)*R", diag.NetworkRefused, 6, "got R, which is not a factor of the product, or not as often"},
+		{product, "(A*B)*i", diag.NetworkRefused, 6, "got i, which is not a factor of the product, or not as often"},
+		{product, "(A*B)*B", diag.NetworkRefused, 6, "got B, which is not a factor of the product, or not as often"},
+		{product, "A*B", diag.NetworkRefused, 0, "the tree must also have the factor C"},
 		{"R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n", "A*C", diag.NetworkRefused, 0,
-			"the tree lacks the factor A"},
+			"the tree must also have the factor A"},
 		{"R(i,l)=A(i,j)*A(j,k)*C(k,l)\nA:ds\nC:ds\n", "(A*A)*A*C", diag.NetworkRefused, 6,
-			"got A, which the product lacks or has fewer times"},
+			"got A, which is not a factor of the product, or not as often"},
 		{"R(i,j)=A(i,j)\nA:ds\n", "A*A", diag.NetworkRefused, 0,
-			"the statement has no product of two tensors or more"},
+			"the statement has no product of two or more tensors that can be contracted"},
 		{"R(i)=A(i,j)/B(j)\nA:ds\n", "A*B", diag.NetworkRefused, 0,
-			"the statement has no product of two tensors or more"},
+			"the statement has no product of two or more tensors that can be contracted"},
 		{"R(i,l)=A(i,j)*B(j,k)*C(k,l)+D(i,l)\nA:ds\nB:ds\nC:ds\n--intermediate-order=1\n", "A*(B*C)",
 			diag.NetworkRefused, 0,
-			"do not allow, or for an intermediate of more variables than --intermediate-order=1"},
+			"do not allow the loops of this tree, or it has an intermediate of more variables than --intermediate-order=1"},
 		{product + "-s=parallelize(i,CPUThread,NoRaces)\n", "(A*B)*C", diag.NetworkRefused, 0,
-			"a schedule says itself what the loops are"},
+			"the loops are given by a schedule"},
 		{product + "-s=parallelize(i,CPUThread,NoRaces)\n", "pairwise", diag.NetworkRefused, 0,
-			"a schedule says itself what the loops are"},
+			"the loops are given by a schedule"},
 		{product + "--target=cuda\n", "(A*B)*C", diag.NetworkRefused, 0,
-			"a GPU runs the loops of a product in one nest"},
+			"a GPU runs a product in one nest of loops"},
 		{product + "--target=cuda\n", "pairwise", diag.NetworkRefused, 0,
-			"a GPU runs the loops of a product in one nest"},
+			"a GPU runs a product in one nest of loops"},
 	} {
 		r := goldenRequest(t, x.request)
 		r.Network = x.tree
@@ -101,8 +101,8 @@ func TestDearNests(t *testing.T) {
 		}
 		return fmt.Sprintf("Y(i,%c)=%s", vars[n], strings.Join(factors, "*"))
 	}
-	const costs = " in one nest of loops costs 5.7e+17 multiply-adds, and two tensors at a time " +
-		"1.6e+09"
+	const costs = " costs 5.7e+17 multiply-adds in one nest of loops, but 1.6e+09 if two tensors are " +
+		"multiplied at a time"
 	for _, c := range []struct {
 		request, network, want string // the refusal, or "" and the plan of the product
 		tree                   string
@@ -119,18 +119,18 @@ func TestDearNests(t *testing.T) {
 		{chain(9), "A*B*C*D*E*F*G*H*K", "", "tree   A * B * C * D * E * F * G * H * K\n"},
 		{chain(5) + "\n--intermediate-order=1", "", "", "direct"}, // inside of shared loops
 		{chain(9) + "\n--intermediate-order=1", "auto",
-			"; want --intermediate-order=2, or --network=direct for the nest", ""},
+			"; want --intermediate-order=2, or --network=direct for one nest", ""},
 		{chain(5) + "\n--intermediate-order=1", "direct", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "", costs, ""},
-		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "auto", "; a schedule says what the loops " +
-			"are: want precompute in it, a statement for each intermediate, or --network=direct", ""},
+		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "auto", "; want a precompute in the " +
+			"schedule, or a separate statement for each intermediate, or --network=direct", ""},
 		{chain(5) + "\n-s=parallelize(i,CPUThread,NoRaces)", "direct", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=precompute(D(l,m)*E(m,n),{l,n},{l,n},W)", "", "", "tree   A * B * C * D * E\n"},
 		{chain(5) + "\n-s=temporaries(Y)", "", "", "direct"},
 		{chain(5) + "\n--target=cuda", "", costs, ""},
-		{chain(5) + "\n--target=cuda", "auto", "; a GPU runs one nest: want a statement for each " +
-			"intermediate, --target=cpu, or --network=direct", ""},
-		{chain(9) + "\n--target=cuda", "", "; a GPU runs one nest", ""},
+		{chain(5) + "\n--target=cuda", "auto", "; want a separate statement for each " +
+			"intermediate, or --target=cpu, because a GPU runs only one nest of loops, or --network=direct", ""},
+		{chain(9) + "\n--target=cuda", "", "because a GPU runs only one nest of loops", ""},
 		{chain(5) + "\n--target=cuda", "direct", "", "tree   A * B * C * D * E\n"},
 		{chain(3) + "\n--target=cuda", "", "", "tree   A * B * C\n"}, // 500 times two at a time
 	} {
@@ -187,17 +187,16 @@ func TestLargeTrees(t *testing.T) {
 		}
 		return strings.Join(list, "*")
 	}
-	const loops = "--network: the tree asks for loops that storage orders, or the other terms, " +
-		"do not allow"
+	const loops = "--network: storage orders, or the other terms, do not allow the loops of this tree"
 	for _, c := range []struct{ request, tree, want string }{
 		{request, "(" + names(0, 10) + ")*(" + names(10, 20) + ")", ""},
 		{request, names(0, 3) + "*(" + names(3, 18) + ")*" + names(18, 20), ""},
 		{request, "(" + names(0, 17) + ")*" + names(17, 20),
-			loops + ", or for an intermediate of more than 16 tensors or variables"},
+			loops + ", or it has an intermediate of more than 16 tensors or variables"},
 		{request + "--intermediate-order=1\n", "(" + names(0, 10) + ")*" + names(10, 20), loops +
-			", or for an intermediate of more variables than --intermediate-order=1"},
-		{request, "(" + names(0, 10) + ")*" + names(10, 19), "--network: the tree lacks the factor A19"},
-		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which the product lacks"},
+			", or it has an intermediate of more variables than --intermediate-order=1"},
+		{request, "(" + names(0, 10) + ")*" + names(10, 19), "--network: the tree must also have the factor A19"},
+		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which is not a factor of the product, or not as often"},
 	} {
 		r := goldenRequest(t, c.request)
 		r.Network = c.tree

@@ -22,7 +22,7 @@ func (c *compilation) verifyNormal() error {
 	for _, t := range c.normal.Terms {
 		for _, v := range t.FreeVars() {
 			if !slices.Contains(c.normal.LHS.Vars, v) && !slices.Contains(t.Sum, v) {
-				return fmt.Errorf("%s does not sum %s", t, v)
+				return fmt.Errorf("%s must sum %s", t, v)
 			}
 		}
 	}
@@ -33,7 +33,7 @@ func (c *compilation) typeText() string { return c.unit.Compute.String() + "\n" 
 
 func (c *compilation) verifyTypes() error {
 	if t := c.unit.Compute; t == tensor.None || t == tensor.Bool {
-		return fmt.Errorf("computes in %v", t)
+		return fmt.Errorf("the statement computes in %v", t)
 	}
 	return nil
 }
@@ -60,9 +60,9 @@ func (c *compilation) verifyResult() error {
 	for l, k := range r.Format.Levels {
 		switch {
 		case !k.IsDenseOrCompressed():
-			return fmt.Errorf("the result's level %d is %v", l, k)
+			return fmt.Errorf("level %d of the result has kind %v", l, k)
 		case k == tensor.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
-			return fmt.Errorf("the result's level %d has no widths", l)
+			return fmt.Errorf("level %d of the result must have widths", l)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (c *compilation) verifyUses() error {
 	for _, a := range c.normal.Accesses() {
 		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name ||
 			len(u.given.Format.Levels) != len(a.Vars) {
-			return fmt.Errorf("%s is no use", a)
+			return fmt.Errorf("%s must be among the uses", a)
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (c *compilation) verifyOrder() error {
 	order, all := slices.Sorted(slices.Values(c.unit.Order)),
 		slices.Sorted(slices.Values(c.normal.Vars))
 	if !slices.Equal(order, all) {
-		return fmt.Errorf("%v are not the variables %v", order, all)
+		return fmt.Errorf("the order %v must have the variables %v", order, all)
 	}
 	g := newGraph(c.normal.Vars)
 	g.access(c.normal.LHS.Vars, c.unit.Result.Format)
@@ -113,7 +113,8 @@ func (g *graph) verify(order []string) error {
 	for k, v := range order {
 		for _, u := range order[:k] {
 			if g.after[v][u] {
-				return fmt.Errorf("%s comes before %s, which a storage order forbids", u, v)
+				return fmt.Errorf(
+					"%s must not come before %s, because of how a tensor is stored", u, v)
 			}
 		}
 	}
@@ -135,7 +136,8 @@ func (c *compilation) verifyNetwork() error {
 					g.access(a.Vars, c.useOf(&a).format)
 					if k := slices.IndexFunc(a.Vars,
 						func(v string) bool { return !slices.Contains(y.Loops, v) }); k >= 0 {
-						err = cmp.Or(err, fmt.Errorf("no loop over %s around %s", a.Vars[k], a.Tensor.Name))
+						err = cmp.Or(err, fmt.Errorf(
+							"the loop over %s must be around %s", a.Vars[k], a.Tensor.Name))
 					}
 				}
 			}
@@ -163,13 +165,14 @@ func (c *compilation) verifyOperands() error {
 	seen := map[string]bool{}
 	for _, o := range c.ops {
 		if seen[o.Name] {
-			return fmt.Errorf("two operands %s", o.Name)
+			return fmt.Errorf("two operands are named %s; want different names", o.Name)
 		}
 		seen[o.Name] = true
 	}
 	for _, u := range c.uses {
 		if f, ok := c.formatOf(u.name); !ok || !f.Equal(u.format) {
-			return fmt.Errorf("%s is read as %s, and is no operand of that format", u.tensor, u.format)
+			return fmt.Errorf("%s is read as %s, but no operand has this format",
+				u.tensor, u.format)
 		}
 	}
 	return nil
@@ -200,7 +203,8 @@ func (c *compilation) verifyShared() error {
 			a.Key() == c.sharedWith.Key() && c.sharesLevels(a)
 	})
 	if !found {
-		return fmt.Errorf("%s is not read, or has other levels", c.sharedWith.Key())
+		return fmt.Errorf("%s must be read with the levels that the result shares",
+			c.sharedWith.Key())
 	}
 	return nil
 }
@@ -212,7 +216,8 @@ func (c *compilation) verifyLaunches() error {
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
 		if s, ok := s.(*ir.For); ok && c.request.Target == CUDA && s.Kind != ir.Serial &&
 			s.Kind != ir.Unrolled {
-			err = fmt.Errorf("the loop %s is left, of kind %s", s.V.Name, s.Kind)
+			err = fmt.Errorf(
+				"the loop %s is still of kind %s, want one that a GPU can run", s.V.Name, s.Kind)
 		}
 	})
 	return cmp.Or(err, c.verifyIR())
@@ -238,7 +243,9 @@ func (c *compilation) verifyStrategy() error {
 	}
 	for v, n := range c.strategy.Trips {
 		if n != c.size(v) || c.request.Schedule == nil && !slices.Contains(c.request.Exact, v) {
-			return fmt.Errorf("%s = %d is compiled in", v, n)
+			return fmt.Errorf(
+				"%s = %d must not be compiled in, because its range may differ in another call",
+				v, n)
 		}
 	}
 	return nil

@@ -140,17 +140,18 @@ func checkPasses(list []pass) error {
 	at := map[string]int{}
 	for k, p := range list {
 		if _, twice := at[p.name]; twice {
-			return fmt.Errorf("two passes %s", p.name)
+			return fmt.Errorf("two passes are named %s", p.name)
 		}
 		at[p.name] = k
 		for _, f := range p.needs {
 			if given[f] == "" {
-				return fmt.Errorf("pass %s needs %s, which no pass before it gives", p.name, f)
+				return fmt.Errorf("pass %s needs %s, but no pass before it gives this", p.name, f)
 			}
 		}
 		for _, f := range p.gives {
 			if given[f] != "" {
-				return fmt.Errorf("passes %s and %s both give %s", given[f], p.name, f)
+				return fmt.Errorf("passes %s and %s both give %s; want only one",
+					given[f], p.name, f)
 			}
 			given[f] = p.name
 		}
@@ -159,7 +160,7 @@ func checkPasses(list []pass) error {
 		before, ok := at[o.before]
 		after, also := at[o.after]
 		if !ok || !also || before >= after {
-			return fmt.Errorf("pass %s does not come before %s: %s", o.before, o.after, o.why)
+			return fmt.Errorf("pass %s must come before %s: %s", o.before, o.after, o.why)
 		}
 	}
 	return nil

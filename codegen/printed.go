@@ -162,8 +162,9 @@ func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, e
 	}
 	if c.request.Schedule == nil && !same(lines) {
 		return nil,
-			errors.New("the default schedule of this statement cannot be printed: " +
-				"its commands make another leaf")
+			errors.New(
+				"the default schedule of this statement cannot be printed: its commands would " +
+					"make another leaf")
 	}
 	for k := len(lines) - 1; k >= 0; k-- {
 		if !lines[k].minor {

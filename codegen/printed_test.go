@@ -58,7 +58,7 @@ func TestDefaultSchedules(t *testing.T) {
 			"parallelize(i,CPUThread,NoRaces,Work) by the 10000000 entries of A(i,j)",
 			"longrows(i,A,65536) A(i,j) has 10000000 entries"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=200000": {
-			"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 sums go to 2e+05 values"},
+			"parallelize(j,CPUThread,Temporary,Work,4) 1e+07 additions go to 2e+05 values"},
 		"y(i)=A(i,j)*x(j)\nA:ds:1,0\ni=10000000": {
 			"parallelize(j,CPUThread,NoRaces,Rows) y(i) is too large for partial results"},
 		"a=x(i)*y(i)": {"temporaries(a)",
@@ -67,14 +67,14 @@ func TestDefaultSchedules(t *testing.T) {
 			"parallelize(i,CPUThread,ParallelReduction,Work,64) t is one sum",
 			"vectorize(i,x) segments of x(i) have 1000000.0 entries on average"},
 		"C(i,k)=A(i,j)*B(j,k)\nA:ds\nk=32": {
-			"bound(k,k,32,MaxExact) k has 32 coordinates, and all that it indexes is dense",
+			"bound(k,k,32,MaxExact) k has 32 coordinates, and all levels that it indexes are dense",
 			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,A,65536)",
 			"tile(k,32) rows of 32 values", "vectorize(k)",
-			"nontemporal(C) C(i,k) takes 244.1 MiB, more than the 32 MiB that may stay in a cache, and is written once", "prefetch(B,j,16,64) rows of B(j,k) lie in 244.1 MiB, and all that are picked in 244.1 MiB, more than the 1 MiB"},
+			"nontemporal(C) C(i,k) takes 244.1 MiB, a cache may keep 32 MiB, and is written once", "prefetch(B,j,16,64) rows of B(j,k) take 244.1 MiB, those that are read take 244.1 MiB, and a core's caches hold 1 MiB"},
 		"A(i,j)=B(i,j)*C(i,k)*D(j,k)\nA:ds\nB:ds\nk=16": {"temporaries(A)", "bound(k,k,16,MaxExact)",
 			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(k)",
 			"prefetch(D,j,16,64)",
-			"prefetch(C,i,0,16) rows of C(i,k) are read in their order, for 10.0 entries each"},
+			"prefetch(C,i,0,16) rows of C(i,k) are read in order, for 10.0 entries each"},
 		"A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds": {"assemble(A,Append)",
 			"mergeby(j,Predicated) which of the terms",
 			"parallelize(i,CPUThread,NoRaces,Ordered,16384) A(i,j) is appended to in order",
@@ -84,7 +84,7 @@ func TestDefaultSchedules(t *testing.T) {
 		"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds": {"assemble(C,Append)",
 			"workspace(w,Bitmap) about 1e+08 values are added at 1e+06 coordinates",
 			"parallelize(i,CPUThread,NoRaces,Ordered,65536)", "longrows(i,A,65536)",
-			"prefetch(B,j,4) rows of B(j,k) lie in 114.4 MiB"},
+			"prefetch(B,j,4) rows of B(j,k) take 114.4 MiB"},
 		"A(i,j)=B(i,j,k)*c(k)\nA:ds\nB:dss": {"temporaries(A)",
 			"parallelize(i,CPUThread,NoRaces,Work)",
 			"flatten(i) A has the pattern of B(i,j,k), and nothing else reads i"},
@@ -108,13 +108,13 @@ func TestDefaultSchedules(t *testing.T) {
 			"parallelize(i,CPUThread,NoRaces,Work)", "longrows(i,B,65536)", "vectorize(m)",
 			"prefetch(C,j,8)", "prefetch(D,k,8)"},
 		"A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:dss\nl=32\nj=20000\nk=4200": {"bound(l,l,32,MaxExact)",
-			"parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 sums go to 6.4e+05 values", "tile(l,32)",
+			"parallelize(i,CPUThread,Temporary,Work,8) 3.2e+08 additions go to 6.4e+05 values", "tile(l,32)",
 			"vectorize(l)",
-			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) lie in 4.883 MiB", "prefetch(C,i,0,16)"},
+			"prefetch(D,k,8)", "prefetch(A,j,8,64) rows of A(j,l) take 4.883 MiB", "prefetch(C,i,0,16)"},
 		"A(k,l)=B(i,j,k)*C(i,l)*D(j,l)\nB:dss\nl=32\nk=2000": {"bound(l,l,32,MaxExact)",
-			"parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 sums go to 6.4e+04 values", "vectorize(l)",
+			"parallelize(i,CPUThread,Temporary,Work,32) 3.2e+08 additions go to 6.4e+04 values", "vectorize(l)",
 			"prefetch(D,j,8,64)",
-			"prefetch(A,k,8) rows of A(k,l) lie in 500 KiB, and all that are picked in 244.6 MiB",
+			"prefetch(A,k,8) rows of A(k,l) take 500 KiB, those that are read take 244.6 MiB",
 			"prefetch(C,i,0,16)"},
 	} {
 		r := large(t, text)
@@ -178,7 +178,7 @@ func TestStreams(t *testing.T) {
 			t.Errorf("%+v: got\n%s", x, said)
 		}
 		if x.want && !strings.Contains(said,
-			"the entries of A(i,j) take 114.4 MiB, more than the 32 MiB that may stay in a cache; fetched 128 stored values ahead they were fastest") {
+			"the entries of A(i,j) take 114.4 MiB, and a cache may keep 32 MiB; fetched 128 stored values ahead they were fastest") {
 			t.Errorf("%+v: got\n%s", x, said)
 		}
 	}
@@ -190,19 +190,19 @@ func TestStreams(t *testing.T) {
 func TestUnsaid(t *testing.T) {
 	const spmm, spgemm = "C(i,k)=A(i,j)*B(j,k)\nA:ds\n", "C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\n"
 	const mttkrp = "A(i,l)=B(i,j,k)*C(j,l)*D(k,l)\nB:dss\nl=32"
-	const fetched, rows = "prefetch(B,j,16,64) rows of B(j,k) lie in",
-		"prefetch(B,j,4) rows of B(j,k) lie in"
+	const fetched, rows = "prefetch(B,j,16,64) rows of B(j,k) take",
+		"prefetch(B,j,4) rows of B(j,k) take"
 	for _, x := range []struct {
 		text, schedule string
 		want           []string
 	}{
-		{spmm + "k=32", "reorder(i,k,j)", []string{"jam(k,32) of at most 32 values", fetched}},
-		{spmm + "k=9", "reorder(i,k,j)", []string{"jam(k,8) of at most 9 values", fetched}},
+		{spmm + "k=32", "reorder(i,k,j)", []string{"jam(k,32) which has at most 32 and is outside", fetched}},
+		{spmm + "k=9", "reorder(i,k,j)", []string{"jam(k,8) which has at most 9 and is outside", fetched}},
 		{spmm + "k=3", "reorder(i,k,j)", []string{fetched}},
 		{spmm + "k=32", "reorder(i,k,j),jam(k,1)", []string{fetched}},
 		{spmm + "k=32", "reorder(i,k,j),jam(k,16)", []string{fetched}},
 		{spmm + "k=32", "split(k,k0,k1,8),reorder(i,k0,k1,j)",
-			[]string{"jam(k,8) of at most 8 values", fetched}},
+			[]string{"jam(k,8) which has at most 8 and is outside", fetched}},
 		{spmm + "k=32", "pos(j,jp,A),split(jp,jp0,jp1,8),reorder(i,jp0,k,jp1)",
 			[]string{"jam(k,32)", fetched}},
 		{spmm + "k=32", "reorder(k,i,j)", []string{fetched}}, // around loops that sum nothing, too
@@ -224,7 +224,7 @@ func TestUnsaid(t *testing.T) {
 		{"C(i,k)=A(i,j)*B(j,k)\nC:ds\nA:ds\nB:ds\nk=1099511627776",
 			"reorder(i,j,k),precompute(A(i,j)*B(j,k),k,kw,w)",
 			[]string{"assemble(C,Append)", "workspace(w,Hash) 1.1e+12 coordinates",
-				"prefetch(B,j,4) rows of B(j,kw) lie in"}},
+				"prefetch(B,j,4) rows of B(j,kw) take"}},
 		// as by default
 		{spgemm, "parallelize(i,CPUThread,NoRaces,Ordered,64)",
 			[]string{rows, "assemble(C,Append)",
@@ -381,7 +381,7 @@ func TestTileOfAddedRows(t *testing.T) {
 		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
 		r.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
 		if _, err := codegen.Compile(r); err == nil ||
-			!strings.Contains(err.Error(), "l does not run along rows of the result that are summed") {
+			!strings.Contains(err.Error(), "l must be the last level, a dense one, of the result") {
 			t.Errorf("%s: got %v", race, err)
 		}
 	}

@@ -68,11 +68,11 @@ func TestGemm(t *testing.T) {
 func TestGemmRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(i,CPUThread,NoRaces)",
-			"the loops have conditions or other statements between them"},
+			"the loops must be nested without other statements or conditions between them, and each must run in order over a range"},
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),unroll(j,2)",
-			"the loops have conditions or other statements between them"},
+			"the loops must be nested without other statements or conditions between them, and each must run in order over a range"},
 		{"C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm),parallelize(j,CPUVector,IgnoreRaces)",
-			"the loops have conditions or other statements between them"},
+			"the loops must be nested without other statements or conditions between them, and each must run in order over a range"},
 	} {
 		_, err := codegen.Compile(goldenRequest(t, x.text))
 		var e *diag.Error
@@ -87,7 +87,7 @@ func TestGemmRefused(t *testing.T) {
 	a := r.Tensors["A"]
 	a.Type = tensor.Float32
 	r.Tensors["A"] = a
-	const want = "substitute: the types differ: values of float32 are converted to float64, and gemm multiplies values of one type"
+	const want = "substitute: gemm needs values of one type, but values of float32 are converted to float64"
 	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -131,18 +131,18 @@ func TestLibraries(t *testing.T) {
 func TestLibrariesRefused(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"C(i,j,b)=A(i,b,k)*B(b,k,j)\n-s=reorder(b,i,j,k),substitute({i,j,k},cublas)",
-			"cublas multiplies matrices in which neighbouring values of a row or of a column are adjacent in memory"},
+			"cublas needs two of the loops' variables along which the values of C, A and B are adjacent"},
 		{"y(i)=A(i,j)*x(j)\nA:ss\n-s=substitute({i,j},cusparse)",
-			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and A(i,j) (its format is ss)"},
+			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, but A(i,j) (its format is ss) is neither"},
 		{"y(j)=A(i,j)*x(i)\nA:ds\n-s=substitute({i,j},cusparse)",
-			"cusparse multiplies if the rows of the sparse matrix are rows of the result"},
+			"cusparse needs loops over the rows of the sparse matrix, which must be rows of the result"},
 		{"y(i)=A(i,j)+B(i,j)\nA:ds\n-s=substitute({i,j},cusparse)", "cusparse "},
 		{"y(i)=A(i,j)*x(j)\n-s=substitute({i,j},cusparse)",
-			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and x(j)"},
+			"cusparse multiplies a matrix in compressed rows (ds) by a dense matrix or vector, but x(j) (its format is"},
 		{"y(i)=A(i,j)*x(j)\nA:ds\n-s=split(j,j0,j1,32),reorder(j0,i,j1),substitute({i,j1},cusparse)",
 			"the loop over j visits parts of the sparse matrix's rows"},
 		{"C(i,j)=A(i,k)*B(k,j)\nC:ds\nA:ds\nB:ds\n-s=substitute({i,k,j},cusparse)",
-			"no loops over i, k, j are directly inside one another, around one assignment"},
+			"the loops over i, k, j must be directly inside one another, around only one assignment; commands that change loops must come first"},
 	} {
 		r := goldenRequest(t, x.text)
 		r.Target = codegen.CUDA

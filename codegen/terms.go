@@ -205,12 +205,12 @@ func (t *term) eachPart(fn func(*hoistedSum)) {
 // verifyFactors checks that the terms still have the factors and sums that they had before a pass.
 func verifyFactors(before, after []*term) error {
 	if len(before) != len(after) {
-		return fmt.Errorf("%d terms of %d", len(after), len(before))
+		return fmt.Errorf("got %d terms, want %d", len(after), len(before))
 	}
 	for k, x := range before {
 		y := after[k].multipliedOut()
 		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
-			return fmt.Errorf("%s, which is not %s", after[k], x)
+			return fmt.Errorf("got the term %s, want %s", after[k], x)
 		}
 	}
 	return nil

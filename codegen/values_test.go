@@ -56,7 +56,7 @@ func TestValuesOfSchedules(t *testing.T) {
 	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
 	r.FixedPattern, r.Schedule = true, []string{"split(i,i0,i1,4)"}
 	if _, err := codegen.Compile(r); err == nil ||
-		!strings.Contains(err.Error(), "values alone are computed by the default schedule") {
+		!strings.Contains(err.Error(), "got a schedule for values alone, want none: only the default schedule can compute them") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -75,10 +75,10 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 // cacheFacts fills in the contents of the cache. The error says why the cache cannot be used.
 func (f *Facts) cacheFacts(cfg cc.Config) error {
 	if cfg.Cache == "" {
-		return errors.New("no cache: every leaf is compiled again; set DISTAFF_CACHE")
+		return errors.New("there is no cache, so every leaf is compiled again; set DISTAFF_CACHE")
 	}
 	if _, err := cc.OpenCache(cfg.Cache, "leaf"); err != nil {
-		return fmt.Errorf("not used, so every leaf is compiled again: %w", err)
+		return fmt.Errorf("the cache cannot be used, so every leaf is compiled again: %w", err)
 	}
 	list, err := cc.List(cfg.Cache)
 	for _, e := range list {
@@ -115,7 +115,8 @@ func tryOpenMP(ctx context.Context, cfg cc.Config) (threads int, err error) {
 		return 0, err
 	}
 	if n[0] != 2 {
-		err = fmt.Errorf("a parallel region of 2 threads got %d: leaves run on one thread", n[0])
+		err = fmt.Errorf(
+			"a parallel region of 2 threads got %d, so leaves run on one thread", n[0])
 		if len(notes) > 0 {
 			err = errors.New(notes[0])
 		}

@@ -42,7 +42,7 @@ type BoundError struct {
 func (e *BoundError) Error() string {
 	which := e.Which
 	if which == "" {
-		which = "a bound() of the schedule does not hold"
+		which = "a bound() in the schedule does not match the range"
 	}
 	return failText(which, e.What, e.Vars, e.Coord)
 }
@@ -77,7 +77,8 @@ type PatternError struct {
 }
 
 func (e *PatternError) Error() string {
-	return failText("the given level arrays of the result have another pattern than the operands make",
+	return failText(
+		"the given level arrays of the result have another pattern than the operands produce",
 		e.What, e.Vars, e.Coord)
 }
 
@@ -95,7 +96,7 @@ type NarrowError struct {
 }
 
 func (e *NarrowError) Error() string {
-	return failText(fmt.Sprintf("got the value %d for %s, want one that fits into %v", e.Value,
+	return failText(fmt.Sprintf("got the value %d for %s, which must fit into %v", e.Value,
 		e.Name, e.Type), e.What, e.Vars, e.Coord)
 }
 

@@ -21,7 +21,7 @@ type BLASError struct {
 
 func (e *BLASError) Error() string {
 	if e.BadName {
-		return "DISTAFF_BLAS names no BLAS that can be used: " + e.Why
+		return "the BLAS that DISTAFF_BLAS names cannot be used: " + e.Why
 	}
 	return e.Why
 }
@@ -63,7 +63,7 @@ func checkBLAS(f *ir.Func, note func(string)) error {
 	case e.BadName:
 		return e
 	case e.NoRoom:
-		note("products of matrices are computed by the leaf's own loops: " + e.Why)
+		note("products of matrices are computed by generated loops, without a BLAS: " + e.Why)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestShrink(t *testing.T) {
 			}
 		}
 		if err := b.Changed(); err == nil || !strings.Contains(err.Error(),
-			"the file shrank while it was in use") {
+			"the file became shorter while it was in use") {
 			t.Errorf("from %s: got %v", from, err)
 		}
 		b.Close()

@@ -406,7 +406,7 @@ func TestMemoryLimit(t *testing.T) {
 	// Sizes that cannot be mapped at all.
 	err := testLeaf(t, "leaky").Call(context.Background(), nil, [][2]int64{{1 << 55, 0}},
 		Env{Threads: 1, Arena: NewArena(nil)})
-	if err == nil || !strings.Contains(err.Error(), "the system does not give") {
+	if err == nil || !strings.Contains(err.Error(), "the system has no more memory") {
 		t.Errorf("got %v", err)
 	}
 	err = testLeaf(t, "leaky").Call(context.Background(), nil, [][2]int64{{-1, 0}}, Env{Threads: 1})
@@ -504,8 +504,8 @@ func TestFailures(t *testing.T) {
 	}{
 		{2, 3, "integer division by zero at i = 3, coordinate 5497558138880 (counted from 0; " +
 			"from 1: 4,5497558138881) in a(i) = b(i) / c(i)"},
-		{3, 2, "a bound() of the schedule does not hold at i = 3"},
-		{5, 3, "the given level arrays of the result have another pattern than the operands make at i = 3"},
+		{3, 2, "a bound() in the schedule does not match the range at i = 3"},
+		{5, 3, "the given level arrays of the result have another pattern than the operands produce at i = 3"},
 	} {
 		arena := NewArena(nil)
 		r := scalarInt([]int64{7})

@@ -66,7 +66,8 @@ func Open(o *cc.Object) (*Library, error) {
 	}
 	if level, ok := strings.CutPrefix(o.Meta.CPU, "x86-64-v"); ok && !cc.Runs(o.Meta.CPU) {
 		return nil, &LoadError{o.Meta.Label, fmt.Errorf(
-			"it was compiled for x86-64-v%s, which this CPU is not; choose a lower --cpu", level)}
+			"it was compiled for x86-64-v%s, which this CPU does not support; choose a lower "+
+				"--cpu", level)}
 	}
 	l := &Library{label: o.Meta.Label}
 	err = l.openMemory(o.Bytes)
@@ -160,7 +161,7 @@ func (l *Library) leaf(name string, values []byte) (Leaf, error) {
 	defer C.free(unsafe.Pointer(s))
 	fn := C.dst_symbol(l.handle, s)
 	if fn == nil {
-		return nil, &LoadError{name, errors.New("the object has no such function")}
+		return nil, &LoadError{name, errors.New("the object must contain the leaf's function")}
 	}
 	l.leaves++
 	return &cLeaf{fn: fn, lib: l, values: values}, nil

@@ -87,7 +87,7 @@ func TestLibraryOutlivedByItsLeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := lib.Leaf("none", nil); err == nil ||
-		!strings.Contains(err.Error(), "no such function") {
+		!strings.Contains(err.Error(), "the object must contain the leaf's function") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	if err := lib.Close(); err != nil {
@@ -113,8 +113,8 @@ func TestOpenRefuses(t *testing.T) {
 		want string
 	}{
 		"changed bytes":   {&cc.Object{Bytes: changed}, "hash"},
-		"truncated bytes": {&cc.Object{Bytes: o.Bytes[:len(o.Bytes)-1]}, "not a whole object"},
-		"no bytes":        {&cc.Object{}, "not a whole object"},
+		"truncated bytes": {&cc.Object{Bytes: o.Bytes[:len(o.Bytes)-1]}, "damaged or incomplete"},
+		"no bytes":        {&cc.Object{}, "damaged or incomplete"},
 		"missing symbol": {
 			buildObject(t, "int nowhere(void); int leaf(void) { return nowhere(); }", cc.NoCPU),
 			"nowhere"},
@@ -219,7 +219,7 @@ func TestLoadShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = LoadShared(o, "none", nil)
-		if err == nil || !strings.Contains(err.Error(), "no such function") {
+		if err == nil || !strings.Contains(err.Error(), "the object must contain the leaf's function") {
 			t.Errorf("a function that is not there: %v", err)
 		}
 		for _, l := range leaves {

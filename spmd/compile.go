@@ -90,8 +90,9 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		if given {
 			j.note(
 				fmt.Sprintf(
-					"%s has no input: the leaf adds to zero, as a run does; -i=%s:FILE or -g=%s:KIND "+
-						"makes %s an operand", p.Result, p.Result, p.Result, p.Result))
+					"%s has no input, so the leaf adds to zero, as a run does; with "+
+						"-i=%s:FILE or -g=%s:KIND, %s is an operand",
+					p.Result, p.Result, p.Result, p.Result))
 		} else if err := out.addToZero(); err != nil {
 			return nil, err
 		}

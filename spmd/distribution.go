@@ -30,7 +30,7 @@ func (o *Options) placements() (map[string]place.Placement, error) {
 			return nil, err
 		}
 		if old, ok := said[name]; ok {
-			return nil, fault.Commandf("got -p=%s and -p=%s: want one placement for %s",
+			return nil, fault.Commandf("got both -p=%s and -p=%s, want one placement for %s",
 				tensor.Printable(old),
 				tensor.Printable(text), name)
 		}
@@ -65,16 +65,17 @@ func (o *Options) checkOneDistribution() error {
 	if err != nil {
 		return err
 	}
-	const both = "both say which rank runs what, want one of them"
+	const both = "each decides which rank runs what, so give only one"
 	switch {
 	case c != nil:
-		return c.Refuse(fmt.Sprintf("got %s beside %s: %s", tensor.Printable(blocks), c, both))
+		return c.Refuse(fmt.Sprintf("got both %s and %s: %s", tensor.Printable(blocks), c, both))
 	case o.Machine != "":
 		return fault.Commandf(
-			"got %s and -m=%s: %s; only commands that distribute, and placements, need a machine", blocks,
+			"got both %s and -m=%s: %s; only commands that distribute, and placements, need a "+
+				"machine", blocks,
 			o.Machine, both)
 	case len(o.Placements) > 0:
-		return fault.Commandf("got %s and -p=%s: %s", blocks, o.Placements[0], both)
+		return fault.Commandf("got both %s and -p=%s: %s", blocks, o.Placements[0], both)
 	}
 	return nil
 }

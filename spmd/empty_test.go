@@ -29,7 +29,7 @@ func TestEmptySpacesScheduled(t *testing.T) {
 			1, ""},
 		{"a = T(i,j)", nil, "bound(j,jb,4,MaxConstraint)", 1, ""},
 		{"a = T(i,j)", nil, "bound(i,ib,1024,MaxExact)", 0, "bound(i,ib,1024,MaxExact)"},
-		{"a = T(i,j)", nil, "split(i,i0,i1,16),unroll(i)", 0, "i was replaced"},
+		{"a = T(i,j)", nil, "split(i,i0,i1,16),unroll(i)", 0, "i no longer exists: it was replaced by split(i, i0, i1, 16)"},
 		{"a(j) = T(i,j)", nil, "reorder(i,j)", 0, ""},
 		{"a(k) = T(i,j)*b(k)", nil, "reorder(i,j,k)", 3, ""},
 		{"a(k) = T(i,j)*b(k) + b(k)", nil, "temporaries(a),unroll(k,2)", 3, ""},

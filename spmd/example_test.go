@@ -99,7 +99,7 @@ func ExampleCOO() {
 	}
 	fmt.Println(t.Format().String(), t.Header.Type)
 	// Output:
-	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries are sorted by coords[0], then coords[1]
+	// COO: entry 2 (1, 0) comes after entry 1 (1, 1): entries must be sorted by coords[0], then coords[1]
 	// uq float32
 }
 

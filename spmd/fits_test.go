@@ -104,7 +104,7 @@ func TestRefusedIsPlanned(t *testing.T) {
 				t.Errorf("%s: nothing is known", what)
 				continue
 			}
-			const early = "and the memory limit is"
+			const early = "but the memory limit is"
 			job.MemoryLimit = least
 			if _, err := job.Run(context.Background()); err != nil &&
 				(exitCode(err) != diag.ExitMemory || strings.Contains(err.Error(), early)) {
@@ -147,8 +147,8 @@ func TestProgramsAreRefusedEarly(t *testing.T) {
 				for _, text := range []string{"C(i,j) = x(i)*x(j)", "C(i,j) = x(i) + x(j)"} {
 					err := p.Do(text)
 					if err == nil || exitCode(err) != diag.ExitMemory ||
-						!strings.Contains(err.Error(), "C (1024x1024) stored as dd in float64 takes") ||
-						!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+						!strings.Contains(err.Error(), "C (1024x1024) stored as dd in float64 needs") ||
+						!strings.Contains(err.Error(), "but the memory limit is 1 MiB (--memory-limit)") {
 						t.Errorf("%s on %d ranks: got %v", text, ranks, err)
 					}
 				}

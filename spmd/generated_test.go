@@ -24,11 +24,11 @@ func TestGeneratedThatCannotFit(t *testing.T) {
 	}{
 		{"banded:1000", []int64{huge, huge}, "has 2.307e+21 entries", diag.ExitMemory},
 		{"banded:1:int", []int64{1_000_000, 1_000_000},
-			"has 2999998 entries, which stored as ss in float64 take", diag.ExitMemory},
+			" has 2999998 entries, which stored as ss in float64 need", diag.ExitMemory},
 		{"uniform:1e15", []int64{huge, huge}, "has 1000000000000000 entries", diag.ExitMemory},
 		{"zipf:4e18:1", []int64{huge, huge}, "has 4e+18 entries", diag.ExitMemory},
 		{"dense", []int64{1 << 30, 1 << 30}, "has 1.153e+18 entries", diag.ExitMemory},
-		{"uniform:1e15", []int64{10, 10}, "B has 100 coordinates for 1000000000000000 entries",
+		{"uniform:1e15", []int64{10, 10}, "got 1000000000000000 entries for B, which has only 100 coordinates",
 			diag.ExitCommand},
 		{"banded:0", []int64{huge, 100}, "", 0},
 		{"banded:1", []int64{100, huge}, "", 0},
@@ -89,7 +89,7 @@ func TestDenseTensorsOverRanks(t *testing.T) {
 		want  string // a part of the message; "" if the data fits
 	}{
 		{1,
-			"A (1000x1000) stored as dd in float64 takes 7.629 MiB of 7.645 MiB for all tensors, and the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
+			"A (1000x1000) stored as dd in float64 needs 7.629 MiB of 7.645 MiB for all tensors, but the memory limit is 4 MiB (--memory-limit): raise --memory-limit"},
 		{2, ""}, {4, ""},
 	} {
 		j := &spmd.Job{Statement: "y(i) = A(i,j) * x(j)", Sizes: map[string][]int64{"A": {1000, 1000}},

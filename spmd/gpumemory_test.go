@@ -106,7 +106,7 @@ y(i) = A(i,j) * x(j)
 		t.Errorf("got %v bytes, want %d more in device", memory, block)
 	}
 	j := onMachine(t, strings.ReplaceAll(text, "MEMORY", " in device"), spmd.Interpreter, 2)
-	const want = "leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda"
+	const want = "got a device's memory, but the job runs on CPUs; want either in host or --target=cuda"
 	_, planned := j.Plan(t.Context(), 0)
 	_, run := j.Run(t.Context())
 	alone := &spmd.Job{Statement: "y(i) = A(i,j)*x(j)", Sizes: map[string][]int64{"A": {4, 4}},
@@ -174,7 +174,7 @@ func TestNoRoomOnGPU(t *testing.T) {
 			"tensor A(400, 400): dd  from dense:int\ntensor x(400): d  from dense:int\ny(i) = A(i,j) * x(j)\nprint y\n", spmd.CUDA, ranks).Run(t.Context())
 		return err
 	}
-	const refused = "a call that computes y takes at least 1.227 MiB of a GPU's memory, of which A takes 1.221 MiB, and the GPU has 1 MiB: use more ranks"
+	const refused = "of which A needs 1.221 MiB, but the GPU has 1 MiB; use either more ranks, each with its own GPU, or --target=cpu"
 	for _, c := range []struct {
 		name string
 		err  error
@@ -182,7 +182,7 @@ func TestNoRoomOnGPU(t *testing.T) {
 	}{
 		{"dense", job("dd", "dense:int", 1), refused},
 		{"dense on two", job("dd", "dense:int", 2), ""},
-		{"sparse", job("ds", "uniform:120000:int", 1), "of which A takes 1.375 MiB"},
+		{"sparse", job("ds", "uniform:120000:int", 1), "computing y needs at least 1.381 MiB of a GPU's memory, of which A needs 1.375 MiB, but the GPU has 1 MiB; use either more ranks, each with its own GPU, or --target=cpu"},
 		{"sparse that fits", job("ds", "uniform:60000:int", 1), ""},
 		{"a program", program(1), refused},
 		{"a program on two", program(2), ""},

@@ -174,14 +174,14 @@ func TestIntoRefuses(t *testing.T) {
 		change func(j *spmd.Job)
 		want   string
 	}{
-		{func(j *spmd.Job) { j.FixedPattern = a }, "its values are those of the operand A"},
-		{func(j *spmd.Job) { j.FixedPattern = opened }, "is not to be changed"},
+		{func(j *spmd.Job) { j.FixedPattern = a }, "a result to compute into: it shares its values with the operand A; want values of its own"},
+		{func(j *spmd.Job) { j.FixedPattern = opened }, "which must not be changed; want a tensor in memory"},
 		{func(j *spmd.Job) { j.Formats = map[string]string{"Y": "ss"} },
 			"got 10x10, ds, float64, want 10x10, ss, float64"},
 		{func(j *spmd.Job) { j.Types = map[string]string{"Y": "float32"} }, "want 10x10, ds, float32"},
 		{func(j *spmd.Job) { j.Ranks = 2 }, "needs a job of one rank"},
 		{func(j *spmd.Job) { j.Splits = []string{"i:2"} }, "needs a job of one rank"},
-		{func(j *spmd.Job) { j.Schedule = []string{"reorder(j,i)"} }, "the job has a schedule"},
+		{func(j *spmd.Job) { j.Schedule = []string{"reorder(j,i)"} }, "a result to compute into: got a schedule, want none: only the default schedule computes values alone"},
 	} {
 		j := newJob("Y(i,j) = 2 * A(i,j)", "", 1, map[string]*tcs.Tensor{"A": a})
 		j.FixedPattern = y

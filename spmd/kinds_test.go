@@ -15,12 +15,12 @@ import (
 // requires a note for each type that is stored as another one.
 func TestWiderTypes(t *testing.T) {
 	for name, want := range map[string]string{
-		"bool":   "A: bool is kept as int32: sums count",
-		"char":   "A: char is kept as int32, in which sums wrap later",
-		"uint8":  "A: uint8 is kept as int32",
-		"ushort": "A: ushort is kept as int32", "uint": "A: uint is kept as int64, in which",
-		"ulonglong": "A: ulonglong is kept as int64: values from 2^63 on are refused",
-		"uint64":    "A: uint64 is kept as int64", "longlong": "", "int": "", "double": "",
+		"bool":   "A: bool is stored as int32, in which sums count",
+		"char":   "A: char is stored as int32, in which sums overflow later",
+		"uint8":  "A: uint8 is stored as int32, in which sums overflow later",
+		"ushort": "A: ushort is stored as int32, in which sums overflow later", "uint": "A: uint is stored as int64, in which sums overflow later",
+		"ulonglong": "A: ulonglong is stored as int64: values of 2^63 and more are refused, and sums may overflow",
+		"uint64":    "A: uint64 is stored as int64: values of 2^63 and more are refused, and sums may overflow", "longlong": "", "int": "", "double": "",
 		"complexfloat": "",
 	} {
 		var notes []string
@@ -66,7 +66,7 @@ func TestQuotientsOfIntegersNoted(t *testing.T) {
 			t.Errorf("%s: %v", c.stmt, err)
 		}
 		if got := strings.Contains(strings.Join(notes, "\n"),
-			`where "/" drops the remainder: 1/2 is 0; -t=y:float64 divides as floats do`); got != c.want {
+			`where "/" rounds toward 0, so that 1/2 is 0; for fractions use -t=y:float64`); got != c.want {
 			t.Errorf("%s of %s, -t=y:%s: a note is %v, want %v: %q", c.stmt, c.typ, c.result, got, c.want,
 				notes)
 		}

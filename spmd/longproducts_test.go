@@ -162,11 +162,11 @@ func TestEndlessNest(t *testing.T) {
 		order    int
 		says, at string
 	}{
-		{9, "", 1, "in one nest of loops costs 1e+20 multiply-adds, and two tensors at a time ", ""},
+		{9, "", 1, "costs 1e+20 multiply-adds in one nest of loops, but", ""},
 		{12, "auto", 1, "want --intermediate-order=2, or --network=direct", "auto"},
 		{9, "pairwise", 1,
-			"two tensors at a time make an intermediate of 2 variables, and --intermediate-order=1 allows 1 at most", "pairwise"},
-		{3, "pairwise", 1, "two tensors at a time make an intermediate of 2 variables", "pairwise"},
+			"--network: multiplying two tensors at a time makes an intermediate of 2 variables, but --intermediate-order=1 allows at most 1", "pairwise"},
+		{3, "pairwise", 1, "--network: multiplying two tensors at a time makes an intermediate of 2 variables, but --intermediate-order=", "pairwise"},
 	} {
 		j := matrixChain(c.n, 100, "dense:int", "dd")
 		j.Network, j.IntermediateOrder = c.network, c.order

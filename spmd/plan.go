@@ -68,7 +68,7 @@ func (j *Job) leaves(ctx context.Context, spec *place.BlockSpec) (units []*codeg
 func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 	use func(x *forecast.Forecast, statement string) error) error {
 	if j.Ranks > maxPlannedRanks {
-		return fault.Commandf("--ranks=%d: a plan counts for %d ranks at most", j.Ranks,
+		return fault.Commandf("--ranks=%d: want at most %d ranks in a plan", j.Ranks,
 			maxPlannedRanks)
 	}
 	p, err := j.parse(false)
@@ -95,7 +95,7 @@ func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 	}
 	machine, err := MeasuredMachine()
 	if err != nil {
-		r.Reader.Env.Detail("no times are predicted: " + err.Error())
+		r.Reader.Env.Detail("times cannot be predicted: " + err.Error())
 	}
 	return use(forecast.New(r.Prepared(),
 		forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check,

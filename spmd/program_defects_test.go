@@ -241,7 +241,7 @@ func TestWriteOneFileTwice(t *testing.T) {
 				}
 				return err
 			})
-			if wrote || err == nil || !strings.Contains(err.Error(), "want a file for each") {
+			if wrote || err == nil || !strings.Contains(err.Error(), "want different files") {
 				t.Errorf("%s, %d ranks: got %v, want a refusal of the second file", second, ranks, err)
 			}
 			if _, err := os.Stat(file); err == nil {

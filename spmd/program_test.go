@@ -131,8 +131,8 @@ func TestProgramErrors(t *testing.T) {
 			return err
 		}
 		wants(p.Do("d = n / m"), "zero")
-		wants(p.Do("e = d + 1"), "d has no value: d = n / m failed while it wrote it")
-		wants(p.Place("d", -1), "d has no value: d = n / m failed while it wrote it")
+		wants(p.Do("e = d + 1"), "d has no value, because d = n / m failed while writing it")
+		wants(p.Place("d", -1), "d has no value, because d = n / m failed while writing it")
 		if err := p.Do("d = n + 1"); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func (o *Options) refuse() error {
 		{o.MemoryLimit, "bytes as the memory limit"}, {int64(o.Repeat), "runs"},
 		{int64(o.Warmup), "runs that are not timed"}} {
 		if x.n < 0 {
-			return fault.Commandf("got %d %s, want 0, for the default, or more", x.n, x.what)
+			return fault.Commandf("got %d %s, want 0 for the default, or more", x.n, x.what)
 		}
 	}
 	switch {
@@ -43,8 +43,8 @@ func (o *Options) refuse() error {
 			strings.Join(target.Names(), ", "))
 	case o.Target == target.CUDA && o.CPU != "" && o.CPU != "native":
 		return fault.Commandf(
-			"--cpu=%s: with --target=cuda leaves are compiled for the GPU that the rank has; leave "+
-				"the flag out", tensor.Printable(o.CPU))
+			"--cpu=%s: leave the flag out with --target=cuda, which compiles leaves for the "+
+				"rank's GPU", tensor.Printable(o.CPU))
 	}
 	if o.Tune != "" && o.Tune != "auto" && o.Tune != tuneOff {
 		return fault.Commandf("got the tuning %q, want auto or off",
@@ -68,7 +68,8 @@ func (o *Options) checkUserCode(list []*schedule.Command) error {
 	if o.Target == target.Interpreter {
 		for _, c := range list {
 			if _, _, at, ok := c.Function(); ok {
-				return at.Refuse("substitute: the interpreter runs no C; want another target")
+				return at.Refuse(
+					"substitute: the interpreter cannot run C functions; want another target")
 			}
 		}
 	}
@@ -86,8 +87,9 @@ func (o *Options) checkThreads() error {
 		from = "OMP_NUM_THREADS=" + tensor.Printable(os.Getenv(from))
 	}
 	if most := kernels.MostThreads(); n > most {
-		return fault.Commandf("%s: want at most %d here: 8 times the %d threads that this machine's "+
-			"hardware runs at once, or 64", from, most, kernels.HardwareThreads())
+		return fault.Commandf(
+			"%s: want at most %d, which is either 8 times the %d hardware threads of this "+
+				"machine or 64", from, most, kernels.HardwareThreads())
 	}
 	return nil
 }

@@ -182,8 +182,8 @@ const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	if j.Ranks > maxEmbeddedRanks {
 		return nil, fault.Commandf(
-			"--ranks=%d: one process holds %d ranks at most; mpirun and srun start more, and plan "+
-				"counts for them", j.Ranks, maxEmbeddedRanks)
+			"--ranks=%d: want at most %d ranks in one process; for more, use mpirun or srun "+
+				"(or distaff plan to predict them)", j.Ranks, maxEmbeddedRanks)
 	}
 	p, err := j.parse(true)
 	if err != nil {
@@ -195,8 +195,8 @@ func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	}
 	if j.FixedPattern != nil && (ranks > 1 || !spec.Empty()) {
 		return nil, fault.Commandf(
-			"a result to compute into needs a job of one rank without --split: several blocks are " +
-				"assembled into new arrays")
+			"a result to compute into needs a job of one rank without --split, because " +
+				"several blocks would be assembled into new arrays")
 	}
 	if err := j.refuse(); err != nil {
 		return nil, err

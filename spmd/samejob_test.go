@@ -25,26 +25,26 @@ func TestRanksAreToldTheSame(t *testing.T) {
 		{func(j *Job) {}, ""},
 		{func(j *Job) { j.Threads, j.MemoryLimit, j.Tmp = 3, 1<<30, "/tmp" }, ""},
 		{func(j *Job) { j.Statement = "y(i) = A(i,j)*x(j)" },
-			"statement y(i) = A(i,j)*x(j), at rank 0 y(i) = alpha*A(i,j)*x(j);"},
+			"statement is y(i) = A(i,j)*x(j) here, but y(i) = alpha*A(i,j)*x(j) at rank 0;"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "b.tns"} },
-			"-i A:b.tns alpha:2.5, at rank 0 A:a.tns alpha:2.5;"},
-		{func(j *Job) { j.Inputs["alpha"] = Input{File: "2"} }, "-i A:a.tns alpha:2, at rank 0"},
-		{func(j *Job) { j.Inputs["alpha"] = Input{Scalar: 2} }, "alpha:2 of type int, at rank 0"},
+			"-i is A:b.tns alpha:2.5 here, but A:a.tns alpha:2.5 at rank 0;"},
+		{func(j *Job) { j.Inputs["alpha"] = Input{File: "2"} }, "-i is A:a.tns alpha:2 here, but A:a.tns alpha:2.5 at rank 0;"},
+		{func(j *Job) { j.Inputs["alpha"] = Input{Scalar: 2} }, "-i is A:a.tns alpha:2 of type int here, but A:a.tns alpha:2.5 at rank 0;"},
 		{func(j *Job) { j.Inputs["x"] = Input{Generate: "dense:int"} },
-			"-g x:dense:int, at rank 0 x:dense;"},
+			"-g is x:dense:int here, but x:dense at rank 0;"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "a.tns", ZeroBased: true} },
-			"--index-base or --duplicates A:0, at rank 0 nothing;"},
+			"--index-base or --duplicates is A:0 here, but nothing at rank 0;"},
 		{func(j *Job) { j.Inputs["A"] = Input{File: "a.tns", NoDuplicates: true} },
-			"A:error, at rank 0 nothing;"},
-		{func(j *Job) { j.Formats = map[string]string{"A": "ds"} }, "-f A:ds, at rank 0 nothing;"},
-		{func(j *Job) { j.Sizes = map[string][]int64{"A": {3, 4}} }, "-d A:[3 4], at rank 0 nothing;"},
+			"--index-base or --duplicates is A:error here, but nothing at rank 0;"},
+		{func(j *Job) { j.Formats = map[string]string{"A": "ds"} }, "-f is A:ds here, but nothing at rank 0;"},
+		{func(j *Job) { j.Sizes = map[string][]int64{"A": {3, 4}} }, "-d is A:[3 4] here, but nothing at rank 0;"},
 		{func(j *Job) { j.Outputs = []Output{{Tensor: "y", File: "y.tns"}} },
-			"-o y:y.tns, at rank 0 nothing;"},
-		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split i:4 j:2, at rank 0 nothing;"},
-		{func(j *Job) { j.Seed = 4 }, "--seed 4, at rank 0 nothing;"},
-		{func(j *Job) { j.TrustInput = true }, "--trust-input on, at rank 0 nothing;"},
-		{func(j *Job) { j.Target = Interpreter }, "--target interpreter, at rank 0 nothing;"},
-		{func(j *Job) { j.StatsFile = "s.json" }, "--stats s.json, at rank 0 nothing;"},
+			"-o is y:y.tns here, but nothing at rank 0;"},
+		{func(j *Job) { j.Splits = []string{"i:4", "j:2"} }, "--split is i:4 j:2 here, but nothing at rank 0;"},
+		{func(j *Job) { j.Seed = 4 }, "--seed is 4 here, but nothing at rank 0;"},
+		{func(j *Job) { j.TrustInput = true }, "--trust-input is on here, but nothing at rank 0;"},
+		{func(j *Job) { j.Target = Interpreter }, "--target is interpreter here, but nothing at rank 0;"},
+		{func(j *Job) { j.StatsFile = "s.json" }, "--stats is s.json here, but nothing at rank 0;"},
 	} {
 		other := base
 		other.Inputs = map[string]Input{}
@@ -143,7 +143,7 @@ func TestEveryOptionIsDescribed(t *testing.T) {
 			return base.CheckSame(w)
 		})
 		for _, name := range slices.Collect(maps.Keys(params)) {
-			if want := "-D " + name + ":" + params[name] + ", at rank 0 nothing;"; err == nil ||
+			if want := "-D is " + name + ":" + params[name] + " here, but nothing at rank 0;"; err == nil ||
 				!strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}

@@ -18,10 +18,10 @@ type race string
 const (
 	runs  race = ""
 	racy  race = "racy"
-	adds  race = "add to the same places"
-	many  race = "ParallelReduction adds to one"
+	adds  race = "add to the same elements"
+	many  race = "but ParallelReduction is only for one; use Temporary or Atomics"
 	grows race = "is appended to in order"
-	turns race = "whose entries are added one by one; Temporary gives each thread its own workspace"
+	turns race = "use Temporary, where each thread has its own workspace"
 )
 
 // strategies are the outcomes of each race strategy on each kind of result. S in a schedule is

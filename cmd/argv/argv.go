@@ -104,7 +104,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 			if hasValue {
 				on, err := strconv.ParseBool(value)
 				if err != nil {
-					return nil, Errorf("%s: got %q, want no value, true or false", Dashed(name),
+					return nil, Errorf(
+						"%s: got %q, want either no value, or true or false", Dashed(name),
 						value)
 				}
 				value = strconv.FormatBool(on)
@@ -120,7 +121,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 		}
 		if !hasValue {
 			if k+1 >= len(args) || t.isFlag(args[k+1]) {
-				return nil, Errorf("%s wants a value: %s=%s", Dashed(name), Dashed(name), f.want)
+				return nil, Errorf("%s must have a value: %s=%s",
+					Dashed(name), Dashed(name), f.want)
 			}
 			k++
 			value = args[k]
@@ -147,7 +149,7 @@ type given struct{ arg, value string }
 func (f flag) checkOnce(once map[string]given, arg, value string) error {
 	old, ok := once[f.name]
 	if ok && old.value != value {
-		return Errorf("got %s and %s: want one value for %s", old.arg, arg, Dashed(f.name))
+		return Errorf("got both %s and %s, want one value for %s", old.arg, arg, Dashed(f.name))
 	}
 	once[f.name] = given{arg, value}
 	return nil
@@ -197,7 +199,7 @@ func (t Table) unknown(arg, name string) error {
 	}
 	shown, _, _ := strings.Cut(arg, "=")
 	if ours, ok := taco[name]; ok {
-		return Errorf("there is no flag %s: TACO's is here %s", strconv.Quote(shown), ours)
+		return Errorf("there is no flag %s; instead of TACO's flag use %s", strconv.Quote(shown), ours)
 	}
 	if near := diag.Nearest(name, names); near != "" {
 		return Errorf("there is no flag %s; did you mean %s?", strconv.Quote(shown), Dashed(near))
@@ -224,12 +226,12 @@ var taco = map[string]string{
 	"print-lattice":         "distaff compile STATEMENT --emit=lattice",
 	"print-concrete":        "distaff compile STATEMENT --emit=cin",
 	"print-iteration-graph": "distaff compile STATEMENT --emit=provenance",
-	"print-nocolor":         "no flag: what compile prints has no colors",
-	"nocolor":               "no flag: what compile prints has no colors",
+	"print-nocolor":         "no flag: compile prints without colors",
+	"nocolor":               "no flag: compile prints without colors",
 	"cuda":                  "--target=cuda", "nthreads": "--threads=N", "verify": "--check",
 	"O":      "-o=T:FILE for each tensor",
-	"c":      "no flag: a leaf assembles and computes at once",
-	"prefix": "no flag: --emit=go makes a package of a name of its own",
+	"c":      "no flag: one leaf both assembles and computes",
+	"prefix": "no flag: --emit=go writes a package that has its own name",
 }
 
 // Dashed returns a flag as it is written on the command line: -i, --ranks.

@@ -37,20 +37,22 @@ func Flags() []cli.Flag {
 			"f", "format"),
 		text("`TYPE` float64, float32, int64, int32, complex128 or complex64 (default: the "+
 			"input's)", "t", "type"),
-		text("`N,N,...` sizes, one a mode, for a file that has none", "d", "dims"),
+		text("`N,N,...` sizes, one for each mode, for a file without sizes", "d", "dims"),
 		text("`0|1` the first coordinate in a .tns input (default: 1)", "index-base"),
 		text("`sum|error` how repeated coordinates are treated (default: sum)", "duplicates"),
 		&cli.BoolFlag{Name: "fit-dense",
-			Usage: "dense levels cover the smallest to the largest coordinate only"},
+			Usage: "dense levels cover only the range from the smallest to the largest coordinate"},
 		&cli.BoolFlag{Name: "trust-input",
 			Usage: "skips the checks of a .tcs input's checksums and arrays: a bad file may then " +
-				"crash the program or give garbage; the output still gets its name only when all " +
-				"is done"},
+				"crash the program or give garbage; the output still gets its name only at " +
+				"the end"},
 		text("`SIZE` of memory; K M G T are powers of 1024 (default: DISTAFF_MEMORY_LIMIT, or "+
 			"a quarter of the machine's memory)", "memory-limit"),
 		text("`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)", "tmp"),
 		text("`N` threads (default: all cores)", "threads"),
-		text("`auto|always|never` shows bytes, rate and time left (default: auto, on a terminal)",
+		text(
+			"`auto|always|never` shows bytes, rate and time left (default: auto, which means "+
+				"on a terminal)",
 			"progress"),
 	}
 }
@@ -76,8 +78,9 @@ func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 	if !ok || !notation.IsName(name) || !isValue(rest) {
 		return nil
 	}
-	return argv.Errorf("%s=%s: got the name of a tensor, %s, want %s=%s, for a file has one "+
-		"tensor: %s=%s", flag, v, name, flag, want, flag, rest)
+	return argv.Errorf(
+		"%s=%s: got the name of a tensor, %s, but a file has only one tensor; want %s=%s, as "+
+			"in %s=%s", flag, v, name, flag, want, flag, rest)
 }
 
 // ReadOptions parses the flags for reading files: -t, -d, --index-base, --trust-input, --tmp
@@ -129,11 +132,12 @@ func ReadOptions(x *cli.Context, files ...string) (coo.Options, error) {
 	if v := x.String("threads"); v != "" {
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 1 {
-			return o, argv.Errorf("--threads=%s: got %q, want a whole number from 1", v, v)
+			return o, argv.Errorf("--threads=%s: got %q, want a whole number of at least 1", v, v)
 		}
 		if most := kernels.MostThreads(); n > most {
-			return o, argv.Errorf("--threads=%d: at most %d, 8 times the %d that this machine's "+
-				"hardware runs at once, and 64 at least", n, most, kernels.HardwareThreads())
+			return o, argv.Errorf(
+				"--threads=%d: want at most %d, which is either 8 times the %d hardware "+
+					"threads of this machine or 64", n, most, kernels.HardwareThreads())
 		}
 		o.Threads = n
 	}
@@ -159,7 +163,7 @@ func Tmp(x *cli.Context) (string, error) {
 		err = pe.Err
 	}
 	if err != nil {
-		return "", fmt.Errorf("%s=%s: %w, want a folder for temporary files", from,
+		return "", fmt.Errorf("%s=%s: %w; want a folder for temporary files", from,
 			tensor.Printable(v), err)
 	}
 	return v, nil

@@ -60,17 +60,17 @@ func TestLaunchedCodes(t *testing.T) {
 			"-i=x:bad.tns", "-d=j:90", "-o=y:OUT.tns"}, "", ""},
 		{"difference", 4, "--check: y at i = 0", more("--check"),
 			"DISTAFF_CC=" + filepath.Join(dir, "cc"), ""},
-		{"memory", 5, "takes 720 bytes", more("--memory-limit=600"), "", ""},
+		{"memory", 5, "needs 720 bytes", more("--memory-limit=600"), "", ""},
 		// Rank 0 has 1,000 rows of the result, and rank 1 has more rows than its memory can store.
 		{"memory that the system refuses one rank", 5,
-			"[1] tensor y of sizes [700000000] as d takes 5.215 GiB, which the system does not " +
-				"give",
+			"[1] tensor y of sizes [700000000] as d needs 5.215 GiB, but the system has no " +
+				"more memory",
 			[]string{"run", "y(i) = A(i,j)*x(j)", "-i=A:few.tns", "-f=A:ss", "-d=A:700000000,9",
 				"-g=x:dense:int", "--split=i:1000,", "--threads=1", "-o=y:OUT.tcs"}, "", "small"},
 		{"ranks twice", 2, "leave the flag out", more("--ranks=4"), "", "all"},
 		{"no MPI at one rank", 1, "[1] started as one of", spmv, "", "nopath"},
 		{"a flag at one rank", 2, `[1] there is no flag "--bogus"`, spmv, "", "flag"},
-		{"another job at one rank", 2, "[1] this rank was given another job than rank 0: here --seed",
+		{"another job at one rank", 2, "[1] this rank has another job than rank 0: --seed",
 			spmv, "", "job"},
 		{"no file at one rank", 1, "[1] a.tcs", spmv, "", "folder"},
 		{"no cache at one rank", 0, "", spmv, "", "nocache"},

@@ -103,7 +103,7 @@ func helpCommand(args []string, commands []*command, stdout io.Writer) error {
 		return argv.Errorf("there is no command or topic %q; the commands are %s; the topics are %s",
 			args[0], strings.Join(names, ", "), strings.Join(about, ", "))
 	}
-	return argv.Errorf("help takes one command or topic, got %d arguments", len(args))
+	return argv.Errorf("help takes one command or topic; got %d arguments", len(args))
 }
 
 // help prints the whole help text of the command.

@@ -87,7 +87,7 @@ func compile(x *invocation) (err error) {
 	stage := x.flags.String("emit")
 	pass, after := strings.CutPrefix(stage, "after:")
 	if passes := codegen.PassNames(); after && !slices.Contains(passes, pass) {
-		return argv.Errorf("--emit=%s: got no pass, want one of %s%s", stage,
+		return argv.Errorf("--emit=%s: got an unknown pass, want one of %s%s", stage,
 			strings.Join(passes, ", "), diag.Meant(pass, passes))
 	}
 	if !after {
@@ -101,10 +101,10 @@ func compile(x *invocation) (err error) {
 	}
 	out := x.flags.String("out")
 	if stage == "go" && out == "" {
-		return argv.Errorf("--emit=go wants --out=FOLDER for the package")
+		return argv.Errorf("--emit=go must have --out=FOLDER for the package")
 	}
 	if stage == "" && out != "" {
-		return argv.Errorf("--out=%s wants --emit", out)
+		return argv.Errorf("--out=%s is only for --emit; give both", out)
 	}
 	if !x.isJobFile() {
 		j, err := x.job(statement)
@@ -167,12 +167,14 @@ func (x *invocation) source(stage string) (string, error) {
 	case stage == "":
 		return "c", nil
 	case target == spmd.CUDA && (stage == "c" || stage == "go"):
-		return "", argv.Errorf("--emit=%s --target=cuda: C is what leaves of a CPU are; "+
-			"--emit=cuda prints the kernels of a GPU, and without --target=cuda --emit=%s prints C",
+		return "", argv.Errorf(
+			"--emit=%s --target=cuda: C is only for leaves on a CPU; want either --emit=cuda, "+
+				"or --emit=%s without --target=cuda",
 			stage, stage)
 	case stage == "cuda" && target != "" && target != spmd.CUDA:
-		return "", argv.Errorf("--emit=cuda --target=%s: kernels are for --target=cuda, which "+
-			"--emit=cuda implies: leave --target out", target)
+		return "", argv.Errorf(
+			"--emit=cuda --target=%s: kernels are only for --target=cuda, which --emit=cuda "+
+				"implies; leave --target out", target)
 	}
 	return stage, nil
 }
@@ -210,7 +212,7 @@ func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string)
 		if err := u.Build(x.flags.Context); err != nil {
 			return err
 		}
-		x.note("the leaf of %s is in the cache", u.Statement)
+		x.note("the leaf of %s is now in the cache", u.Statement)
 	}
 	switch stage {
 	case "":
@@ -254,7 +256,8 @@ func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
 		}
 		if len(units) > 1 {
 			fmt.Fprintf(&b,
-				"# Leaf %d of %d, of %s: -s takes it for a statement of these terms alone.\n", k+1,
+				"# Leaf %d of %d, of %s: -s accepts these commands for a statement with only "+
+					"these terms.\n", k+1,
 				len(units), unit.Request.Normal)
 		}
 		b.WriteString(codegen.ScheduleText(lines))
@@ -294,7 +297,7 @@ func folderName(path string) string {
 func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) error {
 	left := u.Unit.Args[0].Tensor
 	if u.Unit.Result.Repack {
-		x.note("%s is made with levels %s: no leaf makes %s", left, u.Unit.Result.Format,
+		x.note("%s has levels %s, because no leaf can make %s", left, u.Unit.Result.Format,
 			u.Unit.Request.Tensors[left].Format)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -33,7 +33,8 @@ differ. A file without sizes matches all sizes that hold its coordinates.`,
 
 func diff(x *invocation) error {
 	if x.flags.Args().Len() != 2 {
-		return argv.Errorf("diff wants two files, got %s", tensor.Count(x.flags.Args().Len(), "argument"))
+		return argv.Errorf("diff takes two files; got %s",
+			tensor.Count(x.flags.Args().Len(), "argument"))
 	}
 	rtol, err := x.tolerance("rtol")
 	if err != nil {
@@ -110,7 +111,7 @@ func (x *invocation) tolerance(flag string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil || !(f >= 0) {
-		return 0, argv.Errorf("--%s=%s: got %q, want a number from 0", flag, v, v)
+		return 0, argv.Errorf("--%s=%s: got %q, want a number of at least 0", flag, v, v)
 	}
 	return f, nil
 }

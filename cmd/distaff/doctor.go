@@ -155,14 +155,15 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 	f := kernels.Doctor(ctx, cfg)
 	if f.CompilerErr != nil {
 		line("missing", "compiler", "%v", f.CompilerErr)
-		line("", "", "only statements whose leaves are in the cache or built in run")
+		line("", "",
+			"only statements whose leaves are in the cache or built into distaff can run")
 	} else {
 		line("ok", "compiler", "%s (%s)", f.Compiler, f.Version)
 	}
 	if f.OpenMPErr != nil {
 		line("missing", "OpenMP", "%v", f.OpenMPErr)
 	} else {
-		line("ok", "OpenMP", "a parallel region gets its threads")
+		line("ok", "OpenMP", "a parallel region runs on its threads")
 	}
 	line("ok", "threads", "%d (%s)", f.Threads, f.ThreadsWhy)
 	if len(f.CPU) > 0 {
@@ -186,7 +187,7 @@ func examine(ctx context.Context, line func(state, what, format string, args ...
 		line("missing", "BLAS", "%v", blas)
 	} else if f.BLASErr != nil {
 		line("note", "BLAS", "%v", f.BLASErr)
-		line("", "", "products of dense operands are computed by the leaf's own loops")
+		line("", "", "products of dense operands are computed by generated loops")
 	} else {
 		line("ok", "BLAS", "%s (%s)", f.BLAS, f.BLASConfig)
 	}
@@ -236,7 +237,7 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 	for _, mpicc := range compilers {
 		w, err := mpi.Build(ctx, mpicc, os.Getenv, func(string) {})
 		if err != nil {
-			line("missing", "MPI", "%s makes no wrapper: %v", mpicc, err)
+			line("missing", "MPI", "%s cannot build a wrapper: %v", mpicc, err)
 			continue
 		}
 		if id := w.Family + " " + w.Version; !seen[id] {
@@ -249,7 +250,7 @@ func doctorMPI(ctx context.Context, line func(state, what, format string, args .
 			line("ok", "MPI", "%s, %s, by %s", library, threads, mpicc)
 			if w.Family == "openmpi" && refusesRoot(os.Geteuid(), os.Getenv) {
 				line("note", "",
-					"as root its mpirun starts nothing without --allow-run-as-root, or "+
+					"root can start its mpirun only with --allow-run-as-root, or "+
 						"OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 			}
 		}

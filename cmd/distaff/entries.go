@@ -64,13 +64,13 @@ func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 		full := m.Diagonal == m.Places
 		f.Matrix.Diagonal, f.Matrix.Full = &m.Diagonal, &full
 	} else {
-		f.without("diagonal", "it is too long to count")
+		f.without("diagonal", "the file takes too long to count")
 	}
 	if !f.Matrix.square {
 		return nil
 	}
 	if s.Entries > comparedMost {
-		f.without("symmetry", fmt.Sprintf("it has %d entries, and no more than %d are sorted",
+		f.without("symmetry", fmt.Sprintf("it has %d entries, but at most %d are sorted",
 			s.Entries, comparedMost))
 		return nil
 	}
@@ -132,7 +132,7 @@ func (f *fileInfo) unread(order int, why string) {
 // tooLarge returns the reason, in words, for not reading a .tcs file whose arrays have the given
 // number of bytes.
 func tooLarge(bytes int64) string {
-	return fmt.Sprintf("the arrays take %s; without --verify no more than %s are read",
+	return fmt.Sprintf("the arrays take %s, but without --verify at most %s are read",
 		spmd.FormatSize(bytes), spmd.FormatSize(readMost))
 }
 

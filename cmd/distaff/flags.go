@@ -56,8 +56,8 @@ func dataFlags() []cli.Flag {
 			"`T:TYPE` float64, float32, int64, int32, complex128 or complex64, or TACO's names; "+
 				"a type that is not stored, as uint8, is read into a wider one"),
 		list("d", al("dims"), catData,
-			"`i:N` or T:N,N,... the size of an index variable, or of each mode of a tensor; 1e6 "+
-				"is 1000000"),
+			"`i:N` or T:N,N,... the size of an index variable, or the sizes of a tensor's "+
+				"modes; 1e6 is 1000000"),
 		list("i", al("input"), catData,
 			"`T:FILE` reads T from a .tcs .tns .mtx .rb .ttx .npy .npz file (.gz and .zst too); "+
 				"T:-.tns reads standard input, and alpha:2.5 sets a scalar"),
@@ -71,9 +71,9 @@ func dataFlags() []cli.Flag {
 		text("seed", nil, catData,
 			"`N` fixes generated data, together with the tensor's name (default: 0)"),
 		on("trust-input", nil, catData,
-			"skips the checks of a .tcs file's checksums and level arrays: a bad file may then "+
-				"crash the job, keep it from ending or give garbage; outputs and statistics "+
-				"still get their names only when all is done"),
+			"skips the checks of a .tcs file's checksums and level arrays: a bad file may "+
+				"then crash the job, keep it from ending or give garbage; outputs and "+
+				"statistics still get their names only at the end"),
 	}
 }
 
@@ -91,7 +91,7 @@ func placeFlags() []cli.Flag {
 				"dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+
 				"takes one for each level, with ; between them"),
 		list("split", nil, catSchedule,
-			"`i:4` or i:100,200 cuts an index variable's range into blocks"),
+			"`i:4` or i:100,200 divides an index variable's range into blocks"),
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
 		list("extend", nil, catSchedule,
 			"`j` partial outputs for each block of a reduction variable, summed in a tree"),
@@ -101,8 +101,8 @@ func placeFlags() []cli.Flag {
 				"steps if that pays, in one nest of loops, two at a time, or as a tree, such "+
 				"as ((A*B)*C)*D; docs/networks.md (default: auto)"),
 		text("intermediate-order", nil, catSchedule,
-			"`N` the most index variables that an intermediate of a contracted product has "+
-				"(default: the fewest that cost no more)"),
+			"`N` the largest number of index variables of an intermediate (default: the "+
+				"smallest that costs no more)"),
 		on("allow-user-code", nil, catSchedule,
 			"allows substitute({i,...},\"file.c:name\") to compile and run that C"),
 	}
@@ -161,17 +161,18 @@ func runFlags() []cli.Flag {
 				"together, or none is"),
 		text("progress", nil, catOutput,
 			"`auto|always|never` shows how far loading, computing (the loop of rank 0) and "+
-				"--check are, and which statement of a job file runs (default: auto, on a "+
-				"terminal)"),
-		list("D", al("define"), catData, "`NAME=NUMBER` gives a param of a job file another value"),
+				"--check are, and which statement of a job file runs (default: auto, which "+
+				"means on a terminal)"),
+		list("D", al("define"), catData,
+			"`NAME=NUMBER` gives another value to a param of a job file"),
 	}
 }
 
 // talkFlags returns the flags that decide how many messages are printed. Every command has them.
 func talkFlags() []cli.Flag {
 	return []cli.Flag{
-		on("v", al("verbose"), catOutput, "says more on standard error"),
-		on("q", al("quiet"), catOutput, "writes only errors to standard error"),
+		on("v", al("verbose"), catOutput, "prints more on standard error"),
+		on("q", al("quiet"), catOutput, "prints only errors on standard error"),
 	}
 }
 

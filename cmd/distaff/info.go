@@ -91,7 +91,7 @@ type modeInfo struct {
 
 func info(x *invocation) error {
 	if x.flags.Args().Len() != 1 {
-		return argv.Errorf("info wants one file, got %d arguments", x.flags.Args().Len())
+		return argv.Errorf("info takes one file; got %d arguments", x.flags.Args().Len())
 	}
 	path := x.flags.Args().First()
 	opt, err := conv.ReadOptions(x.flags, path)
@@ -139,12 +139,14 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	defer t.Close()
 	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Header.Dims) {
-		return argv.Errorf("-d=%s: %s has the sizes %s", joinSizes(opt.Dims), tensor.Printable(path),
+		return argv.Errorf("-d=%s: %s already has sizes: %s",
+			joinSizes(opt.Dims), tensor.Printable(path),
 			joinSizes(t.Header.Dims))
 	}
 	if opt.Type != tensor.None && opt.Type != t.Header.Type {
-		return argv.Errorf("-t=%v: %s has values of type %v, and of a .tcs file no value is read "+
-			"here: distaff convert changes the type", opt.Type, tensor.Printable(path), t.Header.Type)
+		return argv.Errorf(
+			"-t=%v: %s has values of type %v, which info cannot convert; use distaff convert",
+			opt.Type, tensor.Printable(path), t.Header.Type)
 	}
 	f.Sizes, f.Type, f.Levels, f.Dense = t.Header.Dims, t.Header.Type.String(), t.Format().String(),
 		t.Dense()
@@ -292,7 +294,7 @@ func (f *fileInfo) print(w io.Writer) error {
 		line("compressed", "zstd")
 	}
 	if f.Verified {
-		line("verified", "checksums and arrays are right")
+		line("verified", "checksums and arrays are correct")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

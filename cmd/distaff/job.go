@@ -27,14 +27,14 @@ import (
 func (x *invocation) statement() (string, error) {
 	switch n := x.flags.Args().Len(); {
 	case n == 0:
-		return "", argv.Errorf("%s wants a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
+		return "", argv.Errorf("%s must have a statement, as in \"y(i) = A(i,j) * x(j)\"", x.name)
 	case n > 1:
-		return "", argv.Errorf("got %d arguments, want one statement: put it in quotes (%s)", n,
+		return "", argv.Errorf("got %d arguments, want one statement; put it in quotes (%s)", n,
 			strings.Join(quoted(x.flags.Args().Slice()), " "))
 	}
 	s := x.flags.Args().First()
 	if len(x.flags.StringSlice("D")) > 0 {
-		return "", argv.Errorf("-D=%s sets a parameter of a job file, and %q is a statement",
+		return "", argv.Errorf("-D=%s sets a param of a job file, but %q is a statement",
 			x.flags.StringSlice("D")[0], s)
 	}
 	return s, nil
@@ -83,8 +83,9 @@ func (x *invocation) job(statement string) (*spmd.Job, error) {
 func named(flag, value, want string) (name, rest string, err error) {
 	name, rest, ok := strings.Cut(value, ":")
 	if tensor, file, assigned := strings.Cut(value, "="); assigned && notation.IsName(tensor) {
-		return "", "", argv.Errorf("-%s=%s: got \"=\" after %s, want -%s=%s; did you mean "+
-			"-%s=%s:%s?", flag, value, tensor, flag, want, flag, tensor, file)
+		return "", "", argv.Errorf(
+			"-%s=%s: got \"=\" after %s, want \":\", as in -%s=%s; did you mean -%s=%s:%s?",
+			flag, value, tensor, flag, want, flag, tensor, file)
 	}
 	if !ok || name == "" {
 		return "", "", argv.Errorf("-%s=%s: got no tensor, want -%s=%s", flag, value, flag, want)
@@ -100,7 +101,8 @@ func (x *invocation) tensors(j *spmd.Job) error {
 			return err
 		}
 		if old, ok := j.Formats[name]; ok && old != f {
-			return argv.Errorf("got -f=%s:%s and -f=%s: want one format for %s", name, old, v, name)
+			return argv.Errorf("got both -f=%s:%s and -f=%s, want one format for %s",
+				name, old, v, name)
 		}
 		j.Formats[name] = f
 	}
@@ -110,7 +112,8 @@ func (x *invocation) tensors(j *spmd.Job) error {
 			return err
 		}
 		if old, ok := j.Types[name]; ok && old != t {
-			return argv.Errorf("got -t=%s:%s and -t=%s: want one type for %s", name, old, v, name)
+			return argv.Errorf("got both -t=%s:%s and -t=%s, want one type for %s",
+				name, old, v, name)
 		}
 		j.Types[name] = t
 	}
@@ -124,7 +127,8 @@ func (x *invocation) tensors(j *spmd.Job) error {
 			return argv.Errorf("-d=%s: %v", v, err)
 		}
 		if old, ok := j.Sizes[name]; ok && !slices.Equal(old, sizes) {
-			return argv.Errorf("got -d=%s:%s and -d=%s: want one size for %s", name, joinSizes(old),
+			return argv.Errorf("got both -d=%s:%s and -d=%s, want one size for %s",
+				name, joinSizes(old),
 				v, name)
 		}
 		j.Sizes[name] = sizes
@@ -146,7 +150,7 @@ func (x *invocation) inputs(j *spmd.Job) error {
 	given := map[string]string{} // by tensor, the flag of its input
 	add := func(flag, name string, in spmd.Input) error {
 		if old, ok := given[name]; ok && old != flag {
-			return argv.Errorf("got %s and %s: want one input for %s", old, flag, name)
+			return argv.Errorf("got both %s and %s, want one input for %s", old, flag, name)
 		}
 		given[name], j.Inputs[name] = flag, in
 		return nil
@@ -244,7 +248,8 @@ func (x *invocation) checkBase(inputs map[string]string) error {
 				}
 			}
 			if files == nil {
-				return argv.Errorf("--index-base=0 is for .tns files, and no input is a file")
+				return argv.Errorf(
+					"--index-base=0 is only for .tns files, but no input is a file")
 			}
 		}
 		if err := convert.Based(files...); err != nil {
@@ -275,18 +280,22 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 			name, value = "", v
 		}
 		if value != a && value != b {
-			return p, argv.Errorf("--%s=%s: got %q, want %s or %s", flag, v, value, a, b)
+			return p, argv.Errorf("--%s=%s: got %q, want either %s or %s", flag, v, value, a, b)
 		}
 		switch {
 		case !ok && p.all != "" && p.all != value:
-			return p, argv.Errorf("--%s is given twice: %s and %s", flag, p.all, value)
+			return p, argv.Errorf("--%s is given twice, as %s and %s; want it once",
+				flag, p.all, value)
 		case !ok:
 			p.all = value
 		case p.own[name] != "" && p.own[name] != value:
-			return p, argv.Errorf("--%s is given twice for %s: %s and %s", flag, name, p.own[name],
+			return p, argv.Errorf(
+				"--%s is given twice for %s, as %s and %s; want it once", flag, name, p.own[name],
 				value)
 		case files[name] == "":
-			return p, argv.Errorf("--%s=%s: %s has no file (-i=%s:FILE)", flag, v, name, name)
+			return p, argv.Errorf(
+				"--%s=%s: %s has no input file, so the flag has no effect; give -i=%s:FILE",
+				flag, v, name, name)
 		default:
 			p.own[name] = value
 		}
@@ -300,13 +309,14 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 	v := x.flags.String(flag)
 	if v == "" {
 		if x.flags.IsSet(flag) {
-			return 0, argv.Errorf("--%s wants a number", flag)
+			return 0, argv.Errorf("--%s must have a number", flag)
 		}
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < least {
-		return 0, argv.Errorf("--%s=%s: got %q, want a whole number from %d", flag, v, v, least)
+		return 0, argv.Errorf("--%s=%s: got %q, want a whole number of at least %d",
+			flag, v, v, least)
 	}
 	return n, nil
 }

@@ -45,7 +45,8 @@ var inFile = map[string]string{
 func (x *invocation) fileJob() (*spmd.FileJob, error) {
 	for _, flag := range slices.Sorted(maps.Keys(inFile)) {
 		if x.flags.IsSet(flag) {
-			return nil, argv.Errorf("%s is for one statement; a job file has %s", argv.Dashed(flag),
+			return nil, argv.Errorf(
+				"%s is only for a single statement; in a job file, use %s", argv.Dashed(flag),
 				inFile[flag])
 		}
 	}
@@ -68,7 +69,8 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 			return nil, argv.Errorf("-D=%s: want -D NAME=NUMBER", v)
 		}
 		if old, ok := params[p]; ok && old != value {
-			return nil, argv.Errorf("got -D=%s=%s and -D=%s: want one value for %s", p, old, v, p)
+			return nil, argv.Errorf(
+				"got both -D=%s=%s and -D=%s, want one value for %s", p, old, v, p)
 		}
 		params[p] = value
 	}
@@ -95,15 +97,17 @@ func (x *invocation) fileJob() (*spmd.FileJob, error) {
 		return nil, err
 	}
 	if f.Idle() && len(j.Outputs) == 0 {
-		return nil, argv.Errorf("%s: the job file has no statements: it computes, prints and "+
-			"writes nothing", tensor.Printable(name))
+		return nil, argv.Errorf(
+			"%s: the job file must have at least one statement, print or output",
+			tensor.Printable(name))
 	}
 	for _, o := range j.Outputs {
 		if f.Tensor(o.Tensor) == nil {
 			return nil, noTensor(f, "-o="+o.Tensor+":"+o.File, o.Tensor)
 		}
 		if old, ok := out.Outputs[o.Tensor]; ok && old != o.File {
-			return nil, argv.Errorf("got -o=%s:%s and -o=%[1]s:%[3]s: want one file for %[1]s",
+			return nil, argv.Errorf(
+				"got both -o=%s:%s and -o=%[1]s:%[3]s, want one file for %[1]s",
 				o.Tensor, old, o.File)
 		}
 		out.Outputs[o.Tensor] = o.File
@@ -194,11 +198,12 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 	give := func(flag, name string, n int64) error {
 		old, ok := f.Sizes[name]
 		if ok && old != n && from[name] == flag {
-			return argv.Errorf("%s: got %d and %d for %s, want one size: it is declared for both "+
-				"modes", flag, old, n, name)
+			return argv.Errorf(
+				"%s: got sizes %d and %d for %s, want one size: it is declared for both modes",
+				flag, old, n, name)
 		}
 		if ok && old != n {
-			return argv.Errorf("got %s and %s: want one size for %s", from[name], flag, name)
+			return argv.Errorf("got both %s and %s, want one size for %s", from[name], flag, name)
 		}
 		f.Sizes[name], from[name] = n, flag
 		return nil
@@ -211,7 +216,7 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 		case t == nil && len(sizes) != 1:
 			return noTensor(f, flag, name)
 		case t == nil && f.Param(name) != nil:
-			return argv.Errorf("%s: %s is a param of the job file, want -D %[2]s=%d", flag, name,
+			return argv.Errorf("%s: %s is a param of the job file; use -D %[2]s=%d", flag, name,
 				sizes[0])
 		case t == nil:
 			if err := give(flag, name, sizes[0]); err != nil {

@@ -31,7 +31,7 @@ func TestTooManyThreads(t *testing.T) {
 		{run, "OMP_NUM_THREADS=99999999999999999999",
 			"OMP_NUM_THREADS=99999999999999999999: want at most "},
 		{[]string{"convert", "x.tns", "x.tcs", "--threads=300000"}, "",
-			"--threads=300000: at most "},
+			"--threads=300000: want at most "},
 	} {
 		cmd := distaffCommand(t, dir, c.args...)
 		cmd.Env = append(cmd.Env, c.env)

@@ -15,12 +15,13 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 		switch {
 		case err != nil:
 			tell.line("note", "machine",
-				"what was measured is of no use: %v; distaff doctor --tune measures it again", err)
+				"the measured model cannot be used: %v; distaff doctor --tune measures again",
+				err)
 			return
 		case kept == nil:
 			tell.line("note", "machine",
-				"not measured: distaff doctor --tune does it in 3 seconds; until then statistics "+
-					"tell no share of what the machine can do, and plans no times")
+				"not measured; distaff doctor --tune takes 3 seconds; until then there are no "+
+					"predicted times, and statistics cannot compare with the machine's limits")
 			return
 		}
 		m = kept
@@ -29,8 +30,8 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 	tell.line("ok", "machine", "%s, at %s", m.CPU, figuresOf(m.Threads))
 	if m.Disturbed() {
 		tell.line("note", "machine",
-			"%s; what is timed then looks slower than it is: distaff doctor --tune measures it "+
-				"again", otherWorkText(m.OtherWork))
+			"%s, so that figures may be too low; distaff doctor --tune measures again",
+			otherWorkText(m.OtherWork))
 	}
 	for _, l := range m.Levels {
 		size := ""
@@ -57,8 +58,8 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 		regions = ", a parallel region " + timeText(m.Region)
 	}
 	tell.line("", "",
-		"an atomic addition takes %s, a leaf's call %s%s, a branch that was not foretold %s, a "+
-			"loop over a segment of one value %s", pair(m, m.Atomic, timeText), timeText(m.Call),
+		"an atomic addition takes %s, a leaf's call %s%s, a mispredicted branch %s, a loop "+
+			"over a segment of one value %s", pair(m, m.Atomic, timeText), timeText(m.Call),
 		regions, timeText(m.Branch), timeText(m.Segment))
 	tell.line("", "",
 		"a leaf compiles in %s; a .tcs file is loaded with %s/s and stored with %s/s, a text "+
@@ -72,7 +73,7 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 
 // otherWorkText formats the warning that other work was running while the machine was measured.
 func otherWorkText(cpus float64) string {
-	return fmt.Sprintf("other work kept %.2g CPUs busy while this machine was measured", cpus)
+	return fmt.Sprintf("other programs kept %.2g CPUs busy while this machine was measured", cpus)
 }
 
 // tellMessages reports the messages in a machine model.

@@ -44,7 +44,7 @@ func TestDoctorTune(t *testing.T) {
 		t.Errorf("a machine that was not measured: got %+v", m)
 	}
 	if out, err := run("doctor"); err != nil ||
-		!strings.Contains(out, "not measured: distaff doctor --tune does it") {
+		!strings.Contains(out, "not measured; distaff doctor --tune takes 3 seconds; until then there are no predicted times, and statistics cannot compare with the machine's limits") {
 		t.Errorf("got %v\n%s", err, out)
 	}
 	for tries := 0; ; tries++ {
@@ -52,7 +52,7 @@ func TestDoctorTune(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !strings.Contains(out, "cannot be measured while other work runs") {
+		if !strings.Contains(out, "the machine cannot be measured while other programs run") {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if m := model("doctor", "--json"); m != nil {
@@ -94,7 +94,7 @@ func TestDoctorTune(t *testing.T) {
 			{"plan", "y(i) = A(i,j)*x(j)", "-g=A:uniform:10", "-g=x:dense", "-d=A:8,8"}} {
 			out, err := run(args...)
 			if says := strings.Contains(out,
-				"other work kept 1.5 CPUs busy while this machine was measured"); err != nil ||
+				"other programs kept 1.5 CPUs busy while this machine was measured"); err != nil ||
 				says != (cpus > 0) {
 				t.Errorf("%s, of a machine that was measured beside %v CPUs of other work: %v\n%s",
 					args[0], cpus, err, out)
@@ -117,7 +117,7 @@ func TestDoctorTune(t *testing.T) {
 			t.Errorf("%s: the model is then %+v", l.Name, m)
 		}
 		code, stdout, stderr = launched(filepath.Join(dir, "empty"))
-		if code != 1 || strings.Count(stderr, "this machine was not measured") != 1 {
+		if code != 1 || strings.Count(stderr, "this machine has not been measured") != 1 {
 			t.Errorf("%s, no model: exit code %d\n%s%s", l.Name, code, stdout, stderr)
 		}
 	}

@@ -210,7 +210,7 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 		}
 	}
 	if len(args) > 0 {
-		return argv.Errorf("there is no command here; distaff help lists them")
+		return argv.Errorf("got no command; distaff help lists them")
 	}
 	overview(commands, stderr)
 	return &front.Silent{Code: 2}
@@ -220,14 +220,16 @@ func noCommand(args []string, commands []*command, stdout, stderr io.Writer) err
 // TACO's users write it, subscripts of einsum, or a typing error.
 func unknownCommand(name string, names []string) error {
 	if strings.Contains(name, "=") || strings.Contains(name, "->") {
-		return argv.Errorf("a command comes before the statement: distaff run %q runs it on "+
-			"data, and distaff compile %q prints its code", name, name)
+		return argv.Errorf(
+			"the statement must come after a command: either distaff run %q or distaff "+
+				"compile %q", name, name)
 	}
 	if strings.HasSuffix(name, ".dst") {
-		return argv.Errorf("a command comes before the job file: distaff run %s", name)
+		return argv.Errorf("the job file must come after a command, as in distaff run %s", name)
 	}
 	if _, ok := findTopic(name); ok {
-		return argv.Errorf("%s is not a command but a topic: distaff help %s", name, name)
+		return argv.Errorf(
+			"%s is a topic of the help, not a command; use distaff help %s", name, name)
 	}
 	if near := diag.Nearest(name, names); near != "" {
 		return argv.Errorf("there is no command %q; did you mean %s?", name, near)

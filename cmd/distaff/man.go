@@ -26,7 +26,7 @@ func manCommand() *command {
 
 func writeMan(x *invocation) error {
 	if x.flags.Args().Len() != 1 {
-		return argv.Errorf("man wants one folder")
+		return argv.Errorf("man takes one folder")
 	}
 	dir := x.flags.Args().First()
 	overview := &cli.App{Name: "distaff", UsageText: "distaff COMMAND [ARGUMENTS] [FLAGS]",

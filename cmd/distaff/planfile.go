@@ -45,9 +45,9 @@ func printFilePlan(w io.Writer, file string, p *spmd.PlannedFile) {
 	}
 	t.Flush()
 	if p.Saturated {
-		fmt.Fprintln(w, "counts of more than 9.2e18 (2^63) are not told apart")
+		fmt.Fprintln(w, "counts above 9.2e18 (2^63) are shown as if they were equal")
 	}
 	if p.Estimated {
-		fmt.Fprintln(w, "estimated: entries of sparse tensors are taken to be spread evenly")
+		fmt.Fprintln(w, "estimated, as if the entries of sparse tensors were spread evenly")
 	}
 }

@@ -56,7 +56,7 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 	}
 	t.Flush()
 	if p.Estimated {
-		fmt.Fprintln(w, "~ and what rests on it: estimated, as if entries were spread evenly")
+		fmt.Fprintln(w, "~ marks estimates, which assume that entries are spread evenly")
 	}
 	for _, line := range planview.MemoryNotes(p) {
 		fmt.Fprintln(w, line)
@@ -74,7 +74,8 @@ func printPlan(w io.Writer, p *spmd.Planned) {
 func printTimes(w io.Writer, p *spmd.Planned) {
 	if p.Time == nil {
 		fmt.Fprintln(w,
-			"times: not predicted, since this machine was not measured (distaff doctor --tune)")
+			"times: not predicted, because this machine has not been measured (distaff doctor "+
+				"--tune)")
 		return
 	}
 	fmt.Fprintln(w)
@@ -85,7 +86,7 @@ func printTimes(w io.Writer, p *spmd.Planned) {
 	}
 	t.Flush()
 	if p.Time.OtherWork > 0 {
-		fmt.Fprintf(w, "times are likely shorter: %s\n", otherWorkText(p.Time.OtherWork))
+		fmt.Fprintf(w, "times are probably shorter: %s\n", otherWorkText(p.Time.OtherWork))
 	}
 }
 

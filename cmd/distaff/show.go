@@ -15,7 +15,7 @@ import (
 // readFlags returns the flags that control how show, info, diff and spy read a file.
 func readFlags() []cliFlag {
 	return []cliFlag{
-		text("d", al("dims"), "", "`N,N,...` sizes, one a mode, for a file that has none"),
+		text("d", al("dims"), "", "`N,N,...` sizes, one for each mode, for a file without sizes"),
 		text("t", al("type"), "",
 			"`TYPE` reads values as float64, float32, int64, int32, complex128 or complex64"),
 		text("index-base", nil, "", "`0|1` the first coordinate in .tns files (default: 1)"),
@@ -35,7 +35,7 @@ func showCommand() *command {
 		long: `Prints the entries of a file of tensors, in the order of the file: coordinates,
 from 1, then the value. Zeros that only a dense level makes room for are left out.`,
 		examples: []string{"distaff show b.tcs --head=10", "distaff show matrix.mtx.gz"},
-		flags: join([]cliFlag{text("head", nil, "", "`N` prints the first N entries only")},
+		flags: join([]cliFlag{text("head", nil, "", "`N` prints only the first N entries")},
 			readFlags(), talkFlags()),
 		action: show,
 	}
@@ -43,7 +43,7 @@ from 1, then the value. Zeros that only a dense level makes room for are left ou
 
 func show(x *invocation) error {
 	if x.flags.Args().Len() != 1 {
-		return argv.Errorf("show wants one file, got %d arguments", x.flags.Args().Len())
+		return argv.Errorf("show takes one file; got %d arguments", x.flags.Args().Len())
 	}
 	head, err := x.count("head", 0)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func spyCommand() *command {
 	return &command{
-		name: "spy", args: "FILE", short: "draws where the entries of a file lie",
+		name: "spy", args: "FILE", short: "draws where a file has its entries",
 		long: `Draws where the entries of any readable file are: a matrix, with mode 0 down and
 mode 1 across; each pair of modes of a tensor of higher order, or the pair that
 --modes names; a vector, or one mode, as a strip. Entries are counted in bins of
@@ -54,7 +54,8 @@ names no UTF-8. An .svg or .png file is on white; a dark screen inverts an .svg.
 
 func spyAction(x *invocation) error {
 	if x.flags.Args().Len() != 1 {
-		return argv.Errorf("spy wants one file, got %s", tensor.Count(x.flags.Args().Len(), "argument"))
+		return argv.Errorf("spy takes one file; got %s",
+			tensor.Count(x.flags.Args().Len(), "argument"))
 	}
 	path, out := x.flags.Args().First(), x.flags.String("out")
 	ending := strings.ToLower(filepath.Ext(out))
@@ -142,7 +143,8 @@ func (x *invocation) modes() ([]int, error) {
 	for _, s := range strings.Split(v, ",") {
 		m, err := strconv.Atoi(s)
 		if err != nil || m < 0 {
-			return nil, argv.Errorf("--modes=%s: got %q, want the number of a mode, from 0", v, s)
+			return nil, argv.Errorf(
+				"--modes=%s: got %q, want the number of a mode, counted from 0", v, s)
 		}
 		modes = append(modes, m)
 	}
@@ -151,7 +153,8 @@ func (x *invocation) modes() ([]int, error) {
 		return nil, argv.Errorf("--modes=%s: got %d modes, want two, or one for a strip", v,
 			len(modes))
 	case len(modes) == 2 && modes[0] == modes[1]:
-		return nil, argv.Errorf("--modes=%s: got mode %d twice, want two modes", v, modes[0])
+		return nil, argv.Errorf(
+			"--modes=%s: got mode %d twice, want two different modes", v, modes[0])
 	}
 	return modes, nil
 }
@@ -160,12 +163,13 @@ func (x *invocation) modes() ([]int, error) {
 // modes is nil, all pairs. order is the number of modes of the tensor in the file at path.
 func (x *invocation) views(path string, order int, modes []int) ([][2]int, error) {
 	if order == 0 {
-		return nil, argv.Errorf("%s: holds a scalar, whose one entry has no coordinate: want a "+
-			"tensor of one mode or more (distaff show prints a scalar)", tensor.Printable(path))
+		return nil, argv.Errorf(
+			"%s has a scalar, want a tensor with at least one mode (distaff show prints a "+
+				"scalar)", tensor.Printable(path))
 	}
 	for _, m := range modes {
 		if m >= order {
-			return nil, argv.Errorf("--modes=%s: got mode %d, and %s has %s, numbered from 0",
+			return nil, argv.Errorf("--modes=%s: got mode %d, but %s has %s, counted from 0",
 				x.flags.String("modes"), m, tensor.Printable(path), tensor.Count(order, "mode"))
 		}
 	}

@@ -18,7 +18,7 @@ beside the folder of the distaff binary, or through DISTAFF_MPI_WRAPPER.`,
 		flags: talkFlags(),
 		action: func(x *invocation) error {
 			if x.flags.Args().Len() != 1 {
-				return argv.Errorf("wrappers wants one folder")
+				return argv.Errorf("wrappers takes one folder")
 			}
 			lines, err := spmd.InstallWrappers(x.flags.Context, x.flags.Args().First())
 			for _, l := range lines {

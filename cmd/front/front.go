@@ -83,7 +83,8 @@ func Idle(name string, stderr io.Writer) bool {
 	}
 	if IsTerminal(stderr) {
 		fmt.Fprintf(stderr,
-			"%s: rank 0 does this; the environment says that this is rank %d, started by %s\n",
+			"%s: only rank 0 does this, but the environment says that this is rank %d, "+
+				"started by %s\n",
 			name, l.Rank, l.Kind)
 	}
 	return true

@@ -36,7 +36,7 @@ func mainExit(args []string, stdout, stderr io.Writer) int {
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := append(conv.Flags(), &cli.BoolFlag{Name: "q", Aliases: []string{"quiet"},
-		Usage: "tells nothing but errors"})
+		Usage: "prints only errors"})
 	arranged, err := argv.NewTable(flags).Arrange(args[1:])
 	if err != nil {
 		return err
@@ -54,16 +54,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		},
 		Action: func(x *cli.Context) error {
 			if x.Args().Len() != 2 {
-				return argv.Errorf("tns2tcs wants two files, IN.tns and OUT.tcs, got %s",
+				return argv.Errorf("tns2tcs takes two files, IN.tns and OUT.tcs; got %s",
 					tensor.Count(x.Args().Len(), "argument"))
 			}
 			in, out := x.Args().Get(0), x.Args().Get(1)
 			if ext := convert.Ext(in); ext != ".tns" {
-				return argv.Errorf("%s: got ending %q, want .tns (distaff convert takes others)",
+				return argv.Errorf(
+					"%s: got the ending %q, want .tns (distaff convert accepts others)",
 					in, ext)
 			}
 			if ext := convert.Ext(out); ext != ".tcs" {
-				return argv.Errorf("%s: got ending %q, want .tcs (distaff convert takes others)",
+				return argv.Errorf(
+					"%s: got the ending %q, want .tcs (distaff convert accepts others)",
 					out, ext)
 			}
 			return conv.Run(x, in, out, stderr, x.Bool("q"))

@@ -53,33 +53,33 @@ func TestVerify(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))", ""},
 		{"forall(i, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))", ""},
-		{"forall(i, y(i) = B(i,j))", "j is not bound at B(i,j)"},
-		{"forall(i, forall(i, y(i) = b))", "forall over i inside a forall over it"},
-		{"where(a = t, t += t)", "t is read in its producer"},
-		{"where(t = b, t += c)", "t is assigned in its consumer"},
-		{"forall(i, where(y(i) = t(i), t += B(i)))", "temporary t has 0 modes, and is read with 1"},
-		{"seq(a += b, c += d)", "a seq assigns a and c"},
+		{"forall(i, y(i) = B(i,j))", "is read outside the loop over j, in B(i,j)"},
+		{"forall(i, forall(i, y(i) = b))", "forall over i inside another forall over it; want different variables"},
+		{"where(a = t, t += t)", "temporary t must not be read in its producer"},
+		{"where(t = b, t += c)", "temporary t must not be assigned in its consumer"},
+		{"forall(i, where(y(i) = t(i), t += B(i)))", "temporary t has 0 modes, but is read with 1"},
+		{"seq(a += b, c += d)", "a seq must assign one variable; got a and c"},
 		{
 			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUThread/Atomics, y(i,j) += B(i,j,k))))", ""},
 		{
 			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUThread/NoRaces, y(i) += b(j)), forall(j, GPUThread/Atomics, y(i) += c(j))))", ""},
-		{"forall(i, GPUBlock, y(i) = b(i))", "forall over i on GPUBlock says nothing of races"},
-		{"forall(i, GPUBlock/NoRaces/4, y(i) = b(i))", "or has chunks"},
+		{"forall(i, GPUBlock, y(i) = b(i))", "forall over i on GPUBlock must have a race strategy and no chunks"},
+		{"forall(i, GPUBlock/NoRaces/4, y(i) = b(i))", "must have a race strategy and no chunks"},
 		{"forall(i, GPUThread/NoRaces, y(i) = b(i))",
-			"forall over i: GPUThread is a part of a block: a loop around it runs on GPUBlock"},
-		{"forall(i, GPUWarp/NoRaces, y(i) = b(i))", "forall over i: GPUWarp is a part of a block"},
+			"forall over i: GPUThread is a part of a block, so a loop around it must run on GPUBlock"},
+		{"forall(i, GPUWarp/NoRaces, y(i) = b(i))", "forall over i: GPUWarp is a part of a block, so a loop around it must run on GPUBlock"},
 		{"forall(i, GPUBlock/NoRaces, forall(j, GPUBlock/NoRaces, y(i,j) = B(i,j)))",
 			"forall over j: the loop over i around it runs on GPUBlock already"},
 		{
-			"forall(i, GPUBlock/NoRaces, forall(j, GPUThread/NoRaces, forall(k, GPUThread/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUThread, and a thread runs alone"},
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUThread/NoRaces, forall(k, GPUThread/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUThread, and one thread cannot contain others"},
 		{
 			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUWarp/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp already"},
 		{
-			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUBlock/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp: blocks are outermost"},
+			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUBlock/NoRaces, y(i,j,k) = B(i,j,k))))", "forall over k: the loop over j around it runs on GPUWarp, but loops on blocks must be outermost"},
 		{
-			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j gives the block's threads to warps"},
+			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j divides a block's threads into warps"},
 		{"forall(i, GPUBlock/NoRaces, forall(j, CPUVector/NoRaces, y(i,j) = B(i,j)))",
-			"forall over j: CPUVector and GPUBlock, of the loop over i, are units of different machines"},
+			"forall over j: CPUVector and GPUBlock, of the loop over i, are units of different kinds of processors"},
 	} {
 		s, err := Parse(c.src)
 		if err != nil {

@@ -82,23 +82,26 @@ func (p *unitPlaces) misplaced(f *Forall) string {
 	}
 	switch {
 	case p.first != nil && p.first.Unit.OnGPU() != f.Unit.OnGPU():
-		return fmt.Sprintf("%s and %s, of the loop over %s, are units of different machines", f.Unit,
+		return fmt.Sprintf(
+			"%s and %s, of the loop over %s, are units of different kinds of processors", f.Unit,
 			p.first.Unit, p.first.Var)
 	case !f.Unit.OnGPU():
 		return ""
 	case p.thread != nil:
-		return around(p.thread) + ", and a thread runs alone"
+		return around(p.thread) + ", and one thread cannot contain others"
 	case f.Unit == GPUBlock && p.warp != nil:
-		return around(p.warp) + ": blocks are outermost"
+		return around(p.warp) + ", but loops on blocks must be outermost"
 	case f.Unit == GPUBlock && p.block != nil:
 		return around(p.block) + " already"
 	case f.Unit == GPUWarp && p.warp != nil:
 		return around(p.warp) + " already"
 	case f.Unit != GPUBlock && p.block == nil:
-		return fmt.Sprintf("%s is a part of a block: a loop around it runs on GPUBlock", f.Unit)
+		return fmt.Sprintf(
+			"%s is a part of a block, so a loop around it must run on GPUBlock", f.Unit)
 	case f.Unit == GPUThread && p.warp == nil && p.warps != nil:
 		return fmt.Sprintf(
-			"the loop over %s gives the block's threads to warps: it stands in a loop on GPUWarp",
+			"the loop over %s divides a block's threads into warps, so it must be inside a "+
+				"loop on GPUWarp",
 			p.warps.Var)
 	}
 	return ""

@@ -37,19 +37,22 @@ func (v *verifier) stmt(s Stmt) error {
 	switch s := s.(type) {
 	case *Forall:
 		if slices.Contains(v.bound, s.Var) {
-			return fmt.Errorf("forall over %s inside a forall over it", s.Var)
+			return fmt.Errorf(
+				"forall over %s inside another forall over it; want different variables", s.Var)
 		}
 		if r := v.relations.ReplacedBy(s.Var); r != nil && v.relations.MadeBy(s.Var) != nil {
-			return fmt.Errorf("forall over %s, which %s replaced", s.Var, r)
+			return fmt.Errorf("forall over %s, but %s replaced this variable", s.Var, r)
 		}
 		if s.Unit.OnGPU() && (s.Race == Unsaid || s.Chunk != 0) {
-			return fmt.Errorf("forall over %s on %s says nothing of races, or has chunks", s.Var, s.Unit)
+			return fmt.Errorf(
+				"forall over %s on %s must have a race strategy and no chunks", s.Var, s.Unit)
 		}
 		n := len(v.bound)
 		v.bound = append(v.bound, s.Var)
 		if u := v.relations.ConsumerVar(s.Var); u != s.Var {
 			if slices.Contains(v.bound, u) {
-				return fmt.Errorf("forall over %s inside a forall over %s, which it stands for", s.Var, u)
+				return fmt.Errorf(
+					"forall over %s inside a forall over %s, which replaces it", s.Var, u)
 			}
 			v.bound = append(v.bound, u)
 		}
@@ -81,7 +84,8 @@ func (v *verifier) stmt(s Stmt) error {
 func (v *verifier) where(s *Where) error {
 	t := Target(s.Producer)
 	if _, ok := v.temps[t.Name]; ok {
-		return fmt.Errorf("temporary %s inside the consumer of another of its name", t.Name)
+		return fmt.Errorf(
+			"temporary %s inside the consumer of another temporary with this name", t.Name)
 	}
 	v.owned = append(v.owned, t.Name)
 	err := v.stmt(s.Producer)
@@ -101,7 +105,7 @@ func (v *verifier) seq(s *Seq) error {
 	}
 	for _, t := range s.List {
 		if got, want := Target(t).Key(), Target(s).Key(); got != want {
-			return fmt.Errorf("a seq assigns %s and %s", want, got)
+			return fmt.Errorf("a seq must assign one variable; got %s and %s", want, got)
 		}
 		if err := v.stmt(t); err != nil {
 			return err
@@ -117,21 +121,23 @@ func (v *verifier) access(a *Access, left bool) error {
 		}
 		for _, y := range v.relations.FullyDerived(x) {
 			if !slices.Contains(v.bound, y) {
-				return fmt.Errorf("%s is not bound at %s", y, a.Key())
+				return fmt.Errorf("%s is read outside the loop over %s, in %s",
+					a.Name, y, a.Key())
 			}
 		}
 	}
 	if left {
 		if _, ok := v.temps[a.Name]; ok {
-			return fmt.Errorf("%s is assigned in its consumer", a.Name)
+			return fmt.Errorf("temporary %s must not be assigned in its consumer", a.Name)
 		}
 		return nil
 	}
 	if slices.Contains(v.owned, a.Name) {
-		return fmt.Errorf("%s is read in its producer", a.Name)
+		return fmt.Errorf("temporary %s must not be read in its producer", a.Name)
 	}
 	if n, ok := v.temps[a.Name]; ok && n != len(a.Vars) {
-		return fmt.Errorf("temporary %s has %d modes, and is read with %d", a.Name, n, len(a.Vars))
+		return fmt.Errorf("temporary %s has %d modes, but is read with %d",
+			a.Name, n, len(a.Vars))
 	}
 	return nil
 }

@@ -64,7 +64,8 @@ func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64,
 	}
 	if count > maxIterations/int64(len(cuts)-1) {
 		return 0,
-			refuse(by, "%s: the loops over chunks would have more than %d of one variable, want fewer",
+			refuse(by,
+				"%s: one variable would have loops over more than %d chunks; want fewer chunks",
 				by.Name, maxIterations)
 	}
 	return count, nil

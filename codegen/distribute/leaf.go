@@ -124,7 +124,9 @@ func (p *peeling) leafWord(a schedule.Arg, word string) (string, error) {
 		return word, nil
 	case p.isPeeled(v) && (v.kind == outerOf || v.kind == rotated):
 		return "",
-			refuse(a, "%s is the loop over chunks outside the leaf, and this is a command of the leaf", word)
+			refuse(a,
+				"%s is a loop over chunks, outside the leaf, but this command is for loops of "+
+					"the leaf", word)
 	}
 	return p.inLeaf([]*variable{v})[0], nil
 }

@@ -67,7 +67,7 @@ func (p *peeling) declare(c *schedule.Command, a schedule.Arg, v *variable) erro
 		return refuse(a, "%s: got %s, want a name for a new variable", c.Name, a.Text)
 	}
 	if p.vars[a.Text] != nil || slices.Contains(p.statement.Tensors, a.Text) {
-		return refuse(a, "%s: the name %s is in use", c.Name, a.Text)
+		return refuse(a, "%s: the name %s is in use; want a new one", c.Name, a.Text)
 	}
 	v.name = a.Text
 	p.vars[v.name] = v
@@ -78,7 +78,8 @@ func (p *peeling) declare(c *schedule.Command, a schedule.Arg, v *variable) erro
 func (p *peeling) loopVariable(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v := p.vars[a.Text]
 	if v != nil && v.gone != nil {
-		return nil, refuse(a, "%s: %s was replaced, by %s", c.Name, v.name, v.gone)
+		return nil, refuse(a, "%s: %s no longer exists: it was replaced by %s",
+			c.Name, v.name, v.gone)
 	}
 	if v == nil || !slices.Contains(p.loops, v) {
 		return nil, refuse(a, "%s: got %s, want a variable that the statement loops over: %s", c.Name,
@@ -92,7 +93,9 @@ func (p *peeling) loopVariable(c *schedule.Command, a schedule.Arg) (*variable, 
 func (p *peeling) toPeel(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v, err := p.loopVariable(c, a)
 	if err == nil && v.leaf != nil {
-		err = refuse(a, "%s: %s, a command of the leaf, names %s before; such commands come last", c.Name,
+		err = refuse(a,
+			"%s: %s must come after all commands that distribute, because it is for loops of "+
+				"the leaf and names %s", c.Name,
 			v.leaf, v.name)
 	}
 	return v, err
@@ -112,7 +115,9 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	error) {
 	if v.by != nil {
 		return nil,
-			refuse(c, "%s: %s already asks for the loop over %s; what cuts a variable comes first", c.Name,
+			refuse(c,
+				"%s: %s already puts the loop over %s outside the leaf; commands that divide "+
+					"a variable must come before it", c.Name,
 				v.by, v.name)
 	}
 	x := &cut{of: v, even: c.Name != "split", n: n, by: c}
@@ -164,7 +169,8 @@ func (p *peeling) ofLeaf(c *schedule.Command) error {
 				continue
 			case v.by != nil:
 				return refuse(a,
-					"%s: %s asks for the loop over %s to run outside the leaf, and this is a command of the leaf",
+					"%s: %s puts the loop over %s outside the leaf, but this command is for "+
+						"loops of the leaf",
 					c.Name, v.by, v.name)
 			case v.leaf == nil && v.gone == nil:
 				v.leaf = c

@@ -18,10 +18,11 @@ func (p *peeling) number(c *schedule.Command, a schedule.Arg) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, refuse(a, "%s: got %s, want a whole number, or the extent of a machine", c.Name, text)
+		return 0, refuse(a,
+			"%s: got %s, want either a whole number or the extent of a machine", c.Name, text)
 	}
 	if n < 1 || n > 1<<40 {
-		return 0, refuse(a, "%s: got %d, want at least 1 and at most 2^40", c.Name, n)
+		return 0, refuse(a, "%s: got %d, want 1 to 2^40", c.Name, n)
 	}
 	return n, nil
 }
@@ -46,7 +47,7 @@ func (p *peeling) grid(a schedule.Arg) (base int, extents []int64, err error) {
 		}
 		base += len(g.Extents)
 	}
-	return 0, nil, refuse(a, "distribute: got %s, want the machine: %s", a.Text,
+	return 0, nil, refuse(a, "distribute: got %s, want the name of the machine: %s", a.Text,
 		strings.Join(names, " or "))
 }
 
@@ -71,7 +72,8 @@ func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error
 		base += len(g.Extents)
 	}
 	return 0, nil, refuse(a,
-		"distribute: got %s, and the machine %s is %s; -m=%s, or a machine of a job file, makes it that",
+		"distribute: got %s, but the machine %s is %s; want -m=%s, or a machine like this in "+
+			"a job file",
 		a.Text, p.machine.Name, p.machine, want)
 }
 
@@ -87,7 +89,8 @@ func (p *peeling) extent(a schedule.Arg, text string) (string, error) {
 	}
 	k, ok := p.machine.Dim(dim)
 	if !ok {
-		return "", refuse(a, "got %s, and the machine %s has no dimension %s", text, p.machine, dim)
+		return "", refuse(a, "got %s, but the machine %s has no dimension %s",
+			text, p.machine, dim)
 	}
 	return strconv.FormatInt(p.machine.Dims()[k], 10), nil
 }

@@ -63,7 +63,9 @@ func (p *peeling) checkIterations(n *place.Nest, first *schedule.Command) error 
 		}
 		if runs > maxIterations/here {
 			return refuse(first,
-				"distribute: the loops %s have more than %d iterations at a point of the machine, and each runs the leaf; want fewer chunks", strings.Join(names(p.peeled), ", "), maxIterations)
+				"distribute: the loops %s have more than %d iterations on one rank, and each "+
+					"runs the leaf; want fewer chunks",
+				strings.Join(names(p.peeled), ", "), maxIterations)
 		}
 		runs *= here
 	}
@@ -76,7 +78,8 @@ func (p *peeling) checkPeelable(k int, v *variable) error {
 		inner := p.peeled[k+1:][slices.IndexFunc(p.peeled[k+1:],
 			func(w *variable) bool { return w.by != nil })]
 		return refuse(inner.by,
-			"%s: the loop over %s is inside the loop over %s, which belongs to the leaf; reorder can move it outside",
+			"%s: the loop over %s must be outside the loop over %s, which belongs to the "+
+				"leaf; use reorder",
 			inner.by.Name, inner.name, v.name)
 	}
 	at := v.by // the responsible command
@@ -87,8 +90,9 @@ func (p *peeling) checkPeelable(k int, v *variable) error {
 	case rotated:
 		for _, w := range v.plus {
 			if out := slices.Index(p.peeled, w); out < 0 || out > k {
-				return refuse(v.by, "rotate: %s is rotated by %s, whose loop is not outside that over %s",
-					v.turned.name, w.name, v.name)
+				return refuse(v.by,
+					"rotate: %s is rotated by %s, so the loop over %[2]s must be outside the "+
+						"loop over %[1]s", v.turned.name, w.name)
 			}
 		}
 		return p.checkCut(at, v.turned.from)
@@ -102,7 +106,8 @@ func (p *peeling) checkPeelable(k int, v *variable) error {
 func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	if c := x.of.leaf; c != nil {
 		return refuse(at,
-			"%s: %s, a command of the leaf, names %s, which %s cuts; such commands come last", at.Name, c,
+			"%s: %s must come after all commands that distribute, because it is for loops of "+
+				"the leaf and names %s, which %s divides", at.Name, c,
 			x.of.name, x.by)
 	}
 	return p.checkWhole(at, x.of, x.outer.name)
@@ -117,12 +122,14 @@ func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) err
 		return p.ofPositions(at, v, name)
 	case outerOf, rotated:
 		return refuse(at,
-			"%s: %s cuts %s, the number of a chunk; want a cut of the variable inside the chunks", at.Name,
+			"%s: %s divides %s, which counts chunks; want to divide the variable inside the "+
+				"chunks", at.Name,
 			name, v.name)
 	case innerOf:
 		if !p.runsOver(v.from.outer) {
 			return refuse(at,
-				"%s: the loop over %s goes through chunks of %s, whose loop is the leaf's; reorder puts it outside", at.Name, name, v.from.outer.name)
+				"%s: the loop over %s must be outside the loop over chunks of %s; use reorder",
+				at.Name, name, v.from.outer.name)
 		}
 		return p.checkWhole(at, v.from.of, v.from.outer.name)
 	}

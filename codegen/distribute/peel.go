@@ -157,7 +157,8 @@ func (p *peeling) distribute(c *schedule.Command) error {
 			dim := slices.Index(p.over, nil)
 			if dim < 0 {
 				return refuse(a,
-					"distribute: the machine %s has a loop over each of its dimensions already, and none is left for %s", p.machine, v.name)
+					"distribute: each dimension of the machine %s already has a loop, so that "+
+						"%s has none; want fewer loops", p.machine, v.name)
 			}
 			if err := p.distributeOver(c, a, v, dim); err != nil {
 				return err
@@ -177,7 +178,8 @@ func (p *peeling) distribute(c *schedule.Command) error {
 func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {
-		return refuse(c, "distribute: got %s, %d outer and %d inner ones, want the same number of each",
+		return refuse(c,
+			"distribute: got %s, %d outer and %d inner ones; want the same number of each",
 			tensor.Count(len(from), "variable"), len(outer), len(inner))
 	}
 	base, extents, err := p.grid(c.Args[3])
@@ -185,7 +187,8 @@ func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 		return err
 	}
 	if len(from) > len(extents) {
-		return refuse(c.Args[0], "distribute: got %s for the %s of %s",
+		return refuse(c.Args[0],
+			"distribute: got %s for the %s of %s; want one variable for each dimension",
 			tensor.Count(len(from), "variable"),
 			tensor.Count(len(extents), "dimension"), c.Args[3].Text)
 	}
@@ -221,11 +224,12 @@ func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 // distributeOver distributes the loop over v over a dimension of the machine.
 func (p *peeling) distributeOver(c *schedule.Command, at schedule.Arg, v *variable, dim int) error {
 	if v.dim >= 0 {
-		return refuse(at, "distribute: the loop over %s is distributed already", v.name)
+		return refuse(at, "distribute: the loop over %s is already distributed", v.name)
 	}
 	if w := p.over[dim]; w != nil {
 		return refuse(at,
-			"distribute: the loop over %s is distributed over dimension %d of the machine %s already",
+			"distribute: the loop over %s is already distributed over dimension %d of the "+
+				"machine %s; want one loop for each dimension",
 			w.name, dim, p.machine)
 	}
 	p.over[dim], v.dim, v.by = v, dim, c
@@ -243,7 +247,8 @@ func (p *peeling) communicate(c *schedule.Command) error {
 			return refuse(a, "communicate: got %s, want a tensor of the statement: %s", a.Text,
 				strings.Join(p.statement.Tensors, ", "))
 		case slices.Contains(p.brought, a.Text):
-			return refuse(a, "communicate: %s is named twice; its pieces are brought by one loop", a.Text)
+			return refuse(a,
+				"communicate: got %s twice; want each tensor only once, in one loop", a.Text)
 		}
 		p.brought = append(p.brought, a.Text)
 		v.communicate = append(v.communicate, a.Text)
@@ -261,11 +266,13 @@ func (p *peeling) rotate(c *schedule.Command) error {
 		return err
 	}
 	if v.kind != outerOf {
-		return refuse(c.Args[0], "rotate: %s is not a loop over chunks that divide or split made", v.name)
+		return refuse(c.Args[0],
+			"rotate: got %s, want a loop over chunks made by divide or split", v.name)
 	}
 	r := &variable{kind: rotated, made: c, by: c, dim: v.dim, communicate: v.communicate, turned: v}
 	if len(items(c.Args[1])) == 0 {
-		return refuse(c.Args[1], "rotate: got no variables to rotate %s by", v.name)
+		return refuse(c.Args[1],
+			"rotate: got no variables to rotate %s by; want at least one", v.name)
 	}
 	for _, a := range items(c.Args[1]) {
 		w, err := p.toPeel(c, a)
@@ -273,9 +280,9 @@ func (p *peeling) rotate(c *schedule.Command) error {
 		case err != nil:
 			return err
 		case w == v:
-			return refuse(a, "rotate: %s cannot be rotated by itself", v.name)
+			return refuse(a, "rotate: got %s twice; want other variables to rotate it by", v.name)
 		case slices.Contains(r.plus, w):
-			return refuse(a, "rotate: %s stands twice", w.name)
+			return refuse(a, "rotate: got %s twice; want each variable once", w.name)
 		}
 		r.plus = append(r.plus, w)
 	}
@@ -303,7 +310,7 @@ func (p *peeling) reorder(c *schedule.Command) error {
 			return err
 		}
 		if slices.Contains(named, v) {
-			return refuse(a, "reorder: %s stands twice", v.name)
+			return refuse(a, "reorder: got %s twice; want each variable once", v.name)
 		}
 		named = append(named, v)
 	}

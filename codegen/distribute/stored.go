@@ -74,14 +74,18 @@ func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) er
 	switch {
 	case v.parts == nil || v.made.Name != "pos":
 		return refuse(at,
-			"%s: the loop over %s goes through %s, which %s made; want ranges of an index variable, or of the positions of a tensor that pos takes", at.Name, name, v.name, v.made)
+			"%s: the loop over %s runs over %s, which %s made; want chunks of either an index "+
+				"variable or the positions of a tensor", at.Name, name, v.name, v.made)
 	case name == v.name:
 		return refuse(at,
-			"%s: the loop over %s goes through single positions; want chunks of positions, as divide makes",
+			"%s: the loop over %s runs over single positions; want chunks of positions, as "+
+				"divide makes them",
 			at.Name, name)
 	case p.stored != nil && p.stored.at != v:
 		return refuse(at,
-			"%s: the loop over %s goes through positions that %s takes, and another loop through those that %s takes; only the positions of one tensor can be distributed", at.Name, name, v.made, p.stored.at.made)
+			"%s: the loop over %s runs over positions of %s, but another loop runs over "+
+				"positions of %s; want positions of only one tensor",
+			at.Name, name, v.made, p.stored.at.made)
 	case p.stored != nil:
 		return nil
 	}
@@ -117,12 +121,14 @@ func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	switch len(found) {
 	case 0:
 		return nil, refuse(c.Args[2],
-			"pos: got %s, want a tensor of the right side, or one of its accesses: %s", c.Args[2].Text,
+			"pos: got %s, want either a tensor of the right side or one of its accesses: %s",
+			c.Args[2].Text,
 			strings.Join(all, ", "))
 	case 1:
 		return found[0], nil
 	}
-	return nil, refuse(c.Args[2], "pos: %s appears at different variables; name the access", text)
+	return nil, refuse(c.Args[2],
+		"pos: %s is accessed with different variables; name one access, as in B(i,j)", text)
 }
 
 func (a *Access) key() string { return a.Tensor + "(" + strings.Join(a.Vars, ",") + ")" }
@@ -146,19 +152,22 @@ func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
 		return refuse(c.Args[2],
-			"pos: the ranks visit only positions of %s, and the statement's term %s also has values elsewhere", a.key(), a.Beside)
+			"pos: the ranks would visit only the stored entries of %s, but the term %s of the "+
+				"statement also has values elsewhere", a.key(), a.Beside)
 	}
 	for _, b := range p.statement.Accesses {
 		if b.Tensor == a.Tensor && !slices.Equal(b.Vars, a.Vars) {
 			return refuse(c.Args[2],
-				"pos: %s is also read as %s; only positions of a tensor with one access can be distributed",
+				"pos: %s is also read as %s; want a tensor that is read only once",
 				a.key(), b.key())
 		}
 	}
 	vars := a.levelVars()
 	for l, v := range vars {
 		if slices.Contains(vars[:l], v) {
-			return refuse(c.Args[2], "pos: %s holds %s twice", a.key(), v)
+			return refuse(c.Args[2],
+				"pos: got %s, which has %s twice; want a tensor with each variable once",
+				a.key(), v)
 		}
 	}
 	taken := s.at.fused()
@@ -173,14 +182,17 @@ func (p *peeling) levels(s *stored) error {
 	switch {
 	case caps.CanLocate():
 		return refuse(c.Args[2],
-			"pos: level %d of %s is dense, and has no positions of its own; its coordinates can be divided",
+			"pos: level %d of %s is dense and has no positions; divide its coordinates instead",
 			s.level, a.Tensor)
 	case caps.IsPadded():
-		return refuse(c.Args[2], "pos: level %d of %s is padded: its positions are not in order", s.level,
+		return refuse(c.Args[2],
+			"pos: level %d of %s is padded, so its positions are not in order; want another "+
+				"level", s.level,
 			a.Tensor)
 	case !caps.IsUnique() && s.level+1 < len(vars):
 		return refuse(c.Args[2],
-			"pos: level %d of %s keeps repeated coordinates, which the levels below distinguish; take positions of a level below", s.level, a.Tensor)
+			"pos: level %d of %s stores repeated coordinates, which the levels below "+
+				"distinguish; want positions of a level below", s.level, a.Tensor)
 	}
 	return nil
 }
@@ -209,7 +221,8 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	first := s.level + 1 - len(taken)
 	if s.level < 0 || first < 0 || !slices.Equal(roots, s.vars[first:]) {
 		return refuse(c.Args[2],
-			"pos: the distributed positions of %s must be of its outermost levels, %s, or of some of them; got positions of %s",
+			"pos: the distributed positions of %s must belong to its outermost levels, %s, or "+
+				"to the first of them; got positions of %s",
 			a.key(), strings.Join(a.levelVars(), ", "), strings.Join(roots, ", "))
 	}
 	for l, name := range s.vars {
@@ -217,19 +230,22 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 		for v.cut != nil && p.runsOver(v.cut.outer) {
 			if l > 0 {
 				return refuse(c.Args[2],
-					"pos: chunks of %s run outside, and the positions of %s go through %s in all of %s", name,
+					"pos: the loop over chunks of %s is outside, but the positions of %s "+
+						"include all of %s in all of %s; want no chunks of it", name,
 					a.key(), name, s.vars[l-1])
 			}
 			if !v.cut.even {
 				return refuse(v.cut.by,
-					"split: the chunks of %s are cut further, by positions of %s; want divide", name, a.key())
+					"split: chunks of %s are divided again by positions of %s; want divide",
+					name, a.key())
 			}
 			v = v.cut.inner
 		}
 		whole := v.cut == nil && v.gone == nil || slices.Contains(taken, v)
 		if !whole || p.isPeeled(v) {
 			return refuse(c.Args[2],
-				"pos: the positions of %s go through all of %s, and the loops go through parts of it", a.key(),
+				"pos: the positions of %s include all of %s, but the loops run over only a "+
+					"part of it", a.key(),
 				name)
 		}
 		if l == 0 {
@@ -247,11 +263,13 @@ func (p *peeling) positions(n *place.Nest) error {
 	add := func(x *cut, level int) error {
 		if !x.even {
 			return refuse(x.by,
-				"split: how many positions %s has is not known before it is read; want divide", s.access.key())
+				"split: the number of positions of %s is not known before it is read; want "+
+					"divide", s.access.key())
 		}
 		if x.n > maxIterations/c.N() {
 			return refuse(x.by,
-				"divide: the loops over chunks would have more than %d of the positions of %s, want fewer",
+				"divide: the positions of %[2]s would have loops over more than %[1]d chunks; "+
+					"want fewer chunks",
 				maxIterations, s.access.key())
 		}
 		loop := p.loopOf(x.outer)

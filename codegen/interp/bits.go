@@ -46,7 +46,7 @@ func (c *compiler) collect(s *ir.Collect) stmtFn {
 		from, to := fr.span(f, 0, (total+63)/64*64)
 		fr.read(f, from, to, tracks[flags])
 		if slices.Contains(f.b[from:to], true) {
-			fr.errorf("collect %s: a flag of %s is set", m.name, f.name)
+			fr.errorf("collect %s: a flag of %s is set, want none", m.name, f.name)
 		}
 		a, b := fr.span(m, 0, total)
 		fr.read(m, a, b, tracks[set])
@@ -62,7 +62,7 @@ func (c *compiler) collect(s *ir.Collect) stmtFn {
 		}
 		for w, x := range m.i64[a:b] {
 			if x != 0 {
-				fr.errorf("collect %s: word %d has bits, and is not in %s", m.name, w, given.name)
+				fr.errorf("collect %s: word %d has bits, but is not in %s", m.name, w, given.name)
 			}
 		}
 		out := fr.arrays[list]

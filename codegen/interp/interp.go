@@ -317,7 +317,8 @@ func (p *Program) checkAliases(fr *frame) {
 			continue
 		}
 		if other, ok := seen[key]; ok && !(p.arrays[other].Const && p.arrays[q.index].Const) {
-			fr.errorf("%s and %s are the same memory, and one of them is stored to", p.arrays[other].Name,
+			fr.errorf("%s and %s are the same memory, but one of them is stored to",
+				p.arrays[other].Name,
 				p.arrays[q.index].Name)
 		}
 		seen[key] = q.index

@@ -107,7 +107,7 @@ func TestRules(t *testing.T) {
 		{"alloc w float64[3] zero\n publish t3.vals = w, 3\n w[0] = 1.0",
 			"w[0]: used after it is published"},
 		{"alloc w float64[3]\n publish t3.vals = w, 3", "w[0] is read but was never written"},
-		{"alloc w float64[3] zero\n publish t3.vals = w, 4", "4 elements of 3"},
+		{"alloc w float64[3] zero\n publish t3.vals = w, 4", "got 4 elements, want at most 3"},
 		{"alloc w float64[3]", "leak: w"},
 		{"for i in 0 : 2 {\n alloc w float64[3]\n }", "leak: w is allocated again"},
 		{"alloc w float64[n - 1]\n free w", "allocation of -1 elements"},
@@ -152,8 +152,8 @@ func TestRules(t *testing.T) {
 		{"alloctable T float64[2]\n alloc w float64[1]\n keep T[0] = w\n w[0] = 1.0\n freetable T",
 			"w[0]: used after it is kept"},
 		{"alloctable T float64[2]\n for i in 0 : 2 {\n alloc w float64[1]\n keep T[0] = w\n }",
-			"the entry of table T is taken"},
-		{"alloctable T float64[2]\n freetable T\n freetable T", "it is not allocated"},
+			"keep w: the entry of table T is in use (i=1)"},
+		{"alloctable T float64[2]\n freetable T\n freetable T", "the table is not allocated"},
 		{"alloc p int64[1] zero\n alloc q int64[1]\n sortby p[0 : 1] (q)",
 			"q[0] is read but was never written"},
 		{"alloc p int64[1]\n p[0] = 1\n alloc q int64[1] zero\n sortby p[0 : 1] (q)",
@@ -166,7 +166,7 @@ func TestRules(t *testing.T) {
 		{
 			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[1]\n var m int64 = 0\n mark b[3], w, m\n collect l[0] = b[1], w, f, m", "l[0 : 2] is out of bounds"},
 		{
-			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[9]\n var m int64 = 0\n mark b[3], w, m\n m = 0\n collect l[0] = b[1], w, f, m", "word 0 has bits, and is not in w"},
+			"alloc b int64[1] zero\n alloc w int32[2]\n alloc f bool[64] zero\n alloc l int32[9]\n var m int64 = 0\n mark b[3], w, m\n m = 0\n collect l[0] = b[1], w, f, m", "word 0 has bits, but is not in w"},
 	}
 	for _, c := range cases {
 		f, err := ir.Parse(head + c.body + "\n}")

@@ -249,7 +249,7 @@ func (fr *frame) within(m *memory, i int64) {
 // m. An empty range is always accepted.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
-		fr.errorf("%s[%d : %d]: %s", m.name, lo, hi, stateNames[m.state])
+		fr.errorf("%s[%d : %d] is %s", m.name, lo, hi, stateNames[m.state])
 	}
 	if lo >= hi {
 		return 0, 0

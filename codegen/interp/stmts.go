@@ -87,7 +87,7 @@ func (c *compiler) stmt(s ir.Stmt) stmtFn {
 		name := s.Func.Name
 		return func(fr *frame) {
 			fr.errorf(
-				"%s is a C function of the user's, which only compiled leaves call", name)
+				"%s is a user's C function, which only compiled leaves can call", name)
 		}
 	case *ir.Sort:
 		return c.sort(s)
@@ -268,7 +268,7 @@ func (c *compiler) alloc(s *ir.Alloc) stmtFn {
 		}
 		want := n(fr)
 		if want < 0 {
-			fr.errorf("%s: allocation of %d elements", a.Name, want)
+			fr.errorf("%s: got an allocation of %d elements", a.Name, want)
 		}
 		fr.reserve(want, a.Elem)
 		fr.took(a.Name, want*a.Elem.Size())
@@ -300,7 +300,7 @@ func (fr *frame) owned(k int, what string) *memory {
 	m := fr.arrays[k]
 	if !fr.live[m] {
 		if m.state == alive {
-			fr.errorf("%s %s: it is not the leaf's own", what, m.name)
+			fr.errorf("%s %s: the memory does not belong to the leaf", what, m.name)
 		}
 		fr.errorf("%s %s: %s", what, m.name, stateNames[m.state])
 	}
@@ -321,7 +321,8 @@ func (c *compiler) grow(s *ir.Grow) stmtFn {
 		m := fr.owned(k, "grow")
 		have, want := fr.ints[capacity], need(fr)
 		if have != m.len() {
-			fr.errorf("grow %s: its capacity is %d, the variable says %d", m.name, m.len(), have)
+			fr.errorf("grow %s: its capacity is %d, but the variable says %d",
+				m.name, m.len(), have)
 		}
 		if want <= have {
 			return
@@ -500,12 +501,12 @@ func (c *compiler) publish(s *ir.Publish) stmtFn {
 		m := fr.owned(k, "publish")
 		count := n(fr)
 		if count < 0 || count > m.len() {
-			fr.errorf("publish %s: %d elements of %d", m.name, count, m.len())
+			fr.errorf("publish %s: got %d elements, want at most %d", m.name, count, m.len())
 		}
 		fr.read(m, 0, count, nil)
 		for _, o := range fr.published {
 			if o.slot == slot {
-				fr.errorf("publish %s: slot %s is published already", m.name, slot)
+				fr.errorf("publish %s: slot %s is already published", m.name, slot)
 			}
 		}
 		fr.published = append(fr.published, published{slot, m, count})

@@ -27,7 +27,7 @@ func (c *compiler) allocTable(s *ir.AllocTable) stmtFn {
 		want := n(fr)
 		switch {
 		case want < 0:
-			fr.errorf("table %s: allocation of %d entries", name, want)
+			fr.errorf("table %s: got an allocation of %d entries", name, want)
 		case fr.tables[k] != nil:
 			fr.errorf("leak: table %s is allocated again before it is freed", name)
 		}
@@ -43,7 +43,7 @@ func (c *compiler) entry(t *ir.Table, index ir.Expr) func(*frame) **memory {
 	return func(fr *frame) **memory {
 		i := x(fr)
 		if fr.tables[k] == nil {
-			fr.errorf("table %s[%d]: it is not allocated", name, i)
+			fr.errorf("table %s[%d]: the table is not allocated", name, i)
 		}
 		if n := int64(len(fr.tables[k].entries)); uint64(i) >= uint64(n) {
 			fr.errorf("table %s[%d] is out of bounds [0, %d)", name, i, n)
@@ -57,7 +57,7 @@ func (c *compiler) keep(s *ir.Keep) stmtFn {
 	return func(fr *frame) {
 		e := entry(fr)
 		if *e != nil {
-			fr.errorf("keep %s: the entry of table %s is taken", s.A.Name, name)
+			fr.errorf("keep %s: the entry of table %s is in use", s.A.Name, name)
 		}
 		m := fr.owned(k, "keep")
 		delete(fr.live, m)
@@ -89,7 +89,7 @@ func (c *compiler) freeTable(s *ir.FreeTable) stmtFn {
 	return func(fr *frame) {
 		t := fr.tables[k]
 		if t == nil {
-			fr.errorf("free table %s: it is not allocated", name)
+			fr.errorf("free table %s: the table is not allocated", name)
 		}
 		for _, m := range t.entries {
 			if m != nil {

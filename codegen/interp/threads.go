@@ -294,7 +294,8 @@ func (g *grid) met(threads []thread) *meeting {
 	m := first.at(g.k)
 	if gone != nil {
 		first.fr.errorf(
-			"divergent %s in launch %s: in block %d, thread %d waits at %s, and thread %d has ended",
+			"divergent %s in launch %s: in block %d, thread %d waits at %s, but thread %d has "+
+				"ended",
 			m.what, g.k.name, g.block-1, first.number-1, m, gone.number-1)
 	}
 	return m
@@ -305,13 +306,16 @@ func (g *grid) met(threads []thread) *meeting {
 func (g *grid) compare(a, b *thread) {
 	m, other := a.at(g.k), b.at(g.k)
 	if m != other {
-		a.fr.errorf("divergent %s in launch %s: in block %d, thread %d waits at %s, and thread %d at %s",
+		a.fr.errorf(
+			"divergent %s in launch %s: in block %d, thread %d waits at %s, but thread %d "+
+				"waits at %s",
 			m.what, g.k.name, g.block-1, a.number-1, m, b.number-1, other)
 	}
 	for _, l := range m.trips {
 		if x, y := a.fr.ints[l.slot], b.fr.ints[l.slot]; x != y {
 			a.fr.errorf(
-				"divergent %s in launch %s: in block %d, thread %d waits at %s in iteration %d of %s, and thread %d in iteration %d",
+				"divergent %s in launch %s: in block %d, thread %d waits at %s in iteration "+
+					"%d of %s, but thread %d in iteration %d",
 				m.what, g.k.name, g.block-1, a.number-1, m, x-1, l.what, b.number-1, y-1)
 		}
 	}

@@ -36,7 +36,9 @@ func (c *compiler) union(s *ir.Union) stmtFn {
 			}
 		}
 		if begin := first(fr); inPlace && own > 0 && begin < at+int64(len(all)-own) {
-			fr.errorf("union at %s[%d]: its first segment begins at %d, before what is written", s.Crd.Name,
+			fr.errorf(
+				"union at %s[%d]: its first segment begins at %d, which may already be "+
+					"overwritten", s.Crd.Name,
 				at, begin)
 		}
 		fr.span(fr.arrays[crd], at, at+int64(len(all)))
@@ -78,7 +80,9 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 				e.val = f * v.f64[first+k]
 			}
 			if len(list) > 0 && list[len(list)-1].crd >= e.crd {
-				fr.errorf("union of %s: coordinate %d behind %d", m.name, e.crd, list[len(list)-1].crd)
+				fr.errorf(
+					"union of %s: coordinate %d comes after %d, want increasing coordinates",
+					m.name, e.crd, list[len(list)-1].crd)
 			}
 			list = append(list, e)
 		}

@@ -135,7 +135,8 @@ func (s *Statement) bind() error {
 		if p := f.Param(a.Name); p != nil {
 			if len(a.Vars) > 0 {
 				return f.Errorf(a.At, NameClash,
-					"got the param %s of line %d with index variables, want it as %s", p.Name, f.line(p.span),
+					"got the param %s of line %d with index variables, want %s alone: a param "+
+						"is a number", p.Name, f.line(p.span),
 					p.Name)
 			}
 			whole.replace(a.At.Pos-s.span.Pos, a.At.End-s.span.Pos, p.Value.Text)
@@ -180,7 +181,8 @@ func (s *Statement) bindLines() error {
 			n, err := strconv.Atoi(s.file.putParts(b.value, ","))
 			if err != nil || n < 1 {
 				return s.file.Errorf(notation.Span(b.span), Syntax,
-					"got %s, want a whole number of at least 1: the most index variables that an intermediate has",
+					"got %s, want the largest number of index variables of an intermediate: a "+
+						"whole number of at least 1",
 					s.file.putParts(b.value, ","))
 			}
 			s.IntermediateOrder = n

@@ -70,7 +70,8 @@ func (c *checker) clash(name, what string, at notation.Span, old named) error {
 		return c.f.Errorf(at, NameClash, "got %s %s twice, the first on line %d, want it once", what,
 			name, c.f.line(span(old.at)))
 	}
-	return c.f.Errorf(at, NameClash, "got %s as a %s, and as a %s on line %d, want a name for each",
+	return c.f.Errorf(at, NameClash,
+		"got %s as a %s, but it is a %s on line %d; want different names",
 		name, what, old.what, c.f.line(span(old.at)))
 }
 
@@ -202,7 +203,8 @@ func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
 func (c *checker) tensor(t *Tensor) error {
 	if t.FromNumber != "" && t.Order > 0 {
 		return c.f.Errorf(t.FromAt, Declaration,
-			"got the number %s for tensor %s of %s, want a file, or what -g takes: a number is a scalar's",
+			"got the number %s for tensor %s of %s, want either a file or what -g takes: only "+
+				"a scalar can be given as a number",
 			t.FromNumber, t.Name, tensor.Count(t.Order, "mode"))
 	}
 	if t.Placement == nil {
@@ -220,13 +222,15 @@ func (c *checker) outputs() error {
 		}
 		if old := files[t.To]; old != nil {
 			return c.f.Errorf(t.ToAt, Declaration,
-				"got %q for tensor %s, which tensor %s is written to (line %d), want a file for each", t.To,
+				"got %q for tensor %s, but tensor %s is written to the same file (line %d); "+
+					"want different files", t.To,
 				t.Name, old.Name, c.f.line(span(old.ToAt)))
 		}
 		files[t.To] = t
 		if s := c.states[t.Name]; !s.written {
 			return c.f.Errorf(t.ToAt, ReadEarly,
-				"got a file for tensor %s, which has no values: it has no from, and no statement writes it",
+				"got to for tensor %s, which gets no values: it must have either from or a "+
+					"statement that computes it",
 				t.Name)
 		}
 	}

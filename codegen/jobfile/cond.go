@@ -50,7 +50,7 @@ func (p *parser) cond(r *reader) *Cond {
 	y := r.until("<>=!")
 	if r.err == nil && r.next() != 0 {
 		op, at := r.comparison()
-		r.fail(at, Syntax, "got a second comparison, %s, want one", op)
+		r.fail(at, Syntax, "got a second comparison, %s, want only one", op)
 	}
 	c.span = span{Pos: x.Pos, End: y.End}
 	c.rawX, c.rawY = r.expr(x), r.expr(y)
@@ -59,10 +59,11 @@ func (p *parser) cond(r *reader) *Cond {
 			switch e := e.(type) {
 			case *notation.Sum:
 				r.fail(e.At, Syntax,
-					"got sum(...) in a condition, want scalars: a statement before the end of the repeat may sum")
+					"got sum(...) in a condition, want scalars: compute the sum in a "+
+						"statement inside the repeat")
 			case *notation.Access:
 				if len(e.Vars) > 0 {
-					r.fail(e.At, Syntax, "got %s in a condition, want scalars", e)
+					r.fail(e.At, Syntax, "got %s in a condition, want scalars only", e)
 				}
 			}
 			return r.err == nil

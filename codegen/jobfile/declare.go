@@ -93,7 +93,7 @@ func (p *parser) machine(r *reader, at span) Item {
 	}
 	if r.err == nil && len(t.Extents) == 0 {
 		r.fail(notation.Span{Pos: r.at - 1, End: r.at}, Syntax,
-			"got no extents, want one at least, as in machine M(p)")
+			"got no extents, want at least one, as in machine M(p)")
 	}
 	return t
 }
@@ -119,9 +119,10 @@ func (p *parser) grids(r *reader, t *Machine) {
 	}
 	r.at = from
 	var at notation.Span
-	t.Text, at = r.quoted(`cosma, or the grids of each level in quotes, as in "nodes=2x2;gpus=4"`)
+	t.Text, at = r.quoted(`cosma, or the grid of each level in quotes, as in "nodes=2x2;gpus=4"`)
 	if r.err == nil && t.Text == "" {
-		r.fail(at, Syntax, "got no grids, want the grids of each level, as in \"nodes=2x2;gpus=4\"")
+		r.fail(at, Syntax,
+			"got an empty string, want the grid of each level, as in \"nodes=2x2;gpus=4\"")
 	}
 	if r.err != nil {
 		return
@@ -243,7 +244,7 @@ func (p *parser) tensor(r *reader, at span) Item {
 			}
 			r.got(want)
 		case seen[word]:
-			r.fail(at, Declaration, "got %s twice for tensor %s, want it once", word, t.Name)
+			r.fail(at, Declaration, "got %s twice for tensor %s, want it only once", word, t.Name)
 		default:
 			seen[word] = true
 			clause(p, r, t)
@@ -271,7 +272,7 @@ var clauses = map[string]func(*parser, *reader, *Tensor){
 	"from":  (*parser).from,
 	"to": func(_ *parser, r *reader, t *Tensor) {
 		if t.To, t.ToAt = r.quoted(`a file in quotes, as in to "a.npy"`); t.To == "" {
-			r.fail(t.ToAt, Syntax, "got no name of a file, want one, as in to \"a.npy\"")
+			r.fail(t.ToAt, Syntax, "got an empty file name, want one, as in to \"a.npy\"")
 		}
 	},
 }
@@ -281,7 +282,7 @@ func (p *parser) levels(r *reader, t *Tensor) {
 	letters, at := r.word()
 	if _, clause := clauses[letters]; clause {
 		r.at = at.Pos
-		r.got(`a letter for each level behind ":", as in ": ds"`)
+		r.got(`a letter for each level after ":", as in ": ds"`)
 		return
 	}
 	if letters == "" {
@@ -325,7 +326,7 @@ func compact(text string) string { return strings.Join(strings.Fields(text), "")
 func (p *parser) from(r *reader, t *Tensor) {
 	if r.next() == '"' {
 		if t.From, t.FromAt = r.quoted(""); t.From == "" {
-			r.fail(t.FromAt, Syntax, "got no name of a file, want one, as in from \"a.tcs\"")
+			r.fail(t.FromAt, Syntax, "got an empty file name, want one, as in from \"a.tcs\"")
 		}
 		p.reading(r, t)
 		return
@@ -343,7 +344,8 @@ func (p *parser) from(r *reader, t *Tensor) {
 		t.FromNumber, t.from = t.from, ""
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
 		r.fail(t.FromAt, Syntax,
-			"got %q after from, want a file in quotes, a number, or what -g takes, as in uniform:1000",
+			"got %q after from, want either a file in quotes, or a number, or what -g takes, "+
+				"as in uniform:1000",
 			t.from)
 	}
 }
@@ -366,10 +368,11 @@ func (p *parser) reading(r *reader, t *Tensor) {
 		value, valueAt := r.word()
 		switch {
 		case *to != "":
-			r.fail(at, Declaration, "got %s twice for tensor %s, want it once", option, t.Name)
+			r.fail(at, Declaration, "got %s twice for tensor %s, want it only once",
+				option, t.Name)
 		case !slices.Contains(values, value):
 			r.at = valueAt.Pos
-			r.got(strings.Join(values, " or ") + " behind " + option)
+			r.got(strings.Join(values, " or ") + " after " + option)
 		}
 		if *to = value; option == "index-base" {
 			t.BaseAt = notation.Span{Pos: at.Pos, End: r.at}

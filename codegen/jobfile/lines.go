@@ -26,7 +26,7 @@ func clean(f *File) (string, error) {
 		switch c := out[k]; {
 		case c == '\n' && quote >= 0:
 			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
-				"got no second quote on the line, want one at the end of the name")
+				"got a file name without its second quote, want one on the same line")
 		case c == 0:
 			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want text")
 		case c == '"' && quote >= 0:
@@ -45,7 +45,7 @@ func clean(f *File) (string, error) {
 	}
 	if quote >= 0 {
 		return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
-			"got no second quote on the line, want one at the end of the name")
+			"got a file name without its second quote, want one on the same line")
 	}
 	return string(out), nil
 }
@@ -155,7 +155,7 @@ func (r *lineReader) unclosed(b bracket, got string) error {
 		return r.f.Errorf(at, Syntax, "got the end of the file, want %q for this bracket",
 			string(b.close))
 	}
-	return r.f.Errorf(at, Syntax, "got %q, want %q for this bracket first", got, string(b.close))
+	return r.f.Errorf(at, Syntax, "got %q, want %q first, for this bracket", got, string(b.close))
 }
 
 // continues reports whether a line that ends with text continues on the next line, because text

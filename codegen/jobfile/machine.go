@@ -106,7 +106,8 @@ func (f *File) SetMachine(text string) error {
 		}
 	}
 	if len(others) > 0 {
-		return diag.Errorf(Unknown, "-m=%s: got a machine for M, and %s declares %s", text,
+		return diag.Errorf(Unknown,
+			"-m=%s: got a machine for M, but %s declares other machines: %s", text,
 			tensor.Printable(f.Name), strings.Join(others, ", "))
 	}
 	f.Items = slices.Insert(f.Items, 0,
@@ -151,23 +152,27 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 		n, ok := c.names[l.Machine]
 		if ok && n.what != "machine" && n.what != "machine level" {
 			return c.f.Errorf(at, NameClash,
-				"got %s as a machine, and as a %s on line %d, want a name for each", l.Machine, n.what,
+				"got %s as a machine, but it is a %s on line %d; want different names",
+				l.Machine, n.what,
 				c.f.line(span(n.at)))
 		}
 		if !ok && l.Machine != defaultMachine {
-			return c.f.Errorf(at, Unknown, "got machine %s, which is not declared; there is %s", l.Machine,
+			return c.f.Errorf(at, Unknown,
+				"got machine %s, which is not declared, want %s", l.Machine,
 				strings.Join(c.machines(), ", "))
 		}
 	}
 	m := c.f.MachineOf(p.Placement)
 	if m == nil {
 		return c.f.Errorf(at, Declaration,
-			"got the placement %s, which is over no machine: want one level for each of a machine's, in their order; there is %s", p.Placement, strings.Join(c.machines(), ", "))
+			"got the placement %s, want one part for each level of a machine, in the "+
+				"machine's order: %s", p.Placement, strings.Join(c.machines(), ", "))
 	}
 	for k, g := range m.shape().Grids {
 		l := p.Placement[k]
 		if got, want := len(l.Dims), len(g.Extents); got != want {
-			return c.f.Errorf(at, Declaration, "got a placement over %s, want %d: %s has %[2]d",
+			return c.f.Errorf(at, Declaration,
+				"got a placement over %s, want %d: machine %s has %[2]d",
 				tensor.Count(got, "dimension"), want, l.Machine)
 		}
 	}
@@ -185,7 +190,9 @@ func (c *checker) products() error {
 		}
 		if m.OfProduct() && !used {
 			return c.f.Errorf(notation.Span(p.span), Declaration,
-				"got a placement over %s, whose grid is computed for the product that commands distribute over it, and none do", m.Name)
+				"got a placement over %s, but no statement is distributed over it: its grid "+
+					"is computed for a product, which must be distributed over %s",
+				m.Name, m.Name)
 		}
 	}
 	return nil
@@ -223,8 +230,8 @@ func (c *checker) distribution(s *Statement, commands []*schedule.Command) error
 	for _, b := range s.lines { // network, in contrast, describes the loops of a leaf
 		if distributes && slices.Contains(blockSchedule, b.word) {
 			return c.f.Errorf(notation.Span(b.span), Declaration,
-				"got %s under a statement that commands distribute: "+
-					"both say which rank runs what, want one of them", b.word)
+				"got both %s and distribute for one statement, want only one: each decides "+
+					"which rank runs what", b.word)
 		}
 	}
 	for _, x := range commands {
@@ -243,7 +250,8 @@ func (c *checker) distribution(s *Statement, commands []*schedule.Command) error
 		for _, arg := range extents(args) {
 			if !distributes {
 				return s.refuse(arg, Declaration,
-					"got %s, the extent of a machine, under a statement that nothing distributes, want a number",
+					"got %s for a statement without distribute, want a number: only "+
+						"distribute knows the machine's extents",
 					arg.Text)
 			}
 			if err := c.extent(s, arg); err != nil {
@@ -272,7 +280,8 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 		}
 		if s.machine != nil && s.machine.Name != name {
 			return nil, s.refuse(a, Declaration,
-				"got machine %s, and %s in a command above, want one machine for a statement", name,
+				"got machine %s, but a command above uses %s; a statement must use one machine",
+				name,
 				s.machine.Name)
 		}
 		s.machine = m
@@ -282,7 +291,7 @@ func (c *checker) uses(s *Statement, a schedule.Arg, name string) (*place.Machin
 	for _, m := range c.f.machines() {
 		names = append(names, m.Name)
 	}
-	return nil, s.refuse(a, Unknown, "got machine %s, which is not declared; there is %s", name,
+	return nil, s.refuse(a, Unknown, "got machine %s, which is not declared, want %s", name,
 		strings.Join(names, ", "))
 }
 
@@ -301,7 +310,8 @@ func (c *checker) named(s *Statement, arg schedule.Arg) error {
 		return err
 	}
 	if !slices.ContainsFunc(m.Grids, func(g place.Grid) bool { return g.Name == level }) {
-		return s.refuse(arg, Unknown, "got %s, and machine %s has no level %s", arg.Text, name, level)
+		return s.refuse(arg, Unknown, "got %s, but machine %s has no level %s",
+			arg.Text, name, level)
 	}
 	return nil
 }
@@ -317,7 +327,8 @@ func (c *checker) extent(s *Statement, arg schedule.Arg) error {
 		return nil
 	}
 	if _, ok := m.Dim(dim); !ok {
-		return s.refuse(arg, Unknown, "got %s, and machine %s has no dimension %s: it has %s", arg.Text,
+		return s.refuse(arg, Unknown,
+			"got %s, but machine %s has no dimension %s: it has %s", arg.Text,
 			name, dim, strings.Join(dimensions(m), ", "))
 	}
 	return nil

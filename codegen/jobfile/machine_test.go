@@ -54,7 +54,7 @@ place B (x,y) -> M(*)
 func TestMachineTooLarge(t *testing.T) {
 	f := checked(t, "machine N(p*p, p*p)\n")
 	_, err := f.Items[0].(*Machine).Resolve(1<<20, nil)
-	want := "job.dst:1:1: machine N: got a machine of more than 2147483647 points"
+	want := "job.dst:1:1: machine N: got a machine with too many points, want at most 2147483647"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -77,7 +77,7 @@ func (c *checker) until(cond *Cond) error {
 		}
 		if s.t.Order != 0 {
 			return c.f.Errorf(a.At, diag.OrderMismatch,
-				"got %s in a condition, want a scalar: it has %s (line %d)", a.Name,
+				"got %s in a condition, want a scalar: %[1]s has %s (line %d)", a.Name,
 				tensor.Count(s.t.Order, "mode"), c.f.line(span(s.at)))
 		}
 	}
@@ -98,16 +98,19 @@ func (c *checker) read(name string, at notation.Span) (*state, error) {
 	line := c.f.line(span(first))
 	switch {
 	case s == nil && !later:
-		return nil, c.f.Errorf(at, Unknown, "got %s, which is neither declared nor written before", name)
+		return nil, c.f.Errorf(at, Unknown,
+			"got %s, which is neither declared nor computed by a statement above", name)
 	case s == nil:
 		return nil, c.f.Errorf(at, ReadEarly,
-			"got %s, which has no values yet: line %d is the first to write it", name, line)
+			"got %s, which has no values yet: line %d is the first to compute it", name, line)
 	case !later:
 		return nil, c.f.Errorf(at, ReadEarly,
-			"got %s, which has no values: its declaration on line %d has no from, and no statement writes it", name, c.f.line(span(s.at)))
+			"got %s, which has no values: its declaration on line %d has no from, and no "+
+				"statement computes it", name, c.f.line(span(s.at)))
 	}
 	return nil, c.f.Errorf(at, ReadEarly,
-		"got %s, which has no values yet: its declaration on line %d has no from, and line %d is the first to write it", name, c.f.line(span(s.at)), line)
+		"got %s, which has no values yet: its declaration on line %d has no from, and line %d "+
+			"is the first to compute it", name, c.f.line(span(s.at)), line)
 }
 
 // statement checks a statement after everything before it has been checked.
@@ -135,7 +138,7 @@ func (c *checker) modes(s *state, a *notation.Access) error {
 	if s.t.Order == len(a.Vars) {
 		return nil
 	}
-	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d as on line %d", a.Name,
+	return c.f.Errorf(a.At, diag.OrderMismatch, "got %s with %s, want %d, as on line %d", a.Name,
 		tensor.Count(len(a.Vars), "mode"), s.t.Order, c.f.line(span(s.at)))
 }
 
@@ -168,7 +171,9 @@ func (c *checker) temporarySizes(s *Statement) error {
 	for k, v := range left.Vars {
 		if _, ok := c.f.Sizes[v]; !ok && !slices.Contains(free, v) {
 			return c.f.Errorf(left.VarAt[k], diag.SizeUnknown,
-				"nothing gives the size of %s: %s is not declared, and no tensor on the right side has %s; want tensor %s(SIZE, ...) with its sizes, or -d=%s:SIZE", v, left.Name, v, left.Name, v)
+				"the size of %s is not known: %s is not declared, and no tensor on the right "+
+					"side has %s; want either tensor %s(SIZE, ...) with its sizes, or -d=%s:SIZE",
+				v, left.Name, v, left.Name, v)
 		}
 	}
 	return nil

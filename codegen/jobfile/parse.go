@@ -38,7 +38,7 @@ func (p *parser) items(depth int) ([]Item, error) {
 			return items, nil
 		case p.f.clean[l.at.Pos] == '}':
 			if depth == 0 {
-				return nil, p.f.Errorf(l.at, Syntax, `got "}", and no repeat is open`)
+				return nil, p.f.Errorf(l.at, Syntax, `got "}" without an open "{"`)
 			}
 			return items, nil
 		case l.inside:
@@ -72,7 +72,8 @@ func (p *parser) item(l line, depth int) (Item, error) {
 	r.skip(word)
 	r.words = secondWords[word]
 	if depth > 0 && (word == "param" || word == "machine" || word == "tensor") {
-		r.fail(l.at, Declaration, "got a %s inside a repeat, want declarations outside of it", word)
+		r.fail(l.at, Declaration,
+			"got a %s inside a repeat; declarations must be outside it", word)
 		return nil, r.err
 	}
 	item := p.declared(r, word, span(l.at))
@@ -149,7 +150,8 @@ func (p *parser) noLineIndented(l line, word string) error {
 	next, ok, err := p.indentedLine(l)
 	if err == nil && ok {
 		err = p.f.Errorf(next.at, Syntax,
-			"got a line that is indented deeper than the %s above it, want it where that line begins", word)
+			"got a line indented deeper than the %s above it; both must start in the same column",
+			word)
 	}
 	return err
 }
@@ -169,7 +171,7 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 		r.got(`"{" and the lines to repeat`)
 	}
 	if r.err == nil && depth == MaxDepth {
-		r.fail(open, diag.TooLarge, "got more than %d repeats inside one another", MaxDepth)
+		r.fail(open, diag.TooLarge, "got repeats nested more than %d deep", MaxDepth)
 	}
 	if r.err != nil {
 		return nil, r.err
@@ -188,7 +190,8 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 		if last, ok, err := p.lines.peek(); err == nil &&
 			(!ok || !last.inside || p.f.clean[last.at.Pos] != '}') {
 			return nil, p.f.Errorf(first.at, Syntax,
-				`got a line after "{" without "}" at its end, want the lines to repeat on their own lines, or one of them and "}"`)
+				`got text after "{" and no "}" on the line; want either one statement and "}" `+
+					`on this line, or the repeated statements on lines of their own`)
 		}
 	} else if t.Body, err = p.items(depth + 1); err != nil {
 		return nil, err
@@ -204,20 +207,33 @@ func (p *parser) repeat(l line, depth int) (Item, error) {
 	return t, p.noLineIndented(l, "repeat")
 }
 
+// wordAt returns the word that an error is about, or "" if it is not about a word of the file.
+func (p *parser) wordAt(err error) string {
+	var d *diag.Error
+	if !errors.As(err, &d) || d.Pos >= len(p.f.clean) {
+		return ""
+	}
+	word, _, _ := strings.Cut(p.f.clean[d.Pos:], " ")
+	return word
+}
+
 // header parses the text between repeat and its brace.
 func (p *parser) header(r *reader, t *Repeat) {
 	if r.next() == 0 {
 		r.got("the number of passes, as in repeat 10 { ... }")
 	}
 	t.count = p.size(r, r.before("until", "or"))
-	if d := (*diag.Error)(nil); errors.As(r.err, &d) && d.Pos < len(p.f.clean) {
-		word, _, _ := strings.Cut(p.f.clean[d.Pos:], " ")
-		d.Msg += diag.Meant(word, []string{"until", "or"})
+	if word := p.wordAt(r.err); word != "" {
+		r.err.(*diag.Error).Msg += diag.Meant(word, []string{"until", "or"})
 	}
 	t.count.what, t.count.least = "the number of passes", 1
 	if until, _ := r.word(); until == "until" {
 		t.Fail = r.orFail()
 		t.Until = p.cond(r)
+		switch word := p.wordAt(r.err); word {
+		case "or", "fail":
+			r.err.(*diag.Error).Msg += `; after the condition, only "or fail" may follow`
+		}
 		return
 	}
 	r.at = t.count.End

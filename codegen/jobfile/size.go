@@ -33,10 +33,12 @@ func (p *parser) size(r *reader, at notation.Span) Size {
 		switch e := e.(type) {
 		case *notation.Access:
 			if strings.HasSuffix(p.f.clean[e.At.Pos:max(e.At.Pos, e.At.End)], ")") {
-				r.fail(e.At, Syntax, "got %s, want arithmetic over numbers and names", e)
+				r.fail(e.At, Syntax,
+					"got %s, want a whole number, or arithmetic on numbers and names", e)
 			}
 		case *notation.Sum:
-			r.fail(e.At, Syntax, "got sum(...), want arithmetic over numbers and names")
+			r.fail(e.At, Syntax,
+				"got sum(...), want a whole number, or arithmetic on numbers and names")
 		}
 		return r.err == nil
 	})
@@ -134,26 +136,26 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 	case *notation.Access:
 		n, ok := v.lookup(e.Name)
 		if !ok && v.err == nil {
-			v.err = v.f.Errorf(e.At, diag.SizeUnknown, "nothing gives the size %s", e.Name)
+			v.err = v.f.Errorf(e.At, diag.SizeUnknown, "the size %s is not known", e.Name)
 		}
 		return n
 	case *notation.Neg:
 		n := v.eval(e.X)
 		if n == math.MinInt64 {
-			v.fail(e.At, "got a number past 2^63")
+			v.fail(e.At, "got a number above 2^63, want at most 2^61")
 		}
 		return -n
 	case *notation.Binary:
 		x, y := v.eval(e.X), v.eval(e.Y)
 		if e.Op == '/' && y == 0 && v.err == nil {
-			v.fail(e.Y.Span(), "got a division by zero")
+			v.fail(e.Y.Span(), "got a division by zero, want another divisor")
 		}
 		if v.err != nil {
 			return 0
 		}
 		n, ok := arith(e.Op, x, y)
 		if !ok {
-			v.fail(e.Span(), "got a number past 2^63")
+			v.fail(e.Span(), "got a number above 2^63, want at most 2^61")
 		}
 		return n
 	}

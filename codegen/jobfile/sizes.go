@@ -100,7 +100,8 @@ func (c *sizeChecker) bind(t *Tensor) error {
 
 func (c *sizeChecker) clash(s Size, what string, a, b notation.Known) error {
 	return c.f.Errorf(notation.Span(s.span), diag.SizeClash,
-		"got size %d for %s from %s, and %d from %s: want one size", a.Size, what, a.From, b.Size, b.From)
+		"got size %d for %s from %s, but %d from %s; want the same size",
+		a.Size, what, a.From, b.Size, b.From)
 }
 
 // declared gives a declared tensor the values of its sizes.

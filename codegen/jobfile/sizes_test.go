@@ -43,7 +43,7 @@ s = z(i) * x(i)
 		"some": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 4)},
 			"map[m:4 n:3] map[A:[3 4] w:[3] x:[4] y:[4] z:[3]]"},
 		"names": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 5)},
-			"job.dst:2:10: got size 4 for m from mode 1 of A (its file), and 5 from mode 0 of x (its file): want one size"},
+			"job.dst:2:10: got size 4 for m from mode 1 of A (its file), but 5 from mode 0 of x (its file); want the same size"},
 		"modes": {map[string][]notation.Known{"A": input(true, 3)},
 			"job.dst:1:25: got A with 1 mode in its file, want 2 as declared"},
 	} {
@@ -62,7 +62,7 @@ s = z(i) * x(i)
 		"T": input(false, 2, 5), "c": input(true, 6)}
 	if _, err := f.CheckSizes(known); err == nil ||
 		!strings.HasPrefix(err.Error(),
-			"job.dst:10:7: got size 3 for i from mode 0 of z (line 6), and 4 from mode 0 of x (line 2): want one size") {
+			"job.dst:10:7: got size 3 for i from mode 0 of z (line 6), but 4 from mode 0 of x (line 2); want the same size") {
 		t.Errorf("got %v", err)
 	}
 	f, err := Parse("job.dst", "tensor A(n): d\nA(i) = 1\nu(i) = 1\n")
@@ -79,7 +79,7 @@ s = z(i) * x(i)
 	f.Sizes["i"] = 6
 	if err := f.Check(); err == nil ||
 		!strings.HasPrefix(err.Error(),
-			"job.dst:2:3: got size 6 for i from -d=i:6, and 5 from mode 0 of A (-d=n:5)") &&
+			"job.dst:2:3: got size 6 for i from -d=i:6, but 5 from mode 0 of A (-d=n:5)") &&
 			!strings.HasPrefix(err.Error(), "job.dst:2:3: got size 5") {
 		t.Errorf("got %v", err)
 	}

@@ -17,7 +17,7 @@ func (p *parser) statement(l line) (Item, error) {
 	f := p.f
 	if word := keyword(f.clean, l.at, blockWords...); word != "" {
 		return nil, f.Errorf(l.at, Syntax,
-			"got %s at the place of a statement, want it indented under one", word)
+			"got %s in place of a statement; it must be indented under a statement", word)
 	}
 	if c := f.clean[l.at.Pos]; !notation.IsName(string(rune(c))) {
 		r := f.reader(l.at)
@@ -77,7 +77,8 @@ func (s *Statement) addLine(l line) error {
 	b := blockLine{span{Pos: r.at, End: l.at.End}, word, compact(f.clean[r.at:l.at.End])}
 	for _, old := range s.lines {
 		if old.word == word && word != "split" && word != "extend" {
-			return f.Errorf(l.at, Declaration, "got %s twice under a statement, want it once", word)
+			return f.Errorf(l.at, Declaration,
+				"got %s twice under a statement, want it only once", word)
 		}
 	}
 	if word == "network" {
@@ -132,7 +133,7 @@ func slip(err error, text string, words []string) error {
 func withHint(err error) error {
 	var d *diag.Error
 	if errors.As(err, &d) {
-		d.Msg += "; a line that is indented deeper than a statement belongs to it"
+		d.Msg += "; a line that is indented deeper than a statement must be one of its commands"
 	}
 	return err
 }

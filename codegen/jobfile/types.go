@@ -112,7 +112,9 @@ func (c *typeChecker) statement(s *Statement) error {
 	if err != nil {
 		if written && !c.given[left.Name] {
 			return c.f.Errorf(left.At, diag.LossyType,
-				"got values of type %s for %s, which has type %s from line %d on: want values that it holds as they are, or a type in a declaration, as in tensor %s type %s",
+				"got values of type %s for %s, which has type %s since line %d; want either "+
+					"values that this type can hold, or another type in a declaration, as in "+
+					"tensor %s type %s",
 				c.natural(s), left.Name, want, c.f.line(span(at)), declared(left), c.natural(s))
 		}
 		return s.Locate(err)
@@ -127,7 +129,8 @@ func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) 
 		return want, nil // literals take the type that they meet
 	}
 	if got := c.natural(s); tensor.Promote(want, got) != want {
-		return tensor.None, diag.Errorf(diag.LossyType, "%s does not hold %s", want, got)
+		return tensor.None, diag.Errorf(diag.LossyType,
+			"type %s cannot hold values of type %s", want, got)
 	}
 	return want, nil
 }

@@ -189,13 +189,17 @@ func (l *lowerer) setKind(f *cin.Forall, e *env, s *ir.For) *ir.For {
 	case f.Unit == cin.CPUVector:
 		ir.Walk(s.Body, func(t ir.Stmt) {
 			if c, ok := t.(*ir.Call); ok {
-				l.refuse(f.Var, "the loop over %s runs in lanes, and calls %s for one iteration at a time",
+				l.refuse(f.Var,
+					"the loop over %s cannot run in vector lanes, because it calls %s for one "+
+						"iteration at a time",
 					f.Var, c.Func.Name)
 			}
 		})
 		if w := e.space(cin.Target(f.Body).Name); w != nil && !hasPlaces(w) {
 			l.refuse(f.Var,
-				"the loop over %s fills the workspace %s, whose entries are added one by one; lanes can fill a workspace that is filled everywhere or nowhere", f.Var, cin.Target(f.Body).Key())
+				"the loop over %s adds to the workspace %s one entry at a time; vector lanes "+
+					"need a workspace that is filled everywhere or nowhere",
+				f.Var, cin.Target(f.Body).Key())
 		}
 		s.Kind = ir.Vector
 		l.scalarLanes(f, s.Body)
@@ -226,17 +230,23 @@ func (l *lowerer) setKind(f *cin.Forall, e *env, s *ir.For) *ir.For {
 				return
 			}
 			if !t.Accumulate {
-				l.refuse(f.Var, "iterations of %s, which would run in parallel, each set %s", f.Var,
+				l.refuse(f.Var,
+					"iterations of %s cannot run in parallel, because each of them sets %s",
+					f.Var,
 					t.V.Name)
 			}
 			if s.Kind == ir.Blocks {
-				l.refuse(f.Var, "iterations of %s add to the scalar %s, and blocks have none in common", f.Var,
+				l.refuse(f.Var,
+					"iterations of %s add to the scalar %s, but blocks of a GPU cannot share "+
+						"a scalar", f.Var,
 					t.V.Name)
 			}
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
 			if !own[t.Cap] {
-				l.refuse(f.Var, "iterations of %s, which would run in parallel, append to %s in order", f.Var,
+				l.refuse(f.Var,
+					"iterations of %s cannot run in parallel, because they append to %s in order",
+					f.Var,
 					t.A.Name)
 			}
 		}
@@ -263,12 +273,16 @@ func (l *lowerer) scalarLanes(f *cin.Forall, body *ir.Block) {
 	switch key := cin.Target(f).Key(); {
 	case owned:
 		l.spec.Note(fmt.Sprintf(
-			"the lanes of %s add to %s one by one in the first and last row of a tile: atomically, where another has a part of it", f.Var, key))
+			"the lanes of %s add to %s one after another in the first and last row of a tile, "+
+				"and atomically if another tile has a part of the row", f.Var, key))
 	case atomic:
 		l.spec.Note(fmt.Sprintf(
-			"the lanes of %s add to %s atomically, and so one by one: with Temporary in the place of Atomics they would add together", f.Var, key))
+			"the lanes of %s add to %s atomically and so one after another; with Temporary "+
+				"instead of Atomics they would add together", f.Var, key))
 	case fails:
-		l.spec.Note(fmt.Sprintf("the lanes of %s run one by one: its iterations may fail, or take memory",
+		l.spec.Note(fmt.Sprintf(
+			"the lanes of %s run one after another, because an iteration may fail or allocate "+
+				"memory",
 			f.Var))
 	}
 }
@@ -312,7 +326,8 @@ func (p *loop) refuseParallelMerge() {
 	l := p.l
 	if p.onUnits() {
 		l.refuse(p.v(),
-			"the loop over %s steps through several operands; strip-mine it with split or divide, and run the tiles in parallel", p.v())
+			"the loop over %s steps through several operands, so it cannot be parallel; split "+
+				"or divide it, and parallelize the loop over tiles", p.v())
 	}
 }
 

@@ -36,7 +36,8 @@ func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) i
 	})
 	if want && n.sparse {
 		n.refuse(
-			"what %s stores depends on whether the loops add a term, and a function that gets compressed levels does not report this", l.out.op.Argument.Name)
+			"a function that gets compressed levels cannot report which entries of %s the "+
+				"loops store", l.out.op.Argument.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.b.When(n.some, func() {
@@ -77,10 +78,11 @@ func (n *externNest) loops() *cin.Assign {
 		f := s.(*cin.Forall)
 		s = f.Body
 		if f.Unit != cin.Serial {
-			n.refuse("the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, n.o.Name)
+			n.refuse("the loop over %s already runs on %s, so %s cannot run it",
+				f.Var, f.Unit, n.o.Name)
 		}
 		if f.Unroll != 0 || f.Gallop {
-			n.refuse("the loop over %s is unrolled, or has its way of merging, and %s runs it", f.Var,
+			n.refuse("the loop over %s is unrolled or has a mergeby, so %s cannot run it", f.Var,
 				n.o.Name)
 		}
 		v, c := f.Var, l.sched.comps[f.Var]
@@ -98,7 +100,9 @@ func (n *externNest) loops() *cin.Assign {
 func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 	l := n.l
 	if !c.natural {
-		n.refuse("the loops over %s visit coordinates out of order, and a function gets a range of them",
+		n.refuse(
+			"a function gets a range of coordinates, but the loops over %s visit coordinates "+
+				"out of order",
 			strings.Join(c.component.Leaves, " and "))
 	}
 	o := n.e.open.at(c.component.Top)
@@ -107,12 +111,16 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 	}
 	switch {
 	case o.leaf != f.Var || o.iv.unit == numbers:
-		n.refuse("the loop over %s is one over tiles, and a function gets a range of coordinates", f.Var)
+		n.refuse(
+			"a function gets a range of coordinates, but the loop over %s runs over tiles", f.Var)
 	case len(c.component.Roots) > 1:
-		n.refuse("the loop over %s is one over %s fused, and a function gets the range of each by itself",
+		n.refuse(
+			"a function gets a separate range for each variable, but the loop over %s runs "+
+				"over the fused %s",
 			f.Var, strings.Join(c.component.Roots, " and "))
 	case o.iv.unit != coords:
-		n.refuse("the loop over %s is one over positions, and a function gets a range of coordinates",
+		n.refuse(
+			"a function gets a range of coordinates, but the loop over %s runs over positions",
 			f.Var)
 	}
 	return c.component.Roots[0], tree.Range{Lo: o.iv.lo, Hi: o.iv.hi}
@@ -192,7 +200,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		w, ok := n.e.space(name).(*denseSpace)
 		if !ok {
 			n.refuse(
-				"%s is not an array that is filled everywhere or nowhere, and a function adds only to such arrays",
+				"a function can add only to an array that is filled everywhere or nowhere, "+
+					"which %s is not",
 				a.LHS.Key())
 		}
 		n.pointer(w.segment(n, a.LHS), true)
@@ -208,7 +217,9 @@ func (n *externNest) values() segment {
 	case *denseResult, *sharedResult:
 	default:
 		n.refuse(
-			"%s (its format is %s) is written in order, coordinate by coordinate, and a function adds to values that have their places", op.Argument.Name, op.Argument.Format)
+			"a function must know where each value is stored, but %s (its format is %s) is "+
+				"written in order, one coordinate at a time",
+			op.Argument.Name, op.Argument.Format)
 	}
 	switch {
 	case e.res.level <= l.out.deep:
@@ -216,10 +227,12 @@ func (n *externNest) values() segment {
 			op.Argument.Name, l.assembly.pattern())
 	case e.atomic:
 		n.refuse(
-			"iterations of loops around may add to one place of %s, atomically, and a function adds plainly",
+			"iterations of outer loops may add to the same element of %s, which needs atomic "+
+				"additions; a function adds without them",
 			op.Argument.Name)
 	case e.res.tile != nil:
-		n.refuse("rows of %s are summed in registers here", op.Argument.Name)
+		n.refuse("rows of %s are summed in registers, which a function cannot do",
+			op.Argument.Name)
 	}
 	l.zero(e)
 	s := segment{name: op.Argument.Name, a: l.out.vals(), at: e.res.pos}
@@ -240,7 +253,7 @@ func (n *externNest) known(v string) ir.Expr {
 		return nil
 	}
 	if n.e.coord.at(v) == nil {
-		n.refuse("%s is not known before the loops run", v)
+		n.refuse("a function needs the range of %s, which is not known before the loops run", v)
 	}
 	return n.e.coord.at(v)
 }
@@ -255,7 +268,9 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 		if c := n.e.cur[x.Key()]; c != nil &&
 			slices.ContainsFunc(c.Of.Argument.Format.Levels[c.Level:],
 				func(k tensor.Kind) bool { return k != tensor.Dense }) {
-			n.refuse("%s is filled where %s has entries, which a function does not tell", a.LHS.Key(),
+			n.refuse(
+				"%s is filled only where %s has entries, but a function does not report where "+
+					"it adds", a.LHS.Key(),
 				x.Key())
 		}
 	})
@@ -268,17 +283,19 @@ func (n *externNest) operand(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := n.l.access(x, n.e)
 		if !ir.Always(v.pres) {
-			n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
+			n.refuse("%s may be absent here, but a function needs a value", x.Key())
 		}
 		n.pass(n.unused(x.Name), ir.Argument{X: v.v})
 		return
 	}
 	if !ir.Always(c.Present) {
-		n.refuse("%s may be absent here, and a function gets only values that are present", x.Key())
+		n.refuse("%s may be absent here, but a function needs a value", x.Key())
 	}
 	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
 		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
-		n.refuse("the values of %s are not in an array in the order of positions, which a function gets",
+		n.refuse(
+			"a function needs the values of %s in an array in the order of positions, but "+
+				"they are stored in another way",
 			x.Key())
 	}
 	for _, s := range n.segments(x, c) {
@@ -299,10 +316,12 @@ func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 		switch {
 		case c.Of.Argument.Format.Levels[k] != tensor.Compressed:
 			n.refuse(
-				"%s (its format is %s) has a level of %s that is neither dense nor compressed, and a function gets only such levels", x.Key(), c.Of.Argument.Format, v)
+				"a function needs dense or compressed levels, but %s (its format is %s) has "+
+					"another kind of level for %s", x.Key(), c.Of.Argument.Format, v)
 		case !n.isLoopVar(v) || below[v]:
 			n.refuse(
-				"%s (its format is %s) stores %s below a variable of the loops, where it would have to be searched for", x.Key(), c.Of.Argument.Format, v)
+				"%s (its format is %s) stores %s below a variable of the loops, so that it "+
+					"would have to be searched", x.Key(), c.Of.Argument.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
 		n.sparse = true
@@ -331,7 +350,7 @@ func (n *externNest) unused(name string) string {
 // function returns the function, if it has the prototype that the loops need.
 func (n *externNest) function() *ir.Extern {
 	if n.l.spec.Extern == nil {
-		n.refuse("C functions cannot be used here")
+		n.refuse("C functions cannot be used here; want gemm or loops")
 	}
 	fn, err := n.l.spec.Extern(n.o.File, n.o.Name)
 	call := &ir.Call{Func: fn, Args: n.args}
@@ -374,7 +393,9 @@ func (l *lowerer) refuseUncalled() {
 		}
 		if o := l.spec.Strategy.Of(f).Extern; o != nil && !l.called[o] {
 			v, _, _ := strings.Cut(o.Vars, ",")
-			l.refuse(v, "the compiler changed the loops over %s, so %s would not be called",
+			l.refuse(v,
+				"the compiler changed the loops over %s, so %s would not be called; remove "+
+					"either the substitute or the other commands for these loops",
 				strings.ReplaceAll(o.Vars, ",", " and "), o.Name)
 		}
 	})

@@ -13,7 +13,8 @@ import (
 func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	if f.Unit != cin.Serial {
 		panic(&Refusal{Var: f.Var,
-			Why: "the loop over " + f.Var + " runs on " + f.Unit.String() + ", and gemm runs it"})
+			Why: "the loop over " + f.Var + " already runs on " + f.Unit.String() + ", so gemm " +
+				"cannot run it"})
 	}
 	var some ir.Expr
 	b := l.b.Within(func() { some = l.loop(f, e, false) })

@@ -127,7 +127,9 @@ func (p *loop) singleLoop() ir.Expr {
 	if it.repeats {
 		if p.onUnits() {
 			l.refuse(p.v(),
-				"the loop over %s steps from a coordinate of %s to the next, past its repeats; strip-mine it with split or divide, and run the tiles in parallel", p.v(), it.key)
+				"the loop over %s steps over repeated coordinates of %s, so it cannot be "+
+					"parallel; split or divide it, and parallelize the loop over tiles",
+				p.v(), it.key)
 		}
 		return p.mergeLoops()
 	}

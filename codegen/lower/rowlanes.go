@@ -28,7 +28,7 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n
 	a, ok := f.Body.(*cin.Assign)
 	if o.iv.unit != positions || cur == nil || !ok || e.private != nil || e.res.tile != nil ||
 		!l.valuedAtAll(a, o.iv.key) {
-		l.refuse(f.Var, "the loop over %s does not sum values at positions into rows alone", f.Var)
+		l.refuse(f.Var, "the loop over %s must only sum values at positions into rows", f.Var)
 	}
 	l.zero(e)
 	if ir.Never(cur.Present) {
@@ -47,7 +47,8 @@ func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n
 	r.stored = r.alone && l.storedOnce(e, c, cur.Of, cur.Level, len(rows))
 	if !r.alone && l.out.op.Argument.Type.IsComplex() {
 		l.refuse(f.Var,
-			"rows of %s add to the same places of %s, and complex numbers are not added atomically",
+			"rows of %s add to the same elements of %s, and a GPU cannot add complex numbers "+
+				"atomically",
 			rows[r.row], a.LHS.Key())
 	}
 	l.b.When(ir.Less(o.iv.lo, o.iv.hi), func() {

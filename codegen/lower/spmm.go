@@ -29,11 +29,11 @@ func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.
 	}
 	if want {
 		n.externNest.refuse(
-			"what %s stores depends on whether the loops add a term, which %s does not report",
+			"%[2]s cannot report which entries of %[1]s the loops store",
 			l.out.op.Argument.Name, o.Name)
 	}
 	if a.LHS.Name != l.out.op.Argument.Name || !a.Accumulate {
-		n.externNest.refuse("%s adds to the values of the result, and the loops assign to %s", o.Name,
+		n.externNest.refuse("%s adds to the result, but the loops assign to %s", o.Name,
 			a.LHS.Key())
 	}
 	result := n.externNest.values()
@@ -75,13 +75,15 @@ func (n *spmmNest) factors(x cin.Expr) {
 				return
 			}
 		}
-		n.externNest.refuse("%s adds products of a sparse and a dense matrix, and the loops add %s",
+		n.externNest.refuse(
+			"%s adds products of a sparse and a dense matrix, but the loops add %s",
 			n.externNest.o.Name, cin.ExprString(x))
 	}
 	walk(x)
 	if n.sparse == nil || n.dense == nil {
 		n.externNest.refuse(
-			"%s multiplies a sparse matrix by a dense matrix or vector, and the loops have no two such factors", n.externNest.o.Name)
+			"%s multiplies a sparse matrix by a dense matrix or vector, but the loops have no "+
+				"two such factors", n.externNest.o.Name)
 	}
 }
 
@@ -93,7 +95,7 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := l.access(x, n.externNest.e)
 		if !ir.Always(v.pres) {
-			n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
+			n.externNest.refuse("%s may be absent here, but %s needs a value",
 				x.Key(),
 				n.externNest.o.Name)
 		}
@@ -102,15 +104,16 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 	switch {
 	case !ir.Always(c.Present):
-		n.externNest.refuse("%s may be absent here, and %s multiplies only values that are present",
+		n.externNest.refuse("%s may be absent here, but %s needs a value",
 			x.Key(),
 			n.externNest.o.Name)
 	case c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
 		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense():
-		n.externNest.refuse("the values of %s are not in an array in the order of positions", x.Key())
+		n.externNest.refuse(
+			"the values of %s must be in an array in the order of positions", x.Key())
 	case c.Of.Argument.Type != l.spec.Compute:
 		n.externNest.refuse(
-			"the types differ: values of %s are converted to %s, and %s multiplies values of one type",
+			"the values of %[1]s are converted to %[2]s, but %[3]s multiplies values of one type",
 			c.Of.Argument.Type, l.spec.Compute, n.externNest.o.Name)
 	}
 	list := n.externNest.segments(x, c)
@@ -124,7 +127,9 @@ func (n *spmmNest) factor(x *cin.Access) {
 		n.sparse, n.rows, n.cols = list, list[0].by[0].v, c.Vars[c.Level+1]
 	default:
 		n.externNest.refuse(
-			"%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, and %s (its format is %s) is another factor", n.externNest.o.Name, x.Key(), c.Of.Argument.Format)
+			"%s multiplies a matrix in compressed rows (ds) by a dense matrix or vector, but "+
+				"%s (its format is %s) is neither",
+			n.externNest.o.Name, x.Key(), c.Of.Argument.Format)
 	}
 }
 
@@ -133,14 +138,17 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.spec.Parts[l.sched.g.Original(n.cols)] || l.sched.comps[n.cols] != nil {
 		n.externNest.refuse(
-			"the loop over %s visits parts of the sparse matrix's rows, and %s multiplies whole rows",
+			"the loop over %s visits parts of the sparse matrix's rows, but %s multiplies "+
+				"whole rows",
 			n.cols, n.externNest.o.Name)
 	}
 	rows, inner := n.externNest.ranges[n.rows], n.externNest.ranges[n.cols]
 	if !ir.Is(stepOf(n.sparse[0], n.rows), 1) || !n.over(result, n.rows) || n.over(result, n.cols) ||
 		!n.over(n.dense[0], n.cols) || n.over(n.dense[0], n.rows) {
 		n.externNest.refuse(
-			"%s multiplies if the rows of the sparse matrix are rows of the result and its columns are summed: the loops over %s do not do this", n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
+			"%s needs loops over the rows of the sparse matrix, which must be rows of the "+
+				"result, and over its columns, which must be summed; got %s",
+			n.externNest.o.Name, strings.ReplaceAll(n.externNest.o.Vars, ",", " and "))
 	}
 	s := &ir.SpMM{
 		M: ir.Minus(rows.Hi, rows.Lo), N: ir.Int(1), K: inner.Hi, Pos: n.sparse[0].a, Crd: n.sparse[1].a,
@@ -157,7 +165,8 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 			r := n.externNest.ranges[v]
 			if !n.over(result, root) || !n.over(n.dense[0], root) || !ir.Is(s.N, 1) {
 				n.externNest.refuse(
-					"the loop over %s is not one along the columns of the dense matrix and of the result", v)
+					"the loop over %s must run along the columns of the dense matrix and of "+
+						"the result", v)
 			}
 			s.N = ir.Minus(r.Hi, r.Lo)
 			s.C.At, s.C.Col[0] = ir.Plus(s.C.At, ir.Times(stepOf(result, root), r.Lo)), stepOf(result, root)
@@ -167,7 +176,7 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	}
 	if len(result.by) > 2 || len(n.dense[0].by) > 2 {
 		n.externNest.refuse(
-			"%s multiplies matrices, and the loops have a tensor over more of their variables",
+			"%s multiplies matrices, but one tensor has more than two of the loops' variables",
 			n.externNest.o.Name)
 	}
 	unit := func(m ir.Matrix) bool {
@@ -176,7 +185,7 @@ func (n *spmmNest) product(result segment) *ir.SpMM {
 	}
 	if !unit(s.B) || !unit(s.C) {
 		n.externNest.refuse(
-			"%s multiplies matrices in which neighbouring values of a row or of a column are adjacent in memory",
+			"%s needs matrices whose values are adjacent in memory along a row or a column",
 			n.externNest.o.Name)
 	}
 	return s

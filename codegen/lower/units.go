@@ -48,8 +48,9 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 		s.Width = threadsFor(most)
 	}
 	if most > s.Width && l.spec.Note != nil {
-		l.spec.Note(fmt.Sprintf("the %d iterations of %s run on %d of %s: each runs several", most, v,
-			s.Width, f.Unit))
+		l.spec.Note(fmt.Sprintf(
+			"%s has %d iterations for %d units of %s: each runs several",
+			v, most, s.Width, f.Unit))
 	}
 }
 
@@ -74,11 +75,13 @@ func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
 	// otherwise the sum would be in a scalar
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
 		l.refuse(f.Var,
-			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of it; use Atomics", f.Var, cin.Target(f).Key())
+			"iterations of %s add to many elements of %s, of which a GPU's threads have no "+
+				"copies; use Atomics", f.Var, cin.Target(f).Key())
 	}
 	if l.out.op.Argument.Type.IsComplex() {
 		l.refuse(f.Var,
-			"iterations of %s add to the same places of %s, and complex numbers are not added atomically",
+			"iterations of %s add to the same elements of %s, and a GPU cannot add complex "+
+				"numbers atomically",
 			f.Var, cin.Target(f).Key())
 	}
 	in := e.clone()
@@ -119,7 +122,8 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
 				l.refuse(t.Vars[0],
-					"the workspace %s would be stored as %s, whose entries are added one by one and sorted: on a GPU, workspaces are arrays that are filled everywhere or nowhere", t.Key(), kind)
+					"on a GPU, a workspace must be an array that is filled everywhere or "+
+						"nowhere, but %s would be stored as %s", t.Key(), kind)
 			}
 		}
 	})

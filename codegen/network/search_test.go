@@ -441,10 +441,10 @@ func TestTreeOfPlan(t *testing.T) {
 
 // TestTrees checks that a text that is not a tree is refused at the position of its error.
 func TestTrees(t *testing.T) {
-	for text, want := range map[string]string{"": "got the end, want the name of a tensor or a (",
-		"A": "want auto, direct, pairwise, or a tree of two factors or more", "A*": "got the end",
-		"(A*B": "want a * or a )",
-		"A*B)": "got ), want a * or the end", "A+B": "got +"} {
+	for text, want := range map[string]string{"": "got the end, want the name of a tensor or \"(\"",
+		"A": "want auto, direct, pairwise, or a tree of at least two factors, as in (A*B)*C", "A*": "got the end",
+		"(A*B": "want \"*\" or \")\"",
+		"A*B)": "got ), want \"*\" or the end of the tree", "A+B": "got +"} {
 		_, err := ParseTree(text)
 		var d *diag.Error
 		if !errors.As(err, &d) || d.Code != diag.NetworkSyntax || !strings.Contains(d.Msg, want) {

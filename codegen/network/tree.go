@@ -23,12 +23,12 @@ func ParseTree(text string) (*Tree, error) {
 	p := &treeParser{text: text}
 	t, err := p.product()
 	if err == nil && p.peek() != 0 {
-		err = p.fail("a * or the end")
+		err = p.fail("\"*\" or the end of the tree")
 	}
 	if err == nil && len(t.Children) == 0 {
 		ways := []string{Auto.String(), Direct.String(), Pairwise.String()}
 		err = diag.At(diag.NetworkSyntax, text, 0, len(text),
-			"--network: got %s, want %s, or a tree of two factors or more, as in (A*B)*C%s",
+			"--network: got %s, want %s, or a tree of at least two factors, as in (A*B)*C%s",
 			text, strings.Join(ways, ", "), diag.Meant(text, ways))
 	}
 	return t, err
@@ -83,7 +83,7 @@ func (p *treeParser) factor() (*Tree, error) {
 		p.at++
 		t, err := p.product()
 		if err == nil && p.peek() != ')' {
-			err = p.fail("a * or a )")
+			err = p.fail("\"*\" or \")\"")
 		}
 		p.at++
 		return t, err
@@ -93,7 +93,7 @@ func (p *treeParser) factor() (*Tree, error) {
 		p.at++
 	}
 	if p.at == from {
-		return nil, p.fail("the name of a tensor or a (")
+		return nil, p.fail("the name of a tensor or \"(\"")
 	}
 	return &Tree{Name: p.text[from:p.at], At: from}, nil
 }

@@ -21,7 +21,9 @@ func Check(s *Stmt) error {
 		for _, w := range s.LHS.Vars[:k] {
 			if v == w {
 				return c.at(diag.LeftRepeat, s.LHS.VarAt, k, s.LHS.At,
-					"got variable %s twice on the left side, want each once (a diagonal is read on the right: %s(%s) = B(%s,%s))", v, s.LHS.Name, v, v, v)
+					"got variable %s twice on the left side, want each variable once; a "+
+						"diagonal must be on the right, as in %s(%s) = B(%s,%s)",
+					v, s.LHS.Name, v, v, v)
 			}
 		}
 	}
@@ -72,7 +74,8 @@ func (c *checker) use(a *Access) {
 		return
 	}
 	if n, ok := c.orders[a.Name]; ok && n != len(a.Vars) {
-		c.err = c.at(diag.OrderMismatch, nil, 0, a.At, "got %s with %s, want %d, as in its first access",
+		c.err = c.at(diag.OrderMismatch, nil, 0, a.At,
+			"got %s with %s, want %d, as in its first access",
 			a.Name, tensor.Count(len(a.Vars), "mode"), n)
 		return
 	}
@@ -80,7 +83,7 @@ func (c *checker) use(a *Access) {
 	c.tensors[a.Name] = a.At
 	if _, ok := c.vars[a.Name]; ok {
 		c.err = c.at(diag.NameClash, nil, 0, a.At,
-			"got %s as a tensor and as an index variable, want two names%s", a.Name,
+			"got %s as both a tensor and an index variable, want different names%s", a.Name,
 			valueHint(a.Name, len(a.Vars)))
 		return
 	}
@@ -93,7 +96,8 @@ func (c *checker) variable(v string, spans []Span, k int, whole Span) {
 	c.vars[v] = whole
 	if _, ok := c.tensors[v]; ok && c.err == nil {
 		c.err = c.at(diag.NameClash, spans, k, whole,
-			"got %s as an index variable and as a tensor, want two names%s", v, valueHint(v, c.orders[v]))
+			"got %s as both an index variable and a tensor, want different names%s",
+			v, valueHint(v, c.orders[v]))
 	}
 }
 
@@ -103,8 +107,8 @@ func valueHint(v string, order int) string {
 	if order > 0 {
 		return ""
 	}
-	return "; a variable is no value: a tensor that holds its values, as in n(" + v +
-		"), is given by -i=n:FILE"
+	return "; to compute with the numbers of " + v + ", give them as a tensor, as in n(" + v +
+		") with -i=n:FILE"
 }
 
 func (c *checker) sum(e *Sum) {
@@ -119,15 +123,15 @@ func (c *checker) sum(e *Sum) {
 		}
 		if !free[v] {
 			c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
-				"got a sum over %s, which its body %s does not hold, want one of its variables", v,
+				"got a sum over %s, which does not occur in %s, want one of its variables", v,
 				ExprString(e.X))
 			return
 		}
 		for _, w := range e.Vars[:k] {
 			if v == w {
 				c.err = c.at(diag.SumVariable, e.VarAt, k, e.At,
-					"got a sum over %s twice: the inner sum leaves no %s for the outer, want each variable once",
-					v, v)
+					"got a sum over %s inside another sum over %[1]s, want different variables",
+					v)
 				return
 			}
 		}

@@ -27,7 +27,7 @@ func ParseFormatFlag(text string) (name string, f tensor.Format, err error) {
 	name, _, ok := strings.Cut(text, ":")
 	if !ok || name == "" {
 		return "", tensor.Format{}, diag.At(diag.BadFormat, text, 0, len(text),
-			"got no tensor and levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
+			"got no tensor or no levels, want NAME:LEVELS[:ORDER], as in B:ds or B:ds:1,0")
 	}
 	f, err = parseFormat(text, len(name)+1)
 	return name, f, err

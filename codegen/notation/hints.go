@@ -9,9 +9,11 @@ import (
 // otherSyntax lists operators of other languages, each with a hint: how this language writes the
 // same thing.
 var otherSyntax = []replacement{
-	{"[", "indices are in parentheses, as in A(i,j)"},
-	{"^", "a power is a product, as in x(i)*x(i)"},
-	{"@", "a matrix product is a sum over the variable that its factors share, as in A(i,k)*B(k,j)"},
+	{"[", "indices must be in parentheses, as in A(i,j)"},
+	{"^", "a power must be written as a product, as in x(i)*x(i)"},
+	{"@",
+		"a matrix product must be written as a sum over the shared variable, as in " +
+			"A(i,k)*B(k,j)"},
 }
 
 type replacement struct{ text, hint string }
@@ -19,26 +21,35 @@ type replacement struct{ text, hint string }
 // missingOperators lists operators that other languages have and this one lacks, each with a hint:
 // what to write instead. If one operator begins with another, the longer one comes first.
 var missingOperators = []replacement{
-	{":=", `an assignment is one "="`},
+	{":=", `an assignment must have one "="`},
 	{"-=", "to subtract, add the negative, as in y(i) += -x(i)"},
-	{"*=", "write the old value on the right side, as in y(i) = y(i)*x(i)"},
-	{"/=", "write the old value on the right side, as in y(i) = y(i)/x(i)"},
+	{"*=", "write the old values on the right side, as in y(i) = y(i)*x(i)"},
+	{"/=", "write the old values on the right side, as in y(i) = y(i)/x(i)"},
 	{".*", "* is elementwise where both factors have the same variables, as in A(i,j)*B(i,j)"},
 	{"./", "/ is elementwise where both sides have the same variables, as in A(i,j)/B(i,j)"},
 	{".T", transposed}, {"'", transposed},
 	{">", noComparison}, {"<", noComparison}, {"==", noComparison}, {"!=", noComparison},
 	{"?", noCondition}, {"!", noLogic}, {"&", noLogic}, {"|", noLogic},
-	{"%", "there is no remainder: compute it outside, and give it as a tensor (-i=T:FILE)"},
-	{";", "a command has one statement, and a job file has several, a line each (docs/jobs.md)"},
-	{":", "there are no ranges: an index is a variable, which runs over its whole range"},
+	{"%",
+		"there is no operator for the remainder: compute it beforehand, and give it as a " +
+			"tensor (-i=T:FILE)"},
+	{";",
+		"a command has only one statement; several must be in a job file, one on each line " +
+			"(docs/jobs.md)"},
+	{":",
+		"there are no ranges: an index must be a variable, which takes all values of its range"},
 }
 
 const (
-	transposed   = "a transpose is another order of variables, as in A(j,i)"
-	noComparison = "there are no comparisons: give their outcome as a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)"
-	noCondition  = "there are no conditions: give a tensor of zeros and ones, and multiply by it, as in m(i)*x(i)"
-	noLogic      = "there are no logical operators: for zeros and ones, a*b computes and, and 1-a computes not"
-	noLoop       = "a statement does not contain loops: variables run over their ranges, and repeat in a job file runs statements again (docs/jobs.md)"
+	transposed   = "a transpose must be written with its variables swapped, as in A(j,i)"
+	noComparison = "there are no comparisons: give the outcome as a tensor of zeros and ones, and " +
+		"multiply by it, as in m(i)*x(i)"
+	noCondition = "there are no conditions: give them as a tensor of zeros and ones, and multiply by " +
+		"it, as in m(i)*x(i)"
+	noLogic = "there are no logical operators: with zeros and ones, write a*b for \"and\", and 1-a " +
+		"for \"not\""
+	noLoop = "a statement has no loops of its own: variables take all values of their ranges; " +
+		"repeat in a job file runs statements again (docs/jobs.md)"
 )
 
 // keywords has the keywords of other languages, each with a hint: what to write instead.
@@ -50,11 +61,11 @@ var keywords = map[string]string{
 
 // functions has functions of other languages, each with a hint: what to write instead.
 var functions = map[string]string{
-	"pow": "a power is a product, as in x(i)*x(i)", "square": "a square is a product, as in x(i)*x(i)",
-	"transpose": transposed, "trace": "a trace has one variable twice, as in t = A(i,i)",
-	"dot": "a dot product is s = x(i)*y(i)", "matmul": "a matrix product is C(i,j) = A(i,k)*B(k,j)",
-	"norm": "the square of a norm is s = x(i)*x(i), and there is no root",
-	"mean": "a mean is a sum over a count, as in m = x(i)/n",
+	"pow": "a power must be written as a product, as in x(i)*x(i)", "square": "a square must be written as a product, as in x(i)*x(i)",
+	"transpose": transposed, "trace": "a trace must be written with one variable twice, as in t = A(i,i)",
+	"dot": "a dot product must be written as s = x(i)*y(i)", "matmul": "a matrix product must be written as C(i,j) = A(i,k)*B(k,j)",
+	"norm": "the square of a norm can be written as s = x(i)*x(i); there is no square root",
+	"mean": "a mean must be written as a sum divided by a count, as in m = x(i)/n",
 }
 
 // numberFunctions lists functions of numbers that other languages have and this one does not.
@@ -70,7 +81,7 @@ func (p *parser) hint(at Span) string {
 	word := p.src[at.Pos:at.End]
 	switch {
 	case starts("*") && strings.HasSuffix(before, "*"):
-		return "; a power is a product, as in x(i)*x(i)"
+		return "; a power must be written as a product, as in x(i)*x(i)"
 	case p.alone:
 		return operatorHint(rest, otherSyntax)
 	case keywords[p.text(p.toks[0])] != "" && at.Pos > p.toks[0].at.Pos &&
@@ -82,7 +93,7 @@ func (p *parser) hint(at Span) string {
 		if strings.Count(before, "=") > 1 {
 			return "; " + noComparison
 		}
-		return `; an assignment is one "="`
+		return `; an assignment must have one "="`
 	}
 	return operatorHint(rest, slices.Concat(otherSyntax, missingOperators))
 }
@@ -104,16 +115,19 @@ func (p *parser) callHint(name string, at token) string {
 	case functions[name] != "":
 		return "; " + functions[name]
 	case slices.Contains(numberFunctions, name):
-		return "; there is no " + name +
-			": compute its values outside, and give them as a tensor (-i=T:FILE)"
+		return "; there is no function " + name + ": compute its values beforehand, and give " +
+			"them as a tensor (-i=T:FILE)"
 	case at.kind == tokNumber:
-		return "; an index is a variable: one coordinate of k is taken by a tensor that is 1 there alone, as in " + name + "(i,k)*e(k)"
+		return "; an index must be a variable: to take one coordinate of k, multiply by a " +
+			"tensor that is 1 only there, as in " + name + "(i,k)*e(k)"
 	case at.kind == '+' || at.kind == '-' || at.kind == '*' || at.kind == '/':
-		return "; an index is a variable alone: another coordinate of it is taken by a matrix that is 1 where both meet, as in S(i,j)*" + name + "(j)"
+		return "; an index must be a variable: to take other coordinates, multiply by a " +
+			"matrix of zeros and ones, as in S(i,j)*" + name + "(j)"
 	case keywords[name] != "" && p.hint(at.at) == "":
 		return "; " + keywords[name]
 	case at.kind == '(' && p.hint(at.at) == "":
-		return "; " + name + "(...) is a tensor's access, and sum(i, ...) the only function"
+		return "; " + name + "(...) must be a tensor with index variables: the only function " +
+			"is sum(i, ...)"
 	}
 	return p.hint(at.at)
 }
@@ -121,7 +135,7 @@ func (p *parser) callHint(name string, at token) string {
 // productHint returns the hint for an operand that follows another operand without a sign.
 func productHint(t token) string {
 	if t.kind == tokName || t.kind == tokNumber || t.kind == '(' {
-		return "; a product has a * between its factors, as in 2*x(i)"
+		return "; a product must have a * between its factors, as in 2*x(i)"
 	}
 	return ""
 }

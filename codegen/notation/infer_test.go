@@ -91,8 +91,8 @@ func TestUserSizes(t *testing.T) {
 		{"a(i) = B(i,j)*c(j)", map[string][]int64{"c": {7}, "B": {3, 7}}, "map[B:[3 7] a:[3] c:[7]]", ""},
 		{"A(i,j) = B(i,j) + B(j,i)", map[string][]int64{"i": {4}}, "map[A:[4 4] B:[4 4]]", ""},
 		{"a(i) = B(i,j)", map[string][]int64{"B": {3, 7}, "i": {4}}, "",
-			"got size 3 for i from -d=B:3,7, and 4 from -d=i:4"},
-		{"a(i) = B(i,j)", map[string][]int64{"k": {4}}, "", "got -d=k:4, want a variable or tensor"},
+			"got size 3 for i from -d=B:3,7, but 4 from -d=i:4; want the same size"},
+		{"a(i) = B(i,j)", map[string][]int64{"k": {4}}, "", "got -d=k:4, want an index variable or a tensor of the statement"},
 	} {
 		got, err := UserSizes(Normalize(mustParse(t, c.src)), c.user, nil)
 		if c.err != "" {
@@ -124,13 +124,13 @@ func TestInferSizes(t *testing.T) {
 		{"a(i) = B(i,j)*c(j)", nil, user{"B": {5, 0}}, "i=5 j=0", ""},
 		{"A(i,j) = B(i,j) + B(j,i)", known{"B": atLeast("b.tns", 3, 4)}, nil, "i=4 j=4", ""},
 		{"a(i) = B(i,i)", known{"B": exact("b.mtx", 3, 4)}, nil, "",
-			"got size 3 for i from mode 0 of B (b.mtx), and 4 from mode 1 of B (b.mtx)"},
+			"got size 3 for i from mode 0 of B (b.mtx), but 4 from mode 1 of B (b.mtx); want the same size"},
 		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4), "c": exact("c.npy", 5)}, nil, "",
-			"got size 4 for j from mode 1 of B (b.mtx), and 5 from mode 0 of c (c.npy)"},
+			"got size 4 for j from mode 1 of B (b.mtx), but 5 from mode 0 of c (c.npy); want the same size"},
 		{"a(i) = B(i,j)*c(j)", known{"B": exact("b.mtx", 3, 4)}, user{"j": {5}}, "",
-			"got size 5 for j from -d=j:5, and 4 from mode 1 of B (b.mtx)"},
+			"got size 5 for j from -d=j:5, but 4 from mode 1 of B (b.mtx); want the same size"},
 		{"a(i) = B(i,j)*c(j)", known{"c": exact("c.npy", 4)}, nil, "",
-			"nothing gives the size of i: want -d=i:SIZE"},
+			"the size of i is not known: want -d=i:SIZE"},
 		{"A(i,j) = b(i)", known{"b": exact("b.npy", 4)}, nil, "", "want -d=j:SIZE"},
 		{"A(i,j) = b(i)", known{"b": exact("b.npy", 4)}, user{"A": {4, 2}}, "i=4 j=2", ""},
 		{"a(i) = B(i)", known{"B": atLeast("b.tns", 0)}, nil, "", "mode 0 of B (b.tns) is empty"},
@@ -139,10 +139,10 @@ func TestInferSizes(t *testing.T) {
 			nil, "i=2 j=3 j_1=5", ""},
 		{"a = sum(j, B(j)) + sum(j, C(j))", nil, user{"j": {7}}, "j=7 j_1=7", ""},
 		{"a(i) = b(i)", known{"b": exact("b", 2)}, user{"k": {3}}, "",
-			"got -d=k:3, want a variable or tensor of the statement"},
+			"got -d=k:3, want an index variable or a tensor of the statement"},
 		{"a(i) = b(i)", known{"b": exact("b", 2, 2)}, nil, "", "got b with 2 modes in b, want 1"},
 		{"a(i) = b(i)", nil, user{"b": {3, 4}}, "", "got -d=b:3,4 with 2 sizes, want 1"},
-		{"a(i) = b(i)", nil, user{"i": {3, 4}}, "", "want one: i is an index variable"},
+		{"a(i) = b(i)", nil, user{"i": {3, 4}}, "", "want only one: i is an index variable"},
 		{"a = 1", nil, nil, "", ""},
 	} {
 		n := Normalize(mustParse(t, c.src))

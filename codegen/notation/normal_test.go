@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 	} {
 		err := Check(mustParse(t, c.src))
 		if value :=
-			"a variable is no value: a tensor that holds its values, as in n(i), is given by -i=n:FILE"; c.src == "x(i) = i" || c.src == "y = i * x(i)" {
+			"to compute with the numbers of i, give them as a tensor, as in n(i) with -i=n:FILE"; c.src == "x(i) = i" || c.src == "y = i * x(i)" {
 			if err == nil || !strings.Contains(err.Error(), value) {
 				t.Errorf("Check(%q): got %v, want %q", c.src, err, value)
 			}

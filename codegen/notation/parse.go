@@ -133,7 +133,8 @@ func (p *parser) expect(kind tokenKind, want string) token {
 func (p *parser) statement() (*Stmt, error) {
 	if statement, arrow := fromEinsum(p.src[p.part.Pos:p.part.End]); statement != "" {
 		p.fail(diag.Syntax, Span{p.part.Pos + arrow.Pos, p.part.Pos + arrow.End},
-			`got "->", want a statement with "=" or "+=": einsum's subscripts are here %s`, statement)
+			`got "->", want a statement with "=" or "+="; einsum's subscripts must be written `+
+				`as %s`, statement)
 		return nil, p.err
 	}
 	s := &Stmt{Src: p.src}
@@ -205,7 +206,7 @@ func (p *parser) expr() Expr {
 		x = &Binary{Op: byte(op.kind), X: x, Y: p.term()}
 	}
 	if p.err == nil && p.peek().kind == tokPlusEqual {
-		p.got(p.peek(), `an operand: "+=" stands once, after the left side`)
+		p.got(p.peek(), `an operand: "+=" may only follow the left side`)
 	}
 	return x
 }
@@ -222,7 +223,7 @@ func (p *parser) term() Expr {
 func (p *parser) factor() Expr {
 	// MaxDepth nested constructs contain one more factor, the innermost operand.
 	if p.depth++; p.depth > MaxDepth+1 {
-		p.fail(diag.TooLarge, p.peek().at, "nested more than %d deep", MaxDepth)
+		p.fail(diag.TooLarge, p.peek().at, "got an expression nested more than %d deep", MaxDepth)
 	}
 	defer func() { p.depth-- }()
 	if p.err != nil {
@@ -270,7 +271,7 @@ func (p *parser) sum(name token) Expr {
 		p.next() // ,
 	}
 	if len(s.Vars) == 0 {
-		p.got(p.peek(), `an index variable and "," as in sum(j, B(i,j)): sum with "(" is the operator`)
+		p.got(p.peek(), `an index variable and ",", as in sum(j, B(i,j)): "sum(" begins a sum`)
 		return s
 	}
 	s.X = p.expr()

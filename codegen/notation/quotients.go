@@ -29,8 +29,8 @@ func SummedQuotients(s *Stmt) []SummedQuotient {
 func (q SummedQuotient) String() string {
 	over, text, divisor := strings.Join(q.Vars, ","), ExprString(q.Binary), ExprString(q.Binary.Y)
 	other := ExprString(&Binary{Op: '/', X: q.Binary.X, Y: &Sum{Vars: q.Vars, X: q.Binary.Y}})
-	return "the quotient " + text + " is summed over " + over + ", as sum(" + over + ", " + text +
-		"); to divide by the sum of " + divisor + ", write " + other
+	return "the quotient " + text + " is summed over " + over + ", as in sum(" + over + ", " + text +
+		"); to divide by the sum of " + divisor + " instead, write " + other
 }
 
 // quotientWalk finds summed quotients. known contains the variables that occur on the left side, in

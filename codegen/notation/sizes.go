@@ -209,7 +209,8 @@ func (g *sizeGraph) addUser(user map[string][]int64,
 		}
 		if order, ok := g.orders[name]; ok {
 			if len(sizes) != order {
-				return diag.Errorf(diag.OrderMismatch, "got %s with %s, want %d, one a mode of %s", flag,
+				return diag.Errorf(diag.OrderMismatch,
+					"got %s with %s, want %d: one for each mode of %s", flag,
 					tensor.Count(len(sizes), "size"), order, name)
 			}
 			for m, s := range sizes {
@@ -225,14 +226,16 @@ func (g *sizeGraph) addUser(user map[string][]int64,
 			if v == name || g.n.Source[v] == name {
 				found = true
 				if len(sizes) != 1 {
-					return diag.Errorf(diag.OrderMismatch, "got %s with %s, want one: %s is an index variable",
+					return diag.Errorf(diag.OrderMismatch,
+						"got %s with %s, want only one: %s is an index variable",
 						flag, tensor.Count(len(sizes), "size"), name)
 				}
 				g.facts = append(g.facts, sizeFact{known: Known{sizes[0], true, by(0)}, node: v})
 			}
 		}
 		if !found {
-			return diag.Errorf(diag.NoTensor, "got %s, want a variable or tensor of the statement", flag)
+			return diag.Errorf(diag.NoTensor,
+				"got %s, want an index variable or a tensor of the statement", flag)
 		}
 	}
 	return nil
@@ -307,14 +310,15 @@ func (g *sizeGraph) userName(v string) string {
 func (g *sizeGraph) clash(class string, a, b sizeFact) error {
 	v, at := g.variable(class)
 	return diag.At(diag.SizeClash, g.n.Src, at.Pos, at.End,
-		"got size %d for %s from %s, and %d from %s: want one size", a.known.Size, v, a.known.From,
+		"got size %d for %s from %s, but %d from %s; want the same size",
+		a.known.Size, v, a.known.From,
 		b.known.Size, b.known.From)
 }
 
 func (g *sizeGraph) unknown(v string, empty sizeFact) error {
-	why := "nothing gives the size of " + g.userName(v)
+	why := "the size of " + g.userName(v) + " is not known"
 	if empty.known.From != "" {
-		why = empty.known.From + " is empty, and nothing else gives the size of " + g.userName(v)
+		why = "the size of " + g.userName(v) + " is not known: " + empty.known.From + " is empty"
 	}
 	at := g.at[v]
 	return diag.At(diag.SizeUnknown, g.n.Src, at.Pos, at.End, "%s: want -d=%s:SIZE", why,

@@ -76,7 +76,8 @@ func Splittable(n *notation.Normal, v string) string {
 		}
 	}
 	return fmt.Sprintf(
-		"the sum over %s stands inside a product or quotient, so that its blocks cannot be summed one by one", source(n, v))
+		"the sum over %s is inside a product or quotient, so its blocks cannot be summed "+
+			"separately", source(n, v))
 }
 
 func source(n *notation.Normal, v string) string {
@@ -98,7 +99,8 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 	blocks := int64(1)
 	for _, s := range spec.Splits {
 		if seen[s.Var] {
-			return nil, diag.Errorf("split", "--split names %s twice; a variable is split once", s.Var)
+			return nil, diag.Errorf("split",
+				"--split names %s twice; want each variable only once", s.Var)
 		}
 		seen[s.Var] = true
 		vars := spec.renamed(n, s.Var)
@@ -119,7 +121,8 @@ func Resolve(spec *BlockSpec, n *notation.Normal, sizes map[string]int64) (*Bloc
 			ranges := s.ranges()
 			if blocks > mostBlocks/ranges {
 				return nil, diag.Errorf("split",
-					"--split=%s cuts the work into more than %d blocks: want fewer ranges than %d", s.Var,
+					"--split=%s makes more than %d blocks in all; want fewer than %d ranges",
+					s.Var,
 					mostBlocks, ranges)
 			}
 			blocks *= ranges
@@ -159,7 +162,8 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	cuts := []int64{0}
 	for _, p := range s.Points {
 		if p > most {
-			return nil, diag.Errorf("split", "--split=%s: point %d lies past the size of %s, %d", s.Var, p,
+			return nil, diag.Errorf("split",
+				"--split=%s: got point %d, want at most the size of %s, %d", s.Var, p,
 				s.Var, most)
 		}
 		cuts = append(cuts, min(p, size))
@@ -186,8 +190,9 @@ func unknown(n *notation.Normal, flag, name string) error {
 			have = append(have, s)
 		}
 	}
-	return diag.Errorf("block-vars", "--%s: the statement has no index variable %s; it has %s", flag,
-		name, strings.Join(have, ", "))
+	return diag.Errorf("block-vars",
+		"--%s: got %s, want an index variable of the statement: %s",
+		flag, name, strings.Join(have, ", "))
 }
 
 // order sorts the split variables into the order that the spec names. Variables that it does not
@@ -223,7 +228,7 @@ func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
 		vars = slices.DeleteFunc(vars, func(v string) bool { return slices.Contains(n.LHS.Vars, v) })
 		if len(vars) == 0 {
 			return diag.Errorf("block-vars",
-				"--extend=%s: %s is a variable of the result; only a reduction variable has partial results",
+				"--extend=%s: got %s, a variable of the result; want a variable that is summed",
 				name, name)
 		}
 		for _, v := range vars {

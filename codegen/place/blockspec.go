@@ -36,7 +36,8 @@ type SplitSpec struct {
 func ParseSplit(s string) (SplitSpec, error) {
 	bad := func(pos, end int, want string) error {
 		return diag.At("split", s, pos, end,
-			"a split is VAR:COUNT or VAR:POINT,POINT,... (one point: VAR:POINT,); %s", want)
+			"%s; want either VAR:COUNT or VAR:POINT,POINT,... (VAR:POINT, for a single point)",
+			want)
 	}
 	name, value, ok := strings.Cut(s, ":")
 	if !ok || !notation.IsName(name) {
@@ -44,12 +45,13 @@ func ParseSplit(s string) (SplitSpec, error) {
 	}
 	at := len(name) + 1
 	if value == "" {
-		return SplitSpec{}, bad(at, at, "got no count and no points")
+		return SplitSpec{}, bad(at, at, "got neither a count nor points")
 	}
 	if !strings.Contains(value, ",") {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
-			return SplitSpec{}, bad(at, len(s), "want a count of at least 1, got "+strconv.Quote(value))
+			return SplitSpec{}, bad(at, len(s), "got the count "+strconv.Quote(value)+", "+
+				"which must be at least 1")
 		}
 		return SplitSpec{Var: name, Count: n}, nil
 	}
@@ -58,10 +60,10 @@ func ParseSplit(s string) (SplitSpec, error) {
 		p, err := strconv.ParseInt(part, 10, 64)
 		if err != nil || p < 0 {
 			return SplitSpec{}, bad(at, at+max(len(part), 1),
-				"want a point of at least 0, got "+strconv.Quote(part))
+				"got the point "+strconv.Quote(part)+", which must be at least 0")
 		}
 		if n := len(spec.Points); n > 0 && p < spec.Points[n-1] {
-			return SplitSpec{}, bad(at, at+len(part), "points must not decrease")
+			return SplitSpec{}, bad(at, at+len(part), "got points that decrease")
 		}
 		spec.Points = append(spec.Points, p)
 		at += len(part) + 1
@@ -77,11 +79,12 @@ func ParseVars(flag, s string) ([]string, error) {
 		name := strings.TrimSpace(part)
 		if !notation.IsName(name) {
 			return nil, diag.At("block-vars", s, at, at+max(len(part), 1),
-				"--%s wants index variables with commas between them, got %q", flag, part)
+				"--%s: got %q, want index variables separated by commas", flag, part)
 		}
 		for _, other := range names {
 			if other == name {
-				return nil, diag.At("block-vars", s, at, at+len(part), "--%s names %s twice", flag, name)
+				return nil, diag.At("block-vars", s, at, at+len(part),
+					"--%s: got %s twice, want each variable only once", flag, name)
 			}
 		}
 		names = append(names, name)

@@ -20,11 +20,11 @@ func TestParseSplit(t *testing.T) {
 		{in: "i:100,", points: []int64{100}},
 		{in: "i:3,3", points: []int64{3, 3}},
 		{in: "i", err: `got "i"`},
-		{in: "i:", err: "no count"},
+		{in: "i:", err: "got neither a count nor points; want either VAR:COUNT or VAR:POINT,POINT,... (VAR:POINT, for a single point)"},
 		{in: "i:0", err: "at least 1"},
 		{in: "i:x", err: "at least 1"},
-		{in: "i:5,3", err: "not decrease"},
-		{in: "i:5,x", err: "want a point"},
+		{in: "i:5,3", err: "got points that decrease"},
+		{in: "i:5,x", err: "which must be at least 0"},
 		{in: "2i:5", err: "got"},
 	} {
 		s, err := ParseSplit(c.in)
@@ -99,16 +99,16 @@ func TestResolve(t *testing.T) {
 		spec BlockSpec
 		err  string
 	}{
-		{BlockSpec{Splits: []SplitSpec{split("z:2")}}, "no index variable z; it has i, j, k"},
+		{BlockSpec{Splits: []SplitSpec{split("z:2")}}, "got z, want an index variable of the statement: i, j, k"},
 		{BlockSpec{Splits: []SplitSpec{split("i:2"), split("i:3")}}, "twice"},
 		{BlockSpec{Splits: []SplitSpec{split("k:2")}}, "inside a product"},
-		{BlockSpec{Splits: []SplitSpec{split("i:11,")}}, "past the size"},
+		{BlockSpec{Splits: []SplitSpec{split("i:11,")}}, "want at most the size of"},
 		{BlockSpec{Splits: []SplitSpec{split("i:5000000000000")}}, "more than 16777216 blocks"},
 		{BlockSpec{Splits: []SplitSpec{split("i:5000"), split("j:5000")}},
-			"--split=j cuts the work into more than"},
+			"blocks in all; want fewer than"},
 		{BlockSpec{Extend: []string{"i"}}, "variable of the result"},
-		{BlockSpec{Order: []string{"q"}}, "no index variable q"},
-		{BlockSpec{Map: []string{"q"}}, "no index variable q"},
+		{BlockSpec{Order: []string{"q"}}, "got q, want an index variable of the statement"},
+		{BlockSpec{Map: []string{"q"}}, "got q, want an index variable of the statement"},
 	} {
 		if _, err := Resolve(&c.spec, example(), sizes); err == nil ||
 			!strings.Contains(err.Error(), c.err) {

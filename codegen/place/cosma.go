@@ -29,7 +29,9 @@ func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	})
 	if least < 0 {
 		return nil, diag.Errorf("machine",
-			"a product of %d by %d and %d by %d elements does not fit %d ranks with memory for %d elements each: want more ranks, or more memory", m, k, k, n, ranks, memory)
+			"a product of %d by %d and %d by %d elements needs more memory than %d ranks with "+
+				"%d elements each have; want more ranks or more memory",
+			m, k, k, n, ranks, memory)
 	}
 	var best grid3
 	words := -1.0

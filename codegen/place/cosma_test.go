@@ -37,7 +37,7 @@ func TestCosma(t *testing.T) {
 		}
 	}
 	_, err := Cosma(1000, 1000, 1000, 4, 1000)
-	if want := "does not fit 4 ranks with memory for 1000 elements each"; err == nil ||
+	if want := "elements needs more memory than 4 ranks with 1000 elements each have; want more ranks or more memory"; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

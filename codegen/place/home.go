@@ -36,7 +36,7 @@ func (h *Home) Ordered() *Ordered { return h.ordered }
 // machine's. In a hierarchy, each level must name its grid, in the order of the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
-		return p.refused("it has %s, want one for each grid of the machine %s: %d",
+		return p.refused("it has %s, want %[3]d: one for each grid of the machine %[2]s",
 			tensor.Count(len(p), "level"), m, len(m.Grids))
 	}
 	for k, l := range p {
@@ -44,18 +44,21 @@ func (p Placement) Check(m *Machine, modes int) error {
 		names := m.gridNames(g)
 		switch {
 		case !slices.Contains(names, l.Machine):
-			return p.refused("it names %s, want %s, the name of the machine's grid", l.Machine,
+			return p.refused("it names machine %s, want %s", l.Machine,
 				strings.Join(names, " or "))
 		case len(l.Modes) != modes:
-			return p.refused("it names %s of a tensor that has %d", tensor.Count(len(l.Modes), "mode"),
+			return p.refused("it names %s, want %d: one for each mode of the tensor",
+				tensor.Count(len(l.Modes), "mode"),
 				modes)
 		case len(l.Dims) != len(g.Extents):
-			return p.refused("%s has %s, want one for each of the grid: %d", l.Machine,
+			return p.refused("%s has %s, want %d: one for each dimension of the grid", l.Machine,
 				tensor.Count(len(l.Dims), "dimension"), len(g.Extents))
 		}
 		for n, d := range l.Dims {
 			if d.Kind == Fix && (d.At < 0 || d.At >= g.Extents[n]) {
-				return p.refused("coordinate %d of %s is past its extent, %d", d.At, l.Machine, g.Extents[n])
+				return p.refused(
+					"got coordinate %d of %s, want less than its extent, %d",
+					d.At, l.Machine, g.Extents[n])
 			}
 		}
 	}
@@ -67,7 +70,8 @@ func (p Placement) Check(m *Machine, modes int) error {
 func (p Placement) Lies(device bool) error {
 	if p.Memory() == Device && !device {
 		return p.refused(
-			"leaves run on CPUs, which have no memory of a device's: want in host, or --target=cuda")
+			"got a device's memory, but the job runs on CPUs; want either in host or " +
+				"--target=cuda")
 	}
 	return nil
 }

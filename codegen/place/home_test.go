@@ -91,18 +91,18 @@ func TestHomePieces(t *testing.T) {
 
 func TestHomeErrors(t *testing.T) {
 	for _, c := range []struct{ machine, placement, want string }{
-		{"2", "(x,y) -> N(x)", "it names N, want M, the name of the machine's grid"},
-		{"nodes=2", "(x,y) -> gpus(x)", "it names gpus, want M or nodes, the name of the machine's grid"},
+		{"2", "(x,y) -> N(x)", "it names machine N, want M"},
+		{"nodes=2", "(x,y) -> gpus(x)", "it names machine gpus, want M or nodes"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(x); (x,y) -> M(x)",
-			"it names M, want gpus, the name of the machine's grid"},
+			"it names machine M, want gpus"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(x)",
-			"it has 1 level, want one for each grid of the machine nodes=2;gpus=2: 2"},
+			"it has 1 level, want 2: one for each grid of the machine nodes=2;gpus=2"},
 		{"2", "(x,y) -> M(x); (x,y) -> M(x)",
-			"it has 2 levels, want one for each grid of the machine 2: 1"},
-		{"2", "(x) -> M(x)", "it names 1 mode of a tensor that has 2"},
-		{"2", "(x,y) -> M(x,y)", "M has 2 dimensions, want one for each of the grid: 1"},
-		{"2x2", "(x,y) -> M(x)", "M has 1 dimension, want one for each of the grid: 2"},
-		{"2x2", "(x,y) -> M(x,2)", "coordinate 2 of M is past its extent, 2"},
+			"it has 2 levels, want 1: one for each grid of the machine 2"},
+		{"2", "(x) -> M(x)", "it names 1 mode, want 2: one for each mode of the tensor"},
+		{"2", "(x,y) -> M(x,y)", "M has 2 dimensions, want 1: one for each dimension of the grid"},
+		{"2x2", "(x,y) -> M(x)", "M has 1 dimension, want 2: one for each dimension of the grid"},
+		{"2x2", "(x,y) -> M(x,2)", "got coordinate 2 of M, want less than its extent, 2"},
 	} {
 		_, err := home(t, c.machine, c.placement, []int{0, 1})
 		var e *diag.Error

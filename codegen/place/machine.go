@@ -52,7 +52,7 @@ func ParseMachine(text string) (*Machine, error) {
 		for _, g := range m.Grids {
 			if g.Name == grid.Name {
 				return nil, diag.At("machine", text, at, at+len(part),
-					"got %s twice, want a name for each level", grid.Name)
+					"got %s twice, want a different name for each level", grid.Name)
 			}
 		}
 		m.Grids = append(m.Grids, grid)
@@ -61,7 +61,8 @@ func ParseMachine(text string) (*Machine, error) {
 	points := int64(1)
 	for _, n := range m.Dims() {
 		if points > math.MaxInt32/n {
-			return nil, diag.At("machine", text, 0, len(text), "got a machine of more than %d points",
+			return nil, diag.At("machine", text, 0, len(text),
+				"got a machine with too many points, want at most %d",
 				math.MaxInt32)
 		}
 		points *= n
@@ -204,7 +205,8 @@ const maxPoints = 1 << 12
 func (m *Machine) CheckRanks(ranks int) error {
 	if n := m.Points(); n > maxPoints*int64(ranks) {
 		return diag.Errorf(diag.ScheduleRefused,
-			"machine %s (%s) has %d points, %d for each of the job's %s, want at most %d for each",
+			"machine %s (%s) has %d points, which is %d for each of the job's %s; want at "+
+				"most %d for each",
 			m.Name, m, n, (n+int64(ranks)-1)/int64(ranks), tensor.Count(ranks, "rank"), maxPoints)
 	}
 	return nil
@@ -217,6 +219,7 @@ func (m *Machine) IdleNote(ranks int) string {
 	if n >= int64(ranks) || m.OfProduct {
 		return ""
 	}
-	return fmt.Sprintf("machine %s (%s) has %s, and the job %d ranks: the last %d have none", m.Name,
+	return fmt.Sprintf(
+		"machine %s (%s) has %s, but the job has %d ranks: the last %d get none", m.Name,
 		m, tensor.Count(int(n), "point"), ranks, int64(ranks)-n)
 }

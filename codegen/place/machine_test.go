@@ -51,8 +51,8 @@ func TestMachineErrors(t *testing.T) {
 		{"2;3", `got "2", want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4`, "2"},
 		{"a=2;3", `got "3", want NAME=EXTENTxEXTENT..., as in nodes=2x2;gpus=4`, "3"},
 		{"2a=2", `got "2a", want the name of a level, as in nodes=2x2;gpus=4`, "2a"},
-		{"a=2;a=3", `got a twice, want a name for each level`, "a=3"},
-		{"a=65536;b=32768", `got a machine of more than 2147483647 points`, "a=65536;b=32768"},
+		{"a=2;a=3", `got a twice, want a different name for each level`, "a=3"},
+		{"a=65536;b=32768", `got a machine with too many points, want at most 2147483647`, "a=65536;b=32768"},
 	} {
 		_, err := ParseMachine(c.text)
 		var e *diag.Error

@@ -103,7 +103,7 @@ func TestNestBlockingRefused(t *testing.T) {
 	_, err := nest.Blocking(n)
 	var e *diag.Error
 	want :=
-		"distribute: the sum over j stands inside a product or quotient, so that its blocks cannot be summed one by one"
+		"distribute: the sum over j is inside a product or quotient, so its blocks cannot be summed separately"
 	if !errors.As(err, &e) || e.Code != diag.ScheduleRefused || e.Msg != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -119,7 +119,8 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 		covered = append(covered, h.ordered.Modes...)
 		if last := o.Cuts[len(o.Cuts)-1].Level; last > level {
 			return fmt.Sprintf(
-				"the stored entries of %s are cut behind those of %s, which is stored inside of it", inner,
+				"the placement partitions the stored entries of %s after those of %s, which "+
+					"is stored inside it; want the order in which they are stored", inner,
 				l.Modes[order[last]])
 		}
 	}
@@ -131,7 +132,9 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 		}
 		if d.Mode != order[0] {
 			return fmt.Sprintf(
-				"the coordinates of %s are cut before the stored entries of %s; of the modes whose entries are cut only the outermost stored one, %s, may be", l.Modes[d.Mode], inner, outermost)
+				"the placement partitions the coordinates of %s before the stored entries of "+
+					"%s; of the modes whose entries are partitioned, only the outermost "+
+					"stored one, %s, may come first", l.Modes[d.Mode], inner, outermost)
 		}
 		d.Kind = Nonzeros
 		o.Cuts = append(o.Cuts, OrderedCut{N: extents[k], Level: -1})
@@ -140,7 +143,8 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	for _, m := range o.Modes {
 		if !slices.Contains(covered, m) {
 			return fmt.Sprintf(
-				"the stored entries of %s are cut, and %s, which is stored outside of it, is not; want ~(%s)",
+				"the placement partitions the stored entries of %s but not %s, which is "+
+					"stored outside it; want ~(%s)",
 				inner, l.Modes[m], l.names(o.Modes))
 		}
 	}
@@ -155,7 +159,9 @@ func (h *Home) coordinates(l *Level, mode int) (why string) {
 	if h.ordered == nil || !slices.Contains(h.ordered.Modes, mode) {
 		return ""
 	}
-	return fmt.Sprintf("the coordinates of %s are cut behind its stored entries", l.Modes[mode])
+	return fmt.Sprintf(
+		"the placement partitions the coordinates of %s after its stored entries; want them "+
+			"before", l.Modes[mode])
 }
 
 func (l *Level) names(modes []int) string {

@@ -78,23 +78,23 @@ func TestOrderedErrors(t *testing.T) {
 		want               string
 	}{
 		{"2", "(x,y) -> M(~y)", []int{0, 1},
-			"the stored entries of y are cut, and x, which is stored outside of it, is not; want ~(x,y)"},
+			"the placement partitions the stored entries of y but not x, which is stored outside it; want ~(x,y)"},
 		{"2", "(x,y) -> M(~x)", []int{1, 0},
-			"the stored entries of x are cut, and y, which is stored outside of it, is not; want ~(y,x)"},
+			"the placement partitions the stored entries of x but not y, which is stored outside it; want ~(y,x)"},
 		{"2", "(x,y,z) -> M(~(x,z))", []int{0, 1, 2},
-			"the stored entries of z are cut, and y, which is stored outside of it, is not; want ~(x,y,z)"},
+			"the placement partitions the stored entries of z but not y, which is stored outside it; want ~(x,y,z)"},
 		{"2x2", "(x,y) -> M(~y,x)", []int{0, 1},
-			"the stored entries of y are cut, and x, which is stored outside of it, is not; want ~(x,y)"},
+			"the placement partitions the stored entries of y but not x, which is stored outside it; want ~(x,y)"},
 		{"2x2x2", "(x,y,z) -> M(x,y,~z)", []int{0, 1, 2},
-			"the coordinates of y are cut before the stored entries of z; of the modes whose entries are cut only the outermost stored one, x, may be"},
+			"the placement partitions the coordinates of y before the stored entries of z; of the modes whose entries are partitioned, only the outermost stored one, x, may come first"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(y); (x,y) -> gpus(~(x,y))", []int{0, 1},
-			"the coordinates of y are cut before the stored entries of y; of the modes whose entries are cut only the outermost stored one, x, may be"},
+			"the placement partitions the coordinates of y before the stored entries of y; of the modes whose entries are partitioned, only the outermost stored one, x, may come first"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(~x); (x,y) -> gpus(x)", []int{0, 1},
-			"the coordinates of x are cut behind its stored entries"},
+			"the placement partitions the coordinates of x after its stored entries; want them before"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(~(x,y)); (u,v) -> gpus(v)", []int{0, 1},
-			"the coordinates of v are cut behind its stored entries"},
+			"the placement partitions the coordinates of v after its stored entries; want them before"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(~(x,y)); (x,y) -> gpus(~x)", []int{0, 1},
-			"the stored entries of x are cut behind those of y, which is stored inside of it"},
+			"the placement partitions the stored entries of x after those of y, which is stored inside it; want the order in which they are stored"},
 	} {
 		_, err := home(t, c.machine, c.placement, c.order)
 		var e *diag.Error

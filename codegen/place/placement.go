@@ -100,7 +100,7 @@ func ParsePlaced(src string) (tensor string, p Placement, err error) {
 		return "", nil, err
 	}
 	if r.space(); r.at < len(src) {
-		r.got(`";" and the placement on a further level, or the end`)
+		r.got(`";" and the placement on another level, or the end`)
 	}
 	return tensor, p, r.err
 }
@@ -214,7 +214,7 @@ func (p *placementReader) level() Level {
 		pos := p.nextAt()
 		name := p.name("the name of a mode")
 		if slices.Contains(l.Modes, name) {
-			p.fail(pos, p.at, "got mode %s twice, want a name for each", name)
+			p.fail(pos, p.at, "got mode %s twice, want a different name for each mode", name)
 		}
 		l.Modes = append(l.Modes, name)
 	})
@@ -229,14 +229,16 @@ func (p *placementReader) level() Level {
 		}
 		for _, m := range d.Modes {
 			if used[m] {
-				p.fail(pos, p.at, "got mode %s twice on the right of ->, want it cut once", l.Modes[m])
+				p.fail(pos, p.at,
+					"got mode %s twice on the right of ->, want each mode only once", l.Modes[m])
 			}
 			used[m] = true
 		}
 		l.Dims = append(l.Dims, d)
 	})
 	if p.err == nil && len(l.Dims) == 0 {
-		p.fail(p.at-1, p.at, "got no dimension of %s, want a mode, * or a number for each", l.Machine)
+		p.fail(p.at-1, p.at,
+			"got no dimension of %s; want a mode, a number or * for each dimension", l.Machine)
 	}
 	return l
 }
@@ -253,7 +255,7 @@ func (p *placementReader) memory() bool {
 		p.placement[len(p.placement)-1].Memory = m
 	} else {
 		p.at = pos
-		p.got("device or host, the memory that the pieces lie in")
+		p.got("device or host, the memory that the pieces are stored in")
 	}
 	return true
 }
@@ -270,7 +272,7 @@ func (p *placementReader) dim(l *Level) Dim {
 		name := p.name("a mode of the tensor, *, a number or ~")
 		k := slices.Index(l.Modes, name)
 		if k < 0 {
-			p.fail(pos, p.at, "got %s, want a mode that stands on the left of ->: %s", name,
+			p.fail(pos, p.at, "got %s, want a mode from the left of ->: %s", name,
 				strings.Join(l.Modes, ", "))
 		}
 		return k
@@ -283,7 +285,7 @@ func (p *placementReader) dim(l *Level) Dim {
 		if p.nextAt() < len(p.src) && p.src[p.at] == '(' {
 			p.list("after ~", func() { d.Modes = append(d.Modes, mode()) })
 			if p.err == nil && len(d.Modes) == 0 {
-				p.fail(p.at-1, p.at, "got no modes after ~, want one at least")
+				p.fail(p.at-1, p.at, "got no modes after ~, want at least one")
 			}
 			return d
 		}
@@ -294,7 +296,7 @@ func (p *placementReader) dim(l *Level) Dim {
 		w, _ := p.word()
 		n, err := strconv.ParseInt(w, 10, 64)
 		if err != nil {
-			p.fail(pos, p.at, "got %s, want a coordinate of the machine, a whole number", w)
+			p.fail(pos, p.at, "got %s, want a coordinate of the machine: a whole number", w)
 		}
 		return Dim{Kind: Fix, At: n}
 	}

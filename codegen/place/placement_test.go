@@ -39,11 +39,11 @@ func TestPlacementErrors(t *testing.T) {
 		"(x,)":                           `got ")", want the name of a mode`,
 		"(x) M(x)":                       `got "M", want "->" and a machine, as in (x,y) -> M(x)`,
 		"(x) -> M(x,":                    `got the end of the placement, want a mode of the tensor, *, a number or ~`,
-		"(x) -> M(3x)":                   `got 3x, want a coordinate of the machine, a whole number`,
-		"(x) -> M(99999999999999999999)": `got 99999999999999999999, want a coordinate of the machine, a whole number`,
-		"(x) -> M(~())":                  `got no modes after ~, want one at least`,
-		"(x) -> M(~(y))":                 `got y, want a mode that stands on the left of ->: x`,
-		"(x) -> M(x,~x)":                 `got mode x twice on the right of ->, want it cut once`,
+		"(x) -> M(3x)":                   `got 3x, want a coordinate of the machine: a whole number`,
+		"(x) -> M(99999999999999999999)": `got 99999999999999999999, want a coordinate of the machine: a whole number`,
+		"(x) -> M(~())":                  `got no modes after ~, want at least one`,
+		"(x) -> M(~(y))":                 `got y, want a mode from the left of ->: x`,
+		"(x) -> M(x,~x)":                 `got mode x twice on the right of ->, want each mode only once`,
 		"(x) -> M(x);":                   `got the end of the placement, want "(" and the tensor's modes, as in (x,y) -> M(x)`,
 		"(x) -> \x07(x)":                 `got "\a", want the name of a machine, as in (x,y) -> M(x)`,
 	} {
@@ -66,9 +66,9 @@ func TestParsePlaced(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    "got the end of the placement, want the name of a tensor and its placement, as in B(x,y) -> M(x)",
 		"(x) -> M(x)":         `got "(", want the name of a tensor and its placement, as in B(x,y) -> M(x)`,
-		"B(x) -> M(x), C":     `got ",", want ";" and the placement on a further level, or the end`,
+		"B(x) -> M(x), C":     `got ",", want ";" and the placement on another level, or the end`,
 		"B(x) -> M":           `got the end of the placement, want "(" after the machine's name M`,
-		"B(x) -> M(x) (x) ->": `got "(", want ";" and the placement on a further level, or the end`,
+		"B(x) -> M(x) (x) ->": `got "(", want ";" and the placement on another level, or the end`,
 	} {
 		if _, _, err := ParsePlaced(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)

@@ -120,17 +120,17 @@ func (g *Graph) With(r Relation) (*Graph, error) {
 			continue
 		}
 		if by := g.ReplacedBy(v); by != nil {
-			return nil, fmt.Errorf("%s was replaced by %s", v, by)
+			return nil, fmt.Errorf("%s no longer exists: it was replaced by %s", v, by)
 		}
 	}
 	for k, v := range r.To {
 		if g.MadeBy(v) != nil || g.Original(v) != v || slices.Contains(r.From, v) ||
 			slices.Contains(r.To[:k], v) {
-			return nil, fmt.Errorf("the name %s is in use", v)
+			return nil, fmt.Errorf("the name %s is in use; want a new one", v)
 		}
 		for _, q := range g.Relations() {
 			if slices.Contains(q.From, v) {
-				return nil, fmt.Errorf("the name %s is in use", v)
+				return nil, fmt.Errorf("the name %s is in use; want a new one", v)
 			}
 		}
 	}

@@ -213,14 +213,14 @@ func TestTileOf(t *testing.T) {
 
 func TestWithRefuses(t *testing.T) {
 	for _, c := range []struct{ graph, add, want string }{
-		{stripMined, "split(i, a, b, 4)", "i was replaced by split(i, i0, i1, 32)"},
-		{stripMined, "fuse(j, i, f)", "i was replaced by split(i, i0, i1, 32)"},
-		{stripMined, "split(j, i0, b, 4)", "the name i0 is in use"},
-		{stripMined, "split(j, a, i, 4)", "the name i is in use"},
-		{"", "split(i, a, a, 4)", "the name a is in use"},
-		{"", "split(i, i, a, 4)", "the name i is in use"},
-		{"precompute(j, jw)", "bound(i, jw, 4, MaxExact)", "the name jw is in use"},
-		{stripMined, "precompute(j, i1)", "the name i1 is in use"},
+		{stripMined, "split(i, a, b, 4)", "i no longer exists: it was replaced by split(i, i0, i1, 32)"},
+		{stripMined, "fuse(j, i, f)", "i no longer exists: it was replaced by split(i, i0, i1, 32)"},
+		{stripMined, "split(j, i0, b, 4)", "the name i0 is in use; want a new one"},
+		{stripMined, "split(j, a, i, 4)", "the name i is in use; want a new one"},
+		{"", "split(i, a, a, 4)", "the name a is in use; want a new one"},
+		{"", "split(i, i, a, 4)", "the name i is in use; want a new one"},
+		{"precompute(j, jw)", "bound(i, jw, 4, MaxExact)", "the name jw is in use; want a new one"},
+		{stripMined, "precompute(j, i1)", "the name i1 is in use; want a new one"},
 		{stripMined, "precompute(i, iw)", ""}, // replaces nothing
 	} {
 		g := graph(t, c.graph)

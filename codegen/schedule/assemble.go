@@ -31,7 +31,8 @@ func assemble(s *state) error {
 	}
 	if s.problem.GPU && how == "Append" && s.isAppended() {
 		return s.refuse(1,
-			"the blocks of a GPU cannot append in order: they first count the entries (Insert)")
+			"got Append, want Insert: on a GPU, a result with compressed levels must be "+
+				"counted before it is written")
 	}
 	s.insert = how == "Insert"
 	return nil

@@ -30,7 +30,7 @@ func bound(s *state) error {
 			"number", s.cmd.Args[2].Text)
 	}
 	if n < 0 || n > 1<<40 {
-		return s.refuse(2, "got %d, want at least 0 and at most 2^40", n)
+		return s.refuse(2, "got %d, want 0 to 2^40", n)
 	}
 	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if !ok {
@@ -40,8 +40,8 @@ func bound(s *state) error {
 		if slices.Contains(s.problem.Parts, r) &&
 			(kind == provenance.MaxExact || kind == provenance.MinExact) {
 			return s.refuse(3,
-				"the range of %s is cut into blocks, over ranks or by --split, so that no exact bound of "+
-					"%s holds of each", r, v)
+				"got an exact bound of %[2]s, want MinConstraint or MaxConstraint: the range "+
+					"of %[1]s is divided into blocks, across ranks or by --split", r, v)
 		}
 	}
 	if err := s.mayReplace(0, v); err != nil {
@@ -62,11 +62,13 @@ func exactly(s *state, v string) error {
 		return err
 	case s.cmd.Args[3].Text != "MaxExact":
 		return s.refuse(3,
-			"got %s: only a variable with a MaxExact bound keeps its name, want a new name",
+			"got %s, want a new name as the second argument: only a variable with a MaxExact "+
+				"bound can keep its name",
 			s.cmd.Args[3].Text)
 	case s.g.MadeBy(v) != nil:
 		return s.refuse(0,
-			"%s is not a variable of the statement; want a new name for the bounded variable",
+			"got %s, which is not a variable of the statement; want a variable, or a new name "+
+				"for the bounded variable",
 			v)
 	}
 	return s.order(strategy.Order{Choice: strategy.Count, Loop: strategy.Ref{Var: v}, N: n})

@@ -68,8 +68,8 @@ func (s *state) refuseCutApart() (err error) {
 			Word: strategy.Positions.String()}
 		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
 			err = s.refuse(-1,
-				"the loops that fill a workspace must be cut like the loops that read it, except over a "+
-					"tile of positions: %v", why)
+				"the loops that fill a workspace must be divided like the loops that read it, "+
+					"except over a tile of positions: %v", why)
 		}
 	})
 	return err
@@ -155,8 +155,8 @@ func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 		for _, x := range c.Leaves {
 			if !around(x) {
 				return s.refuse(-1,
-					"%s would be %s outside of the loop over %s, without which %s is not "+
-						"known", a.Key(), done,
+					"%s would be %s outside the loop over %s, which is needed to compute %s; "+
+						"that loop must be around it", a.Key(), done,
 					x, v)
 			}
 		}
@@ -175,14 +175,13 @@ func (s *state) checkOrder(p *path, a *cin.Access) error {
 			for _, u := range above {
 				if !p.isBefore(u, v) && !s.tensor(a.Name) {
 					return s.refuse(-1,
-						"%s is read in the order of its variables, and the loops reach %s before %s: name "+
-							"them in the order of the loops", a.Key(), v, u)
+						"%s must be read in the order of its variables, but the loops reach "+
+							"%s before %s; reorder the loops", a.Key(), v, u)
 				}
 				if !p.isBefore(u, v) {
 					return s.refuse(-1,
-						"%s stores %s below %s (its format is %s), and the loops would reach %s "+
-							"first", a.Key(), v, u,
-						f, v)
+						"%s stores %s below %s (its format is %s), so the loop over %[3]s "+
+							"must be outside the one over %[2]s", a.Key(), v, u, f)
 				}
 			}
 		}
@@ -215,8 +214,9 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 	for k, l := range p.loops[:last+1] {
 		early := func() error {
 			return s.refuse(-1,
-				"%s (its format is %s) is written entry by entry, in order of %s; the loop over %s would "+
-					"come too early, and back to each entry", a.Key(), f, strings.Join(outer, ", "), l.Var)
+				"%s (its format is %s) is written in the order of %s, so the loop over %s "+
+					"must be inside the loops over these variables",
+				a.Key(), f, strings.Join(outer, ", "), l.Var)
 		}
 		c := s.component(l.Var)
 		roots := s.rootsOf(l.Var)
@@ -228,22 +228,22 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 			continue
 		case !within && c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1:
 			return s.refuse(-1,
-				"%s (its format is %s) is written entry by entry, and tiles of the fused %s would "+
-					"separate entries that are written together", a.Key(), f, strings.Join(c.Roots, ", "))
+				"%s (its format is %s) is written entry by entry, so the fused loop over %s "+
+					"cannot be split into tiles", a.Key(), f, strings.Join(c.Roots, ", "))
 		case !within && !(k == last && roots[0] == outer[len(outer)-1]):
 			return early()
 		case c != nil && !cin.Natural(s.body, s.g, c):
 			return s.refuse(-1,
-				"%s (its format is %s) is written in order, and the loops over %s visit coordinates out "+
-					"of order", a.Key(), f, strings.Join(c.Leaves, ", "))
+				"%s (its format is %s) is written in order, so the loops over %s must visit "+
+					"the coordinates in order", a.Key(), f, strings.Join(c.Leaves, ", "))
 		}
 		if s.problem.Shared {
 			continue
 		}
 		if c != nil && len(c.Roots) > 1 && len(c.Leaves) > 1 {
 			return s.refuse(-1,
-				"%s (its format is %s) is appended to in order, and tiles of %s fused would come back to "+
-					"a row",
+				"%s (its format is %s) is appended to in order, so the fused loop over %s "+
+					"cannot be split into tiles",
 				a.Key(), f, strings.Join(c.Roots, ", "))
 		}
 		if next < len(outer) && roots[0] != outer[next] {
@@ -300,34 +300,37 @@ func (s *state) checkPos(r *provenance.Relation) error {
 	natural := cin.Natural(s.body, s.g, c)
 	if c.Top == "" {
 		return s.refuse(-1,
-			"positions of %s are in the order of %s, and the fused tiles are not: inside the tiles of "+
-				"the outermost variable, fuse its inner variable with whole variables",
+			"the positions of %s must be visited in the order of %s, but the fused loop runs "+
+				"over tiles in another order; inside the outermost variable's tiles, fuse its "+
+				"inner variable with whole variables",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && len(c.Roots) > 1 {
 		return s.refuse(-1,
-			"the positions of %s over %s fused are visited in order: tiles outside, their contents "+
-				"inside",
+			"the positions of %s over the fused %s must be visited in order: the loop over "+
+				"tiles must be outside the loop inside a tile",
 			r.Access, strings.Join(roots, ", "))
 	}
 	if !natural && s.hasRepeats(r) {
 		return s.refuse(-1,
-			"%s keeps repeated coordinates, which are visited together: tiles outside, their contents "+
-				"inside", r.Access)
+			"%s stores repeated coordinates, which must be visited in order: the loop over "+
+				"tiles must be outside the loop inside a tile", r.Access)
 	}
 	if !natural {
 		for q := s.g.MadeBy(r.From[0]); q != nil; q = s.g.MadeBy(q.From[0]) {
 			if q.Kind != provenance.Bound {
 				return s.refuse(-1,
-					"positions of %s within tiles of coordinates are visited in order: tiles outside, their "+
-						"contents inside", r.Access)
+					"the positions of %s inside tiles of coordinates must be visited in "+
+						"order: the loop over tiles must be outside the loop inside a tile",
+					r.Access)
 			}
 		}
 		for _, q := range s.g.Relations() {
 			if q.Kind == provenance.Coord && slices.Equal(s.g.Underived(q.From[0]), roots) {
 				return s.refuse(-1,
-					"coordinates within tiles of positions of %s are visited in order: tiles outside, their "+
-						"contents inside", r.Access)
+					"the coordinates inside tiles of positions of %s must be visited in "+
+						"order: the loop over tiles must be outside the loop inside a tile",
+					r.Access)
 			}
 		}
 	}
@@ -347,7 +350,9 @@ func (s *state) checkPos(r *provenance.Relation) error {
 			// This is another statement over the variable. It knows the tensor's positions only if
 			// a loop around both statements opened them.
 			if outer := p.loops[p.first[roots[0]]]; !natural || !containsAccess(outer, r.Access) {
-				err = s.refuse(-1, "%s is not in %s, which loops over %s too", r.Access, cin.String(a),
+				err = s.refuse(-1,
+					"pos: %s must occur in every statement that loops over %[3]s, but %[2]s "+
+						"does not contain it", r.Access, cin.String(a),
 					roots[0])
 			}
 			return
@@ -360,14 +365,15 @@ func (s *state) checkPos(r *provenance.Relation) error {
 			}
 			if p.at[v] >= p.first[roots[0]] {
 				err = s.refuse(-1,
-					"the positions of %s's level of %s are known inside the loops over %s only (its format "+
-						"is %s)",
+					"the loop over the positions of %s in %s must be inside the loops over %s "+
+						"(its format is %s)",
 					strings.Join(roots, ","), r.Access, v, f)
 			}
 		}
 		if err == nil && !natural && !lattice.Annihilates(a.RHS, r.Access) {
 			err = s.refuse(-1,
-				"positions of %s out of order visit only its own entries, and %s also has values elsewhere",
+				"only the stored entries of %s are visited if its positions are out of order, "+
+					"but %s also has values elsewhere",
 				r.Access, cin.ExprString(a.RHS))
 		}
 	})

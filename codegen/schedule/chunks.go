@@ -28,13 +28,14 @@ func chunked(s *state) error {
 	switch {
 	case s.problem.GPU:
 		return s.refuse(3,
-			"chunks of work are for the threads of a CPU, and --target=cuda compiles for a GPU")
+			"chunks of work are for the threads of a CPU, but --target=cuda compiles for a GPU")
 	case s.cmd.Args[1].Text != "CPUThread":
-		return s.refuse(1, "chunks of work are for CPUThread; got %s", s.cmd.Args[1].Text)
+		return s.refuse(1, "chunks of work need CPUThread; got %s", s.cmd.Args[1].Text)
 	case !strategy.IsCut(race, cut):
 		return s.cmd.Args[3].errorf(BadCommand,
-			"parallelize: got %s with %s, want a number of iterations, or NoRaces with Work, Ordered, "+
-				"Rows or Whole, or Temporary or ParallelReduction with Work", cut, race)
+			"parallelize: got %s with %s, want either a number of iterations, or NoRaces with "+
+				"Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work",
+			cut, race)
 	}
 	o := strategy.Order{Choice: strategy.Threads, Loop: r, Word: "CPUThread," + race + "," + cut}
 	switch {
@@ -42,23 +43,26 @@ func chunked(s *state) error {
 		o.Name = s.cmd.Args[4].Text
 	case len(s.cmd.Args) > 4:
 		if o.N, err = strconv.ParseInt(s.cmd.Args[4].Text, 10, 64); err != nil || o.N < 1 {
-			return s.cmd.Args[4].errorf(BadCommand, "parallelize: got %s, want a "+
-				"number", s.cmd.Args[4].Text)
+			return s.cmd.Args[4].errorf(BadCommand,
+				"parallelize: got %s, want a number of at least 1", s.cmd.Args[4].Text)
 		}
 	}
 	loops := map[*cin.Forall]bool{}
 	for _, f := range r.Outermost(s.body) {
 		if f.Unit != cin.Serial {
-			return s.refuse(0, "%s is parallel already", r)
+			return s.refuse(0, "the loop over %s is already parallel", r)
 		}
 		if s.component(f.Var) != nil || f.Unroll != 0 {
-			return s.refuse(0, "%s is not a plain loop over a variable of the statement", r)
+			return s.refuse(0,
+				"got %s, want a variable of the statement whose loop is not unrolled and not "+
+					"made by another command", r)
 		}
 		loops[f] = true
 	}
 	if len(loops) == 0 {
-		return s.refuse(0, "chunks of work are cut of outermost loops; the one over %s is inside "+
-			"another",
+		return s.refuse(0,
+			"only an outermost loop can be divided into chunks of work; the loop over %s is "+
+				"inside another",
 			r)
 	}
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
@@ -93,7 +97,7 @@ func rowLanes(s *state) error {
 	}
 	if s.cmd.Args[2].Text != cin.Atomics.String() {
 		return s.refuse(2,
-			"got %s, want Atomics: other tiles may add to the first and the last row of a tile",
+			"got %s, want Atomics: two tiles may add to the same first or last row",
 			s.cmd.Args[2].Text)
 	}
 	o := strategy.Order{Choice: strategy.Threads, Loop: strategy.Ref{Var: v}, Word: strategy.RowLanes}

@@ -19,7 +19,7 @@ func coord(s *state) error {
 		return err
 	}
 	if s.g.PositionsOf(p) == "" {
-		return s.refuse(0, "%s runs over coordinates already", p)
+		return s.refuse(0, "%s already runs over coordinates", p)
 	}
 	if err := s.mayReplace(0, p); err != nil {
 		return err

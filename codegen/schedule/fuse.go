@@ -27,16 +27,16 @@ func fuse(s *state) error {
 	for k, v := range []string{i, j} {
 		if a := s.g.PositionsOf(v); a != "" {
 			return s.refuse(k,
-				"%s runs over positions of %s; fuse the coordinates first, and then take the positions "+
-					"with pos", v, a)
+				"%s runs over the positions of %s; fuse the coordinates first, and use pos on "+
+					"the fused variable", v, a)
 		}
 		if err := s.mayReplace(k, v); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(s.loops(v), func(f *cin.Forall) bool { return f.Gallop }) {
 			return s.refuse(k,
-				"the loop over %s has its way of merging; mergeby comes after fuse, and names the fused "+
-					"variable", v)
+				"the loop over %s already has a mergeby; it must come after fuse, and name "+
+					"the fused variable", v)
 		}
 	}
 	var pairs []*cin.Forall
@@ -49,12 +49,12 @@ func fuse(s *state) error {
 	// Loops over original variables elsewhere in the statement stay unchanged.
 	switch {
 	case len(pairs) == 0:
-		return s.refuse(1, "the loop over %s is not directly inside the one over %s%s", j, i,
+		return s.refuse(1, "the loop over %s must be directly inside the loop over %s%s", j, i,
 			between(s, s.loops(i)[0], j))
 	case len(pairs) < len(s.loops(i)) && s.g.MadeBy(i) != nil:
-		return s.refuse(0, "%s has loops elsewhere than directly around the one over %s", i, j)
+		return s.refuse(0, "all loops over %s must be directly around a loop over %s", i, j)
 	case len(pairs) < len(s.loops(j)) && s.g.MadeBy(j) != nil:
-		return s.refuse(1, "%s has loops elsewhere than directly inside the one over %s", j, i)
+		return s.refuse(1, "all loops over %s must be directly inside a loop over %s", j, i)
 	}
 	s.replace(i, func(l *cin.Forall) cin.Stmt {
 		if !slices.Contains(pairs, l) {
@@ -83,22 +83,22 @@ func between(s *state, f *cin.Forall, j string) string {
 		w, into := cin.Target(t.Producer), cin.Target(s.body)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() && len(w.Vars) > 0 {
 			return fmt.Sprintf(
-				": for each %s it fills the workspace %s, as %s (its format is %s) takes entries in "+
-					"order; a dense %s needs no workspace, and loops over parts of %s can be split, and run "+
-					"in parallel",
-				v, w.Key(), into.Key(), form, into.Name, v)
+				": between them, a workspace %[2]s is filled for each %[1]s, because %[3]s "+
+					"(its format is %[4]s) takes entries in order; a dense %[5]s needs no "+
+					"workspace; otherwise split the loop over %[1]s and run its parts in "+
+					"parallel", v, w.Key(), into.Key(), form, into.Name)
 		}
-		return fmt.Sprintf(": for each %s it computes %s, which is used before the next", v, w.Key())
+		return fmt.Sprintf(": for each %s, %s is computed and used between them", v, w.Key())
 	case *cin.Seq:
 		into := cin.Target(t)
 		if form, ok := s.problem.Formats[into.Name]; ok && !form.AllDense() {
 			return fmt.Sprintf(
-				": there are other terms next to it, and entries of %s (its format is %s) must be added "+
-					"in order; a dense %s accepts any order", into.Key(), form, into.Name)
+				": other terms are computed between them, and the entries of %s (its format "+
+					"is %s) must be added in order; a dense %s takes entries in any order",
+				into.Key(), form, into.Name)
 		}
-		return ": there are other terms next to it, which can be separated from it only if the loop " +
-			"over " +
-			v + " and the loops over its tiles are directly nested"
+		return ": other terms are computed between them; they can be separated only if the " +
+			"loop over " + v + " and the loops over its tiles are directly nested"
 	}
 	return ""
 }

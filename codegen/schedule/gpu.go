@@ -20,13 +20,13 @@ func countedRace(s *state, f *cin.Forall, outer []*cin.Forall, race cin.Race) er
 	switch {
 	case race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(2,
-			"%s (its format is %s) is counted and written row by row: NoRaces holds for loops over its "+
-				"outermost variable, %s", target.Key(), form, first)
+			"%s (its format is %s) is counted and written row by row; want NoRaces, on a loop "+
+				"over its outermost variable, %s", target.Key(), form, first)
 	case !ofFirst(f.Var) || slices.ContainsFunc(outer,
 		func(o *cin.Forall) bool { return !ofFirst(o.Var) }):
 		return s.refuse(0,
-			"%s (its format is %s) is counted and written in parts of its outermost variable %s only: "+
-				"loops over it can run in parallel", target.Key(), form, first)
+			"%s (its format is %s) is counted and written row by row; only loops over its "+
+				"outermost variable, %s, can be parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -82,19 +82,20 @@ func blocksOutermost(s *state) (err error) {
 		case n > 0 || len(loops) == 0:
 		case k < 0:
 			err = s.cmd.errorf(Refused,
-				"%s: nothing runs the loop over %s, around %s, on GPUBlock, and one thread of a GPU alone "+
-					"would run it: parallelize(%[2]s,GPUBlock,...)", s.cmd.Name, loops[0].Var, cin.String(a))
+				"%s: no loop around %[3]s runs on GPUBlock, so one thread of the GPU would "+
+					"run the loop over %[2]s; add parallelize(%[2]s,GPUBlock,...)",
+				s.cmd.Name, loops[0].Var, cin.String(a))
 		case k > 0:
 			err = refuseLoop(s, loops[k],
-				"the loop over "+loops[0].Var+
-					" is around it, and each of its iterations would launch a grid of blocks: reorder has "+
-					"the loop on GPUBlock outermost")
+				"the loop over "+loops[0].Var+" is around it, so that each iteration would "+
+					"launch a grid of blocks; the loop on GPUBlock must be outermost, as "+
+					"reorder makes it")
 		}
 		for _, f := range loops {
 			if err == nil && a.LHS.Name == target && f.Unit.OnGPU() && f.Race == cin.IgnoreRaces &&
 				s.problem.Compute.IsComplex() && hasRaces(s, f, a.LHS) && decidesRaces(s, f.Body) {
-				err = refuseLoop(s, f, "its iterations add to the same places of "+a.LHS.Key()+
-					", and complex numbers are not added atomically")
+				err = refuseLoop(s, f, "its iterations add to the same elements of "+a.LHS.Key()+
+					", and a GPU cannot add complex numbers atomically")
 			}
 		}
 	})

@@ -56,7 +56,8 @@ func checkGallop(s *state) error {
 					s.cmd = c
 				}
 			}
-			err = s.refuse(1, "Gallop searches for coordinates that operands have in common, and %s", why)
+			err = s.refuse(1,
+				"got Gallop, which searches for coordinates common to all operands, but %s", why)
 		}
 	})
 	return err
@@ -67,7 +68,8 @@ func cannotSearch(s *state, f *cin.Forall) string {
 	outer, _ := s.around(f)
 	if c := s.component(f.Var); c != nil &&
 		(!cin.Natural(s.body, s.g, c) || s.g.ConsumerVar(f.Var) != c.Leaves[len(c.Leaves)-1]) {
-		return "the loop over " + f.Var + " computes each coordinate, and looks every operand up there"
+		return "the loop over " + f.Var + " computes each coordinate and looks it up in every " +
+			"operand"
 	}
 	for k, v := range s.rootsOf(f.Var) {
 		inside := slices.Clone(outer)

@@ -21,7 +21,7 @@ func parallelize(s *state) error {
 	}
 	if len(s.cmd.Args) > 4 {
 		return s.cmd.Args[4].errorf(BadCommand,
-			"parallelize: got a second number, want Work, Ordered, Rows or Whole before it")
+			"parallelize: got a second number; Work, Ordered, Rows or Whole must be before it")
 	}
 	v, err := s.looped(0)
 	if err != nil {
@@ -41,7 +41,8 @@ func parallelize(s *state) error {
 			return err
 		}
 		if unit == cin.CPUVector || unit.OnGPU() {
-			return s.refuse(3, "%s takes no chunk", unit)
+			return s.refuse(3,
+				"got a chunk size for %s, want none: only CPUThread has chunks", unit)
 		}
 	}
 	return runOn(s, v, unit, race, chunk)
@@ -51,14 +52,15 @@ func parallelize(s *state) error {
 func runOn(s *state, v string, unit cin.Unit, race cin.Race, chunk int64) error {
 	for _, f := range s.loops(v) {
 		if f.Unit != cin.Serial {
-			return s.refuse(0, "%s is parallel already", v)
+			return s.refuse(0, "the loop over %s is already parallel", v)
 		}
 		if unit == cin.Serial {
 			continue
 		}
 		if f.Unroll != 0 {
 			return s.refuse(0,
-				"the loop over %s is unrolled; one inside it may run in parallel, or one around it", v)
+				"the loop over %s is unrolled, so it cannot be parallel; parallelize a loop "+
+					"inside or around it", v)
 		}
 		if err := mayRun(s, f, unit, race); err != nil {
 			return err
@@ -86,12 +88,13 @@ func unitArgument(s *state, k int) (cin.Unit, error) {
 	case unit.OnGPU() && !s.problem.GPU:
 		return 0,
 			s.refuse(k,
-				"%s is a unit of a GPU, and this leaf is for a CPU; --target=cuda compiles for a GPU", name)
+				"%s is a unit of a GPU, but this leaf is compiled for a CPU; want "+
+					"--target=cuda or a unit of a CPU", name)
 	case unit != cin.Serial && !unit.OnGPU() && s.problem.GPU:
 		return 0,
 			s.refuse(k,
-				"%s is a unit of a CPU, and --target=cuda compiles for a GPU, whose units are GPUBlock, "+
-					"GPUWarp and GPUThread", name)
+				"%s is a unit of a CPU, but --target=cuda compiles for a GPU; want GPUBlock, "+
+					"GPUWarp or GPUThread", name)
 	}
 	return unit, nil
 }
@@ -101,7 +104,9 @@ func mayRun(s *state, f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	outer, wheres := s.around(f)
 	for _, o := range outer {
 		if o.Unit == cin.CPUVector {
-			return s.refuse(0, "the loop over %s around it runs in vector lanes", o.Var)
+			return s.refuse(0,
+				"the loop over %s, around it, runs in vector lanes, so no loop inside it can "+
+					"be parallel", o.Var)
 		}
 	}
 	if unit == cin.CPUVector {
@@ -116,7 +121,9 @@ func mayRun(s *state, f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	_, isTensor := s.problem.Formats[target.Name]
 	for _, t := range wheres {
 		if t.Name != target.Name && len(t.Vars) > 0 {
-			return s.refuse(0, "%s is computed around the loop over %s and inside another loop", t.Key(),
+			return s.refuse(0,
+				"%s is computed between the loop over %s and an outer loop; want the parallel "+
+					"loop outside it", t.Key(),
 				f.Var)
 		}
 	}
@@ -130,33 +137,38 @@ func mayRun(s *state, f *cin.Forall, unit cin.Unit, race cin.Race) error {
 	case unit.OnGPU() && races && !allKnown(s, target, outer) &&
 		(race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
-			"iterations of %s add to many places of %s, and the threads of a GPU do not have copies of "+
-				"it; use Atomics", f.Var, target.Key())
+			"iterations of %s add to many elements of %s, of which a GPU's threads have no "+
+				"copies; use Atomics", f.Var, target.Key())
 	case unit == cin.GPUBlock && races && (race == cin.Temporary || race == cin.ParallelReduction):
 		return s.refuse(2,
-			"iterations of %s add to %s, and blocks have no sum in common; Atomics adds to it", f.Var,
+			"iterations of %s add to %s, and blocks of a GPU cannot share a sum; use Atomics",
+			f.Var,
 			target.Key())
 	case races && race == cin.NoRaces:
 		return s.refuse(2,
-			"iterations of %s add to the same places of %s; Atomics, Temporary or ParallelReduction "+
-				"settle that", f.Var, target.Key())
+			"iterations of %s add to the same elements of %s; use Atomics, Temporary or "+
+				"ParallelReduction", f.Var, target.Key())
 	case races && s.problem.Shared && race != cin.Atomics && race != cin.IgnoreRaces &&
 		!allKnown(s, target, outer):
 		return s.refuse(2,
-			"iterations of %s add to the same places of %s, which has compressed levels (its format is "+
-				"%s); Atomics adds to them", f.Var, target.Key(), s.problem.Formats[target.Name])
+			"iterations of %s add to the same elements of %s, which has compressed levels "+
+				"(its format is %s); use Atomics",
+			f.Var, target.Key(), s.problem.Formats[target.Name])
 	case races && race == cin.Atomics && s.problem.Compute.IsComplex():
-		return s.refuse(2, "complex numbers are not added atomically; Temporary works")
+		return s.refuse(2,
+			"got Atomics, but complex numbers cannot be added atomically; use Temporary")
 	case races && race == cin.Atomics && unit == cin.CPUVector:
 		return s.refuse(2,
-			"lanes of one vector do not add atomically; use ParallelReduction if they add to one value")
+			"got Atomics, but vector lanes cannot add atomically; use ParallelReduction if "+
+				"all iterations add to one value")
 	case races && race == cin.ParallelReduction && !allKnown(s, target, outer):
 		return s.refuse(2,
-			"iterations of %s add to many places of %s; ParallelReduction adds to one; Temporary or "+
-				"Atomics work", f.Var, target.Key())
+			"iterations of %s add to many elements of %s, but ParallelReduction is only for "+
+				"one; use Temporary or Atomics", f.Var, target.Key())
 	case races && race == cin.Temporary && unit == cin.CPUVector && !allKnown(s, target, outer):
 		return s.refuse(2,
-			"lanes have no copies of %s; use ParallelReduction if they add to one value", target.Key())
+			"vector lanes have no copies of %s; use ParallelReduction if all iterations add "+
+				"to one value", target.Key())
 	}
 	return nil
 }
@@ -167,13 +179,15 @@ func checkLanes(s *state, f *cin.Forall) (err error) {
 		switch t := t.(type) {
 		case *cin.Forall:
 			if t.Unit != cin.Serial {
-				err = s.refuse(0, "a loop inside the one over %s is parallel", f.Var)
+				err = s.refuse(0,
+					"the loop over %s cannot run in vector lanes, because a loop inside it is "+
+						"parallel", f.Var)
 			}
 		case *cin.Where:
 			if w := cin.Target(t.Producer); len(w.Vars) > 0 {
 				err = s.refuse(1,
-					"the loop over %s fills the workspace %s in each iteration, which lanes would share; "+
-						"threads have one each", f.Var, w.Key())
+					"each iteration of %s fills the workspace %s, which vector lanes would "+
+						"share; use CPUThread, where each thread has its own", f.Var, w.Key())
 			}
 		}
 	})
@@ -244,30 +258,32 @@ func temporaryRace(s *state, f *cin.Forall, t *cin.Access, unit cin.Unit, race c
 	case len(t.Vars) > 0 && onGPU &&
 		(hasRaces(s, f, t) || race != cin.NoRaces && race != cin.IgnoreRaces):
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, whose places its iterations share: they can run "+
-				"on %s only if each fills other places, with NoRaces", f.Var, t.Key(), unit)
+			"the iterations of %s share the workspace %s, so that they can run on %s only "+
+				"with NoRaces and if each fills other elements", f.Var, t.Key(), unit)
 	case len(t.Vars) == 0 && unit == cin.GPUBlock:
-		return s.refuse(1, "iterations of %s add to the scalar %s, and blocks have none in "+
-			"common", f.Var,
+		return s.refuse(1,
+			"iterations of %s add to the scalar %s, but blocks of a GPU cannot share a scalar",
+			f.Var,
 			t.Name)
 	case len(t.Vars) > 0 && (unit == cin.CPUVector || onGPU) && !hasRaces(s, f, t) &&
 		(race == cin.NoRaces || race == cin.IgnoreRaces):
 		return nil // lowering later checks that the workspace is an array
 	case len(t.Vars) > 0 && unit == cin.CPUVector:
 		return s.refuse(1,
-			"the loop over %s fills the workspace %s, which lanes would share; CPUThread with Temporary "+
-				"gives each thread its own workspace", f.Var, t.Key())
+			"the loop over %s fills the workspace %s, which vector lanes would share; use "+
+				"CPUThread with Temporary, where each thread has its own", f.Var, t.Key())
 	case len(t.Vars) > 0:
 		return s.refuse(2,
-			"the loop over %s fills the workspace %s, whose entries are added one by one; Temporary "+
-				"gives each thread its own workspace", f.Var, t.Key())
+			"the loop over %s adds to the workspace %s; use Temporary, where each thread has "+
+				"its own workspace", f.Var, t.Key())
 	case race == cin.NoRaces:
 		return s.refuse(2,
-			"iterations of %s add to the scalar %s; ParallelReduction or Temporary settle that", f.Var,
+			"iterations of %s add to the scalar %s; use ParallelReduction or Temporary", f.Var,
 			t.Name)
 	case race == cin.Atomics:
 		return s.refuse(2,
-			"iterations of %s add to the local %s; ParallelReduction or Temporary settle that", f.Var,
+			"iterations of %s add to the local scalar %s; use ParallelReduction or Temporary",
+			f.Var,
 			t.Name)
 	}
 	return nil
@@ -287,12 +303,12 @@ func appendedRace(s *state, f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 		return countedRace(s, f, outer, race)
 	case unit != cin.CPUThread || race != cin.NoRaces && race != cin.IgnoreRaces:
 		return s.refuse(1,
-			"%s (its format is %s) is appended to in order; CPUThread with NoRaces makes pieces of it "+
-				"for each chunk of its outermost variable", target.Key(), form)
+			"%s (its format is %s) is appended to in order; want CPUThread with NoRaces, "+
+				"where each thread builds its own part", target.Key(), form)
 	case len(outer) > 0 || s.rootsOf(f.Var)[0] != first || len(s.rootsOf(f.Var)) > 1:
 		return s.refuse(0,
-			"%s (its format is %s) is appended to in order, in pieces of its outermost variable %s "+
-				"only: the outermost loop over it can run in parallel", target.Key(), form, first)
+			"%s (its format is %s) is appended to in order, so only the outermost loop over "+
+				"its outermost variable, %s, can be parallel", target.Key(), form, first)
 	}
 	return nil
 }
@@ -310,8 +326,8 @@ func oneLoop(s *state, f *cin.Forall, outer []*cin.Forall) error {
 		}
 		if len(c.Roots) > 1 {
 			return s.refuse(0,
-				"the loop over %s is one over rows and one inside; split it first, and run its tiles in "+
-					"parallel", f.Var)
+				"the loop over %s becomes one loop over rows and one inside it; split it "+
+					"first, and parallelize the loop over tiles", f.Var)
 		}
 		v = c.Roots[0]
 	}
@@ -320,13 +336,13 @@ func oneLoop(s *state, f *cin.Forall, outer []*cin.Forall) error {
 	}
 	lat := s.lattice(v, f.Body, outer)
 	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
-		what := "several operands together: " + strings.Join(lat.Iters, ", ")
+		what := "several operands at once: " + strings.Join(lat.Iters, ", ")
 		if n == 1 {
-			what = lat.Iters[0] + " beside all coordinates"
+			what = "the entries of " + lat.Iters[0] + " and all coordinates at once"
 		}
 		return s.refuse(0,
-			"the loop over %s steps through %s; strip-mine it with split or divide, and run the tiles "+
-				"in parallel", f.Var, what)
+			"the loop over %s steps through %s, so it cannot be parallel; split or divide it, "+
+				"and parallelize the loop over tiles", f.Var, what)
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func (p *reader) argument() (Arg, error) {
 		n := strings.IndexAny(p.src[from+1:], "\"\n")
 		if n < 0 || p.src[from+1+n] == '\n' {
 			return Arg{}, diag.At(BadCommand, p.src, from, from+1,
-				"got no second quote on the line, want one at the end of the name")
+				"got a file name without its second quote, want one on the same line")
 		}
 		p.at += n + 2
 		return Arg{Text: p.src[from:p.at], arg: arg{p.src, from, p.at}}, nil

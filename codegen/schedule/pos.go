@@ -21,10 +21,10 @@ func pos(s *state) error {
 		return err
 	}
 	if a := s.g.PositionsOf(v); a != "" {
-		return s.refuse(0, "%s runs over positions already, of %s", v, a)
+		return s.refuse(0, "%s already runs over the positions of %s", v, a)
 	}
 	if s.isTileNumber(v) {
-		return s.refuse(0, "%s numbers tiles; only what runs over coordinates has positions", v)
+		return s.refuse(0, "%s counts tiles; pos needs a variable that runs over coordinates", v)
 	}
 	if err := s.mayReplace(0, v); err != nil {
 		return err
@@ -85,12 +85,14 @@ func (s *state) access(k int) (*cin.Access, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, s.refuse(k, "got %s, want a tensor of the statement, or one of its accesses: %s",
+		return nil, s.refuse(k,
+			"got %s, want either a tensor of the statement or one of its accesses: %s",
 			s.cmd.Args[k].Text, strings.Join(all, ", "))
 	case 1:
 		return found[0], nil
 	}
-	return nil, s.refuse(k, "%s appears at different variables; name the access", text)
+	return nil, s.refuse(k,
+		"%s is accessed with different variables; name one access, as in B(i,j)", text)
 }
 
 // positions refuses an access if v cannot run over its positions.
@@ -105,18 +107,20 @@ func (s *state) positions(v string, a *cin.Access) error {
 		}
 	}
 	if first < 0 {
-		return s.refuse(2, "%s does not hold %s", a.Key(), roots[0])
+		return s.refuse(2, "got %s, want a tensor with the variable %s", a.Key(), roots[0])
 	}
 	for k, r := range roots {
 		if first+k >= len(f.Order) || a.Vars[f.Order[first+k]] != r {
-			return s.refuse(2, "%s are not neighbouring levels of %s, in this order (its format is %s)",
+			return s.refuse(2,
+				"%s must be consecutive levels of %s, in this order (its format is %s)",
 				strings.Join(roots, ", "), a.Key(), f)
 		}
 	}
 	seen := map[string]bool{}
 	for _, x := range a.Vars {
 		if seen[x] {
-			return s.refuse(2, "%s holds %s twice", a.Key(), x)
+			return s.refuse(2,
+				"got %s, which has %s twice; want a tensor with each variable once", a.Key(), x)
 		}
 		seen[x] = true
 	}
@@ -125,24 +129,26 @@ func (s *state) positions(v string, a *cin.Access) error {
 	switch {
 	case caps.CanLocate():
 		return s.refuse(2,
-			"level %d of %s is dense, and has no positions of its own; its coordinates can be "+
-				"split", last,
+			"level %d of %s is dense and has no positions; split its coordinates instead", last,
 			a.Name)
 	case caps.IsPadded():
-		return s.refuse(2, "level %d of %s is padded: its positions are not in order", last, a.Name)
+		return s.refuse(2,
+			"level %d of %s is padded, so its positions are not in order; want another level",
+			last, a.Name)
 	}
 	for l := first + 1; l < last; l++ {
 		if x := a.Vars[f.Order[l]]; f.Levels[l].CanLocate() && slices.Contains(s.problem.Parts, x) {
 			return s.refuse(0,
-				"the range of %s is cut into blocks, over ranks or by --split, and positions of %s fused "+
-					"leave out the rest of its dense level", x, strings.Join(roots, ", "))
+				"the range of %s is divided into blocks, across ranks or by --split, but the "+
+					"positions of the fused %s do not cover the blocks of its dense level",
+				x, strings.Join(roots, ", "))
 		}
 	}
 	for l := first; l < last; l++ {
 		if f.Levels[l].IsPadded() {
 			return s.refuse(2,
-				"level %d of %s is padded, so its positions cannot be visited together with the levels "+
-					"below",
+				"level %d of %s is padded, so its positions cannot be visited together with "+
+					"the levels below it",
 				l, a.Name)
 		}
 	}

@@ -60,10 +60,12 @@ func (r *recipe) find() (*cin.Assign, error) {
 	})
 	switch {
 	case len(found) == 0:
-		return nil, r.state.refuse(0, "%s is not a part of the statement: %s", r.state.cmd.Args[0].Text,
+		return nil, r.state.refuse(0,
+			"got %s, want an expression of the statement: %s", r.state.cmd.Args[0].Text,
 			cin.String(r.state.body))
 	case len(found) > 1:
-		return nil, r.state.refuse(0, "%s is a part of %s", r.state.cmd.Args[0].Text,
+		return nil, r.state.refuse(0,
+			"%s is an expression of %s; want one of only one statement", r.state.cmd.Args[0].Text,
 			plural(len(found), "statement"))
 	}
 	return found[0], nil
@@ -126,7 +128,9 @@ func (r *recipe) written() error {
 		}
 	})
 	if !own {
-		return r.state.refuse(0, "%s is summed beside the workspace", result.Key())
+		return r.state.refuse(0,
+			"%s would be summed outside the workspace; want a workspace over all loops that "+
+				"sum it", result.Key())
 	}
 	return r.state.check()
 }
@@ -150,7 +154,8 @@ func (r *recipe) read() error {
 	}
 	if r.expr = r.convert(x.RHS); r.expr == nil {
 		return r.state.refuse(0,
-			"an expression with sum() cannot be precomputed; its variables are summed where it stands")
+			"got an expression with sum(), want one without: its variables must be summed in "+
+				"the statement")
 	}
 	list := func(k int) []Arg {
 		if a := r.state.cmd.Args[k]; a.List != nil {
@@ -160,7 +165,7 @@ func (r *recipe) read() error {
 	}
 	from, to := list(1), list(2)
 	if len(from) != len(to) {
-		return r.state.refuse(2, "got %s, want as many as in %s", plural(len(to), "variable"),
+		return r.state.refuse(2, "got %s, want as many as %s has", plural(len(to), "variable"),
 			r.state.cmd.Args[1].Text)
 	}
 	inside := exprVars(r.expr)
@@ -169,11 +174,11 @@ func (r *recipe) read() error {
 			return err
 		}
 		if slices.Contains(r.loops, a.Text) {
-			return r.state.refuse(1, "%s stands twice", a.Text)
+			return r.state.refuse(1, "got %s twice, want each variable once", a.Text)
 		}
 		if r.isTiles(a.Text) {
 			if w := to[k].Text; w != a.Text && (!notation.IsName(w) || r.state.inUse(w)) {
-				return r.state.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
+				return r.state.refuse(2, "got %s, want either %s or a new name", w, a.Text)
 			}
 			r.tiles = append(r.tiles, a.Text)
 			continue
@@ -184,14 +189,15 @@ func (r *recipe) read() error {
 		}
 		for _, v := range roots {
 			if !slices.Contains(inside, v) {
-				return r.state.refuse(1, "%s is not in %s", v, r.state.cmd.Args[0].Text)
+				return r.state.refuse(1, "got %s, want a variable of %s",
+					v, r.state.cmd.Args[0].Text)
 			}
 		}
 		w := to[k].Text
 		r.state.giveWay(w)
 		if w != a.Text && (!notation.IsName(w) || r.state.inUse(w) || r.state.g.Original(w) != w ||
 			r.state.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
-			return r.state.refuse(2, "got %s, want %s, or a name that is not in use", w, a.Text)
+			return r.state.refuse(2, "got %s, want either %s or a new name", w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
 		r.vars = append(r.vars, roots...)
@@ -219,7 +225,7 @@ func (r *recipe) takeName() error {
 	}
 	if len(r.state.cmd.Args) == 4 {
 		if r.name = r.state.cmd.Args[3].Text; r.taken(r.name) {
-			return r.state.refuse(3, "the name %s is in use", r.name)
+			return r.state.refuse(3, "the name %s is in use; want a new one", r.name)
 		}
 		return nil
 	}
@@ -246,13 +252,14 @@ func (r *recipe) determinedRoots(v string) ([]string, error) {
 		return []string{v}, nil
 	case r.state.g.ConsumerVar(v) != v:
 		return nil, r.state.refuse(1,
-			"%s is the name of %s in the producer of a workspace; a workspace over %s must be made "+
-				"before it", v,
+			"%s is the name of %s in the loops that fill a workspace; a workspace over %s "+
+				"must be made before it", v,
 			r.state.g.ConsumerVar(v), v)
 	case !cin.Natural(r.state.body, r.state.g, c) || v != c.Leaves[len(c.Leaves)-1]:
 		return nil, r.state.refuse(1,
-			"%s does not determine %s; a workspace is over variables of the statement, or over their "+
-				"inner variables inside loops over tiles", v, strings.Join(c.Roots, ", "))
+			"%s does not determine %s; a workspace must be over either variables of the "+
+				"statement or inner variables inside loops over tiles",
+			v, strings.Join(c.Roots, ", "))
 	}
 	return c.Roots, nil
 }
@@ -402,19 +409,20 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		if !slices.ContainsFunc(chain[d:], func(f *cin.Forall) bool { return f.Var == v }) {
 			if d > 0 && summed(chain[d-1]) && !factor {
 				return nil, r.state.refuse(0,
-					"the workspace would sum %s over %s, and %s does not distribute over that sum; reorder "+
-						"puts the loop over %s inside the one over %s",
+					"the workspace would sum %s over %s, but %s cannot be summed this way; "+
+						"use reorder to move the loop over %s inside the one over %s",
 					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "),
 					cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
 			if d == 0 {
 				return nil, r.state.refuse(1,
-					"the loop over %s holds other statements too, so that the workspace over %s would have "+
-						"one entry", v, v)
+					"the loop over %s contains other statements, so that the workspace over "+
+						"%s would have only one entry", v, v)
 			}
 			return nil, r.state.refuse(1,
-				"the loop over %s is around the loop over %s, where the workspace over %s would have one "+
-					"entry; reorder can move it inside", v, chain[d-1].Var, v)
+				"the loop over %s is outside the loop over %s, where the workspace over %s "+
+					"would have only one entry; use reorder to move it inside",
+				v, chain[d-1].Var, v)
 		}
 	}
 	if err := r.sumsTiles(chain, d); err != nil {
@@ -463,12 +471,13 @@ func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	for _, v := range r.tiles {
 		at := slices.IndexFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
 		if at < 0 {
-			return r.state.refuse(1, "the loop over %s is not around %s", v, expr)
+			return r.state.refuse(1, "the loop over %s must be around %s", v, expr)
 		}
 		for _, f := range chain[at+1 : d] {
 			if !slices.Contains(r.tiles, f.Var) {
-				return r.state.refuse(1, "%s numbers tiles, and the loop over %s inside it does not sum "+
-					"%s alone; a workspace over the inner variable of %s stores a tile",
+				return r.state.refuse(1,
+					"the loop over %s counts tiles, and the loop over %s inside it does not "+
+						"sum only %s; want a workspace over the inner variable of %s",
 					v, f.Var, expr, strings.Join(r.state.rootsOf(v), ", "))
 			}
 		}

@@ -20,8 +20,8 @@ func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	for _, y := range r.coFactors(x) {
 		if !r.isEverywhere(y) {
 			return r.state.refuse(0,
-				"%s divides integers, and %s divides them only where %s is present: a divisor of 0 "+
-					"elsewhere must not be an error",
+				"%s divides integers, but %s needs the quotient only where %s is present; "+
+					"elsewhere a divisor of 0 would be an error",
 				r.state.cmd.Args[0].Text, cin.ExprString(x), cin.ExprString(y))
 		}
 	}
@@ -29,8 +29,8 @@ func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 		for _, v := range r.state.rootsOf(f.Var) {
 			if r.state.problem.Size(v) == 0 {
 				return r.state.refuse(0,
-					"%s divides integers, and nothing is divided because %s has size 0: a divisor of 0 must "+
-						"not be an error", r.state.cmd.Args[0].Text, v)
+					"%s divides integers, but %s has size 0, so that nothing needs the "+
+						"quotient; a divisor of 0 would be an error", r.state.cmd.Args[0].Text, v)
 			}
 		}
 	}

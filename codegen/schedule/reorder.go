@@ -19,7 +19,7 @@ func reorder(s *state) error {
 			return err
 		}
 		if slices.Contains(order, v) {
-			return s.refuse(k, "%s stands twice", v)
+			return s.refuse(k, "got %s twice, want each variable once", v)
 		}
 		order = append(order, v)
 	}
@@ -41,7 +41,8 @@ func reorder(s *state) error {
 			return slices.ContainsFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
 		})
 		err := s.refuse(-1,
-			"the loops are not directly nested: %s and %s have other statements between them: %s",
+			"the loops to reorder must be directly nested, but other statements are between "+
+				"%s and %s: %s",
 			f.Var, strings.Join(missing, ", "), cin.String(f))
 		if n > 1 {
 			some = err

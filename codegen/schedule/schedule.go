@@ -70,9 +70,9 @@ type command struct {
 // commands lists all commands, in the order of the help. Commands that only give an order to the
 // strategy follow from strategy.Choices.
 var commands = slices.Concat([]command{
-	{name: "split", usage: "split(i, i0, i1, N)", meaning: "cuts the loop over i into tiles of N",
+	{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
 		min: 4, max: 4, makes: []int{1, 2}, apply: split},
-	{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "cuts the loop over i into N equal " +
+	{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "divides the loop over i into N equal " +
 		"tiles",
 		min: 4, max: 4, makes: []int{1, 2}, apply: divide},
 	{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
@@ -84,15 +84,14 @@ var commands = slices.Concat([]command{
 		words: 3, apply: bound},
 	{name: "unroll", usage: "unroll(i[, N])", meaning: "copies the body of the loop N times",
 		min: 1, max: 2, apply: unroll},
-	{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the stored entries of T",
+	{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the entries of T, instead of i",
 		min: 3, max: 3, makes: []int{1}, apply: pos},
-	{name: "coord", usage: "coord(p, c)", meaning: "returns from positions to coordinates",
+	{name: "coord", usage: "coord(p, c)", meaning: "loops over coordinates again, after pos",
 		min: 2, max: 2, makes: []int{1}, apply: coord},
 	{name: "parallelize", usage: "parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])",
 		meaning: strategy.Threads.Meaning, min: 3, max: 5, words: 1, apply: parallelize, late: true},
 	{name: "temporaries", usage: "temporaries(T)",
-		meaning: "takes sums in scalars or workspaces; comes " +
-			"first", min: 1, max: 1, apply: temporaries},
+		meaning: "sums in scalars or workspaces; must come first", min: 1, max: 1, apply: temporaries},
 	{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
 		meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, makes: []int{2, 3},
 		apply: precompute},
@@ -111,9 +110,9 @@ var commands = slices.Concat([]command{
 }, choices(), []command{
 	{name: "distribute", usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
 		meaning: "runs iterations on different ranks", min: 1, max: 4},
-	{name: "communicate", usage: "communicate(T, i)", meaning: "brings what an iteration of i needs " +
-		"of T",
-		min: 2, max: 2},
+	{name: "communicate", usage: "communicate(T, i)",
+		meaning: "fetches what an iteration of i needs of T",
+		min:     2, max: 2},
 	{name: "rotate", usage: "rotate(i, {j, k}, ir)", meaning: "starts the loop elsewhere on each " +
 		"rank",
 		min: 3, max: 3},
@@ -164,10 +163,10 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 		switch {
 		case rule.apply == nil:
 			return nil, c.errorf(Refused,
-				"%s: a statement of a run can be distributed over ranks, but not the part of it that one "+
-					"rank runs", c.Name)
+				"%s: got it in a leaf, want it in a whole statement: a leaf is the part that "+
+					"one rank runs", c.Name)
 		case s.problem.GPU && rule.cpuOnly != "":
-			return nil, c.errorf(Refused, "%s: %s, and --target=cuda compiles for a GPU", c.Name,
+			return nil, c.errorf(Refused, "%s: %s, but --target=cuda compiles for a GPU", c.Name,
 				rule.cpuOnly)
 		}
 		if err := rule.apply(s); err != nil {
@@ -196,7 +195,8 @@ func (c *Command) Check() error {
 	switch {
 	case rule == nil:
 		if near := diag.Meant(c.Name, Names()); near != "" {
-			return c.errorf(BadCommand, "there is no scheduling command %s%s", c.Name, near)
+			return c.errorf(BadCommand, "got %s, which is not a scheduling command%s",
+				c.Name, near)
 		}
 		return c.errorf(BadCommand, "got %s, want a scheduling command: %s", c.Name,
 			strings.Join(Names(), " "))

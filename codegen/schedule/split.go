@@ -26,7 +26,7 @@ func cut(s *state, kind provenance.Kind) error {
 		return err
 	}
 	if inner == outer {
-		return s.refuse(2, "the name %s is in use", inner)
+		return s.refuse(2, "the name %s is in use; want a new one", inner)
 	}
 	n, err := s.factor(3)
 	if err != nil {

@@ -138,7 +138,8 @@ func (s *state) target() string { return s.problem.Source(cin.Target(s.body).Nam
 func (s *state) hasLoop(a Arg) error {
 	v := a.Text
 	if r := s.g.ReplacedBy(v); r != nil {
-		return a.errorf(Refused, "%s: %s was replaced, by %s", s.cmd.Name, v, r)
+		return a.errorf(Refused, "%s: %s no longer exists: it was replaced by %s",
+			s.cmd.Name, v, r)
 	}
 	if !notation.IsName(v) || len(s.loops(v)) == 0 {
 		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s",
@@ -180,7 +181,7 @@ func (s *state) fresh(k int) (string, error) {
 	}
 	s.giveWay(v)
 	if s.inUse(v) {
-		return "", s.refuse(k, "the name %s is in use", v)
+		return "", s.refuse(k, "the name %s is in use; want a new one", v)
 	}
 	return v, nil
 }
@@ -196,7 +197,7 @@ func (s *state) number(k int, least int64) (int64, error) {
 			s.cmd.Args[k].Text)
 	}
 	if n < least || n > 1<<40 {
-		return 0, s.refuse(k, "got %d, want at least %d and at most 2^40", n, least)
+		return 0, s.refuse(k, "got %d, want %d to 2^40", n, least)
 	}
 	return n, nil
 }
@@ -235,15 +236,15 @@ func (s *state) mayReplace(k int, v string) error {
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,
-			"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
-				"before the precompute",
+			"%s is the name of %s in the loops that fill a workspace; commands that replace "+
+				"%s must come before precompute",
 			v, u, u)
 	}
 	for _, u := range s.loopVars() {
 		if u != v && s.g.ConsumerVar(u) == v {
 			return s.refuse(k,
-				"%s is the name of %s in the producer of a workspace; commands that replace %s must come "+
-					"before the precompute",
+				"%s is the name of %s in the loops that fill a workspace; commands that "+
+					"replace %s must come before precompute",
 				u, v, v)
 		}
 	}
@@ -254,8 +255,9 @@ func (s *state) ofWorkspace(k int, v string) error {
 func (s *state) refuseUnrolled(k int, v string) error {
 	for _, f := range s.loops(v) {
 		if f.Unroll != 0 {
-			return s.refuse(k, "the loop over %s is unrolled; unroll comes after the commands that "+
-				"replace the variable", v)
+			return s.refuse(k,
+				"the loop over %s is unrolled; unroll must come after the commands that "+
+					"replace the variable", v)
 		}
 	}
 	return nil

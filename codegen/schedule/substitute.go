@@ -25,11 +25,11 @@ func checkTarget(s *state, kernel string) error {
 	gpu := kernel != strategy.BLAS
 	switch {
 	case s.problem.GPU && !gpu:
-		return s.refuse(1, "gemm runs on a CPU, and --target=cuda has cublas in its place")
+		return s.refuse(1, "got gemm, which runs on a CPU, want cublas for --target=cuda")
 	case !s.problem.GPU && kernel == strategy.CuBLAS:
-		return s.refuse(1, "cublas runs on a GPU: want gemm, or --target=cuda")
+		return s.refuse(1, "got cublas, which runs on a GPU, want either gemm or --target=cuda")
 	case !s.problem.GPU && gpu:
-		return s.refuse(1, "%s runs on a GPU: want --target=cuda", kernel)
+		return s.refuse(1, "got %s, which runs on a GPU, want --target=cuda too", kernel)
 	}
 	return nil
 }
@@ -43,15 +43,15 @@ func substitute(s *state) error {
 			return err
 		}
 		if slices.Contains(vars, a.Text) {
-			return a.errorf(Refused, "substitute: %s stands twice", a.Text)
+			return a.errorf(Refused, "substitute: got %s twice, want each variable once", a.Text)
 		}
 		vars = append(vars, a.Text)
 	}
 	if _, name, _, ok := s.cmd.Function(); ok {
 		if s.problem.GPU {
 			return s.refuse(1,
-				"the CPU runs a C function, and --target=cuda has cublas and cusparse for products of "+
-					"matrices")
+				"got a C function, which runs on a CPU; with --target=cuda, want cublas or "+
+					"cusparse for products of matrices")
 		}
 		return callFunction(s, vars, name)
 	}
@@ -76,11 +76,13 @@ func spmm(s *state, vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
 		return s.refuse(0,
-			"cusparse runs two loops, over the rows and columns of a sparse matrix, or three, with a "+
-				"loop over the columns of a dense matrix; got %s", s.cmd.Args[0].Text)
+			"cusparse must get either two loops, over the rows and columns of a sparse "+
+				"matrix, or a third loop too, over the columns of a dense matrix; got %s",
+			s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
 		return s.refuse(1,
-			"cusparse multiplies floats and complex numbers, and the statement computes in %s",
+			"cusparse multiplies floats and complex numbers only, but the statement computes "+
+				"in %s",
 			s.problem.Compute)
 	}
 	for _, v := range vars {
@@ -96,7 +98,8 @@ func spmm(s *state, vars []string) error {
 // callFunction makes a C function run loops.
 func callFunction(s *state, vars []string, name string) error {
 	if len(vars) == 0 {
-		return s.refuse(0, "a function runs the loops in braces; got %s", s.cmd.Args[0].Text)
+		return s.refuse(0, "got %s, want the loops that the function runs, in braces",
+			s.cmd.Args[0].Text)
 	}
 	for _, v := range vars {
 		for _, f := range s.loops(v) {
@@ -113,9 +116,10 @@ func callFunction(s *state, vars []string, name string) error {
 func refuseScheduled(s *state, f *cin.Forall, by string) error {
 	switch {
 	case f.Unit != cin.Serial:
-		return s.refuse(0, "the loop over %s runs on %s, and %s runs it", f.Var, f.Unit, by)
+		return s.refuse(0, "the loop over %s already runs on %s, so %s cannot run it",
+			f.Var, f.Unit, by)
 	case f.Unroll != 0 || f.Gallop:
-		return s.refuse(0, "the loop over %s is unrolled, or has its way of merging, and %s runs it",
+		return s.refuse(0, "the loop over %s is unrolled or has a mergeby, so %s cannot run it",
 			f.Var, by)
 	}
 	return nil
@@ -127,11 +131,11 @@ func gemm(s *state, vars []string, library string) error {
 	switch {
 	case len(vars) < 3:
 		return s.refuse(0,
-			"gemm runs three loops or more, over the rows and columns of the result and over the summed "+
-				"variables; got %s", s.cmd.Args[0].Text)
+			"gemm must get three loops or more, over the rows and columns of the result and "+
+				"over the summed variables; got %s", s.cmd.Args[0].Text)
 	case !s.problem.Compute.IsFloat() && !s.problem.Compute.IsComplex():
-		return s.refuse(1, "gemm multiplies floats and complex numbers, and the statement computes in "+
-			"%s",
+		return s.refuse(1,
+			"gemm multiplies floats and complex numbers only, but the statement computes in %s",
 			s.problem.Compute)
 	}
 	var refused error
@@ -178,8 +182,9 @@ func productOrder(s *state, chain []*cin.Forall, a *cin.Assign) ([]string, error
 	if len(order) == 0 || len(result) < 2 || !a.Accumulate {
 		return nil,
 			s.refuse(0,
-				"gemm sums over some of its loops, and the result's values are along the others; the "+
-					"values of %s are along %s", a.LHS.Key(), joinNames(result))
+				"gemm must get loops over two or more variables of the result and at least "+
+					"one loop that sums; the loops over the result %s are %s",
+				a.LHS.Key(), joinNames(result))
 	}
 	if err := checkMatrices(s, a, order, result); err != nil {
 		return nil, err
@@ -205,7 +210,7 @@ func checkMatrices(s *state, a *cin.Assign, sums, result []string) error {
 	factors, ok := factorsOf(a.RHS, nil)
 	if !ok {
 		return s.refuse(-1,
-			"gemm adds products of two matrices, and the loops add other terms than products")
+			"gemm adds products of two matrices, but these loops also add other terms")
 	}
 	of := map[string]int{} // the number of factors that each loop indexes
 	read := 0
@@ -229,25 +234,26 @@ func checkMatrices(s *state, a *cin.Assign, sums, result []string) error {
 		if !slices.Contains(along, sums[0]) ||
 			!slices.ContainsFunc(along, func(v string) bool { return slices.Contains(result, v) }) {
 			return s.refuse(-1,
-				"gemm multiplies a matrix over rows of the result and a summed variable by a matrix over "+
-					"that variable and columns of the result, and %s is over %s", x.Key(), joinNames(along))
+				"gemm needs each factor over a summed variable and a variable of the result, "+
+					"but %s is over %s", x.Key(), joinNames(along))
 		}
 	}
 	if read != 2 {
-		return s.refuse(-1, "gemm multiplies two matrices, and %s has %s over the loops' variables",
+		return s.refuse(-1,
+			"gemm multiplies two matrices, but %s has %s over the variables of the loops",
 			a.LHS.Key(), plural(read, "factor"))
 	}
 	for _, v := range sums {
 		if of[v] != 2 {
 			return s.refuse(-1,
-				"gemm sums over loops that are along both factors, and that over %s is along one", v)
+				"gemm sums only over variables of both factors, but only one factor has %s", v)
 		}
 	}
 	for _, v := range result {
 		if of[v] != 1 {
 			return s.refuse(-1,
-				"gemm has rows of the result along one factor and columns along the other, and the loop "+
-					"over %s is along %s", v, plural(of[v], "factor"))
+				"gemm needs each variable of the result in exactly one factor, but %s is in %s",
+				v, plural(of[v], "factor"))
 		}
 	}
 	return nil
@@ -263,8 +269,8 @@ func checkDense(s *state, x *cin.Access, vars []string) error {
 		for _, v := range vars {
 			if f.Levels[l] != tensor.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
 				return s.refuse(-1,
-					"gemm multiplies dense matrices, and %s (its format is %s) stores %s in a level that is "+
-						"not dense", x.Key(), f, x.Vars[mode])
+					"gemm multiplies dense matrices, but %s (its format is %s) stores %s in a "+
+						"level that is not dense", x.Key(), f, x.Vars[mode])
 			}
 		}
 	}

@@ -8,7 +8,8 @@ package schedule
 func temporaries(s *state) error {
 	if s.cmd != s.first {
 		return s.refuse(-1,
-			"it must be the first command, because it changes the loops that other commands refer to")
+			"temporaries must be the first command, because it changes the loops that other "+
+				"commands name")
 	}
 	if s.cmd.Args[0].Text != s.target() {
 		return s.refuse(0, "got %s, want the result, %s", s.cmd.Args[0].Text, s.target())

@@ -89,6 +89,6 @@ func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
 			Factor: s.Factor, Body: l.inside(s.Body, at),
 		})
 	default:
-		l.h.refuse(s.V.Name, "a loop that is %s cannot run in the threads of a GPU", s.Kind)
+		l.h.refuse(s.V.Name, "a loop that is %s cannot run on a GPU's threads", s.Kind)
 	}
 }

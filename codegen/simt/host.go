@@ -104,7 +104,7 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 			out.Append(s)
 			return
 		}
-		h.refuse("", "%s can be done neither by the host of a GPU nor by one of its threads",
+		h.refuse("", "%s can run neither on the host of a GPU nor on its threads",
 			firstWord(s))
 	}
 }

@@ -226,14 +226,14 @@ func TestThreadFails(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}",
-			"loop b: sort cannot be done in the threads of a GPU"},
+			"loop b: sort cannot run on a GPU's threads"},
 		{"for b in 0 : n blocks {\n alloc w int64[x[b]]\n free w\n}",
-			"loop b: the length of w is not known before the loop begins"},
+			"loop b: the length of w must be known before the loop begins"},
 		{
-			"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of w is not known"},
+			"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of w must be known before the loop begins"},
 		{"for i in 0 : n parallel {\n z[i] = 1\n}",
 			"loop i: a loop that is parallel cannot run on the host of a GPU"},
-		{"sort z[0 : 3]", "sort can be done neither by the host of a GPU nor by one of its threads"},
+		{"sort z[0 : 3]", "sort can run neither on the host of a GPU nor on its threads"},
 		{"for b in 0 : 1 blocks {\n copy z[0] = z[4], 3\n}", "loop b: z is copied within itself"},
 	} {
 		f := parse(t, leafOf(c.body))

@@ -33,7 +33,7 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Copy:
 		l.copy(s, at, out)
 	default:
-		l.refuse("%s cannot be done in the threads of a GPU", firstWord(s))
+		l.refuse("%s cannot run on a GPU's threads", firstWord(s))
 	}
 }
 
@@ -91,7 +91,7 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 // not overlap.
 func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	if s.Dst == s.Src {
-		l.refuse("%s is copied within itself, which cannot be done in the threads of a GPU", s.Dst.Name)
+		l.refuse("%s is copied within itself, which a GPU's threads cannot do", s.Dst.Name)
 		return
 	}
 	k := l.h.names.newVar("k", tensor.Int64)
@@ -116,7 +116,7 @@ type hoisted struct {
 func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
-		l.refuse("the length of %s is not known before the loop begins", a.Name)
+		l.refuse("the length of %s must be known before the loop begins", a.Name)
 		return nil
 	}
 	t := hoisted{

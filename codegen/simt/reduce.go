@@ -81,7 +81,9 @@ func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	for _, r := range sums {
 		parts := l.h.names.newArray(r.total.Name+"_parts", r.total.Typ)
 		if !l.share(parts, warps) {
-			l.refuse("the sums of %d warps and the arrays that a block shares take more than %d bytes",
+			l.refuse(
+				"the sums of %d warps and a block's shared arrays need more than %d bytes of "+
+					"shared memory",
 				warps, ir.MaxShared)
 			return
 		}

@@ -22,9 +22,10 @@ func followCount(f *facts, v *Value, o Order) error {
 	x := o.Loop.Var
 	switch {
 	case !slices.Contains(f.problem.Exact, x):
-		return fmt.Errorf("the range of %s is cut into blocks, or is not known to be whole", x)
+		return fmt.Errorf("the range of %s must be whole, and not divided into blocks", x)
 	case f.problem.Sizes[x] != o.N:
-		return fmt.Errorf("%s has %d coordinates, got %d", x, f.problem.Sizes[x], o.N)
+		return fmt.Errorf("got %[3]d, want the number of coordinates of %[1]s: %[2]d",
+			x, f.problem.Sizes[x], o.N)
 	}
 	v.Trips[x] = o.N
 	return nil
@@ -87,7 +88,8 @@ func defaultCounts(f *facts, _ *Value) (out []Chosen) {
 	for _, v := range slices.Sorted(maps.Keys(short)) {
 		if n := f.problem.Sizes[v]; short[v] && last[v] {
 			out = append(out, Chosen{Order: Order{N: n}.of(v),
-				Why: fmt.Sprintf("%s has %d coordinates, and all that it indexes is dense", v, n)})
+				Why: fmt.Sprintf(
+					"%s has %d coordinates, and all levels that it indexes are dense", v, n)})
 		}
 	}
 	return out

@@ -23,7 +23,7 @@ var Fetch = &Choice{
 	Params: []Param{{Kind: NameParam, Name: "T"}, {Kind: IndexParam, Name: "i"},
 		{Kind: NumberParam, Name: "N"}, {Kind: FarParam, Name: "FAR", Least: 1, Optional: true}},
 	Meaning: "fetches rows of T into caches, N entries ahead",
-	CPUOnly: "rows are fetched into the caches of a CPU",
+	CPUOnly: "rows are fetched into a CPU's caches",
 	Minor:   true,
 	Always: func(f *facts, _ *Value) []Chosen {
 		if f.problem.Target.GPU {
@@ -58,8 +58,8 @@ func followFetch(f *facts, v *Value, o Order) error {
 		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
 	case o.Far > 0 && o.Far <= o.N:
 		return fmt.Errorf(
-			"got %d entries ahead for the cache of the second level, want more than the %d for the "+
-				"nearest",
+			"got %d entries ahead for the second-level cache, want more than the %d for the "+
+				"nearest cache",
 			o.Far, o.N)
 	}
 	how := Prefetch{Key: a.Key(), Var: o.Loop.Var, Ahead: o.N, Far: o.Far, Lines: -1}
@@ -80,8 +80,8 @@ func followFetch(f *facts, v *Value, o Order) error {
 	})
 	if how.Lines < 0 {
 		return fmt.Errorf(
-			"%s does not select rows of %s: its last two levels must be dense, and %s the variable of "+
-				"the first of them", how.Var, how.Key, how.Var)
+			"%s must select rows of %s: its last two levels must be dense, and %s the "+
+				"variable of the first of them", how.Var, how.Key, how.Var)
 	}
 	v.Prefetch = slices.DeleteFunc(v.Prefetch,
 		func(p Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
@@ -234,15 +234,14 @@ func farRows(f *facts) (out []Chosen) {
 			o.Far = k
 		}
 		out = append(out, Chosen{Order: o, Why: fmt.Sprintf(
-			"rows of %s lie in %s, and all that are picked in %s, more than the %s that stay in a "+
-				"core's caches%s", a.Key(), size(bytes), size(all), size(far), why)})
+			"rows of %s take %s, those that are read take %s, and a core's caches hold %s%s",
+			a.Key(), size(bytes), size(all), size(far), why)})
 	})
 	out = append(out, rowsBetween(f, out)...)
 	eachSelectedMatrix(f, func(a *cin.Access, v string, bytes float64) {
 		if bytes >= far {
 			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: segmentAhead}.of(v),
-				Why: fmt.Sprintf("rows of %s lie in %s, more than the %s that stay in a core's "+
-					"caches", a.Key(),
+				Why: fmt.Sprintf("rows of %s take %s, and a core's caches hold %s", a.Key(),
 					size(bytes), size(far))})
 		}
 	})
@@ -260,8 +259,8 @@ func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
 		}
 		out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), Far: walkedAhead}.of(v),
 			Why: fmt.Sprintf(
-				"rows of %s are read in their order, for %.1f entries each, between others that are "+
-					"fetched ahead", a.Key(), n)})
+				"rows of %s are read in order, for %.1f entries each, so that only the others "+
+					"are fetched ahead", a.Key(), n)})
 	})
 	return out
 }
@@ -389,7 +388,7 @@ func streamed(f *facts) (out []Chosen) {
 		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) &&
 			bytes >= least {
 			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: ahead}.of(v),
-				Why: fmt.Sprintf("the entries of %s take %s, more than the %s that may stay in a cache%s",
+				Why: fmt.Sprintf("the entries of %s take %s, and a cache may keep %s%s",
 					a.Key(), size(bytes), size(least), why)})
 		}
 	})

@@ -14,7 +14,7 @@ var Flatten = &Choice{
 	Name:    "flatten",
 	Params:  []Param{{Kind: LoopParam, Name: "i"}},
 	Meaning: "makes one loop over entries of nested loops",
-	CPUOnly: "the loop over positions is cut for the threads of a CPU",
+	CPUOnly: "the loop over positions is divided among the threads of a CPU",
 	Default: func(f *facts, _ *Value) []Chosen {
 		return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 			return Order{}, fmt.Sprintf("%s has the pattern of %s, and nothing else reads "+
@@ -28,18 +28,19 @@ var Flatten = &Choice{
 func followFlatten(f *facts, v *Value, o Order) error {
 	list := o.Loop.Outermost(f.stmt)
 	if len(list) == 0 {
-		return fmt.Errorf("no outermost loop is over %s", o.Loop)
+		return fmt.Errorf("got %s, want the variable of an outermost loop", o.Loop)
 	}
 	for _, l := range list {
 		switch {
 		case !isPositionLoop(f, l):
 			return fmt.Errorf(
-				"the loop over %s is not the first over the levels of an operand whose pattern %s shares, "+
-					"or other operands read their coordinates", l.Var, f.result.Name)
+				"the loop over %s must be the first over the levels of the operand whose "+
+					"pattern %s has, and no other operand may need their coordinates",
+				l.Var, f.result.Name)
 		case l.Unit == cin.CPUThread && l.Race != cin.Unsaid:
 			return fmt.Errorf(
-				"the positions are parted into chunks of Work among the threads, or not at all; the loop "+
-					"over %s is parallel otherwise", l.Var)
+				"the loop over %s is already parallel in another way; positions must be "+
+					"divided either into chunks of Work or not at all", l.Var)
 		}
 		v.loop(l).OverPositions = true
 	}

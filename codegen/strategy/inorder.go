@@ -48,8 +48,8 @@ func defaultSpaces(f *facts) {
 		if f.g != nil {
 			if form, err := positional(f, w, t); err == nil {
 				s.Form, s.Why = form, fmt.Sprintf(
-					"%s has a value at each position of %s, of which a tile has at most "+
-						"%d", t.Key(), form.Key,
+					"%s has a value for each position of %s in a tile, which has at most %d",
+					t.Key(), form.Key,
 					form.Len)
 			}
 		}
@@ -115,10 +115,11 @@ func isUniform(f *facts, s cin.Stmt, t *cin.Access) bool {
 func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 	switch n := f.places(t.Vars); {
 	case n > maxArray:
-		return fmt.Errorf("%s has %.4g coordinates, and an array at most %.4g", t.Key(), n,
+		return fmt.Errorf(
+			"%s has %.4g coordinates, but an array can have at most %.4g", t.Key(), n,
 			float64(maxArray))
 	case !isFilledUniformly(f, s, t):
-		return fmt.Errorf("%s is not filled everywhere or nowhere", t.Key())
+		return fmt.Errorf("%s must be filled everywhere or nowhere", t.Key())
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 var Jam = &Choice{
 	Name:    "jam",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
-	Meaning: "moves a loop inside its inner loops, N at a time",
-	CPUOnly: "rows are summed in the registers of a CPU",
+	Meaning: "moves N iterations at a time into inner loops",
+	CPUOnly: "rows are summed in registers of a CPU",
 	Always:  defaultJam,
 	Follow:  followJam,
 	Decides: func(*facts, Order) string { return "" },
@@ -28,14 +28,15 @@ func followJam(f *facts, v *Value, o Order) error {
 	x := f.loweredVar(o.Loop.Var)
 	switch {
 	case o.N > 2*maxTile:
-		return fmt.Errorf("got tiles of %d values, want at most %d; 1 means that the loop is not moved",
+		return fmt.Errorf(
+			"got tiles of %d values, want at most %d (1 leaves the loop in its place)",
 			o.N, 2*maxTile)
 	case len(f.vars) == 0 || x != f.vars[len(f.vars)-1] || len(f.vars)-1 <= f.deep ||
 		!canJam(f, f.stmt, nil):
 		return fmt.Errorf(
-			"no loop over %s can be moved into the loops inside it: want a loop over the result's last "+
-				"level, dense there and in all tensors that have %s, directly around loops in order that "+
-				"sum", o.Loop, o.Loop)
+			"no loop over %s can be moved inside: it must be over the result's last level, "+
+				"which must be dense in all tensors that have it, and directly around loops "+
+				"that sum in order", o.Loop)
 	}
 	v.Jam = Row{}
 	if o.N > 1 {
@@ -58,8 +59,8 @@ func defaultJam(f *facts, _ *Value) []Chosen {
 	}
 	return []Chosen{{Order: Order{N: width}.of(v),
 		Why: fmt.Sprintf(
-			"loops over %s, of at most %d values, are around those that sum: %d of them run "+
-				"together", v, n,
+			"%[3]d iterations of the loop over %[1]s, which has at most %[2]d and is outside "+
+				"the loops that sum, run together", v, n,
 			width)}}
 }
 

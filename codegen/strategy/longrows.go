@@ -14,7 +14,7 @@ var LongRows = &Choice{
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
 		{Kind: NumberParam, Name: "N", Least: 1}},
 	Meaning: "shares rows of over N entries among threads",
-	CPUOnly: "long rows are cut for the threads of a CPU",
+	CPUOnly: "long rows are divided among the threads of a CPU",
 	Default: defaultLongRows,
 	Follow:  followLongRows,
 }
@@ -40,9 +40,8 @@ func followLongRows(f *facts, v *Value, o Order) error {
 	}
 	if !done {
 		return fmt.Errorf(
-			"the loop over %s has no rows of %s to cut: want a loop along the entries of %s that "+
-				"determine its chunks, and that adds to one row of the result or appends to "+
-				"it", o.Loop, a.Key(), a.Key())
+			"the loop over %s must run along the entries of %s that determine its chunks, and "+
+				"must either add to one row of the result or append to it", o.Loop, a.Key())
 	}
 	return nil
 }
@@ -64,9 +63,9 @@ func defaultLongRows(f *facts, v *Value) []Chosen {
 		if x.How == CutInside {
 			x.N = min(x.N, f.problem.Target.ChunkWork)
 		}
-		why := entriesOf(f, x.Key) + ", which may be in few rows"
+		why := entriesOf(f, x.Key) + ", many of which may be in one row"
 		if x.How == Precomputed {
-			why = entriesOf(f, x.Key) + ", each of which is a row of terms"
+			why = entriesOf(f, x.Key) + ", each of which adds a row of terms"
 		}
 		return Order{Name: f.short(x.Key), N: x.N}, why, x.How != Kept
 	})

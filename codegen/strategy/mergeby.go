@@ -41,7 +41,7 @@ func followMerge(f *facts, v *Value, o Order) error {
 	if o.Word == OneBody {
 		f.merges(f.stmt, scope{}, func(u string, _ int) { found = found || u == x })
 		if !found {
-			return fmt.Errorf("no loop over %s steps through several operands", o.Loop)
+			return fmt.Errorf("the loop over %s must step through several operands", o.Loop)
 		}
 		v.OneBody[x] = true
 		return nil
@@ -49,7 +49,8 @@ func followMerge(f *facts, v *Value, o Order) error {
 	floatSums(f, func(u string, _ *cin.Assign) { found = found || u == x })
 	if !found {
 		return fmt.Errorf(
-			"no loop over %s has as its body a sum of floats in which each term depends on one operand",
+			"the loop over %s must contain only a sum of floats in which each term depends on "+
+				"one operand",
 			o.Loop)
 	}
 	v.Predicated[x] = true
@@ -115,8 +116,9 @@ func windowed(f *facts, how map[string]Chosen) {
 		if n > 1 && long {
 			how[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
 				Why: fmt.Sprintf(
-					"which of the terms of %s are present depends on the data, and segments have %d entries "+
-						"or more on the average%s", cin.ExprString(s.RHS), windowedSegment, why)}
+					"which of the terms of %s are present depends on the data, and segments "+
+						"have at least %d entries on average%s",
+					cin.ExprString(s.RHS), windowedSegment, why)}
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 var Nontemporal = &Choice{
 	Name:    "nontemporal",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},
-	Meaning: "stores the result T past the caches",
-	CPUOnly: "values are stored past the caches of a CPU",
+	Meaning: "stores the result T without going through caches",
+	CPUOnly: "values are stored without going through a CPU's caches",
 	Minor:   true,
 	Default: defaultNontemporal,
 	Follow: func(f *facts, v *Value, _ Order) error {
@@ -46,10 +46,10 @@ func defaultNontemporal(f *facts, v *Value) []Chosen {
 	}
 	once := "is written once"
 	if f.problem.Assembly == Mapped {
-		once = "rows that a step is the first to come to are stored out of registers"
+		once = "each row is stored from registers when it is first written"
 	}
 	return []Chosen{{Order: Order{Name: cin.Target(f.stmt).Name},
-		Why: fmt.Sprintf("%s takes %s, more than the %s that may stay in a cache, and %s",
+		Why: fmt.Sprintf("%s takes %s, a cache may keep %s, and %s",
 			cin.Target(f.stmt).Key(), size(bytes), size(cached), once)}}
 }
 
@@ -76,9 +76,13 @@ func storesRows(f *facts) error {
 	key := cin.Target(f.stmt).Key()
 	switch {
 	case f.problem.Assembly != Dense && !f.shared():
-		return fmt.Errorf("%s is put together in memory that grows, or added to", key)
+		return fmt.Errorf(
+			"%s is built in memory that grows, or added to; want a result that is written once",
+			key)
 	case len(f.vars) == 0 || len(f.vars)-1 <= f.deep:
-		return fmt.Errorf("the last level of %s is not dense: its values are written one by one", key)
+		return fmt.Errorf(
+			"the last level of %s must be dense, because its values are stored several at a time",
+			key)
 	}
 	return nil
 }

@@ -23,8 +23,9 @@ func oneBodies(f *facts, _ *Value) (out []Chosen) {
 	for _, v := range slices.Sorted(maps.Keys(many)) {
 		if many[v] {
 			out = append(out, Chosen{Order: Order{Word: OneBody}.of(v),
-				Why: fmt.Sprintf("a body for each case of what is present would be more than "+
-					"%d", maxBodies)})
+				Why: fmt.Sprintf(
+					"more than %d bodies would be needed for the cases of which operands are "+
+						"present", maxBodies)})
 		}
 	}
 	return out

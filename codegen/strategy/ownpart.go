@@ -55,7 +55,8 @@ func ownPart(f *facts, l *cin.Forall) (string, string) {
 		return "", ""
 	}
 	return best, fmt.Sprintf(
-		"each thread has a part of the %d coordinates of %s, and repeats %.2g of %.4g multiply-adds",
+		"each thread computes a part of the %d coordinates of %s, and repeats %.2g of %.4g "+
+			"multiply-adds",
 		f.problem.Sizes[best], best, least, total)
 }
 
@@ -73,23 +74,25 @@ func parts(f *facts, l *cin.Forall, v string) error {
 	target := cin.Target(l)
 	switch {
 	case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-		return fmt.Errorf("threads have parts of a dense result that a loop sums into; got %s",
+		return fmt.Errorf(
+			"Rows needs a loop that sums into a dense result, of which each thread has a "+
+				"part; got %s",
 			target.Key())
 	case !slices.Contains(f.vars, v):
-		return fmt.Errorf("%s is no variable of %s", v, target.Key())
+		return fmt.Errorf("got %s, want a variable of %s", v, target.Key())
 	case slices.ContainsFunc(f.g.Relations(),
 		func(r provenance.Relation) bool {
 			return slices.Contains(r.From, v) ||
 				slices.Contains(r.To, v)
 		}):
-		return fmt.Errorf("the loops over %s are changed by other commands", v)
+		return fmt.Errorf("the loops over %s must not be changed by other commands", v)
 	}
 	var err error
 	cin.Accesses(l, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil {
 			for level, u := range t.levels(a) {
 				if u == v && !t.caps(level).CanLocate() {
-					err = fmt.Errorf("%s stores a list of coordinates of %s", a.Key(), v)
+					err = fmt.Errorf("%s must not store a list of coordinates of %s", a.Key(), v)
 				}
 			}
 		}

@@ -29,8 +29,9 @@ func positional(f *facts, w *cin.Where, t *cin.Access) (Form, error) {
 	if tileOf(f, loops) != "" {
 		for _, v := range loops {
 			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
-				return Form{}, fmt.Errorf("the loop over %s, which fills %s, has bounds of its "+
-					"own", v, t.Key())
+				return Form{}, fmt.Errorf(
+					"the loop over %s fills %s, so it must cover all of its range; it has "+
+						"other bounds", v, t.Key())
 			}
 		}
 	}
@@ -53,8 +54,8 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 		switch x := s.(type) {
 		case *cin.Forall:
 			if x.Unit == cin.CPUThread {
-				return nil, nil, fmt.Errorf("the loop over %s, which fills %s, runs on "+
-					"threads", x.Var, t.Key())
+				return nil, nil, fmt.Errorf(
+					"the loop over %s fills %s, so it must not run on threads", x.Var, t.Key())
 			}
 			loops, s = append(loops, x.Var), x.Body
 			continue
@@ -63,7 +64,7 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 				return loops, x, nil
 			}
 		}
-		return nil, nil, fmt.Errorf("%s is filled by more than one statement in loops", t.Key())
+		return nil, nil, fmt.Errorf("%s must be filled by only one statement", t.Key())
 	}
 }
 
@@ -78,14 +79,17 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 	c, natural := f.component(loops[0])
 	switch {
 	case c == nil || f.g.PositionsOf(last) == "":
-		return "", 0, fmt.Errorf("the loop over %s, which fills %s, runs over "+
-			"coordinates", last, t.Key())
+		return "", 0, fmt.Errorf(
+			"the loop over %s fills %s, so it must run over positions, not coordinates",
+			last, t.Key())
 	case !natural || len(loops) > len(c.Leaves) ||
 		!slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
-		return "", 0, fmt.Errorf("the loops that fill %s do not run over a tile of positions in order",
+		return "", 0, fmt.Errorf(
+			"the loops that fill %s must run over a tile of positions in order",
 			t.Key())
 	case !slices.Equal(t.Vars, c.Roots):
-		return "", 0, fmt.Errorf("%s is not over the variables of one tile of positions", t.Key())
+		return "", 0, fmt.Errorf(
+			"%s must be over the variables of one tile of positions", t.Key())
 	}
 	tile := last
 	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos &&
@@ -96,7 +100,8 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 		return f.g.PositionsOf(last), n, nil
 	}
 	return "", 0, fmt.Errorf(
-		"the tiles of positions over which %s is filled have no constant length of at most %d", t.Key(),
+		"%s is filled over tiles of positions, which must have a constant length of at most %d",
+		t.Key(),
 		maxPositions)
 }
 
@@ -150,7 +155,9 @@ func (f *facts) mostPositions(v string) (n int64, ok bool) {
 // the access with the given key, or has a value elsewhere.
 func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
-		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
+		return fmt.Errorf(
+			"%s has values where %s has none, and these have no position",
+			cin.ExprString(a.RHS), key)
 	}
 	var err error
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -161,13 +168,18 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 			last := op.order() - 1
 			first := op.order() - len(t.Vars)
 			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
-				err = fmt.Errorf("%s has levels below the levels whose positions fill %s", key, t.Key())
+				err = fmt.Errorf(
+					"%s has levels below those whose positions fill %s; want its last level",
+					key, t.Key())
 			} else if !op.caps(last).IsUnique() {
-				err = fmt.Errorf("%s keeps repeated coordinates (its format is %s)", key, op.Format)
+				err = fmt.Errorf(
+					"%s stores repeated coordinates (its format is %s), so its positions "+
+						"cannot be used", key, op.Format)
 			}
 		case op == nil || !op.Format.AllDense():
-			err = fmt.Errorf("%s has no value at positions of %s where %s has "+
-				"none", cin.ExprString(a.RHS),
+			err = fmt.Errorf(
+				"%s must have a value at every position of %s, but has none where %s has none",
+				cin.ExprString(a.RHS),
 				key, x.Key())
 		}
 	})
@@ -238,14 +250,20 @@ func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
 	cin.Walk(consumer, func(s cin.Stmt) {
 		switch s := s.(type) {
 		case *cin.Where:
-			err = fmt.Errorf("the consumer of %s fills %s", t.Key(), cin.Target(s.Producer).Key())
+			err = fmt.Errorf(
+				"the loops that read %s also fill %s; want only one of the two",
+				t.Key(), cin.Target(s.Producer).Key())
 		case *cin.Assign:
 			if !lattice.Annihilates(s.RHS, t.Key()) {
-				err = fmt.Errorf("%s has values where %s has none", cin.ExprString(s.RHS), t.Key())
+				err = fmt.Errorf(
+					"%s has values where %s has none, and these have no position",
+					cin.ExprString(s.RHS), t.Key())
 			}
 			cin.ExprAccesses(s.RHS, func(x *cin.Access) {
 				if x.Name == t.Name && x.Key() != t.Key() {
-					err = fmt.Errorf("%s is read as %s", t.Key(), x.Key())
+					err = fmt.Errorf(
+						"%s must be read with the variables that fill it; it is read as %s",
+						t.Key(), x.Key())
 				}
 			})
 		}

@@ -231,12 +231,14 @@ func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
 	})
 	switch len(found) {
 	case 0:
-		return nil, nil, fmt.Errorf("got %s, want a tensor of the statement, or one of its accesses",
+		return nil, nil, fmt.Errorf(
+			"got %s, want either a tensor of the statement or one of its accesses",
 			text)
 	case 1:
 		return found[0], f.tensor(found[0].Name), nil
 	}
-	return nil, nil, fmt.Errorf("%s appears at different variables; name the access", text)
+	return nil, nil, fmt.Errorf(
+		"%s is accessed with different variables; name one access, as in B(i,j)", text)
 }
 
 // short returns a short name for the access with the given key. It is the tensor's name if the

@@ -62,7 +62,7 @@ func followRowLanes(f *facts, v *Value, o Order) error {
 		return err
 	}
 	if !done {
-		return fmt.Errorf("no loop is over %s", o.Loop)
+		return fmt.Errorf("got %s, want the variable of a loop", o.Loop)
 	}
 	return nil
 }
@@ -76,22 +76,25 @@ func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 	case c == nil || len(c.Roots) < 2 || !natural || l.Var != c.Leaves[len(c.Leaves)-1] ||
 		f.g.PositionsOf(l.Var) == "":
 		return fmt.Errorf(
-			"the loop over %s is not the innermost loop over fused positions of rows and their entries",
+			"the loop over %s must be the innermost loop over fused positions of rows and "+
+				"their entries",
 			l.Var)
 	case !ok:
 		return fmt.Errorf(
-			"the loop over %s contains more than one sum; it must be the innermost loop", l.Var)
+			"the loop over %s must be innermost and contain only one sum", l.Var)
 	case !f.assigns(l) || !f.result.Format.AllDense():
-		return fmt.Errorf("%s is not a dense result, into whose rows the loop over %s would sum",
+		return fmt.Errorf("%s must be a dense result: the loop over %s sums into its rows",
 			a.LHS.Key(), l.Var)
 	case !a.Accumulate || slices.Contains(a.LHS.Vars, c.Roots[len(c.Roots)-1]):
-		return fmt.Errorf("the loop over %s has a place of %s for each position: it sums no "+
-			"rows", l.Var,
+		return fmt.Errorf(
+			"the loop over %s writes a different element of %s for each position; it must sum "+
+				"rows", l.Var,
 			a.LHS.Key())
 	}
 	key := f.g.PositionsOf(l.Var)
 	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
-		return fmt.Errorf("%s is one value for all rows of %s", a.LHS.Key(), key)
+		return fmt.Errorf("%s is one value for all rows of %s; want one for each row",
+			a.LHS.Key(), key)
 	}
 	return placesOfRows(f, l, a, c.Roots, key, v)
 }
@@ -111,12 +114,15 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 			v.Spaces[x.Name].Form.Key == key:
 			if driver != "" && driver != x.Key() {
 				err = fmt.Errorf(
-					"%s and %s are both read at positions; precompute takes the one into the other", driver,
+					"%s and %s are both read at positions; use precompute for one of them",
+					driver,
 					x.Key())
 			}
 			driver = x.Key()
 		case t == nil || !t.Format.AllDense():
-			err = fmt.Errorf("%s, which is read with %s, is not found by position", x.Key(), key)
+			err = fmt.Errorf(
+				"%s is read together with %s, so it must be addressed by the same positions",
+				x.Key(), key)
 		}
 	})
 	last := op.order() - 1
@@ -125,7 +131,9 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 	case err != nil:
 		return err
 	case driver == "" || !lattice.Annihilates(a.RHS, driver):
-		return fmt.Errorf("%s has values where %s has none", cin.ExprString(a.RHS), key)
+		return fmt.Errorf(
+			"%s has values where %s has none, and these have no position",
+			cin.ExprString(a.RHS), key)
 	case first < 0 || !op.caps(last).HasPos():
 		return fmt.Errorf(
 			"the last level of %s (its format is %s) must be compressed, because rows are found by the "+
@@ -133,8 +141,9 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 	}
 	for k := first; k <= last; k++ {
 		if caps := op.caps(k); !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
-			return fmt.Errorf("rows of %s (its format is %s) are not one position each of the level "+
-				"above",
+			return fmt.Errorf(
+				"each row of %s (its format is %s) must have exactly one position of the "+
+					"level above",
 				key, op.Format)
 		}
 	}

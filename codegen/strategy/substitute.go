@@ -19,7 +19,7 @@ import (
 var Substitute = &Choice{
 	Name:    "substitute",
 	Params:  []Param{{Kind: VarsParam, Name: "{i, j, k}"}, {Kind: WordParam, Words: Libraries}},
-	Meaning: "calls a library, or your C, instead of loops",
+	Meaning: "calls a library or C function instead of loops",
 	Default: func(f *facts, _ *Value) []Chosen { return slices.Clone(f.problem.Products) },
 	Follow:  followSubstitute,
 }
@@ -54,8 +54,9 @@ func followSubstitute(f *facts, v *Value, o Order) error {
 	})
 	if len(sums) == 0 {
 		return fmt.Errorf(
-			"no loops over %s are directly inside one another, around one sum: what changes the loops "+
-				"comes before", strings.ReplaceAll(o.Name, ",", ", "))
+			"the loops over %s must be directly inside one another, around only one sum; "+
+				"commands that change loops must come first",
+			strings.ReplaceAll(o.Name, ",", ", "))
 	}
 	return matrices(f, v, sums)
 }
@@ -72,13 +73,15 @@ func callExtern(f *facts, v *Value, x *Extern) error {
 	switch len(found) {
 	case 0:
 		return fmt.Errorf(
-			"no loops over %s are directly inside one another, around one assignment: what changes the "+
-				"loops comes before", strings.Join(names, ", "))
+			"the loops over %s must be directly inside one another, around only one "+
+				"assignment; commands that change loops must come first",
+			strings.Join(names, ", "))
 	case 1:
 		v.loop(found[0]).Extern = x
 		return nil
 	}
-	return fmt.Errorf("%d nests of loops are over %s, and a function runs one of them", len(found),
+	return fmt.Errorf("%d nests of loops are over %s, but a function can run only one",
+		len(found),
 		strings.Join(names, ", "))
 }
 
@@ -94,7 +97,7 @@ const (
 var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 
 // gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
-const gemmNeedsArrays = "gemm multiplies matrices that are arrays"
+const gemmNeedsArrays = "gemm multiplies matrices that must be arrays"
 
 // matrices makes the workspaces that matrix products read or add to arrays, whatever their size.
 func matrices(f *facts, v *Value, sums []*cin.Assign) (err error) {
@@ -109,12 +112,12 @@ func matrices(f *facts, v *Value, sums []*cin.Assign) (err error) {
 			return
 		}
 		if s.Form.Kind != Array && s.Said {
-			err = fmt.Errorf("%s, and the schedule has "+
+			err = fmt.Errorf("%s, but the schedule has "+
 				"workspace(%s,%s)", gemmNeedsArrays, t.Name, s.Form.Kind)
 			return
 		}
 		if why := asArray(f, w.Producer, t); why != nil {
-			err = fmt.Errorf("%s, and %w", gemmNeedsArrays, why)
+			err = fmt.Errorf("%s, but %w", gemmNeedsArrays, why)
 			return
 		}
 		s.Form, s.Why, s.Multiplied = Form{Kind: Array}, gemmNeedsArrays, true

@@ -121,8 +121,8 @@ func threadLoops(f *facts, r Ref) ([]*cin.Forall, error) {
 	if len(list) == 0 {
 		return nil,
 			fmt.Errorf(
-				"no outermost loop over %s runs on threads in chunks of equal work; "+
-					"parallelize(%s,CPUThread,NoRaces,Work) has one", r, r)
+				"the outermost loop over %s must run on threads in chunks of equal work, as "+
+					"after parallelize(%s,CPUThread,NoRaces,Work)", r, r)
 	}
 	return list, nil
 }
@@ -150,57 +150,64 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 		case how == Blocks && o.N > 0:
 			return c,
 				fmt.Errorf(
-					"the number of chunks of a loop that does not sum follows from the number of threads; "+
-						"got %d",
+					"got %d chunks, want none: a loop that does not sum has chunks by the "+
+						"number of threads",
 					o.N)
 		case sums(l):
 			return c,
 				fmt.Errorf(
-					"iterations of %s add to the same places of %s; Temporary with Work gives chunks "+
-						"partial results", l.Var, target.Key())
+					"iterations of %s add to the same elements of %s; use Temporary with "+
+						"Work, where chunks have partial results", l.Var, target.Key())
 		case fillsSpace(f, l) && how == Blocks:
 			return c, nil
 		case !f.assigns(l):
-			return c, fmt.Errorf("the loop over %s fills the workspace %s", l.Var, target.Key())
+			return c, fmt.Errorf(
+				"the loop over %s fills the workspace %s, so it cannot be divided into chunks",
+				l.Var, target.Key())
 		case f.isSparse() && !f.shared() && l.Var != f.vars[0]:
-			return c, fmt.Errorf("%s is written in order, in pieces of its outermost variable %s only",
+			return c, fmt.Errorf(
+				"%s is written in order, so only a loop over its outermost variable, %s, can "+
+					"be divided into chunks",
 				target.Key(), f.vars[0])
 		case how == Blocks && f.problem.Assembly == Append:
-			return c, fmt.Errorf("%s is appended to, by chunks that are Ordered", target.Key())
+			return c, fmt.Errorf("%s is appended to in order; want Ordered chunks", target.Key())
 		case how == Ordered && f.problem.Assembly != Append:
-			return c, fmt.Errorf("%s is not appended to; chunks of Work need no order", target.Key())
+			return c, fmt.Errorf(
+				"%s is not appended to; want chunks of Work, which need no order", target.Key())
 		}
 		if how == Ordered {
 			c.Streamed = cachedChunks * f.problem.Target.ChunkWork
 			if d, _ := drivers(f, l); d == nil && o.N > 0 {
-				return c, fmt.Errorf("no operand's entries tell how much work an iteration of %s "+
-					"has", l.Var)
+				return c, fmt.Errorf(
+					"no operand's entries tell how much work an iteration of %s is; want "+
+						"another strategy", l.Var)
 			}
 		}
 	case Partial:
 		switch {
 		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-			return c, fmt.Errorf("chunks have partial results only if they sum into a dense result; got "+
-				"%s",
+			return c, fmt.Errorf(
+				"partial results need a loop that sums into a dense result; got %s",
 				target.Key())
 		case o.N < 2 || o.N > mostParts:
-			return c, fmt.Errorf("got %d partial results, want at least 2 and at most %d", o.N, mostParts)
+			return c, fmt.Errorf("got %d partial results, want 2 to %d", o.N, mostParts)
 		}
 	case Reduction:
 		switch {
 		case !scalar:
-			return c, fmt.Errorf("chunks have partial sums only if they sum into one scalar; got %s",
+			return c, fmt.Errorf("partial sums need a loop that sums into one scalar; got %s",
 				target.Key())
 		case o.N < 1 || o.N > mostParts:
-			return c, fmt.Errorf("got %d partial sums, want at least 1 and at most %d", o.N, mostParts)
+			return c, fmt.Errorf("got %d partial sums, want 1 to %d", o.N, mostParts)
 		}
 	case Whole:
 		switch {
 		case o.N > 0:
-			return c, fmt.Errorf("the loop is not cut; got %d", o.N)
+			return c, fmt.Errorf("got %d chunks, want none: the loop is not divided", o.N)
 		case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
-			return c, fmt.Errorf("threads help to set a dense result to 0 that the loop sums into; got "+
-				"%s",
+			return c, fmt.Errorf(
+				"threads can set a result to 0 only if it is dense and the loop sums into it; "+
+					"got %s",
 				target.Key())
 		}
 	case Rows:
@@ -213,7 +220,8 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 		case !ownRows(f, l) || o.N > 0:
 			return c,
 				fmt.Errorf(
-					"the loop over %s does not sum into a dense result by a loop over its outermost variable",
+					"the loop over %s must sum into a dense result in an inner loop over the "+
+						"result's outermost variable",
 					l.Var)
 		default:
 			c.Own = f.vars[0]
@@ -227,19 +235,21 @@ func cutOf(f *facts, l *cin.Forall) (c Cut, why string) {
 	target := cin.Target(l)
 	switch {
 	case fillsSpace(f, l):
-		return Cut{How: Blocks}, fmt.Sprintf("every %s fills places of %s of its own; %s", l.Var,
+		return Cut{How: Blocks}, fmt.Sprintf("each %s fills its own elements of %s; %s", l.Var,
 			target.Key(), evenBy(f, l))
 	case !sums(l) && f.problem.Assembly == Append:
 		return orderedCut(f, l), fmt.Sprintf("%s is appended to in order; "+
 			"%s", target.Key(), evenBy(f, l))
 	case !sums(l):
-		return Cut{How: Blocks}, fmt.Sprintf("every %s writes places of %s of its own; %s", l.Var,
+		return Cut{How: Blocks}, fmt.Sprintf("each %s writes its own elements of %s; %s", l.Var,
 			target.Key(), evenBy(f, l))
 	case len(target.Vars) == 0 && target.Name != f.result.Name:
 		return Cut{How: Reduction, N: sumChunks},
-			fmt.Sprintf("%s is one sum, in as many parts whatever the threads", target.Name)
+			fmt.Sprintf(
+				"%s is one sum, in a number of parts that does not depend on the threads",
+				target.Name)
 	case !f.assigns(l) || f.isSparse():
-		return Cut{}, "iterations meet in " + target.Key()
+		return Cut{}, "iterations add to the same elements of " + target.Key()
 	}
 	if v, why := ownPart(f, l); v != "" {
 		return Cut{How: Rows, Own: v}, why
@@ -249,10 +259,12 @@ func cutOf(f *facts, l *cin.Forall) (c Cut, why string) {
 	}
 	if ownRows(f, l) && longSegments(f, l) {
 		return Cut{How: Rows, Own: f.vars[0]}, fmt.Sprintf(
-			"%s is too large for partial results, and the segments of %s are long enough to be parted",
+			"%s is too large for partial results, and the segments of %s are long enough to "+
+				"be divided",
 			target.Key(), f.vars[0])
 	}
-	return Cut{}, fmt.Sprintf("partial results of %s do not pay; threads set it to 0", target.Key())
+	return Cut{}, fmt.Sprintf(
+		"partial results of %s are not worth their cost; threads set it to 0", target.Key())
 }
 
 // fillsSpace reports whether a loop on threads fills a workspace that threads may share, so that
@@ -267,11 +279,11 @@ func evenBy(f *facts, l *cin.Forall) string {
 	d, _ := drivers(f, l)
 	switch {
 	case d == nil:
-		return "chunks are even"
+		return "chunks have equal numbers of iterations"
 	case d.t.NNZ < 0:
-		return "chunks are of equal work, by the entries of " + d.key
+		return "chunks have equal work, by the entries of " + d.key
 	}
-	return fmt.Sprintf("chunks are of equal work, by the %d entries of %s", d.t.NNZ, d.key)
+	return fmt.Sprintf("chunks have equal work, by the %d entries of %s", d.t.NNZ, d.key)
 }
 
 // Partial results of a dense tensor are worth their memory if each value is a sum of partialWork
@@ -310,7 +322,7 @@ func partials(f *facts) (int64, string) {
 	}
 	each := work / max(size, 1)
 	n := max(few, min(each/partialWork, manyPartials), min(each/manyWork, maxPartials))
-	return nearestPower(n), fmt.Sprintf("%.4g sums go to %.4g values", work, size)
+	return nearestPower(n), fmt.Sprintf("%.4g additions go to %.4g values", work, size)
 }
 
 // Partials reports whether partial results with the given number of values pay, if each of entries

@@ -12,8 +12,8 @@ import (
 var Tile = &Choice{
 	Name:    "tile",
 	Params:  []Param{{Kind: VarParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
-	Meaning: "sums N values of a row at a time, in registers",
-	CPUOnly: "rows are summed in the registers of a CPU",
+	Meaning: "sums N values of a row at a time in registers",
+	CPUOnly: "rows are summed in registers of a CPU",
 	Minor:   true,
 	Default: defaultTile,
 	Follow:  followTile,
@@ -23,12 +23,11 @@ func followTile(f *facts, v *Value, o Order) error {
 	x, found, _ := rowTiles(f, v)
 	switch {
 	case o.N < 2 || o.N > 2*maxTile:
-		return fmt.Errorf("got tiles of %d values, want at least 2 and at most %d", o.N, 2*maxTile)
+		return fmt.Errorf("got tiles of %d values, want 2 to %d", o.N, 2*maxTile)
 	case x != o.Loop.Var || len(found) == 0:
 		return fmt.Errorf(
-			"%s does not run along rows of the result that are summed: it must be the last level, a "+
-				"dense one, of the result and of all tensors that have it, inside loops that sum, with a "+
-				"loop over %s itself", o.Loop, o.Loop)
+			"%s must be the last level, a dense one, of the result and of all tensors that "+
+				"have it, with a loop over %[1]s itself inside loops that sum", o.Loop)
 	}
 	v.Row = Row{Var: x, Width: o.N}
 	for _, s := range found {
@@ -46,7 +45,7 @@ func defaultTile(f *facts, v *Value) []Chosen {
 		return nil
 	}
 	return []Chosen{{Order: Order{N: width}.of(x),
-		Why: fmt.Sprintf("rows of %d values, dense in all that has %s", n, x)}}
+		Why: fmt.Sprintf("rows of %d values, which are dense in all tensors with %s", n, x)}}
 }
 
 // maxTile is the largest number of values of a row that are summed in registers at a time.

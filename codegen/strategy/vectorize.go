@@ -14,8 +14,8 @@ import (
 var Vectorize = &Choice{
 	Name:    "vectorize",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NameParam, Name: "T", Optional: true}},
-	Meaning: "runs innermost loops in lanes",
-	CPUOnly: "the loop would run in the lanes of a CPU",
+	Meaning: "runs innermost loops in vector lanes",
+	CPUOnly: "the loop would run in vector lanes of a CPU",
 	Minor:   true,
 	Default: defaultLanes,
 	Follow:  followVectorize,
@@ -37,7 +37,7 @@ func followVectorize(f *facts, v *Value, o Order) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s does not store entries along %s", a.Key(), o.Loop)
+	return fmt.Errorf("%s must store entries along %s", a.Key(), o.Loop)
 }
 
 // defaultLanes returns the orders for all loops that access contiguous memory, and for the loops

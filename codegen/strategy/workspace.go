@@ -53,10 +53,11 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 	kind := Kind(slices.Index(kindNames[:], o.Word))
 	s, ok := v.Spaces[o.Name]
 	if !ok {
-		return fmt.Errorf("the statement has no workspace %s over index variables", o.Name)
+		return fmt.Errorf(
+			"got %s, want a workspace of the statement over index variables", o.Name)
 	}
 	if s.Multiplied && kind != Array {
-		return fmt.Errorf("%s, and one of them is %s", gemmNeedsArrays, o.Name)
+		return fmt.Errorf("%s, but %s is one of them", gemmNeedsArrays, o.Name)
 	}
 	s.Why, s.Said = "so ordered", true
 	var err error
@@ -72,7 +73,9 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 		case MarkedList, Bitmap, Marks:
 			s.Form.Rows = s.Form.Rows || kind == Marks && len(t.Vars) > 1
 			if n := f.places(t.Vars); n > MaxPlaces {
-				err = fmt.Errorf("a place for every coordinate is for at most %d coordinates; %s has %.4g",
+				err = fmt.Errorf(
+					"%[2]s has %.4[3]g coordinates, but a workspace with a place for every "+
+						"coordinate can have at most %[1]d",
 					MaxPlaces, t.Key(), n)
 			}
 		case Array:
@@ -81,7 +84,7 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			ok, once := inOrder(f, producer, t)
 			s.Form.Once = once
 			if !ok {
-				err = fmt.Errorf("%s is not filled in the order of its variables", t.Key())
+				err = fmt.Errorf("%s must be filled in the order of its variables", t.Key())
 			}
 		case Positions:
 			s.Form, err = positional(f, w, t)
@@ -92,8 +95,8 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 				s.Form.Of = allTermsOf(f, producer, t)
 			} else {
 				err = fmt.Errorf(
-					"a list of all values that are added to %s needs values that are entries of one operand "+
-						"times dense operands, and this is another sum", t.Key())
+					"a list of all values added to %s is only for products of one operand's "+
+						"entries with dense operands", t.Key())
 			}
 		}
 	})
@@ -102,13 +105,13 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 	}
 	if l := filledTogether(f, v, o.Name); l != nil && !s.shared() {
 		return fmt.Errorf(
-			"threads fill %s together by chunks of the loop over %s, which takes an array, or marks at "+
-				"its places", o.Name, l.Var)
+			"threads fill %s together, in chunks of the loop over %s, so it must be an array, "+
+				"or have marks", o.Name, l.Var)
 	}
 	if kind != Positions && isCutApart(f, o.Name) {
 		return fmt.Errorf(
-			"%s is filled and read by loops that are cut in different ways, which a place for each "+
-				"position allows", o.Name)
+			"%s is filled and read by loops that are divided differently; want a place for "+
+				"each position", o.Name)
 	}
 	v.Spaces[o.Name] = s
 	return nil

@@ -149,7 +149,8 @@ func workspaceOf(f *facts, t *cin.Access, w *cin.Where) Space {
 		if form, of, ok := termRows(f, w, t); ok && mostlyApart(f, of, t.Vars[:len(t.Vars)-form.Dense]) &&
 			f.places(row) >= termsEach {
 			why = fmt.Sprintf(
-				"each entry of %s adds a row along %s, and most of these are of coordinates of their own",
+				"each entry of %s adds a row along %s, and most of these rows have different "+
+					"coordinates",
 				of.Key(), strings.Join(row, ", "))
 			return Space{Form: form, Why: why}
 		}

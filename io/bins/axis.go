@@ -40,11 +40,14 @@ func (a *axis) check(col []int64, name string) (last int64, err error) {
 	}
 	switch {
 	case low < 0:
-		return 0, bad("coordinate %d of mode %d is no index", low, a.mode)
+		return 0, bad(
+			"got coordinate %d in mode %d, which must be at least 0 (counted from 0)",
+			low, a.mode)
 	case !a.grows && last >= a.size:
-		return 0, bad("coordinate %d of mode %d is past its size %d", last+1, a.mode, a.size)
+		return 0, bad("got coordinate %d in mode %d, want at most %d, its size",
+			last+1, a.mode, a.size)
 	case last >= tensor.MaxSize:
-		return 0, bad("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
+		return 0, bad("got coordinate %d in mode %d, want at most %d: sizes are at most 2^61",
 			uint64(last)+1, a.mode, int64(tensor.MaxSize))
 	}
 	return last, nil

@@ -194,7 +194,7 @@ func (c *counter) reserve() error {
 	err := c.opt.Limit.Reserve(bytes, fmt.Sprintf("counting in %s", tensor.Count(int64(cells), "bin")))
 	var full *tcs.MemoryError
 	if errors.As(err, &full) && slices.ContainsFunc(c.all, func(a *axis) bool { return a.grows }) {
-		full.Hint = "with sizes from -d fewer bins are needed"
+		full.Hint = "with sizes from -d, fewer bins are needed"
 	}
 	if err != nil {
 		return err

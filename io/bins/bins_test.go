@@ -217,13 +217,13 @@ func TestErrors(t *testing.T) {
 		at    []int64
 		want  string
 	}{
-		{true, []int64{3, 0}, "coordinate 4 of mode 0 is past its size 3"},
-		{true, []int64{0, 4}, "coordinate 5 of mode 1 is past its size 4"},
-		{true, []int64{-1, 0}, "coordinate -1 of mode 0 is no index"},
-		{false, []int64{0, -5}, "coordinate -5 of mode 1 is no index"},
-		{false, []int64{tensor.MaxSize, 0}, "is past the largest, 2305843009213693952"},
+		{true, []int64{3, 0}, "got coordinate 4 in mode 0, want at most 3, its size"},
+		{true, []int64{0, 4}, "got coordinate 5 in mode 1, want at most 4, its size"},
+		{true, []int64{-1, 0}, "got coordinate -1 in mode 0, which must be at least 0 (counted from 0)"},
+		{false, []int64{0, -5}, "got coordinate -5 in mode 1, which must be at least 0 (counted from 0)"},
+		{false, []int64{tensor.MaxSize, 0}, "want at most 2305843009213693952: sizes are at most 2^61"},
 		{false, []int64{1<<63 - 1, 0},
-			"coordinate 9223372036854775808 of mode 0 is past the largest"},
+			"got coordinate 9223372036854775808 in mode 0, want at most"},
 	} {
 		in := &list{dims: []int64{3, 4}, exact: c.exact, entries: [][]int64{{0, 0}, c.at}, batch: 2}
 		_, err := bins.Count(in, view, bins.Options{Name: "b.tns", Most: 32})

@@ -56,7 +56,8 @@ func File(in, out string, opt Options) error {
 	}
 	if opt.FitDense && target.Name != "tcs" {
 		return errorf(out,
-			"--fit-dense is for .tcs files: dense levels of others cover every coordinate")
+			"--fit-dense is only for .tcs files: dense levels of other files cover every "+
+				"coordinate")
 	}
 	s, err := Open(in, opt.Read)
 	if err != nil {

@@ -105,13 +105,15 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 		return formatOf("-.tns", pass)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, errorf(path, "a folder, want a file with one of the endings %s", endings(pass))
-	}
-	if ext == "" {
-		return nil, errorf(path, "the name has no ending that says its format: want one of %s",
+		return nil, errorf(path, "got a folder, want a file that ends in one of %s",
 			endings(pass))
 	}
-	return nil, errorf(path, "files of ending %q are not known: want one of %s", ext, endings(pass))
+	if ext == "" {
+		return nil, errorf(path,
+			"got a name without an ending that tells its format, want one of %s",
+			endings(pass))
+	}
+	return nil, errorf(path, "got a file that ends in %q, want one of %s", ext, endings(pass))
 }
 
 // isStream reports whether path is a pipe, a character device or an open descriptor: /dev/null,
@@ -146,7 +148,7 @@ func Help() [][2]string {
 			does = f.Name + ": read only"
 		}
 		if f.MaxOrder > 0 && writable(f) {
-			does += fmt.Sprintf(", up to %d modes", f.MaxOrder)
+			does += fmt.Sprintf(", at most %d modes", f.MaxOrder)
 		}
 		if f.Loose {
 			does += "; sizes may be missing"
@@ -173,8 +175,8 @@ func Based(paths ...string) error {
 		return nil
 	}
 	return errorf(paths[0],
-		"--index-base=0 is for .tns files that are read; other formats say themselves what they "+
-			"count from, and outputs count from 1")
+		"--index-base=0 is only for .tns files that are read: other formats say themselves "+
+			"whether they count from 0 or 1, and outputs count from 1")
 }
 
 // checkOrder returns an error if the format does not support tensors of that order.
@@ -183,7 +185,8 @@ func (f *Format) checkOrder(path string, order int) error {
 		return nil
 	}
 	return errorf(path,
-		"a %s file holds at most %d modes, and the tensor has %d: .tns and .tcs hold any number",
+		"a %s file can have at most %d modes, but the tensor has %d; want .tns or .tcs, which "+
+			"have no limit",
 		f.Name, f.MaxOrder, order)
 }
 
@@ -194,7 +197,8 @@ func canWrite(path string) error {
 		return err
 	}
 	if !writable(f) {
-		return errorf(path, "%s files are only read: %s can be written", f.Name, endings(writable))
+		return errorf(path, "%s files cannot be written; want one of %s",
+			f.Name, endings(writable))
 	}
 	return nil
 }

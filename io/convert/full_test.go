@@ -31,7 +31,7 @@ func TestNoRoom(t *testing.T) {
 		dims []int64
 		want string
 	}{
-		{"out.npy", []int64{1 << 40, 1 << 10}, "stores entries only, and takes 80 bytes at most"},
+		{"out.npy", []int64{1 << 40, 1 << 10}, "a .tcs file with compressed levels stores only entries and takes at most 80 bytes"},
 		{"out.npz", []int64{1 << 55, 5}, "with every row or column listed it takes"},
 		{"full.npy", []int64{1 << 40, 1 << 10}, ""},
 		{"full.npz", []int64{1 << 40, 5}, ""},
@@ -61,7 +61,7 @@ func TestEntriesOnly(t *testing.T) {
 		nnz  int64
 		want string
 	}{
-		{2, ": a .tcs of compressed levels stores entries only, and takes 80 bytes at most"},
+		{2, ": a .tcs file with compressed levels stores only entries and takes at most 80 bytes"},
 		{100, ""}, {0, ""},
 	} {
 		if got := entriesOnly(tensor.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {

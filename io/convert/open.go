@@ -19,7 +19,7 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 		return nil, err
 	}
 	if f.Open == nil {
-		return nil, errorf(path, "%s files are only written", f.Name)
+		return nil, errorf(path, "%s files cannot be read, only written", f.Name)
 	}
 	s, err := f.Open(path, opt)
 	if err != nil {
@@ -156,12 +156,13 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 		return nil
 	}
 	if len(dims) != len(t.Header.Dims) {
-		return errorf(t.File(), "sizes of %s were given (-d), and the file has %d",
+		return errorf(t.File(), "-d gives sizes for %s, but the file has %d",
 			tensor.Count(len(dims), "mode"), len(t.Header.Dims))
 	}
 	for m, n := range dims {
 		if n >= 0 && n != t.Header.Dims[m] {
-			return errorf(t.File(), "mode %d has size %d, and -d says %d", m, t.Header.Dims[m], n)
+			return errorf(t.File(), "mode %d has size %d, but -d gives %d",
+				m, t.Header.Dims[m], n)
 		}
 	}
 	return nil

@@ -160,7 +160,7 @@ func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int
 	if free := to.Free(); free >= 0 && bytes > float64(free) {
 		return &tcs.Error{Exit: 1, File: name,
 			Msg: fmt.Sprintf(
-				"with %s listed it takes %s, and the disk has %s%s",
+				"with %s listed it takes %s, but the disk has only %s%s",
 				what, atLeast(bytes), tensor.Bytes(free), entriesOnly(typ, dims, nnz, float64(free)))}
 	}
 	return nil
@@ -175,9 +175,9 @@ func entriesOnly(typ tensor.Type, dims []int64, nnz int64, room float64) string 
 	if nnz == 0 || bytes > room {
 		return ""
 	}
-	return ": a .tcs of compressed levels stores entries only, and takes " + tensor.Bytes(
-		int64(bytes)) +
-		" at most"
+	return ": a .tcs file with compressed levels stores only entries and takes at most " +
+		tensor.Bytes(
+			int64(bytes))
 }
 
 // write sorts the stream as the format needs and writes it to w. It adds entries with equal

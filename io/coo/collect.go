@@ -43,7 +43,7 @@ const minBudget = 64 << 10
 
 // errUnsorted reports that the entries must be read again: they were only counted, because they
 // seemed to come in order, and one was not in order.
-var errUnsorted = errors.New("not in order")
+var errUnsorted = errors.New("entries must be in order")
 
 // collect reads the stream and returns its entries in the storage order of the spec, which must be
 // normal (Spec.normal).

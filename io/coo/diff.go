@@ -37,8 +37,8 @@ type Differences struct {
 func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	if !sizesCompatible(a, b) {
 		return nil, &Error{Exit: 4,
-			Msg: fmt.Sprintf("the sizes differ: %s of %s, and %s of %s", formatSizes(a.s.spec.Dims),
-				tensor.Printable(a.s.spec.Name), formatSizes(b.s.spec.Dims), tensor.Printable(b.s.spec.Name))}
+			Msg: fmt.Sprintf("the sizes differ: %s has sizes %s, but %s has %s",
+				tensor.Printable(a.s.spec.Name), formatSizes(a.s.spec.Dims), tensor.Printable(b.s.spec.Name), formatSizes(b.s.spec.Dims))}
 	}
 	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}

@@ -276,9 +276,9 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 	for k := range at {
 		at[f.spec.Format.Order[k]] = cols[k][i]
 	}
-	what := "c or u above it would repeat its coordinate for each"
+	what := "a c or u level above it would repeat its coordinate for each"
 	if f.levels[l].kind.IsPadded() {
-		what = "a p level has room for one; s has for any number"
+		what = "a p level can store only one; want an s level, which can store any number"
 	}
 	return f.spec.dataErr(
 		"entry %s gives a position of level %d (%c) of format %s a second coordinate: %s",
@@ -287,8 +287,8 @@ func (f *filler) clashErr(l int, cols [][]int64, i int) error {
 
 func (f *filler) gapErr(l int) error {
 	return f.spec.dataErr(
-		"position %d above level %d (%c) of format %s has no coordinate, "+
-			"and %c wants exactly one: p allows none",
+		"position %d above level %d (%c) of format %s has no coordinate, but %c needs exactly "+
+			"one; want p, which also allows none",
 		f.levels[l].crd.next(), l, f.levels[l].kind, f.spec.Format.String(),
 		f.levels[l].kind)
 }

@@ -138,18 +138,21 @@ func (i *Intake) outsideErr(l int) error {
 	r, m := i.limits[l], i.spec.Format.Order[l]
 	for _, x := range i.cols[l] {
 		if x < 0 {
-			return i.spec.dataErr("coordinate %d of mode %d is negative", x, m)
+			return i.spec.dataErr("got coordinate %d in mode %d, want at least 0", x, m)
 		}
 		if x > maxCoord {
-			return i.spec.dataErr("coordinate %d of mode %d is past the largest, %d: sizes are at most 2^61",
+			return i.spec.dataErr(
+				"got coordinate %d in mode %d, want at most %d: sizes are at most 2^61",
 				x+1, m, int64(tensor.MaxSize))
 		}
 		if x < r[0] || r[1] >= 0 && x >= r[1] {
 			if r[0] > 0 || i.spec.Box != nil {
-				return i.spec.dataErr("coordinate %d of mode %d is outside its block, %d to %d",
+				return i.spec.dataErr(
+					"got coordinate %d in mode %d, want %d to %d: the range of its block",
 					x+1, m, r[0]+1, r[1])
 			}
-			return i.spec.dataErr("coordinate %d of mode %d is past its size %d", x+1, m, r[1])
+			return i.spec.dataErr(
+				"got coordinate %d in mode %d, want at most %d, its size", x+1, m, r[1])
 		}
 	}
 	panic("BUG: coo: a coordinate outside its range is not to be found")

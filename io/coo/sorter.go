@@ -97,7 +97,7 @@ func (s *Sorter) Add(lane int, cols [][]int64, vals []byte, n int) error {
 }
 
 // errFull says that the budget of the pool is used up.
-var errFull = errors.New("the pool is full")
+var errFull = errors.New("the memory pool is full")
 
 // isFull reports whether err means that there is not enough memory.
 func isFull(err error) bool {

@@ -81,7 +81,7 @@ func (s *Spec) repeatErr(at []int64) error {
 		first, second = s.Locate(at)
 	}
 	if second == 0 {
-		return s.dataErr("coordinate %s is there more than once", formatCoords(at))
+		return s.dataErr("got coordinate %s more than once, want it once", formatCoords(at))
 	}
 	if s.ZeroBased {
 		at = slices.Clone(at)
@@ -90,7 +90,8 @@ func (s *Spec) repeatErr(at []int64) error {
 		}
 	}
 	return &Error{Exit: 3, Name: fmt.Sprintf("%s:%d:1", s.Name, second),
-		Msg: fmt.Sprintf("coordinate %s is there more than once, first in line %d", formatCoords(at),
+		Msg: fmt.Sprintf(
+			"got coordinate %s more than once, first in line %d; want it once", formatCoords(at),
 			first)}
 }
 
@@ -125,7 +126,8 @@ func (s Spec) normal(in Stream) (Spec, error) {
 	}
 	if s.Dims != nil && len(s.Dims) != len(dims) {
 		return s, &Error{Exit: 2, Name: s.Name,
-			Msg: fmt.Sprintf("sizes %v for a tensor of %s", s.Dims, tensor.Count(len(dims), "mode"))}
+			Msg: fmt.Sprintf("got sizes %v, want one for each of %s",
+				s.Dims, tensor.Count(len(dims), "mode"))}
 	}
 	return s, tcs.CanConvert(s.Type, in.Type())
 }

@@ -47,8 +47,8 @@ func MirrorPair(in Stream, file string, opt Options) (i, j int64, found bool, er
 // another line has (i,j). line is the number of that line. Both coordinates count from 0.
 func PairText(i, j int64, line int, symmetry string) string {
 	return fmt.Sprintf(
-		"got (%d,%d) where line %d has (%d,%d), want entries of one triangle: "+
-			"a %s matrix has the mirror image of each",
+		"got (%d,%d), but line %d has (%d,%d); want entries of only one triangle, because a "+
+			"%s matrix includes the mirror image of each",
 		j+1, i+1, line, i+1, j+1, symmetry)
 }
 
@@ -61,6 +61,8 @@ func HasNegative[T float64 | float32 | int64 | int32 | complex128 | complex64](v
 // NegativeText returns the error message for the entry v of a skew-symmetric matrix, if v's type
 // cannot hold -v (see HasNegative).
 func NegativeText(v any) string {
-	return fmt.Sprintf("got %v, want a value whose negative %T can hold: the matrix is skew-symmetric",
+	return fmt.Sprintf(
+		"got %v, which %T cannot negate; a skew-symmetric matrix needs the negative of each "+
+			"value",
 		v, v)
 }

@@ -45,9 +45,10 @@ func Parse(name, kind string) (*Kind, error) {
 	n, ok := parameters[k.name]
 	if !ok {
 		if ours, ok := taco[k.name]; ok {
-			return nil, bad("TACO's " + k.name + " is here -g=" + tensor.Printable(name) + ":" + ours)
+			return nil, bad("TACO's " + k.name + " must be written as -g=" + tensor.Printable(name) +
+				":" + ours)
 		}
-		return nil, bad("there is no kind " + strconv.Quote(k.name))
+		return nil, bad("got the kind " + strconv.Quote(k.name))
 	}
 	if len(parts)-1 != n {
 		return nil, bad("got " + tensor.Count(len(parts)-1, "parameter") + ", want " + strconv.Itoa(n))
@@ -55,18 +56,21 @@ func Parse(name, kind string) (*Kind, error) {
 	switch k.name {
 	case "uniform", "zipf":
 		if k.nnz, ok = tensor.ParseCount(parts[1]); !ok {
-			return nil, bad("NNZ is " + strconv.Quote(parts[1]) + ", no count")
+			return nil, bad("got " + strconv.Quote(parts[1]) + " for NNZ, which must be a " +
+				"whole number of at least 0")
 		}
 		if k.name == "zipf" {
 			var err error
 			if k.skew, err = strconv.ParseFloat(parts[2], 64); err != nil ||
 				!(k.skew >= 0 && k.skew <= 100) {
-				return nil, bad("SKEW is " + strconv.Quote(parts[2]) + ", no number from 0 to 100")
+				return nil, bad("got " + strconv.Quote(parts[2]) + " for SKEW, which must be a " +
+					"number from 0 to 100")
 			}
 		}
 	case "banded":
 		if k.width, ok = tensor.ParseCount(parts[1]); !ok {
-			return nil, bad("WIDTH is " + strconv.Quote(parts[1]) + ", no count")
+			return nil, bad("got " + strconv.Quote(parts[1]) + " for WIDTH, which must be a " +
+				"whole number of at least 0")
 		}
 	}
 	return k, nil
@@ -121,11 +125,13 @@ func (k *Kind) Entries(dims []int64) float64 {
 // the kind lacks :int.
 func (k *Kind) Bind(name string, dims []int64, typ tensor.Type, seed int64) (*Generator, error) {
 	if typ.IsInt() && !k.integer {
-		return nil, errorf("-g=%s:%s generates values in (0,1], which %v cannot hold; "+
-			"-g=%s:%s:int generates integers", name, k, typ, name, k)
+		return nil, errorf(
+			"-g=%s:%s generates values in (0,1], which %v cannot hold; want integers, as from "+
+				"-g=%s:%s:int", name, k, typ, name, k)
 	}
 	if space, fits := tcs.Coordinates(dims); fits && k.nnz > space {
-		return nil, errorf("-g=%s:%s: %s has %s for %s (sizes %s)", name, k, name,
+		return nil, errorf(
+			"-g=%s:%s: got %[5]s for %[3]s, which has only %[4]s (sizes %[6]s)", name, k, name,
 			tensor.Count(space, "coordinate"), tensor.Count(k.nnz, "entry"), sizes(dims))
 	}
 	g := &Generator{Kind: *k, dims: dims, typ: typ, key: mix(uint64(seed) * phi)}

@@ -72,7 +72,7 @@ func readHeader(src *text.Source) (*header, error) {
 	}
 	if h.kind != 'p' && h.nnz > 0 && cards[3] == 0 {
 		return nil, text.Dataf(src.Name, 2, 1,
-			"got no lines of values, want some: the type is not that of a pattern")
+			"got no lines of values, want at least one: the type is not a pattern's")
 	}
 	if h.rhs {
 		if _, err := next("the type of the right-hand sides"); err != nil {
@@ -120,11 +120,11 @@ func (h *header) matrix(file string, n int, line string) error {
 	}
 	if t[2] == 'e' {
 		return text.Dataf(file, n, 3,
-			"got an elemental matrix (%s), want an assembled one (type %s)",
+			"got an elemental matrix (%s); only assembled matrices (type %s) can be read",
 			text.Quote([]byte(word)), word[:2]+"A")
 	}
 	h.kind, h.sym, h.dimLine = t[0], t[1], n
-	vs, err := ints(file, n, line, 3, 3, "numbers of rows, columns and entries")
+	vs, err := ints(file, n, line, 3, 3, "the numbers of rows, columns and entries")
 	if err != nil {
 		return err
 	}
@@ -136,14 +136,15 @@ func (h *header) matrix(file string, n int, line string) error {
 	}
 	switch {
 	case h.triangle() && h.rows != h.cols:
-		return text.Dataf(file, n, 15, "got %s and %s of a matrix of type %s, want a square one",
+		return text.Dataf(file, n, 15,
+			"got %s and %s for a matrix of type %s, which must be square",
 			tensor.Count(h.rows, "row"), tensor.Count(h.cols, "column"), word)
 	case h.sym == 'h' && h.kind != 'c':
-		return text.Dataf(file, n, 1, "got the type %s, want a Hermitian matrix to be complex",
+		return text.Dataf(file, n, 1, "got the type %s, but a Hermitian matrix must be complex",
 			word)
 	case h.sym == 'z' && h.kind == 'p':
 		return text.Dataf(file, n, 1,
-			"got the type %s, want a skew-symmetric matrix to have values", word)
+			"got the type %s, but a skew-symmetric matrix must have values", word)
 	case h.nnz > tensor.MaxCount:
 		return text.Dataf(file, n, 15, "got %s, want less than 2^62", tensor.Count(h.nnz, "entry"))
 	}

@@ -54,16 +54,17 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	if h.kind == 'c' && s.typ != tensor.Complex128 && s.typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, h.dimLine, 1,
-			"its values are complex, the type asked for is real")
+			"the file's values are complex, but the type asked for is real")
 	}
 	if opt.Order != 0 && opt.Order != 2 || opt.Dims != nil && len(opt.Dims) != 2 {
 		return nil, text.Commandf(src.Name, h.dimLine, 1,
-			"the file has order 2 (sizes %dx%d), want %d", h.rows, h.cols,
+			"the file has 2 modes (sizes %dx%d), want %d", h.rows, h.cols,
 			max(opt.Order, len(opt.Dims)))
 	}
 	for m, d := range opt.Dims {
 		if have := []int64{h.rows, h.cols}[m]; d >= 0 && d != have {
-			return nil, text.Commandf(src.Name, h.dimLine, 1, "mode %d has size %d, -d says %d", m,
+			return nil, text.Commandf(src.Name, h.dimLine, 1,
+				"mode %d has size %d, but -d gives %d", m,
 				have, d)
 		}
 	}

@@ -170,11 +170,11 @@ func TestMalformed(t *testing.T) {
 		{"type", file("XUA", counts(1, 1, 1), formats, ""), coo.Options{}, 3,
 			`x.rb:3:1: got "XUA", want a type`},
 		{"elemental", file("RUE", counts(1, 1, 1), formats, ""), coo.Options{}, 3,
-			`x.rb:3:3: got an elemental matrix ("RUE"), want an assembled one (type RUA)`},
+			`x.rb:3:3: got an elemental matrix ("RUE"); only assembled matrices (type RUA) can be read`},
 		{"not square", file("RSA", counts(1, 2, 1), formats, ""), coo.Options{}, 3,
-			"x.rb:3:15: got 1 row and 2 columns of a matrix of type RSA, want a square one"},
+			"x.rb:3:15: got 1 row and 2 columns for a matrix of type RSA, which must be square"},
 		{"real hermitian", file("RHA", counts(1, 1, 1), formats, ""), coo.Options{}, 3,
-			"x.rb:3:1: got the type RHA, want a Hermitian matrix to be complex"},
+			"x.rb:3:1: got the type RHA, but a Hermitian matrix must be complex"},
 		{"format", file("RUA", counts(1, 1, 1), "(16I5)          (16K5)          (3F5.1)", ""),
 			coo.Options{}, 3,
 			`x.rb:4:17: got "(16K5)", want a Fortran format for the indices, e.g. (16I5)`},
@@ -217,41 +217,41 @@ func TestMalformed(t *testing.T) {
 		{"skew least", file("IZA", counts(2, 2, 1), wide,
 			"    1    2    2\n    2\n -9223372036854775808\n"),
 			coo.Options{Type: tensor.Int64}, 3,
-			"x.rb:7:2: got -9223372036854775808, want a value whose negative int64 can hold"},
+			"x.rb:7:2: got -9223372036854775808, which int64 cannot negate; a skew-symmetric matrix needs the negative of each value"},
 		{"skew least int32", file("IZA", counts(2, 2, 1), wide,
 			"    1    2    2\n    2\n          -2147483648\n"),
 			coo.Options{Type: tensor.Int32}, 3,
-			"x.rb:7:11: got -2147483648, want a value whose negative int32 can hold"},
+			"x.rb:7:11: got -2147483648, which int32 cannot negate; a skew-symmetric matrix needs the negative of each value"},
 		{"skew diagonal", file("RZA", counts(2, 2, 1), formats, "    1    2    2\n    1\n  1.0\n"),
-			coo.Options{}, 3, "x.rb:7:1: got 1 in row and column 1, want no entry, or a zero"},
+			coo.Options{}, 3, "x.rb:7:1: got 1 in row and column 1 of a skew-symmetric matrix, want either no entry or a zero"},
 		{"hermitian diagonal", file("CHA", counts(2, 2, 1), formats,
 			"    1    2    2\n    1\n  1.0  2.0\n"), coo.Options{}, 3,
-			"x.rb:7:1: got (1+2i) in row and column 1, want a real value"},
+			"x.rb:7:1: got (1+2i) in row and column 1 of a Hermitian matrix, want a real value"},
 		{"both triangles", file("RSA", counts(3, 3, 4), formats,
 			"    1    3    4    5\n    1    2    1    3\n  1.0  2.0  2.0\n  5.0\n"), coo.Options{},
 			3,
-			"x.rb:6:15: got (1,2) where line 6 has (2,1), want entries of one triangle: a " +
-				"symmetric matrix has the mirror image of each"},
+			"x.rb:6:15: got (1,2), but line 6 has (2,1); want entries of only one triangle, because a " +
+				"symmetric matrix includes the mirror image of each"},
 		{"skew twice", file("RZA", counts(2, 2, 2), f1, "    1    2    3\n2\n1\n  2.0 -2.0\n"),
 			coo.Options{}, 3,
-			"x.rb:7:1: got (1,2) where line 6 has (2,1), want entries of one triangle: a " +
+			"x.rb:7:1: got (1,2), but line 6 has (2,1); want entries of only one triangle, because a " +
 				"skew-symmetric matrix"},
 		{"hermitian twice", file("CHA", counts(2, 2, 2), f1,
 			"    1    2    3\n2\n1\n  1.0  2.0  1.0\n -2.0\n"), coo.Options{Limit: 1 << 20}, 3,
-			"x.rb:7:1: got (1,2) where line 6 has (2,1), want entries of one triangle: a " +
+			"x.rb:7:1: got (1,2), but line 6 has (2,1); want entries of only one triangle, because a " +
 				"Hermitian matrix"},
 		{"pattern twice", file("PSA", counts(3, 3, 4), f1, "    1    3    4    5\n3\n3\n2\n1\n"),
 			coo.Options{}, 3,
-			"x.rb:9:1: got (1,3) where line 6 has (3,1), want entries of one triangle"},
+			"got (1,3), but line 6 has (3,1); want entries of only one triangle, because a"},
 		{"to real", file("CUA", counts(2, 2, 1), formats, ""), coo.Options{Type: tensor.Int64}, 2,
-			"x.rb:3:1: its values are complex, the type asked for is real"},
+			"x.rb:3:1: the file's values are complex, but the type asked for is real"},
 		{"to integer", file("RUA", counts(1, 1, 1), formats, "    1    2\n    1\n  1.5\n"),
 			coo.Options{Type: tensor.Int64}, 2,
 			`x.rb:7:3: got "1.5", want an integer: the type asked for is int64`},
 		{"order", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Order: 3}, 2,
-			"x.rb:3:1: the file has order 2 (sizes 2x2), want 3"},
+			"x.rb:3:1: the file has 2 modes (sizes 2x2), want 3"},
 		{"sizes", file("RUA", counts(2, 2, 1), formats, ""), coo.Options{Dims: []int64{3, -1}}, 2,
-			"x.rb:3:1: mode 0 has size 2, -d says 3"},
+			"x.rb:3:1: mode 0 has size 2, but -d gives 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want)
@@ -305,7 +305,7 @@ func TestManyInBothTriangles(t *testing.T) {
 	}
 	defer s.Close()
 	if _, err = readertest.Collect(s); err == nil ||
-		!strings.Contains(err.Error(), "got (1,2) where line 20007 has (2,1)") {
+		!strings.Contains(err.Error(), "got (1,2), but line 20007 has (2,1)") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -76,11 +76,12 @@ func (s *stream) diagonal(n int) error {
 	switch {
 	case s.h.sym == 'z' && v != 0:
 		return text.Dataf(s.src.Name, s.val.no, 1,
-			"got %s in row and column %d, want no entry, or a zero: the matrix is skew-symmetric",
+			"got %s in row and column %d of a skew-symmetric matrix, want either no entry or "+
+				"a zero",
 			show(v), s.col)
 	case s.h.sym == 'h' && imag(v) != 0:
 		return text.Dataf(s.src.Name, s.val.no, 1,
-			"got %s in row and column %d, want a real value: the matrix is Hermitian", show(v),
+			"got %s in row and column %d of a Hermitian matrix, want a real value", show(v),
 			s.col)
 	}
 	return nil

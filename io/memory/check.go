@@ -92,7 +92,7 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 		return err
 	}
 	if size := int(t.Header.Type.Size()); int(t.Vals.Width) != size {
-		return w.fault("%s has values of %s, want %d: the type is %v", w.vals,
+		return w.fault("%s has values of %s, want %d as for type %v", w.vals,
 			tensor.Count(int(t.Vals.Width), "byte"), size, t.Header.Type)
 	}
 	if err := w.memory(w.vals, t.Vals, min(int(t.Header.Type.Size()), 8)); err != nil || trusted {
@@ -105,10 +105,11 @@ func (w *words) check(t *tcs.Tensor, trusted bool) error {
 func (w *words) header(t *tcs.Tensor) error {
 	n := len(t.Header.Dims)
 	if !t.Header.Type.IsNumber() {
-		return w.fault("Type is %d, want one of tensor.Float64 to tensor.Complex64", uint8(t.Header.Type))
+		return w.fault("got %d for Type, want one of tensor.Float64 to tensor.Complex64",
+			uint8(t.Header.Type))
 	}
 	if n > tcs.MaxOrder {
-		return w.fault("got %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
+		return w.fault("got %d sizes, want at most %d", n, tcs.MaxOrder)
 	}
 	for m, d := range t.Header.Dims {
 		if d < 0 || d > tensor.MaxSize {
@@ -130,7 +131,8 @@ func (w *words) header(t *tcs.Tensor) error {
 	}
 	for m := range t.Header.Dims {
 		if r := t.Header.Range(m); r != [2]int64{0, t.Header.Dims[m]} {
-			return w.fault("Box[%d] is [%d,%d), want [0,%d): a tensor in memory is whole", m, r[0],
+			return w.fault(
+				"Box[%d] is [%d,%d), want [0,%d): a tensor in memory must be whole", m, r[0],
 				r[1], t.Header.Dims[m])
 		}
 	}
@@ -142,16 +144,19 @@ func (w *words) header(t *tcs.Tensor) error {
 				strings.Trim(fmt.Sprint(tensor.Kinds), "[]"))
 		}
 		if lev.Mode < 0 || lev.Mode >= n || seen[lev.Mode] {
-			return w.fault("Levels[%d].Mode = %d, want each of 0 to %d at one level", l, lev.Mode,
+			return w.fault(
+				"Levels[%d].Mode = %d, want 0 to %d, and each mode in exactly one level",
+				l, lev.Mode,
 				n-1)
 		}
 		seen[lev.Mode] = true
 		if lev.Size != t.Header.Dims[lev.Mode] {
-			return w.fault("Levels[%d].Size = %d, want %d: %s", l, lev.Size, t.Header.Dims[lev.Mode],
+			return w.fault("Levels[%[1]d].Size = %[2]d, want %[4]s = %[3]d",
+				l, lev.Size, t.Header.Dims[lev.Mode],
 				w.size[lev.Mode])
 		}
 		if lev.Offset != 0 {
-			return w.fault("Levels[%d].Offset = %d, want 0: a tensor in memory is whole", l,
+			return w.fault("Levels[%d].Offset = %d, want 0: a tensor in memory must be whole", l,
 				lev.Offset)
 		}
 	}
@@ -166,17 +171,19 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	kind := lev.Kind
 	pos, crd := at(w.pos, l), at(w.crd, l)
 	if !kind.HasPos() && lev.Pos.Len != 0 {
-		return 0, w.fault("%s has %s, want none: a level of kind %c has no positions", pos,
+		return 0, w.fault("%s has %s, want none: a level of kind %c must have no positions", pos,
 			tensor.Count(lev.Pos.Len, "value"), lev.Kind)
 	}
 	if !kind.HasCrd() {
 		if lev.Crd.Len != 0 {
-			return 0, w.fault("%s has %s, want none: a level of kind %c has no coordinates", crd,
+			return 0, w.fault(
+				"%s has %s, want none: a level of kind %c must have no coordinates", crd,
 				tensor.Count(lev.Crd.Len, "value"), lev.Kind)
 		}
 		hi, n := bits.Mul64(uint64(above), uint64(lev.Size))
 		if hi != 0 || n > tensor.MaxCount {
-			return 0, w.fault("the sizes %v make more than 2^62 positions", t.Header.Dims)
+			return 0, w.fault(
+				"the sizes %v give more than 2^62 positions, want at most 2^62", t.Header.Dims)
 		}
 		return int64(n), nil
 	}
@@ -207,7 +214,8 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 		return 0, err
 	}
 	if lev.Crd.Width == 4 && lev.Size > math.MaxInt32 {
-		return 0, w.fault("%s has 32-bit integers, want 64-bit ones: %s = %d is more than 2^31-1",
+		return 0, w.fault(
+			"%s has 32-bit integers, want 64-bit ones, because %s = %d is more than 2^31-1",
 			crd, at(w.bound, l), lev.Size)
 	}
 	return lev.Crd.Len, nil
@@ -221,11 +229,12 @@ func (w *words) array(name, noun string, a tcs.Array, want int64, why string) er
 	case a.Len == want && a.First == 0:
 		return nil
 	case a.Len == want:
-		return w.fault("%s.First = %d, want 0: a tensor in memory is whole", name, a.First)
+		return w.fault("%s.First = %d, want 0: a tensor in memory must be whole", name, a.First)
 	case a.Len < 0:
 		return w.fault("%s.Len = %d, want %d", name, a.Len, want)
 	case why != "":
-		return w.fault("%s has %s, want %s = %d", name, tensor.Count(a.Len, noun), why, want)
+		return w.fault("%[1]s has %[2]s, want %[4]d (%[3]s)",
+			name, tensor.Count(a.Len, noun), why, want)
 	}
 	return w.fault("%s has %s, want %d", name, tensor.Count(a.Len, noun), want)
 }
@@ -244,10 +253,11 @@ func (w *words) memory(name string, a tcs.Array, align int) error {
 	case a.Len == 0:
 		return nil
 	case a.Ptr == nil:
-		return w.fault("%s has no memory for its %s: the tensor is closed, or Ptr is not set", name,
+		return w.fault(
+			"%s has no memory for its %s: either the tensor is closed, or Ptr is not set", name,
 			tensor.Count(a.Len, "value"))
 	case uintptr(a.Ptr)%uintptr(align) != 0:
-		return w.fault("%s is at an address that is no multiple of %d", name, align)
+		return w.fault("%s must be at an address that is a multiple of %d", name, align)
 	}
 	return nil
 }
@@ -266,7 +276,8 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 	lev := &t.Levels[l]
 	if e.Place.Array == tcs.PosArray {
 		pos := at(w.pos, l)
-		return w.fault("%s[%d] = %d is less than %s[%d] = %d: positions do not fall", pos, q,
+		return w.fault(
+			"%s[%d] = %d is less than %s[%d] = %d: positions must not decrease", pos, q,
 			lev.Pos.Int(q), pos, q-1, lev.Pos.Int(q-1))
 	}
 	crd, x := at(w.crd, l), lev.Crd.Int(q)
@@ -283,10 +294,12 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 	}
 	before := lev.Crd.Int(q - 1)
 	if x == before {
-		return w.fault("%s[%d] and %s[%d] are both %d%s: the %s are distinct", crd, q-1, crd, q, x,
+		return w.fault("%s[%d] and %s[%d] are both %d%s: the %s must be distinct",
+			crd, q-1, crd, q, x,
 			in, at(w.sorted, l))
 	}
-	return w.fault("%s[%d] = %d comes after %s[%d] = %d%s: the %s are sorted", crd, q, x, crd, q-1,
+	return w.fault("%s[%d] = %d comes after %s[%d] = %d%s: the %s must increase",
+		crd, q, x, crd, q-1,
 		before, in, at(w.sorted, l))
 }
 
@@ -310,10 +323,12 @@ func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	}
 	by := strings.Join(names, ", then ")
 	if fmt.Sprint(a) == fmt.Sprint(b) {
-		return w.fault("entries %d and %d have the same coordinates %s: entries are distinct", q-1,
+		return w.fault(
+			"entries %d and %d have the same coordinates %s: entries must be distinct", q-1,
 			q, tuple(a))
 	}
-	return w.fault("entry %d %s comes after entry %d %s: entries are sorted by %s", q, tuple(b),
+	return w.fault("entry %d %s comes after entry %d %s: entries must be sorted by %s",
+		q, tuple(b),
 		q-1, tuple(a), by)
 }
 

@@ -87,11 +87,12 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 	n := len(dims)
 	switch {
 	case n == 0:
-		return nil, fault("COO: dims is empty, want a size a mode; Dense makes a scalar")
+		return nil, fault(
+			"COO: dims is empty, want one size for each mode; use Dense for a scalar")
 	case n > tcs.MaxOrder:
-		return nil, fault("COO: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
+		return nil, fault("COO: dims has %d sizes, want at most %d", n, tcs.MaxOrder)
 	case len(coords) != n:
-		return nil, fault("COO: coords has %s, want %d: one a mode",
+		return nil, fault("COO: coords has %s, want %d: one for each mode",
 			tensor.Count(len(coords), "slice"), n)
 	}
 	kinds := "s"
@@ -108,7 +109,7 @@ func COO[V Value, I Index](dims []int64, coords [][]I, values []V, options ...Op
 		t.Levels[m].Crd = tcs.Of(coords[m])
 	}
 	w.bound = w.size
-	w.pos = []string{"the positions of coords[0]"}
+	w.pos = []string{"the length of coords[0]"}
 	t.Levels[0].Pos = ends(int64(len(coords[0])))
 	t.Vals = tcs.Of(values)
 	return finish(t, w, options)
@@ -136,18 +137,22 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	}
 	switch {
 	case n == 0:
-		return nil, fault("CSF: dims is empty, want a size a mode; Dense makes a scalar")
+		return nil, fault(
+			"CSF: dims is empty, want one size for each mode; use Dense for a scalar")
 	case n > tcs.MaxOrder:
-		return nil, fault("CSF: dims has %d sizes; a tensor has %d modes at most", n, tcs.MaxOrder)
+		return nil, fault("CSF: dims has %d sizes, want at most %d", n, tcs.MaxOrder)
 	case len(order) != n:
-		return nil, fault("CSF: order has %s, want %d: one a level", tensor.Count(len(order), "mode"),
+		return nil, fault("CSF: order has %s, want %d: one for each level",
+			tensor.Count(len(order), "mode"),
 			n)
 	case tcs.CheckFormat(tensor.FormatOf(strings.Repeat("s", n), order), n) != nil:
 		return nil, fault("CSF: order = %v, want each of 0 to %d once", order, n-1)
 	case len(pos) != n:
-		return nil, fault("CSF: pos has %s, want %d: one a level", tensor.Count(len(pos), "slice"), n)
+		return nil, fault("CSF: pos has %s, want %d: one for each level",
+			tensor.Count(len(pos), "slice"), n)
 	case len(crd) != n:
-		return nil, fault("CSF: crd has %s, want %d: one a level", tensor.Count(len(crd), "slice"), n)
+		return nil, fault("CSF: crd has %s, want %d: one for each level",
+			tensor.Count(len(crd), "slice"), n)
 	}
 	t := newTensor[V](dims, tensor.FormatOf(strings.Repeat("s", n), order))
 	w := &words{of: "CSF", vals: "values"}

@@ -15,8 +15,9 @@ func Values[V Value](t *tcs.Tensor) ([]V, error) {
 		return nil, fault("%s: the tensor is nil", of)
 	}
 	if want := tensor.TypeOf[V](); t.Header.Type != want {
-		return nil, fault("%s: the tensor has values of type %v, want %v, the type that was "+
-			"asked for", of, t.Header.Type, want)
+		return nil, fault(
+			"%s: the tensor has values of type %v, but the type asked for is %v",
+			of, t.Header.Type, want)
 	}
 	return slice[V](of, "its values", t, t.Vals)
 }
@@ -51,12 +52,13 @@ func integers[I Index](of string, t *tcs.Tensor, level int,
 	a, has := array(&t.Levels[level])
 	what := map[string]string{"Pos": "positions", "Crd": "coordinates"}[of]
 	if !has {
-		return nil, fault("%s: level %d is of kind %c and stores no %s; the format is %s", of,
+		return nil, fault("%s: level %d is of kind %c, which stores no %s; the format is %s", of,
 			level, t.Levels[level].Kind, what, t.Format().String())
 	}
 	if size := unsafe.Sizeof(I(0)); size != uintptr(a.Width) {
-		return nil, fault("%s: level %d has %s of %d bits, want %d, the width of the type that "+
-			"was asked for", of, level, what, 8*int(a.Width), 8*size)
+		return nil, fault(
+			"%s: level %d has %s of %d bits, but the type asked for has %d",
+			of, level, what, 8*int(a.Width), 8*size)
 	}
 	return slice[I](of, "its "+what, t, a)
 }
@@ -70,10 +72,10 @@ func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	case a.Len == 0:
 		return nil, nil
 	case a.Len < 0 || uintptr(a.Width) != size:
-		return nil, fault("%s: the tensor was not made right: %s are %d of %s each", of, what,
+		return nil, fault("%s: the tensor is malformed: its %s are %d of %s each", of, what,
 			a.Len, tensor.Count(int(a.Width), "byte"))
 	case a.Ptr == nil && t.Compressed():
-		return nil, fault("%s: %s lie in the compressed file %s, want them in memory: call Load",
+		return nil, fault("%s: %s are still in the compressed file %s; call Load first",
 			of, what, tensor.Printable(t.File()))
 	case a.Ptr == nil:
 		return nil, fault("%s: the tensor is closed", of)

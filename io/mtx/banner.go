@@ -153,8 +153,8 @@ func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 		words = words[1:]
 	default:
 		return false, text.Dataf(file, no, fs[0].Col,
-			"got the comment %s, which looks like a banner, want one: %s matrix coordinate real "+
-				"general",
+			"got the comment %s, which looks like a banner but is not; want %s matrix "+
+				"coordinate real general",
 			text.Quote(bytes.TrimRight(line, "\r")), bannerWord)
 	}
 	h.bannerLine = no
@@ -162,8 +162,9 @@ func (h *header) findBanner(file string, no int, line []byte) (bool, error) {
 		return false, err
 	}
 	if !exact || no > 1 {
-		h.note = fmt.Sprintf("%s:%d: this line is taken as the banner, %s %s, which should be "+
-			"line 1", tensor.Printable(file), no, bannerWord, h.words)
+		h.note = fmt.Sprintf(
+			"%s:%d: this line is used as the banner (%s %s), although a banner should be on "+
+				"line 1", tensor.Printable(file), no, bannerWord, h.words)
 	}
 	return true, nil
 }
@@ -257,18 +258,20 @@ func (h *header) banner(file string, fs []text.Field, end int) error {
 	switch {
 	case h.values == 0 && h.array:
 		return text.Dataf(file, line, fs[2].Col,
-			"got an array of field pattern, want an array that has values: real, integer or "+
+			"got an array with the field pattern, which has no values; want real, integer or "+
 				"complex")
 	case h.values == 0 && (h.sym == skew || h.sym == hermitian):
 		return text.Dataf(file, line, fs[3].Col,
-			"got a pattern that is %s, want general or symmetric: a pattern has no values to "+
-				"negate or conjugate", got[3])
+			"got a pattern with the symmetry %s, which would need values; want general or "+
+				"symmetric", got[3])
 	case h.values == 1 && h.sym == hermitian:
 		return text.Dataf(file, line, fs[3].Col,
-			"got a %s matrix that is hermitian, want the field complex or the symmetry symmetric",
+			"got a %s matrix with the symmetry hermitian; want either the field complex or "+
+				"the symmetry symmetric",
 			got[2])
 	case h.sym != general && h.object == "vector":
-		return text.Dataf(file, line, fs[3].Col, "got a vector that is %s, want general", got[3])
+		return text.Dataf(file, line, fs[3].Col,
+			"got a vector with the symmetry %s, want general", got[3])
 	}
 	return nil
 }
@@ -326,7 +329,7 @@ func (h *header) sizes(file string, fs []text.Field, end int, banner bool) error
 	}
 	if h.sym != general && (len(h.dims) != 2 || h.dims[0] != h.dims[1]) {
 		return text.Dataf(file, h.sizeLine, fs[0].Col,
-			"got sizes %s of a %s matrix, want a square one", text.Sizes(h.dims), h.symWord)
+			"got sizes %s for a %s matrix, which must be square", text.Sizes(h.dims), h.symWord)
 	}
 	if h.array {
 		return h.arrayCount(file)

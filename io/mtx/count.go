@@ -36,7 +36,7 @@ func (c *counter) check(b *text.Block) error {
 	if b == nil {
 		if c.seen < c.h.nnz {
 			return text.Dataf(c.file, c.lineBefore()+1, 1,
-				"got the end of the file after %s, want %s as line %d says",
+				"got the end of the file after %s, want %s, as line %d says",
 				text.Plural(c.seen, what[0], what[1]), want, c.h.sizeLine)
 		}
 		if suspect(c.marks) {
@@ -51,7 +51,7 @@ func (c *counter) check(b *text.Block) error {
 	// If b.Raw is 0, an earlier part has too many.
 	if c.seen += int64(b.Raw); c.seen > c.h.nnz && b.Raw > 0 {
 		return text.Dataf(c.file, c.lineBefore()+b.LineOf(int(c.h.nnz-before), '%'), 1,
-			"got one more %s, want the end of the file after %s as line %d says", what[0], want,
+			"got one more %s, want the end of the file after %s, as line %d says", what[0], want,
 			c.h.sizeLine)
 	}
 	return nil

@@ -24,8 +24,8 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 		opt.Note(h.note)
 	}
 	if err == nil && h.ones && opt.Note != nil {
-		opt.Note(tensor.Printable(src.Name) +
-			": the column of ones after the coordinates of a pattern is passed over")
+		opt.Note(tensor.Printable(src.Name) + ": the column of ones after a pattern's " +
+			"coordinates is ignored")
 	}
 	return s, err
 }
@@ -41,7 +41,7 @@ func open(src *text.Source, h *header, opt coo.Options) (coo.Stream, error) {
 	}
 	if h.values == 2 && typ != tensor.Complex128 && typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, h.bannerLine, 1,
-			"its field is complex, the type asked for is real")
+			"the file's field is complex, but the type asked for is real")
 	}
 	shape, err := h.shape(src.Name, opt)
 	if err != nil {
@@ -104,12 +104,13 @@ func (h *header) shape(file string, opt coo.Options) (shape, error) {
 		}
 	}
 	if want > 0 && want != len(s.dims) {
-		return s, text.Commandf(file, h.sizeLine, 1, "the file has order %d (sizes %s), want %d",
+		return s, text.Commandf(file, h.sizeLine, 1, "the file has %d modes (sizes %s), want %d",
 			len(h.dims), text.Sizes(h.dims), want)
 	}
 	for m, d := range opt.Dims {
 		if d >= 0 && d != s.dims[m] {
-			return s, text.Commandf(file, h.sizeLine, 1, "mode %d has size %d, -d says %d", m,
+			return s, text.Commandf(file, h.sizeLine, 1,
+				"mode %d has size %d, but -d gives %d", m,
 				s.dims[m], d)
 		}
 	}

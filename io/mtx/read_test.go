@@ -70,8 +70,8 @@ func TestRealRefused(t *testing.T) {
 	for name, want := range map[string]string{
 		"mangled1.mtx":       `:1:16: got "mangled" as the banner's object, want matrix, vector or tensor`,
 		"mangled3.mtx":       `:1:34: got "mangled" as the banner's field, want real, double, integer, unsigned-integer, complex or pattern`,
-		"mangled5.mtx":       `:1:42: got a pattern that is hermitian, want general or symmetric`,
-		"mangled_format.mtx": `:1:29: got an array of field pattern, want an array that has values`,
+		"mangled5.mtx":       `:1:42: got a pattern with the symmetry hermitian`,
+		"mangled_format.mtx": `:1:29: got an array with the field pattern, which has no values`,
 		"matrix_fp32.mtx":    `:7:5: got "-inf", want an integer`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestNearBanner(t *testing.T) {
 		if fmt.Sprint(es) != c.want || err != nil {
 			t.Errorf("%q: got %v, %v; want %s", c.head, es, err, c.want)
 		}
-		place := fmt.Sprintf("x.mtx:%d: this line is taken as the banner, %%%%MatrixMarket "+
+		place := fmt.Sprintf("x.mtx:%d: this line is used as the banner (%%%%MatrixMarket "+
 			"matrix coordinate real", c.line)
 		if (c.line > 0) != (len(notes) == 1) || c.line > 0 && !strings.Contains(notes[0], place) {
 			t.Errorf("%q: got the notes %q, want one of line %d", c.head, notes, c.line)
@@ -232,7 +232,7 @@ func TestNearBanner(t *testing.T) {
 	for head, want := range map[string]string{
 		"%MatrixMarket matrix coordinate real symetric\n":      `x.mtx:1:38: got "symetric" as the banner's symmetry, want`,
 		"\n% MatrixMarket matrix coordinate\n":                 `x.mtx:2:33: got the end of the banner, want its field`,
-		"%%MatrixMarketmatrix coordinate real symmetric\n":     `x.mtx:1:1: got the comment "%%MatrixMarketmatrix coordinate real sym"..., which looks like a banner, want one`,
+		"%%MatrixMarketmatrix coordinate real symmetric\n":     `x.mtx:1:1: got the comment "%%MatrixMarketmatrix coordinate real sym"..., which looks like a banner but is not; want %%MatrixMarket matrix coordinate real general`,
 		"%%MatricMarket matrix coordinates real symmetric\n":   `x.mtx:1:1: got the comment "%%MatricMarket`,
 		"%%MatrixMarket matrix, coordinate, real, symmetric\n": `x.mtx:1:16: got "matrix," as the banner's object, want`,
 		"MatrixMarket matrix coordinate real symmetric\n":      `x.mtx:1:1: got "MatrixMarket", want the sizes and the number of entries: integers from 0, or the banner %%MatrixMarket`,
@@ -290,15 +290,15 @@ func TestMalformed(t *testing.T) {
 			"x.mtx:2:1: got size 9223372036854775807, want a whole number from 0 to " +
 				"2305843009213693952 (2^61)"},
 		{"not square", banner + "real symmetric\n2 3 1\n1 1 1\n", coo.Options{}, 3,
-			"x.mtx:2:1: got sizes 2x3 of a symmetric matrix, want a square one"},
+			"x.mtx:2:1: got sizes 2x3 for a symmetric matrix, which must be square"},
 		{"real hermitian", banner + "real hermitian\n2 2 1\n1 1 1\n", coo.Options{}, 3,
-			"x.mtx:1:39: got a real matrix that is hermitian"},
+			"x.mtx:1:39: got a real matrix with the symmetry hermitian; want either the field complex or the symmetry symmetric"},
 		{"too few", banner + "real general\n2 3 2\n1 1 1\n\n", coo.Options{}, 3,
-			"x.mtx:5:1: got the end of the file after 1 entry, want 2 entries as line 2 says"},
+			"x.mtx:5:1: got the end of the file after 1 entry, want 2 entries, as line 2 says"},
 		{"huge count", banner + "real general\n2 3 9223372036854775807\n1 1 1\n", coo.Options{}, 3,
 			"x.mtx:4:1: got the end of the file after 1 entry, want 9223372036854775807"},
 		{"too many", banner + "real general\n2 3 1\n1 1 1\n\n% c\n1 2 1\n", coo.Options{}, 3,
-			"x.mtx:6:1: got one more entry, want the end of the file after 1 entry as line 2 says"},
+			"x.mtx:6:1: got one more entry, want the end of the file after 1 entry, as line 2 says"},
 		{"array too few", "%%MatrixMarket matrix array real general\n2 2\n1\n1\n1\n", coo.Options{},
 			3, "x.mtx:6:1: got the end of the file after 3 values, want 4 values"},
 		{"array too many", "%%MatrixMarket matrix array real general\n1 1\n1\n1\n", coo.Options{},
@@ -313,7 +313,7 @@ func TestMalformed(t *testing.T) {
 			coo.Options{}, 3,
 			"x.mtx:4:5: got coordinate 99999999999999999999 in mode 1, want at most 3"},
 		{"row real", banner + "real general\n2 3 1\n1.5 1 1\n", coo.Options{}, 3,
-			`x.mtx:3:1: got "1.5", want coordinate 1 of 2, an integer from 1`},
+			`x.mtx:3:1: got "1.5", want coordinate 1 of 2: an integer of at least 1`},
 		{"row word", banner + "real general\n2 3 1\nx\x1b[31m 1 1\n", coo.Options{}, 3,
 			`x.mtx:3:1: got "x\x1b[31m", want coordinate 1 of 2`},
 		{"no value", banner + "real general\n2 3 1\n1 1\n", coo.Options{}, 3,
@@ -328,7 +328,7 @@ func TestMalformed(t *testing.T) {
 			`x.mtx:3:9: got "2", want the end of the line after 2 coordinates and a value`},
 		{"pattern with value", banner + "pattern general\n2 3 2\n1 1 1\n1 2 1.5\n", coo.Options{},
 			3,
-			`x.mtx:4:5: got "1.5" after the coordinates, want 1 or nothing: every value of a pattern is 1`},
+			`x.mtx:4:5: got "1.5" after the coordinates, want 1 or nothing: a pattern has no other values`},
 		{"pattern with first value", banner + "pattern general\n2 3 2\n1 1 0\n1 2 1\n",
 			coo.Options{}, 3, `x.mtx:3:5: got "0" after the coordinates, want 1 or nothing`},
 		{"pattern with word", banner + "pattern general\n2 3 2\n1 1 1\n1 2 x\n", coo.Options{}, 3,
@@ -339,41 +339,41 @@ func TestMalformed(t *testing.T) {
 			3, `x.mtx:4:5: got "1", want the end of the line after 2 coordinates`},
 		{"symmetric twice", banner + "real symmetric\n3 3 5\n1 1 1\n3 2 5\n2 1 4\n\n1 2 4\n2 3 0\n",
 			coo.Options{}, 3,
-			"x.mtx:7:1: got (1,2) where line 5 has (2,1), want entries of one triangle: a " +
-				"symmetric matrix has the mirror image of each"},
+			"x.mtx:7:1: got (1,2), but line 5 has (2,1); want entries of only one triangle, because a " +
+				"symmetric matrix includes the mirror image of each"},
 		{"skew twice", banner + "integer skew-symmetric\n3 3 2\n1 2 1\n2 1 -1\n", coo.Options{}, 3,
-			"x.mtx:4:1: got (2,1) where line 3 has (1,2), want entries of one triangle: a " +
+			"x.mtx:4:1: got (2,1), but line 3 has (1,2); want entries of only one triangle, because a " +
 				"skew-symmetric matrix"},
 		{"hermitian twice", banner + "complex hermitian\n3 3 2\n1 2 1 1\n2 1 1 -1\n",
 			coo.Options{Type: tensor.Complex64, Limit: 1 << 20}, 3,
-			"x.mtx:4:1: got (2,1) where line 3 has (1,2)"},
+			"x.mtx:4:1: got (2,1), but line 3 has (1,2); want entries of only one triangle, because a hermitian matrix includes the mirror image of each"},
 		{"pattern twice", banner + "pattern symmetric\n3 3 2\n1 2 1\n2 1 1\n",
-			coo.Options{Type: tensor.Int32}, 3, "x.mtx:4:1: got (2,1) where line 3 has (1,2)"},
+			coo.Options{Type: tensor.Int32}, 3, "x.mtx:4:1: got (2,1), but line 3 has (1,2); want entries of only one triangle, because a symmetric matrix includes the mirror image of each"},
 		{"integer with real", banner + "integer general\n2 3 1\n1 1 1.5\n", coo.Options{}, 3,
 			`x.mtx:3:5: got "1.5", want an integer`},
 		{"out of range", banner + "real general\n2 3 1\n1 1 1e400\n", coo.Options{}, 3,
 			`x.mtx:3:5: got "1e400", want a number that float64 can hold`},
 		{"skew least", banner + "integer skew-symmetric\n2 2 2\n1 1 0\n2 1 -9223372036854775808\n",
 			coo.Options{Type: tensor.Int64}, 3, "x.mtx:4:1: got -9223372036854775808, " +
-				"want a value whose negative int64 can hold: the matrix is skew-symmetric"},
+				"which int64 cannot negate; a skew-symmetric matrix needs the negative of each value"},
 		{"skew least int32", banner + "integer skew-symmetric\n2 2 1\n2 1 -2147483648\n",
 			coo.Options{Type: tensor.Int32}, 3,
-			"x.mtx:3:1: got -2147483648, want a value whose negative int32 can hold"},
+			"x.mtx:3:1: got -2147483648, which int32 cannot negate; a skew-symmetric matrix needs the negative of each value"},
 		{"array skew least",
 			"%%MatrixMarket matrix array integer skew-symmetric\n3 3\n2\n-2147483648\n5\n",
 			coo.Options{Type: tensor.Int32}, 3,
-			"x.mtx:4:1: got -2147483648, want a value whose negative int32"},
+			"x.mtx:4:1: got -2147483648, which int32 cannot negate; a skew-symmetric matrix needs the negative of each value"},
 		{"skew diagonal", banner + "real skew-symmetric\n2 2 2\n2 1 1\n1 1 2\n", coo.Options{}, 3,
 			"x.mtx:4:1: got 2 on the diagonal"},
 		{"hermitian diagonal", banner + "complex hermitian\n2 2 1\n1 1 2 1\n", coo.Options{}, 3,
-			"x.mtx:3:1: got (2+1i) on the diagonal, want a real value"},
+			"x.mtx:3:1: got (2+1i) on the diagonal of a hermitian matrix, want a real value"},
 		{"array hermitian diagonal",
 			"%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n2 3\n% c\n4 1\n",
 			coo.Options{}, 3, "x.mtx:6:1: got (4+1i) on the diagonal"},
 		{"first of two", banner + "real general\n2 3 2\n9 1 1\nx\n", coo.Options{}, 3,
 			"x.mtx:3:1: got coordinate 9"},
 		{"to real", banner + "complex general\n1 1 1\n1 1 1 0\n", coo.Options{Type: tensor.Float64}, 2,
-			"x.mtx:1:1: its field is complex, the type asked for is real"},
+			"x.mtx:1:1: the file's field is complex, but the type asked for is real"},
 		{"to integer", banner + "real general\n1 1 1\n1 1 1.5\n", coo.Options{Type: tensor.Int64}, 2,
 			`x.mtx:3:5: got "1.5", want an integer: the type asked for is int64`},
 		{"inf to integer", banner + "real general\n1 1 1\n1 1 inf\n", coo.Options{Type: tensor.Int64},
@@ -383,11 +383,11 @@ func TestMalformed(t *testing.T) {
 		{"to float32", banner + "real general\n1 1 1\n1 1 3e99\n", coo.Options{Type: tensor.Float32},
 			2, `got "3e99", want a number that float32`},
 		{"order", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 3}, 2,
-			"x.mtx:2:1: the file has order 2 (sizes 2x2), want 3"},
+			"x.mtx:2:1: the file has 2 modes (sizes 2x2), want 3"},
 		{"no vector", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Order: 1}, 2,
-			"x.mtx:2:1: the file has order 2 (sizes 2x2), want 1"},
+			"x.mtx:2:1: the file has 2 modes (sizes 2x2), want 1"},
 		{"sizes differ", banner + "real general\n2 2 1\n1 1 1\n", coo.Options{Dims: []int64{-1, 5}},
-			2, "x.mtx:2:1: mode 1 has size 2, -d says 5"},
+			2, "x.mtx:2:1: mode 1 has size 2, but -d gives 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			readertest.Refused(t, Open, write(t, c.in), c.opt, c.exit, c.want)
@@ -398,7 +398,7 @@ func TestMalformed(t *testing.T) {
 func TestMissing(t *testing.T) {
 	readertest.Refused(t, Open, "/nowhere/x.mtx", coo.Options{}, 1,
 		"/nowhere/x.mtx: no such file or directory")
-	readertest.Refused(t, Open, t.TempDir(), coo.Options{}, 1, "a folder, want a file")
+	readertest.Refused(t, Open, t.TempDir(), coo.Options{}, 1, "got a folder, want a file")
 }
 
 // The check for both triangles takes little memory, and finds a pair that is far apart
@@ -431,6 +431,5 @@ func TestManyInBothTriangles(t *testing.T) {
 		s.Rewind()
 	}
 	readertest.Refused(t, Open, write(t, text("1 2\n")), opt, 3,
-		fmt.Sprintf("x.mtx:%d:1: got (1,2) where line 3 has (2,1), want entries of one triangle",
-			n+2))
+		fmt.Sprintf("x.mtx:%d:1: got (1,2), but line 3 has (2,1); want entries of only one triangle", n+2))
 }

@@ -92,14 +92,15 @@ func against[T number](v T, sym symmetry, diagonal bool) string {
 		}
 	case sym == skew && v != 0:
 		return fmt.Sprintf(
-			"got %v on the diagonal, want no entry, or a zero: the matrix is skew-symmetric", v)
+			"got %v on the diagonal of a skew-symmetric matrix, want either no entry or a zero",
+			v)
 	case sym == hermitian:
 		if c, ok := any(v).(complex128); ok && imag(c) != 0 {
-			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian",
+			return fmt.Sprintf("got %v on the diagonal of a hermitian matrix, want a real value",
 				c)
 		}
 		if c, ok := any(v).(complex64); ok && imag(c) != 0 {
-			return fmt.Sprintf("got %v on the diagonal, want a real value: the matrix is hermitian",
+			return fmt.Sprintf("got %v on the diagonal of a hermitian matrix, want a real value",
 				c)
 		}
 	}

@@ -48,7 +48,8 @@ func rowsCols(dims []int64) (rows, cols int64) {
 func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byte, error) {
 	if len(dims) > 2 {
 		return nil, text.Commandf("Matrix Market", 0, 0,
-			"got a tensor of %d modes, want at most 2: .tns and .tcs hold any number", len(dims))
+			"got a tensor of %d modes, want at most 2, or a .tns or .tcs file, which have no "+
+				"limit", len(dims))
 	}
 	rows, cols := rowsCols(dims)
 	field := "real"

@@ -42,7 +42,8 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	raw := e.raw[:n*e.header.dtype.size]
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
-			return nil, 0, fmt.Errorf("got %s, want %d of the shape %v: the data end early",
+			return nil, 0, fmt.Errorf(
+				"got %s, want %d, as for the shape %v: the data end too early",
 				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)), "element"),
 				e.header.count, e.header.shape)
 		}
@@ -52,7 +53,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if e.left == 0 && e.after == 0 {
 		var one [1]byte
 		if got, err := io.ReadFull(e.r, one[:]); got > 0 {
-			return nil, 0, fmt.Errorf("got more bytes than the shape %v takes", e.header.shape)
+			return nil, 0, fmt.Errorf("got more bytes than the shape %v needs", e.header.shape)
 		} else if err != io.EOF {
 			return nil, 0, err
 		}
@@ -96,7 +97,9 @@ func (e *elements) ints(dst []int64) (int, error) {
 	case tensor.Float64:
 		for k, v := range unsafe.Slice((*float64)(small), n) {
 			if dst[k] = int64(v); v != math.Trunc(v) || math.Abs(v) >= 1<<63 {
-				return 0, fmt.Errorf("got %v as element %d, want an integer of 64 bits", v, first+int64(k))
+				return 0, fmt.Errorf(
+					"got %v as element %d, want an integer that fits into 64 bits",
+					v, first+int64(k))
 			}
 		}
 	}
@@ -146,7 +149,7 @@ func (d dtype) convert(dst, raw []byte, n int) error {
 		for k := range out {
 			v := binary.LittleEndian.Uint64(raw[8*k:])
 			if v > math.MaxInt64 {
-				return fmt.Errorf("got the value %d, want one that int64 can hold", v)
+				return fmt.Errorf("got the value %d, which int64 cannot hold", v)
 			}
 			out[k] = int64(v)
 		}

@@ -63,7 +63,7 @@ func parseDtype(s string) (dtype, error) {
 		rest = rest[1:]
 	}
 	if rest == "" {
-		return d, fmt.Errorf("got the type %q, want one such as '<f8'", s)
+		return d, fmt.Errorf("got the type %q, want one like '<f8'", s)
 	}
 	d.kind = rest[0]
 	if d.kind == '?' {
@@ -105,11 +105,12 @@ func readHeader(r io.Reader) (*header, error) {
 		if !short(err) {
 			return nil, err
 		}
-		return nil, fmt.Errorf("got %s, want a header of NumPy's that starts with %q",
+		return nil, fmt.Errorf("got %s, want the header of a .npy file, which starts with %q",
 			tensor.Count(n, "byte"), magic)
 	}
 	if string(fix[:6]) != magic {
-		return nil, fmt.Errorf("got %q at the start, want %q: it is no .npy file", fix[:6], magic)
+		return nil, fmt.Errorf("got %q at the start, want %q, as in every .npy file",
+			fix[:6], magic)
 	}
 	length := 2
 	switch fix[6] {
@@ -145,7 +146,7 @@ func short(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF 
 
 func cut(err error) error {
 	if short(err) {
-		return fmt.Errorf("the header is cut off")
+		return fmt.Errorf("got a header that ends too early")
 	}
 	return err
 }
@@ -157,8 +158,9 @@ func parseHeader(s string) (*header, error) {
 	seen := map[string]bool{}
 	fail := func() (*header, error) {
 		if p.err == nil {
-			p.err = fmt.Errorf("got %q in the header, want a dictionary of 'descr', "+
-				"'fortran_order' and 'shape'", clip(p.s))
+			p.err = fmt.Errorf(
+				"got %q in the header, want a dictionary with 'descr', 'fortran_order' and "+
+					"'shape'", clip(p.s))
 		}
 		return nil, p.err
 	}

@@ -38,7 +38,8 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	z, err := zip.NewReader(at, size)
 	if err != nil {
-		return nil, text.Dataf(src.Name, 0, 0, "got no zip archive (%v), want one of .npy files",
+		return nil, text.Dataf(src.Name, 0, 0,
+			"the file is not a zip archive (%v), want one of .npy files",
 			err)
 	}
 	z.RegisterDecompressor(zip.Deflate, func(r io.Reader) io.ReadCloser {
@@ -48,11 +49,11 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	for _, f := range z.File {
 		name, ok := strings.CutSuffix(f.Name, ".npy")
 		if !ok {
-			return nil, text.Dataf(src.Name, 0, 0, "got the member %s, want .npy files",
+			return nil, text.Dataf(src.Name, 0, 0, "got the member %s, want only .npy files",
 				text.Quote([]byte(f.Name)))
 		}
 		if a.members[name] != nil {
-			return nil, text.Dataf(src.Name, 0, 0, "got two members %s, want one",
+			return nil, text.Dataf(src.Name, 0, 0, "got two members named %s, want one",
 				text.Quote([]byte(f.Name)))
 		}
 		a.members[name] = f
@@ -63,7 +64,8 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	if len(a.names) != 1 {
 		return nil, text.Dataf(src.Name, 0, 0,
-			"got %s%s, want one array or what scipy.sparse.save_npz or sparse.save_npz wrote",
+			"got %s%s, want either one array or what scipy.sparse.save_npz or sparse.save_npz "+
+				"writes",
 			text.Plural(int64(len(a.names)), "array", "arrays"), a.list())
 	}
 	d := &array{src: src, open: a.opener(a.names[0]), what: a.what(a.names[0]), opt: opt}
@@ -121,7 +123,8 @@ func (a *archive) opener(name string) func() (io.ReadCloser, error) {
 		f := a.members[name]
 		if f == nil {
 			return nil, text.Dataf(a.src.Name, 0, 0,
-				"got no member %s%s, want what scipy.sparse.save_npz writes", name, a.list())
+				"the member %s is missing%s; want what scipy.sparse.save_npz writes",
+				name, a.list())
 		}
 		r, err := f.Open()
 		if err != nil {
@@ -216,7 +219,8 @@ func (a *archive) sizes(any, row bool) ([]int64, error) {
 	case any && e.header.count == 0: // NumPy converts Python's () to an array of floats
 		return []int64{}, nil
 	case !any && e.header.count != 2 && !(row && e.header.count == 1):
-		return nil, text.Dataf(a.what("shape"), 0, 0, "got %s, want 2: numbers of rows and columns",
+		return nil, text.Dataf(a.what("shape"), 0, 0,
+			"got %s, want 2: the numbers of rows and columns",
 			text.Plural(e.header.count, "size", "sizes"))
 	case e.header.count > tcs.MaxOrder:
 		return nil, text.Dataf(a.what("shape"), 0, 0, "got %d sizes, want at most %d", e.header.count,
@@ -260,7 +264,7 @@ func (a *archive) checkFill() error {
 	}
 	if v := typ.Load(unsafe.Pointer(unsafe.SliceData(raw))); v.I != 0 || v.C != 0 {
 		return text.Dataf(a.what(name), 0, 0,
-			"got %v, want 0: what a sparse tensor does not store is zero", v)
+			"got the fill value %v, want 0", v)
 	}
 	return nil
 }
@@ -289,10 +293,11 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 		s.start = func() (walker, error) { return a.diagonals(s) }
 	case name == "gcxs":
 		return nil, text.Dataf(a.what("format"), 0, 0,
-			"got %s, want coo: x.asformat('coo') is what sparse.save_npz can be given",
+			"got the format %s, want coo, as x.asformat('coo') makes it before sparse.save_npz",
 			text.Quote([]byte(name)))
 	default:
-		return nil, text.Dataf(a.what("format"), 0, 0, "got %s, want csr, csc, coo, bsr or dia",
+		return nil, text.Dataf(a.what("format"), 0, 0,
+			"got the format %s, want csr, csc, coo, bsr or dia",
 			text.Quote([]byte(name)))
 	}
 	dims, err := a.sizes(points, name == "coo" || name == "csr")

@@ -54,8 +54,8 @@ func WriteNpz(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	if LeastNpz(in.Type(), dims, in.NNZ(), opt) > tensor.MaxCount {
 		return text.Commandf("SciPy's .npz", 0, 0,
-			"got sizes %s, want some whose row (or column) pointers take less than 2^62 bytes: "+
-				".tns and .tcs store only entries", text.Sizes(dims))
+			"got sizes %s, for which row or column pointers would take 2^62 bytes or more; "+
+				"want .tns or .tcs, which store only entries", text.Sizes(dims))
 	}
 	z := &npz{zip: zip.NewWriter(w), in: in, small: smallNpz(dims, in.NNZ())}
 	if len(dims) == 2 {

@@ -47,11 +47,11 @@ func (a *archive) openPoints(w *points) (err error) {
 	switch {
 	case e.header.shape[0] != order:
 		return text.Dataf(a.what(name), 0, 0,
-			"got %s, want %d: as many as there are sizes in shape",
+			"got %s, want %d, one for each size in shape",
 			text.Plural(e.header.shape[0], "row", "rows"), order)
 	case e.header.shape[1] != w.vals.header.count:
 		return text.Dataf(a.what(name), 0, 0,
-			"got coordinates of %s, want %d: as many as there are elements in data",
+			"got coordinates of %s, want %d, one for each element of data",
 			text.Plural(e.header.shape[1], "entry", "entries"), w.vals.header.count)
 	}
 	w.left = w.vals.header.count
@@ -92,7 +92,7 @@ func (a *archive) row(name string, m int64) (*index, error) {
 func (e *elements) only(pass, n int64) error {
 	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.header.dtype.size))
 	if short(err) {
-		return fmt.Errorf("got %s, want %d of the shape %v: the data end early",
+		return fmt.Errorf("got %s, want %d, as for the shape %v: the data end too early",
 			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
 	e.after = e.header.count - pass - n
@@ -114,7 +114,7 @@ func (w *points) next(at [][]int64, vals []byte, most int) (int, error) {
 			}
 			if c < 0 || c >= size {
 				return 0, text.Dataf(x.name, 0, 0,
-					"got %d at [%d,%d], want one from 0 to %d: the size of mode %d is %d", c, m,
+					"got %d at [%d,%d], want 0 to %d: the size of mode %d is %d", c, m,
 					w.k, size-1, m, size)
 			}
 			at[m][k] = c

@@ -62,7 +62,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	}
 	if _, size := src.Plain(); size > 0 && size != a.h.size+a.h.count*int64(a.h.dtype.size) {
 		return nil, text.Dataf(src.Name, 0, 0,
-			"got a file of %s, want %d: a header of %d and %s of %d (shape %v)",
+			"got a file of %s, want %d: a header of %d, and %s of %d each (shape %v)",
 			tensor.Count(size, "byte"), a.h.size+a.h.count*int64(a.h.dtype.size), a.h.size,
 			tensor.Count(a.h.count, "element"), a.h.dtype.size, a.h.shape)
 	}
@@ -105,7 +105,8 @@ func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, er
 	}
 	if opt.Type != tensor.None {
 		if err := tcs.CanConvert(opt.Type, typ); err != nil {
-			return s, text.Commandf(what, 0, 0, "its values are %s, the type asked for is %s", typ,
+			return s, text.Commandf(what, 0, 0,
+				"the file's values are %s, but the type asked for is %s", typ,
 				opt.Type)
 		}
 		s.typ = opt.Type
@@ -128,7 +129,8 @@ func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, er
 	}
 	for m, d := range opt.Dims {
 		if d >= 0 && d != s.dims[m] {
-			return s, text.Commandf(what, 0, 0, "mode %d has size %d, -d says %d", m, s.dims[m], d)
+			return s, text.Commandf(what, 0, 0, "mode %d has size %d, but -d gives %d",
+				m, s.dims[m], d)
 		}
 	}
 	return s, nil

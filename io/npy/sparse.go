@@ -44,10 +44,10 @@ func (a *archive) checkCompressed(ptr, ind, vals *elements, segments int64) erro
 	switch {
 	case ptr.header.count-1 != segments:
 		return text.Dataf(a.what("indptr"), 0, 0,
-			"got %s, want %d: one more than there are rows or columns",
+			"got %s, want %d: one more than the number of rows or columns",
 			text.Plural(ptr.header.count, "element", "elements"), segments+1)
 	case vals.header.shape[0] != ind.header.count:
-		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in indices",
+		return text.Dataf(a.what("data"), 0, 0, "got %s, want %d, as in indices",
 			text.Plural(vals.header.shape[0], "element", "elements"), ind.header.count)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (a *archive) coordinates(s *sparse) (walker, error) {
 	if err == nil && (w.row.e.header.count != w.vals.header.count ||
 		w.col.e.header.count != w.vals.header.count) {
 		err = text.Dataf(a.src.Name, 0, 0,
-			"got %s in row, %d in col and %d in data, want as many in each",
+			"got %s in row, %d in col and %d in data, want the same number in each",
 			tensor.Count(w.row.e.header.count, "element"), w.col.e.header.count, w.vals.header.count)
 	}
 	if err != nil {
@@ -198,7 +198,7 @@ func (a *archive) blocks(s *sparse) (walker, error) {
 			err = text.Dataf(a.what("data"), 0, 0, "got blocks in Fortran order, want C order")
 		case w.r < 1 || w.c < 1 || s.rows%w.r != 0 || s.cols%w.c != 0:
 			err = text.Dataf(a.what("data"), 0, 0,
-				"got blocks of %dx%d, want some that divide the sizes %dx%d", w.r, w.c, s.rows,
+				"got blocks of %dx%d, which must divide the sizes %dx%d", w.r, w.c, s.rows,
 				s.cols)
 		default:
 			w.inner = sparse{a: a, rows: s.rows / w.r, cols: s.cols / w.c}
@@ -278,7 +278,7 @@ func (a *archive) diagonals(s *sparse) (walker, error) {
 	switch {
 	case err != nil:
 	case x.e.header.count != w.vals.header.shape[0]:
-		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d: as many as in offsets",
+		err = text.Dataf(a.what("data"), 0, 0, "got %s, want %d, as in offsets",
 			text.Plural(w.vals.header.shape[0], "row", "rows"), x.e.header.count)
 	case x.e.header.count > maxDiagonals:
 		err = text.Dataf(a.what("offsets"), 0, 0, "got %d diagonals, want at most %d", x.e.header.count,

@@ -145,7 +145,7 @@ func (x *index) next(lo, hi int64) (int64, error) {
 	}
 	v := x.buf[x.pos]
 	if v < lo || v > hi {
-		return 0, text.Dataf(x.name, 0, 0, "got %d as element %d, want one from %d to %d", v, x.at,
+		return 0, text.Dataf(x.name, 0, 0, "got %d as element %d, want %d to %d", v, x.at,
 			lo, hi)
 	}
 	x.pos++

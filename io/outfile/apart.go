@@ -27,9 +27,9 @@ type Use struct {
 type Clash struct{ Use, Other Use }
 
 func (e *Clash) Error() string {
-	got := "got the file that %s reads, want another one"
+	got := "got the file that %s reads, want a different file"
 	if e.Other.Writes {
-		got = "got the file that %s writes too, want a file for each"
+		got = "got the file that %s also writes, want different files"
 	}
 	return fmt.Sprintf("%s: "+got, escaped(e.Use.What), escaped(e.Other.What))
 }

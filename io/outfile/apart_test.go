@@ -74,8 +74,8 @@ func TestApartUses(t *testing.T) {
 	if err := os.Symlink(a, link); err != nil {
 		t.Fatal(err)
 	}
-	const reads, writes = "--stats=f: got the file that -i=x:a.npy reads, want another one",
-		"--stats=f: got the file that -i=x:a.npy writes too, want a file for each"
+	const reads, writes = "--stats=f: got the file that -i=x:a.npy reads, want a different file",
+		"--stats=f: got the file that -i=x:a.npy also writes, want different files"
 	for _, c := range []struct {
 		name  string
 		other Use // the first, of a.npy

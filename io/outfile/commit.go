@@ -120,7 +120,7 @@ func (r *replaced) keep() error {
 	case err != nil:
 		return err
 	case st.IsDir():
-		return errors.New("it is a folder")
+		return errors.New("got a folder, want a file")
 	}
 	name := strings.TrimSuffix(tempName(r.target), ".tmp") + ".old"
 	err := os.Link(r.target, name)
@@ -155,7 +155,7 @@ func (r *replaced) undo(err error) error {
 		e = os.Rename(r.old, r.target)
 	}
 	if e != nil {
-		err = fmt.Errorf("%w; and %s is not as it was before: %v", err, printable(r.target), e)
+		err = fmt.Errorf("%w; restoring %s failed as well: %v", err, printable(r.target), e)
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (o *File) flush() error {
 // name gives a flushed file its name. The caller holds pending.
 func (o *File) name() error {
 	if pending.abandoned {
-		return errors.New("the program is ending")
+		return errors.New("the program is being ended")
 	}
 	placed := false
 	if o.temp == "" {

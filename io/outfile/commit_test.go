@@ -37,7 +37,7 @@ func TestUndo(t *testing.T) {
 			}
 			err := CommitAll(files...)
 			if err == nil || !strings.Contains(err.Error(), "b: can't write the file: ") ||
-				strings.Contains(err.Error(), "not as it was") {
+				strings.Contains(err.Error(), "failed as well") {
 				t.Errorf("got %v", err)
 			}
 			if _, err := os.Stat(in); err != nil {
@@ -97,7 +97,7 @@ func TestDescriptor(t *testing.T) {
 	}
 	defer read.Close()
 	for path, says := range map[string]string{"/dev/fd/" +
-		strconv.Itoa(int(read.Fd())): "not open for writing",
+		strconv.Itoa(int(read.Fd())): "it must be open for writing",
 		"/dev/fd/987": "bad file descriptor"} {
 		if _, err := Create(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", path, err)

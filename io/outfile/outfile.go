@@ -99,7 +99,7 @@ func create(path string, named bool) (*File, error) {
 	st, err := os.Stat(path)
 	switch {
 	case err == nil && st.IsDir():
-		return nil, &Error{path, errors.New("it is a folder")}
+		return nil, &Error{path, errors.New("got a folder, want a file")}
 	case err == nil && !st.Mode().IsRegular():
 		o.target = ""
 		if o.f, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {

@@ -44,7 +44,7 @@ func (o *File) Named() error {
 	pending.Lock()
 	defer pending.Unlock()
 	if pending.abandoned {
-		return errors.New("the program is ending")
+		return errors.New("the program is being ended")
 	}
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	var err error
@@ -110,7 +110,7 @@ func openToken(name string, token []byte) (*os.File, error) {
 	got := make([]byte, len(token))
 	if _, err := f.ReadAt(got, 0); err != nil || string(got) != string(token) {
 		f.Close()
-		return nil, errors.New("it is another file")
+		return nil, errors.New("another file now has this name")
 	}
 	return f, nil
 }

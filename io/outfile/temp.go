@@ -34,13 +34,15 @@ func (e *TempError) Error() string {
 	where := "TMPDIR=" + printable(os.Getenv("TMPDIR"))
 	switch {
 	case e.dir != "" && e.dir != os.TempDir():
-		return fmt.Sprintf("temporary files in %s: %v; --tmp and DISTAFF_TMP name another folder",
+		return fmt.Sprintf(
+			"temporary files in %s: %v; choose another folder with --tmp or DISTAFF_TMP",
 			printable(e.dir), e.err)
 	case os.Getenv("TMPDIR") == "":
 		where = "temporary files in " + os.TempDir()
 	}
-	return fmt.Sprintf("%s: %v; TMPDIR, --tmp and DISTAFF_TMP name another folder for temporary "+
-		"files", where, e.err)
+	return fmt.Sprintf(
+		"%s: %v; choose another folder for temporary files with TMPDIR, --tmp or DISTAFF_TMP",
+		where, e.err)
 }
 
 func (e *TempError) Unwrap() error { return e.err }

@@ -58,7 +58,9 @@ func ReadReal(t *testing.T, open Open, files []Real) {
 				dims, exact := s.Dims()
 				if fmt.Sprint(dims) != fmt.Sprint(f.dims) || exact != f.exact || len(es) != f.n ||
 					s.Type() != f.typ {
-					t.Errorf("got sizes %v (exact: %v), %d entries, type %d; want %v (%v), %d, %d",
+					t.Errorf(
+						"got sizes %v (exact: %v), %d entries and type %d; want sizes %v "+
+							"(exact: %v), %d entries and type %d",
 						dims, exact, len(es), s.Type(), f.dims, f.exact, f.n, f.typ)
 				}
 				if err := s.Rewind(); err != nil {

@@ -69,7 +69,7 @@ func (c *checker) pos(l int) error {
 	n := lev.Pos.Len
 	if n == 0 {
 		if lev.Crd.Len != 0 {
-			return c.t.dataErr("level %d has %s and no positions", l,
+			return c.t.dataErr("level %d has %s but no positions", l,
 				tensor.Count(lev.Crd.Len, "coordinate"))
 		}
 		return nil
@@ -78,8 +78,9 @@ func (c *checker) pos(l int) error {
 	f, e := lev.Crd.First, lev.Crd.First+lev.Crd.Len
 	if c.t.edges {
 		if lev.Crd.Len > 0 && (first > f || last < e) {
-			return c.t.dataErr("positions of level %d go from %d to %d, and its coordinates from "+
-				"%d to %d", l, first, last, f, e)
+			return c.t.dataErr(
+				"positions of level %d go from %d to %d, but its coordinates from %d to %d",
+				l, first, last, f, e)
 		}
 	} else if first != f || last != e {
 		return c.t.dataErr("positions of level %d go from %d to %d, want %d to %d", l, first, last,
@@ -218,7 +219,8 @@ func (c *checker) firstUnique(l, end int) int {
 func (c *checker) orderErr(l int, q int64) error {
 	crd := c.levels[l].Crd
 	return c.placeErr(l, CrdArray, q,
-		"coordinate %d of level %d is %d after %d: coordinates of a segment are sorted%s", q, l,
+		"coordinate %d of level %d is %d after %d: the coordinates of a segment must increase%s",
+		q, l,
 		crd.At(q), crd.At(q-1),
 		map[bool]string{true: " and differ"}[c.levels[l].Kind.IsUnique()])
 }

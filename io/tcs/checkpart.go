@@ -94,7 +94,7 @@ func (c *checker) ends(l int, v *Tensor) error {
 		return nil
 	}
 	if pos.First == 0 && pos.Int(0) != 0 || pos.First+pos.Len == n && pos.Int(pos.Len-1) != crd {
-		return c.t.dataErr("positions of level %d do not go from 0 to its %s", l,
+		return c.t.dataErr("positions of level %d must go from 0 to its %s", l,
 			tensor.Count(crd, "coordinate"))
 	}
 	return nil

@@ -32,7 +32,7 @@ func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 		lev := &t.Levels[l]
 		key[l], p = lev.partitioner().path(t, l, p)
 		if x := key[l]; x >= t.Header.Dims[lev.Mode] || x < 0 && (x < -1 || lev.Form() != tensor.Single) {
-			return nil, t.dataErr("level %d has coordinate %d, of a mode of %d", l, x,
+			return nil, t.dataErr("level %d has coordinate %d, but its mode has size %d", l, x,
 				t.Header.Dims[lev.Mode])
 		}
 	}

@@ -118,7 +118,8 @@ func (segmentedParts) fromParent(v *Tensor, l int, lo, hi int64) (int64, int64, 
 		return 0, 0, err
 	}
 	if a > b || a < 0 || !v.edges && (a < lev.Crd.First || b > lev.Crd.First+lev.Crd.Len) {
-		return 0, 0, v.dataErr("positions [%d,%d) of level %d are outside its %s", a, b, l,
+		return 0, 0, v.dataErr(
+			"positions [%d,%d) of level %d must be in the range of its %s", a, b, l,
 			tensor.Count(lev.Crd.Len, "coordinate"))
 	}
 	if hi-lo == 1 {

@@ -30,10 +30,10 @@ type MemoryError struct {
 
 func (e *MemoryError) Error() string {
 	s := fmt.Sprintf(
-		"%s takes %s; with %s in use that passes the memory limit of %s (--memory-limit)",
+		"%s needs %s; %s are in use already, and the memory limit is %s (--memory-limit)",
 		e.What, tensor.Bytes(e.Want), tensor.Bytes(e.Used), tensor.Bytes(e.Max))
 	if e.Machine {
-		s = fmt.Sprintf("%s takes %s, and the machine has %s", e.What, tensor.Bytes(e.Want),
+		s = fmt.Sprintf("%s needs %s, but the machine has only %s", e.What, tensor.Bytes(e.Want),
 			tensor.Bytes(e.Max))
 	}
 	if e.Hint != "" {
@@ -188,7 +188,8 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 // does not give. used is the number of bytes in use, or 0 if it is not known. err is the system's
 // error, or nil.
 func RefusedBySystem(what string, bytes, used int64, err error) error {
-	msg := fmt.Sprintf("%s takes %s, which the system does not give", what, tensor.Bytes(bytes))
+	msg := fmt.Sprintf("%s needs %s, but the system has no more memory",
+		what, tensor.Bytes(bytes))
 	if used > 0 {
 		msg += fmt.Sprintf("; %s is in use", tensor.Bytes(used))
 	}

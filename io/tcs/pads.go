@@ -55,8 +55,9 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 		fault := func(q int64) error {
 			switch x := lev.Crd.At(q); {
 			case x == -1 && !kind.IsPadded() && !c.padded(l-1, q):
-				return c.t.dataErr("coordinate %d of level %d is -1, want one in the box: only a p "+
-					"level has empty slots", q, l)
+				return c.t.dataErr(
+					"coordinate %d of level %d is -1, want one in the box: only a p level can "+
+						"have empty slots", q, l)
 			case x != -1 && c.padded(l-1, q):
 				return c.t.dataErr("coordinate %d of level %d is %d below an empty slot, want -1", q,
 					l, x)

@@ -70,26 +70,27 @@ func CheckFormat(f tensor.Format, order int) error {
 	}
 	letters := f.Letters()
 	if order > MaxOrder {
-		return bad("a tensor of %d modes: at most %d are possible", order, MaxOrder)
+		return bad("got a tensor of %d modes, want at most %d", order, MaxOrder)
 	}
 	if len(letters) != order {
-		return bad("format %q has %s for a tensor of %s", letters,
+		return bad("format %q has %s, but the tensor has %s", letters,
 			tensor.Count(len(letters), "level"), tensor.Count(order, "mode"))
 	}
 	for l, k := range f.Levels {
 		if !k.IsValid() {
-			return bad("level kind %q in format %q is none of %s", letters[l:l+1], letters,
+			return bad("got level kind %q in format %q, want one of %s", letters[l:l+1], letters,
 				strings.Trim(fmt.Sprint(tensor.Kinds), "[]"))
 		}
 	}
 	if len(f.Order) != order {
-		return bad("format %q has %s but %s in its order", letters, tensor.Count(order, "level"),
+		return bad("format %q has %s, but its order has %s",
+			letters, tensor.Count(order, "level"),
 			tensor.Count(len(f.Order), "mode"))
 	}
 	seen := make([]bool, order)
 	for _, m := range f.Order {
 		if m < 0 || m >= order || seen[m] {
-			return bad("mode order %v is no permutation of 0 to %d", f.Order, order-1)
+			return bad("got the mode order %v, want each of 0 to %d once", f.Order, order-1)
 		}
 		seen[m] = true
 	}
@@ -134,7 +135,7 @@ func (s *Shape) smaller(room int64) string {
 	if err != nil || lay.Bytes > room {
 		return ""
 	}
-	return fmt.Sprintf("stored as %s (-f) it takes %s at most", t.Format.String(),
+	return fmt.Sprintf("stored as %s (-f) it takes at most %s", t.Format.String(),
 		tensor.Bytes(lay.Bytes))
 }
 

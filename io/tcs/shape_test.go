@@ -15,13 +15,13 @@ func TestAdviceIsComputed(t *testing.T) {
 		entries int64
 		want    string // the end of the error
 	}{
-		{"dd", 1000, 10, "(--memory-limit); stored as ss (-f) it takes 336 bytes at most"},
-		{"ds", 1000, 10, "(--memory-limit); stored as ss (-f) it takes 336 bytes at most"},
+		{"dd", 1000, 10, "(--memory-limit); stored as ss (-f) it takes at most 336 bytes"},
+		{"ds", 1000, 10, "(--memory-limit); stored as ss (-f) it takes at most 336 bytes"},
 		{"dd", 1000, 1000, "(--memory-limit)"},    // compressed it takes more than the limit
 		{"dd", 1000, 1000000, "(--memory-limit)"}, // every coordinate is present
 		{"dd", 1000, 0, "(--memory-limit)"},       // it is not known how many entries there are
 		{"ss", 1000, 1000, "(--memory-limit)"},
-		{"dd", 1 << 32, 10, "2^62 bytes; stored as ss (-f) it takes 464 bytes at most"},
+		{"dd", 1 << 32, 10, "2^62 bytes; stored as ss (-f) it takes at most 464 bytes"},
 		{"dd", 1 << 32, 1 << 50, "2^62 bytes"},
 		{"dd", 1 << 32, 0, "2^62 bytes"},
 	} {

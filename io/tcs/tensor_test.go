@@ -20,8 +20,8 @@ func TestLimit(t *testing.T) {
 	_, err = Alloc(l, 6<<20, "another thing")
 	var e *MemoryError
 	if !errors.As(err, &e) || e.ExitCode() != 5 ||
-		err.Error() != "another thing takes 6 MiB; with 6 MiB in use that passes the memory "+
-			"limit of 10 MiB (--memory-limit)" {
+		err.Error() != "another thing needs 6 MiB; 6 MiB are in use already, and the memory limit "+
+			"is 10 MiB (--memory-limit)" {
 		t.Errorf("got %v", err)
 	}
 	m.Retain()

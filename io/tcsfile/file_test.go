@@ -101,19 +101,19 @@ func TestRefusesWhatIsWrong(t *testing.T) {
 		to   byte
 		want string
 	}{
-		{0, 'x', `not a .tcs file: it starts with "xTCS`},
-		{8, 2, "version 2 of the format, and this program reads version 1"},
-		{24, 3, "header length"},
-		{28, 7, "value type 7 is unknown"},
+		{0, 'x', `a.tcs: not a .tcs file: got "xTCS\r\n\x1a\n" at the start`},
+		{8, 2, "got version 2 of the format, want version 1"},
+		{24, 3, "got a header of"},
+		{28, 7, "got the unknown value type 7"},
 		{29, 3, "alignment"},
-		{30, 2, "compression 2 is unknown"},
-		{40, 200, "200 entries in 4 values"},
+		{30, 2, "got the unknown compression 2"},
+		{40, 200, "a.tcs: the header says that there are 200 entries, but there are only 4 values"},
 		{64, 1, "reserved byte 64"},
-		{128 + 8, 1, "dense level 0 has offset 0 and size 3, and the box is [1,3)"},
-		{128 + 16, 5, "box [0,5) of mode 0 is not in [0,3)"},
-		{128 + 24, 1, "block 1 of 1 in mode 0"},
+		{128 + 8, 1, "dense level 0 has offset 0 and size 3, but the box is [1,3)"},
+		{128 + 16, 5, "a.tcs: got the box [0,5) for mode 0, want one in [0,3)"},
+		{128 + 24, 1, "got block 1 of 1 in mode 0"},
 		{256, 'x', `level kind "x"`},
-		{256 + 4, 1, "mode order [1 1] is no permutation of 0 to 1"},
+		{256 + 4, 1, "got the mode order [1 1], want each of 0 to 1 once"},
 		{256 + 64 + 24, 5, "has 4 elements, want 5"},
 		{384, 2, "section 0 is part 0 of level 2"},
 		{384 + 5, 2, "elements of 2 bytes"},
@@ -147,7 +147,7 @@ func TestValidate(t *testing.T) {
 		{set(crd, 1, 4), "coordinate 1 of level 1 is 4, want one in [0,4)"},
 		{set(crd, 1, -1), "coordinate 1 of level 1 is -1"},
 		{set(crd, 1, 1),
-			"coordinate 1 of level 1 is 1 after 1: coordinates of a segment are sorted and differ"},
+			"coordinate 1 of level 1 is 1 after 1: the coordinates of a segment must increase and differ"},
 		{set(crd, 2, 3), "coordinate 3 of level 1 is 2 after 3"},
 	} {
 		a := csr(t)
@@ -186,7 +186,7 @@ func TestCompressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.Load(tcs.NewLimit(1 << 20)); err == nil ||
-		!strings.Contains(err.Error(), "memory limit of 1 MiB") {
+		!strings.Contains(err.Error(), "are in use already, and the memory limit is 1 MiB (--memory-limit)") {
 		t.Errorf("a limit is not held: %v", err)
 	}
 	c, err := openBytes(t, packed)

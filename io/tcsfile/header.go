@@ -124,7 +124,7 @@ func (r *headerReader) fail(format string, args ...any) {
 func (r *headerReader) size(at int, what string) int64 {
 	v := binary.LittleEndian.Uint64(r.b[at:])
 	if v > tensor.MaxCount {
-		r.fail("%s is %d, not below 2^62", what, v)
+		r.fail("%s is %d, want less than 2^62", what, v)
 		return 0
 	}
 	return int64(v)
@@ -144,15 +144,15 @@ func (r *headerReader) zero(from, to int) {
 func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err error) {
 	le := binary.LittleEndian
 	if len(b) < 8 || string(b[:8]) != magic {
-		return nil, 0, 0, fmt.Errorf("not a .tcs file: it starts with %q, want %q",
+		return nil, 0, 0, fmt.Errorf("not a .tcs file: got %q at the start, want %q",
 			b[:min(len(b), 8)], magic)
 	}
 	if len(b) < fixedLen {
-		return nil, 0, 0, fmt.Errorf("truncated: %s, and the header alone has %d",
+		return nil, 0, 0, fmt.Errorf("truncated: got %s, but the header alone has %d",
 			tensor.Count(len(b), "byte"), fixedLen)
 	}
 	if v := le.Uint32(b[8:]); v != version {
-		return nil, 0, 0, fmt.Errorf("version %d of the format, and this program reads version %d",
+		return nil, 0, 0, fmt.Errorf("got version %d of the format, want version %d",
 			v, version)
 	}
 	r := &headerReader{b: b}
@@ -165,29 +165,33 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 	switch {
 	case r.err != nil:
 	case order > tcs.MaxOrder:
-		r.fail("order %d, at most %d is possible", order, tcs.MaxOrder)
+		r.fail("got %d modes, want at most %d", order, tcs.MaxOrder)
 	case sections > 2*order+1 || sections < 1:
-		r.fail("%s for %s", tensor.Count(sections, "section"), tensor.Count(order, "level"))
+		r.fail("got %s for %s, want 1 to %d",
+			tensor.Count(sections, "section"), tensor.Count(order, "level"), 2*order+1)
 	case h.length != headerLen(order, sections):
-		r.fail("header length %d, want %d for %s and %s", h.length, headerLen(order, sections),
+		r.fail("got a header of %d bytes, want %d for %s and %s",
+			h.length, headerLen(order, sections),
 			tensor.Count(order, "mode"), tensor.Count(sections, "section"))
 	case !h.shape.Header.Type.IsNumber():
-		r.fail("value type %d is unknown", b[28])
+		r.fail("got the unknown value type %d", b[28])
 	case b[29] != 6:
-		r.fail("alignment 2^%d, want 2^6", b[29])
+		r.fail("got the alignment 2^%d, want 2^6", b[29])
 	case h.compress > compressZstd:
-		r.fail("compression %d is unknown", h.compress)
+		r.fail("got the unknown compression %d", h.compress)
 	case h.compress == compressZstd && (h.chunk < 1<<10 || h.chunk > maxChunk || h.chunk%16 != 0):
-		r.fail("chunks of %s, want 1024 to %d", tensor.Count(h.chunk, "byte"), maxChunk)
+		r.fail("got chunks of %s, want 1024 to %d", tensor.Count(h.chunk, "byte"), maxChunk)
 	case h.compress == compressNone && h.chunk != 0:
-		r.fail("chunks of %s in a file that is not compressed", tensor.Count(h.chunk, "byte"))
+		r.fail("got chunks of %s in a file that is not compressed, want 0",
+			tensor.Count(h.chunk, "byte"))
 	case size >= 0 && h.total != size:
 		if size < h.total {
-			r.fail("truncated: %s, and the header says %d", tensor.Count(size, "byte"), h.total)
+			r.fail("truncated: got %s, but the header says %d",
+				tensor.Count(size, "byte"), h.total)
 		}
-		r.fail("%s, and the header says %d", tensor.Count(size, "byte"), h.total)
+		r.fail("got %s, but the header says %d", tensor.Count(size, "byte"), h.total)
 	case h.total < h.length:
-		r.fail("a file of %s with a header of %d", tensor.Count(h.total, "byte"), h.length)
+		r.fail("got a file of %s with a header of %d", tensor.Count(h.total, "byte"), h.length)
 	}
 	r.zero(31, 32)
 	r.zero(64, 124)
@@ -218,10 +222,10 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 			r.fail("mode %d (byte %d): %v", m, at, err)
 		}
 		if lo > hi || hi > n {
-			r.fail("box [%d,%d) of mode %d is not in [0,%d)", lo, hi, m, n)
+			r.fail("got the box [%d,%d) for mode %d, want one in [0,%d)", lo, hi, m, n)
 		}
 		if sp.Index >= sp.Count {
-			r.fail("block %d of %d in mode %d", sp.Index, sp.Count, m)
+			r.fail("got block %d of %d in mode %d", sp.Index, sp.Count, m)
 		}
 		split = split || sp.Count != 1
 		s.Header.Dims, s.Header.Box, s.Header.Splits = append(s.Header.Dims, n),
@@ -241,11 +245,12 @@ func (h *fileHeader) decodeTables(b []byte, order, sections int) error {
 		size, off := r.size(at+8, "a dense size"), r.size(at+16, "a dense offset")
 		if kind != tensor.Dense { // CheckFormat refuses unknown letters below
 			if size != 0 || off != 0 {
-				r.fail("level %d is not dense and has a dense size or offset", l)
+				r.fail("level %d is not dense, but has a dense size or offset", l)
 			}
 		} else if m < uint32(order) &&
 			(off != s.Header.Box[m][0] || size != s.Header.Box[m][1]-s.Header.Box[m][0]) {
-			r.fail("dense level %d has offset %d and size %d, and the box is [%d,%d)", l, off, size,
+			r.fail("dense level %d has offset %d and size %d, but the box is [%d,%d)",
+				l, off, size,
 				s.Header.Box[m][0], s.Header.Box[m][1])
 		}
 		h.stats.Levels = append(h.stats.Levels,
@@ -291,7 +296,8 @@ func (h *fileHeader) checkSections() error {
 		return err
 	}
 	if len(lay.Sections) != len(h.sections) {
-		return fmt.Errorf("%d sections, want %d for levels %s", len(h.sections), len(lay.Sections),
+		return fmt.Errorf("got %d sections, want %d for levels %s",
+			len(h.sections), len(lay.Sections),
 			s.Format.Levels)
 	}
 	end := h.length
@@ -319,27 +325,31 @@ func (h *fileHeader) checkSections() error {
 			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.stored, "byte"),
 				got.section.Bytes())
 		case h.compress == compressZstd && got.stored < 8*chunks(got.section.Bytes(), h.chunk):
-			return fmt.Errorf("%s has %s, less than its table of chunks", what,
+			return fmt.Errorf("%s has %s, which is less than its table of chunks", what,
 				tensor.Count(got.stored, "byte"))
 		case got.section.Offset > h.total || got.stored > h.total-got.section.Offset:
-			return fmt.Errorf("%s ends at byte %d, past the file's end at %d", what,
+			return fmt.Errorf("%s ends at byte %d, but the file ends at byte %d", what,
 				got.section.Offset+got.stored, h.total)
 		}
 		end = got.section.Offset + got.stored
 	}
 	if h.total != end {
-		return fmt.Errorf("%s after the last section", tensor.Count(h.total-end, "byte"))
+		return fmt.Errorf("got %s after the last section, want none",
+			tensor.Count(h.total-end, "byte"))
 	}
 	n := int64(1)
 	for l, st := range h.stats.Levels {
 		if st.Positions != lay.Positions[l] {
-			return fmt.Errorf("level %d says %s, its arrays %d", l, tensor.Count(st.Positions, "position"),
+			return fmt.Errorf(
+				"the header says that level %d has %s, but its arrays have %d",
+				l, tensor.Count(st.Positions, "position"),
 				lay.Positions[l])
 		}
 		n = st.Positions
 	}
 	if h.stats.Entries > n {
-		return fmt.Errorf("%s in %s", tensor.Count(h.stats.Entries, "entry"), tensor.Count(n, "value"))
+		return fmt.Errorf("the header says that there are %s, but there are only %s",
+			tensor.Count(h.stats.Entries, "entry"), tensor.Count(n, "value"))
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (src *source) plainOffsets() (offs []int64, total int64, err error) {
 		off := alignUp(total)
 		offs = append(offs, off)
 		if total = off + sec.section.Bytes(); total < 0 || off < 0 {
-			return nil, 0, src.dataErr("its arrays take more than 2^63 bytes")
+			return nil, 0, src.dataErr("its arrays take more than 2^63 bytes, want less")
 		}
 	}
 	return offs, total, nil

@@ -42,8 +42,10 @@ func copyFile(name string, r io.Reader, f *os.File) error {
 	if err := unix.Fstatfs(int(f.Fd()), &s); err == nil {
 		if free := int64(s.Bavail) * s.Bsize; h.total > free {
 			return &tcs.Error{Exit: exitRun, File: name,
-				Msg: fmt.Sprintf("its contents take %s, and the disk of temporary files has %s: "+
-					"--tmp names another folder", tensor.Bytes(h.total), tensor.Bytes(free))}
+				Msg: fmt.Sprintf(
+					"its contents take %s, but the disk for temporary files has only %s; "+
+						"choose another folder with --tmp",
+					tensor.Bytes(h.total), tensor.Bytes(free))}
 		}
 	}
 	if _, err := f.Write(head); err != nil {
@@ -88,7 +90,8 @@ func atEnd(name string, h *fileHeader, r io.Reader) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {
 	case n > 0:
-		return dataErr(name, "more than %s, and the header says as many", tensor.Count(h.total, "byte"))
+		return dataErr(name, "got more than %s, although the header says as many",
+			tensor.Count(h.total, "byte"))
 	case err != io.EOF:
 		return streamErr(name, err)
 	}
@@ -96,7 +99,8 @@ func atEnd(name string, h *fileHeader, r io.Reader) error {
 }
 
 func truncated(name string, h *fileHeader, n int64) error {
-	return dataErr(name, "truncated: %s, and the header says %d", tensor.Count(h.length+n, "byte"),
+	return dataErr(name, "truncated: got %s, but the header says %d",
+		tensor.Count(h.length+n, "byte"),
 		h.total)
 }
 

@@ -75,7 +75,7 @@ func openFile(path string, f *os.File) (*tcs.Tensor, error) {
 		if _, err := f.ReadAt(src.mapped.Slice(), 0); err != nil {
 			src.mapped.Release()
 			if err == io.EOF {
-				return nil, dataErr(path, "the file shrank while it was read")
+				return nil, dataErr(path, "the file became shorter while it was read")
 			}
 			return nil, openErr(path, err)
 		}
@@ -202,14 +202,14 @@ func (src *source) Changed() error {
 		return nil
 	}
 	if torn(src.mapped.Ptr) {
-		return src.dataErr("the file shrank while it was in use")
+		return src.dataErr("the file became shorter while it was in use")
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(int(src.f.Fd()), &st); err != nil {
 		return openErr(src.path, err)
 	}
 	if st.Size != src.header.total {
-		return src.dataErr("the file changed while it was in use: %s, had %d",
+		return src.dataErr("the file changed while it was in use: it has %s now, but had %d",
 			tensor.Count(st.Size, "byte"), src.header.total)
 	}
 	if st.Mtim != src.mtime {

@@ -43,7 +43,7 @@ func WriteTo(w io.Writer, t *tcs.Tensor, o WriteOptions) error {
 	shape, whole := t.Shape()
 	if !whole {
 		return &tcs.Error{Exit: exitRun,
-			Msg: "a view of a tensor is no file of its own: assemble the block first"}
+			Msg: "got a view of a tensor, which cannot be a file; assemble the block first"}
 	}
 	shape.Wide = o.Wide
 	h, err := newFileHeader(shape)

@@ -101,7 +101,8 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 		return fmt.Errorf("its window, or what it refers back to, is larger than %s",
 			tensor.Bytes(maxWindow))
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("it has more than %s", tensor.Count(len(dst), "byte"))
+		return fmt.Errorf("it has more bytes than the %s that are wanted",
+			tensor.Count(len(dst), "byte"))
 	case err != nil:
 		return err
 	case len(out) != len(dst):

@@ -52,7 +52,7 @@ func ParseFormat(text string) (Format, error) {
 	pos := len(levels) + 1
 	parts := strings.Split(order, ",")
 	if len(parts) != len(f.Levels) {
-		return refuse(pos, len(text), "got %s in the order, want %d, one a level",
+		return refuse(pos, len(text), "got %s in the order, want %d: one for each level",
 			Count(len(parts), "mode"), len(f.Levels))
 	}
 	seen := make([]bool, len(parts))
@@ -111,7 +111,7 @@ func (f Format) refuse(l int) string {
 	if k != Singleton && k != SingletonNonunique {
 		return ""
 	}
-	const want = "want a u, s or c above it: it holds one coordinate for each entry of the level above"
+	const want = "want a u, s or c level above it: it has one coordinate for each entry of the level above"
 	if l == 0 {
 		return "got level " + string(k) + " outermost, " + want
 	}

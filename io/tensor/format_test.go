@@ -32,7 +32,7 @@ func TestParsePrints(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{"q", "got level q outermost, want a u, s or c above it"},
+		{"q", "got level q outermost, want a u, s or c level above it"},
 		{"c", "got level c outermost"},
 		{"dq", "got level q under d"},
 		{"dc", "got level c under d"},

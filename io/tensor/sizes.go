@@ -79,7 +79,9 @@ func CheckSpace(dims []int64, width int64) error {
 		}
 		hi, lo := bits.Mul64(n, uint64(max(d, 1)))
 		if hi != 0 || lo > MaxCount {
-			return fmt.Errorf("got an array of sizes %v, want one of less than 2^62 bytes: %d each",
+			return fmt.Errorf(
+				"got an array of sizes %v with %d bytes for each element, want less than 2^62 "+
+					"bytes",
 				dims, width)
 		}
 		n = lo

@@ -80,11 +80,12 @@ func TypeNote(name string) string {
 	case !ok || slices.Contains(native, name):
 		return ""
 	case t == Int64 && name != "uint" && name != "uint32":
-		return name + " is kept as int64: values from 2^63 on are refused, and sums wrap there"
+		return name + " is stored as int64: values of 2^63 and more are refused, and sums may " +
+			"overflow"
 	case name == "bool":
-		return "bool is kept as int32: sums count"
+		return "bool is stored as int32, in which sums count"
 	}
-	return name + " is kept as " + t.String() + ", in which sums wrap later"
+	return name + " is stored as " + t.String() + ", in which sums overflow later"
 }
 
 // String returns the type's name, such as "float64".

@@ -120,8 +120,8 @@ func (l *Layout) Parse(b *Block) {
 			if v, err := slowFloat(tok, 64); err != nil || v != 1 {
 				l.finish(b, n, lines)
 				b.Err = Dataf(l.File, lines+1, i-start+1,
-					"got %s after the coordinates, want 1 or nothing: every value of a pattern "+
-						"is 1", Quote(tok))
+					"got %s after the coordinates, want 1 or nothing: a pattern has no other "+
+						"values", Quote(tok))
 				return
 			}
 			i += len(tok)
@@ -279,7 +279,8 @@ func (l *Layout) coordError(b *Block, n, lines, start, i, m int) {
 	v, err := Integer(tok)
 	switch {
 	case err == errSyntax || err == errWhole:
-		b.Err = Dataf(l.File, lines+1, col, "got %s, want coordinate %d of %d, an integer from %d",
+		b.Err = Dataf(l.File, lines+1, col,
+			"got %s, want coordinate %d of %d: an integer of at least %d",
 			Quote(tok), m+1, l.Order, l.Base)
 	case err == nil && v < l.Base:
 		b.Err = Dataf(l.File, lines+1, col, "got coordinate %d in mode %d, want at least %d%s", v,

@@ -69,7 +69,7 @@ func (f *frames) frame() error {
 	case m&^0xf == skipped && len(head) == most:
 		f.left = most + int64(binary.LittleEndian.Uint32(head[4:]))
 	case m != magic && m&^0xf != skipped && f.started:
-		return fmt.Errorf("got %s after the compressed data, want their end",
+		return fmt.Errorf("got %s after the compressed data, want the end of the file",
 			Quote(head[:min(2, len(head))]))
 	}
 	f.started = true

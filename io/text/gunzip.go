@@ -57,7 +57,8 @@ func (m *members) next() error {
 		return err
 	}
 	if string(head) != magic {
-		return fmt.Errorf("got %s after the compressed data, want their end", Quote(head))
+		return fmt.Errorf("got %s after the compressed data, want the end of the file",
+			Quote(head))
 	}
 	err = m.z.Reset(m.in)
 	m.z.Multistream(false)

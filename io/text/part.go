@@ -59,7 +59,7 @@ type Header struct{ Size int64 }
 func (h Header) Check(s *Source) error {
 	if f, size := s.Plain(); f == nil || size != h.Size {
 		return Dataf(s.Name, 0, 0,
-			"another file is there than where its head was read: %s, want %d",
+			"the file was replaced while it was read: it has %s now, but had %d",
 			tensor.Count(s.size, "byte"), h.Size)
 	}
 	return nil

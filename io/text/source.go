@@ -89,7 +89,7 @@ func OpenSource(path, tmp string) (*Source, error) {
 		}
 		fi, err := f.Stat()
 		if err == nil && fi.IsDir() {
-			err = errors.New("a folder, want a file")
+			err = errors.New("got a folder, want a file")
 		}
 		if err != nil {
 			f.Close()
@@ -116,7 +116,8 @@ func OpenSource(path, tmp string) (*Source, error) {
 	case n == 0 && (strings.HasSuffix(strings.ToLower(path), ".gz") ||
 		strings.HasSuffix(strings.ToLower(path), ".zst")):
 		s.Close()
-		return nil, Dataf(s.Name, 0, 0, "got an empty file, want compressed data, as its name says")
+		return nil, Dataf(s.Name, 0, 0,
+			"got an empty file, want compressed data, as the name says")
 	}
 	return s, nil
 }
@@ -232,14 +233,15 @@ func (s *Source) wrap(err error, what string) error {
 			Msg: fmt.Sprintf("%s: its window, or what it refers back to, is larger than %s", what,
 				tensor.Bytes(s.window())), Exit: ExitData, Err: err}
 		if s.window() < largeWindow {
-			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may take (--memory-limit)",
+			e.Msg, e.Exit = e.Msg+", half of the memory that reading it may use "+
+				"(--memory-limit)",
 				ExitMemory
 		}
 		return e
 	}
 	msg := err.Error()
 	if err == io.ErrUnexpectedEOF || err == io.EOF {
-		msg = "the compressed data end early"
+		msg = "the compressed data end too early"
 	}
 	return &Error{File: s.Name, Msg: what + ": " + strings.TrimPrefix(msg, what+": "),
 		Exit: ExitData, Err: err}

@@ -151,7 +151,7 @@ func TestPadding(t *testing.T) {
 // testPadding reads a member, or some frames, of that content with zeros and other bytes after it.
 func testPadding(t *testing.T, what, member, content string) {
 	zeros := strings.Repeat("\x00", 700)
-	after := what + ": got %s after the compressed data, want their end"
+	after := what + ": got %s after the compressed data, want the end of the file"
 	for _, c := range []struct{ in, want, err string }{
 		{member, content, ""},
 		{member + zeros, content, ""},
@@ -160,8 +160,8 @@ func testPadding(t *testing.T, what, member, content string) {
 		{member + zeros + member + zeros, content + content, ""},
 		{member + "garbage", "", fmt.Sprintf(after, `"ga"`)},
 		{member + zeros + "g", "", fmt.Sprintf(after, `"g"`)},
-		{member + member[:len(member)/2], "", "the compressed data end early"},
-		{member[:len(member)/2], "", "the compressed data end early"},
+		{member + member[:len(member)/2], "", "the compressed data end too early"},
+		{member[:len(member)/2], "", "the compressed data end too early"},
 	} {
 		got, err := compressed(t, "a", []byte(c.in), 0)
 		if c.err == "" && (err != nil || got != c.want) || c.err != "" &&
@@ -191,7 +191,7 @@ func TestLongWindow(t *testing.T) {
 		{17, 1 * mib, "", 0},
 		{18, 512 * mib, "", 0},
 		{18, 511 * mib,
-			"is larger than 255.5 MiB, half of the memory that reading it may take " +
+			"is larger than 255.5 MiB, half of the memory that reading it may use " +
 				"(--memory-limit)", ExitMemory},
 		{19, 512 * mib, "is larger than 256 MiB", ExitMemory},
 		{22, 1 << 40, "is larger than 2 GiB", ExitData},

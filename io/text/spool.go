@@ -47,7 +47,7 @@ func (s *spool) readAt(p []byte, off int64) (int, error) {
 	n, err := s.in.Read(p)
 	if kerr := s.keep(p[:n]); kerr != nil {
 		n, err = 0, fmt.Errorf(
-			"no room to keep what comes through a pipe (--tmp names another folder): %w", kerr)
+			"no room to keep the data from a pipe; choose another folder with --tmp: %w", kerr)
 	}
 	s.size += int64(n)
 	s.err = err
@@ -98,7 +98,7 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 }
 
 // errBefore is the error of a file that refers to a place before its start.
-var errBefore = errors.New("a part is said to lie before the file's start")
+var errBefore = errors.New("a part must not begin before the start of the file")
 
 // ReadAt implements io.ReaderAt.
 func (s *spool) ReadAt(p []byte, off int64) (int, error) {

@@ -65,7 +65,7 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 	}
 	if values == 2 && typ != tensor.Complex128 && typ != tensor.Complex64 {
 		return nil, text.Commandf(src.Name, 0, 0,
-			"its values are complex, the type asked for is real")
+			"the file's values are complex, but the type asked for is real")
 	}
 	l := &text.Layout{File: src.Name, Order: order, Values: values, Base: 1, Comment: '#',
 		Type: typ,
@@ -119,7 +119,7 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	if h.Sizes != nil {
 		order = len(h.Sizes)
 		if want > 0 && order != want {
-			return 0, 0, text.Commandf(file, h.Line-1, 1, "the file has order %d, want %d", order,
+			return 0, 0, text.Commandf(file, h.Line-1, 1, "the file has %d modes, want %d", order,
 				want)
 		}
 		if h.Columns == order+2 {
@@ -130,14 +130,14 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	switch {
 	case h.Columns == 0 && want == 0:
 		return 0, 0, text.Commandf(file, 0, 0,
-			"the file has no entries, so that its order and sizes are unknown: give them with -d")
+			"the file has no entries, so its sizes are not known; give them with -d")
 	case h.Columns == 0:
 		return want, values, nil
 	}
 	order = h.Columns - values
 	switch {
 	case order < 0:
-		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want a complex value of two",
+		return 0, 0, text.Dataf(file, h.First, 1, "got %s, want the two parts of a complex value",
 			text.Plural(int64(h.Columns), "column", "columns"))
 	case want > 0 && order != want && h.Word > 0:
 		return 0, 0, text.Dataf(file, h.First, h.Word, "got %s, want a number: %s and %s",
@@ -173,8 +173,8 @@ func readHead(src *text.Source) (*head, error) {
 	}
 	if bytes.HasPrefix(line, []byte("%%MatrixMarket")) {
 		return h, text.Dataf(src.Name, in.Line, 1,
-			"got the banner of Matrix Market, want coordinates and a value: such a file's name "+
-				"ends in .mtx (or -.mtx)")
+			"got the banner of a Matrix Market file, want coordinates and a value; the name "+
+				"of such a file must end in .mtx (or -.mtx)")
 	}
 	fs := text.Fields(line, '#')
 	h.Columns, h.First = len(fs), in.Line

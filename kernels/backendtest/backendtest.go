@@ -242,12 +242,13 @@ func divide(t *testing.T, b suite) {
 		var zero *kernels.DivideError
 		switch {
 		case c.want != "" && !errors.As(err, &zero):
-			t.Errorf("a division by zero: got %v, want a DivideError", err)
+			t.Errorf("got the error %v for a division by zero, want a DivideError", err)
 		case c.want != "" && (len(zero.Coord) != 1 || zero.Coord[0] != 1):
-			t.Errorf("got a division by zero at %v, want [1]", zero.Coord)
+			t.Errorf("the division by zero was reported at %v, want [1]", zero.Coord)
 		case c.want == "" && (err != nil || fmt.Sprint(
 			tcs.Slice[int64](args[0].Vals)) != "[2 7 4]"):
-			t.Errorf("got %v, %v, want [2 7 4]", tcs.Slice[int64](args[0].Vals), err)
+			t.Errorf("got the values %v and the error %v, want [2 7 4] and none",
+				tcs.Slice[int64](args[0].Vals), err)
 		}
 	}
 }
@@ -267,7 +268,9 @@ func memory(t *testing.T, b suite) {
 		t.Errorf("got %v, want a MemoryError", err)
 	}
 	if args[0].Vals.Ptr != nil || args[0].Levels[1].Crd.Ptr != nil || limit.Used() != 0 {
-		t.Errorf("a leaf that failed has published arrays, or %d bytes stay counted", limit.Used())
+		t.Errorf(
+			"after a leaf has failed, no arrays may be published and no memory counted; got "+
+				"%d bytes", limit.Used())
 	}
 }
 
@@ -281,10 +284,10 @@ func cancelled(t *testing.T, b suite) {
 	args := arguments(u)
 	if err := leaf.Call(ctx, args, bounds(u), kernels.Env{Threads: 1}); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("got %v, want the context's error", err)
+		t.Errorf("got the error %v, want the context's error", err)
 	}
 	if got := show(args[0]); got != "[1e+99 1e+99 1e+99]" {
-		t.Errorf("a cancelled call has written %s", got)
+		t.Errorf("a cancelled call must write nothing; got %s", got)
 	}
 }
 

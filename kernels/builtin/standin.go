@@ -48,7 +48,9 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 			return nil, nil, err
 		}
 		if leaf := Find(own); leaf != nil {
-			note("no C compiler: a built-in leaf runs the statement, on one thread")
+			note(
+				"no C compiler was found: the statement runs on one thread, in a leaf built " +
+					"into distaff")
 			return leaf, own, nil
 		}
 	}

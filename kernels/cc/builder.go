@@ -160,7 +160,7 @@ func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	}
 	if b.cache != nil {
 		if err := b.cache.Put(name, o); err != nil {
-			b.cfg.Note(fmt.Sprintf("the compiled leaf is not kept: %v", err))
+			b.cfg.Note(fmt.Sprintf("the compiled leaf cannot be kept in the cache: %v", err))
 		}
 	}
 	return b.warned(o), nil
@@ -210,7 +210,8 @@ func (b *Builder) lookup(name string) *Object {
 		return o
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		b.cfg.Note(fmt.Sprintf("a cached leaf is compiled again: %v", err))
+		b.cfg.Note(fmt.Sprintf(
+			"a leaf in the cache cannot be used and is compiled again: %v", err))
 	}
 	return nil
 }

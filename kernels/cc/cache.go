@@ -25,7 +25,7 @@ func DefaultRoot(getenv func(string) string) (string, error) {
 	if d := getenv("HOME"); filepath.IsAbs(d) {
 		return filepath.Join(d, ".cache", "distaff"), nil
 	}
-	return "", errors.New("no folder for the cache: set DISTAFF_CACHE, XDG_CACHE_HOME or HOME")
+	return "", errors.New("no folder for the cache; set DISTAFF_CACHE, XDG_CACHE_HOME or HOME")
 }
 
 // Cache holds the objects of one kind in the cache's root. Several goroutines and processes may
@@ -68,7 +68,7 @@ func (c *Cache) read(name string, used bool) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if o.Meta.Key != c.key(name) {
-		return nil, fmt.Errorf("%s: it is another object: it was stored as %q", path, o.Meta.Key)
+		return nil, fmt.Errorf("%s: got another object, which was stored as %q", path, o.Meta.Key)
 	}
 	o.Cached = true
 	return o, nil

@@ -128,7 +128,7 @@ func TestFind(t *testing.T) {
 		{filepath.Join(dir, "none"), path, "", "does not exist"},
 		{dir, path, "", "is a folder"},
 		{"'gcc", path, "", "unclosed"},
-		{" ", path, "", "no compiler"},
+		{" ", path, "", "got an empty name, want a compiler"},
 	} {
 		got, err := Find(c.command, c.path)
 		if c.err != "" {

@@ -72,11 +72,11 @@ func LimitWords(said string) string {
 	}
 	switch said = strings.ToLower(said); {
 	case strings.Contains(said, "resource temporarily unavailable"):
-		return "the user's limit is " + limit(unix.RLIMIT_NPROC, 1) +
-			" processes and threads (ulimit -u), and a cgroup may set another (pids.max)"
+		return "the user may have at most " + limit(unix.RLIMIT_NPROC, 1) + " processes and " +
+			"threads (ulimit -u), and a cgroup may set a lower limit (pids.max)"
 	case strings.Contains(said, "cannot allocate memory"), strings.Contains(said, "out of memory"):
-		return "the limit of address space is " + limit(unix.RLIMIT_AS, 1024) +
-			" KiB (ulimit -v), and a cgroup may set one of memory"
+		return "a process may have at most " + limit(unix.RLIMIT_AS, 1024) + " KiB of address " +
+			"space (ulimit -v), and a cgroup may limit its memory"
 	}
 	return ""
 }

@@ -121,11 +121,11 @@ func TestNoPlaceToCompile(t *testing.T) {
 	for _, tmp := range []string{"", none + "/there"} {
 		cfg.Tmp = tmp
 		b, _ := newBuilder(t, cfg)
-		want := "no place to compile in: TMPDIR=" + none +
-			": no such file or directory; TMPDIR, --tmp and DISTAFF_TMP name another folder"
+		want := "no folder to compile in: TMPDIR=" + none +
+			": no such file or directory; choose another folder for temporary files with TMPDIR, --tmp or DISTAFF_TMP"
 		if tmp != "" {
-			want = "no place to compile in: temporary files in " + tmp +
-				": no such file or directory; --tmp and DISTAFF_TMP name another folder"
+			want = "no folder to compile in: temporary files in " + tmp +
+				": no such file or directory; choose another folder with --tmp or DISTAFF_TMP"
 		}
 		if _, err := b.Build(context.Background(), Source{Text: add}); err == nil ||
 			!strings.Contains(err.Error(), want) {

@@ -44,15 +44,15 @@ func (e *CompileError) ExitCode() int { return 1 }
 func (e *CompileError) Unwrap() error { return e.Err }
 
 // noOpenMP is the warning of an object that was compiled without OpenMP.
-const noOpenMP = "the C compiler %s has no OpenMP: leaves run on one thread (gcc with libgomp " +
-	"has it; name it with DISTAFF_CC)"
+const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; install gcc with libgomp, " +
+	"and name it with DISTAFF_CC if needed"
 
 // compile runs the compiler on src in a temporary folder. It keeps the folder only if the compiler
 // refuses the source, so that the user can look at it.
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	dir, err := outfile.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {
-		return nil, fmt.Errorf("no place to compile in: %w", err)
+		return nil, fmt.Errorf("no folder to compile in: %w", err)
 	}
 	keep := false
 	defer func() {
@@ -62,7 +62,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}()
 	in, out := filepath.Join(dir, "leaf.c"), filepath.Join(dir, "leaf.so")
 	if err := os.WriteFile(in, []byte(src.Text), 0o600); err != nil {
-		return nil, fmt.Errorf("no place to compile in: %w", outfile.InTemp(b.cfg.Tmp, err))
+		return nil, fmt.Errorf("no folder to compile in: %w", outfile.InTemp(b.cfg.Tmp, err))
 	}
 	flags := slices.Concat(b.flags(src), marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
 	warning := ""
@@ -99,7 +99,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}
 	elfBytes, err := os.ReadFile(out)
 	if err != nil {
-		return nil, fmt.Errorf("the C compiler %s reported success but made no object: %w",
+		return nil, fmt.Errorf("the C compiler %s reported success but wrote no object: %w",
 			b.compiler.Path, err)
 	}
 	return Seal(elfBytes, Meta{
@@ -110,7 +110,7 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 }
 
 // compiledWithLess is the warning of an object whose first compilation crashed.
-const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s): it is compiled %s"
+const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s), which is therefore compiled %s"
 
 // lessOptimized lists flags that turn off optimizations. After the compiler crashed, they are tried
 // one entry after another.

@@ -48,7 +48,7 @@ func TestCompilerThatCrashes(t *testing.T) {
 				t.Fatalf("%s: %v, %+v", c.name, err, o)
 			}
 			want := "the C compiler " + cfg.Compiler + " crashes on the leaf of a + b (" + c.words +
-				"): it is compiled " + c.how
+				"), which is therefore compiled " + c.how
 			if len(n.list) != 1 || strings.Replace(n.list[0], " (core dumped)", "", 1) != want {
 				t.Errorf("%s: notes %q\nwant %q", c.name, n.list, want)
 			}

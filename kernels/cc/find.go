@@ -26,9 +26,9 @@ var ErrNoCompiler error = noCompiler{}
 type noCompiler struct{}
 
 func (noCompiler) Error() string {
-	return "no C compiler: looked for gcc, cc and clang on PATH; install one, or name one with " +
-		"DISTAFF_CC, " +
-		"or fill the cache (DISTAFF_CACHE) with `distaff compile --cache` on a machine that has one"
+	return "no C compiler: gcc, cc and clang are not on PATH; either install one, or name one " +
+		"with DISTAFF_CC, or fill the cache (DISTAFF_CACHE) with `distaff compile --cache` on " +
+		"a machine that has one"
 }
 
 func (noCompiler) ExitCode() int { return 1 }
@@ -85,7 +85,7 @@ func findNamed(command, path string) (*Compiler, error) {
 		return nil, &FindError{command, err.Error()}
 	}
 	if len(words) == 0 {
-		return nil, &FindError{command, "names no compiler"}
+		return nil, &FindError{command, "got an empty name, want a compiler"}
 	}
 	file, err := lookPath(words[0], path)
 	if err != nil {
@@ -170,7 +170,7 @@ func splitFlags(s string) ([]string, error) {
 			quote = 0
 		case r == '\\' && quote != '\'':
 			if i+1 == len(runes) {
-				return nil, fmt.Errorf("a backslash ends %q", s)
+				return nil, fmt.Errorf("%q ends with a backslash, want a character after it", s)
 			}
 			i++
 			word.WriteRune(runes[i])
@@ -181,7 +181,7 @@ func splitFlags(s string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("%q has an unclosed %c", s, quote)
+		return nil, fmt.Errorf("%q has an unclosed %c, want a second one", s, quote)
 	}
 	if in {
 		out = append(out, word.String())

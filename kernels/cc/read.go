@@ -42,7 +42,7 @@ func readChecked(path string, used bool) ([]byte, error) {
 		return nil, err
 	}
 	if st.Size() > maxObject {
-		return nil, fmt.Errorf("%s: %d bytes are too many for an object", path, st.Size())
+		return nil, fmt.Errorf("%s has %d bytes, too many for an object", path, st.Size())
 	}
 	b := make([]byte, st.Size())
 	if _, err := io.ReadFull(f, b); err != nil {

@@ -28,12 +28,13 @@ var programOwner = sync.OnceValue(func() int {
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%s: its owner is unknown", path)
+		return fmt.Errorf(
+			"%s: its owner is not known; want you, root or the owner of this program", path)
 	}
 	uid := int(sys.Uid)
 	if uid != os.Geteuid() && uid != 0 && uid != programOwner() {
-		return fmt.Errorf("%s belongs to user %d, who is neither you, root nor the owner of "+
-			"this program", path, uid)
+		return fmt.Errorf(
+			"%s belongs to user %d; want you, root or the owner of this program", path, uid)
 	}
 	if passing && st.Mode()&fs.ModeSticky != 0 {
 		return nil

@@ -18,7 +18,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	if err != nil || o.Cached {
 		t.Fatalf("%v, cached %v", err, o != nil && o.Cached)
 	}
-	if len(n.list) != 1 || !strings.Contains(n.list[0], "not kept") {
+	if len(n.list) != 1 || !strings.Contains(n.list[0], "cannot be kept in the cache") {
 		t.Errorf("notes %q", n.list)
 	}
 }

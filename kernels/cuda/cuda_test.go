@@ -343,7 +343,7 @@ func TestNotForGPU(t *testing.T) {
 	}
 	if _, err := newProgram(f, true, "y(i) = 1"); err == nil ||
 		!strings.Contains(err.Error(),
-			"the leaf of y(i) = 1 is not for a GPU: a parallel loop over i") {
+			"the leaf of y(i) = 1 cannot run on a GPU: a parallel loop over i") {
 		t.Errorf("got %v", err)
 	}
 }

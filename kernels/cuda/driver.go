@@ -226,8 +226,8 @@ func (d *driver) launch(l launch) error {
 	if l.grid > emitcuda.MaxGrid {
 		return &SetupError{
 			fmt.Sprintf(
-				"kernel %s of %s wants %d blocks, and a GPU runs %d at most: cut the statement "+
-					"over more ranks", l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
+				"kernel %s of %s needs %d blocks, but a GPU runs at most %d; use more ranks",
+				l.kernel, l.what, l.grid, int64(emitcuda.MaxGrid))}
 	}
 	f, err := l.module.(*image).function(l.kernel)
 	if err != nil {
@@ -237,8 +237,8 @@ func (d *driver) launch(l launch) error {
 		if rc := C.cu_function_attribute(d.lib.fn, f, attributeShared, C.int(l.shared)); rc != 0 {
 			return &SetupError{
 				fmt.Sprintf(
-					"kernel %s of %s wants %s of shared memory a block, which %s has not: "+
-						"choose smaller tiles or workspaces",
+					"kernel %s of %s needs %s of shared memory a block, which %s does not "+
+						"have; choose smaller tiles or workspaces",
 					l.kernel, l.what, tensor.Bytes(l.shared), d.desc.name)}
 		}
 	}

@@ -73,15 +73,15 @@ func TestNoDriver(t *testing.T) {
 	}
 	old := filepath.Join(t.TempDir(), "libold.so")
 	for _, c := range []struct{ name, env, value, want string }{
-		{"none", "", "", "no driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared " +
-			"object file: No such file or directory): install the NVIDIA driver, or use " +
+		{"none", "", "", "no NVIDIA driver: /nowhere/libcuda.so.1 cannot be opened (cannot open shared " +
+			"object file: No such file or directory); install the driver, or use " +
 			"--target=cpu"},
 		{"old", "", "", "the NVIDIA driver is too old: " + old +
-			" has no cuInit: install a later one, or use --target=cpu"},
+			" must have the function cuInit; install a later driver, or use --target=cpu"},
 		{"hidden", "FAKE_FAIL", "cuInit 100",
-			"finds none (CUDA_VISIBLE_DEVICES hides what it does not list)"},
+			"finds none (CUDA_VISIBLE_DEVICES hides GPUs that it does not list); run on a machine with a GPU"},
 		{"no device", "FAKE_DEVICES", "0", "no GPU: the NVIDIA driver "},
-		{"mismatch", "FAKE_FAIL", "cuInit 803", "is of another version than the kernel's module"},
+		{"mismatch", "FAKE_FAIL", "cuInit 803", "has another version than the kernel's module; restart the machine after an update of the driver"},
 		{"context", "FAKE_FAIL", "cuDevicePrimaryCtxRetain 2",
 			"GPU 0 (Stand-in 0) cannot be used: out of memory (CUDA_ERROR_2), or use --target=cpu"},
 	} {
@@ -306,7 +306,7 @@ func TestFaults(t *testing.T) {
 	t.Setenv("FAKE_FAIL", "")
 	if err := call(); !errors.As(err, &fault) || !fault.Later ||
 		!strings.Contains(err.Error(),
-			"cannot be used any more in this process: a kernel of "+spmv) {
+			"cannot be used any more in this process, because a kernel of "+spmv) {
 		t.Errorf("a later call: got %v", err)
 	}
 	b.Forget(a)
@@ -366,7 +366,7 @@ func TestRefusals(t *testing.T) {
 	_, err := b.Build(t.Context(), handmade(t, "spmv", spmv, codegen.Result{Shares: -1}))
 	var load *kernels.LoadError
 	if !errors.As(err, &load) || !strings.Contains(err.Error(),
-		"which is for CUDA 12.4, takes no code of this NVRTC") {
+		"install either a later driver or an NVRTC of the driver's version (scripts/install-nvrtc.sh)") {
 		t.Errorf("got %v of an old driver", err)
 	}
 }
@@ -409,7 +409,7 @@ func TestMemory(t *testing.T) {
 			var full *MemoryError
 			if err := call(1 << 20); !errors.As(err, &full) || full.ExitCode() != 5 ||
 				full.Total != 600<<10 || !strings.Contains(err.Error(),
-				"an argument, a result or a workspace of "+spmv+" takes ") ||
+				"an argument, a result or a workspace of "+spmv+" needs ") ||
 				!strings.Contains(err.Error(), "free of 600 KiB") {
 				t.Errorf("got %v", err)
 			}
@@ -474,7 +474,7 @@ func TestCached(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := n.build(t.Context(), src); err != nil || len(again) < 100 || len(notes) != 1 ||
-		!strings.Contains(notes[0], "a cached leaf is compiled again") {
+		!strings.Contains(notes[0], "a leaf in the cache cannot be used and is compiled again") {
 		t.Errorf("a damaged entry: %v, notes %q", err, notes)
 	}
 }

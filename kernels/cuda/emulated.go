@@ -240,7 +240,7 @@ func (d *emulated) launch(l launch) error {
 	fn := lib.Symbol(l.kernel + "_emulated")
 	if fn == nil {
 		return &kernels.LoadError{What: l.what,
-			Err: fmt.Errorf("the object has no kernel %s", l.kernel)}
+			Err: fmt.Errorf("the object must contain the kernel %s", l.kernel)}
 	}
 	slots := (*C.uint64_t)(unsafe.Pointer(unsafe.SliceData(l.params)))
 	if C.dst_emulated_launch(fn, C.int64_t(l.grid), C.int(len(l.params)), slots) != 0 {

@@ -26,15 +26,15 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	s := fmt.Sprintf("%s takes %s of GPU memory", e.What, tensor.Bytes(e.Want))
+	s := fmt.Sprintf("%s needs %s of GPU memory", e.What, tensor.Bytes(e.Want))
 	if e.Want == 0 {
-		s = e.What + " takes more GPU memory than it gets"
+		s = e.What + " needs more GPU memory than is free"
 	}
 	if e.Total > 0 {
-		s += fmt.Sprintf(", and %s has %s free of %s", e.Device, tensor.Bytes(e.Free),
+		s += fmt.Sprintf(", but %s has %s free of %s", e.Device, tensor.Bytes(e.Free),
 			tensor.Bytes(e.Total))
 	}
-	return s + "; more ranks, each with a GPU of its own, take less each"
+	return s + "; with more ranks, each on its own GPU, each needs less"
 }
 
 // ExitCode returns 5, as for a tcs.MemoryError.
@@ -52,7 +52,8 @@ type FaultError struct {
 func (e *FaultError) Error() string {
 	if e.Later {
 		return fmt.Sprintf(
-			"the GPU cannot be used any more in this process: a kernel of %s faulted before (%s)",
+			"the GPU cannot be used any more in this process, because a kernel of %s faulted "+
+				"before (%s)",
 			e.What, e.Reason)
 	}
 	return fmt.Sprintf("a kernel of %s faulted on the GPU: %s", e.What, e.Reason)

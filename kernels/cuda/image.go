@@ -36,9 +36,10 @@ func (d *driver) load(code []byte, what string) (module, error) {
 	case cuNoBinary, cuUnsupportedPTX, cuInvalidImage:
 		return nil, &kernels.LoadError{What: what,
 			Err: fmt.Errorf(
-				"the NVIDIA driver, which is for CUDA %d.%d, takes no code of this NVRTC: %s: "+
-					"install a later driver, or an NVRTC of the driver's version "+
-					"(scripts/install-nvrtc.sh)", d.lib.version/1000, d.lib.version%1000/10,
+				"the NVIDIA driver, which is for CUDA %d.%d, cannot load code from this "+
+					"NVRTC: %s; install either a later driver or an NVRTC of the driver's "+
+					"version (scripts/install-nvrtc.sh)",
+				d.lib.version/1000, d.lib.version%1000/10,
 				d.lib.text(int(rc)))}
 	}
 	return nil, &kernels.LoadError{What: what, Err: d.check(rc, "cuModuleLoadDataEx")}

@@ -34,7 +34,7 @@ var mathLibraries = map[string]mathLibrary{
 		[]string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"},
 		map[int]string{
 			1: "it is not initialized", 3: "it could not allocate memory",
-			7: "a parameter is not valid", 8: "the GPU's architecture lacks what it needs",
+			7: "a parameter is not valid", 8: "the GPU's architecture does not support it",
 			11: "memory could not be accessed", 13: "its kernel failed",
 			14: "an internal operation failed", 15: "it does not support this",
 		}, 3},
@@ -42,10 +42,10 @@ var mathLibraries = map[string]mathLibrary{
 		[]string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"},
 		map[int]string{
 			1: "it is not initialized", 2: "it could not allocate memory",
-			3: "a parameter is not valid", 4: "the GPU's architecture lacks what it needs",
+			3: "a parameter is not valid", 4: "the GPU's architecture does not support it",
 			5: "memory could not be accessed", 6: "its kernel failed",
 			7: "an internal operation failed", 8: "it does not support matrices of this kind",
-			10: "it does not support this", 11: "resources are short",
+			10: "it does not support this", 11: "there are not enough resources",
 		}, 2},
 }
 
@@ -84,7 +84,8 @@ func (m mathLibrary) open(name string) (openLibraryFile, error) {
 		return openMath.all[key], nil
 	}
 	return openLibraryFile{}, &SetupError{fmt.Sprintf(
-		"substitute: no %s (%s): name it with %s, or leave %s out of the schedule; tried %s",
+		"substitute: no %s (%s) was found; either name it with %s or remove %s from the "+
+			"schedule; tried %s",
 		m.title, m.names[0], m.variable, name, strings.Join(tried, "; "))}
 }
 
@@ -107,7 +108,7 @@ func openFunctions(name, file string) (unsafe.Pointer, string) {
 	case fn != nil:
 		return fn, ""
 	case missing != nil:
-		return nil, "it has no " + C.GoString(missing)
+		return nil, "it must have the function " + C.GoString(missing)
 	}
 	defer C.free(unsafe.Pointer(why))
 	return nil, strings.TrimPrefix(C.GoString(why), file+": ")
@@ -155,9 +156,10 @@ func (d *driver) refused(name string, rc C.int, what string) error {
 	}
 	why := m.statuses[int(rc)]
 	if why == "" {
-		why = "it does not say why"
+		why = "it gives no reason"
 	}
-	return &SetupError{fmt.Sprintf("%s refuses %s: %s (status %d)", m.title, what, why, int(rc))}
+	return &SetupError{fmt.Sprintf("%s cannot compute %s: %s (status %d)",
+		m.title, what, why, int(rc))}
 }
 
 // typeLetters are the letters that libraries use for value types.

@@ -99,11 +99,13 @@ func openLibrary(name string) (*library, error) {
 		return &library{fn: fn, path: name}, nil
 	}
 	if missing != nil {
-		return nil, fmt.Errorf("the NVIDIA driver is %w: %s has no %s: install a later one%s",
+		return nil, fmt.Errorf(
+			"the NVIDIA driver is %w: %s must have the function %s; install a later driver%s",
 			errMissing, name, C.GoString(missing), insteadCPU)
 	}
 	defer C.free(unsafe.Pointer(why))
-	return nil, fmt.Errorf("no driver: %s cannot be opened (%s): install the NVIDIA driver%s", name,
+	return nil, fmt.Errorf(
+		"no NVIDIA driver: %s cannot be opened (%s); install the driver%s", name,
 		strings.TrimPrefix(C.GoString(why), name+": "), insteadCPU)
 }
 
@@ -114,7 +116,7 @@ func (l *library) init() error {
 	}
 	var v C.int
 	if rc := C.cu_driver_version(l.fn, &v); rc != 0 {
-		return &SetupError{"the NVIDIA driver does not tell its version: " + l.text(int(rc)) +
+		return &SetupError{"the NVIDIA driver's version cannot be read: " + l.text(int(rc)) +
 			insteadCPU}
 	}
 	l.version = int(v)
@@ -125,13 +127,12 @@ func (l *library) init() error {
 func (l *library) refusal(rc int) string {
 	switch rc {
 	case cuNoDevice:
-		return "no GPU: the NVIDIA driver " + l.path +
-			" finds none (CUDA_VISIBLE_DEVICES hides what it does not list): run where there is " +
-			"one" + insteadCPU
+		return "no GPU: the NVIDIA driver " + l.path + " finds none (CUDA_VISIBLE_DEVICES " +
+			"hides GPUs that it does not list); run on a machine with a GPU" + insteadCPU
 	case cuSystemMismatch, cuCompatNotOnThis:
 		return "the NVIDIA driver does not start: " + l.text(rc) + ": its library " + l.path +
-			" is of another version than the kernel's module; restart after an update of the " +
-			"driver" + insteadCPU
+			" has another version than the kernel's module; restart the machine after an " +
+			"update of the driver" + insteadCPU
 	}
 	return "the NVIDIA driver does not start: " + l.text(rc) + fmt.Sprintf(" (%d)", rc) + insteadCPU
 }
@@ -153,7 +154,7 @@ func (l *library) text(rc int) string {
 func (l *library) devices() (int, error) {
 	var n C.int
 	if rc := C.cu_device_count(l.fn, &n); rc != 0 && rc != cuNoDevice {
-		return 0, &SetupError{"the NVIDIA driver does not tell its devices: " + l.text(int(rc)) +
+		return 0, &SetupError{"the NVIDIA driver's devices cannot be listed: " + l.text(int(rc)) +
 			insteadCPU}
 	}
 	return int(n), nil
@@ -169,13 +170,13 @@ const (
 func (l *library) find(index int) (d description, err error) {
 	var dev C.dst_cu_device
 	if rc := C.cu_device_get(l.fn, &dev, C.int(index)); rc != 0 {
-		return d, &SetupError{fmt.Sprintf("GPU %d is not to be had: %s%s", index, l.text(int(rc)),
+		return d, &SetupError{fmt.Sprintf("GPU %d cannot be opened: %s%s", index, l.text(int(rc)),
 			insteadCPU)}
 	}
 	var name [256]C.char
 	var total C.size_t
 	if rc := C.cu_device_name(l.fn, &name[0], C.int(len(name)), dev); rc != 0 {
-		return d, &SetupError{fmt.Sprintf("GPU %d does not tell its name: %s%s", index,
+		return d, &SetupError{fmt.Sprintf("the name of GPU %d cannot be read: %s%s", index,
 			l.text(int(rc)), insteadCPU)}
 	}
 	if rc := C.cu_device_total(l.fn, &total, dev); rc != 0 {

@@ -103,7 +103,7 @@ func (n *nvrtcCompiler) payload(object []byte) ([]byte, error) {
 		return nil, err
 	}
 	if o.Meta.CPU != n.machine() {
-		return nil, fmt.Errorf("it was compiled for %s, and %s is %s", o.Meta.CPU, n.dev.name,
+		return nil, fmt.Errorf("it was compiled for %s, but %s is %s", o.Meta.CPU, n.dev.name,
 			n.machine())
 	}
 	return o.Payload(), nil
@@ -126,7 +126,7 @@ func (n *nvrtcCompiler) build(ctx context.Context, src source) ([]byte, error) {
 		return nil, fmt.Errorf("the kernels of %s: %w", src.label, err)
 	}
 	if said = strings.TrimSpace(said); said != "" {
-		n.note("NVRTC says of the kernels of " + src.label + ": " + said)
+		n.note("NVRTC's messages for the kernels of " + src.label + ": " + said)
 	}
 	o, err := cc.Seal(code, cc.Meta{
 		Label: src.label, Compiler: "NVRTC " + n.version() + " for " + target, Path: n.lib.Path(),
@@ -138,7 +138,7 @@ func (n *nvrtcCompiler) build(ctx context.Context, src source) ([]byte, error) {
 	}
 	if n.cache != nil {
 		if err := n.cache.Put(name, o); err != nil {
-			n.note(fmt.Sprintf("the compiled leaf is not kept: %v", err))
+			n.note(fmt.Sprintf("the compiled leaf cannot be kept in the cache: %v", err))
 		}
 	}
 	return o.Bytes, nil
@@ -157,7 +157,7 @@ func (n *nvrtcCompiler) cached(name string, src source) *cc.Object {
 	}
 	o, err := n.cache.Get(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		n.note(fmt.Sprintf("a cached leaf is compiled again: %v", err))
+		n.note(fmt.Sprintf("a leaf in the cache cannot be used and is compiled again: %v", err))
 	}
 	if err != nil {
 		return nil

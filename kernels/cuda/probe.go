@@ -44,7 +44,7 @@ type Device struct {
 func Probe() Report {
 	var r Report
 	if c, err := nvrtc.Open(); err != nil {
-		r.NVRTCErr = fmt.Errorf("%w; --target=cuda runs kernels of the cache alone", err)
+		r.NVRTCErr = fmt.Errorf("%w; --target=cuda can run only kernels from the cache", err)
 	} else {
 		major, minor := c.Version()
 		r.NVRTC, r.NVRTCVersion = c.Path(), fmt.Sprintf("%d.%d", major, minor)

@@ -178,7 +178,9 @@ func (c *call) gemm(s *ir.Gemm) error {
 	}
 	if best[0] < 0 {
 		return &SetupError{
-			fmt.Sprintf("cublas: the matrices of %s have no neighbouring values side by side",
+			fmt.Sprintf(
+				"cublas: the values of the matrices of %s must be adjacent in memory along a "+
+					"row or a column",
 				p.what)}
 	}
 	if err := c.startTimer(); err != nil {
@@ -242,8 +244,8 @@ func (c *call) spmm(s *ir.SpMM) error {
 	if p.width == 4 && p.nnz > math.MaxInt32 {
 		return &SetupError{
 			fmt.Sprintf(
-				"cusparse: a GPU has %d entries of a matrix in %s, and cuSPARSE takes %d at "+
-					"most with coordinates of 32 bits: cut the statement over more ranks", p.nnz,
+				"cusparse: a GPU has %d entries of a matrix in %s, but cuSPARSE accepts at "+
+					"most %d with coordinates of 32 bits; use more ranks", p.nnz,
 				p.what, math.MaxInt32)}
 	}
 	alpha, err := c.vars.eval(s.Alpha, c)
@@ -291,8 +293,8 @@ func checkInt32(what string, list ...int64) error {
 		if n > math.MaxInt32 {
 			return &SetupError{
 				fmt.Sprintf(
-					"cublas: a size or stride of %s is %d, and cuBLAS takes %d at most: cut the "+
-						"statement over more ranks, or into smaller blocks", what, n,
+					"cublas: a size or stride of %s is %d, but cuBLAS accepts at most %d; use "+
+						"more ranks or smaller blocks", what, n,
 					math.MaxInt32)}
 		}
 	}

@@ -199,23 +199,23 @@ func TestNoLibrary(t *testing.T) {
 	for _, c := range []struct{ name, variable, value, statement, schedule, want string }{
 		{"no cuBLAS", "DISTAFF_CUBLAS", "/nowhere/libcublas.so.12", "C(i,j) = A(i,k) * B(k,j)",
 			"substitute({i,j,k},cublas)",
-			"substitute: no cuBLAS (libcublas.so.13): name it with DISTAFF_CUBLAS, or leave " +
-				"cublas out of the schedule; tried /nowhere/libcublas.so.12 (cannot open shared " +
+			"substitute: no cuBLAS (libcublas.so.13) was found; either name it with DISTAFF_CUBLAS or " +
+				"remove cublas from the schedule; tried /nowhere/libcublas.so.12 (cannot open shared " +
 				"object file"},
 		{"no cuSPARSE", "DISTAFF_CUSPARSE", "/nowhere/libcusparse.so.12", spmv,
-			"substitute({i,j},cusparse)", "substitute: no cuSPARSE (libcusparse.so.13)"},
+			"substitute({i,j},cusparse)", "substitute: no cuSPARSE (libcusparse.so.13) was found"},
 		{"another library", "DISTAFF_CUSPARSE", "libm.so.6", spmv, "substitute({i,j},cusparse)",
-			"tried libm.so.6 (it has no cusparseCreate)"},
+			"tried libm.so.6 (it must have the function cusparseCreate)"},
 		{"refused", "FAKE_CUBLAS_FAIL", "13", "C(i,j) = A(i,k) * B(k,j)",
 			"substitute({i,j,k},cublas)",
-			"cuBLAS refuses the product of matrices in C(i,j) = A(i,k) * B(k,j): its kernel " +
+			"cuBLAS cannot compute the product of matrices in C(i,j) = A(i,k) * B(k,j): its kernel " +
 				"failed (status 13)"},
 		{"no memory", "FAKE_CUBLAS_FAIL", "3", "C(i,j) = A(i,k) * B(k,j)",
 			"substitute({i,j,k},cublas)",
-			"cuBLAS's own memory for a handle takes more GPU memory than it gets, and Stand-in " +
+			"cuBLAS's own memory for a handle needs more GPU memory than is free, but Stand-in " +
 				"0 has"},
 		{"sparse, refused", "FAKE_CUSPARSE_FAIL", "10", spmv, "substitute({i,j},cusparse)",
-			"cuSPARSE refuses the product with a sparse matrix in " + spmv +
+			"cuSPARSE cannot compute the product with a sparse matrix in " + spmv +
 				": it does not support this (status 10)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

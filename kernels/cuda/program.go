@@ -34,12 +34,12 @@ func (p *program) host(s ir.Stmt) error {
 		return nil
 	case *ir.For:
 		if s.Kind != ir.Serial && s.Kind != ir.Unrolled {
-			return p.refuse(fmt.Sprintf("a %s loop over %s stands outside of its kernels", s.Kind,
+			return p.refuse(fmt.Sprintf("a %s loop over %s is outside the kernels", s.Kind,
 				s.V.Name))
 		}
 	default:
 		if ir.RowOf(s).Traits&ir.OnHost == 0 {
-			return p.refuse(fmt.Sprintf("a statement of kind %T stands outside of its kernels", s))
+			return p.refuse(fmt.Sprintf("a statement of kind %T is outside the kernels", s))
 		}
 	}
 	for _, t := range ir.Inside(s) {
@@ -51,7 +51,7 @@ func (p *program) host(s ir.Stmt) error {
 }
 
 func (p *program) refuse(why string) error {
-	return &SetupError{fmt.Sprintf("the leaf of %s is not for a GPU: %s", p.what, why)}
+	return &SetupError{fmt.Sprintf("the leaf of %s cannot run on a GPU: %s", p.what, why)}
 }
 
 // usesPrelude reports whether the host part fills or scans arrays with the shared kernels.

@@ -84,7 +84,7 @@ func Kept(root string) (*Model, error) {
 // impossible.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
-		return errors.New("the machine model in the cache has no levels, no gathers or no threads")
+		return errors.New("the machine model in the cache must have levels, gathers and threads")
 	}
 	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse,
 		m.Files.Store} {
@@ -95,7 +95,7 @@ func (m *Model) check() error {
 	for _, g := range m.Gathers {
 		for _, x := range []float64{g.Values.One, g.Values.All, g.Rows.One, g.Rows.All} {
 			if !(x > 0) || g.Bytes <= 0 {
-				return errors.New("the machine model in the cache has no rates of gathers")
+				return errors.New("the machine model in the cache must have rates of gathers")
 			}
 		}
 	}
@@ -104,12 +104,14 @@ func (m *Model) check() error {
 			m.MultiplyAdds64.One, m.MultiplyAdds64.All, m.MultiplyAdds32.One,
 			m.MultiplyAdds32.All} {
 			if !(x > 0) {
-				return fmt.Errorf("the machine model in the cache has no rate for %s", l.Name)
+				return fmt.Errorf(
+					"the machine model in the cache must have a rate for %s", l.Name)
 			}
 		}
 	}
 	if list := m.impossible(); len(list) > 0 {
-		return fmt.Errorf("the machine model in the cache has an impossible figure: %s", list[0].why)
+		return fmt.Errorf("the machine model in the cache has an impossible value: %s",
+			list[0].why)
 	}
 	return nil
 }

@@ -33,7 +33,8 @@ func (m *Model) impossible() (list []impossible) {
 	}
 	figures := func(k kind, level int, what string, p Pair) {
 		if all > 1 && p.All < minThreadsSpeed*p.One {
-			add(k, level, all, "%s by %d threads at %.3g of one thread's rate", what, all,
+			add(k, level, all,
+				"%[1]s by %[2]d threads at %.3[3]g times one thread's rate", what, all,
 				p.All/p.One)
 		}
 	}
@@ -51,17 +52,19 @@ func (m *Model) impossible() (list []impossible) {
 			own, next Pair
 		}{{read, "read", l.Read, next.Read}, {write, "written", l.Write, next.Write}} {
 			if x.own.One < minLevelSpeed*x.next.One {
-				add(x.k, n, 1, "%s is %s at %.3g of the rate of %s", l.Name, x.how,
+				add(x.k, n, 1, "%s is %s at %.3g times the rate of %s", l.Name, x.how,
 					x.own.One/x.next.One, next.Name)
 			}
 			if all > 1 && x.own.All < minLevelSpeed*x.next.All {
-				add(x.k, n, all, "%s is %s by %d threads at %.3g of the rate of %s", l.Name, x.how,
+				add(x.k, n, all, "%s is %s by %d threads at %.3g times the rate of %s",
+					l.Name, x.how,
 					all, x.own.All/x.next.All, next.Name)
 			}
 		}
 		if minLevelSpeed*l.Dependent > next.Dependent {
 			add(dependent, n, 1,
-				"a load of %s that depends on another takes %.3g times as long as one of %s",
+				"a load from %s that depends on another load takes %.3g times as long as one "+
+					"from %s",
 				l.Name, l.Dependent/next.Dependent, next.Name)
 		}
 	}
@@ -83,7 +86,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	s := "the machine cannot be measured while other work runs"
+	s := "the machine cannot be measured while other programs run"
 	if e.OtherWork > 0 {
 		s += fmt.Sprintf(", which kept %.2g CPUs busy", e.OtherWork)
 	}

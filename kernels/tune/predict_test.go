@@ -71,7 +71,7 @@ func TestSeconds(t *testing.T) {
 		{"in rows that a pass goes through", Leaf{
 			Picks: []Pick{{Bytes: 5000, Reach: 50, Count: 1e4, Run: 8, Passes: 20}}}, 1,
 			100 + 1000 + 0.5},
-		{"values that are added to", Leaf{Picks: []Pick{
+		{"is only for products of one operand's entries with dense operands", Leaf{Picks: []Pick{
 			{Bytes: 5000, Reach: 5000, Count: 70, Run: 8, Passes: 10, Written: true}}}, 1,
 			70 + 7 + 0.5},
 		{"rows that are added to", Leaf{Picks: []Pick{

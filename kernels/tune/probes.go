@@ -154,7 +154,7 @@ func dataBytes(m *Model, memory int64) (int64, error) {
 	want := max(min(4*last, maxData), 2*last, minData)
 	if need := 3*want + 4*maxRandom; memory > 0 && memory < need {
 		return 0, &tcs.Error{Exit: 5, Msg: fmt.Sprintf(
-			"to measure this machine takes %s of memory, of which this process may take %s",
+			"measuring this machine needs %s of memory, but this process may use only %s",
 			tensor.Bytes(need), tensor.Bytes(memory))}
 	}
 	return want, nil

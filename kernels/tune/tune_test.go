@@ -254,7 +254,7 @@ func TestBusyMachine(t *testing.T) {
 		"a cache of all threads": {probe{write, 1, 4}, 1e9,
 			"L2 is written by 4 threads at 0."},
 		"a cache's latency": {probe{dependent, 0, 1}, 1e9,
-			"a load of L1 that depends on another takes "},
+			"a load from L1 that depends on another load takes"},
 		"all threads": {probe{rows, 1, 4}, 1e9,
 			"rows of an array of 32768 bytes are gathered by 4 threads at 0."},
 	} {
@@ -275,7 +275,7 @@ func TestBusyMachine(t *testing.T) {
 		}
 	}
 	got := (&BusyError{1.25, []string{"a", "b"}}).Error()
-	if want := "the machine cannot be measured while other work runs, " +
+	if want := "the machine cannot be measured while other programs run, " +
 		"which kept 1.2 CPUs busy: a; b"; got != want {
 		t.Errorf("got %q", got)
 	}
@@ -357,14 +357,14 @@ func TestKept(t *testing.T) {
 	}
 	if got, err := Kept(root); got != nil || err == nil ||
 		!strings.Contains(err.Error(),
-			"impossible figure: values of float64 are multiplied by 2 threads at 0.4 of") {
+			"impossible value: values of float64 are multiplied by 2 threads at 0.4 times") {
 		t.Errorf("a model with an impossible figure: got %v, %v", got, err)
 	}
 	if err := Keep(root, &Model{Threads: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Kept(root); got != nil || err == nil ||
-		!strings.Contains(err.Error(), "no levels") {
+		!strings.Contains(err.Error(), "the machine model in the cache must have levels, gathers and threads") {
 		t.Errorf("a model without levels: got %v, %v", got, err)
 	}
 	path := filepath.Join(root, folder, name())

@@ -48,7 +48,8 @@ func (d *Difference) Error() string {
 	if len(d.Coord) > 0 {
 		at += " (counted from 0)"
 	}
-	s := fmt.Sprintf("--check: %s: got %s, want %s", at, d.Got, d.Want)
+	s := fmt.Sprintf("--check: %s: got %s, want %s",
+		at, d.Got, d.Want)
 	if d.Within > 0 {
 		s += fmt.Sprintf(" within %.3g", d.Within)
 	}

@@ -123,7 +123,7 @@ func TestTooLarge(t *testing.T) {
 	y := vector(t, 7, []int64{1, 4}, []float64{6, 10}, "s")
 	defer y.Close()
 	if _, _, err := p.Compare(y); err == nil ||
-		!strings.Contains(err.Error(), "the reference evaluator's copy of x takes 48 bytes") {
+		!strings.Contains(err.Error(), "the reference evaluator's copy of x needs 48 bytes") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -18,7 +18,8 @@ func (p *Problem) reference() (reference.Problem, error) {
 	}
 	for name, t := range p.Tensors {
 		if t.Vals.Len > math.MaxInt32 {
-			return out, fault.Runf("%s has %s: the reference evaluator takes at most %d", name,
+			return out, fault.Runf(
+				"%s has %s, but the reference evaluator can compare at most %d", name,
 				tensor.Count(t.Vals.Len, "value"), math.MaxInt32)
 		}
 		// The evaluator keeps its own copy outside the limit's allocator.
@@ -26,8 +27,8 @@ func (p *Problem) reference() (reference.Problem, error) {
 		limit := p.Env.Limit
 		if max := limit.Max(); max > 0 && need > max-limit.Used() {
 			return out, fault.Memoryf(
-				"the reference evaluator's copy of %s takes %s; with %s in use that passes the memory "+
-					"limit of %s (--memory-limit)",
+				"the reference evaluator's copy of %s needs %s; %s are in use already, and "+
+					"the memory limit is %s (--memory-limit)",
 				name, tensor.Bytes(need), tensor.Bytes(limit.Used()), tensor.Bytes(max))
 		}
 		out.Tensors[name] = referenceTensor(t)

@@ -58,11 +58,11 @@ func (b Buf) isOfTypeOf(o Buf) bool {
 func (b Buf) check() error {
 	switch {
 	case b.Len < 0:
-		return fmt.Errorf("buffer of %d elements", b.Len)
+		return fmt.Errorf("got a buffer of %d elements", b.Len)
 	case b.Len > 0 && b.Ptr == nil:
-		return fmt.Errorf("buffer of %d elements without memory", b.Len)
+		return fmt.Errorf("a buffer of %d elements must have memory", b.Len)
 	case b.Type >= tensor.NumTypes || b.Type == tensor.None && b.Len > 0:
-		return fmt.Errorf("buffer of unknown type %d", b.Type)
+		return fmt.Errorf("got a buffer of the unknown type %d", b.Type)
 	}
 	return nil
 }

@@ -160,11 +160,11 @@ func offsets(counts []int64) ([]int64, error) {
 	off := make([]int64, len(counts)+1)
 	for i, n := range counts {
 		if n < 0 {
-			return nil, fmt.Errorf("count %d of rank %d", n, i)
+			return nil, fmt.Errorf("got the count %d for rank %d, want at least 0", n, i)
 		}
 		off[i+1] = off[i] + n
 		if off[i+1] < 0 {
-			return nil, fmt.Errorf("counts add up past 2^63")
+			return nil, fmt.Errorf("the counts add up to more than 2^63")
 		}
 	}
 	return off, nil
@@ -176,14 +176,16 @@ func (c *call) checkParts(what string, b Buf, counts []int64) ([]int64, error) {
 		return nil, err
 	}
 	if len(counts) != len(c.g.core.members) {
-		return nil, c.misuse("%d %s counts for %d ranks", len(counts), what, len(c.g.core.members))
+		return nil, c.misuse("got %d %s counts, want one for each of the %d ranks",
+			len(counts), what, len(c.g.core.members))
 	}
 	off, err := offsets(counts)
 	if err != nil {
 		return nil, c.misuse("%s %w", what, err)
 	}
 	if total := off[len(counts)]; total != b.Len {
-		return nil, c.misuse("%s buffer of %d elements, counts add up to %d", what, b.Len, total)
+		return nil, c.misuse(
+			"the %s buffer has %d elements, but the counts add up to %d", what, b.Len, total)
 	}
 	return off, nil
 }
@@ -219,7 +221,8 @@ func (g *group) gather(name string, send, recv Buf, counts []int64, root int) (e
 		return err
 	}
 	if !recv.isOfTypeOf(send) || counts[root] != send.Len {
-		return c.misuse("root sends %d %v to a part of %d %v", send.Len, send.Type, counts[root],
+		return c.misuse("the root sends %d %v, but its part has %d %v",
+			send.Len, send.Type, counts[root],
 			recv.Type)
 	}
 	for r := range counts {
@@ -275,7 +278,8 @@ func (c *call) allgather(send, recv Buf, counts []int64) (err error) {
 	}
 	me := c.g.core.rank
 	if !recv.isOfTypeOf(send) || counts[me] != send.Len {
-		return c.misuse("sends %d %v to a part of %d %v", send.Len, send.Type, counts[me], recv.Type)
+		return c.misuse("the rank sends %d %v, but its part has %d %v",
+			send.Len, send.Type, counts[me], recv.Type)
 	}
 	send.copyTo(recv.Slice(off[me], off[me+1]))
 	return c.allgatherParts(recv, off)
@@ -344,7 +348,7 @@ func (g *group) Alltoall(send, recv Buf) error {
 	c := g.begin("Alltoall", kindAlltoall, noDetail)
 	p := int64(len(g.core.members))
 	if send.Len%p != 0 || recv.Len%p != 0 {
-		return c.misuse("buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
+		return c.misuse("got buffers of %d and %d elements for %d ranks", send.Len, recv.Len, p)
 	}
 	return c.alltoall(send, evenCounts(int(p), send.Len/p), recv, evenCounts(int(p), recv.Len/p))
 }
@@ -369,7 +373,8 @@ func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int
 	}
 	p, me := len(g.core.members), g.core.rank
 	if !send.isOfTypeOf(recv) || sendCounts[me] != recvCounts[me] {
-		return c.misuse("sends itself %d %v, receives %d %v", sendCounts[me], send.Type, recvCounts[me],
+		return c.misuse("the rank sends itself %d %v, but receives %d %v",
+			sendCounts[me], send.Type, recvCounts[me],
 			recv.Type)
 	}
 	send.Slice(soff[me], soff[me+1]).copyTo(recv.Slice(roff[me], roff[me+1]))

@@ -144,7 +144,7 @@ func TestNeutral(t *testing.T) {
 func TestErrors(t *testing.T) {
 	e := &Error{Rank: 2, Op: "Irecv", Peer: 0, Tag: 7, Err: ErrTruncated}
 	if got, want := e.Error(),
-		"rank 2: Irecv from rank 0, tag 7: message is longer than the buffer"; got != want {
+		"rank 2: Irecv from rank 0, tag 7: the message is longer than the buffer"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if ExitCode(nil) != 0 || ExitCode(e) != 1 ||
@@ -177,11 +177,11 @@ func TestPlaceNotes(t *testing.T) {
 			nil},
 		{"bound", []Place{{Node: "a", CPUs: cpus(0)}, {Node: "a", CPUs: cpus(1)},
 			{Node: "b", CPUs: cpus(0, 1)}}, 2,
-			[]string{"ranks 0-1 are bound to 1 core but should run 2 threads each: give each rank 2 cores",
+			[]string{"ranks 0-1 are bound to 1 core but should run 2 threads each; either give each rank 2 cores (mpirun --map-by slot:PE=2 or --bind-to none; srun --cpus-per-task=2) or use fewer --threads",
 				": 2 ranks of 2 threads share 2 cores"}},
 		{"shared", []Place{{Node: "a", Host: "n1", CPUs: cpus(0, 1)},
 			{Node: "a", Host: "n1", CPUs: cpus(0, 1)}, {Node: "a", Host: "n1", CPUs: cpus(0, 1)}}, 1,
-			[]string{"n1: 3 ranks of 1 thread share 2 cores: they take turns"}},
+			[]string{"n1: 3 ranks of 1 thread share 2 cores and slow each other down"}},
 		{"unknown", []Place{{Node: "a"}, {Node: "a"}}, 8, nil},
 	} {
 		got := PlaceNotes(k.places, k.threads)

@@ -126,7 +126,7 @@ type StuckError struct{ Reports []Report }
 
 func (e *StuckError) Error() string {
 	var s strings.Builder
-	s.WriteString("every rank waits and none can continue")
+	s.WriteString("every rank waits, and none can continue")
 	if d := differing(e.Reports); d != "" {
 		s.WriteString(": ranks are in different collectives (" + d + ")")
 	}
@@ -154,7 +154,7 @@ func differing(rs []Report) string {
 }
 
 // ErrTruncated is the cause of a receive whose message is longer than its buffer.
-var ErrTruncated = errors.New("message is longer than the buffer")
+var ErrTruncated = errors.New("the message is longer than the buffer")
 
 // ExitCode returns the exit code of the first error in err's chain that has an ExitCode method. It
 // returns 1 if none has one, and 0 if err is nil.

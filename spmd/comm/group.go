@@ -127,7 +127,7 @@ func (g *group) fail(op string, peer, tag int, err error) error {
 
 func (g *group) checkPeer(what string, peer int) error {
 	if peer < 0 || peer >= len(g.core.members) {
-		return fmt.Errorf("%s %d, want 0 to %d", what, peer, len(g.core.members)-1)
+		return fmt.Errorf("got the %s %d, want 0 to %d", what, peer, len(g.core.members)-1)
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (g *group) message(kind string, b Buf, peer, tag int) (*Request, error) {
 	r := &Request{g: g, kind: kind, peer: peer, tag: tag}
 	err := g.checkPeer("rank", peer)
 	if err == nil && (tag < 0 || tag > MaxTag) {
-		err = fmt.Errorf("tag %d, want 0 to %d", tag, MaxTag)
+		err = fmt.Errorf("got the tag %d, want 0 to %d", tag, MaxTag)
 	}
 	if err == nil {
 		err = b.check()
@@ -218,7 +218,8 @@ func (g *group) Split(color, key int) (Comm, error) {
 		id++
 	}
 	if most := min(maxGroups, g.core.t.Groups()); id >= most {
-		return nil, g.fail(c.String(), -1, -1, fmt.Errorf("%d groups are open at once: close some",
+		return nil, g.fail(c.String(), -1, -1, fmt.Errorf(
+			"%d groups are open at once; close some of them",
 			most))
 	}
 	if color < 0 {

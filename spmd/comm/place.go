@@ -107,14 +107,16 @@ func PlaceNotes(places []Place, threads int) []string {
 	sort.Ints(counts)
 	for _, n := range counts {
 		notes = append(notes, fmt.Sprintf(
-			"%s bound to %s but should run %d threads each: give each rank %d cores (mpirun --map-by "+
-				"slot:PE=%d or --bind-to none; srun --cpus-per-task=%d), or ask for fewer with --threads",
+			"%s bound to %s but should run %d threads each; either give each rank %d cores "+
+				"(mpirun --map-by slot:PE=%d or --bind-to none; srun --cpus-per-task=%d) or "+
+				"use fewer --threads",
 			rankList(tight[n]), plural(n, "core"), threads, threads, threads, threads))
 	}
 	for _, k := range order {
 		n := nodes[k]
 		if want := n.ranks * threads; len(n.cpus) > 0 && want > len(n.cpus) {
-			notes = append(notes, fmt.Sprintf("%s: %s of %s share %s: they take turns", n.host,
+			notes = append(notes, fmt.Sprintf(
+				"%s: %s of %s share %s and slow each other down", n.host,
 				plural(n.ranks, "rank"), plural(threads, "thread"), plural(len(n.cpus), "core")))
 		}
 	}

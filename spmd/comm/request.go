@@ -53,7 +53,8 @@ func (r *Request) poll() bool {
 		if err != nil {
 			err = r.wrap(err)
 		} else if r.call != nil && r.kind == "receive" && n != r.buf.Bytes() {
-			err = r.wrap(fmt.Errorf("got %d bytes, want %d: the ranks disagree about the size", n,
+			err = r.wrap(fmt.Errorf(
+				"got a message of %d bytes, want %d: the ranks disagree about its size", n,
 				r.buf.Bytes()))
 		}
 		r.finish(n, err)

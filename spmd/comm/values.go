@@ -10,12 +10,15 @@ import (
 type sizeError struct{ got, want int64 }
 
 func (e sizeError) Error() string {
-	return fmt.Sprintf("message of %d bytes, want %d", e.got, e.want)
+	return fmt.Sprintf("got a message of %d bytes, want %d", e.got, e.want)
 }
 
 type partsError struct{ got, want int }
 
-func (e partsError) Error() string { return fmt.Sprintf("%d parts for %d ranks", e.got, e.want) }
+func (e partsError) Error() string {
+	return fmt.Sprintf(
+		"got %d parts, want one for each of the %d ranks", e.got, e.want)
+}
 
 // BcastBytes returns b of root at every rank, and ignores b of the other ranks. The length is sent
 // first.

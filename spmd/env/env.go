@@ -174,7 +174,7 @@ func (e *Env) Detail(s string) {
 // Extern returns the user's C function that is called name and defined in file.
 func (e *Env) Extern(file, name string) (*ir.Extern, error) {
 	if e.set.UserCode == nil {
-		return nil, fault.Commandf("there are no C functions of the user's here")
+		return nil, fault.Commandf("C functions cannot be used here")
 	}
 	return e.set.UserCode.Extern(file, name)
 }
@@ -326,7 +326,7 @@ func (s Settings) Portable() (kernels.Portable, error) {
 	p, ok := b.(kernels.Portable)
 	if !ok {
 		return nil, fault.Commandf(
-			"--target=%s: nothing is compiled for it that could be kept; leaves of --target=%s are",
+			"got --target=%s, for which no leaves can be kept; want --target=%s",
 			s.Target, target.CPU)
 	}
 	return p, nil

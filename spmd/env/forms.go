@@ -44,7 +44,7 @@ func (e *Env) measured() strategy.Forms {
 	}
 	m, err := tune.Kept(cfg.Cache)
 	if err != nil {
-		e.Detail("leaves have the default forms: " + err.Error())
+		e.Detail("leaves have their default forms: " + err.Error())
 	}
 	forms := tune.Shipped()
 	if m != nil {

@@ -27,7 +27,8 @@ func ParseSize(s string) (int64, error) {
 	}
 	v, err := strconv.ParseFloat(t, 64)
 	if err != nil || !(v*unit >= 1 && v*unit < 1<<62) {
-		return 0, fault.Commandf("got size %q, want bytes, or a number with K, M, G or T: 512M", s)
+		return 0, fault.Commandf(
+			"got the size %q, want bytes, or a number with K, M, G or T, as in 512M", s)
 	}
 	return int64(v * unit), nil
 }

@@ -28,9 +28,9 @@ func FitsDevice(k *prepared.Statement) error {
 				rank = " at a rank"
 			}
 			err = fault.Memoryf(
-				"a call that computes %s takes at least %s of a GPU's memory%s, of which %s takes %s, "+
-					"and the GPU has %s: "+
-					"use more ranks, each with a GPU of its own, or --target=cpu", k.Problem.Norm.LHS.Name,
+				"computing %s needs at least %s of a GPU's memory%s, of which %s needs %s, "+
+					"but the GPU has %s; use either more ranks, each with its own GPU, or "+
+					"--target=cpu", k.Problem.Norm.LHS.Name,
 				fault.Bytes(takes), rank, worst, fault.Bytes(part), tensor.Bytes(has))
 		}
 	}

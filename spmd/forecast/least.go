@@ -194,22 +194,25 @@ func (x *Least) refusal(rank int) error {
 	if all := size(need); float64(need) > part && all != size(estimate.Round(part)) {
 		takes += " of " + all + " for all tensors"
 	}
-	takes += ", and the memory limit is " + size(limit) + " (" + k.Reader.Env.LimitWhy + ")"
+	takes += ", but the memory limit is " + size(limit) + " (" + k.Reader.Env.LimitWhy + ")"
 	if n := len(x.at); n > 1 {
 		takes += fmt.Sprintf(" at each of %d ranks", n)
 	}
 	src := k.Reader.Sources[name]
 	switch {
 	case worst.entries > 0 && src != nil && src.Gen != nil:
-		return fault.Memoryf("-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v take %s%s",
+		return fault.Memoryf(
+			"-g=%s:%s: %s (%s) has %s entries, which stored as %s in %v need %s%s",
 			name, src.Gen, name, sizes, count(worst.entries), fault.Format(f), typ, takes,
 			remedies("make it smaller", raiseLimit(need)))
 	case worst.entries > 0:
-		return fault.Memoryf("every coordinate of %s (%s) is present: stored as %s in %v they take %s%s",
+		return fault.Memoryf(
+			"every coordinate of %s (%s) is present; stored as %s in %v, they need %s%s",
 			name, sizes, fault.Format(f), typ, takes,
-			remedies(raiseLimit(need), "leave out what makes them present"))
+			remedies(raiseLimit(need), "remove what makes them present"))
 	}
-	return fault.Memoryf("%s (%s) stored as %s in %v takes %s%s", name, sizes, fault.Format(f), typ,
+	return fault.Memoryf("%s (%s) stored as %s in %v needs %s%s",
+		name, sizes, fault.Format(f), typ,
 		takes, remedies(x.smaller(name, float64(limit)-(max(x.at[rank], x.mean)-part)), raiseLimit(need)))
 }
 

@@ -284,7 +284,7 @@ func (t *PlannedTime) Text() [][3]string {
 	}
 	return [][3]string{
 		line("load", t.Load, "if the files are in the page cache",
-			"only .tcs, .tns, .mtx and .ttx files were measured"),
+			"only .tcs, .tns, .mtx and .ttx files have been measured"),
 		line("compile", t.Compile, "0 if the cache has the leaves",
 			"this target was not measured"),
 		line("compute", t.Compute, "a repeated run of the leaves on the same tensors",

@@ -38,8 +38,8 @@ func (r *Reader) DenseResult() string {
 		return ""
 	}
 	return fmt.Sprintf(
-		"%s (%s) is dense because no -f gives its format, and occupies %s; if the entries of its "+
-			"operands are spread evenly, it has about %s, which occupy %s with -f=%s:%v",
+		"%s (%s) is dense, because no -f gives its format, and needs %s; if its operands' "+
+			"entries are spread evenly, it has about %s, which need %s with -f=%s:%v",
 		name, fault.Sizes(dims), fault.Bytes(bytes), tensor.Count(z.Entries, "entry"),
 		tensor.Bytes(z.Bytes), name, g)
 }

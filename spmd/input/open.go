@@ -143,7 +143,7 @@ func (s *Source) setHeld(h *Held, want tensor.Type) error {
 		b.Layout.Format.AllDense(), h.Entries
 	if want != tensor.None {
 		if err := tcs.CanConvert(want, b.Layout.Type); err != nil {
-			return fault.Commandf("the type of %s: %v", s.name, err)
+			return fault.Commandf("cannot use the type of %s: %v", s.name, err)
 		}
 		s.typ = want
 	}
@@ -188,7 +188,8 @@ func (r *Reader) openFile(s *Source, want tensor.Type) error {
 		s.alone = !mapped
 		r.closers = append(r.closers, t.Close)
 		if t.Order() != s.order {
-			return fault.Commandf("%s has %s, but %s has %d in the statement", tensor.Printable(s.In.File),
+			return fault.Commandf("%s has %s, but %s has %d in the statement",
+				tensor.Printable(s.In.File),
 				tensor.Count(int64(t.Order()), "mode"), s.name, s.order)
 		}
 		return s.setTensor(t, want)

@@ -48,7 +48,7 @@ func scalarValue(x any) (tensor.Value, error) {
 	case complex64:
 		return tensor.Value{Type: tensor.Complex64, C: complex128(x)}, nil
 	}
-	return tensor.Value{}, fault.Commandf("got a scalar of Go type %T; want a number", x)
+	return tensor.Value{}, fault.Commandf("got a scalar of the Go type %T, want a number", x)
 }
 
 // ScalarTensor returns the value of Input.Scalar as a tensor, converted to the type want unless

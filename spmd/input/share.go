@@ -124,8 +124,8 @@ func (r *Reader) openParts(heads map[string]sourceHeader) error {
 			return err
 		}
 		if blind < c.Size() {
-			r.Env.Note(tensor.Printable(s.From) + " is read by rank 0 alone: rank " + strconv.Itoa(blind) +
-				" does not see that file")
+			r.Env.Note(tensor.Printable(s.From) + " is read only by rank 0, because rank " +
+				strconv.Itoa(blind) + " cannot see the file")
 			continue
 		}
 		s.part = part

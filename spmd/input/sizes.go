@@ -40,8 +40,8 @@ func (r *Reader) declare() error {
 		f, given := r.p.Formats[name]
 		if r.o.Missing == Dense && given && !f.AllDense() {
 			return fault.Commandf(
-				"%s is stored as %v, and no input tells how many entries it has: "+
-					"give -i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
+				"%s is stored as %v, but its number of entries is not known; give either "+
+					"-i=%s:FILE or -g=%s:uniform:NNZ", name, f, name, name)
 		}
 		typ := r.p.Types[name]
 		if typ == tensor.None {
@@ -103,8 +103,9 @@ func (r *Reader) noteTypes(t tensor.Type) {
 		return !divides
 	})
 	if divides && t.IsInt() && !r.p.Types[r.p.Result].IsInt() {
-		r.Env.Note(fmt.Sprintf(`%s is computed in %s, where "/" drops the remainder: 1/2 is 0; `+
-			`-t=%s:float64 divides as floats do`, r.p.Result, t, r.p.Result))
+		r.Env.Note(fmt.Sprintf(
+			`%s is computed in %s, where "/" rounds toward 0, so that 1/2 is 0; for fractions `+
+				`use -t=%s:float64`, r.p.Result, t, r.p.Result))
 	}
 }
 

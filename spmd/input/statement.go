@@ -226,7 +226,7 @@ func (p *Statement) Has(name, what, flag string) error {
 	}
 	return &diag.Error{Code: diag.NoTensor,
 		Msg: tensor.Printable(flag) + ": got " + article(what) + " for " + tensor.Printable(name) +
-			", a tensor that the statement lacks; its tensors are " + strings.Join(p.Names, ", ")}
+			", want a tensor of the statement: " + strings.Join(p.Names, ", ")}
 }
 
 // inputs checks that operands have at most one input each, and exactly one if complete is true, and
@@ -249,25 +249,26 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		}
 		if kinds == 0 {
 			return fault.Commandf(
-				"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, "+
-					"or the tensor is nil; want one", name)
+				"%s has no input: set one of File, Generate, Scalar and Tensor (a nil Tensor "+
+					"does not count)", name)
 		}
 		if kinds != 1 {
-			return fault.Commandf("the input of %s has %d of File, Generate, Scalar and Tensor; want one",
+			return fault.Commandf(
+				"%s has %d of File, Generate, Scalar and Tensor as its input, want only one",
 				name, kinds)
 		}
 		if in.Scalar != nil && p.Orders[name] != 0 {
-			return fault.Commandf("the input of %s is a scalar; want a tensor of %s", name,
+			return fault.Commandf("the input of %s is a scalar, want a tensor of %s", name,
 				tensor.Count(int64(p.Orders[name]), "mode"))
 		}
 		if in.Tensor != nil && in.Tensor.Order() != p.Orders[name] {
-			return fault.Commandf("the input of %s has %s; want %d", name,
+			return fault.Commandf("the input of %s has %s, want %d", name,
 				tensor.Count(int64(in.Tensor.Order()), "mode"), p.Orders[name])
 		}
 		if name == p.Result && !p.Stmt.Accumulate {
 			return fault.Commandf(
-				"%s: got an input for the result %s, which = overwrites; "+
-					"%s += ... adds to it, and on the right side %[2]s is its old value",
+				"%s: got an input for the result %s, which = overwrites; write %s += ... to "+
+					"add to it, or read %[2]s on the right side",
 				tensor.Printable(flag), name, p.Stmt.LHS)
 		}
 	}
@@ -277,7 +278,8 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 			continue
 		}
 		if stdin != "" {
-			return fault.Commandf("-i=%s:%s: %s is read from standard input already; want it for one tensor",
+			return fault.Commandf(
+				"-i=%s:%s: standard input is already read for %s; it can be read for only one tensor",
 				name, j.Inputs[name].File, stdin)
 		}
 		stdin = name
@@ -292,7 +294,8 @@ func (p *Statement) inputs(j *Given, complete bool) error {
 		name := missing[0]
 		if name == p.Old {
 			return fault.Commandf(
-				"%s on the right side is its old value, which has no input; give it with -i=%[1]s:FILE",
+				"the right side reads the old value of %s, which has no input; give it with "+
+					"-i=%[1]s:FILE",
 				p.Result)
 		}
 		if p.Orders[name] == 0 {

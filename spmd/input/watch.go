@@ -140,7 +140,7 @@ func (r *Reader) Fault() error {
 		if err == nil {
 			continue
 		}
-		return fault.Dataf("%s (the input was trusted, by --trust-input, and not checked before)",
+		return fault.Dataf("%s (--trust-input skipped the checks of this input)",
 			strings.TrimSpace(err.Error()))
 	}
 	return nil

@@ -81,9 +81,9 @@ func TestComputedGrids(t *testing.T) {
 			"print A\n", ""},
 		{operands + first + "repeat 2 {\n  place A (x,y) -> M(x,0,*)\n}\nprint A\n", ""},
 		{operands + "tensor D(64, 64): dd place (x,y) -> M(x,y,0)\n" + first + second,
-			":4:28: got a placement over M, whose grid is 1x1x4 for the product of line 5 and 2x2x1 for the product of line 8; want a machine for each product"},
+			":4:28: got a placement over M, but its grid would be 1x1x4 for the product of line 5 and 2x2x1 for the product of line 8; want a separate machine for each product"},
 		{operands + "place B (x,y) -> M(x,y,7)\n" + first + "print A\n",
-			"coordinate 7 of M is past its extent, 4"},
+			"got coordinate 7 of M, want less than its extent, 4"},
 		{
 			operands +
 				"tensor A(8, 8): dd from dense:int\ns = A(i,j)\n  distribute({i,j},{io,jo},{ii,ji},M)\nplace A (x,y) -> M(x,y,0)\n", "the grid of COSMA needs a product of two dense matrices"},

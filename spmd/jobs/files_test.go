@@ -114,7 +114,7 @@ func TestTogether(t *testing.T) {
 		exit       int
 	}{
 		{"two tensors in a file", "tensor x(2): d to \"x.npy\"\ntensor y(2): d\nx(i) = 1\ny(i) = 2\n",
-			map[string]string{"y": "./x.npy"}, "writes too, want a file for each", 2},
+			map[string]string{"y": "./x.npy"}, "also writes, want different files", 2},
 		{"no folder", "tensor x(2): d to \"x.npy\"\ntensor y(2): d to \"no/y.npy\"\nx(i) = 1\ny(i) = 2\n",
 			nil, "no/y.npy", 1},
 		{"a file of two modes at most",

@@ -476,14 +476,14 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 			return err
 		}
 		if met {
-			r.note(fmt.Sprintf("%s: %s holds after %s", r.names.where(t), t.Until, passes(n+1)))
+			r.note(fmt.Sprintf("%s: %s is true after %s", r.names.where(t), t.Until, passes(n+1)))
 			return nil
 		}
 	}
 	if t.Until == nil {
 		return nil
 	}
-	msg := fmt.Sprintf("%s: %s does not hold after %s", r.names.where(t), t.Until, passes(t.N))
+	msg := fmt.Sprintf("%s: %s is still false after %s", r.names.where(t), t.Until, passes(t.N))
 	if t.Fail {
 		return &Ended{msg}
 	}

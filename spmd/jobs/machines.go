@@ -108,8 +108,9 @@ func (r *names) products(k known, ranks int, limit int64) error {
 				first, r.grids[m] = s, grid
 			case !slices.Equal(had.Dims(), grid.Dims()):
 				return r.f.Errorf(p.At(), jobfile.Declaration,
-					"got a placement over %s, whose grid is %s for the product of line %d and %s for the "+
-						"product of line %d; want a machine for each product",
+					"got a placement over %s, but its grid would be %s for the product of "+
+						"line %d and %s for the product of line %d; want a separate machine "+
+						"for each product",
 					m.Name, had, r.line(first), grid, r.line(s))
 			}
 		}

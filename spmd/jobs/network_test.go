@@ -80,10 +80,10 @@ func TestNetworkLinesMeant(t *testing.T) {
 // statement.
 func TestNetworkLinesRefused(t *testing.T) {
 	for _, c := range []struct{ lines, want string }{
-		{"  network (B*E)*C", "job.dst:6:14: network: got E, which the product lacks"},
+		{"  network (B*E)*C", "job.dst:6:14: network: got E, which is not a factor of the product, or not as often"},
 		{"  network (B*C)*D\n  reorder(i,k,j,l,m)",
-			"job.dst:6:11: network: a schedule says itself what the loops are"},
-		{"  network B*C", "job.dst:6:11: network: the tree lacks the factor D"},
+			"job.dst:6:11: network: the loops are given by a schedule"},
+		{"  network B*C", "job.dst:6:11: network: the tree must also have the factor D"},
 	} {
 		j, err := file("job.dst", chain(c.lines), nil)
 		if err != nil {

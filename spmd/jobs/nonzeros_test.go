@@ -106,7 +106,7 @@ func TestNonzerosRefused(t *testing.T) {
 			Schedule: []string{"fuse(i,j,f), pos(f,fp,B), divide(fp,fpo,fpi,M.x), distribute(fpo)"}}}
 	_, err := j.Run(context.Background())
 	want :=
-		"pos: the ranks visit only positions of B(i,j), and the statement's term C(i,j) also has values elsewhere"
+		"pos: the ranks would visit only the stored entries of B(i,j), but the term C(i,j) of the statement also has values elsewhere"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

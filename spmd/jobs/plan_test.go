@@ -291,10 +291,10 @@ B(i,j) = 2 * B(i,j)
 // anything runs.
 func TestKinds(t *testing.T) {
 	for _, c := range []struct{ from, want string }{
-		{"unifrom:10", `job.dst:2:25: from unifrom:10: there is no kind "unifrom"`},
+		{"unifrom:10", `job.dst:2:25: from unifrom:10: got the kind "unifrom"`},
 		{"uniform", "job.dst:2:25: from uniform: got 0 parameters, want 1"},
 		{"zipf:10", "job.dst:2:25: from zipf:10: got 1 parameter, want 2"},
-		{"uniform:k", "job.dst:2:25: from uniform:-1: NNZ is \"-1\", no count"},
+		{"uniform:k", `job.dst:2:25: from uniform:-1: got "-1" for NNZ`},
 	} {
 		onRanks(t, func(t *testing.T, ranks int) {
 			j := job(t, t.TempDir(),

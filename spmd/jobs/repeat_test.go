@@ -32,12 +32,12 @@ func TestUntil(t *testing.T) {
 			end          string // the error message
 			y            float64
 		}{
-			{"", "10", "job.dst:6: x < 0.1 holds after 4 passes", "", 15},
-			{"or fail ", "10", "job.dst:6: x < 0.1 holds after 4 passes", "", 15},
-			{"or fail ", "4", "job.dst:6: x < 0.1 holds after 4 passes", "", 15},
-			{"", "3", "job.dst:6: x < 0.1 does not hold after 3 passes", "", 12},
-			{"", "1", "job.dst:6: x < 0.1 does not hold after 1 pass", "", 6},
-			{"or fail ", "3", "", "job.dst:6: x < 0.1 does not hold after 3 passes", 0},
+			{"", "10", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
+			{"or fail ", "10", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
+			{"or fail ", "4", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
+			{"", "3", "job.dst:6: x < 0.1 is still false after 3 passes", "", 12},
+			{"", "1", "job.dst:6: x < 0.1 is still false after 1 pass", "", 6},
+			{"or fail ", "3", "", "job.dst:6: x < 0.1 is still false after 3 passes", 0},
 		} {
 			dir := t.TempDir()
 			write(t, dir, "v.tns", "1 3\n2 4\n")
@@ -65,7 +65,7 @@ func TestUntil(t *testing.T) {
 			}
 			var notes []string
 			for _, n := range j.notes {
-				if strings.Contains(n, "hold") {
+				if strings.Contains(n, " after ") {
 					notes = append(notes, strings.TrimPrefix(n, dir+"/"))
 				}
 			}

@@ -127,7 +127,7 @@ func TestRefusedEarly(t *testing.T) {
 		_, err := w.Run(context.Background())
 		var exit interface{ ExitCode() int }
 		if !errors.As(err, &exit) || exit.ExitCode() != diag.ExitMemory ||
-			!strings.Contains(err.Error(), "and the memory limit is 1 MiB (--memory-limit)") {
+			!strings.Contains(err.Error(), "but the memory limit is 1 MiB (--memory-limit)") {
 			t.Errorf("%d ranks: got %v", ranks, err)
 		}
 	}

@@ -138,8 +138,8 @@ func Inputs(f *jobfile.File, given map[string]input.Input) error {
 		if ok && in.ZeroBased && t.BaseAt.End > 0 {
 			if err := convert.Based(in.File); err != nil {
 				return f.Errorf(t.BaseAt, jobfile.Declaration,
-					"got index-base 0 for %q, want it for .tns files only: every other format "+
-						"defines its own base",
+					"got index-base 0 for %q, want a .tns file: every other format defines "+
+						"its own base",
 					t.From)
 			}
 		}
@@ -235,12 +235,13 @@ func (r *names) inputSizes() (*jobfile.Sizes, error) {
 			switch _, given := r.f.Sizes[name]; {
 			case !ok || given || exactly[name] || n > 0:
 			case has:
-				return nil, fault.Commandf("%s: nothing gives the size %s: %s has no entries; want -d=%s:SIZE",
+				return nil, fault.Commandf(
+					"%s: the size %s is not known, because %s has no entries; want -d=%s:SIZE",
 					r.where(t), name, tensor.Printable(in.File), name)
 			case text.Stdin(in.File):
 				return nil, fault.Commandf(
-					"%s: nothing gives the size %s: standard input can be read only once, so its sizes are not "+
-						"known in time; want -d=%s:SIZE", r.where(t), name, name)
+					"%s: the size %s is not known, because standard input can be read only "+
+						"once; want -d=%s:SIZE", r.where(t), name, name)
 			}
 		}
 	}

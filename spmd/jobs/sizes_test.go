@@ -84,7 +84,7 @@ func TestWrongSizes(t *testing.T) {
 		{"a number and a file", "tensor B(4, 6): ds from \"b.mtx\"\nx = B(i,j)\n",
 			[]string{"b.mtx", "5", "6"}, 2},
 		{"modes", "tensor B(n, m, l): sss from \"b.mtx\"\nx = B(i,j,k)\n",
-			[]string{"b.mtx", "order 2", "3"}, 2},
+			[]string{"b.mtx", "2 modes", "3"}, 2},
 		{"in a statement",
 			"tensor B(n, m): ds from \"b.mtx\"\ntensor y(n): d\ns = B(i,j)\ny(i) = 1\nx(i) = B(i,j) * y(j)\n", []string{"job.dst:5", "4", "5"}, 2},
 		{"a coordinate past its size",
@@ -174,12 +174,12 @@ func TestMachine(t *testing.T) {
 		{extents: "p", ranks: 3}, {extents: "2", ranks: 2}, {extents: "p * 2 / 2", ranks: 2},
 		{extents: "4, p", ranks: 2},
 		{extents: "2", ranks: 3,
-			note: "job.dst:1: machine M (2) has 2 points, and the job 3 ranks: the last 1 have none"},
+			note: "job.dst:1: machine M (2) has 2 points, but the job has 3 ranks: the last 1 get none"},
 		{extents: "2, p / 2", ranks: 5,
-			note: "job.dst:1: machine M (2x2) has 4 points, and the job 5 ranks: the last 1 have none"},
+			note: "job.dst:1: machine M (2x2) has 4 points, but the job has 5 ranks: the last 1 get none"},
 		{extents: "p - 1", ranks: 1, err: "got p - 1 = 0 for an extent of M"},
 		{extents: "1099511627776, p", ranks: 1,
-			err: "job.dst:1:1: machine M: got a machine of more than 2147483647 points"},
+			err: "job.dst:1:1: machine M: got a machine with too many points, want at most 2147483647"},
 	} {
 		j := job(t, t.TempDir(), "machine M("+c.extents+")\nx = 1\n", nil)
 		j.Ranks = c.ranks
@@ -214,9 +214,9 @@ func TestPlacedOver(t *testing.T) {
 		{"M(p)", "(x,y) -> M(0)", "", 2, ""},
 		{"M(2, (p+1)/2)", "(x,y) -> M(*,0)", "  distribute(i)", 1, ""},
 		{"M(2, 2)", "(x,y) -> M(*,0)", "  distribute(i)\n  communicate(A,j)", 5, ""},
-		{"M(2, 2)", "(x,y) -> M(x,2)", "", 4, "coordinate 2 of M is past its extent, 2"},
+		{"M(2, 2)", "(x,y) -> M(x,2)", "", 4, "got coordinate 2 of M, want less than its extent, 2"},
 		{"M(2, 2)", "(x,y) -> M(x,0)", "  distribute(j)", 4,
-			"job.dst:4:3: distribute: the loop over j is inside the loop over i"},
+			"job.dst:4:3: distribute: the loop over j must be outside the loop over i, which belongs to the leaf; use reorder"},
 	} {
 		text := "machine " + c.machine + "\ntensor A(4, 4): ds place " + c.placement +
 			" from uniform:7:int\ns = A(i,j)\n" + c.command + "\nprint s\n"

@@ -56,7 +56,7 @@ const mostCompilers = 4
 func Run(ctx context.Context, l mpi.Launcher, set Options,
 	f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {
-		return fault.Commandf("--ranks=%d: %s has started %d ranks already; leave the flag out",
+		return fault.Commandf("--ranks=%d: %s has already started %d ranks; leave the flag out",
 			set.Ranks, l.Kind, l.Size)
 	}
 	o := mpi.Options{Threads: set.Threads}

@@ -67,8 +67,9 @@ func (t Description) CheckSame(c comm.Comm) error {
 				theirs = first[k][1]
 			}
 			err = &comm.OwnMistake{Err: fault.Commandf(
-				"this rank was given another job than rank 0: here %s %s, at rank 0 %s; give every rank "+
-					"the same command line and program", p[0], orNothing(p[1]), orNothing(theirs))}
+				"this rank has another job than rank 0: %s is %s here, but %s at rank 0; give "+
+					"every rank the same command line and program",
+				p[0], orNothing(p[1]), orNothing(theirs))}
 			break
 		}
 	}

@@ -30,11 +30,11 @@ func TestSame(t *testing.T) {
 	}{
 		{describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), ""},
 		{describe("y = z(i)", 2, map[string]string{"x": "s", "A": "ds"}),
-			"the statement y = z(i), at rank 0 y = x(i)"},
-		{describe("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat nothing, at rank 0 2"},
-		{describe("y = x(i)", 2, map[string]string{"x": "s"}), "-f x:s, at rank 0 A:ds x:s"},
+			"the statement is y = z(i) here, but y = x(i) at rank 0;"},
+		{describe("y = x(i)", 0, map[string]string{"x": "s", "A": "ds"}), "--repeat is nothing here, but 2 at rank 0;"},
+		{describe("y = x(i)", 2, map[string]string{"x": "s"}), "-f is x:s here, but A:ds x:s at rank 0;"},
 		{append(describe("y = x(i)", 2, map[string]string{"x": "s", "A": "ds"}), [2]string{"--new", "on"}),
-			"--new on, at rank 0 nothing"},
+			"--new is on here, but nothing at rank 0;"},
 	} {
 		ended := make([]error, 3)
 		local.Run(context.Background(), 3, func(r comm.Comm) error {
@@ -64,7 +64,7 @@ func TestRanksTwice(t *testing.T) {
 			return nil
 		})
 	if err == nil || !strings.Contains(err.Error(),
-		"--ranks=2: mpirun of Open MPI has started 4 ranks already") {
+		"--ranks=2: mpirun of Open MPI has already started 4 ranks; leave the flag out") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -55,15 +55,15 @@ func newDistributedCounts() *distributedCounts {
 
 // allowedRefusals matches the messages of refusals that a drawn distribution may cause.
 var allowedRefusals = []*regexp.Regexp{
-	regexp.MustCompile(`^rotate: .* whose loop is not outside that over`),
+	regexp.MustCompile(`^rotate: .* is rotated by .*, so the loop over .* must be outside the loop over`),
 	regexp.MustCompile(
-		`^distribute: .* is the variable of \d+ sums, each of which has a range of its own`),
-	regexp.MustCompile(`^distribute: the sum over .* stands inside a product or quotient`),
+		`^distribute: .* is the variable of \d+ sums, each with its own range; rename it so that each has its own name`),
+	regexp.MustCompile(`^distribute: the sum over .* is inside a product or quotient`),
 	regexp.MustCompile(
-		`the loop over .* goes through chunks of .*, whose loop is the leaf's; reorder puts it outside$`),
+		`the loop over .* must be outside the loop over chunks of .*; use reorder$`),
 	regexp.MustCompile(
-		`^pos: the positions of .* go through all of .*, and the loops go through parts of it$`),
-	regexp.MustCompile(`^distribute: the machine .* has a loop over each of its dimensions already`),
+		`^pos: the positions of .* include all of .*, but the loops run over only a part of it$`),
+	regexp.MustCompile(`^distribute: each dimension of the machine .* already has a loop`),
 }
 
 // reason returns the expression in allowedRefusals that matches err, or "".

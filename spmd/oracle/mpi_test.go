@@ -173,7 +173,7 @@ func TestLaunchable(t *testing.T) {
 		{"4", "*", "-3", ""},
 		{"9223372036854775807", "*", "9223372036854775807", ""}, // 1, modulo 2^64
 		{"2147483647", "*", "-7",
-			"got the value -15032385529 for A, want one that fits into int32 at i = 0"},
+			"got the value -15032385529 for A, which must fit into int32 at i = 0"},
 		{"3", "/", "0", "division by zero"},
 	} {
 		c,

@@ -145,12 +145,12 @@ func TestPublished(t *testing.T) {
 func TestPublishedRefused(t *testing.T) {
 	for _, x := range []struct{ line, schedule, want string }{
 		{"A(i,j) = B(i,j,k)*c(k); A:ds B:sss c:d", "fuse(i,j,f),pos(f,fp,B(i,j,k)),split(fp,chunk,fp2,2)",
-			"A(i,j) (its format is ds) is appended to in order, and tiles of i, j fused would come back to a row"},
+			"A(i,j) (its format is ds) is appended to in order, so the fused loop over i, j cannot be split into tiles"},
 		{"A(i,k) = B(i,k)*C(i,j)*D(j,k); A:ss B:ds C:dd D:dd", "split(k,k0,k1,2),reorder(k0,j,k1)",
-			"the loop over j would come too early, and back to each entry"},
+			"so the loop over j must be inside the loops over these variables"},
 		{"C(i,k) = A(i,j)*B(j,k); C:ds A:ds B:dd",
 			"pos(j,jp,A(i,j)),split(jp,jp0,jp1,2),reorder(i,jp0,k,jp1)",
-			"the loops are not directly nested"},
+			"the loops to reorder must be directly nested, but other statements are between"},
 	} {
 		p, err := kernelCase(x.line, Rand(*seedFlag, 0))
 		if err != nil {

@@ -191,7 +191,7 @@ func refusedCase(seed, k uint64, dir string) (*planCase, error) {
 }
 
 // bySizes matches refusals that depend on sizes alone, with their kind.
-var bySizes = regexp.MustCompile(`points of fused loops to count|would not end|does not hold`)
+var bySizes = regexp.MustCompile(`points of fused loops to count|would not end|does not match the range`)
 
 // figures matches the numbers in a refusal. They depend on the rank that refuses.
 var figures = regexp.MustCompile(`[0-9.]+(e\+[0-9]+)?`)
@@ -235,7 +235,7 @@ func (c *planCase) holdRefusal(dir string) (kind string, other bool, err error) 
 		return "", false, fmt.Errorf("the run does not end, and is not refused: %w", err)
 	case planErr == nil && !bySizes.MatchString(err.Error()):
 		return "", true, nil
-	case planErr == nil && strings.Contains(err.Error(), "does not hold at "): // depends on entries
+	case planErr == nil && strings.Contains(err.Error(), "does not match the range at "): // depends on entries
 		return "", true, nil
 	case planErr == nil:
 		return "", false, fmt.Errorf("the run is refused, and the plan is not: %w", err)
@@ -294,7 +294,7 @@ func TestOracleRefusedPlans(t *testing.T) {
 	if *nFlag == 0 {
 		kinds[""] -= other.Load()
 		for _, kind := range []string{"", "points of fused loops to count", "would not end",
-			"does not hold"} {
+			"does not match the range"} {
 			if kinds[kind] < n/100 {
 				t.Errorf("%d jobs are refused with %q, want a hundredth at least", kinds[kind], kind)
 			}

@@ -69,8 +69,8 @@ func (g *Given) oneOf(name string) (string, error) {
 	}
 	if len(vars) != 1 {
 		return "", diag.Errorf(diag.ScheduleRefused,
-			"distribute: %s is the variable of %d sums, each of which has a range of its own; "+
-				"give them names of their own", name, len(vars))
+			"distribute: %s is the variable of %d sums, each with its own range; rename it so "+
+				"that each has its own name", name, len(vars))
 	}
 	return vars[0], nil
 }

@@ -145,11 +145,11 @@ func TestDistributedRefused(t *testing.T) {
 		want                           string
 	}{
 		{"s = sum(j, x(j)) + sum(j, z(j)*x(j))", "distribute(j)", "",
-			"distribute: j is the variable of 2 sums, each of which has a range of its own; give them names of their own"},
+			"distribute: j is the variable of 2 sums, each with its own range; rename it so that each has its own name"},
 		{"y(i) = b(i) / sum(j, B(i,j))", "reorder(j,i), distribute(j)", "",
-			"the sum over j stands inside a product or quotient"},
-		{product, "distribute(i)", "B(x,y) -> M(x,2)", "coordinate 2 of M is past its extent, 2"},
-		{product, "", "A(x,y) -> M(x,2)", "coordinate 2 of M is past its extent, 2"},
+			"the sum over j is inside a product or quotient, so its blocks cannot be summed separately"},
+		{product, "distribute(i)", "B(x,y) -> M(x,2)", "got coordinate 2 of M, want less than its extent, 2"},
+		{product, "", "A(x,y) -> M(x,2)", "got coordinate 2 of M, want less than its extent, 2"},
 		{product, "distribute(i", "", "got the end of the schedule"},
 	} {
 		var list []string

@@ -109,7 +109,7 @@ func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	if !ok {
 		return ""
 	}
-	own, by := p.Mapping(), "without --map the variables of the result say which"
+	own, by := p.Mapping(), "without --map, the variables of the result decide which"
 	if spec.Map != nil {
 		by = "by --map=" + strings.Join(spec.Map, ",")
 	}
@@ -117,7 +117,9 @@ func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 	if own.Working == 1 {
 		run = "runs"
 	}
-	return fmt.Sprintf("of %d ranks %d %s all %s of the schedule (%s): with --map=%s %d ranks do",
+	return fmt.Sprintf(
+		"only %[2]d of %[1]d ranks %[3]s all %[4]s of the schedule (%[5]s); with --map=%[6]s, "+
+			"%[7]d ranks would",
 		p.Ranks, own.Working, run,
 		tensor.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
 }

@@ -16,8 +16,8 @@ func (g *Given) Grid() (*place.Machine, error) {
 	x, why := g.product()
 	if why != "" {
 		return nil, diag.Errorf("machine",
-			"the grid of COSMA needs a product of two dense matrices, "+
-				"as in A(i,j) = B(i,k) * C(k,j): %s", why)
+			"the grid of COSMA needs a product of two dense matrices, as in A(i,j) = B(i,k) * "+
+				"C(k,j), but %s", why)
 	}
 	memory := int64(0)
 	if g.Limit > 0 {
@@ -50,8 +50,8 @@ func (g *Given) compute() error {
 		g.Schedule = g.cosma(x)
 	case !slices.ContainsFunc(list, (*schedule.Command).Distributes):
 		return list[0].Refuse(fmt.Sprintf(
-			"the grid of COSMA has a schedule that distributes the statement; "+
-				"want distribute({%s,%s,%s},...,%s) in this one, or none",
+			"the grid of COSMA needs either distribute({%s,%s,%s},...,%s) in the schedule, or "+
+				"no schedule",
 			g.source(x.i), g.source(x.j), g.source(x.k), m.Name))
 	}
 	return nil

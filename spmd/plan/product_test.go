@@ -88,9 +88,9 @@ func TestComputedMachineRefused(t *testing.T) {
 		{"A(i,j) += B(i,k) * C(k,j)", 0, nil, "the right side is not a product"},
 		{"A(i,j) = B(i,j) * c(k)", 0, nil, "a factor is not a matrix"},
 		{"A(i,j) = S(i,k) * C(k,j)", 0, nil, "S has levels that are not dense"},
-		{"A(i,j) = B(i,k) * C(k,j)", 800, nil, "does not fit 4 ranks with memory for 100 elements each"},
+		{"A(i,j) = B(i,k) * C(k,j)", 800, nil, "elements needs more memory than 4 ranks with 100 elements each have; want more ranks or more memory"},
 		{"A(i,j) = B(i,k) * C(k,j)", 0, []string{"split(i,i0,i1,4)"},
-			"the grid of COSMA has a schedule that distributes the statement; want distribute({i,j,k},...,M)"},
+			"the grid of COSMA needs either distribute({i,j,k},...,M) in the schedule, or no schedule"},
 	} {
 		_, err := New(*productGiven(t, c.statement, 4, c.limit, c.commands...))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -127,7 +127,7 @@ func (s *stager) draw(m *moment) template.HTML {
 		arrows = append(arrows, a)
 	}
 	p := &picture.Picture{W: math.Ceil(hi.X - lo.X + 2*margin), H: math.Ceil(hi.Y - lo.Y + 2*margin),
-		Title: "Ranks, with arrows where blocks travel; the lines below say the same"}
+		Title: "Ranks, with arrows for the blocks that are sent; the lines below say the same"}
 	move := func(q picture.Point) picture.Point {
 		return picture.Point{X: q.X - lo.X + margin, Y: q.Y - lo.Y + margin}
 	}

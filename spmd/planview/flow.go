@@ -203,7 +203,7 @@ func (x *flow) ranges(s forecast.PlannedStep) string {
 func (x *flow) sums() (list []moment) {
 	for _, final := range []bool{false, true} {
 		m := moment{name: "sums: partial results are added"}
-		verb := "is added to that of"
+		verb := "is added to the block of"
 		if final {
 			m.name, verb = "results go to their owners", "goes to"
 		}
@@ -239,7 +239,7 @@ func (x *flow) block(b forecast.PlannedBlock) string {
 // them have arrows.
 func (x *flow) travels(m *moment) string {
 	if len(m.moves) == 0 {
-		return "; nothing travels"
+		return "; nothing is sent"
 	}
 	exact := !slices.ContainsFunc(m.moves, func(v move) bool { return !x.exact[v.block.Tensor] })
 	verb := "travel"

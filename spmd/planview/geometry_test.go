@@ -89,9 +89,9 @@ func TestMoments(t *testing.T) {
 		}
 	}
 	text := root.find("flow")[0].all()
-	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing travels",
+	for _, want := range []string{"step 0", "4 ranks of 4 run; nothing is sent",
 		"sums: partial results are added",
-		"C[0:60,0:50], 23.44 KiB, of rank 1 is added to that of rank 0"} {
+		"C[0:60,0:50], 23.44 KiB, of rank 1 is added to the block of rank 0"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the flow does not say %q:\n%s", want, text)
 		}

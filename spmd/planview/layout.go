@@ -28,7 +28,7 @@ func newLayout(p *forecast.Planned, wrap int) *layout {
 		points *= n
 	}
 	if len(p.Machine) > 0 && points != int64(p.Ranks) {
-		x.note = fmt.Sprintf("The machine %s has %s, so that the ranks are drawn in a row.",
+		x.note = fmt.Sprintf("The machine %s has %s, so the ranks are drawn in a row.",
 			times(p.Machine), countOf(points, "point"))
 		x.dims = nil
 	}

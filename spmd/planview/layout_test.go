@@ -21,7 +21,7 @@ func TestLayout(t *testing.T) {
 		{[]int64{2, 3, 2, 2}, 24, 4, 2, 3,
 			"A machine of 2x3x2x2: rows are its first dimension, columns its second, and layers the points of the others.", ""},
 		{[]int64{2, 2}, 3, 1, 1, 3, "A machine of one dimension.",
-			"The machine 2x2 has 4 points, so that the ranks are drawn in a row."},
+			"The machine 2x2 has 4 points, so the ranks are drawn in a row."},
 	} {
 		x := newLayout(&forecast.Planned{Ranks: c.ranks, Machine: c.machine}, cellLine)
 		if x.rows != c.rows || x.cols != c.cols || x.says() != c.says || x.note != c.note {

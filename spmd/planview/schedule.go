@@ -84,7 +84,7 @@ func nestLoop(l forecast.PlannedNestLoop) string {
 func Lies(p *forecast.Planned, t forecast.PlannedTensor) string {
 	first := "where its blocks are first read"
 	if t.Result {
-		first = "where its blocks are first made"
+		first = "where its blocks are first computed"
 	}
 	if p.Nest == nil {
 		first = "where the block schedule places its blocks"

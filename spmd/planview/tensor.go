@@ -250,7 +250,7 @@ func (x *drawing) note() string {
 		s += ", broadcast to all ranks"
 	}
 	if slices.ContainsFunc(x.t.Axes, func(a forecast.PlannedAxis) bool { return a.Entries }) {
-		s += ", cut by entries; drawn by where they begin"
+		s += ", divided by entries; each block is drawn from its first entry"
 	}
 	var along []string
 	for _, a := range x.hidden {

@@ -35,7 +35,8 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 			continue
 		}
 		if !boundHolds(c, size) {
-			return fmt.Sprintf("%s of the schedule does not hold: %s runs from 0 to %d,",
+			return fmt.Sprintf(
+				"%s in the schedule does not match the range: %s runs from 0 to %d,",
 				c, c.Args[0].Text, size), c
 		}
 	}
@@ -43,9 +44,9 @@ func whichBound(list []string, sizes map[string]int64) (string, *schedule.Comman
 	case 0:
 		panic("BUG: prepared: a bound is broken, and all bounds of the schedule hold")
 	case 1:
-		return others[0] + " of the schedule does not hold", first
+		return others[0] + " in the schedule does not match the range", first
 	}
-	return "one of " + strings.Join(others, ", ") + " of the schedule does not hold", first
+	return "one of " + strings.Join(others, ", ") + " in the schedule does not match the range", first
 }
 
 // boundsHold reports whether every bound() of a variable of the statement holds for the sizes.

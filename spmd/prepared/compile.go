@@ -287,8 +287,8 @@ func (k *Statement) checkCommands() error {
 	}
 	for _, c := range commands {
 		if !heard[c] {
-			return k.Problem.AsWritten(c.Refuse(c.Name +
-				": the terms that have these variables are summed apart, each in its own loops"))
+			return k.Problem.AsWritten(c.Refuse(c.Name + ": the terms with these variables are " +
+				"summed separately, each in its own loops"))
 		}
 	}
 	return nil
@@ -444,8 +444,9 @@ func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 			for l, lev := range t.Levels {
 				if int64(lev.Pos.Width) != widths[2*l] || int64(lev.Crd.Width) != widths[2*l+1] {
 					return nil,
-						fault.Runf("%s: blocks with 32-bit and with 64-bit positions at different ranks; "+
-							"use fewer entries a block", o.Tensor)
+						fault.Runf(
+							"%s: some ranks have blocks with 32-bit positions and others with "+
+								"64-bit ones; use fewer entries in a block", o.Tensor)
 				}
 			}
 		}

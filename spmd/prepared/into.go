@@ -78,27 +78,33 @@ func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
 	if k.Reader.Env.Code() == codegen.CUDA {
 		return fault.Commandf(
-			"a result to compute into: --target=cuda makes results of its own; " +
-				"values alone are computed by --target=cpu")
+			"a result to compute into: got --target=cuda, which allocates its own results; " +
+				"want --target=cpu")
 	}
 	if _, given := k.Problem.LeafSchedule(); given {
 		return fault.Commandf(
-			"a result to compute into: the job has a schedule; values alone are computed without one")
+			"a result to compute into: got a schedule, want none: only the default schedule " +
+				"computes values alone")
 	}
 	if t.File() != "" {
-		return fault.Commandf("a result to compute into: %s is the file %s, which is not to be changed",
+		return fault.Commandf(
+			"a result to compute into: %s is the file %s, which must not be changed; want a "+
+				"tensor in memory",
 			name, t.File())
 	}
 	if want := k.Reader.Types[name]; t.Header.Type != want || !t.Header.Whole() ||
 		!slices.Equal(t.Header.Dims, k.Reader.Sizes.Dims[name]) ||
 		!t.Format().Equal(k.Reader.Formats[name]) {
-		return fault.Commandf("a result to compute into: got %s, %s, %v, want %s, %s, %v, whole",
+		return fault.Commandf(
+			"a result to compute into: got %s, %s, %v, want %s, %s, %v, and all blocks of it",
 			fault.Sizes(t.Header.Dims), fault.Format(t.Format()), t.Header.Type,
 			fault.Sizes(k.Reader.Sizes.Dims[name]), fault.Format(k.Reader.Formats[name]), want)
 	}
 	for i, o := range k.Problem.Operands {
 		if overlap(t.Vals, k.exec.Own[i][0].Vals) {
-			return fault.Commandf("a result to compute into: its values are those of the operand %s",
+			return fault.Commandf(
+				"a result to compute into: it shares its values with the operand %s; want "+
+					"values of its own",
 				o.Tensor)
 		}
 	}

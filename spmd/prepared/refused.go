@@ -71,9 +71,10 @@ func (s *leaf) refuseSteps(steps float64) error {
 	if steps <= s.maxStepsOfCall() {
 		return nil
 	}
-	return fault.Commandf("%s takes %.3g steps, and would not end: want at most %.3g for each thread"+
-		" (a term without a sparse tensor has a value at every coordinate, and a loop over tiles comes"+
-		" to each)", s.k.p.Stmt, steps, float64(maxSteps))
+	return fault.Commandf(
+		"%s needs %.3g steps and would not end; want at most %.3g for each thread (a term "+
+			"without a sparse tensor has a value at every coordinate, and a loop over tiles "+
+			"visits every tile)", s.k.p.Stmt, steps, float64(maxSteps))
 }
 
 // Refused returns the error that refuses a run before its first step, or nil: at some rank a leaf

@@ -129,7 +129,8 @@ func (s *leaf) setHasty() {
 	all := s.steps() * float64(k.o.Runs)
 	if s.unit.Hasty = all <= mostHasty; s.unit.Hasty {
 		k.Reader.Env.Detail(fmt.Sprintf(
-			"the leaf of %s is compiled with less optimization: it does %.3g operations in all", s.stmt,
+			"the leaf of %s is compiled with less optimization, because it does only %.3g "+
+				"operations in all", s.stmt,
 			all))
 	}
 }

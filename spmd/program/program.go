@@ -140,13 +140,13 @@ func (p *Program) Set(name string, in input.Input, how Storage) error {
 	}
 	if !notation.IsName(name) {
 		return fault.Commandf(
-			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
+			"got %q for a tensor's name, want a letter, followed by letters, digits and _",
 			tensor.Printable(name))
 	}
 	if in.File == "" && in.Generate == "" && in.Scalar == nil && in.Tensor == nil {
 		return fault.Commandf(
-			"the input of %s is empty: none of File, Generate, Scalar and Tensor is set, "+
-				"or the tensor is nil; want one (Declare is for what statements write)", name)
+			"%s has no input: set one of File, Generate, Scalar and Tensor (a nil Tensor does "+
+				"not count), or use Declare for a tensor that statements write", name)
 	}
 	t, err := p.newTensor(name, in, how)
 	if err != nil {
@@ -163,7 +163,7 @@ func (p *Program) Declare(name string, how Storage) error {
 	}
 	if !notation.IsName(name) {
 		return fault.Commandf(
-			"got %q for a tensor's name, want a letter, and letters, digits and _ after it",
+			"got %q for a tensor's name, want a letter, followed by letters, digits and _",
 			tensor.Printable(name))
 	}
 	t, err := p.newTensor(name, input.Input{}, how)
@@ -252,9 +252,11 @@ func (p *Program) tensor(name string) (*programTensor, error) {
 		}
 		return nil, fault.Commandf("%s has no value; %s", tensor.Printable(name), known)
 	case t.broken != "":
-		return nil, fault.Commandf("%s has no value: %s failed while it wrote it", name, t.broken)
+		return nil, fault.Commandf(
+			"%s has no value, because %s failed while writing it", name, t.broken)
 	case !t.hasValue():
-		return nil, fault.Commandf("%s has no value: nothing was assigned to it, and it has no input",
+		return nil, fault.Commandf(
+			"%s has no value: it has no input, and no statement has computed it",
 			name)
 	}
 	return t, nil

@@ -98,8 +98,8 @@ func (t *programTensor) order() (int, error) {
 		return len(letters), nil
 	}
 	return 0, fault.Commandf(
-		"%s: no statement has read it yet, and neither its sizes nor its format "+
-			"say how many modes it has", t.name)
+		"%s: the number of modes is not known; give its sizes or format, or read it in a "+
+			"statement first", t.name)
 }
 
 // Value returns the value of a scalar at every rank. Every rank must call it.

@@ -154,7 +154,8 @@ func (s *Statement) markBroken(t *programTensor, err error) error {
 func (p *Program) Place(name string, mode int) error {
 	return p.place(name, func(order int) (int, error) {
 		if mode < -1 || mode >= order {
-			return 0, fault.Commandf("%s: got mode %d, want -1 or one of its %s", name, mode,
+			return 0, fault.Commandf(
+				"%s: got mode %d, want either -1 or one of its %s", name, mode,
 				tensor.Count(int64(order), "mode"))
 		}
 		return mode, nil

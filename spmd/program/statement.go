@@ -40,7 +40,7 @@ type How struct {
 // check refuses invalid ways of contraction.
 func (h *How) check() error {
 	if h.IntermediateOrder < 0 {
-		return fault.Commandf("got the intermediate order %d, want 1 or more, or 0 for any",
+		return fault.Commandf("got the intermediate order %d, want 0 (no limit) or more",
 			h.IntermediateOrder)
 	}
 	return network.CheckWay(h.Network)
@@ -501,11 +501,11 @@ func (s *Statement) refresh() (again string, err error) {
 			continue
 		}
 		if t.held == nil {
-			return r.name + " is another tensor", nil
+			return r.name + " is now another tensor", nil
 		}
 		if t.held != r.held && !sameStorage(t.held, s.reader.Sizes.Dims[r.operand],
 			s.reader.Types[r.operand], s.reader.Formats[r.operand]) {
-			return r.name + " has another format, type or size", nil
+			return r.name + " now has another format, type or size", nil
 		}
 		s.mayNotFit = s.mayNotFit || !t.held.Blocks.Layout.Format.AllDense()
 		if !s.ownsBlocks(r.operand, t.held) { // blocks of the tensor are sent
@@ -527,7 +527,7 @@ func (s *Statement) refresh() (again string, err error) {
 		return "", p.failed(err)
 	}
 	if !fits {
-		return "an operand has level arrays of another width, or many more entries", nil
+		return "an operand now has level arrays of another width, or many more entries", nil
 	}
 	s.mayNotFit = false
 	return "", nil
@@ -551,11 +551,11 @@ func (s *Statement) resultChange() string {
 	typ, given := s.reader.Types[name].String(), s.parsed.Types[name] != tensor.None
 	switch now := t.typ(); {
 	case !f.Equal(s.reader.Formats[name]), now != "" && now != typ, now == "" && given:
-		return name + " must have another format or type"
+		return name + " needs another format or type now"
 	case !slices.Equal(s.sizes, t.sizes(s.sized)):
-		return name + " has other sizes"
+		return name + " has other sizes now"
 	case s.parsed.Stmt.Accumulate && t.isAddedTo() != s.adds:
-		return name + " has a value to add to, or has none any more"
+		return name + " now has a value to add to, or no longer has one"
 	}
 	return ""
 }

@@ -82,7 +82,7 @@ func (p *Program) newTensor(name string, in input.Input, how Storage) (*programT
 // holdScalar sets the value of a scalar that is given as a number.
 func (p *Program) holdScalar(t *programTensor) error {
 	if order := max(len(t.how.Sizes), len(t.how.Format)); order > 0 {
-		return fault.Commandf("%s: got a scalar, and sizes or a format of a tensor with modes", t.name)
+		return fault.Commandf("%s: got sizes or a format for a scalar, want neither", t.name)
 	}
 	typ := tensor.None
 	if t.how.Type != "" {

@@ -60,7 +60,7 @@ type ErrWidth struct{ Name string }
 
 func (e *ErrWidth) Error() string {
 	return fmt.Sprintf(
-		"the partial results of %s together have more than 2^31 entries, and positions of 32 bits",
+		"the partial results of %s have more than 2^31 entries in all, but positions of 32 bits",
 		e.Name)
 }
 

@@ -66,13 +66,13 @@ func (w *Work) String() string {
 		about = "about "
 	}
 	line := fmt.Sprintf(
-		"roofline: the leaves move %s at least and do %s%.4g multiplications and additions",
+		"roofline: the leaves move at least %s and do %s%.4g multiplications and additions",
 		tensor.Bytes(w.Bytes), about, float64(w.Flops))
 	if w.Share == nil {
-		return line + "; there is no model of this machine to compare with (distaff doctor " +
-			"--tune measures it)"
+		return line + "; this machine has not been measured, so there is no model to compare " +
+			"with (distaff doctor --tune measures it)"
 	}
 	return line + fmt.Sprintf(
-		": %.3g ms by the machine model, and took %.3g ms, so that they reached %.0f%% of its limit",
+		": %.3g ms by the machine model, but they took %.3g ms, which is %.0f%% of its limit",
 		1e3*w.least, 1e3*w.took, 100**w.Share)
 }

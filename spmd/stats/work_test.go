@@ -56,9 +56,9 @@ func TestWorkOf(t *testing.T) {
 	one := rank("a", 200, 100, 10, 6*time.Second)
 	one.Estimated = true
 	if got := WorkOf([]Rank{one}, m).String(); !strings.Contains(got,
-		"300 bytes at least and do about 10 mult") ||
+		"at least 300 bytes and do about 10 mult") ||
 		!strings.Contains(got,
-			"3e+03 ms by the machine model, and took 6e+03 ms, so that they reached 50%") {
+			"3e+03 ms by the machine model, but they took 6e+03 ms, which is 50% of its limit") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -29,7 +29,7 @@ func ParseMode(s string) (Mode, error) {
 	case "ordered":
 		return Ordered, nil
 	}
-	return 0, fmt.Errorf("%q is none of auto, parallel, ordered", s)
+	return 0, fmt.Errorf("got %q, want auto, parallel or ordered", s)
 }
 
 // Write writes the tensor to rank 0's file; file is nil at other ranks. The extension of name

@@ -115,7 +115,8 @@ func newPages(limit *tcs.Limit, bytes int64, what string) (m *tcs.Memory, fd int
 	}
 	if err != nil {
 		limit.Release(bytes)
-		return nil, -1, fmt.Errorf("%s: pages that processes have in common: %w", what, err)
+		return nil, -1, fmt.Errorf(
+			"%s: cannot share memory pages between processes: %w", what, err)
 	}
 	hugePages(unsafe.Slice((*byte)(m.Ptr), mapped(bytes)))
 	return m, fd, nil

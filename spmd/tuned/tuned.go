@@ -73,8 +73,9 @@ func Messages(c comm.Comm) (m *tune.Model, err error) {
 		}
 		if err == nil && m == nil {
 			err = fault.Runf(
-				"this machine was not measured: distaff doctor --tune, without a launcher, measures its " +
-					"processor, and then under one the messages between ranks")
+				"this machine has not been measured: run distaff doctor --tune without a " +
+					"launcher for its processor, and then with a launcher for the messages " +
+					"between ranks")
 		}
 	}
 	if err := comm.Agree(c, err); err != nil {

@@ -112,7 +112,7 @@ func (f *Files) Check(list []*schedule.Command, runs bool) error {
 
 func refusal(what string) string {
 	return diag.Sprintf(
-		"%s is C code of the user, which is compiled and run only with --allow-user-code", what)
+		"%s is a user's C code, which is compiled and run only with --allow-user-code", what)
 }
 
 // Allow returns an error if a leaf calls functions that the user has not allowed.

@@ -45,7 +45,7 @@ func TestFilesRefused(t *testing.T) {
 		{"rows.c:rows", false, false, ""},
 		{filepath.Join(dir, "rows.c") + ":rows", true, true, ""},
 		{"rows.c:rows", true, false,
-			"rows.c:rows is C code of the user, which is compiled and run only with --allow-user-code"},
+			"rows.c:rows is a user's C code, which is compiled and run only with --allow-user-code"},
 		{"rows.c:columns", false, false, "substitute: rows.c defines no function columns"},
 		{"none.c:rows", false, false, "none.c: no such file or directory"},
 		{"long.c:rows", false, false, "bytes, want at most 1048576"},
@@ -106,7 +106,7 @@ func TestAllow(t *testing.T) {
 		t.Error(err)
 	}
 	if err := New("", false).Allow(u); err == nil ||
-		!strings.Contains(err.Error(), "rows.c:rows is C code of the user") {
+		!strings.Contains(err.Error(), "rows.c:rows is a user's C code") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 	if err := New("", false).Allow(&codegen.Unit{Func: &ir.Func{Body: &ir.Block{}}}); err != nil {

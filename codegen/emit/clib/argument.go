@@ -52,7 +52,8 @@ func argument(s *signature.Signature, k int) string {
 			s.Result.Shares)
 	case k == 0 && !given:
 		b.WriteString(
-			"    What the leaf makes is the caller's to free: free() frees it where env has no allocator.\n")
+			"    The caller must free what the leaf allocates: with free() if env has no " +
+				"allocator.\n")
 	}
 	return b.String()
 }

@@ -89,7 +89,9 @@ func (l Leaf) describe() string {
 		}
 	}
 	b.WriteString(
-		"Nothing is checked: arrays are to be as this says, and none that is written may\noverlap another. Coordinates that are not sorted, or that repeat, give wrong values.\n")
+		"Nothing is checked: arrays must be as described here, and an array that is written " +
+			"must\nnot overlap another. Coordinates that are not sorted, or that repeat, give " +
+			"wrong values.\n")
 	for k := range s.Args {
 		b.WriteString("\n" + argument(s, k))
 	}

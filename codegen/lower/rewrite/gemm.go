@@ -71,18 +71,20 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 		loop, ok := n.inner(list).(*ir.For)
 		if !ok || loop.Kind != ir.Serial || loop.Step != 1 {
 			n.refuse(
-				"the loops have conditions or other statements between them, or run in another way " +
-					"than one after another over a range")
+				"the loops must be nested without other statements or conditions between " +
+					"them, and each must run in order over a range")
 		}
 		n.vars[d], n.lo[d], n.hi[d] = loop.V, n.inline(loop.Lo), n.inline(loop.Hi)
 		if n.varies(n.lo[d]) || n.varies(n.hi[d]) {
-			n.refuse("the range of the loop over %s changes in the loops around it", loop.V.Name)
+			n.refuse(
+				"the range of the loop over %s must not depend on the loops around it",
+				loop.V.Name)
 		}
 		list = loop.Body.List
 	}
 	s, ok := n.inner(list).(*ir.Store)
 	if !ok || !s.Accumulate || s.Atomic {
-		n.refuse("the loops do not only add products, or they add atomically")
+		n.refuse("the loops must only add products, and not atomically")
 	}
 	n.store = s
 	return before
@@ -177,7 +179,7 @@ type gemmMatrix struct {
 func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	by, at, ok := n.strides(index)
 	if !ok {
-		n.refuse("the places of the values of %s are not a sum of multiples of the loops' variables",
+		n.refuse("the values of %s must be at a fixed stride along each loop",
 			n.name(a))
 	}
 	for d := range by {
@@ -219,7 +221,7 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 		of = append(of, n.matrix(a, index))
 	}, func(x ir.Expr) { g.Alpha = ir.Times(g.Alpha, x) })
 	if len(of) != 2 {
-		n.refuse("the loops multiply %d tensors, and gemm two matrices", len(of))
+		n.refuse("the loops multiply %d tensors, but gemm multiplies two matrices", len(of))
 	}
 	a, b := of[0], of[1]
 	rows, cols, sums := n.roles(c, a, b)
@@ -237,9 +239,8 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
 	if adjacent && !g.SideBySide() {
 		n.refuse(
-			"cublas multiplies matrices in which neighbouring values of a row or of a column are "+
-				"adjacent in memory, and for no two of the loops' variables is this so in all of "+
-				"%s, %s and %s", n.name(c.a), n.name(a.a), n.name(b.a))
+			"cublas needs two of the loops' variables along which the values of %s, %s and %s "+
+				"are adjacent in memory; there are none", n.name(c.a), n.name(a.a), n.name(b.a))
 	}
 	return g
 }
@@ -256,12 +257,12 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 		case a.over(d) && b.over(d) && !c.over(d):
 			sums = append(sums, d)
 		default:
-			n.refuse("the loop over %s is not one along two of the three matrices %s, %s and %s",
+			n.refuse("the loop over %s must index two of the three matrices %s, %s and %s",
 				n.vars[d].Name, n.name(c.a), n.name(a.a), n.name(b.a))
 		}
 	}
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
-		n.refuse("the loops compute no product of two matrices")
+		n.refuse("the loops must compute a product of two matrices")
 	}
 	return rows, cols, sums
 }
@@ -291,8 +292,8 @@ func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant fu
 		return
 	case *ir.Cast:
 		n.refuse(
-			"the types differ: values of %s are converted to %s, and gemm multiplies values of one type",
+			"gemm needs values of one type, but values of %s are converted to %s",
 			x.X.Type(), x.Typ)
 	}
-	n.refuse("the loops do not add a product")
+	n.refuse("the loops must add a product")
 }

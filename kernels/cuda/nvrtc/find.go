@@ -17,9 +17,9 @@ var names = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "li
 type NotFoundError struct{ Tried []string }
 
 func (e *NotFoundError) Error() string {
-	return "no NVRTC, the library that compiles CUDA kernels (libnvrtc.so.12): name it with " +
-		"DISTAFF_NVRTC, or install it with " +
-		"scripts/install-nvrtc.sh; tried " + strings.Join(e.Tried, "; ")
+	return "no NVRTC, the library that compiles CUDA kernels (libnvrtc.so.12); either name it " +
+		"with DISTAFF_NVRTC or install it with scripts/install-nvrtc.sh; tried " +
+		strings.Join(e.Tried, "; ")
 }
 
 // ExitCode returns 1, the code for a machine that lacks something.

@@ -116,10 +116,10 @@ func (c *Compiler) compile(source, arch string, options []string) (image []byte,
 	cubin := strings.HasPrefix(arch, "sm_")
 	if !cubin && !strings.HasPrefix(arch, "compute_") {
 		return nil, "", &Error{Arch: arch,
-			Reason: "want an architecture such as sm_90 or compute_90"}
+			Reason: "want an architecture, as in sm_90 or compute_90"}
 	}
 	if cubin && c.lib.cubin == nil {
-		return nil, "", &Error{Arch: arch, Reason: "this version, before 11.1, makes PTX alone"}
+		return nil, "", &Error{Arch: arch, Reason: "before version 11.1, NVRTC can make only PTX"}
 	}
 	options = append([]string{"--gpu-architecture=" + arch}, options...)
 	argv := (*[1 << 16]*C.char)(C.malloc(C.size_t(len(options)) * C.size_t(

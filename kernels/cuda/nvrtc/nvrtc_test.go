@@ -64,7 +64,7 @@ func TestErrors(t *testing.T) {
 		{"a mistake", "__global__ void f() { undeclared = 1; }", "sm_80",
 			`identifier "undeclared" is undefined`},
 		{"an architecture that is none", twice, "sm_1", "gpu-architecture"},
-		{"no architecture", twice, "80", "such as sm_90"},
+		{"no architecture", twice, "80", "want an architecture, as in sm_90 or compute_90"},
 	} {
 		image, _, err := c.Compile(x.source, x.arch)
 		var e *Error

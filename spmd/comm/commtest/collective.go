@@ -28,7 +28,7 @@ func barrier(c comm.Comm) error {
 			return err
 		}
 		if latest := slices.Max(all); left < latest {
-			return fmt.Errorf("left %d ns before the last rank came", latest-left)
+			return fmt.Errorf("the rank left %d ns before the last rank came", latest-left)
 		}
 	}
 	return nil
@@ -126,7 +126,9 @@ func reduceType[T number](c comm.Comm, ops map[comm.Op]func(a, b T) T,
 				}
 				for i := range own {
 					if own[i] != value(me, i) {
-						return fmt.Errorf("wrong Reduce changed rank %d's operand, root is %d", me, root)
+						return fmt.Errorf(
+							"wrong Reduce: it changed the operand of rank %d, although the "+
+								"root is %d", me, root)
 					}
 				}
 			}
@@ -179,7 +181,7 @@ func reduce(c comm.Comm) error {
 		return err
 	}
 	if want := byte(1<<min(c.Size(), 8) - 1); b[0] != want {
-		return fmt.Errorf("wrong Or of bytes is %#x, want %#x", b[0], want)
+		return fmt.Errorf("wrong Or of bytes: got %#x, want %#x", b[0], want)
 	}
 	return nil
 }
@@ -206,7 +208,8 @@ func reduceBits(c comm.Comm) error {
 				want := fold(0, p, func(r int) float64 { return value(r, i) },
 					func(a, b float64) float64 { return a + b })
 				if math.Float64bits(s[i]) != math.Float64bits(want) {
-					return fmt.Errorf("sum of %d: element %d is %x, want %x", n, i, s[i], want)
+					return fmt.Errorf("wrong sum of %d: element %d is %x, want %x",
+						n, i, s[i], want)
 				}
 				if i == 17*3 {
 					break // the values repeat
@@ -222,7 +225,7 @@ func reduceBits(c comm.Comm) error {
 		return err
 	}
 	if !math.IsNaN(nan[0]) || (p > 1 && !math.Signbit(nan[1])) {
-		return fmt.Errorf("wrong Min with NaN and -0 is %v", nan)
+		return fmt.Errorf("wrong Min with NaN and -0: got %v", nan)
 	}
 	return nil
 }
@@ -247,7 +250,9 @@ func scan(c comm.Comm) error {
 				want += int64(r*1000 + i + 1)
 			}
 			if x[i] != want || s[i] != want+int64(me*1000+i+1) {
-				return fmt.Errorf("element %d: Scan %d, Exscan %d, want Exscan %d", i, s[i], x[i], want)
+				return fmt.Errorf(
+					"wrong element %d: Scan gives %d and Exscan %d, want %d from Exscan",
+					i, s[i], x[i], want)
 			}
 		}
 	}
@@ -262,7 +267,7 @@ func scan(c comm.Comm) error {
 		want = float64(p - me + 1)
 	}
 	if m[0] != want {
-		return fmt.Errorf("wrong Exscan Min is %v, want %v", m[0], want)
+		return fmt.Errorf("wrong Exscan with Min: got %v, want %v", m[0], want)
 	}
 	q := []int32{int32(me + 2)}
 	if err := c.Exscan(comm.Of(q), comm.Prod); err != nil {
@@ -273,7 +278,7 @@ func scan(c comm.Comm) error {
 		prod *= int32(r + 2)
 	}
 	if q[0] != prod {
-		return fmt.Errorf("wrong Exscan Prod is %d, want %d", q[0], prod)
+		return fmt.Errorf("wrong Exscan with Prod: got %d, want %d", q[0], prod)
 	}
 	return nil
 }
@@ -317,14 +322,14 @@ func gather(c comm.Comm) error {
 				return err
 			}
 			if me == root && !slices.Equal(recv, want) {
-				return fmt.Errorf("wrong Gatherv of %v at %d is wrong", counts, root)
+				return fmt.Errorf("wrong Gatherv of %v to root %d", counts, root)
 			}
 			parts, err := comm.Gatherv(c, send, root)
 			if err != nil {
 				return err
 			}
 			if me == root && !slices.Equal(slices.Concat(parts...), want) {
-				return fmt.Errorf("wrong Gatherv of slices of %v at %d is wrong", counts, root)
+				return fmt.Errorf("wrong Gatherv of slices of %v to root %d", counts, root)
 			}
 		}
 		var recv []int32
@@ -336,7 +341,8 @@ func gather(c comm.Comm) error {
 		}
 		for r := range recv {
 			if want := int32(r/2) * int32(1-2*(r%2)); recv[r] != want {
-				return fmt.Errorf("wrong Gather at %d: element %d is %d, want %d", root, r, recv[r], want)
+				return fmt.Errorf("wrong Gather to root %d: element %d is %d, want %d",
+					root, r, recv[r], want)
 			}
 		}
 	}
@@ -367,14 +373,14 @@ func allgather(c comm.Comm) error {
 			return err
 		}
 		if !slices.Equal(recv, want) {
-			return fmt.Errorf("wrong Allgatherv of %v is wrong", counts)
+			return fmt.Errorf("wrong Allgatherv of %v", counts)
 		}
 		parts, err := comm.Allgatherv(c, send)
 		if err != nil {
 			return err
 		}
 		if !slices.Equal(slices.Concat(parts...), want) || len(parts) != p {
-			return fmt.Errorf("wrong Allgatherv of slices of %v is wrong", counts)
+			return fmt.Errorf("wrong Allgatherv of slices of %v", counts)
 		}
 	}
 	for _, n := range []int{0, 1, 50000} {
@@ -406,7 +412,8 @@ func alltoall(c comm.Comm) error {
 		}
 		for from := range p {
 			if len(got[from]) != count(from, me, k) {
-				return fmt.Errorf("wrong Alltoallv: %d bytes from rank %d, want %d", len(got[from]), from,
+				return fmt.Errorf(
+					"wrong Alltoallv: got %d bytes from rank %d, want %d", len(got[from]), from,
 					count(from, me, k))
 			}
 			if err := wantPattern(got[from], from, me, k); err != nil {

@@ -97,7 +97,8 @@ func wantPattern(b []byte, parts ...int) error {
 	if !bytes.Equal(b, want) {
 		for i := range b {
 			if b[i] != want[i] {
-				return fmt.Errorf("message %v: byte %d of %d is %#x, want %#x", parts, i, len(b), b[i],
+				return fmt.Errorf("wrong message %v: byte %d of %d is %#x, want %#x",
+					parts, i, len(b), b[i],
 					want[i])
 			}
 		}
@@ -278,7 +279,7 @@ func self(c comm.Comm) error {
 		}
 	}
 	if d := c.Counters().Sub(before); d != (comm.Counters{}) {
-		return fmt.Errorf("messages to itself were counted: %+v", d)
+		return fmt.Errorf("messages of a rank to itself must not be counted: %+v", d)
 	}
 	return nil
 }
@@ -385,7 +386,8 @@ func Large(c comm.Comm, n int64) error {
 	mark := func(v byte) { b[0], b[n/2], b[n-1] = v, v+1, v+2 }
 	marked := func(v byte) error {
 		if b[0] != v || b[n/2] != v+1 || b[n-1] != v+2 {
-			return fmt.Errorf("marks are %d %d %d, want %d and on", b[0], b[n/2], b[n-1], v)
+			return fmt.Errorf("got the marks %d, %d and %d, want them from %d on",
+				b[0], b[n/2], b[n-1], v)
 		}
 		return nil
 	}

@@ -18,7 +18,9 @@ func split(c comm.Comm) error {
 	}
 	want := (p - me%2 + 1) / 2
 	if odd.Size() != want || odd.WorldRank(odd.Rank()) != c.WorldRank(me) {
-		return fmt.Errorf("group of %d ranks, want %d; rank %d is %d of the job", odd.Size(), want,
+		return fmt.Errorf(
+			"got a group of %d ranks, want %d; its rank %d is rank %d of the job",
+			odd.Size(), want,
 			odd.Rank(), odd.WorldRank(odd.Rank()))
 	}
 	list, err := comm.Allgather(odd, int64(me))
@@ -27,7 +29,8 @@ func split(c comm.Comm) error {
 	}
 	for i, r := range list {
 		if int(r) != (want-1-i)*2+me%2 {
-			return fmt.Errorf("group's rank %d is %d of its parent", i, r)
+			return fmt.Errorf(
+				"rank %d of the group is rank %d of its parent; want descending ranks", i, r)
 		}
 	}
 	// The parent and the child use the same tag, and receive in another order than they send.
@@ -63,7 +66,7 @@ func split(c comm.Comm) error {
 		return err
 	}
 	if (sub == nil) != (v == 0) {
-		return fmt.Errorf("rank %d of the group: got %v", v, sub)
+		return fmt.Errorf("got the group %[2]v for a rank of color %[1]d", v, sub)
 	}
 	if sub != nil {
 		sum, err := comm.AllreduceValue(sub, int64(v), comm.Sum)
@@ -71,7 +74,7 @@ func split(c comm.Comm) error {
 			return err
 		}
 		if sum != int64(q*(q-1)/2) {
-			return fmt.Errorf("sum in the inner group is %d", sum)
+			return fmt.Errorf("got the sum %d in the inner group", sum)
 		}
 		if err := sub.Close(); err != nil {
 			return err
@@ -96,7 +99,7 @@ func splitMany(c comm.Comm) error {
 			return err
 		}
 		if int(n) != i*c.Size() {
-			return fmt.Errorf("sum in group %d is %d", i, n)
+			return fmt.Errorf("got the sum %[2]d in group %[1]d", i, n)
 		}
 	}
 	for _, g := range open {
@@ -188,7 +191,8 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if got := c.Counters().Sub(before); got != k.want && !k.skip {
-			return fmt.Errorf("%s: rank %d of %d counted %+v, want %+v", k.name, me, p, got, k.want)
+			return fmt.Errorf("%s: rank %d of %d counted %+v, want %+v",
+				k.name, me, p, got, k.want)
 		}
 	}
 	// Over all ranks, a reduction sends and receives p-1 messages.
@@ -203,7 +207,7 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if want := []int64{80 * (p - 1), 80 * (p - 1), p - 1, p - 1}; !slices.Equal(v, want) {
-			return fmt.Errorf("wrong Reduce to %d counted %v in all, want %v", root, v, want)
+			return fmt.Errorf("Reduce to rank %d counted %v in all, want %v", root, v, want)
 		}
 	}
 	return nil
@@ -234,7 +238,7 @@ func values(c comm.Comm) error {
 	}
 	for r, w := range all {
 		if len(w.Name) != r {
-			return fmt.Errorf("wrong AllgatherValue: rank %d's is %+v", r, w)
+			return fmt.Errorf("wrong AllgatherValue: got %+[2]v from rank %[1]d", r, w)
 		}
 	}
 	if d := c.Counters().Sub(before); d != (comm.Counters{}) {
@@ -285,7 +289,9 @@ func agree(c comm.Comm) error {
 			want = "file of rank 0 is malformed"
 		}
 		if a.Rank != lowest || comm.ExitCode(err) != 3 || err.Error() != want {
-			return fmt.Errorf("agreed on %q, code %d, rank %d; want %q", err, comm.ExitCode(err), a.Rank,
+			return fmt.Errorf(
+				"the ranks agreed on %q with code %d and rank %d, want %q",
+				err, comm.ExitCode(err), a.Rank,
 				want)
 		}
 	}
@@ -308,7 +314,7 @@ func wrongUse(c comm.Comm) error {
 		{"tag -2, want", func() error { _, err := c.Isend(b, 0, -2); return err }},
 		{fmt.Sprintf("tag %d, want", comm.MaxTag+1),
 			func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
-		{"without memory", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
+		{"must have memory", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
 		{"of -1 elements", func() error { return c.Bcast(comm.Buf{Len: -1}, 0) }},
 		{"unknown type", func() error { return c.Bcast(comm.Buf{Type: 99}, 0) }},
 		{"root 99", func() error { return c.Bcast(b, 99) }},
@@ -317,7 +323,7 @@ func wrongUse(c comm.Comm) error {
 		{"no Or of float64", func() error { return c.Scan(b, comm.Or) }},
 		{"no Sum of byte", func() error { return comm.Allreduce(c, []byte{1}, comm.Sum) }},
 		{"counts add up to", func() error { return c.Allgatherv(b, b, make([]int64, p)) }},
-		{"counts for", func() error { return c.Allgatherv(b, b, make([]int64, p+1)) }},
+		{"counts, want one for each", func() error { return c.Allgatherv(b, b, make([]int64, p+1)) }},
 		{"count -1", func() error {
 			n := make([]int64, p)
 			n[0] = -1
@@ -325,7 +331,7 @@ func wrongUse(c comm.Comm) error {
 		}},
 		{"elements for",
 			func() error { return c.Alltoall(comm.Of(make([]byte, p+1)), comm.Of(make([]byte, p-1))) }},
-		{"parts for", func() error { _, err := comm.Alltoallv(c, make([][]byte, p+1)); return err }},
+		{"parts, want one for each", func() error { _, err := comm.Alltoallv(c, make([][]byte, p+1)); return err }},
 	} {
 		err := k.run()
 		var e *comm.Error
@@ -334,7 +340,8 @@ func wrongUse(c comm.Comm) error {
 		}
 		if err == nil || !strings.Contains(err.Error(), k.want) || !errors.As(err, &e) ||
 			e.Rank != c.WorldRank(c.Rank()) || e.Op == "" {
-			return fmt.Errorf("got error %v, want %q with rank and operation", err, k.want)
+			return fmt.Errorf("got the error %v, want %q with its rank and operation",
+				err, k.want)
 		}
 	}
 	return nil
@@ -357,7 +364,7 @@ func truncation(c comm.Comm) error {
 		err = r.Wait()
 		if !errors.Is(err, comm.ErrTruncated) ||
 			!strings.Contains(err.Error(), fmt.Sprintf("Irecv from rank %d, tag 4", (me-1+p)%p)) {
-			return fmt.Errorf("got %v, want a truncated message", err)
+			return fmt.Errorf("got the error %v, want one about a truncated message", err)
 		}
 		if err := s.Wait(); err != nil {
 			return err

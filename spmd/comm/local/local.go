@@ -47,7 +47,7 @@ func Run(ctx context.Context, n int, f func(comm.Comm) error) error {
 // RunWith is Run with options.
 func RunWith(ctx context.Context, n int, o Options, f func(comm.Comm) error) error {
 	if n < 1 {
-		return fmt.Errorf("local: %d ranks, want at least 1", n)
+		return fmt.Errorf("local: got %d ranks, want at least 1", n)
 	}
 	if o.Stuck == 0 {
 		o.Stuck = 2 * time.Second
@@ -124,7 +124,8 @@ func (w *world) agreedFailure() error {
 		if p.agreed != nil {
 			for q, o := range w.ranks {
 				if o.agreed == nil {
-					return fmt.Errorf("[%d] returned without the failure that rank %d returned: %w", q, r,
+					return fmt.Errorf(
+						"[%d] must return the failure that rank %d returned: %w", q, r,
 						p.agreed)
 				}
 			}

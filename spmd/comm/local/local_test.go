@@ -53,11 +53,11 @@ func TestFailureAlone(t *testing.T) {
 		{"panic", "panic: lost", func(comm.Comm) error { panic("lost") }},
 		{"abort", "needs 3 GB", func(c comm.Comm) error { return c.Abort(errors.New("needs 3 GB")) }},
 		{"agreed", "corrupt", func(c comm.Comm) error { return comm.Agree(c, errors.New("corrupt")) }},
-		{"not received", "finished without receiving", func(c comm.Comm) error {
+		{"not received", "the rank ended without receiving a message of", func(c comm.Comm) error {
 			_, err := c.Isend(comm.Of(make([]byte, 3)), 0, 1)
 			return err
 		}},
-		{"nothing sent", "finished with a receive", func(c comm.Comm) error {
+		{"nothing sent", "the rank ended with an open receive from rank", func(c comm.Comm) error {
 			_, err := c.Irecv(comm.Of(make([]byte, 3)), 0, 1)
 			return err
 		}},
@@ -149,7 +149,7 @@ func TestLeftover(t *testing.T) {
 		return nil
 	})
 	if err == nil || !strings.Contains(err.Error(),
-		"[1] finished without receiving a message of 2 bytes from rank 0, tag 7") {
+		"[1] the rank ended without receiving a message of 2 bytes from rank 0 with tag 7") {
 		t.Fatal(err)
 	}
 	if err := local.Run(t.Context(), 0, nil); err == nil {

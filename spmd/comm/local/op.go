@@ -95,7 +95,8 @@ func (x *pair) copy() {
 func deliver(r *op, data []byte) {
 	n := int64(len(data))
 	if n > r.n {
-		r.finish(0, fmt.Errorf("%w: %d bytes, room for %d", comm.ErrTruncated, n, r.n))
+		r.finish(0, fmt.Errorf("%w: it has %d bytes, and the buffer %d",
+			comm.ErrTruncated, n, r.n))
 		return
 	}
 	if n > 0 {

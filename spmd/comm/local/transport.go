@@ -92,12 +92,16 @@ func (w *world) leftover() error {
 	for r, p := range w.ranks {
 		for k, q := range p.arrived {
 			return comm.Failure(r, len(w.ranks),
-				fmt.Errorf("finished without receiving a message of %d bytes from rank %d, tag %d", q[0].n,
+				fmt.Errorf(
+					"the rank ended without receiving a message of %d bytes from rank %d with "+
+						"tag %d", q[0].n,
 					k.from, k.tag))
 		}
 		for k := range p.posted {
 			return comm.Failure(r, len(w.ranks),
-				fmt.Errorf("finished with a receive from rank %d, tag %d, whose message was never sent",
+				fmt.Errorf(
+					"the rank ended with an open receive from rank %d with tag %d, whose "+
+						"message was never sent",
 					k.from, k.tag))
 		}
 	}

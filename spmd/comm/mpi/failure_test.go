@@ -64,7 +64,7 @@ func TestSilent(t *testing.T) {
 					signalRank1(t, out, syscall.SIGSTOP)
 				})
 			if r.Code == 0 || !strings.Contains(r.Err,
-				"[1] it has given no sign of life for 3s, as rank 0 sees") {
+				"[1] it has not answered for 3s, as rank 0 reports") {
 				t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 			}
 		})
@@ -136,7 +136,7 @@ func TestNeverOpened(t *testing.T) {
 					strings.Contains(r.Err, "exiting improperly"); tries++ {
 					r = start()
 				}
-				if r.Code == 0 || strings.Count(r.Err, "MPI did not open within 2s: some of the 3 ranks") != 1 {
+				if r.Code == 0 || strings.Count(r.Err, "either have not come up, or have ended, or run another program") != 1 {
 					t.Errorf("exit code %d after %v\n%s%s", r.Code, r.Took, r.Out, r.Err)
 				}
 			})

@@ -93,7 +93,8 @@ func newGuard(places []comm.Place, me int) (g guard, err error) {
 
 func (g *guard) death(me int) error {
 	return &comm.RankError{Rank: g.peer, Code: 1,
-		Err: fmt.Errorf("its process has died (killed, or out of memory), as rank %d sees", me)}
+		Err: fmt.Errorf(
+			"rank %d reports that its process has died; it was killed, or ran out of memory", me)}
 }
 
 func (g *guard) close() {
@@ -142,7 +143,7 @@ func (m *monitor) watchRanks() {
 	if g.hears >= 0 && now.Sub(g.heard) > g.limit {
 		m.fail(&comm.RankError{Rank: g.hears, Code: 1,
 			Err: fmt.Errorf(
-				"it has given no sign of life for %v, as rank %d sees: its node is down, or its process "+
-					"was killed or stopped", g.limit, me)})
+				"it has not answered for %v, as rank %d reports: either its node is down, or "+
+					"its process was killed or stopped", g.limit, me)})
 	}
 }

@@ -28,7 +28,8 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 			if v := getenv(n); v != "" {
 				i, e := strconv.Atoi(v)
 				if e != nil || i < 0 {
-					err = fmt.Errorf("got %s=%q in the environment, want a rank or a size", n, v)
+					err = fmt.Errorf(
+						"got %s=%q in the environment, want a rank or a number of ranks", n, v)
 					return -1
 				}
 				return i
@@ -74,7 +75,8 @@ func Launched(getenv func(string) string) (l Launcher, ok bool, err error) {
 		return Launcher{}, false, nil
 	}
 	if err == nil && l.Rank < 0 {
-		err = fmt.Errorf("started by %s, but the environment does not say as which rank", l.Kind)
+		err = fmt.Errorf(
+			"started by %s, but the environment does not give this process's rank", l.Kind)
 	}
 	return l, err == nil && l.Size != 1, err
 }
@@ -91,27 +93,28 @@ func (e *LaunchError) ExitCode() int { return 1 }
 func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(
-			"started as %d ranks by %s, which gives the ranks of an MPI no way to meet: use srun "+
-				"--mpi=pmix for Open MPI, --mpi=pmi2 for MPICH (srun --mpi=list shows what there is), "+
-				"or --ranks for ranks within one process", l.Size, l.Kind)}
+			"started as %d ranks by %s, which does not let the ranks of an MPI connect; use "+
+				"either srun --mpi=pmix for Open MPI, or --mpi=pmi2 for MPICH (srun "+
+				"--mpi=list shows what is available), or --ranks for ranks in one process",
+			l.Size, l.Kind)}
 	}
 	return &LaunchError{fmt.Sprintf(
-		"started as rank %d of %d by %s, but MPI (%s) reports %d ranks: the launcher and the MPI do "+
-			"not belong together, and this would be %d jobs instead of one; %s",
+		"started as rank %d of %d by %s, but MPI (%s) reports %d ranks: the launcher must "+
+			"belong to this MPI, or there would be %d jobs instead of one; %s",
 		l.Rank, l.Size, l.Kind, library, size, l.Size, l.hint())}
 }
 
 func (l Launcher) hint() string {
 	switch {
 	case len(l.Kind) > 4 && l.Kind[:4] == "srun":
-		return "use srun --mpi=pmix for Open MPI, --mpi=pmi2 for MPICH, or name the MPI's compiler " +
-			"with DISTAFF_MPICC"
+		return "use srun --mpi=pmix for Open MPI or --mpi=pmi2 for MPICH, or name the MPI's " +
+			"compiler with DISTAFF_MPICC"
 	case l.Family == "openmpi":
-		return "name Open MPI's compiler with DISTAFF_MPICC=mpicc.openmpi or by its path, or a " +
-			"wrapper built by it with DISTAFF_MPI_WRAPPER"
+		return "name either Open MPI's compiler with DISTAFF_MPICC=mpicc.openmpi, or by its " +
+			"path, or a wrapper built by it with DISTAFF_MPI_WRAPPER"
 	case l.Family == "mpich":
-		return "name MPICH's compiler with DISTAFF_MPICC=mpicc.mpich or by its path, or a wrapper " +
-			"built by it with DISTAFF_MPI_WRAPPER"
+		return "name either MPICH's compiler with DISTAFF_MPICC=mpicc.mpich, or by its path, " +
+			"or a wrapper built by it with DISTAFF_MPI_WRAPPER"
 	}
 	return "name the compiler of the launcher's MPI with DISTAFF_MPICC"
 }

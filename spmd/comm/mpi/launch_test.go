@@ -57,7 +57,7 @@ func TestLaunched(t *testing.T) {
 		{name: "shell of an allocation",
 			env: []string{"SLURM_NTASKS=4", "SLURM_PROCID=0", "SLURM_STEP_ID=4294967290",
 				"SLURM_STEP_NUM_TASKS=1"}},
-		{name: "no rank", env: []string{"OMPI_COMM_WORLD_SIZE=4"}, err: "as which rank"},
+		{name: "no rank", env: []string{"OMPI_COMM_WORLD_SIZE=4"}, err: "but the environment does not give this process's rank"},
 		{name: "no number", env: []string{"PMI_SIZE=many", "PMI_RANK=0"}, err: `PMI_SIZE="many"`},
 	} {
 		got, ok, err := Launched(env(k.env...))

@@ -282,7 +282,7 @@ func (m *monitor) words(own error) error {
 func (m *monitor) endAll(code int) {
 	for r, c := range m.ended {
 		if c != code {
-			m.fail(fmt.Errorf("rank %d ended with code %d, rank 0 with %d", r, c, code))
+			m.fail(fmt.Errorf("rank %d ended with code %d, but rank 0 with %d", r, c, code))
 			return
 		}
 	}

@@ -166,7 +166,7 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	}
 	returned = true
 	if n := t.pending.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("finished with %d messages still under way", n)
+		err = fmt.Errorf("the rank ended while %d messages were still being sent", n)
 	}
 	return err
 }
@@ -191,7 +191,8 @@ func (j *Job) check() error {
 		return l.singletonsError(e.size, e.library)
 	}
 	if e.tagLimit < comm.TagLimit-1 {
-		return &LaunchError{fmt.Sprintf("MPI (%s) has tags to %d only, want %d", e.library, e.tagLimit,
+		return &LaunchError{fmt.Sprintf(
+			"MPI (%s) must allow tags up to %[3]d; it allows only %[2]d", e.library, e.tagLimit,
 			comm.TagLimit-1)}
 	}
 	return nil
@@ -206,7 +207,7 @@ func (j *Job) finalize() error {
 	case err := <-done:
 		return err
 	case <-time.After(10 * time.Second):
-		j.o.Note("MPI_Finalize does not return; the process ends without it")
+		j.o.Note("MPI_Finalize does not return, so the process ends without it")
 		return nil
 	}
 }

@@ -59,8 +59,8 @@ func (m *monitor) judge(now time.Time, interval time.Duration, long bool) {
 		}
 		if !m.warned && now.Sub(m.longSince) > max(m.stuck/2, 4*interval) {
 			m.warned = true
-			m.note("still waiting: " + m.describe() +
-				"; the other ranks compute, or have hung outside communication")
+			m.note("still waiting: " + m.describe() + "; the other ranks are either computing " +
+				"or hanging outside communication")
 		}
 		return
 	}

@@ -127,7 +127,7 @@ func (o *op) Test() (bool, int64, error) {
 		return false, 0, nil
 	}
 	if err == comm.ErrTruncated {
-		err = fmt.Errorf("%w, which has room for %d bytes", err, o.bytes)
+		err = fmt.Errorf("%w, which has %d bytes", err, o.bytes)
 	}
 	o.t.ended(o)
 	if o.stage != nil {

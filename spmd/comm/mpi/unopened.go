@@ -171,8 +171,8 @@ func (j *Job) watchOpening(ctx context.Context) (done func()) {
 		}
 		l := j.Launcher
 		var err error = fmt.Errorf(
-			"MPI did not open within %v: some of the %d ranks that %s started have not come up, have "+
-				"ended already, or run another program", j.o.Opening, l.Size, l.Kind)
+			"MPI did not start within %v: some of the %d ranks started by %s either have not "+
+				"come up, or have ended, or run another program", j.o.Opening, l.Size, l.Kind)
 		if l.Rank == 0 {
 			err = &comm.RankError{Rank: 0, Alone: l.Size == 1, Code: 1, Err: err}
 		}

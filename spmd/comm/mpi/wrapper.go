@@ -103,8 +103,8 @@ func identify(from string, b []byte) (*Wrapper, error) {
 	if v, err := strconv.Atoi(f[0]); err != nil || v != abi {
 		return nil,
 			fmt.Errorf(
-				"%s is an MPI wrapper of version %s, want %d: it belongs to another version of this "+
-					"program",
+				"%s is an MPI wrapper of version %s, want %d; it was built for another "+
+					"version of this program",
 				from, f[0], abi)
 	}
 	return &Wrapper{From: from, Family: f[1], Version: f[2], bytes: b}, nil
@@ -150,7 +150,8 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 	}
 	mismatch := func(w *Wrapper) error {
 		return &LaunchError{fmt.Sprintf(
-			"started by %s, but the MPI wrapper (%s) is for %s %s, another MPI: %s", l.Kind, w.From,
+			"started by %s, but the MPI wrapper (%s) is for %s %s, which is another MPI; %s",
+			l.Kind, w.From,
 			w.Family, w.Version, l.hint())}
 	}
 	if path := getenv("DISTAFF_MPI_WRAPPER"); path != "" {
@@ -174,7 +175,7 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 			case err == nil && fits(w):
 				return w, nil
 			case err != nil && !errors.Is(err, os.ErrNotExist):
-				note(fmt.Sprintf("the installed MPI wrapper is not used: %v", err))
+				note(fmt.Sprintf("the installed MPI wrapper cannot be used: %v", err))
 			}
 		}
 	}
@@ -197,11 +198,13 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 	if wrong != nil {
 		return nil, mismatch(wrong)
 	}
-	text := fmt.Sprintf("started as one of %d ranks by %s, but no MPI can be used: ", l.Size, l.Kind)
+	text := fmt.Sprintf("started as one of %d ranks by %s, but no MPI can be used: ",
+		l.Size, l.Kind)
 	if len(tried) == 0 {
-		text += "no mpicc is on PATH to build the MPI wrapper with; install the MPI's development " +
-			"package, or name mpicc with DISTAFF_MPICC, or a wrapper built elsewhere with " +
-			"DISTAFF_MPI_WRAPPER; or use --ranks for ranks within one process"
+		text +=
+			"no mpicc is on PATH to build the MPI wrapper with; either install the MPI's " +
+				"development package, or name mpicc with DISTAFF_MPICC, or name a wrapper built " +
+				"elsewhere with DISTAFF_MPI_WRAPPER, or use --ranks for ranks in one process"
 	} else {
 		text += strings.Join(problems, "; ")
 	}
@@ -217,7 +220,7 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 	for _, mpicc := range Compilers(getenv, "") {
 		w, err := Build(ctx, mpicc, getenv, func(string) {})
 		if err != nil {
-			lines = append(lines, diag.Sprintf("%s: no wrapper: %v", mpicc, err))
+			lines = append(lines, diag.Sprintf("%s: no wrapper can be built: %v", mpicc, err))
 			continue
 		}
 		if done[w.Family] {
@@ -235,8 +238,8 @@ func Install(ctx context.Context, dir string, getenv func(string) string) (lines
 	}
 	if len(lines) == 0 {
 		lines = []string{
-			"no MPI compiler was found: mpirun and srun jobs will build their wrapper when they first " +
-				"run"}
+			"no MPI compiler was found, so mpirun and srun jobs will build their wrapper when " +
+				"they first run"}
 	}
 	return lines, nil
 }
