@@ -163,8 +163,8 @@ func Choose(cond, x, y Expr) Expr {
 	return &Select{Cond: cond, X: x, Y: y}
 }
 
-// Seq returns a block of the statements. The statements of a block in list are inserted directly if
-// it declares no variable. Nil statements are left out.
+// Seq returns a block of the statements in list. A block in list that declares no variable is
+// replaced by its statements. Nil statements are left out.
 func Seq(list ...Stmt) *Block {
 	b := &Block{}
 	for _, s := range list {
@@ -173,8 +173,8 @@ func Seq(list ...Stmt) *Block {
 	return b
 }
 
-// Append adds s at the end of b. A nil s is left out, and a block without declarations is replaced
-// by its statements.
+// Append adds s at the end of b. If s is a block without declarations, its statements are added
+// instead. A nil s adds nothing.
 func (b *Block) Append(s Stmt) {
 	switch s := s.(type) {
 	case nil:

@@ -67,8 +67,8 @@ func (s *Call) row(r *Row) {
 	}
 }
 
-// row gives r the operands of an argument. The text form of a pointer to a[x] is [a, x], after +=
-// if the function adds to it.
+// row describes the operands of the argument to r. In the text form, a pointer to a[x] is [a, x],
+// after += if the function adds to it.
 func (a *Argument) row(r *Row) {
 	r.is("%", word(&a.Added, "+= "))
 	if !r.another(a.A != nil, "[") {

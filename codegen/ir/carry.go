@@ -67,13 +67,13 @@ type segments struct {
 	pos            *Array
 	defs           map[*Var]Expr // values of variables that the body of parents declares only
 	changed        map[*Var]bool // variables that the body declares or assigns, and parents.V
-	// index is the place in pos of the begin of a segment. It consists of parents.V and variables
-	// that the loop does not change.
+	// index is the index into pos of a segment's begin. It consists of parents.V and variables that
+	// the loop does not change.
 	index Expr
 }
 
-// segmentsOf returns the segments that the loop parents iterates over, or nil if it is not such a
-// loop or Carry cannot rewrite it.
+// segmentsOf returns the segments that the loop parents sums over. It returns nil if parents is not
+// such a loop, or if Carry cannot rewrite it.
 func segmentsOf(parents *For) *segments {
 	if parents.Kind != Serial || parents.Step != 1 || !simple(parents.Lo) || !simple(parents.Hi) {
 		return nil
@@ -125,8 +125,8 @@ func simple(x Expr) bool {
 	return false
 }
 
-// outsideLoops returns the only loop in b that is not inside another loop, or nil if there is none
-// or several.
+// outsideLoops returns the loop in b that is not inside another loop. It returns nil unless there
+// is exactly one.
 func outsideLoops(b *Block) (found *For) {
 	n := 0
 	var walk func(s Stmt)
@@ -161,16 +161,17 @@ func onlySums(b *Block) bool {
 	return !slices.ContainsFunc(b.List, func(s Stmt) bool { return RowOf(s).Traits&Pure == 0 })
 }
 
-// bound returns the variable x and the load that the loop over parents declares it with. The load
-// is nil if x is not such a variable.
+// bound returns x as a variable, and the load that the loop over parents declares the variable
+// with. The load is nil if x is not declared with a load there.
 func (c *segments) bound(x Expr) (*Var, *Load) {
 	v, _ := x.(*Var)
 	l, _ := c.defs[v].(*Load)
 	return v, l
 }
 
-// expanded returns the index x with variables that the loop declares replaced by their values. It
-// returns nil if x is not built from variables that do not change, literals and binary operators.
+// expanded returns the index x with its variables replaced by their values, if the loop over
+// parents declares them. It returns nil if x is not built from variables that do not change,
+// literals and binary operators.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {
 	case *Lit:
@@ -207,7 +208,7 @@ func (c *segments) mentions(x Expr) (found bool) {
 	return found
 }
 
-// at returns x, an expanded index, with p in place of the loop's variable.
+// at returns x, an expanded index, for parent p: p replaces the loop's variable.
 func (c *segments) at(x, p Expr) Expr {
 	switch x := x.(type) {
 	case *Var:

@@ -93,7 +93,7 @@ func foldInt(op Op, x, y Expr, lx, ly *Lit) Expr {
 	return nil
 }
 
-// isInner reports whether outer is a min or max, as op says, with y as an operand.
+// isInner reports whether outer is a min or a max (as op says) with y as an operand.
 func isInner(op Op, outer, y Expr) bool {
 	b, ok := outer.(*Binary)
 	return ok && b.Op == op && (Same(b.X, y) || Same(b.Y, y))
@@ -319,7 +319,7 @@ func foldFloats(op Op, t tensor.Type, x, y float64) *Lit {
 	default:
 		return foldOrder(op, x, y)
 	}
-	// A float32 operation in float64 rounds twice to the same bits.
+	// Computing in float64 and then rounding to float32 gives the bits of a float32 operation.
 	return &Lit{Typ: t, C: rounded(t, complex(r, 0))}
 }
 

@@ -25,8 +25,8 @@ type GivenLevel struct {
 type Foreseen struct {
 	// Steps is about how many iterations the loops of the leaf run, on all threads together.
 	Steps float64
-	// Fail is the Fail that the call is sure to reach, whatever its arguments store, and Coord has
-	// the values of Fail.Coord. Fail is nil if there is none.
+	// Fail is the Fail statement that the call is sure to reach, whatever its arguments store. It
+	// is nil if no failure is sure. Coord has the values of Fail.Coord.
 	Fail  *Fail
 	Coord []int64
 }
@@ -65,7 +65,8 @@ func Foresee(f *Func, g Given) Foreseen {
 	return Foreseen{Steps: max(c.sure, c.once), Fail: x.fail, Coord: x.coord}
 }
 
-// number is the value of an integer or Bool expression. It is an estimate unless sure is set.
+// number is the value of an integer or Bool expression. It is exact if sure is set, and otherwise
+// an estimate.
 type number struct {
 	n    int64
 	sure bool
@@ -87,9 +88,9 @@ type foreseer struct {
 	given Given
 	vars  map[*Var]number // the variables whose values are known
 	slots map[*Array]Slot
-	// certain: the call is sure to reach the current statement, with these values.
+	// certain is true if the call is sure to reach the current statement, with the current values.
 	certain bool
-	// running: a condition on estimates is decided by them.
+	// running is true if estimates decide conditions.
 	running  bool
 	depth    int // of the loops around
 	fail     *Fail
@@ -117,7 +118,7 @@ func (x *foreseer) scalar(p Param) {
 // whole returns x as an integer, which is far from the end of its range.
 func whole(x float64) int64 { return int64(min(x, 1<<62)) }
 
-// forget makes the variables unknown that statements of b assign to.
+// forget deletes the values of the variables that statements of b assign to.
 func (x *foreseer) forget(b *Block) {
 	list, ok := x.assigned[b]
 	if !ok {
@@ -135,7 +136,7 @@ func (x *foreseer) forget(b *Block) {
 	}
 }
 
-// block returns the cost of a block, up to the failure that it is sure to end in.
+// block returns the cost of a block. Statements after a failure that is sure do not count.
 func (x *foreseer) block(b *Block) (c cost) {
 	if b == nil {
 		return c
@@ -217,7 +218,7 @@ func (x *foreseer) set(v *Var, to Expr) {
 	}
 }
 
-// unsure says that what follows may not run, until its result is called.
+// unsure marks the statements that follow as not sure to run. Calling its result ends this.
 func (x *foreseer) unsure() func() {
 	was := x.certain
 	x.certain = false
@@ -240,7 +241,7 @@ func (x *foreseer) reach(s *Fail) {
 	x.fail, x.coord = s, coord
 }
 
-// elements returns how many elements are known to be from lo up to hi.
+// elements returns the number of elements in [lo, hi), or 0 if a bound is unknown.
 func (x *foreseer) elements(lo, hi Expr) float64 {
 	from, ok := x.value(lo)
 	to, also := x.value(hi)
@@ -250,7 +251,7 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 	return max(0, float64(to.n)-float64(from.n))
 }
 
-// branch returns the cost of an If. Of a condition that is not sure it follows both branches.
+// branch returns the cost of an If. If the condition is not sure, it follows both branches.
 func (x *foreseer) branch(s *If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {
@@ -268,12 +269,12 @@ func (x *foreseer) branch(s *If) cost {
 	return cost{min(then.sure, other.sure), max(then.once, other.once)}
 }
 
-// mostDepth is the depth of nested loops at which only one iteration is followed. The time to
-// follow a leaf doubles with each loop above it.
+// mostDepth is the depth of nested loops from which only one iteration is followed. The time to
+// follow a leaf doubles with each loop above this depth.
 const mostDepth = 12
 
-// mostTrips is the largest number of iterations of an outermost loop that are all followed. Such a
-// loop may be over the chunks of threads, few of which have anything to do.
+// mostTrips is the largest number of iterations of an outermost loop for which all iterations are
+// followed. Such a loop may be over the chunks of threads, and few chunks may have work.
 const mostTrips = 256
 
 // loop returns the cost of a For.
@@ -319,8 +320,8 @@ func (x *foreseer) loop(s *For) cost {
 	return c
 }
 
-// samples yields the numbers of the iterations of a loop that are followed, each with the number of
-// iterations that it is taken for.
+// samples yields the numbers of the iterations that are followed in a loop, each with the number of
+// iterations that it stands for.
 func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		switch {
@@ -343,8 +344,9 @@ func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 // search takes fewer.
 const mostRounds = 128
 
-// while returns the cost of a While. One that has no loops inside is a search, or takes no more
-// steps than there are entries: it is run on estimates.
+// while returns the cost of a While. If its body has no loops, it is a search, or takes no more
+// steps than there are entries. It then costs nothing, and its body is run on estimates to find the
+// values of variables.
 func (x *foreseer) while(s *While) cost {
 	nested := false
 	WalkRows(s.Body, func(t Stmt, r *Row) {
@@ -508,8 +510,8 @@ func arith(op Op, a, b int64) (n int64, ok bool) {
 	return 0, false
 }
 
-// segments returns how many positions of a level lie below each one of the level above, on
-// average, and the level; nil if nothing is known of the array.
+// segments returns the level and the field of the array a, and how many positions of the level lie
+// below each position of the level above, on average. level is nil if nothing is known of a.
 func (x *foreseer) segments(a *Array) (each float64, level *GivenLevel, field Field) {
 	slot, ok := x.slots[a]
 	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != Pos && slot.Field != Crd {
@@ -538,7 +540,7 @@ func (x *foreseer) load(e *Load) (number, bool) {
 	return number{n: int64(math.Mod(float64(at.n), row) / row * float64(level.Size))}, true
 }
 
-// search returns an estimate of where a search for a coordinate ends.
+// search returns an estimate of the position that a search for a coordinate finds.
 func (x *foreseer) search(e *Search) (number, bool) {
 	each, level, field := x.segments(e.A)
 	lo, ok := x.value(e.Lo)

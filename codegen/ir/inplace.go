@@ -112,7 +112,7 @@ func variables(list ...Expr) (vars []*Var) {
 	return vars
 }
 
-// block returns the uses of b's statements, one after another.
+// block returns the combined uses of b's statements, which run one after another.
 func (c *inPlace) block(b *Block) uses {
 	all := uses{places{}, places{}, places{}}
 	if b == nil {
@@ -181,8 +181,8 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles reports whether a statement on whole arrays uses the values of the result or of old. A
-// hint about old may stay.
+// handles reports whether a statement on whole arrays uses the values of the result or of old.
+// Hints about old do not count. A Launch counts, because its body is not examined.
 func (c *inPlace) handles(t Stmt) bool {
 	if _, ok := t.(*Launch); ok {
 		return true // what its threads do is not looked into

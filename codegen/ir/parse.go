@@ -97,8 +97,8 @@ func (p *parser) typ() tensor.Type {
 	return t
 }
 
-// newVar returns the variable with this name. If an earlier scope declared it, newVar returns the
-// same variable.
+// newVar returns the variable that a declaration of name introduces. Scopes that declare the same
+// name share one variable.
 func (p *parser) newVar(name string, t tensor.Type) *Var {
 	switch old := p.names[name].(type) {
 	case nil:
@@ -339,8 +339,9 @@ func (p *parser) operand(o Operand) {
 	}
 }
 
-// flag reads the text of a flag and reports whether it is there. The text may not be a word of the
-// text form. If an assignment or an index follows, it then is a name in the next statement.
+// flag skips the text of a flag and reports whether it was there. If text is not a word of the text
+// form, it may also be the name with which the next statement begins. This is so if =, += or [
+// follows it, and flag then returns false.
 func (p *parser) flag(text string) bool {
 	lex, tok := p.lex, p.tok
 	if !p.accept(text) {
@@ -410,7 +411,7 @@ func (p *parser) failCode() FailCode {
 	return OK
 }
 
-// statements holds an empty statement of each kind. The key is a word that its text may begin with.
+// statements holds an empty statement of each kind, by each word that its text may begin with.
 // words is the set of all words that have a meaning in the text form.
 var (
 	statements = map[string]Stmt{}

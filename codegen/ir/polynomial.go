@@ -50,9 +50,9 @@ func (p polynomial) times(q polynomial) polynomial {
 	return out
 }
 
-// over returns p as seen from outside the loop over v: v is renamed to a variable named after the
-// loop's bounds, so that loops with the same bounds give the same name. The name also contains a
-// number, which is one more than the largest number in p: nested loops then get different names.
+// over returns p as seen from outside the loop over v: v gets a name that is made of the loop's
+// bounds, so that loops with the same bounds give the same polynomial. The name also contains a
+// number, one more than the largest such number in p, so that nested loops get different names.
 func (p polynomial) over(v *Var, bounds string) polynomial {
 	n := 0
 	has := false

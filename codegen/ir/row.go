@@ -13,7 +13,7 @@ import (
 type Stmt interface {
 	// row gives r the statement's text form, its operands in the order of the text, and its traits.
 	row(r *Row)
-	// clone returns a copy that shares the blocks inside the statement and no list.
+	// clone returns a copy that has its own lists. It shares the blocks inside the statement.
 	clone() Stmt
 }
 
@@ -91,10 +91,10 @@ type Operand struct {
 	at   any // a pointer to the field that holds it
 }
 
-// of returns o with a type that it must have.
+// of returns the operand o with t as its required type.
 func (o Operand) of(t tensor.Type) Operand { o.typ = t; return o }
 
-// num returns an Int64 expression, which errors call what.
+// num returns the operand for an Int64 expression. Errors call it what.
 func num(x *Expr, what string) Operand {
 	return Operand{at: x, typ: tensor.Int64, text: what}
 }
@@ -107,10 +107,11 @@ func start(x *Expr) Operand { return Operand{at: x, typ: tensor.Int64, text: "st
 func end(x *Expr) Operand   { return Operand{at: x, typ: tensor.Int64, text: "end", Role: To} }
 func cond(x *Expr) Operand  { return Operand{at: x, typ: tensor.Bool, text: "condition"} }
 
-// value returns an expression of any type, whose value the statement stores.
+// value returns the operand for an expression of any type, whose value the statement stores.
 func value(x *Expr) Operand { return Operand{at: x, Role: Values} }
 
-// factor returns an expression that the text form writes in parentheses if it is a sum or product.
+// factor returns the operand for an expression that the text form writes in parentheses if it is a
+// sum or product.
 func factor(x *Expr) Operand { return Operand{at: x, Role: Scales} }
 
 func loads(a **Array) Operand   { return Operand{at: a, Role: Loads} }
@@ -122,22 +123,23 @@ func owns(a **Array) Operand    { return Operand{at: a, Role: Owns} }
 
 func table(t **Table, role Role) Operand { return Operand{at: t, Role: role} }
 
-// declares returns a variable that the text form writes with its type.
+// declares returns the operand for a variable that the text form writes with its type.
 func declares(v **Var) Operand { return Operand{at: v, Role: Declares} }
 
-// counter returns a variable of type Int64 that the statement introduces.
+// counter returns the operand for a variable of type Int64 that the statement introduces.
 func counter(v **Var) Operand { return Operand{at: v, Role: Declares, typ: tensor.Int64} }
 
 func sets(v **Var) Operand { return Operand{at: v, Role: Sets} }
 
-// word returns a flag. The text form writes the part of text before the bar if it is set, and
-// otherwise the part after the bar.
+// word returns the operand for a flag. If the flag is set, the text form writes the part of text
+// before the bar, and otherwise the part after the bar.
 func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 
-// constant returns an integer that is not an expression.
+// constant returns the operand for an integer that is not an expression.
 func constant(n *int64) Operand { return Operand{at: n} }
 
-// above returns an integer that the text form writes, after a text, only if it exceeds least.
+// above returns the operand for an integer that the text form writes, after text, only if it
+// exceeds least.
 func above(n *int64, least uint8, text string) Operand {
 	return Operand{at: n, text: text, least: least}
 }
@@ -147,7 +149,7 @@ func label(s *string) Operand { return Operand{at: s} }
 // inside returns a block.
 func inside(b **Block) Operand { return Operand{at: b} }
 
-// orElse returns a block that may be nil, which the text form writes after else.
+// orElse returns the operand for a block that may be nil. The text form writes it after else.
 func orElse(b **Block) Operand { return Operand{at: b, text: " else "} }
 
 // Arrays yields the arrays of the statement itself, and not the arrays that its expressions read.
@@ -205,8 +207,8 @@ func (o *Operand) expr() *Expr {
 	return x
 }
 
-// Dead reports whether the statement only computes a variable that nothing reads. live has the
-// variables that something reads.
+// Dead reports whether the statement does nothing except computing a variable that nothing reads.
+// live has the variables that something reads.
 func (r *Row) Dead(live map[*Var]bool) bool {
 	if r.Traits&Pure != 0 {
 		for v := range r.Vars() {
@@ -240,7 +242,8 @@ func (r *Row) describe(s Stmt) {
 
 // The following methods are called by the methods row of statements.
 
-// is continues the row. The text form of the operands is form, with each % replaced by an operand.
+// is appends operands to the row. form is their text form, with a % for each operand. While a
+// statement is printed or parsed, is writes or reads the operands instead.
 func (r *Row) is(form string, operands ...Operand) {
 	switch {
 	case r.writer != nil:
@@ -257,8 +260,9 @@ func (r *Row) is(form string, operands ...Operand) {
 	}
 }
 
-// another reports whether a list has a further element, which the text form writes after sep. While
-// a statement is read, this is so if sep is next, or if sep is empty and no bracket closes.
+// another reports whether a list has a further element. While a statement is read, it has one if
+// sep is next, or if sep is empty and no bracket closes. Otherwise the result is more, and the text
+// form writes sep before the element.
 func (r *Row) another(more bool, sep string) bool {
 	switch {
 	case r.reader != nil && sep == "":

@@ -71,8 +71,8 @@ func (s *simplifier) survey() {
 	s.read = Reads(s.f.Body)
 }
 
-// Reads returns the variables that are read in b. Reads that only compute a variable that is not
-// read itself do not count.
+// Reads returns the variables that are read in b. A read does not count if it only computes a
+// variable that is not read itself.
 func Reads(b *Block) map[*Var]bool {
 	read := map[*Var]bool{}
 	for changed := true; changed; {
@@ -141,7 +141,7 @@ func nothing(b *Block) bool {
 	return true
 }
 
-// drop notes a change and returns nil: the statement is removed.
+// drop records a change and returns nil, which removes the statement.
 func (s *simplifier) drop() Stmt {
 	s.changed = true
 	return nil
@@ -301,7 +301,8 @@ func (s *simplifier) loop(t *For) Stmt {
 	return &c
 }
 
-// expr returns x rebuilt by the constructors, with copies replaced.
+// expr rebuilds x with the folding constructors. Variables that are copies are replaced by what
+// they copy.
 func (s *simplifier) expr(x Expr) Expr {
 	y := s.rebuild(x)
 	if !Same(x, y) {

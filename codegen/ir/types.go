@@ -27,7 +27,7 @@ func CType(t tensor.Type) string {
 	}[t]
 }
 
-// nameOf returns the name with number k, or what with the number if there is none.
+// nameOf returns names[k]. If k is out of range, it returns what and the number, as in op(99).
 func nameOf(names []string, k int, what string) string {
 	if k >= 0 && k < len(names) {
 		return names[k]

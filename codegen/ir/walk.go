@@ -23,7 +23,8 @@ func Walk(s Stmt, fn func(Stmt)) {
 	}
 }
 
-// hasBlocks reports whether there are blocks in s. It saves time: most statements have none.
+// hasBlocks reports whether statements of the kind of s may contain blocks. The test saves time,
+// because most kinds do not.
 func hasBlocks(s Stmt) bool {
 	switch s.(type) {
 	case *Block, *For, *While, *If, *Ordered, *Launch:
@@ -32,7 +33,7 @@ func hasBlocks(s Stmt) bool {
 	return false
 }
 
-// rows are rows that are not in use, so that walks over a few statements take no memory.
+// rows is a pool of unused rows, so that a walk over a few statements allocates no memory.
 var rows = sync.Pool{New: func() any { return &Row{Operands: make([]Operand, 0, 16)} }}
 
 // WalkRows calls fn like Walk, with the row of each statement, which is valid during the call.
@@ -55,7 +56,8 @@ func Dead(s Stmt, live map[*Var]bool) bool {
 	return dead
 }
 
-// blocksOf returns the n blocks inside s, which is not a block, that are not nil.
+// blocksOf returns the blocks inside s that are not nil, and their number n. s itself is not a
+// block.
 func blocksOf(s Stmt) (list [2]*Block, n int) {
 	r := rows.Get().(*Row)
 	r.describe(s)
@@ -64,7 +66,7 @@ func blocksOf(s Stmt) (list [2]*Block, n int) {
 	return list, n
 }
 
-// blocks returns the n blocks inside the statement that are not nil.
+// blocks returns the blocks inside the statement that are not nil, and their number n.
 func (r *Row) blocks() (list [2]*Block, n int) {
 	for k := range r.Operands {
 		if b, ok := r.Operands[k].at.(**Block); ok && *b != nil {

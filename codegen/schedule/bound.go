@@ -54,7 +54,7 @@ func bound(s *state) error {
 		N: n, Bound: kind})
 }
 
-// exactly compiles in the size of v as a constant.
+// exactly makes the size of v a constant in the leaf: bound(v, v, N, MaxExact).
 func exactly(s *state, v string) error {
 	n, err := s.factor(2)
 	switch {

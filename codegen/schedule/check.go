@@ -144,7 +144,7 @@ func (s *state) tensor(name string) bool {
 }
 
 // checkDetermined refuses an access if a variable of the access is derived from loops that are not
-// all around it. done says what the assignment does to it: "read" or "written".
+// all around it. done is "read" or "written", for the error.
 func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {

@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// choices returns the commands that only give an order to the strategy. Commands with further forms
-// are in commands.
+// choices returns the commands that only give the strategy an instruction. Commands with further
+// forms are in commands.
 func choices() (out []command) {
 	others := []*strategy.Choice{strategy.Count, strategy.MergeBy, strategy.Threads, strategy.Substitute}
 	for _, c := range strategy.Choices {
@@ -29,7 +29,7 @@ func choices() (out []command) {
 	return out
 }
 
-// choose gives the strategy the order of the current command.
+// choose gives the strategy the current command as an instruction.
 func (s *state) choose(c *strategy.Choice) error {
 	o := strategy.Order{Choice: c}
 	for k := range s.cmd.Args {

@@ -83,7 +83,7 @@ func partsOf(s *state, t cin.Stmt, j string) (own, others cin.Stmt) {
 	return nil, nil
 }
 
-// accumulates reports whether every assignment to the target of t is an addition.
+// accumulates reports whether t only adds to its target.
 func accumulates(t cin.Stmt) bool {
 	target := cin.Target(t)
 	ok := true

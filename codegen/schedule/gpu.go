@@ -10,8 +10,8 @@ import (
 // The rules of a GPU are checked after all commands have been applied, so commands may name the
 // units in any order.
 
-// countedRace checks a loop on a unit of a GPU that writes a result whose rows are first counted
-// and then written.
+// countedRace refuses the loop f on a unit of a GPU if its iterations would race. The loop writes a
+// result whose rows are first counted and then written.
 func countedRace(s *state, f *cin.Forall, outer []*cin.Forall, race cin.Race) error {
 	target := cin.Target(s.body)
 	form := s.problem.Formats[target.Name]
@@ -115,7 +115,7 @@ func ofLibrary(s *state, loops []*cin.Forall) int {
 	return 0
 }
 
-// aroundLibraries returns the loops around the loops that libraries run.
+// aroundLibraries returns the loops that enclose the loops that libraries run.
 func aroundLibraries(s *state) (list []*cin.Forall) {
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		if n := ofLibrary(s, loops); n > 0 {

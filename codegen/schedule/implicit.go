@@ -17,7 +17,8 @@ func (s *state) isImplicit(name string) bool {
 	return !s.tensor(name) && !slices.Contains(s.made, name) && assigns(s.body, name)
 }
 
-// giveWay frees a name for a command: an implicit temporary of that name gets another name.
+// giveWay frees a name that a command gives to something else. If an implicit temporary has the
+// name, the temporary is renamed.
 func (s *state) giveWay(name string) {
 	if !s.isImplicit(name) {
 		return
@@ -29,7 +30,7 @@ func (s *state) giveWay(name string) {
 	s.rename(name, fmt.Sprintf("%s%d", name, k))
 }
 
-// rename renames a temporary in the statement and in the orders.
+// rename renames a temporary in the statement and in the recorded instructions.
 func (s *state) rename(from, to string) {
 	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
 		a, ok := t.(*cin.Assign)
@@ -68,12 +69,12 @@ type replaced struct {
 	body cin.Stmt    // the statement without the implicit workspace
 	sum  *cin.Assign // the sum that contains the precomputed expression
 	into *cin.Assign // assigns the implicit workspace to the result
-	// isBefore and after are the other terms of the workspace, in the order of the text.
+	// before and after are the other terms of the workspace, in the order of the text.
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment to the result of rest and the other terms. rest is the expression
-// that reads the new workspace.
+// consumer returns the assignment of the terms to the result. rest, which reads the new workspace,
+// stands where the precomputed term was.
 func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), rest), x.after...)
 	sum := terms[0]

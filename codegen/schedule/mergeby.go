@@ -13,7 +13,8 @@ import (
 //	mergeby(i, TwoFinger)  visits all coordinates of each operand
 //	mergeby(i, Gallop)     searches each operand for the largest coordinate that another one is at
 //
-// Loops that later replace the loop over i inherit Gallop. The strategy follows all other forms.
+// Loops that later replace the loop over i inherit Gallop. All other forms of the command are
+// instructions to the strategy.
 func mergeby(s *state) error {
 	how := s.cmd.Args[1].Text
 	switch how {
@@ -63,7 +64,8 @@ func checkGallop(s *state) error {
 	return err
 }
 
-// cannotSearch returns why the loop f has no coordinates in common to search for, or "" if it may.
+// cannotSearch returns why the loop f cannot search for coordinates that operands have in common,
+// or "" if it can.
 func cannotSearch(s *state, f *cin.Forall) string {
 	outer, _ := s.around(f)
 	if c := s.component(f.Var); c != nil &&
@@ -90,7 +92,8 @@ func cannotSearch(s *state, f *cin.Forall) string {
 	return ""
 }
 
-// unordered returns why no search is made in the level of v of an access, or "" if one may.
+// unordered returns why the level of v cannot be searched in the access with the given key, or ""
+// if it can.
 func unordered(s *state, key, v string) (why string) {
 	cin.Accesses(s.body, func(a *cin.Access) {
 		if a.Key() != key || !s.tensor(a.Name) {

@@ -249,7 +249,8 @@ func allKnown(s *state, target *cin.Access, outer []*cin.Forall) bool {
 	return true
 }
 
-// temporaryRace checks a loop in the producer of temporary t.
+// temporaryRace refuses to run the loop f on a unit if this could give a wrong value of temporary
+// t, whose producer contains f. race says how races are avoided.
 func temporaryRace(s *state, f *cin.Forall, t *cin.Access, unit cin.Unit, race cin.Race) error {
 	onGPU := unit.OnGPU()
 	switch {
@@ -289,7 +290,8 @@ func temporaryRace(s *state, f *cin.Forall, t *cin.Access, unit cin.Unit, race c
 	return nil
 }
 
-// appendedRace checks a loop that writes a result that is appended to.
+// appendedRace refuses to run the loop f on a unit if f writes a result that is appended to, and
+// this could break the result's order.
 func appendedRace(s *state, f *cin.Forall, outer []*cin.Forall, unit cin.Unit,
 	race cin.Race) error {
 	target := cin.Target(s.body)

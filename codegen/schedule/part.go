@@ -49,8 +49,8 @@ func Part(list []*Command, absent []string) (part []*Command) {
 	return part
 }
 
-// Of returns c itself, unless Part made c. It then returns the command of the whole statement that
-// c is a part of.
+// Of returns the command of the whole statement that c is a part of, if Part made c. Otherwise it
+// returns c itself.
 func (c *Command) Of() *Command { return cmp.Or(c.of, c) }
 
 // names returns the names in an argument. For a list in braces these are the names in all elements.

@@ -71,7 +71,7 @@ func (r *recipe) find() (*cin.Assign, error) {
 	return found[0], nil
 }
 
-// apply makes the workspace for the expression in assignment sum of the body.
+// apply makes the workspace for r's expression, which is in the assignment sum of body.
 func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	r.state.body = body
 	if err := r.takeName(); err != nil {
@@ -373,8 +373,8 @@ func product(list []cin.Expr) cin.Expr {
 	return x
 }
 
-// place makes the producer and the consumer of assignment a. They are inside the loops of the chain
-// that both need.
+// place returns the producer and the consumer that replace assignment a. They are inside the loops
+// of the chain that both need.
 func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	inside := exprVars(r.expr)
 	rest, _ := r.without(a.RHS)

@@ -18,7 +18,7 @@
 //	state.go        the state that commands change, and their arguments
 //	parse.go        the text of commands
 //	spelling.go     words of the language, and how TACO and DISTAL write them
-//	choices.go      commands that only give an order to the strategy
+//	choices.go      commands that only give the strategy an instruction
 //	part.go         the commands that apply to some of a statement's terms
 //	check.go        the rules that a scheduled statement must satisfy
 //	split.go        split and divide
@@ -55,7 +55,7 @@ type command struct {
 	name, usage string
 	meaning     string // what the command does, in a few words
 	min, max    int    // bounds of the number of arguments
-	// makes lists the arguments that name new variables or workspaces.
+	// makes lists the numbers of the arguments that name new variables or workspaces.
 	makes []int
 	// words is the number of the first argument that can be a word of the language, or 0.
 	words int
@@ -67,8 +67,8 @@ type command struct {
 	cpuOnly string
 }
 
-// commands lists all commands, in the order of the help. Commands that only give an order to the
-// strategy follow from strategy.Choices.
+// commands lists all commands, in the order in which the help shows them. Commands that only give
+// the strategy an instruction are made from strategy.Choices.
 var commands = slices.Concat([]command{
 	{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
 		min: 4, max: 4, makes: []int{1, 2}, apply: split},
@@ -227,10 +227,10 @@ func Help() [][2]string {
 	return out
 }
 
-// Blame returns a refusal for a reason that was found only when s, which the commands made, was
-// lowered. The refusal names the command that is most likely responsible: in this order, a command
-// that substitutes a kernel for the loop over v, one that runs the loop in parallel, one that made
-// v, or the last command.
+// Blame returns a refusal of the commands in list for the reason why. The reason was found only
+// when s, the statement that they made, was lowered. The refusal names the command that is most
+// likely responsible: in this order, a command that substitutes a kernel for the loop over v, one
+// that runs the loop in parallel, one that made v, or the last command.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]

@@ -16,7 +16,7 @@ var (
 	schedules  = []string{"true", "false"} // the third argument of assemble
 )
 
-// words lists the words of the language. They follow the first argument of a command.
+// words lists the words of the language. They occur only after the first argument of a command.
 var words = slices.Concat(units, races, strategy.CutWords, bounds, assemblies, schedules,
 	choiceWords())
 

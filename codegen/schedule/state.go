@@ -75,8 +75,8 @@ func (s *state) stmt() cin.Stmt {
 	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.isAppended()}
 }
 
-// refuse returns a refusal of the current command. Argument k is the reason, or the whole command
-// if k is -1.
+// refuse returns a refusal of the current command. k is the number of the argument to blame, or -1
+// for the whole command.
 func (s *state) refuse(k int, format string, args ...any) error {
 	at := s.cmd.arg
 	if k >= 0 {
@@ -186,10 +186,10 @@ func (s *state) fresh(k int) (string, error) {
 	return v, nil
 }
 
-// factor parses argument k as a positive number.
+// factor parses argument k as a number from 1 to 2^40.
 func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
 
-// number parses argument k as a number that is at least least.
+// number parses argument k as a number from least to 2^40.
 func (s *state) number(k int, least int64) (int64, error) {
 	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
 	if err != nil {
@@ -223,7 +223,8 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 }
 
 // mayReplace refuses to replace the loop over v if the loop is unrolled or if a workspace's
-// producer and consumer share v. A replacement merges in the same way as the loop.
+// producer and consumer share v. How the loop merges does not matter, because a replacement merges
+// in the same way.
 func (s *state) mayReplace(k int, v string) error {
 	if err := s.ofWorkspace(k, v); err != nil {
 		return err

@@ -65,13 +65,13 @@ func substitute(s *state) error {
 	return gemm(s, vars, kernel)
 }
 
-// orderSubstitute orders that a library or function (by) runs the loops over vars.
+// orderSubstitute tells the strategy that a library or function (by) runs the loops over vars.
 func orderSubstitute(s *state, vars []string, by string) error {
 	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","), Word: by})
 }
 
-// spmm makes cuSPARSE run loops. Whether they are a product with a sparse matrix is checked when
-// they are lowered.
+// spmm makes cuSPARSE run the loops over vars. Whether they are a product with a sparse matrix is
+// checked when they are lowered.
 func spmm(s *state, vars []string) error {
 	switch {
 	case len(vars) != 2 && len(vars) != 3:
@@ -95,7 +95,7 @@ func spmm(s *state, vars []string) error {
 	return orderSubstitute(s, vars, strategy.CuSPARSE)
 }
 
-// callFunction makes a C function run loops.
+// callFunction makes the C function called name run the loops over vars.
 func callFunction(s *state, vars []string, name string) error {
 	if len(vars) == 0 {
 		return s.refuse(0, "got %s, want the loops that the function runs, in braces",

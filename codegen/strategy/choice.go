@@ -18,28 +18,31 @@ type Choice struct {
 	Meaning string // what the command does, in a few words
 	// CPUOnly is the reason why a schedule for a GPU cannot have the command, or "" if it can.
 	CPUOnly string
-	// Minor is true if the orders change the leaf only where its loops have the required form.
+	// Minor is true if the choice's instructions change the leaf only where its loops have the
+	// required form.
 	Minor bool
-	// Default returns the orders of the default schedule, with reasons. v follows the orders of all
-	// choices before this one in Choices. Default may be nil.
+	// Default returns the instructions of the default schedule, with reasons. v already follows the
+	// instructions of all choices before this one in Choices. Default may be nil.
 	Default func(f *facts, v *Value) []Chosen
-	// Always returns further orders of the default schedule. A schedule of the user that does not
-	// decide the same also follows these. Always may be nil.
+	// Always returns further instructions of the default schedule. A schedule of the user also
+	// follows each of them, unless it decides the same thing itself. Always may be nil.
 	Always func(f *facts, v *Value) []Chosen
-	// Follow puts an order into v, or returns an error that says why this is impossible.
+	// Follow changes v as the instruction o says, or returns an error that says why this is
+	// impossible.
 	Follow func(f *facts, v *Value, o Order) error
-	// Decides returns a key for the decision of an order. Of two orders with the same key, the later
-	// one counts. It may be nil if Always is nil.
+	// Decides returns a key for what an instruction decides. If two instructions have the same key,
+	// the later one counts. Decides may be nil if Always is nil.
 	Decides func(f *facts, o Order) string
-	// Made returns the orders that describe the finished strategy v. If it is nil, these are the
-	// orders that Default and Always returned.
+	// Made returns the instructions that describe the finished strategy v. If Made is nil, these
+	// are the instructions that Default and Always returned.
 	Made func(f *facts, v *Value) []Chosen
-	// Off returns the order that undoes o, which Always returned. Without it, a schedule cannot undo
-	// the order.
+	// Off returns the instruction that undoes o, which Always returned. If Off is nil, a schedule
+	// cannot undo o.
 	Off func(o Order) Order
 }
 
-// Order is a choice with its arguments, as a scheduling command gives them.
+// Order is an instruction to the strategy: a choice with its arguments, as a scheduling command
+// gives them.
 type Order struct {
 	Choice *Choice
 	Loop   Ref    // the loops, or the variable
@@ -48,11 +51,12 @@ type Order struct {
 	N, Far int64  // numbers
 }
 
-// Chosen is an order that a strategy follows although no command gave it, with the reason.
+// Chosen is an instruction that a strategy follows although no command gave it, with the reason.
 type Chosen struct {
 	Order Order
 	Why   string
-	// Minor is true if the order changes the leaf only where its loops have the required form.
+	// Minor is true if the instruction changes the leaf only where its loops have the required
+	// form.
 	Minor bool
 }
 

@@ -10,7 +10,8 @@ import (
 var Choices = []*Choice{Count, MergeBy, Jam, Workspace, Substitute, Threads, Flatten, LongRows,
 	Tile, Vectorize, Nontemporal, Fetch}
 
-// Choose returns the default strategy of a statement: the orders that each choice has by default.
+// Choose returns the default strategy of a statement. It follows the default instructions of each
+// choice.
 func Choose(p *Problem) *Value {
 	f := newFacts(p)
 	v, always := f.plain()
@@ -25,9 +26,9 @@ func Choose(p *Problem) *Value {
 	return v
 }
 
-// Plain returns the strategy of a statement whose schedule gives no orders. It follows the orders
-// that a schedule need not contain (Choice.Always), and has the default workspaces and the default
-// capacity of the result. Everything else has the simplest form.
+// Plain returns the strategy of a statement whose schedule gives no instructions. It follows the
+// instructions that a schedule need not contain (Choice.Always), and has the default workspaces and
+// the default capacity of the result. Everything else has the simplest form.
 func Plain(p *Problem) *Value {
 	v, _, err := Follow(p, nil)
 	if err != nil {
@@ -36,8 +37,9 @@ func Plain(p *Problem) *Value {
 	return v
 }
 
-// Follow returns the strategy of a schedule: the plain strategy, changed by the orders. If order
-// number n cannot be followed, it returns n and an error that says why.
+// Follow returns the strategy of a schedule: the plain strategy, changed by the schedule's
+// instructions, orders. If instruction number n cannot be followed, it returns n and an error that
+// says why.
 func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 	f := newFacts(p)
 	v, always := f.plain()
@@ -60,8 +62,8 @@ func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 	return v, 0, nil
 }
 
-// Check returns nil if o can be followed after the orders in before, or an error that says why it
-// cannot be.
+// Check returns an error that says why the instruction o cannot be followed after the instructions
+// in before. It returns nil if o can be followed.
 func Check(p *Problem, before []Order, o Order) error {
 	f := newFacts(p)
 	v, _ := f.plain()
@@ -73,8 +75,8 @@ func Check(p *Problem, before []Order, o Order) error {
 	return o.Choice.Follow(f, v, o)
 }
 
-// plain returns the part of the strategy that all schedules have in common, and by choice the
-// orders that it follows.
+// plain returns the part of the strategy that all schedules have in common. always has, by choice,
+// the instructions that this part follows.
 func (f *facts) plain() (v *Value, always [][]Chosen) {
 	v = &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
 		Spaces: map[string]Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
@@ -93,7 +95,8 @@ func (f *facts) plain() (v *Value, always [][]Chosen) {
 	return v, always
 }
 
-// take makes v follow orders of a choice that the choice itself returned.
+// take makes v follow the instructions in list, which the choice c itself returned. It returns list
+// with the choice filled in.
 func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 	for k := range list {
 		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
@@ -104,8 +107,8 @@ func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 	return list
 }
 
-// describe sets v.Defaults. made has, by choice, the orders that v follows although no command gave
-// them.
+// describe sets v.Defaults. made has, by choice, the instructions that v follows although no
+// command gave them. The result of Choice.Made replaces them if the choice has this function.
 func (v *Value) describe(f *facts, made [][]Chosen) {
 	for k, c := range Choices {
 		if c.Made != nil {

@@ -8,7 +8,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Count states that the range of a variable is [0, N): bound(i,i,N,MaxExact).
+// Count is the choice to compile in N as the size of a variable: bound(i,i,N,MaxExact). The range
+// of the variable is then always [0, N).
 var Count = &Choice{
 	Name: "bound",
 	Params: []Param{{Kind: VarParam, Name: "i"}, {Kind: SameVar, Name: "i"},
@@ -57,9 +58,9 @@ func longestTrip(f *facts, v string, sums bool) int64 {
 	return 0
 }
 
-// defaultCounts returns the orders for the variables among Exact whose size is compiled in. They
-// have short dense loops that stream memory: they index only dense levels, and at least one last
-// level.
+// defaultCounts returns the instructions to compile in the sizes of some variables among Exact.
+// Their loops are short and dense and stream memory: the variables index only dense levels, and at
+// least one last level.
 func defaultCounts(f *facts, _ *Value) (out []Chosen) {
 	summed := false
 	cin.Accesses(f.stmt, func(a *cin.Access) {

@@ -3,10 +3,10 @@
 // sizes, statistics or target.
 //
 // A choice (Choice) is a row of the table Choices, and has a file of its own. It has the parameters
-// of a scheduling command, the default, and a function that follows an order or says why this is
-// impossible. An order (Order) is a choice with its arguments; it can be printed as the scheduling
-// command. The default strategy consists of orders with reasons. It is made by following these
-// orders, as a schedule of the user is.
+// of a scheduling command, the default, and a function that follows an instruction or says why
+// this is impossible. An instruction (Order) is a choice with its arguments; it can be printed as
+// the scheduling command. The default strategy consists of instructions with reasons. It is made by
+// following these instructions, as a schedule of the user is.
 //
 // The choices:
 //
@@ -28,7 +28,7 @@
 //
 // What they have in common:
 //
-//	choice.go      what a choice, its parameters and its orders are
+//	choice.go      what a choice, its parameters and its instructions are
 //	choose.go      the table; the default strategy, and the strategy of a schedule
 //	strategy.go    the value: plain data
 //	problem.go     the input of a choice: the statement, formats, statistics, the target

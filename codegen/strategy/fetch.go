@@ -9,7 +9,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Fetch orders prefetching. Its commands are:
+// Fetch is the choice of what is prefetched. Its commands are:
 //
 //	prefetch(T,i,N)      fetches into the nearest cache, N entries before use
 //	prefetch(T,i,N,FAR)  also fetches rows into the second-level cache, FAR entries before use
@@ -194,9 +194,9 @@ func eachSelectedRow(f *facts,
 	}
 }
 
-// farRows returns the orders to fetch rows of operands that are far away in memory, and of rows of
-// a result that are added to out of order. Rows that the coordinates of the outermost level select
-// are not fetched, because they are read in order and seldom.
+// farRows returns the instructions to prefetch rows of operands that are far away in memory, and
+// rows of a result that are added to out of order. Rows that the coordinates of the outermost level
+// select are not prefetched, because they are read in order and seldom.
 func farRows(f *facts) (out []Chosen) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
@@ -248,8 +248,9 @@ func farRows(f *facts) (out []Chosen) {
 	return out
 }
 
-// rowsBetween returns the orders to fetch rows of operands that are read in their storage order,
-// between the rows that other orders fetch.
+// rowsBetween returns the instructions to prefetch rows of operands that are read in their storage
+// order, while inner loops read other rows. others has the instructions that prefetch these other
+// rows.
 func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
 	eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
 		n := perCoordinate(f, v)
@@ -265,8 +266,8 @@ func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
 	return out
 }
 
-// enclosesPrefetch reports whether the loop over v is outermost and has loops inside it that the
-// given orders are for.
+// enclosesPrefetch reports whether the loop over v is outermost and contains a loop in which one of
+// the instructions in fetched prefetches.
 func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		found = found || len(path) > 0 && path[0].Var == v &&
@@ -370,8 +371,8 @@ const (
 	streamedCaches  = 32
 )
 
-// streamed returns the order to fetch the entries of a sparse operand that does not stay in any
-// cache.
+// streamed returns the instruction to prefetch the entries of a sparse operand that is too large
+// for every cache.
 func streamed(f *facts) (out []Chosen) {
 	ahead, why := f.problem.Target.Forms.form(Streams)
 	if ahead == 0 {
@@ -408,8 +409,8 @@ func isScattered(f *facts, v string) (found bool) {
 	return found
 }
 
-// positions returns the number of positions in the level that stores v for each stored value, at
-// most 1. It looks at the operand with the most entries. It returns 1 if the number is unknown, and
+// positions returns the ratio of positions to stored values in the sparse level that stores v, at
+// most 1. It looks at the operand with the most entries. It returns 1 if the ratio is unknown, and
 // 0 if the level is the outermost of several or if no operand stores v in a sparse level.
 func positions(f *facts, v string) (n float64) {
 	most := int64(-2)

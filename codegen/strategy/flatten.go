@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Flatten orders that a nest is one loop over the positions of the operand whose pattern the result
-// shares: flatten(i). The positions are of the result's last compressed level.
+// Flatten is the choice to run a nest as one loop over positions: flatten(i). The result shares its
+// pattern with an operand, and the positions are in the last compressed level of this pattern.
 var Flatten = &Choice{
 	Name:    "flatten",
 	Params:  []Param{{Kind: LoopParam, Name: "i"}},

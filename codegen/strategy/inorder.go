@@ -57,7 +57,8 @@ func defaultSpaces(f *facts) {
 	})
 }
 
-// piecesInOrder is inOrder for the values that each thread adds in the parallel loops of producer.
+// piecesInOrder does the same as inOrder for the values that each thread adds in the parallel loops
+// of producer.
 func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
@@ -158,16 +159,16 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 	}
 }
 
-// uniformAlong is fills for a single variable of t: for its given mode.
+// uniformAlong does the same as isFilledUniformly for a single variable of t, which t has at mode.
 func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
 	return uniformIn(f, s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
 }
 
-// uniformIn reports whether each assignment in s to workspace name has a value at all coordinates
-// of a variable or at none. variable returns the variable, given the assignment; producers has all
-// workspaces that are made in the loop over it.
+// uniformIn reports whether every assignment in s to workspace name is uniform along a variable: it
+// has a value at all coordinates of the variable or at none. variable returns the variable for an
+// assignment. producers has all workspaces that are made in the loop over the variable.
 func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

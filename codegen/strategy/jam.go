@@ -12,8 +12,9 @@ import (
 // each value of the row. Every value is summed in the same order, so only the width of the tile
 // must be chosen.
 
-// Jam moves loops over a variable, the result's last and dense level, into the loops inside them
-// that sum, a tile of N values at a time: jam(k,N). N = 1 leaves the loops unchanged.
+// Jam (unroll and jam) is the choice to move N iterations of a loop over a variable at a time into
+// the loops inside it that sum: jam(k,N). The variable is the result's last, and its level is
+// dense. N = 1 leaves the loops unchanged.
 var Jam = &Choice{
 	Name:    "jam",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
@@ -45,7 +46,7 @@ func followJam(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// defaultJam returns the order for the loops that can be jammed.
+// defaultJam returns the instruction for the loops that can be jammed.
 func defaultJam(f *facts, _ *Value) []Chosen {
 	k := len(f.vars) - 1
 	if f.problem.Target.GPU || k < 0 || k <= f.deep || !canJam(f, f.stmt, nil) {

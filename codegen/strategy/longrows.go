@@ -6,9 +6,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// LongRows orders that rows of an operand with more than N entries run on all threads:
-// longrows(i,T,N). The outermost loop over i, cut into chunks of equal work, would leave such a row
-// to a single thread. If a sum runs across the cuts, a row is cut into a fixed number of parts.
+// LongRows is the choice to run each row with more than N entries of operand T on all threads:
+// longrows(i,T,N). Without it, the outermost loop over i, cut into chunks of equal work, leaves
+// such a row to a single thread. If a sum runs across the cuts, a row is cut into a fixed number of
+// parts.
 var LongRows = &Choice{
 	Name: "longrows",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
@@ -19,8 +20,9 @@ var LongRows = &Choice{
 	Follow:  followLongRows,
 }
 
-// followLongRows accepts a loop that is not cut into chunks of equal work and changes nothing
-// there, because no thread of such a loop waits for a long row.
+// followLongRows changes how loops on threads handle the long rows of an operand. If no loop that o
+// names is cut into chunks of equal work, it changes nothing and returns nil, because no thread then
+// waits for a long row.
 func followLongRows(f *facts, v *Value, o Order) error {
 	a, _, err := f.access(o.Name)
 	if err != nil {
@@ -50,7 +52,7 @@ func followLongRows(f *facts, v *Value, o Order) error {
 // with all its work in a few rows keeps every thread busy. The limit is a fixed number, because
 // sums cross the cuts and must not depend on the number of threads.
 
-// defaultLongRows returns the orders for loops on threads whose operands may have long rows.
+// defaultLongRows returns the instructions for loops on threads whose operands may have long rows.
 func defaultLongRows(f *facts, v *Value) []Chosen {
 	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 		how := v.Of(l)
@@ -71,11 +73,13 @@ func defaultLongRows(f *facts, v *Value) []Chosen {
 	})
 }
 
-// worth reports whether long rows of an operand are cut, given the key of its access and its number
-// of entries (-1 if unknown). least is the smallest number for which this pays.
+// worth reports whether cutting the long rows of an operand is worthwhile. key is the key of the
+// operand's access, entries is its number of entries (-1 if unknown), and least is the smallest
+// number for which cutting is worthwhile.
 type worth func(key string, least, entries int64) bool
 
-// longRows returns what can be done about rows with more than n entries in a loop on threads.
+// longRows returns how l, a loop on threads with cut c, can handle rows with more than n entries.
+// pays reports whether this is worthwhile for an operand.
 func longRows(f *facts, l *cin.Forall, c Cut, n int64, pays worth) Long {
 	switch {
 	case sums(l):
@@ -93,7 +97,7 @@ func longRows(f *facts, l *cin.Forall, c Cut, n int64, pays worth) Long {
 	return Long{}
 }
 
-// entriesOf says how many entries the operand of an access has, for reasons.
+// entriesOf returns a text for reasons: how many entries the operand of an access has.
 func entriesOf(f *facts, key string) (text string) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t == nil || a.Key() != key {
@@ -105,9 +109,10 @@ func entriesOf(f *facts, key string) (text string) {
 	return text
 }
 
-// separateRows handles the long rows of a loop whose body sums the segment of a sparse level into a
-// scalar or into a row of a dense result, or writes to the positions of a pattern that the result
-// shares.
+// separateRows returns how the loop l can leave out long rows, which then run one by one on all
+// threads. The body of l must sum the segment of a sparse level into a scalar or into a row of a
+// dense result, or write to the positions of a pattern that the result shares. Otherwise
+// separateRows returns the zero value.
 func separateRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	d, _ := drivers(f, l)
 	if d == nil || !pays(d.key, n, d.t.NNZ) {
@@ -124,9 +129,9 @@ func separateRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 // longRowParts is the number of partial results of one row.
 const longRowParts = 16
 
-// rowParts returns how a row of l is cut. If a sum crosses the cuts, the number of parts is fixed.
-// A result that shares an operand's pattern has no sums along the row, so it may be cut into any
-// chunks.
+// rowParts returns how a long row of l is cut for the threads. If a sum crosses the cuts, the
+// number of parts is fixed. A result that shares an operand's pattern has no sums along the row, so
+// the row may be cut into any chunks.
 func rowParts(f *facts, l *cin.Forall) Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.isSparse():
@@ -142,7 +147,8 @@ func rowParts(f *facts, l *cin.Forall) Cut {
 	return Cut{}
 }
 
-// alongRow returns the loop along a row of l that can run on all threads for long rows, or nil.
+// alongRow returns the loop inside l that runs along a row, if all threads can share this loop for
+// long rows. Otherwise it returns nil.
 func alongRow(f *facts, l *cin.Forall) *cin.Forall {
 	switch s := l.Body.(type) {
 	case *cin.Where:
@@ -165,8 +171,9 @@ const manyTerms = 32
 // bandsMost is the largest number of bands in a row if the row's size is known.
 const bandsMost = 64
 
-// precomputedRows handles the long rows of a loop that sums each row in a workspace. The terms of a
-// row are counted by the operand with the most entries.
+// precomputedRows returns how long rows can be computed before the loop l, each on all threads. The
+// loop must sum each row in a workspace; otherwise the zero value is returned. The operand with the
+// most entries counts the terms of a row.
 func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).CanLocate() {
@@ -210,8 +217,8 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutInside handles rows inside which chunks may begin and end. Every operand that counts must have
-// entries along the row.
+// cutInside returns how chunks of the loop l can begin and end inside long rows. It returns the
+// zero value unless every operand whose entries are counted as work has entries along the row.
 func cutInside(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)

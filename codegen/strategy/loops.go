@@ -10,8 +10,9 @@ import (
 // This file relates the loops of a schedule to the variables of the statement: loops over variables
 // that commands made determine variables of the statement.
 
-// component returns the component of v if a schedule splits, fuses or bounds v or takes its
-// positions, or else nil. natural is true if the component's loops are in natural order.
+// component returns the provenance component of v, if a schedule splits, fuses or bounds v or takes
+// its positions. Otherwise it returns nil. natural is true if the component's loops are in natural
+// order.
 func (f *facts) component(v string) (c *provenance.Component, natural bool) {
 	for _, r := range f.g.Relations() {
 		if r.Kind != provenance.Precompute && (slices.Contains(r.From, v) || slices.Contains(r.To, v)) {

@@ -23,7 +23,7 @@ const (
 //	            merge loops are predicated
 //	OneBody     uses one loop body for all cases of present and absent operands
 //
-// TwoFinger and Gallop are marks of the loop, and no orders.
+// TwoFinger and Gallop are stored in the loop itself, and give the strategy no instruction.
 var MergeBy = &Choice{
 	Name: "mergeby",
 	Params: []Param{{Kind: IndexParam, Name: "i"},
@@ -74,7 +74,7 @@ func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
 	})
 }
 
-// defaultMerges returns the orders for merge loops whose bodies are sums of floats. Each term
+// defaultMerges returns the instructions for merge loops whose bodies are sums of floats. Each term
 // depends on one operand. Which terms are present depends on the data, so a branch would often be
 // mispredicted. Therefore all terms are computed, and an absent term is replaced by a number that
 // does not change a sum. Loops over long segments are merged in windows.
@@ -95,8 +95,8 @@ func defaultMerges(f *facts, _ *Value) (out []Chosen) {
 // windows. The windows of shorter segments are nearly empty, and take longer than single steps.
 const windowedSegment = 4
 
-// windowed changes the orders for variables whose segments are merged in windows, if the processor
-// was measured to gain by it (Merges).
+// windowed changes how, the instructions by variable: variables whose segments are long get
+// windows. It does so only if the processor was measured to gain by this (Merges).
 func windowed(f *facts, how map[string]Chosen) {
 	by, why := f.problem.Target.Forms.form(Merges)
 	if by == 0 || f.problem.Target.GPU {

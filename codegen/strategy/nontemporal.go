@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Nontemporal orders that loops in vector lanes store values of the result past the caches, if they
-// write each value once: nontemporal(T).
+// Nontemporal is the choice to store values of the result past the caches: nontemporal(T). It
+// applies to loops in vector lanes that write each value once.
 var Nontemporal = &Choice{
 	Name:    "nontemporal",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},
@@ -29,8 +29,8 @@ var Nontemporal = &Choice{
 // share.
 const leastLines = 8
 
-// defaultNontemporal returns the order to store values of the result past the caches. The values
-// must be written once and occupy more than the caches hold. A normal store to a line that is in no
+// defaultNontemporal returns the instruction to store values of the result past the caches. The
+// values must be written once and occupy more than the caches hold. A normal store to a line that is in no
 // cache first reads the line, although all of it is overwritten, and evicts something that may be
 // read again.
 func defaultNontemporal(f *facts, v *Value) []Chosen {

@@ -16,7 +16,7 @@ import (
 // has one body for all cases, which tests for each operand whether it is present.
 const maxBodies = 32
 
-// oneBodies returns the orders for the loops that have one body for all cases.
+// oneBodies returns the instructions for the loops that have one body for all cases.
 func oneBodies(f *facts, _ *Value) (out []Chosen) {
 	many := map[string]bool{}
 	f.merges(f.stmt, scope{}, func(v string, bodies int) { many[v] = many[v] || bodies > maxBodies })
@@ -96,9 +96,9 @@ func (f *facts) lattice(v string, body cin.Stmt, in scope) *lattice.Lattice {
 	})
 }
 
-// merges calls fn for each variable whose loop in s merges several operands. bodies is the number
-// of innermost bodies that the loop would have with one body for each case. The count stops at
-// maxBodies+1.
+// merges calls fn for each loop in s that merges several operands, with the loop's variable. bodies
+// is the number of innermost bodies that the loop has if each case has its own body. The count
+// stops at maxBodies+1.
 func (f *facts) merges(s cin.Stmt, in scope, fn func(v string, bodies int)) {
 	switch s := s.(type) {
 	case *cin.Where:

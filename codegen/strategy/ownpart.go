@@ -60,7 +60,8 @@ func ownPart(f *facts, l *cin.Forall) (string, string) {
 		f.problem.Sizes[best], best, least, total)
 }
 
-// work returns the number of multiply-adds into an intermediate or the result.
+// work returns the number of multiply-adds into the intermediate with this name, or into the result
+// if there is no such intermediate.
 func work(f *facts, name string) float64 {
 	if x, ok := f.problem.Intermediates[name]; ok {
 		return x.Added

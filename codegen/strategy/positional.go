@@ -105,8 +105,8 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 		maxPositions)
 }
 
-// tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
-// visit, if these loops are derived from a variable of their own. Otherwise it returns "".
+// tileOf returns the variable of a workspace's consumer whose tile the given loops visit. The loops
+// are the producer's. It returns "" if they are not derived from a variable of their own.
 func tileOf(f *facts, loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)

@@ -12,8 +12,8 @@ import (
 
 // Target has the properties of the machine that choices depend on.
 type Target struct {
-	// LongRow is the smallest number of entries in a row of a parallel loop for which all threads
-	// run the row together.
+	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
+	// sparse result is worthwhile.
 	LongRow int64
 	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
 	// sparse result pays for a thread.
@@ -71,7 +71,8 @@ type Problem struct {
 	Contracted float64
 	// Precomputes is true if a schedule makes workspaces of its own.
 	Precomputes bool
-	// Products lists the matrix products that the default strategy makes of loops (Product).
+	// Products lists the instructions of the default strategy to run loops as matrix products
+	// (Product).
 	Products []Chosen
 }
 
@@ -156,7 +157,8 @@ func (t *Tensor) levels(a *cin.Access) []string {
 
 func (f *facts) assigns(s cin.Stmt) bool { return cin.Target(s).Name == f.result.Name }
 
-// sums reports whether a loop's variable is summed, so that iterations write to the same place.
+// sums reports whether a loop sums: its iterations write to the same place, because the target does
+// not have the loop's variable.
 func sums(l *cin.Forall) bool { return !slices.Contains(cin.Target(l).Vars, l.Var) }
 
 // outermost returns the loops in s that are not inside other loops.

@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// RowLanes has the words of an order that distributes the rows in a tile of positions over the
-// threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]). N is
+// RowLanes has the words of an instruction that distributes the rows in a tile of positions over
+// the threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]). N is
 // the smallest number of rows in a tile for which each row is summed by one thread. 0 means the
 // default.
 const RowLanes = "GPUThread,Atomics,Rows"
@@ -67,8 +67,8 @@ func followRowLanes(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// sharesRows returns an error if the loop l does not sum the places of a tile into rows of a dense
-// result.
+// sharesRows returns an error unless the loop l sums the values at the positions of a tile into
+// rows of a dense result.
 func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 	c, natural := f.component(l.Var)
 	a, ok := l.Body.(*cin.Assign)

@@ -385,5 +385,6 @@ func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 	return least
 }
 
-// mostCounted is the largest number of factors of a product that are combined.
+// mostCounted is the largest number of factors of a product whose numbers of entries mostProducts
+// uses. It ignores further factors, and counts their variables by their sizes.
 const mostCounted = 8

@@ -58,8 +58,8 @@ type Value struct {
 	// Weight ranks the operands by their number of entries. Chunks of equal work are cut by the
 	// entries of the operand with the highest rank that their loop visits.
 	Weight map[string]int
-	// Defaults lists the orders that the strategy follows although no command gave them, in the order
-	// of a default schedule.
+	// Defaults lists the instructions that the strategy follows although no command gave them, in
+	// the order of a default schedule.
 	Defaults []Chosen
 }
 
@@ -139,7 +139,7 @@ type Long struct {
 	How LongForm
 	Key string // the key of the access
 	N   int64
-	// Parts says how a row that is left out is cut for the threads.
+	// Parts says how a long row that the loop leaves out is cut for the threads.
 	Parts Cut
 	// For Precomputed rows: Band is the number of places in a band of coordinates, and Stretch is
 	// the number of entries in a stretch of the row.

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Substitute orders that something else runs directly nested loops around an assignment. Name lists
-// the loops' variables.
+// Substitute is the choice to let a library or a function run directly nested loops around an
+// assignment. Name lists the loops' variables.
 //
 //	substitute({i,j,k},gemm)        a matrix product runs them, around a product of dense operands
 //	substitute({i,j,k},cublas)      the same on a GPU
@@ -24,7 +24,7 @@ var Substitute = &Choice{
 	Follow:  followSubstitute,
 }
 
-// Product returns the order that a BLAS runs the loops over vars.
+// Product returns the instruction that a BLAS runs the loops over vars. why is the reason.
 func Product(vars []string, why string) Chosen {
 	o := Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}
 	return Chosen{Order: o, Why: why}
@@ -61,7 +61,7 @@ func followSubstitute(f *facts, v *Value, o Order) error {
 	return matrices(f, v, sums)
 }
 
-// callExtern makes a function run the loops over its variables.
+// callExtern makes the function x run the loops over its variables.
 func callExtern(f *facts, v *Value, x *Extern) error {
 	var found []*cin.Forall
 	names := strings.Split(x.Vars, ",")
@@ -99,7 +99,8 @@ var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 // gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
 const gemmNeedsArrays = "gemm multiplies matrices that must be arrays"
 
-// matrices makes the workspaces that matrix products read or add to arrays, whatever their size.
+// matrices turns the workspaces that matrix products read or add to into arrays, whatever their
+// size. sums has the assignments of the products. An error says why a workspace cannot be an array.
 func matrices(f *facts, v *Value, sums []*cin.Assign) (err error) {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		used := false

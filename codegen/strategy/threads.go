@@ -34,12 +34,12 @@ var CutWords = []string{"Work", "Ordered", "Rows", "Whole"}
 // a loop for the threads of a CPU.
 func IsCut(race, cut string) bool { return slices.Contains(cutWords[:], race+","+cut) }
 
-// cutByWords returns the way of cutting of an order.
+// cutByWords returns the way of cutting that the words of an instruction name.
 func cutByWords(words string) How {
 	return How(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
 }
 
-// followThreads makes all outermost loops that the order names follow it.
+// followThreads changes how the outermost loops that o names are cut or distributed.
 func followThreads(f *facts, v *Value, o Order) error {
 	if o.Word == RowLanes {
 		return followRowLanes(f, v, o)
@@ -58,7 +58,7 @@ func followThreads(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// defaultThreads returns the orders for the outermost loops that run on threads.
+// defaultThreads returns the instructions for the outermost loops that run on threads.
 func defaultThreads(f *facts, v *Value) []Chosen {
 	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
 		if l.Unit != cin.CPUThread {
@@ -73,13 +73,13 @@ func defaultThreads(f *facts, v *Value) []Chosen {
 	})
 }
 
-// eachLoop returns the orders that order has for the outermost loops. Loops over one variable have
-// one order if it is the same for all of them.
-func eachLoop(f *facts, order func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
+// eachLoop returns the instructions that decide returns for the outermost loops. ok is false if a
+// loop has none. If all loops over a variable have the same instruction, it is returned once.
+func eachLoop(f *facts, decide func(l *cin.Forall) (o Order, why string, ok bool)) (out []Chosen) {
 	top := outermost(f.stmt)
 	of := map[*cin.Forall]Chosen{}
 	for _, l := range top {
-		if o, why, ok := order(l); ok {
+		if o, why, ok := decide(l); ok {
 			of[l] = Chosen{Order: o.of(l.Var), Why: why}
 		}
 	}
@@ -101,7 +101,7 @@ func eachLoop(f *facts, order func(l *cin.Forall) (o Order, why string, ok bool)
 	return out
 }
 
-// nth returns the name of a loop among the loops over the same variable.
+// nth returns the name of loop l: its variable, and its number among the loops over this variable.
 func nth(f *facts, l *cin.Forall) Ref {
 	n, at := 0, 0
 	cin.Walk(f.stmt, func(s cin.Stmt) {
@@ -138,7 +138,8 @@ const sumChunks = 64
 // mostParts is the largest number of partial results, or partial sums, of a loop.
 const mostParts = 1 << 16
 
-// orderedTo returns how l is cut by an order, or an error if l cannot be cut in the ordered way.
+// orderedTo returns how l is cut if it follows the instruction o, or an error if l cannot be cut in
+// this way.
 func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 	target := cin.Target(l)
 	scalar := len(target.Vars) == 0 && target.Name != f.result.Name
@@ -274,7 +275,7 @@ func fillsSpace(f *facts, l *cin.Forall) bool {
 	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].shared()
 }
 
-// evenBy says what makes the chunks of l even, for reasons.
+// evenBy returns a text for reasons: what makes the chunks of l even.
 func evenBy(f *facts, l *cin.Forall) string {
 	d, _ := drivers(f, l)
 	switch {
@@ -302,8 +303,8 @@ const (
 	fewPartials  = 4
 )
 
-// partials returns the number of partial results of a dense result that pay, and the reason. It
-// depends on the known sizes, and not on the number of threads.
+// partials returns how many partial results of a dense result are worthwhile, and the reason. The
+// number depends on the known sizes, and not on the number of threads.
 func partials(f *facts) (int64, string) {
 	size, work := 1.0, 1.0
 	for _, v := range f.vars {
@@ -325,8 +326,8 @@ func partials(f *facts) (int64, string) {
 	return nearestPower(n), fmt.Sprintf("%.4g additions go to %.4g values", work, size)
 }
 
-// Partials reports whether partial results with the given number of values pay, if each of entries
-// entries of operands is added once.
+// Partials reports whether partial results are worthwhile for a result with the given number of
+// values. entries is the number of entries of operands, and each of them is added once.
 func Partials(entries, values float64) bool { return entries >= fewWork*2*max(values, 1) }
 
 // lastOfAll reports whether v's level is dense and the last level in each operand that has v.
@@ -347,7 +348,7 @@ func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
 }
 
 // minSegment is the smallest average number of entries in the segments of a level for which
-// dividing the segments among threads pays.
+// dividing the segments among threads is worthwhile.
 const minSegment = 3
 
 // ownRows reports whether each thread can run the loop l for its own rows of a dense result. l must
@@ -408,8 +409,9 @@ func orderedCut(f *facts, l *cin.Forall) Cut {
 	return c
 }
 
-// chunkWork returns the least work of a chunk, which adds at least one value for each place of its
-// workspaces. It is a power of two, so that data of about the same density have the same leaf.
+// chunkWork returns the smallest work of a chunk of l. A chunk adds at least one value for each
+// place of its workspaces. If l has workspaces, the work is a power of two, so that data of about
+// the same density have the same leaf.
 func chunkWork(f *facts, l *cin.Forall, d *walked) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
@@ -431,7 +433,8 @@ func nearestPower(x float64) int64 {
 // powerOfTwo returns the largest power of two that is at most x, and at least 1.
 func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
-// weights ranks the operands by their number of entries.
+// weights returns the ranks of the operands by name, from 0 for the fewest entries. Operands with
+// the same number of entries have the same rank.
 func weights(f *facts) map[string]int {
 	var sorted []int64
 	for _, t := range f.problem.Tensors[1:] {

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Tile orders that rows of the result are summed in registers: tile(k,N).
+// Tile is the choice to sum rows of the result in registers, N values at a time: tile(k,N).
 var Tile = &Choice{
 	Name:    "tile",
 	Params:  []Param{{Kind: VarParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
@@ -36,7 +36,8 @@ func followTile(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// defaultTile returns the order for rows whose sums in tiles pay, unless a row has too many tiles.
+// defaultTile returns the instruction to sum rows in tiles, if this is worthwhile and a row does
+// not have too many tiles.
 func defaultTile(f *facts, v *Value) []Chosen {
 	x, _, pays := rowTiles(f, v)
 	n := f.problem.Sizes[x]
@@ -74,16 +75,16 @@ type tiles struct {
 	bound []string
 	found []cin.Stmt
 	value *Value // which has the cuts of loops on threads
-	pays  bool   // tiles pay for at least one of the statements
+	pays  bool   // tiles are worthwhile for at least one of the statements
 }
 
-// tileTerms is the smallest average number of values that are summed into a row in one visit for
-// which tiles pay, if a row is visited several times. Each visit sets a tile to 0 and adds it to
-// the row, which saves nothing for a single value.
+// tileTerms is the smallest average number of values that one visit sums into a row for which tiles
+// are worthwhile, if a row is visited several times. Each visit sets a tile to 0 and adds it to the
+// row, which saves nothing for a single value.
 const tileTerms = 1.5
 
-// rowTiles returns the statements whose rows can be summed in tiles, and whether this pays. v is
-// the variable along the rows.
+// rowTiles returns the statements whose rows can be summed in tiles, and whether this is
+// worthwhile. v is the variable along the rows.
 func rowTiles(f *facts, how *Value) (v string, found []cin.Stmt, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
@@ -94,17 +95,18 @@ func rowTiles(f *facts, how *Value) (v string, found []cin.Stmt, pays bool) {
 	return t.v, t.found, t.pays
 }
 
-// paysFor reports whether summing the rows of s in tiles pays. It always pays if no loop around s
-// visits a row again, because a row is then stored once, from registers.
+// paysFor reports whether summing the rows of s in tiles is worthwhile. It always is if no loop
+// around s visits a row again, because a row is then stored once, from registers.
 func (t *tiles) paysFor(s cin.Stmt) bool {
 	again := slices.ContainsFunc(t.bound,
 		func(v string) bool { return !slices.Contains(t.facts.vars, v) })
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// termsPerVisit returns the average number of values that one run of s sums into a row: the number
-// of entries below a position of the bound levels. It uses the operand with the largest number. It
-// is infinite if the number is not known.
+// termsPerVisit returns the average number of values that one run of s sums into a row. For each
+// operand, this is the average number of entries below one position of the levels whose variables
+// are bound. The largest number counts. The result is infinite if the number is not known or if all
+// operands are dense.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
@@ -165,8 +167,8 @@ func holdsGemm(f *facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeated reports whether s computes a temporary in loops that each tile of a row along v would
-// compute again, or that is larger than a row. Such a temporary is not over v alone.
+// repeated reports whether s computes in loops a temporary that is not over v alone. Each tile of a
+// row along v would compute such a temporary again, or it is larger than a row.
 func repeated(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {

@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Vectorize orders that innermost loops over a variable run in vector lanes. vectorize(i) is for
-// loops along contiguous memory. vectorize(i,T) is for loops along the entries of T that only sum
-// gathered values. A sum in lanes adds in another order.
+// Vectorize is the choice to run innermost loops over a variable in vector lanes. vectorize(i) is
+// for loops along contiguous memory. vectorize(i,T) is for loops along the entries of T that only
+// sum gathered values. A sum in lanes adds in another order.
 var Vectorize = &Choice{
 	Name:    "vectorize",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NameParam, Name: "T", Optional: true}},
@@ -40,8 +40,8 @@ func followVectorize(f *facts, v *Value, o Order) error {
 	return fmt.Errorf("%s must store entries along %s", a.Key(), o.Loop)
 }
 
-// defaultLanes returns the orders for all loops that access contiguous memory, and for the loops
-// over long segments of sparse levels.
+// defaultLanes returns the instructions for all loops that access contiguous memory, and for the
+// loops over long segments of sparse levels.
 func defaultLanes(f *facts, _ *Value) (out []Chosen) {
 	vars := map[string]bool{}
 	cin.Walk(f.stmt, func(s cin.Stmt) {

@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Workspace chooses how a workspace is stored: workspace(W,KIND). Every workspace has a kind before
-// the first order (inorder.go).
+// Workspace is the choice of how a workspace is stored: workspace(W,KIND). Every workspace has a
+// default kind (inorder.go), which an instruction changes.
 //
 //	Hash       a hash table
 //	List       an array with a place for each coordinate, and a list of the coordinates with values
@@ -27,7 +27,7 @@ var Workspace = &Choice{
 	Made:    workspaceKinds,
 }
 
-// workspaceKinds returns the orders that give the workspaces of v their kinds.
+// workspaceKinds returns the instructions that give the workspaces of v their kinds.
 func workspaceKinds(f *facts, v *Value) (out []Chosen) {
 	eachWorkspace(f.stmt, func(t *cin.Access, _ *cin.Where) {
 		s := v.Spaces[t.Name]

@@ -80,24 +80,25 @@ func (f *facts) places(vars []string) float64 {
 // of very few coordinates is equally fast.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, has marks alone if at least one of every
-// marksPlaces places is filled. All marks are then read at the end, and threads may share the
-// workspace. An intermediate that is filled in order is a list instead, unless each of its entries
-// is the sum of at least marksWork values.
+// An intermediate that is made once, outside of all loops, has marks and no list of marked places,
+// if at least one of every marksPlaces places is filled. All marks are then read at the end, and
+// threads may share the workspace. An intermediate that is filled in order is a list instead,
+// unless each of its entries is the sum of at least marksWork values.
 const (
 	marksPlaces = 8
 	marksWork   = 4
 )
 
-// mayUseMarks reports whether workspace t, which w makes, may have marks alone.
+// mayUseMarks reports whether workspace t, which w makes, may have the kind Marks.
 func mayUseMarks(f *facts, t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
 		slices.Contains(outsideLoops(f.stmt), w)
 }
 
-// FillsMarks reports whether an intermediate with the given number of places may have marks alone.
-// It must be made once and outside of all loops.
+// FillsMarks reports whether an intermediate has enough entries for the kind Marks, if it has the
+// given number of places. All its marks are read at the end. The intermediate must be made once and
+// outside of all loops.
 func (x Intermediate) FillsMarks(places float64) bool {
 	return places <= MaxPlaces && places <= marksPlaces*x.Entries
 }
@@ -125,7 +126,8 @@ func outsideLoops(s cin.Stmt) []*cin.Where {
 // share it.
 const sharedWork = 1 << 15
 
-// shared reports whether additions to different places of a workspace touch no common data.
+// shared reports whether threads can share the workspace, because additions to different places
+// touch no common data.
 func (s Space) shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
 // workspaceOf returns the default form of workspace t, which w makes.
@@ -243,14 +245,14 @@ func (f *facts) underived(vars []string) []string {
 // expected returns the expected number of distinct places that throws uniformly random throws hit.
 func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
 
-// coordinates says how many coordinates a workspace has, for reasons.
+// coordinates returns a text for reasons: how many coordinates a workspace has.
 func coordinates(f *facts, t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
 
-// Intermediate describes the expected use of a temporary that a contraction makes. Uses is how
-// often it is made. Added is the number of values that are added to it, and Entries the number of
-// entries that result, each summed over all uses.
+// Intermediate describes the expected use of a temporary that a contraction makes. Uses is how many
+// times the temporary is computed. Added is the number of values that are added to it, and Entries
+// is the number of entries that result, both summed over all these times.
 type Intermediate struct{ Uses, Added, Entries float64 }
 
 // emptyRows is the largest number of rows for each entry of a workspace if its rows are found
