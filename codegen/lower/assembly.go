@@ -19,35 +19,35 @@ type assembly interface {
 	whole(parallel bool, run func())
 	// inOrder reports whether the result's coordinates must be visited in storage order.
 	inOrder() bool
-	// pattern returns the key of the access to the operand whose pattern the result's values
-	// follow, or "".
+	// pattern returns the key of the access to the operand that shares its pattern with the result,
+	// or "" if there is none.
 	pattern() string
-	// at returns the result's cursor for position p of that operand's level. The level corresponds
+	// at returns the result's cursor for position p of that operand, in the level that corresponds
 	// to the result's last compressed level.
 	at(p ir.Expr) resultCursor
 	// loop lowers f over compressed level k of the result and places its coordinates. See
 	// lowerer.stmt for want and the returned value.
 	loop(f *cin.Forall, e *env, k int, want bool) ir.Expr
-	// parallel lowers f on threads, in chunks of about equal work, as o says. The iterations of f
-	// write different places of the result. If inOrder is true, f is over the variable of the
-	// result's level 0.
+	// parallel lowers f as a loop on threads, in chunks of about equal work. o is the strategy of
+	// f. Different iterations of f must write different places of the result. If inOrder returns
+	// true, f must be over the variable of the result's level 0.
 	parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr
-	// chunks makes the result from n chunks, in a schedule's loop over tiles, which run emits. run
-	// may be called twice. Each iteration calls open for chunk c when the chunk's range of level
-	// 0's variable begins at lo, and closeAt when that range ends at hi.
+	// chunks makes the result from n chunks, which a schedule's parallel loop over tiles computes.
+	// run emits this loop and may be called twice. Each iteration calls open for its chunk c, whose
+	// range of level 0's variable begins at lo, and calls closeAt where the range ends, at hi.
 	chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)))
-	// store stores x at e's cursor, which is through all levels. Nothing has been stored at this
-	// place yet, not even 0.
+	// store stores x at e's cursor, which has passed all levels. Nothing has been stored at this
+	// place before, not even 0.
 	store(x value, e *env)
-	// sumsInPlace reports whether the result itself can replace workspace t. consumer must copy t
-	// to the levels from k on.
+	// sumsInPlace reports whether workspace t can be summed directly in the result. This requires
+	// that consumer does nothing but copy t to the result's levels from k on.
 	sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool
 	// sum lowers a where that sumsInPlace accepts, without its workspace.
 	sum(s *cin.Where, t *cin.Access, e *env) ir.Expr
 }
 
-// loopsOverResult reports whether a loop is over the next level of a result in order, and which
-// level it is. The level is compressed.
+// loopsOverResult reports whether f must visit the result's next level in storage order, and
+// returns the level. This is so if the level is compressed and the assembly writes in order.
 func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 	k := e.res.level
 	if !l.assembly.inOrder() || k >= l.out.op.Order() || l.out.op.Kind(k).CanLocate() ||
@@ -60,7 +60,8 @@ func (l *lowerer) loopsOverResult(f *cin.Forall, e *env) (level int, ok bool) {
 	return k, true
 }
 
-// bindResult moves the result's cursor after p's variable has been bound in in.
+// bindResult moves the result's cursor in an iteration's environment, in, which already binds p's
+// variable.
 func (p *loop) bindResult(in *env) {
 	l := p.l
 	if !l.assigns(p.f) {
@@ -77,8 +78,8 @@ func (p *loop) bindResult(in *env) {
 	l.enterResult(in)
 }
 
-// bindResultAt moves the result's cursor after f's variable has been bound in in. The operands'
-// cursors in in have already been moved.
+// bindResultAt moves the result's cursor in the environment of an iteration of f. The environment,
+// in, already binds f's variable and has the operands' new cursors.
 func (l *lowerer) bindResultAt(f *cin.Forall, in *env) {
 	if !l.assigns(f) {
 		return

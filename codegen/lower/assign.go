@@ -5,7 +5,7 @@ import (
 	"distaff/codegen/ir"
 )
 
-// assign lowers an assignment and returns the condition under which it takes place.
+// assign lowers an assignment. It returns the condition that the assigned expression is present.
 func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	if w, ok := e.space(s.LHS.Name).(*positionSpace); ok && w.own != "" {
 		e = w.arrive(s, e)
@@ -36,8 +36,8 @@ func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
 	return x.pres
 }
 
-// addTo stores x to a place of the result, or adds x to it if accumulate is true. The addition is
-// atomic if other threads may add to the same place.
+// addTo emits code that stores x at place pos of the result, or adds x to it if accumulate is true.
+// The addition is atomic if other threads may add to the same place.
 func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 	add := func(atomic bool) {
 		l.b.Emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
@@ -50,8 +50,8 @@ func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
 		Else: l.b.Within(func() { add(true) })})
 }
 
-// assignResult stores x to the result at its cursor. It writes a place that does not contain 0 yet
-// even if x is absent.
+// assignResult emits code that stores x in the result at e's cursor. A place that does not contain
+// 0 yet is written even if x is absent.
 func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
 	a := l.out
 	pos := e.res.pos

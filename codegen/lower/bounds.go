@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// bounds returns the interval's bounds as forms.
+// bounds returns the interval's bounds and size as a range of forms.
 func (iv interval) bounds() provenance.Range {
 	return provenance.Range{Lo: form(iv.lo), Hi: form(iv.hi), Size: iv.size}
 }
@@ -20,8 +20,8 @@ func (iv interval) within(r provenance.Range) interval {
 	return iv
 }
 
-// boundsLoop lowers a loop of a component whose loops are in natural order. The loop's bounds
-// follow from the bounds of the loops around it.
+// boundsLoop lowers a loop of a component whose loops are in natural order. The loop's bounds are
+// computed from the bounds of the loops around it.
 func (l *lowerer) boundsLoop(f *cin.Forall, e *env, c *component, want bool) ir.Expr {
 	o := e.open.at(c.component.Top)
 	if o == nil {
@@ -51,9 +51,9 @@ func (l *lowerer) spaceOf(e *env, c *component) interval {
 	return interval{unit: coords, size: -1, whole: true, roots: roots, space: c.component.Top}
 }
 
-// counted returns the interval with lo and hi set. In a fused space they are the numbers of its
-// points. The leaf fails at run time if there are more points than an integer can count. Few
-// schedules need the numbers: the coordinates and positions of a whole space do not.
+// counted returns iv with its bounds lo and hi. In a fused space, they are numbers of points, and
+// the leaf fails at run time if there are too many points to number. Few schedules need these
+// numbers: the coordinates and positions of a whole space do not.
 func (l *lowerer) counted(iv interval, e *env) interval {
 	if iv.lo != nil {
 		return iv
@@ -69,8 +69,8 @@ func (l *lowerer) counted(iv interval, e *env) interval {
 	return iv.within(rows.bounds().Times(n, iv.space, l.nameForm))
 }
 
-// widened returns the interval of all points whose first variables are in iv. r fuses iv's variable
-// with further variables.
+// widened returns the interval of the fused space that relation r makes. r fuses iv's variable with
+// further variables. The interval has all points whose first variables are in iv.
 func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval {
 	rows := iv
 	if iv.roots == nil {
@@ -82,7 +82,8 @@ func (l *lowerer) widened(r *provenance.Relation, iv interval, e *env) interval 
 	return interval{unit: coords, size: -1, whole: iv.whole, rows: &rows, roots: roots, space: r.To[0]}
 }
 
-// descend follows the relations from x down to the next variable that has a loop.
+// descend follows the schedule's relations from variable x, whose interval is iv, down to the next
+// variable that has a loop. It returns the state of the component's loops there.
 func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, e *env) *openLoops {
 	for {
 		r := l.sched.g.ReplacedBy(x)
@@ -110,8 +111,8 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 	}
 }
 
-// canSkipEmpty reports whether nothing needs to be done if a level has no positions: only iv's
-// access has values in f, and no place of the result must be set to 0.
+// canSkipEmpty reports whether f has nothing to do if iv has no positions. This requires that f has
+// values only at entries of iv's access, and that no place of the result must be set to 0.
 func (l *lowerer) canSkipEmpty(f *cin.Forall, iv interval) bool {
 	if !drivenBy(f, iv.key) {
 		return false
@@ -125,7 +126,9 @@ func (l *lowerer) canSkipEmpty(f *cin.Forall, iv interval) bool {
 	return true
 }
 
-// bounded checks a bound relation at run time, and uses it to narrow the interval.
+// bounded returns iv, narrowed to the bound of relation r if the bound is an exact maximum. It
+// emits the check of the bound if a schedule made the variable. For other variables, checkBounds
+// does.
 func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval {
 	iv = l.counted(iv, e)
 	if l.sched.g.MadeBy(r.From[0]) != nil {
@@ -138,7 +141,8 @@ func (l *lowerer) bounded(r *provenance.Relation, iv interval, e *env) interval 
 	return iv
 }
 
-// checkBound makes the leaf fail if a variable's extent contradicts a bound.
+// checkBound emits a test that makes the leaf fail if the extent of r's variable contradicts the
+// bound.
 func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	n := ir.Int(r.N)
 	var bad ir.Expr
@@ -155,7 +159,8 @@ func (l *lowerer) checkBound(r *provenance.Relation, extent ir.Expr, e *env) {
 	l.b.When(bad, func() { l.b.Emit(&ir.Fail{Code: ir.FailBound, Coord: l.coords(e)}) })
 }
 
-// checkBounds checks the bounds of the statement's own variables before anything else runs.
+// checkBounds emits, before all other code, the tests of the bounds of the statement's own
+// variables.
 func (l *lowerer) checkBounds(e *env) {
 	for _, r := range l.sched.g.Relations() {
 		if r.Kind == provenance.Bound && l.sched.g.MadeBy(r.From[0]) == nil {
@@ -164,8 +169,8 @@ func (l *lowerer) checkBounds(e *env) {
 	}
 }
 
-// tiles lowers a loop over tile numbers. If the loop does not set its own tiles of the result to 0,
-// the whole result is set to 0 before the loop.
+// tiles lowers a loop over tile numbers. Before the loop, the result is set to 0, unless each tile
+// of the result is set to 0 inside.
 func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	// If nothing else is between this loop and the loop that determines the result's next variable,
 	// that loop sets its own tile of the result to 0.
@@ -188,7 +193,8 @@ func (l *lowerer) tiles(f *cin.Forall, e *env, c *component, o *openLoops, want 
 	return l.tilesOf(f, e, c, o, want)
 }
 
-// tilesOf emits a loop over tile numbers, or the part of the loop that one piece runs.
+// tilesOf emits a loop over tile numbers. If e belongs to a piece of the loop, it emits only the
+// part that the piece runs.
 func (l *lowerer) tilesOf(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	if f.Unit == cin.CPUThread && l.assigns(f) && l.assembly.inOrder() {
 		l.tilePieces(f, e, c, o)
@@ -239,7 +245,8 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *env, c *component, o *openLoops) 
 		})
 }
 
-// tile returns the remaining interval of the variable inside tile v.
+// tile enters tile v of the innermost open split. It returns the variable x inside the tile, the
+// interval of x that remains there, and the frames without this split.
 func (l *lowerer) tile(o *openLoops, v ir.Expr, e *env) (x string, iv interval, frames []frame) {
 	fr := o.frames[len(o.frames)-1]
 	x, iv = fr.tiling.Rel.To[1], fr.iv.within(fr.tiling.At(form(v), l.nameForm))
@@ -254,7 +261,7 @@ func (l *lowerer) tile(o *openLoops, v ir.Expr, e *env) (x string, iv interval, 
 	return x, iv, o.frames[:len(o.frames)-1]
 }
 
-// coverage returns the range of coordinates that an interval represents.
+// coverage converts an interval to the range of coordinates that it represents.
 func (l *lowerer) coverage(iv interval, frames []frame, e *env) interval {
 	return l.toCoords(l.inPositions(iv, frames, e), e)
 }
@@ -276,8 +283,8 @@ func (l *lowerer) inPositions(iv interval, frames []frame, e *env) interval {
 	return iv
 }
 
-// toPositions returns the interval of an access's positions whose coordinates are in iv. It is
-// empty if the access is absent.
+// toPositions returns the interval of the positions of r's access whose coordinates are in iv. It
+// is empty if the access is absent.
 func (l *lowerer) toPositions(r *provenance.Relation, iv interval, e *env) interval {
 	c := e.cur[r.Access]
 	if c == nil {
@@ -333,10 +340,10 @@ func (l *lowerer) toCoords(iv interval, e *env) interval {
 	return out
 }
 
-// determine lowers the loop that determines a component's coordinates. It becomes a loop over each
-// original variable, within the remaining interval.
+// determine lowers f, the last loop of component c, as loops over the component's original
+// variables. They run within the interval that remains in o.
 func (l *lowerer) determine(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
-	if n := l.orders(f).RowLanes; n > 0 {
+	if n := l.loopStrategy(f).RowLanes; n > 0 {
 		l.shareRows(f, e, c, o, n)
 		return ir.Less(o.iv.lo, o.iv.hi)
 	}

@@ -78,9 +78,9 @@ func (p *loop) smallest(its []*iter) ir.Expr {
 	return l.b.Declare(p.v(), least)
 }
 
-// cases lowers the body for the first of the points whose iterators are all at c. Another iterator
-// may also be at c without being in that point. It does not change the values: if it did, the two
-// sets together would be a larger point.
+// cases emits the body for the first point in points whose iterators are all at coordinate c. Other
+// iterators may be at c too, but can be ignored: if they changed the values, the two sets of
+// iterators together would be a larger point.
 func (p *loop) cases(c ir.Expr, its []*iter, points []lattice.Point) ir.Expr {
 	l := p.l
 	if len(points) == 0 {
@@ -117,8 +117,7 @@ func (p *loop) cases(c ir.Expr, its []*iter, points []lattice.Point) ir.Expr {
 	return some
 }
 
-// alwaysHasCase reports whether each iterator is a case by itself, so that one of the cases always
-// holds.
+// alwaysHasCase reports whether each iterator alone is a point. One of the cases then always holds.
 func alwaysHasCase(p *loop, its []*iter) bool {
 	for _, it := range its {
 		alone := false
@@ -132,8 +131,8 @@ func alwaysHasCase(p *loop, its []*iter) bool {
 	return true
 }
 
-// universeLoop visits the whole range, and the entries of the iterators on the way. flagged is true
-// if one body handles all cases.
+// universeLoop emits a loop over the whole range. The iterators advance through their entries on
+// the way. If flagged is true, one body handles all cases.
 func (p *loop) universeLoop(flagged bool) ir.Expr {
 	l := p.l
 	its := p.subset(p.lat.All())
@@ -165,7 +164,8 @@ func (p *loop) universeLoop(flagged bool) ir.Expr {
 	return p.result(some)
 }
 
-// universeCases is cases for a universe loop. Its last point has no iterators.
+// universeCases is cases for a universe loop. flags has the conditions that the iterators are at
+// coordinate i. The last point has no iterators, so its case always holds.
 func (p *loop) universeCases(i ir.Expr, its []*iter, flags []ir.Expr,
 	points []lattice.Point) ir.Expr {
 	l := p.l
@@ -194,8 +194,8 @@ func (p *loop) universeCases(i ir.Expr, its []*iter, flags []ir.Expr,
 	return some
 }
 
-// flaggedLoop visits every coordinate of every iterator. It has one body, and the presence of an
-// operand is a condition there.
+// flaggedLoop emits a loop over the coordinates of all iterators. It has one body, in which the
+// presence of each operand is a condition.
 func (p *loop) flaggedLoop() ir.Expr {
 	l := p.l
 	its := p.subset(p.lat.All())
@@ -241,8 +241,9 @@ func (p *loop) smallestLive(its []*iter) ir.Expr {
 	return l.b.Declare(p.v(), least)
 }
 
-// pointsHold returns the condition that cond is true for all iterators of some point. It tests the
-// smallest points only. If the lattice is coarse, it tests if cond is true for any iterator.
+// pointsHold returns the condition that the iterators of at least one point all satisfy cond. It
+// tests the smallest points only. If the lattice is coarse, one iterator that satisfies cond is
+// enough.
 func (p *loop) pointsHold(cond func(*iter) ir.Expr) ir.Expr {
 	any := ir.Expr(ir.Truth(false))
 	if p.lat.Coarse {

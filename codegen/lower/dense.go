@@ -10,8 +10,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// denseSpace is a workspace that is filled everywhere or nowhere: an array, in rows, with a place
-// for each coordinate of box.
+// denseSpace is a workspace that is filled everywhere or nowhere. It is an array, in row-major
+// order, with a place for each coordinate of box.
 type denseSpace struct {
 	box  space.Box
 	vals *ir.Array
@@ -22,7 +22,7 @@ func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.b.Emit(&ir.Store{A: w.vals, Index: w.box.At(e.point(a)), Accumulate: true, X: x})
 }
 
-// segment returns the array for a user's function that adds to access a.
+// segment returns the array as an argument of a user's function, which adds to access a.
 func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
 	for m, v := range a.Vars {
@@ -31,8 +31,8 @@ func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
 	return s
 }
 
-// newDenseSpace returns the workspace for t: one array for all uses in a scope. If it is inside
-// loops over tiles of its variable, it stores a tile.
+// newDenseSpace returns the workspace for t. All uses in a scope share one array. Inside loops over
+// tiles of its variable, the workspace has places for one tile only.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 	w := &denseSpace{box: l.maker.Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]
@@ -62,7 +62,7 @@ func (w *denseSpace) operand(l *lowerer, name string) *tree.Operand {
 }
 
 // whereDense lowers a where whose workspace is filled everywhere or nowhere. It lowers the consumer
-// twice, once for each case, so that no loop of the consumer tests the presence.
+// once for each of these cases, so that no loop of the consumer tests which case it is.
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name)
@@ -88,9 +88,8 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.
 	return l.lowerBothCases(t.Name, some, want, consume)
 }
 
-// lowerBothCases lowers a consumer twice: for the case that the workspace has values, which is
-// condition some, and for the other case. It returns the condition under which the consumer
-// assigned.
+// lowerBothCases lowers a consumer twice: for the case that the workspace has values, under
+// condition some, and for the other case. It returns the condition that the consumer assigned.
 func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
 	consume func(pres bool) ir.Expr) ir.Expr {
 	if ir.Always(some) || ir.Never(some) {

@@ -302,9 +302,9 @@ func hasPlaces(w adder) bool {
 	return false
 }
 
-// countAssigned makes a loop count the iterations that assigned. It does so if the iterations run
-// in parallel, because several of them would set a flag at the same time, and if the loop's result
-// is wanted. done returns that result. countAssigned returns nil if the loop does not count.
+// countAssigned makes a loop count the iterations that assigned, if the loop's result is wanted and
+// its iterations run in parallel. A flag would be set by several of them at the same time. done
+// returns the loop's result. It is nil if the loop does not count.
 func (p *loop) countAssigned() (done func() ir.Expr) {
 	l := p.l
 	if !p.want || p.f.Unit == cin.Serial || p.f.Race == cin.Unsaid {

@@ -21,14 +21,14 @@ type env struct {
 	// ranges has the ranges of variables that are cut to a chunk or tile.
 	ranges *scoped[tree.Range]
 	rows   *scoped[row] // the workspaces of tiles
-	// tiles has the tiles of variables that run over a tile, or over the rest of one. lanes has the
-	// place in the tile for variables that run over tiles.
+	// tiles has the tile of each variable that runs over a tile, or over the rest of a row. lanes
+	// has the current place of each variable that runs over the places of a tile.
 	tiles *scoped[tile]
 	lanes *scoped[ir.Expr]
 
 	// The next fields are for scheduled statements. open and counts have the state of the
-	// components whose loops are around this place. parts has restrictions of accesses to some of
-	// their positions, by the key that place returns.
+	// components whose loops are around this place. parts has the ranges of positions that accesses
+	// are restricted to, by the key that place returns.
 	open   *scoped[*openLoops]
 	counts *scoped[*counts]
 	parts  *scoped[[2]ir.Expr]
@@ -89,7 +89,7 @@ func (l *lowerer) rangeOf(e *env, v string) tree.Range {
 	return tree.Range{Lo: b[0], Hi: b[1]}
 }
 
-// clone returns a copy of e, to which changes do not change e.
+// clone returns a copy of e. Changes of the copy do not change e.
 func (e *env) clone() *env {
 	c := *e
 	c.cur = maps.Clone(e.cur)
@@ -141,8 +141,8 @@ func (l *lowerer) openCursor(a *cin.Access, e *env) {
 	}
 }
 
-// bind returns the environment inside a loop over v at coordinate c, for the body s. cursors has
-// the new cursors of the accesses that the loop iterates over.
+// bind returns the environment of an iteration of a loop over v, at coordinate c. s is the loop's
+// body. cursors has the new cursors of the accesses that the loop iterates over.
 func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr,
 	cursors map[string]*tree.Cursor) *env {
 	in := e.clone()
@@ -153,7 +153,7 @@ func (l *lowerer) bind(e *env, s cin.Stmt, v string, c ir.Expr,
 }
 
 // enterAll moves the cursors of all accesses in s down through all levels whose variables are
-// bound. It loads the value of each access that is through all its levels.
+// bound. It loads the value of each access that has passed all its levels.
 func (l *lowerer) enterAll(s cin.Stmt, e *env) {
 	cin.Accesses(s, func(a *cin.Access) {
 		key := a.Key()
@@ -191,7 +191,7 @@ func (l *lowerer) enter(c *tree.Cursor, e *env) *tree.Cursor {
 	return c
 }
 
-// inCopy returns the place of the last level's coordinate in the copy of a cursor's row.
+// inCopy returns the index, in the copy of a cursor's row, of the last level's coordinate.
 func (e *env) inCopy(c *tree.Cursor) ir.Expr {
 	v := c.Vars[len(c.Vars)-1]
 	if x, ok := e.lanes.get(v); ok {
@@ -200,7 +200,7 @@ func (e *env) inCopy(c *tree.Cursor) ir.Expr {
 	return ir.Minus(e.coord.at(v), c.Row.Lo)
 }
 
-// load reads the value at a cursor that is through all its levels.
+// load emits code that reads the value at a cursor that has passed all its levels.
 func (l *lowerer) load(c *tree.Cursor, e *env) ir.Expr {
 	t := l.spec.Compute
 	at := func(p ir.Expr) ir.Expr {
@@ -237,12 +237,11 @@ func (l *lowerer) load(c *tree.Cursor, e *env) ir.Expr {
 	return l.b.Named(name, ir.Convert(t, v))
 }
 
-// place returns the key under which env.parts stores a restriction of an access's positions in the
-// loop over v.
+// place returns the key in env.parts for the positions of an access in the loop over v.
 func place(key, v string) string { return key + " at " + v }
 
-// value is an expression's value, which is defined if pres is true. zeroed is true if v is 0
-// otherwise.
+// value is the value of an expression. v is valid only if pres is true, or if zeroed is true: v is
+// then 0 if pres is false.
 type value struct {
 	pres   ir.Expr
 	v      ir.Expr

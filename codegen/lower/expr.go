@@ -40,8 +40,8 @@ func (l *lowerer) presence(x cin.Expr, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// expr lowers an expression under a condition: all its other factors are present if under is true.
-// If under is false, a division of integers must not fail.
+// expr lowers an expression. under is the condition that all other factors of its term are present.
+// If under is false at run time, no division of integers fails.
 func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -81,8 +81,8 @@ func (l *lowerer) expr(x cin.Expr, e *env, under ir.Expr) value {
 	panic(fmt.Sprintf("BUG: lower: expression %T", x))
 }
 
-// accessPresence returns the condition under which an access is present. It is also defined if
-// dense levels of the access are still to be entered.
+// accessPresence returns the condition under which an access is present. It may be called before
+// the access's dense levels have been entered.
 func (l *lowerer) accessPresence(a *cin.Access, e *env) ir.Expr {
 	if t, ok := e.temps.get(a.Name); ok {
 		return t.pres
@@ -166,7 +166,7 @@ func (l *lowerer) product(p, q value) value {
 	return value{pres, ir.Times(p.v, q.v), ir.Always(pres)}
 }
 
-// quotient returns p/q. It is absent if p is absent, and a division by zero if q is absent.
+// quotient returns p/q. It is absent if p is absent. If only q is absent, it is a division by zero.
 func (l *lowerer) quotient(p, q value, e *env, under ir.Expr) value {
 	if ir.Never(p.pres) {
 		return p

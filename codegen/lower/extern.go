@@ -12,10 +12,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// extern lowers loops around an assignment that a user's C function runs. It emits a call with the
-// range of each loop variable, and with the arrays that each tensor stores below the surrounding
-// loops. The function's prototype follows from these arguments. want is true if the result depends
-// on whether the function adds anything.
+// extern replaces loops around an assignment by a call of a user's C function. It passes the range
+// of each loop variable, and the arrays that each tensor stores below the surrounding loops. The
+// function's prototype must match these arguments. want is true if the result depends on whether
+// the function adds anything.
 func (l *lowerer) extern(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}
 	a := n.loops()
@@ -95,8 +95,8 @@ func (n *externNest) loops() *cin.Assign {
 	return s.(*cin.Assign)
 }
 
-// derived returns the variable whose coordinates a loop over a derived variable visits, and their
-// range.
+// derived returns the original variable whose coordinates f visits, and the range of these
+// coordinates. f is a loop over a derived variable.
 func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 	l := n.l
 	if !c.natural {
@@ -126,9 +126,9 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 	return c.component.Roots[0], tree.Range{Lo: o.iv.lo, Hi: o.iv.hi}
 }
 
-// segment is an array that a tensor's levels lead to, with its index: at is the index if the loops'
-// variables are 0, or the index of the first position of a compressed level. by says how the index
-// grows with each variable.
+// segment is an array of a tensor with the index of the element that a user's function starts at.
+// at is this index if the loops' variables are 0. It does not depend on them below a compressed
+// level. by says how the index grows with each variable.
 type segment struct {
 	name string
 	a    *ir.Array
@@ -136,15 +136,15 @@ type segment struct {
 	by   []stride
 }
 
-// stride is the amount that an index grows if v grows by 1. v is "" for positions of the level
-// above.
+// stride says by how much an index grows if v grows by 1. v is "" for positions of the level above.
 type stride struct {
 	v string
 	n ir.Expr
 }
 
-// dense descends a dense level of the given size, whose first coordinate is offset. v is the
-// level's variable, and known is its coordinate, or nil if it is not known.
+// dense adapts the index and the strides of s to a further dense level. The level has the given
+// size, and offset is its first coordinate. v is its variable, and known is v's coordinate, or nil
+// if it is not known.
 func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
 	s.at = ir.Minus(ir.Times(s.at, size), offset)
 	for k := range s.by {
@@ -162,8 +162,8 @@ func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
 	}
 }
 
-// pointer passes the array of a segment and its strides. added is true if the function adds to the
-// array.
+// pointer adds the array of s and its strides to the arguments. added is true if the function adds
+// to the array.
 func (n *externNest) pointer(s segment, added bool) {
 	n.pass(s.name, ir.Argument{A: s.a, X: s.at, Added: added})
 	for _, b := range s.by {
@@ -181,8 +181,7 @@ func (n *externNest) isLoopVar(v string) bool {
 	return ok
 }
 
-// result passes the array that the function adds to. It returns a function that emits the code
-// after the call.
+// result passes the array that the function adds to. after emits the code after the call.
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
@@ -209,7 +208,7 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 	return func() {}
 }
 
-// values returns the result's values below the surrounding loops.
+// values returns the array of the result's values below the surrounding loops, and its strides.
 func (n *externNest) values() segment {
 	l, e := n.l, n.e
 	op := l.out.op
@@ -373,8 +372,8 @@ func (n *externNest) function() *ir.Extern {
 	return fn
 }
 
-// callInside gives the loops of replica, a copy of s with other assignments, the functions that run
-// the loops of s.
+// callInside makes the loops of replica call the same functions as the loops of s. replica is a
+// copy of s with other assignments.
 func (l *lowerer) callInside(s, replica cin.Stmt) {
 	cin.Pairs(s, replica, func(t, u cin.Stmt) {
 		if f, ok := t.(*cin.Forall); ok && l.spec.Strategy.Of(l.source(f)).Extern != nil {

@@ -19,20 +19,21 @@ type fixedSums struct {
 	vars  []string
 	first ir.Expr // the start of the current row of level from, if that level is compressed
 	end   ir.Expr
-	// place has, for each coordinate of level from, counted from base, 1 plus the position of the
-	// last row that has the coordinate. The position belongs to the current row if the entry
-	// exceeds first. If place is nil, and on the levels below, positions are searched for.
+	// place is indexed by the coordinates of level from, minus base. It has 1 plus the position of
+	// the coordinate in the last row that has it. The position belongs to the current row if the
+	// entry exceeds first. If place is nil, and on the levels below, positions are searched for.
 	place *ir.Array
 	base  ir.Expr
 }
 
-// sumsInPlace reports whether consumer only copies t to the result, and the result has the type in
-// which t is summed.
+// sumsInPlace reports whether t can be summed in the result: consumer only copies t to the result,
+// and the result has the type in which t is summed.
 func (a *fixedResult) sumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
 	return k <= a.deep && a.vals().Elem == a.l.spec.Compute && a.l.copiesTo(consumer, t, k)
 }
 
-// sum sets the current row to 0, and adds to it what the producer adds to the workspace.
+// sum emits code that sets the current row to 0, and adds to it the values that the producer would
+// add to the workspace.
 func (a *fixedResult) sum(s *cin.Where, t *cin.Access, e *env) ir.Expr {
 	l := a.l
 	w := &fixedSums{a: a, name: t.Name, from: e.res.level, e: e, vars: t.Vars}
@@ -72,7 +73,8 @@ func (l *lowerer) copiesTo(s cin.Stmt, t *cin.Access, k int) bool {
 	return ok && x.Key() == t.Key()
 }
 
-// scatterPositions stores the positions of the current row by their coordinates.
+// scatterPositions emits code that stores each position of the current row in w.place, at the index
+// of its coordinate.
 func (w *fixedSums) scatterPositions(l *lowerer) {
 	a := w.a
 	b := l.bounds[l.resultVars[w.from]]

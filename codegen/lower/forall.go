@@ -18,7 +18,7 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 	if w, a := l.fillsRow(f, e); w != nil {
 		return l.fillRow(w, f, a, e, want)
 	}
-	switch o := l.orders(f); {
+	switch o := l.loopStrategy(f); {
 	case o.Gemm > 0:
 		return l.gemm(f, e, o.Gemm, want)
 	case o.Extern != nil && o.Extern.File == "":
@@ -32,7 +32,7 @@ func (l *lowerer) forall(f *cin.Forall, e *env, want bool) ir.Expr {
 // loop lowers a loop that is run by generated code, not by a library or a user's function. See stmt
 // for want and the returned value.
 func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
-	o := l.orders(f)
+	o := l.loopStrategy(f)
 	switch {
 	case o.OverPositions && f.Unit == cin.CPUThread:
 		return l.newPositionLoop(f, e).parallel(e)
@@ -52,8 +52,8 @@ func (l *lowerer) loop(f *cin.Forall, e *env, want bool) ir.Expr {
 	return l.guardedLoop(f, e, c, want)
 }
 
-// orders returns the strategy of a loop.
-func (l *lowerer) orders(f *cin.Forall) strategy.Loop {
+// loopStrategy returns the strategy of a loop.
+func (l *lowerer) loopStrategy(f *cin.Forall) strategy.Loop {
 	if c, ok := l.cuts[f]; ok {
 		return strategy.Loop{Cut: c}
 	}
@@ -116,11 +116,11 @@ type loop struct {
 	e    *env
 	want bool
 	body func(in *env) ir.Expr // lowers the body in the environment of an iteration
-	// reserve, if it is not nil, is called before the iterations with their largest possible
-	// number.
+	// reserve, if it is not nil, is called before the loops. n is the largest possible number of
+	// iterations.
 	reserve func(n ir.Expr)
-	// merge, if it is not nil, lowers loops over several iterators in another way. It returns false
-	// if it cannot.
+	// merge, if it is not nil, lowers the loop in place of mergeLoops if there are several
+	// iterators. It returns false if it cannot.
 	merge func(p *loop) bool
 
 	lat   *lattice.Lattice
@@ -132,7 +132,7 @@ type loop struct {
 // v returns the loop's variable.
 func (p *loop) v() string { return p.f.Var }
 
-// place returns a function that says how far the loops have followed an access in e.
+// place returns a function that returns the level of an access that loops in e enter next.
 func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.temps.get(a.Name); ok {
@@ -276,8 +276,9 @@ func (p *loop) laneLoop(b tree.Range) ir.Expr {
 	return p.result(some)
 }
 
-// inFlag calls emit with a flag declared before the code that it emits. If needless returns true
-// afterwards, inFlag removes the flag.
+// inFlag declares a flag and calls emit, whose code may set the flag. If needless then returns
+// true, the flag and its assignments are removed. If the loop's result is not wanted, there is no
+// flag.
 func (p *loop) inFlag(emit func(), needless func() bool) {
 	l := p.l
 	if !p.want {
@@ -318,7 +319,8 @@ func (p *loop) noteAssigned(some ir.Expr) {
 	}
 }
 
-// result returns the condition that the loop returns.
+// result returns the loop's result: the condition that an iteration assigned. some is the condition
+// of a single iteration.
 func (p *loop) result(some ir.Expr) ir.Expr {
 	switch {
 	case ir.Never(some):
@@ -330,8 +332,9 @@ func (p *loop) result(some ir.Expr) ir.Expr {
 	return ir.Truth(true)
 }
 
-// iteration lowers the body at coordinate c. present has the iterators that may be there, and flags
-// has their presences. If flags is nil, all of them are there. All other iterators are absent.
+// iteration lowers the body at coordinate c. present has the iterators that may be at c, and flags
+// has the conditions that they are. If flags is nil, all iterators in present are at c. All other
+// iterators are absent.
 func (p *loop) iteration(c ir.Expr, present []*iter, flags []ir.Expr) ir.Expr {
 	l := p.l
 	cursors := map[string]*tree.Cursor{}

@@ -14,7 +14,7 @@ import (
 // interval's start to the row of its end. The inner loops are restricted by the interval in the
 // first row and in the last row.
 
-// determineFused lowers the loop that determines fused variables.
+// determineFused lowers f, the last loop of component c, whose original variables are fused.
 func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *openLoops,
 	want bool) ir.Expr {
 	if l.assigns(f) {
@@ -27,16 +27,17 @@ func (l *lowerer) determineFused(f *cin.Forall, e *env, c *component, o *openLoo
 	return l.lexicographic(f, e, c, lo, hi, 0, ir.Truth(true), ir.Truth(true), want)
 }
 
-// inRows reports whether the method rows can lower f.
+// inRows reports whether f can be lowered by the method rows: it visits an interval of positions,
+// and has values only there.
 func (l *lowerer) inRows(f *cin.Forall, e *env, o *openLoops) bool {
 	inOrder := l.assigns(f) && l.assembly.inOrder()
 	return !inOrder && o.iv.unit == positions && !ir.Never(e.cur[o.iv.key].Present) &&
 		drivenBy(f, o.iv.key)
 }
 
-// findRows searches for the first row of the remaining tile of fused variables before the loop that
-// walks it, if loops over other variables are in between. Otherwise each iteration of these loops
-// would search again.
+// findRows emits the search for the first row of the remaining tile of fused variables, if loops
+// over other variables are around the loop that walks the tile. Otherwise each iteration of these
+// loops would search again.
 func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 	o := e.open.at(c.component.Top)
 	next, ok := f.Body.(*cin.Forall)
@@ -58,8 +59,7 @@ func (l *lowerer) findRows(f *cin.Forall, e *env, c *component) {
 	o.at = cur.Ancestors(o.iv.ancestor, len(c.component.Roots), o.iv.lo)
 }
 
-// edges returns the coordinates of the point where an interval starts, and of the point before
-// which it ends.
+// edges returns the coordinates of an interval's first point, and of the first point after it.
 func (l *lowerer) edges(c *component, o *openLoops, e *env) (lo, hi []ir.Expr) {
 	if o.iv.unit == coords {
 		return l.tuples(o.iv, e)
@@ -100,8 +100,8 @@ func (l *lowerer) edges(c *component, o *openLoops, e *env) (lo, hi []ir.Expr) {
 	return lo, hi
 }
 
-// tuples returns the point where an interval of a fused space starts, and the point before which it
-// ends.
+// tuples returns the first point of an interval of a fused space, and the first point after it.
+// Both have all their coordinates.
 func (l *lowerer) tuples(iv interval, e *env) (from, to []ir.Expr) {
 	from, to = l.corners(iv, e)
 	for _, r := range iv.roots[len(from):] {
@@ -122,8 +122,8 @@ func (l *lowerer) digits(roots []string, x ir.Expr, e *env) []ir.Expr {
 
 // lexicographic lowers loops over the points of a fused space from lo to before hi, in
 // lexicographic order. It starts with the loop over root d, which contains the loops over the later
-// roots. atLo and atHi are conditions that all roots before d have the coordinates of lo or hi.
-// Only then does lo or hi limit the loop; otherwise it runs over the whole range of d.
+// roots. atLo is the condition that all roots before d have the coordinates of lo. Only then does
+// lo limit the loop. atHi is the same condition for hi.
 func (l *lowerer) lexicographic(f *cin.Forall, e *env, c *component, lo, hi []ir.Expr, d int, atLo,
 	atHi ir.Expr, want bool) ir.Expr {
 	root := c.component.Roots[d]
@@ -164,9 +164,9 @@ func (l *lowerer) inner(f *cin.Forall, fn func(*env, bool) ir.Expr) {
 	l.hooks[f] = fn
 }
 
-// rows lowers an interval of positions of a level, if values exist only at these positions. It
-// walks the rows from the one that has the first position, which one search finds, while they begin
-// before the interval's end.
+// rows lowers f as a walk over rows, if values exist only at the positions of an interval. One
+// search finds the row of the first position. The walk ends at the first row that begins after the
+// interval.
 func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *openLoops, want bool) ir.Expr {
 	p := &loop{l: l, f: f, e: e, want: want}
 	var some ir.Expr
@@ -186,9 +186,9 @@ func (l *lowerer) rows(f *cin.Forall, e *env, c *component, o *openLoops, want b
 	return p.result(some)
 }
 
-// row lowers the loop over root d of rows. If the next root is the last one, the rows that follow a
-// row at the edge of the interval run in a loop of their own, while they are entirely inside the
-// interval.
+// row lowers the loop over root d of a walk over rows. If the next root is the last one, the body
+// visits one row at the interval's edge, and then, in an inner loop, the rows after it that are
+// entirely inside the interval.
 func (l *lowerer) row(f *cin.Forall, e *env, c *component, o *openLoops, at []ir.Expr, d int,
 	kept *keptRow, p *loop) ir.Expr {
 	root := c.component.Roots[d]
@@ -296,9 +296,9 @@ func (l *lowerer) lastRow(f *cin.Forall, e *env, c *component, o *openLoops, who
 	return some
 }
 
-// storedOnce reports whether each value of a dense result that a row sums belongs to this row
-// alone. The row must be visited only once, in the only statement that assigns to the result. Rows
-// are over c's first n variables, whose levels in op start at first.
+// storedOnce reports whether each value of a dense result that a row is summed into belongs to this
+// row alone. The row must be visited only once, and only one statement may assign to the result.
+// The rows are over c's first n variables, whose levels in op start at level first.
 func (l *lowerer) storedOnce(e *env, c *component, op *tree.Operand, first, n int) bool {
 	if l.out.sparse() || e.private != nil || e.res.tile != nil {
 		return false
@@ -336,9 +336,9 @@ func (l *lowerer) storedOnce(e *env, c *component, op *tree.Operand, first, n in
 	return assigned == 1 && only(c.component.Roots[:n]...)
 }
 
-// ownsRows reports whether a row that is inside an interval of positions belongs only to the thread
-// that runs the interval. The racing threads must be divided only by intervals of this component,
-// and each row must be stored once and have its own places in the result.
+// ownsRows reports whether only one thread adds to a row that is entirely inside an interval of
+// positions. This requires that the threads race only because they have different intervals of
+// component c, and that each row is stored once and has its own places in the result.
 func (l *lowerer) ownsRows(e *env, c *component, op *tree.Operand, k int) bool {
 	if !e.atomic || e.racing != c || e.private != nil {
 		return false
@@ -355,8 +355,8 @@ func (l *lowerer) ownsRows(e *env, c *component, op *tree.Operand, k int) bool {
 // The positions of a fused space are the positions of the last of its levels. They are in the order
 // of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions returns the positions of the last fused level under a cursor at the first one: all
-// positions, or only the positions whose coordinates are in an interval.
+// fusedPositions completes out, an interval of positions of the last fused level under cursor c. It
+// has all positions, or only the positions whose coordinates are in out.among.
 func (l *lowerer) fusedPositions(out interval, c *tree.Cursor, e *env) interval {
 	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)
@@ -373,9 +373,8 @@ func (l *lowerer) fusedPositions(out interval, c *tree.Cursor, e *env) interval 
 	return out
 }
 
-// corners returns the first coordinates of the point where an interval of a fused space starts, and
-// of the point before which it ends. It returns all coordinates of the two points, or omits the
-// last ones if both points have the first coordinates of their variables there.
+// corners returns the first point of an interval of a fused space, and the first point after it. It
+// omits the last coordinates of both points if they are the first coordinates of their variables.
 func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
 	for iv.rows != nil {
 		iv = *iv.rows
@@ -387,9 +386,9 @@ func (l *lowerer) corners(iv interval, e *env) (from, to []ir.Expr) {
 	return l.digits(iv.roots, iv.lo, e), l.digits(iv.roots, iv.hi, e)
 }
 
-// positionOf returns the first position, in the last fused level under c, of the first point at or
-// after the given coordinates. It returns end if all points are before it. It searches one segment
-// of each compressed fused level.
+// positionOf emits a search for the first point that is not before the point with coordinates at.
+// It returns the point's position in the last fused level under c, or end if all points are before
+// it. It searches one segment of each compressed fused level.
 func (l *lowerer) positionOf(c *tree.Cursor, iv interval, at []ir.Expr, end ir.Expr) ir.Expr {
 	p := l.b.Declare(c.Of.Prefix()+"_at", end)
 	last := len(iv.roots) - 1
@@ -428,8 +427,8 @@ func (l *lowerer) positionOf(c *tree.Cursor, iv interval, at []ir.Expr, end ir.E
 	return p
 }
 
-// numberAt returns the number, in the space of the fused levels under c, of the point at position
-// p. If p is past the end, it returns the end of the interval that contains the positions.
+// numberAt returns the number of the point at position p, in the space of the levels that are fused
+// under c. If p is past the end, it returns the end of iv.among.
 func (l *lowerer) numberAt(c *tree.Cursor, iv interval, p ir.Expr, e *env) ir.Expr {
 	n := l.b.Declare(iv.roots[0]+"_at", l.counted(*iv.among, e).hi)
 	l.b.When(ir.Less(p, iv.all[1]), func() {
@@ -444,9 +443,8 @@ func (l *lowerer) numberAt(c *tree.Cursor, iv interval, p ir.Expr, e *env) ir.Ex
 	return n
 }
 
-// childRange returns the range of positions in a cursor's next level, which is compressed or dense:
-// the positions of all children. If the leaf gets only a part of a dense level, it is the range of
-// this part.
+// childRange returns the range of the positions of all children in a cursor's next level, which is
+// compressed or dense. If the leaf gets only a part of a dense level, the range is this part.
 func (l *lowerer) childRange(c *tree.Cursor, e *env) (lo, hi ir.Expr) {
 	if !c.Of.Kind(c.Level).CanLocate() {
 		return c.Segment()

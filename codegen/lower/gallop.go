@@ -2,8 +2,8 @@ package lower
 
 import "distaff/codegen/ir"
 
-// isGallopLoop reports whether a loop is an intersection that its schedule wants to find by
-// searching.
+// isGallopLoop reports whether a loop is an intersection that searches for the common coordinates,
+// as its schedule says.
 func (p *loop) isGallopLoop() bool {
 	if !p.f.Gallop || len(p.lat.Points) != 1 || p.lat.Coarse {
 		return false

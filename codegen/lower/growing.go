@@ -62,7 +62,8 @@ func (a *growing) store(x value, e *env) {
 	a.l.b.Store(a.vals(), e.res.pos, ir.Convert(a.vals().Elem, a.l.masked(x)))
 }
 
-// loop appends the coordinates that f visits, and closes their parent.
+// loop emits the loops that append the coordinates that f visits to level k, and closes their
+// parent. See lowerer.stmt for want and the returned value.
 func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	next := ir.Plus(e.res.pos, ir.Int(1))
@@ -91,7 +92,7 @@ func (a *growing) loop(f *cin.Forall, e *env, k int, want bool) ir.Expr {
 	return l.b.Named("some_"+f.Var, ir.Unequal(lev.count, from))
 }
 
-// closePos closes the parents after the last closed one and before end.
+// closePos emits code that closes the parents after the last closed one and before end.
 func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 	q := l.b.Var(lev.pos.Name + "_q")
 	l.b.Emit(&ir.For{V: q, Lo: ir.Plus(lev.closed, ir.Int(1)), Hi: end, Step: 1,
@@ -100,7 +101,7 @@ func (l *lowerer) closePos(lev *growingLevel, end ir.Expr) {
 
 // appendOne lowers the body for one coordinate of compressed level k. The loop has already reserved
 // capacity for the coordinate itself. If a block of dense levels follows, its capacity is reserved
-// here, because blocks are large enough for a test each.
+// here: a test for each block costs little, because blocks are large.
 func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	l, lev := a.l, &a.levels[k]
 	some := ir.Expr(ir.Truth(false))
@@ -130,8 +131,8 @@ func (a *growing) appendOne(f *cin.Forall, in *env, k int) ir.Expr {
 	return some
 }
 
-// reserve reserves capacity for n more coordinates of level k, so that the loop that appends them
-// need not check it.
+// reserve emits code that reserves capacity for n more coordinates of level k. The loop that
+// appends them then need not check the capacity.
 func (a *growing) reserve(k int, n ir.Expr) {
 	l, lev := a.l, &a.levels[k]
 	if lev.crdCap == nil {
@@ -147,7 +148,7 @@ func (a *growing) reserve(k int, n ir.Expr) {
 	}
 }
 
-// reserve grows an array if its capacity is too small.
+// reserve emits code that grows an array if its capacity, have, is too small.
 func (l *lowerer) reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
 	l.b.When(ir.Less(have, need), func() { l.b.Emit(&ir.Grow{A: a, Cap: have, Need: need}) })
 }

@@ -84,8 +84,8 @@ func (l *lowerer) steps(f *cin.Forall, c *component, s *counts) (over string, st
 	return f.Var, 1
 }
 
-// storesEachOnce reports whether the loops from f on visit each place of the result once, on a GPU,
-// and store each value once. The loops must be over component c and directly nested. The sum is
+// storesEachOnce reports whether the loops from f on, on a GPU, store each value of the result
+// exactly once. The loops must be over component c and directly nested, and the sum must be
 // computed in a scalar. Loops over positions of an operand are excluded, because they skip places
 // without an entry.
 func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
@@ -159,8 +159,9 @@ func (l *lowerer) countAll(c *component, e *env) *counts {
 	return s
 }
 
-// recover computes the component's variables from its loops' variables, and runs body if all of
-// them are in their ranges. It does not test the variables in sure.
+// recover emits code that computes the component's variables from its loops' variables, and then
+// the code of body under the condition that all of them are in their ranges. The variables in sure
+// are not tested.
 func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env, body func()) {
 	rels := l.sched.g.Relations()
 	var back func(k int)
@@ -192,7 +193,7 @@ func (l *lowerer) recover(c *component, s *counts, sure map[string]bool, in *env
 	back(len(rels) - 1)
 }
 
-// arrive binds the component's roots and runs the body there.
+// arrive binds the component's original variables, and calls body to lower f's body there.
 func (l *lowerer) arrive(f *cin.Forall, c *component, in *env, body func(*env)) {
 	s := in.counts.at(c.component.Roots[0])
 	for _, r := range c.component.Roots {

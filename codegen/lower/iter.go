@@ -43,9 +43,9 @@ func (p *loop) newIter(number int, c *tree.Cursor) *iter {
 	return it
 }
 
-// passesChunk reports whether the iterators of a loop may reach coordinates outside its variable's
-// range, because a call has only a chunk of one operand's entries. If the loop walks that operand
-// too, it does not reach them, because the operand stores none there.
+// passesChunk reports whether the loop's iterators may reach coordinates outside its variable's
+// range. This can happen if a call has only a chunk of one operand's entries, unless the loop walks
+// that operand too, which has no entries outside the range.
 func (p *loop) passesChunk() bool {
 	l := p.l
 	return l.hasChunk(p.v()) &&
@@ -70,7 +70,8 @@ func (it *iter) name() string { return it.cur.Of.Prefix() }
 // at returns the coordinate at position p.
 func (it *iter) at(p ir.Expr) ir.Expr { return ir.Coord(it.crd, p) }
 
-// enter returns the cursor below the iterator's position. pres is its presence.
+// enter returns the cursor below the iterator's position. pres is the condition that the cursor is
+// present.
 func (it *iter) enter(pres ir.Expr) *tree.Cursor {
 	d := *it.cur
 	d.Level++
@@ -120,7 +121,7 @@ func (l *lowerer) advance(it *iter, here ir.Expr) {
 	l.skipPadding(it)
 }
 
-// singleLoop runs over one iterator's segment.
+// singleLoop emits the loop over the segment of the only iterator.
 func (p *loop) singleLoop() ir.Expr {
 	l := p.l
 	it := p.iters[p.lat.All().First()]
@@ -174,8 +175,8 @@ func (it *iter) entry(c ir.Expr) ir.Expr {
 	return ir.AtLeast(c, ir.Int(0))
 }
 
-// segmentLoop records whether a loop over variable v in a segment of the access with the given key
-// is to run in lanes.
+// segmentLoop records that f runs in lanes, if the strategy says so, and returns f. f is the loop
+// over variable v in a segment of the access with the given key.
 func (l *lowerer) segmentLoop(f *ir.For, key, v string) *ir.For {
 	if l.spec.Strategy.Gather(key, v) {
 		l.lanes.Segments[f] = v

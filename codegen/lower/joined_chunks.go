@@ -93,7 +93,7 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	return j
 }
 
-// chunkCapacity returns the initial capacity, in entries, of each of the given number of chunks.
+// chunkCapacity returns the initial capacity, in entries, of one of the given number of chunks.
 func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
 	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(16))
 }
@@ -111,8 +111,8 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 	a.begin(j.pos, j.start)
 }
 
-// end closes the positions of a chunk whose range ends at hi, and stores in slot k the number of
-// coordinates that it has made.
+// end closes the remaining parents of a chunk whose range ends at hi. It stores the numbers of
+// coordinates that the chunk has made in slot k.
 func (j *joinedChunks) end(k, hi ir.Expr) {
 	a, l := j.a, j.a.l
 	if j.first == 0 {
@@ -295,7 +295,7 @@ func (j *joinedChunks) grow() {
 	l.reserve(j.whole.vals, j.whole.valsCap, ir.Times(j.count(a.deep), a.block(a.deep+1)))
 }
 
-// locate reads the places of slot k, which are known.
+// locate reads where the pieces of slot k are copied to, and how long they are.
 func (j *joinedChunks) locate(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {
@@ -368,7 +368,7 @@ func (j *joinedChunks) publishCopies() {
 	a.publish(0, ir.Vals, j.whole.vals, ir.Times(j.count(a.deep), a.block(a.deep+1)))
 }
 
-// shift adds from to the places (lo, hi] of a pos array.
+// shift adds the number from to the entries (lo, hi] of a pos array.
 func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
 	l := j.a.l
 	q := l.b.Var("q")
@@ -378,7 +378,8 @@ func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
 		})})
 }
 
-// copyPos copies the places 1 to n of a chunk's pos array to the places after lo.
+// copyPos copies the entries 1 to n of a chunk's pos array to the entries of pos after lo, and adds
+// the number from to each.
 func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, from ir.Expr) {
 	l := j.a.l
 	q := l.b.Var("q")

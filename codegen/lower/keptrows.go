@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// keptRow is the sum of the row that a thread summed last in a walk over an interval of positions,
-// on a GPU where other threads may add to the same row. It is added to the result when the walk
-// reaches the next such row, and the last one after the walk. There the threads of a warp meet
+// keptRow is the sum of the row that a thread summed last in a walk over an interval of positions.
+// It is used on a GPU if other threads may add to the same row. The sum is added to the result only
+// when the walk reaches the next such row, or after the walk. There the threads of a warp meet
 // again, so threads whose intervals are inside one long row add a single sum (package emit/cuda).
 // An interval inside one row also adds only once, even if it has many rows of lower levels.
 type keptRow struct {
@@ -22,8 +22,8 @@ type keptRow struct {
 	used bool
 }
 
-// keepRow returns the row to keep in the walk that f determines, or nil if rows are added to the
-// result as they end.
+// keepRow returns the state for keeping rows in the walk that f determines, or nil if each row is
+// added to the result when it ends.
 func (l *lowerer) keepRow(f *cin.Forall, e *env, c *component) *keptRow {
 	if !l.spec.GPU || !e.atomic || e.private != nil || e.res.tile != nil || !l.assigns(f) ||
 		l.assembly.inOrder() {

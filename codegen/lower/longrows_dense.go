@@ -18,9 +18,9 @@ type longDenseRows struct {
 	zeroed bool
 }
 
-// newLongDenseRows returns the handling of long rows for a loop whose body sums the segment of a
-// sparse level into a scalar or into a row of a dense result, or writes to the positions of a
-// pattern that the result shares.
+// newLongDenseRows returns the state for the long rows of the parallel loop f. The body of f must
+// sum the segment of a sparse level into a scalar or into a row of a dense result, or write to the
+// positions of a pattern that the result shares.
 func (l *lowerer) newLongDenseRows(f *cin.Forall, w *work, long strategy.Long) *longDenseRows {
 	h := &longDenseRows{l: l, long: long}
 	parted := func(s cin.Stmt) *cin.Forall {
@@ -71,7 +71,7 @@ func (h *longDenseRows) loop(f *cin.Forall, e *env, chunk ir.Expr) ir.Expr {
 	}}).loops()
 }
 
-// lowerLong computes the rows that the chunks left out.
+// lowerLong emits the code that computes the rows that the chunks left out.
 func (h *longDenseRows) lowerLong(f *cin.Forall, e *env, w *work) {
 	l := h.l
 	c := l.b.Var("chunk")

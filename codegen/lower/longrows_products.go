@@ -34,7 +34,7 @@ type longProductRows struct {
 	capC, capV *ir.Var
 }
 
-// newLongProductRows returns the handling of long rows for the parallel loop f.
+// newLongProductRows returns the state for the long rows of the parallel loop f.
 func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) *longProductRows {
 	s, ok := f.Body.(*cin.Where)
 	if !ok {
@@ -85,8 +85,8 @@ func (a *longProductRows) compute(e *env) {
 	})
 }
 
-// find lists the long rows. A long row has more than long.N terms. It therefore has at least one of
-// every long.N-th term, and only the rows of these terms are tested.
+// find emits code that lists the long rows. If every long.N-th term of all rows is marked, a row
+// with more than long.N terms has a marked term. Only the rows of these terms are tested.
 func (a *longProductRows) find(all tree.Range, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
@@ -232,7 +232,8 @@ func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
 	return ir.Plus(ir.Times(stretch, b.bands), band)
 }
 
-// computeRow computes the long row with index x, which is row r. Its environment is e.
+// computeRow emits the code that computes row r, which is long row number x. e is the row's
+// environment.
 func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
 	l := b.a.l
 	first, last := b.a.ends(r)
@@ -260,7 +261,8 @@ func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
 	b.keep(x)
 }
 
-// terms adds the terms at positions [from, to) of the row's range [lo, hi) to an adder.
+// terms lowers the additions of the terms at positions [from, to) to adder t. [lo, hi) is the range
+// of the whole row.
 func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
 	a, l := b.a, b.a.l
 	l.b.When(ir.Less(from, to), func() {
@@ -342,8 +344,9 @@ func (b *rowSums) add(band *ir.Var) {
 	l.b.Store(b.n, band, n)
 }
 
-// sparseBand is the smallest number of places for each sum in a band for which the found
-// coordinates are sorted. With fewer places, all places of the band are visited instead.
+// sparseBand decides how the found coordinates of a band are put in order. If the band has more
+// than sparseBand places for each sum, they are sorted. Otherwise all places of the band are
+// visited.
 const sparseBand = 16
 
 // keep stores the computed sums as long row x, and clears them.

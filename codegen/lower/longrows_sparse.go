@@ -10,8 +10,8 @@ import (
 // rowRange is the range of rows that one chunk of a parallel loop computes, for a sparse result
 // that is appended to. A row with more entries than the strategy's limit may be cut. The range may
 // then begin inside its first row and end inside its last row, at a coordinate. The cuts are chosen
-// so that the chunks are even. Every entry of the result is computed by one chunk, so the result
-// does not depend on the cuts. The chunk that has the end of a row closes the row.
+// so that the chunks have about equal work. Every entry of the result is computed by one chunk, so
+// the result does not depend on the cuts. The chunk that has the end of a row closes the row.
 type rowRange struct {
 	f    *cin.Forall
 	rows tree.Range
@@ -50,9 +50,9 @@ func (w *work) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	return s
 }
 
-// edge returns the place where chunk c starts. If inside is false, it starts at row x, and row is a
-// number that is smaller than every row. If inside is true, it starts in row x-1, which is also
-// returned as row, at coordinate at.
+// edge returns the place where chunk c starts. inside is the condition that this place is inside a
+// row. If it is false, the chunk starts at row x, and row is smaller than every row. If it is true,
+// the chunk starts at coordinate at of row, which is x-1.
 func (w *work) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 	l := w.l
 	x = l.b.Named(name, w.boundary(c))

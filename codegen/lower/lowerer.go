@@ -36,14 +36,15 @@ type lowerer struct {
 	own *scoped[tree.Range]
 	// warps is the number of loops on a GPU's warps around the current place.
 	warps int
-	// copies has the loop of the strategy for each loop that lowering made of it. cuts has the cuts
-	// of loops that lowering itself puts on threads.
+	// copies has, for each loop that lowering made, the loop of the strategy that it is a copy of.
+	// cuts has the cuts of loops that lowering itself puts on threads.
 	copies map[cin.Stmt]*cin.Forall
 	cuts   map[*cin.Forall]strategy.Cut
 	lanes  *rewrite.Lanes // the loops that may run in lanes
 	sched  *schedule
-	// early is for a loop that is split because inner loops fetch rows ahead. It has the places of
-	// these inner loops, with true in the first part, where no fetch reads past the operand's end.
+	// early is for a loop that is split in two because inner loops fetch rows ahead. It has the
+	// keys of these inner loops (see place). A value is true in the first part, where no fetch
+	// reads past the operand's end.
 	early map[string]bool
 	// called lists the functions that the code calls.
 	called map[*strategy.Extern]bool
@@ -51,21 +52,20 @@ type lowerer struct {
 	windowed map[string]bool
 	// promotions lists the scalars that replace one value of the result.
 	promotions map[string]bool
-	// addsAfter is true if later statements add to the values of the caller that the first statement
-	// stored.
+	// addsAfter is true if the first statement stores values and later statements add to them.
 	addsAfter bool
 	// hooks has functions that lower loops which lowering itself made.
 	hooks map[*cin.Forall]func(*env, bool) ir.Expr
 
 	used *lattice.Record // the lattices of the loops so far
 
-	// numbered has the fused spaces, by their variables, for which the start of the leaf checks
-	// that their points can be numbered.
+	// numbered has the fused spaces, by their variables, whose number of points is checked at the
+	// leaf's start.
 	numbered map[string]bool
 }
 
-// compileIn records the sizes of an access's levels that are compiled in, because the trip count of
-// their variable is. A row of such a level is found by a shift, without registers for its size and
+// compileIn records the sizes of the levels of an access whose variables have trip counts that are
+// compiled in. A row of such a level is found by a shift, without registers for its size and
 // offset.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.ops[a.Name]

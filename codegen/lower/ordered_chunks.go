@@ -15,8 +15,8 @@ import (
 // which is an estimate, is too small for a chunk, the chunk keeps its arrays until all chunks are
 // counted.
 
-// parallel appends ordered chunks. On one thread there is a single chunk, whose arrays become the
-// result.
+// parallel emits the loop whose chunks append to the result in order. On one thread there is a
+// single chunk, whose arrays become the result.
 func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l := a.l
 	alone := ir.AtMost(l.threads, ir.Int(1))
@@ -108,8 +108,8 @@ func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.
 	return ir.Both(all...)
 }
 
-// follow waits for the chunk before k, and computes the places of chunk k after that chunk's
-// places.
+// follow emits code that waits for the chunk before k, and places the pieces of chunk k after that
+// chunk's pieces.
 func (j *joinedChunks) follow(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {

@@ -26,8 +26,8 @@ func (l *lowerer) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	return l.assembly.parallel(f, e, o)
 }
 
-// parallel runs the chunks of a result with random access. Long rows are left out of the chunks.
-// After them, each long row is cut into its own chunks.
+// parallel lowers f as chunks that run on threads, for a result with random access. Long rows are
+// left out of the chunks. They are computed after them, one after another, each on all threads.
 func (a randomAccess) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	if !a.prefixed(f) {
@@ -74,7 +74,8 @@ func (w *work) chunk(v string, c ir.Expr) tree.Range {
 }
 
 // work cuts a variable's range into pieces of about equal work. The work of a piece is the number
-// of its entries in the largest operand that the loop walks, and in others.
+// of its entries in the largest operand that the loop walks. If that operand has all rows, entries
+// of other operands that have all rows count too.
 type work struct {
 	l      *lowerer
 	chunks ir.Expr
@@ -154,13 +155,13 @@ func (w *work) entries(c *tree.Cursor, k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// target returns the work before chunk c.
+// target returns the work before chunk c if all chunks have the same work.
 func (w *work) target(c ir.Expr) ir.Expr {
 	return ir.Plus(w.before(w.lo), ir.Over(ir.Times(w.total, c), w.chunks))
 }
 
-// cut returns the row or position where chunk c starts. For c equal to the number of chunks, it
-// returns the end.
+// cut returns the row or position where chunk c starts. If c is the number of chunks, it returns
+// the end.
 func (w *work) cut(c ir.Expr) ir.Expr {
 	l := w.l
 	if w.driver == nil {
@@ -178,8 +179,8 @@ func (w *work) cut(c ir.Expr) ir.Expr {
 	return x
 }
 
-// boundary returns the coordinate where chunk c starts. For c equal to the number of chunks, it
-// returns the end of the range.
+// boundary returns the coordinate where chunk c starts. If c is the number of chunks, it returns
+// the end of the range.
 func (w *work) boundary(c ir.Expr) ir.Expr {
 	at := w.cut(c)
 	if w.driver == nil {

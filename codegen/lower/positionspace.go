@@ -101,8 +101,7 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	in.cur[t.Key()] = &cur
 	in.open = in.open.with(c.component.Top, o.along(form.Key, t.Key()))
 	shadowed := l.ops[t.Name]
-	// these are the operand's levels, and not the levels of the variables that the workspace is
-	// over
+	// These are the levels of the operand, not of the variables that the workspace is over.
 	l.ops[t.Name], l.levels[t.Key()] = cur.Of, cur.Vars
 	pres := l.stmt(s.Consumer, in, want)
 	l.ops[t.Name] = shadowed
@@ -110,8 +109,9 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	return pres
 }
 
-// fill lowers a producer whose loops are derived from their own variable. If one of the loops is
-// unrolled, there is a separate copy for whole tiles, with constant trip counts.
+// fill lowers a producer whose loops are derived from w.own, and not from the consumer's variable.
+// If one of the loops is unrolled, there is a separate copy for whole tiles, with constant trip
+// counts.
 func (w *positionSpace) fill(producer cin.Stmt, e *env) {
 	l := w.tile.l
 	over := func(hi ir.Expr, size int64) *ir.Block {
@@ -148,8 +148,9 @@ func (l *lowerer) ownVariable(producer cin.Stmt) string {
 	return ""
 }
 
-// arrive returns the environment for the assignment a to w, if e has only the position that the
-// producer is at. It searches for the rows that contain the position if their coordinates are read.
+// arrive returns the environment for the assignment a to w. e has only the position that the
+// producer is at. If a reads coordinates of the rows that contain this position, arrive emits the
+// search for the rows.
 func (w *positionSpace) arrive(a *cin.Assign, e *env) *env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, p.l.rootsRead(a, p.c, w.key)
@@ -179,8 +180,8 @@ func (w *positionSpace) operand(l *lowerer, name string, pattern *tree.Operand) 
 	return op
 }
 
-// along returns the state of the loops over the positions of access key, for access other with the
-// same level arrays.
+// along returns the loops' state o with positions of access other instead of positions of access
+// key. The two accesses have the same level arrays.
 func (o *openLoops) along(key, other string) *openLoops {
 	out := *o
 	rename := func(iv interval) interval {
@@ -226,8 +227,8 @@ func (l *lowerer) fillPlaces(f *cin.Forall, e *env, c *component, o *openLoops) 
 	return true
 }
 
-// branchless reports whether all coordinates that the body reads have the same position as the
-// component's last level.
+// branchless reports whether the body can read its coordinates without a walk over rows: all levels
+// that it reads have the same positions as the component's last level.
 func (p *placeLoop) branchless() bool {
 	for d, read := range p.reads {
 		for k := d + 1; read && k < len(p.reads); k++ {
@@ -239,8 +240,8 @@ func (p *placeLoop) branchless() bool {
 	return true
 }
 
-// in returns e for the body at a position, with the coordinates that the body reads and that are
-// not known yet.
+// in returns e inside the body at position at. It loads the coordinates that the body reads and
+// that are not known yet.
 func (p *placeLoop) in(e *env, at ir.Expr) *env {
 	in := e.clone()
 	here := *p.cur
@@ -340,8 +341,9 @@ func hasQuotient(x cin.Expr) bool {
 // completely.
 const maxUnrolledPlaces = 64
 
-// unrolls reports whether a loop over an interval is unrolled for all of w's places. Its schedule
-// may say so, or the places must be known because the consumer is a loop over each place.
+// unrolls reports whether the loop f over an interval is unrolled for all of w's places. The
+// interval must be the whole tile. Either f's schedule says so, or the places must be known because
+// the consumer is a loop over each place.
 func (w *positionSpace) unrolls(f *cin.Forall, iv interval) bool {
 	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.lo == w.lo && iv.hi == w.hi

@@ -8,8 +8,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// sumPlaces lowers the loop f of the consumer of a workspace by position as one loop over the
-// positions of its tile, if f is the innermost loop and only sums. It sums into a scalar or, if the
+// sumPlaces lowers f as one loop over the positions of its tile, if f is the innermost loop of a
+// consumer that reads a workspace by position, and only sums. It sums into a scalar or, if the
 // strategy says so, into the sum of a row, which is added to the result when the row ends (source
 // 004, figure 2-2). It returns false if rows are walked instead.
 func (l *lowerer) sumPlaces(f *cin.Forall, e *env, c *component, o *openLoops) bool {
@@ -50,8 +50,8 @@ func (l *lowerer) valuedAtAll(a *cin.Assign, key string) bool {
 	return all
 }
 
-// rowWalk is the progress of a loop over positions in the rows above: the positions in the levels
-// of a component that its body needs. The loop advances them.
+// rowWalk tracks the row of the current position in a loop over positions. It has a position in
+// each level of the component down to the level of the rows. The loop advances them.
 type rowWalk struct {
 	placeLoop *placeLoop
 	at        []*ir.Var // one for each level from the first one down to the level of the rows
@@ -104,8 +104,8 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	return w
 }
 
-// endBelow returns the end of the positions below the current position of level number d, in level
-// number to. Both are numbers in the component.
+// endBelow returns the end of the positions in level to below the current position of level d. The
+// component's levels are numbered from 0.
 func (w *rowWalk) endBelow(d, to int) ir.Expr {
 	p := ir.Plus(w.at[d], ir.Int(1))
 	for k := d + 1; k <= to; k++ {
@@ -114,7 +114,8 @@ func (w *rowWalk) endBelow(d, to int) ir.Expr {
 	return p
 }
 
-// advance advances to the row that contains position p, which is after the current row.
+// advance emits code that advances to the row that contains position p, which is after the current
+// row.
 func (w *rowWalk) advance(p ir.Expr) {
 	l := w.placeLoop.l
 	row := len(w.at) - 1
@@ -141,10 +142,11 @@ func (w *rowWalk) inRow(reads []bool) *env {
 	return in
 }
 
-// add adds the sum of the current row to the result. The addition is atomic if other threads may
-// add to the row, except for a row that is inside the interval. On a GPU, a row that ends before
-// the interval's end is inside it if another row ended before. The last row is added after the
-// loop, where the threads of a warp meet and threads in one long row add together.
+// add emits code that adds the sum of the current row to the result. Only the first and the last
+// row of an interval may continue in other intervals. Their additions are atomic if other threads
+// may add to the same row. On a GPU, ended is true if the row ends before the interval does. Such a
+// row is inside the interval if another row ended before it. The last row is added after the loop,
+// where the threads of a warp meet and threads in one long row add together.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	l := w.placeLoop.l
 	assigned := make([]bool, len(w.placeLoop.c.component.Roots))

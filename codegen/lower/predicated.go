@@ -15,8 +15,9 @@ import (
 // can replace all cases. It computes all terms, and replaces the value of an absent term with a
 // number that does not change a sum: -0 if it is added, and 0 if it is subtracted.
 
-// canPredicate reports whether the strategy predicates a merge loop, and whether its body is a
-// suitable sum at the lattice point with the iterators its. cases has the points under that point.
+// canPredicate reports whether one body can replace the cases of a merge loop at the lattice point
+// with the iterators its. The strategy must say so, and the body must be a suitable sum. cases has
+// the points under that point.
 func (p *loop) canPredicate(its []*iter, cases []lattice.Point) bool {
 	l := p.l
 	return l.spec.Strategy.Predicated[p.v()] &&
@@ -24,7 +25,7 @@ func (p *loop) canPredicate(its []*iter, cases []lattice.Point) bool {
 }
 
 // canPredicateTerms is canPredicate for sums of any type, without the strategy's decision. placed
-// reports whether a tensor that is read at each coordinate has a value there, whatever is present.
+// reports whether an operand that no iterator walks has a value at each coordinate.
 func (p *loop) canPredicateTerms(its []*iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	l := p.l
@@ -65,11 +66,12 @@ func (p *loop) canPredicateTerms(its []*iter, cases []lattice.Point,
 	return true
 }
 
-// negativeZero is the number that does not change any sum, not even a sum of negative zeros.
+// negativeZero can be added to any sum without a change, even to a sum of negative zeros.
 var negativeZero = math.Copysign(0, -1)
 
-// eachTerm calls fn with every term of a sum until it returns false. It returns false if a term has
-// a sum inside or if a sum is subtracted, because then no single number can replace an absent term.
+// eachTerm calls fn with every term of a sum until fn returns false, and reports whether fn
+// accepted all terms. It also returns false if a term has a sum inside or if a sum is subtracted,
+// because then no single number can replace an absent term.
 func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-' && product(b.Y)) {
 		return eachTerm(b.X, fn) && eachTerm(b.Y, fn)
@@ -123,8 +125,9 @@ func (p *loop) predicatedMerge(c ir.Expr, its []*iter) ir.Expr {
 	return some
 }
 
-// predicatedSum returns the value of a sum or term. minus is true if it is subtracted. It leaves
-// out terms whose iterators are exhausted.
+// predicatedSum returns the value of x, a sum or a term, in a predicated body. A number that does
+// not change the sum replaces an absent term. Terms whose iterators are exhausted are left out.
+// minus is true if x is subtracted.
 func (l *lowerer) predicatedSum(x cin.Expr, e *env, minus bool) ir.Expr {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
 		p, q := l.predicatedSum(b.X, e, false), l.predicatedSum(b.Y, e, b.Op == '-')

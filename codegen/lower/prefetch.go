@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fetched describes rows that a loop over a sparse operand's entries selects and that are fetched
-// ahead.
+// fetched describes rows that are fetched ahead. A loop over a sparse operand's entries selects
+// them.
 type fetched struct {
 	how   strategy.Prefetch
 	name  string
@@ -22,8 +22,8 @@ type fetched struct {
 	rows *tree.Cursor
 }
 
-// prefetch emits, at the start of the body of a loop over a sparse operand's entries, the
-// prefetching of rows that a later iteration reads or adds to.
+// prefetch emits code that prefetches rows that a later iteration reads or adds to. It is called at
+// the start of the body of a loop over a sparse operand's entries.
 func (p *loop) prefetch(it *iter) {
 	l := p.l
 	if it.cur.Of.Argument.Number < 0 || it.padded {
@@ -43,8 +43,8 @@ func (p *loop) prefetch(it *iter) {
 	})
 }
 
-// prefetchWalked emits, at the start of the body of a loop over the coordinates i up to hi, the
-// prefetching of rows that a later iteration reads.
+// prefetchWalked emits code that prefetches rows that a later iteration reads. It is called at the
+// start of the body of a loop over the coordinates i up to hi.
 func (p *loop) prefetchWalked(i, hi ir.Expr) {
 	p.fetchRows(p.rowsRead(), func(n int64) (there, next ir.Expr) {
 		next = ir.Plus(i, ir.Int(n))
@@ -59,8 +59,8 @@ var caches = []struct {
 	name string
 }{{true, "_far"}, {false, "_next"}}
 
-// fetchRows emits the prefetching of rows, first of rows that are fetched into the second-level
-// cache. at(n) returns the condition that the iteration n ahead exists, and its coordinate.
+// fetchRows emits the prefetching of rows. Rows for the second-level cache come first. at(n)
+// returns the coordinate n iterations ahead, and the condition that this iteration exists.
 func (p *loop) fetchRows(list []fetched, at func(n int64) (there, next ir.Expr)) {
 	l := p.l
 	for _, c := range caches {
@@ -90,7 +90,8 @@ func (p *loop) fetchRows(list []fetched, at func(n int64) (there, next ir.Expr))
 }
 
 // fetchSegment emits the prefetching of the first line of a row's coordinates and values, if the
-// operand has a row at coordinate next. Entries that no loop visits may have other coordinates.
+// operand has a row at coordinate next. It may have none, because next may be from an entry that no
+// loop visits.
 func (l *lowerer) fetchSegment(c *tree.Cursor, next ir.Expr, name string, far bool) {
 	row := l.b.Named(name, ir.Plus(c.Base, next))
 	l.b.When(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.Of.Size(0))), func() {
@@ -100,11 +101,10 @@ func (l *lowerer) fetchSegment(c *tree.Cursor, next ir.Expr, name string, far bo
 	})
 }
 
-// split emits the loop over the segment of an operand's level twice if loops over the levels below
-// it fetch rows ahead: once up to a position, and once from there on. After the first part, enough
-// entries follow for the prefetch distance. In that part, no iteration tests whether an entry
-// exists. The tests cost more than the fetching saves if the inner loops have few iterations. loop
-// emits one part.
+// split emits a loop over the segment of an operand's level in two parts if loops over the levels
+// below it fetch rows ahead. In the first part, enough entries follow for the prefetch distance, so
+// no iteration tests whether an entry exists. Such tests cost more than the fetching saves if the
+// inner loops have few iterations. loop emits one part.
 func (p *loop) split(it *iter, loop func(lo, hi ir.Expr)) {
 	l := p.l
 	end, places := p.earlyEnd(it)
@@ -126,9 +126,9 @@ func (p *loop) split(it *iter, loop func(lo, hi ir.Expr)) {
 	}
 }
 
-// earlyEnd returns the end of the positions for which the loops at places request no entry past the
-// operand's end. It returns no places if rows are fetched ahead only at this level, because the end
-// of its segment is the end of all entries.
+// earlyEnd returns the position where the first part of a split loop ends. Before it, the loops at
+// places request no entry past the operand's end. places is empty if rows are fetched ahead only at
+// this level, because the end of its segment is the end of all entries.
 func (p *loop) earlyEnd(it *iter) (end *ir.Var, places []string) {
 	l := p.l
 	op, level := it.cur.Of, it.cur.Level
@@ -168,9 +168,9 @@ func (l *lowerer) farthest(v string) (n int64) {
 }
 
 // streamed prepares the prefetching of the entries that a loop over the last level of a sparse
-// operand reads, if the strategy orders it. It returns a function that emits the prefetching in the
-// loop. For vectors, the element that a later entry selects is fetched. Nothing is fetched past the
-// operand's end, which is tested once for a whole segment.
+// operand reads, if the strategy says so. It returns a function that emits the prefetching in the
+// loop. For each vector that the body reads, the element that a later entry selects is also
+// fetched. The later entry is read only if it exists, which is tested once for a whole segment.
 func (p *loop) streamed(it *iter) func() {
 	l := p.l
 	op, how := it.cur.Of, l.spec.Strategy.Fetched(it.key, p.v())
@@ -197,7 +197,7 @@ func (p *loop) streamed(it *iter) func() {
 	}
 }
 
-// rowsRead returns the rows of operands that p's variable selects.
+// rowsRead returns the rows of operands that p's variable selects and that are fetched ahead.
 func (p *loop) rowsRead() (list []fetched) {
 	l := p.l
 	var done []string
@@ -234,8 +234,8 @@ func (p *loop) rowsRead() (list []fetched) {
 	return list
 }
 
-// rowAddedTo returns the row of a dense result, or of a private copy, that p's variable selects, or
-// nil if there is none.
+// rowAddedTo returns the row of a dense result, or of a private copy, that p's variable selects. It
+// returns nil if there is none, or if it is not fetched ahead.
 func (p *loop) rowAddedTo() *fetched {
 	l := p.l
 	op, at := l.out.op, p.e.res

@@ -52,8 +52,8 @@ func (l *lowerer) privatized(f *cin.Forall, e *env) ir.Expr {
 	return ir.Truth(true)
 }
 
-// privateLoop lowers a parallel loop if each thread adds to a private copy of the result or
-// workspace (Temporary). Otherwise it returns false.
+// privateLoop lowers a parallel loop whose threads each add to a private copy of the result or
+// workspace (Temporary). ok is false for other loops.
 func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, ok bool) {
 	switch {
 	case f.Unit != cin.CPUThread || f.Race != cin.Temporary:
@@ -66,8 +66,8 @@ func (l *lowerer) privateLoop(f *cin.Forall, e *env, want bool) (some ir.Expr, o
 	return nil, false
 }
 
-// pieces emits a parallel loop over pieces of the range of f. each gets the number of a piece, the
-// environment that the piece runs in, which it may change, and a function that emits the piece.
+// pieces emits a parallel loop over pieces of the range of f. each lowers one piece. It gets the
+// piece's number, its environment, which it may change, and a function that emits the piece.
 func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr,
 	each func(c *ir.Var, in *env, run func())) {
 	g := *f
@@ -95,7 +95,8 @@ func (l *lowerer) pieces(f *cin.Forall, e *env, pieces ir.Expr,
 	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
 }
 
-// pieceRange returns the part of a loop's range that belongs to a piece.
+// pieceRange returns the part of the range of the loop over v that belongs to e's piece. If e has
+// no piece of this loop, it returns the whole range.
 func (l *lowerer) pieceRange(e *env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr) {
 	p := e.piece
 	if p == nil || p.v != v {
@@ -107,9 +108,9 @@ func (l *lowerer) pieceRange(e *env, v string, lo, hi ir.Expr) (ir.Expr, ir.Expr
 }
 
 // privatizedWorkspace lowers a parallel loop that fills a workspace. Its range is cut into one
-// piece for each thread. Each piece fills its own workspace and copies the coordinates and sums
-// out. These are then added to the workspace around the loop, piece after piece. On one thread the
-// loop fills that workspace directly.
+// piece for each thread. Each piece fills its own workspace and copies the entries out. The entries
+// are then added to the workspace around the loop, piece after piece. On one thread the loop fills
+// that workspace directly.
 func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr {
 	t := cin.Target(f)
 	pieces := l.b.Named("pieces", ir.Greatest(l.threads, ir.Int(1)))
@@ -167,8 +168,8 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 	return ir.Truth(true)
 }
 
-// handOut copies entries to new arrays of their number, and stores the arrays in slot c of the
-// tables.
+// handOut emits code that copies entries to new arrays and stores the arrays in slot c of the
+// tables. made gets the number of entries.
 func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c *ir.Var) {
 	n := l.b.Named("entries", x.N)
 	l.b.Store(made, c, n)

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// chunked emits a parallel loop over n chunks of f's variable. body lowers the serial loop of a
-// chunk in the environment that it gets.
+// chunked emits a parallel loop over n chunks of f's variable. body lowers the serial loop of chunk
+// c in the chunk's environment.
 func (l *lowerer) chunked(f *cin.Forall, e *env, n int64, body func(c *ir.Var, in *env)) {
 	l.chunksOf(l.work(f, e, ir.Int(n)), f, e, ir.Int(0), ir.Int(n), body)
 }
@@ -152,10 +152,10 @@ func (l *lowerer) forEachShare(n ir.Expr, body func(from, to ir.Expr)) {
 
 // ownRows lowers a loop that sums into a dense result that is too large for partial results. Each
 // thread has an even part of the range of a variable v of the result, and runs the whole loop for
-// this part. In a loop over the columns of a CSC matrix that multiplies a vector, a thread has
-// rows, and it finds the first row of its part in each column by a search. In contractions, the
-// intermediates over v have places only for the thread's part. Every value is summed in the order
-// of the loop, so the result does not depend on the number of threads.
+// this part. For example, if a CSC matrix multiplies a vector, each thread has a range of rows, and
+// searches each column for the first of these rows. Intermediates over v have places only for the
+// thread's part. Every value is summed in the order of the loop, so the result does not depend on
+// the number of threads.
 func (l *lowerer) ownRows(f *cin.Forall, e *env, v string) {
 	serial := &cin.Forall{Var: f.Var, Body: f.Body}
 	if v != l.resultVars[0] {

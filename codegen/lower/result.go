@@ -53,7 +53,7 @@ func (r *result) sparse() bool { return r.deep >= 0 }
 // vals returns the array that the result's values are written to.
 func (r *result) vals() *ir.Array { return r.values }
 
-// writingTo calls run, which writes the result's values, with another target array.
+// writingTo calls run with arr as the array that the result's values are written to.
 func (r *result) writingTo(arr *ir.Array, run func()) {
 	outer := r.values
 	r.values = arr
@@ -62,8 +62,8 @@ func (r *result) writingTo(arr *ir.Array, run func()) {
 }
 
 // between returns the number of positions of level hi-1 under one position of level lo-1. All
-// levels between must be dense. For a sparse result it returns emit.MaxPoints if the number is larger,
-// so that the allocation of their memory is refused.
+// levels from lo to hi-1 must be dense. For a sparse result it returns emit.MaxPoints if the number
+// is larger, so that the allocation of their memory is refused.
 func (r *result) between(lo, hi int) ir.Expr {
 	if r.sparse() && hi-lo > 1 {
 		return r.l.b.OnceAtStart(fmt.Sprintf("%s_under%d_%d", r.op.Prefix(), lo, hi), func() ir.Expr {
@@ -95,8 +95,8 @@ func (r *result) nextSparse(k int) int {
 	return -1
 }
 
-// positionOf returns the position in the result's last compressed level of a cursor of the operand
-// that shares the result's pattern.
+// positionOf returns the position of cur in the result's last compressed level. cur is a cursor of
+// the operand that shares the result's pattern.
 func (r *result) positionOf(cur *tree.Cursor) ir.Expr {
 	if cur.Level != r.deep+1 {
 		panic(
@@ -117,7 +117,8 @@ func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
 	r.l.b.Emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }
 
-// zero ensures that the values below the result's cursor are 0, if no compressed level is below it.
+// zero emits code that sets the values below the result's cursor to 0, unless they are 0 already.
+// It does nothing if a compressed level is below the cursor.
 func (l *lowerer) zero(e *env) {
 	r := l.out
 	if e.res.zeroed || e.res.level <= r.deep {
@@ -140,7 +141,8 @@ func (c *resultCursor) unset() ir.Expr {
 	return ir.Truth(true)
 }
 
-// fillBelow sets those values below the result's cursor to 0 that the surrounding loops visit.
+// fillBelow emits code that sets values below the result's cursor to 0: the values that the
+// surrounding loops visit.
 func (l *lowerer) fillBelow(e *env) {
 	r := l.out
 	size := r.block(e.res.level)
@@ -164,8 +166,8 @@ func (l *lowerer) fillBelow(e *env) {
 	l.b.Emit(&ir.Fill{A: r.vals(), Lo: lo, Hi: hi, X: ir.Zero(r.vals().Elem)})
 }
 
-// visited returns the part of v's range that the surrounding loops visit, if it is not the whole
-// range.
+// visited returns the part of v's range that the surrounding loops visit. It returns false if they
+// visit the whole range.
 func (l *lowerer) visited(e *env, v string) (tree.Range, bool) {
 	if s, ok := e.ranges.get(v); ok {
 		return s, ok

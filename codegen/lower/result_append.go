@@ -37,7 +37,8 @@ type growingArrays struct {
 	vals   *ir.Array
 }
 
-// newArrays names new arrays, except the pos array of the outermost compressed level.
+// newArrays returns new arrays, which are not allocated yet. It omits the pos array of the
+// outermost compressed level.
 func (a *appendResult) newArrays() *growingArrays {
 	l, op := a.l, a.op
 	b := &growingArrays{levels: make([]growingLevel, op.Order())}
@@ -57,7 +58,7 @@ func (a *appendResult) newArrays() *growingArrays {
 	return b
 }
 
-// use makes entries append to the arrays of b.
+// use makes b the arrays that entries are appended to.
 func (a *appendResult) use(b *growingArrays) { a.levels, a.values = b.levels, b.vals }
 
 // alloc allocates the current arrays with capacity for the given number of entries.

@@ -109,7 +109,8 @@ func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	a.zeroUntil(end)
 }
 
-// inRow returns the first position in the last compressed level of row r from coordinate c on.
+// inRow returns the position, in the last compressed level, of the first entry of row r whose
+// coordinate is at least c.
 func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 	pos, crd := a.arrays(1)
 	p := ir.Minus(r, a.op.Offset(0))
@@ -150,7 +151,7 @@ func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// zeroUntil sets the values before position p that have not been written yet to 0.
+// zeroUntil emits code that sets the values before position p that have not been written yet to 0.
 func (a *fixedResult) zeroUntil(p ir.Expr) {
 	l, done := a.l, a.done
 	l.b.When(ir.Less(done, p), func() {
@@ -159,7 +160,8 @@ func (a *fixedResult) zeroUntil(p ir.Expr) {
 	})
 }
 
-// zeroBlocks sets the values of the positions lo to hi of the last compressed level to 0.
+// zeroBlocks emits code that sets the values of the positions lo to hi of the last compressed level
+// to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.block(a.deep + 1)
 	a.l.b.Emit(&ir.Fill{A: a.vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
@@ -195,7 +197,8 @@ func (a *fixedResult) row(e *env, k int) (lo, hi ir.Expr) {
 	return vlo, vhi
 }
 
-// loop finds the positions of the coordinates that f visits.
+// loop lowers f, which visits coordinates of compressed level k, and finds their positions in the
+// result.
 func (a *fixedResult) loop(f *cin.Forall, e *env, k int, _ bool) ir.Expr {
 	l := a.l
 	lo, hi := a.row(e, k)
@@ -235,8 +238,8 @@ func (a *fixedResult) holds(k int, p, end, c ir.Expr) ir.Expr {
 	return ir.Both(ir.Less(p, end), ir.Equal(ir.Coord(crd, p), c))
 }
 
-// advance moves p, a position of level k, to the first position before end with a coordinate of at
-// least c.
+// advance emits code that moves p, a position of level k, to the first position before end with a
+// coordinate of at least c, or to end.
 func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 	l := a.l
 	_, crd := a.arrays(k)
@@ -244,9 +247,9 @@ func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 		func() { l.b.Incr(p, ir.Int(1)) })
 }
 
-// find moves the count of written positions to the position of coordinate c, or of the first larger
-// coordinate, in the row that ends at end. moved, if it is not nil, emits code that runs if the
-// count moved.
+// find emits code that moves a.done to the position of coordinate c, or of the first larger
+// coordinate, in the row that ends at end. It sets the values that are skipped to 0. moved, if it
+// is not nil, emits code that runs if a.done moved.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.l
 	l.b.When(ir.Inverse(a.holds(a.deep, a.done, end, c)), func() {
@@ -259,8 +262,8 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	})
 }
 
-// store stores a value at its place in the current row of the last level or, inside a block, at the
-// cursor.
+// store emits code that stores a value at its place in the current row of the last level or, inside
+// a block, at the cursor.
 func (a *fixedResult) store(x value, e *env) {
 	l := a.l
 	switch {
@@ -278,7 +281,7 @@ func (a *fixedResult) store(x value, e *env) {
 }
 
 // enterAbove lowers the body for one coordinate of a level above the last compressed level. The
-// rest of the coordinate's row goes from position at to end.
+// coordinate is searched for from position at on. Its row ends at end.
 func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
 	l := a.l
 	c := in.coord.at(f.Var)
@@ -334,8 +337,8 @@ func (a *fixedResult) writeBlock(f *cin.Forall, in *env, end ir.Expr) ir.Expr {
 
 // mergeRows lowers the loop over the last level of a fixed pattern if it sums the entries of
 // several rows. The loop then walks the result's row instead of merging the operands' rows (see
-// followsResult). mergeRows returns false if the loop is another one. If some rows are empty, which
-// is known only at run time, they are merged like in any other result.
+// followsResult). mergeRows returns false if the loop has another form. If some rows are empty,
+// which is known only at run time, the rows are merged like in any other result.
 func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 	l := a.l
 	its := p.subset(p.lat.All())
@@ -371,10 +374,11 @@ func (p *loop) followsResult(its []*iter) bool {
 	})
 }
 
-// walkRow visits the coordinates of a row of the result that ends at end. The operands' rows that
-// have the coordinate advance. A row stays at its last entry, whose coordinate does not occur
-// again, so no load and no branch depends on the end of a row. At the end, the number of entries
-// found must equal the number of entries in the rows.
+// walkRow emits a loop over the coordinates of a row of the result, which ends at position end. The
+// operands' rows that have the coordinate advance. An operand's row stays at its last entry, whose
+// coordinate does not occur again. No load and no branch therefore depends on the end of an
+// operand's row. After the loop, the number of entries found must equal the number of entries in
+// the operands' rows.
 func (a *fixedResult) walkRow(p *loop, its []*iter, end ir.Expr) {
 	l := a.l
 	_, crd := a.arrays(a.deep)

@@ -30,9 +30,9 @@ func newMappedResult(r *result) *mappedResult {
 	return &mappedResult{*shared, a}
 }
 
-// at reads the map. A negative entry means that this leaf is the first at the position. The values
-// there are then set to 0. If rows are stored past the caches from registers, they are stored
-// instead of added.
+// at reads the position in the result from the map. A negative entry means that this leaf is the
+// first at the position. The values there are then set to 0. If rows are stored past the caches
+// from registers, the first leaf stores them, and later leaves add to them.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l, name := a.l, a.op.Prefix()
 	how := l.spec.Strategy
@@ -46,8 +46,8 @@ func (a *mappedResult) at(p ir.Expr) resultCursor {
 		pos: l.b.Named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), first: first}
 }
 
-// zeroed returns the position in the result for position p of the map. It sets the values there to
-// 0 if this leaf is the first at the position.
+// zeroed returns the position in the result for position p of the map. It emits code that sets the
+// values there to 0 if this leaf is the first at the position.
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.l, a.block(a.deep+1)
 	a.prefetch(p, true)
@@ -62,7 +62,7 @@ func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	return l.b.Named(a.op.Prefix()+"_p", q)
 }
 
-// clear sets all values to 0 for which this leaf is the first.
+// clear emits code that sets the values for which this leaf is the first to 0.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.l
 	if l.spec.GPU {

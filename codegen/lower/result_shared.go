@@ -38,8 +38,9 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 		X: ir.Zero(a.vals().Elem)})
 }
 
-// clearBefore sets the values of a result with an operand's pattern to 0 before all loops if loops
-// visit them several times, or if the loops cannot tell which values are absent.
+// clearBefore emits code, before all loops, that sets the values of a result that shares a pattern
+// to 0. It does so only if loops visit values several times, or cannot tell which values are
+// absent.
 func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a, ok := l.assembly.(interface{ clear(lo, hi ir.Expr) })
 	if !ok || !l.revisitsValues(s) && !l.sharesFirstVisit() && !l.absentInTiles(s) {
@@ -48,9 +49,9 @@ func (l *lowerer) clearBefore(s cin.Stmt, e *env) {
 	a.clear(l.positions(e.cur[l.assembly.pattern()], l.out.deep, e))
 }
 
-// clearAbsent sets the values of a result with an operand's pattern at the positions below e to 0.
-// It is used when the value that would be stored there is absent, because the pattern includes the
-// positions anyway.
+// clearAbsent emits code that sets the values at the positions below e to 0, in a result that
+// shares an operand's pattern. The values that would be stored there are absent, but the pattern
+// includes their positions anyway.
 func (l *lowerer) clearAbsent(e *env) {
 	var shared *sharedResult
 	switch a := l.assembly.(type) {
@@ -95,9 +96,9 @@ func (l *lowerer) positionsBelow(c *tree.Cursor, level int, e *env) (lo, hi ir.E
 	return lo, hi
 }
 
-// absentInTiles reports whether a dense workspace may be absent inside loops of a schedule and
-// around loops that lead to values of the result. The positions of a tile are not a known range
-// there, so its values cannot be cleared.
+// absentInTiles reports whether a dense workspace may be absent inside loops of a schedule, while
+// its consumer has loops over compressed levels of the result. The positions of a tile are not a
+// known range there, so its values cannot be cleared.
 func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	if len(l.sched.comps) == 0 {
 		return false
@@ -124,13 +125,14 @@ func (l *lowerer) sharesFirstVisit() bool {
 	return mapped && l.spec.GPU
 }
 
-// revisitsValues reports whether loops visit a value more than once, or a block that is set to 0 as
-// one. This is so if a loop over another variable is around a loop over a variable of the result
-// down to its last compressed level, or is fused with one. Other variables are the summed ones and,
-// if values are assigned, the variables of dense levels below the first dense one, because chunks
-// of their ranges are not set to 0 separately. A loop that is fused over positions visits every
-// place once, with all its terms in sequence. The blocks of a mapped result are set to 0 at their
-// first visit, so for it loops over the dense levels below count too.
+// revisitsValues reports whether loops visit a value more than once, or visit parts of a block that
+// is set to 0 as one. This is so if a loop over another variable is around a loop over a variable
+// of the result down to its last compressed level, or is fused with one. Other variables are the
+// summed ones, and the variables of dense levels below the first dense one, because chunks of their
+// ranges are not set to 0 separately. A loop that is fused over positions is allowed, because it
+// visits every place once, with all its terms in sequence. The blocks of a mapped result are set to
+// 0 at their first visit. For it, loops over all dense levels below and fused loops over positions
+// count too.
 func (l *lowerer) revisitsValues(s cin.Stmt) bool {
 	_, mapped := l.assembly.(*mappedResult)
 	compressed := l.resultVars[:l.out.deep+1]

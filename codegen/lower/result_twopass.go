@@ -36,8 +36,8 @@ type passes struct {
 type passLevel struct {
 	level            int
 	before, pos, crd *ir.Array
-	// On a GPU, where the host should load an element only once: chunks is the number of chunks,
-	// and all is the number of coordinates in all chunks, or nil before it is known.
+	// These fields are for a GPU, where the host should load an element only once. chunks is the
+	// number of chunks. all is the number of coordinates in all chunks, or nil before it is known.
 	chunks, all ir.Expr
 }
 
@@ -213,8 +213,7 @@ func (t *passes) size() ir.Expr {
 	return emit.Capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.block(t.a.deep+1))
 }
 
-// parents returns the number of positions in the level above compressed level number k in the
-// chunks before c.
+// parents returns the number of positions, in the chunks before c, of the level above t.levels[k].
 func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 	level := t.levels[k].level
 	if k == 0 {

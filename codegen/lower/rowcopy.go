@@ -23,8 +23,8 @@ func (p *loop) copyRows(in *env) {
 	}
 	inner := 0
 	f, ok := p.f.Body.(*cin.Forall)
-	for ; ok && f.Unit == cin.Serial && f.Unroll == 0 && l.orders(f).Extern == nil &&
-		l.orders(f).Gemm == 0; inner++ {
+	for ; ok && f.Unit == cin.Serial && f.Unroll == 0 && l.loopStrategy(f).Extern == nil &&
+		l.loopStrategy(f).Gemm == 0; inner++ {
 		if s, fits := l.rowRange(in, f.Var); fits && inner >= 2 {
 			p.copyRowsAlong(f, s, in)
 			return
@@ -33,7 +33,8 @@ func (p *loop) copyRows(in *env) {
 	}
 }
 
-// rowRange returns the range of a variable. ok is true if the range is a tile, or compiled in.
+// rowRange returns the range of a variable. ok is true if its length is known, because the range is
+// a tile or is compiled in.
 func (l *lowerer) rowRange(e *env, v string) (s tree.Range, ok bool) {
 	s = l.rangeOf(e, v)
 	if n, found := l.spec.Strategy.Trips[v]; found && s.Width == 0 {
@@ -42,8 +43,8 @@ func (l *lowerer) rowRange(e *env, v string) (s tree.Range, ok bool) {
 	return s, s.Width > 0
 }
 
-// copyRowsAlong copies the rows along the variable of the loop f, whose range is s, that become
-// known in an iteration of p. in is the environment of the iteration.
+// copyRowsAlong emits copies of the rows along the variable of f that an iteration of p selects. s
+// is the range of f. in is the iteration's environment, whose cursors then read the copies.
 func (p *loop) copyRowsAlong(f *cin.Forall, s tree.Range, in *env) {
 	l := p.l
 	var done []string

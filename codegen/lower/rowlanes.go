@@ -22,7 +22,8 @@ type rowLanes struct {
 	alone, stored bool
 }
 
-// shareRows lowers f. Each thread sums whole rows if the tile has at least n rows.
+// shareRows lowers f, which sums the values of a tile into rows. Each thread sums whole rows if the
+// tile has at least n rows. Otherwise the lanes of a warp share each row.
 func (l *lowerer) shareRows(f *cin.Forall, e *env, c *component, o *openLoops, n int64) {
 	cur := e.cur[o.iv.key]
 	a, ok := f.Body.(*cin.Assign)

@@ -15,9 +15,9 @@ import (
 // a part of a matrix.
 const offsetThreads = 256
 
-// spmm lowers loops around a product of a matrix in compressed rows with a dense matrix or vector,
-// which a GPU library runs. The library requires row positions that start at 0. For a part of a
-// matrix, a kernel computes them first.
+// spmm lowers loops around a product of matrices to a call of a GPU library. The first matrix is in
+// compressed rows, and the second one is dense, or a vector. The library requires row positions
+// that start at 0. For a part of a matrix, a kernel computes them first.
 func (l *lowerer) spmm(f *cin.Forall, e *env, o *strategy.Extern, want bool) ir.Expr {
 	n := &spmmNest{externNest: externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}}
 	a := n.externNest.loops()
@@ -51,7 +51,8 @@ type spmmNest struct {
 	alpha         ir.Expr   // the product of all other factors
 }
 
-// factors finds the two factors that change in the loops, and multiplies the others.
+// factors finds the two factors of x that change in the loops, and multiplies the others into
+// alpha.
 func (n *spmmNest) factors(x cin.Expr) {
 	l := n.externNest.l
 	n.alpha = ir.One(l.spec.Compute)
@@ -201,7 +202,7 @@ func (n *spmmNest) coordinate(v string) string {
 
 func (n *spmmNest) over(s segment, v string) bool { return !ir.Is(stepOf(s, v), 0) }
 
-// stepOf returns the amount that the index of a segment grows with a variable.
+// stepOf returns by how much the index of a segment grows if v grows by 1.
 func stepOf(s segment, v string) ir.Expr {
 	for _, b := range s.by {
 		if b.v == v {
@@ -211,8 +212,8 @@ func stepOf(s segment, v string) ir.Expr {
 	return ir.Int(0)
 }
 
-// emit emits the product. It uses the pos array itself if the positions start at 0 and have the
-// width of coordinates. Otherwise it uses computed offsets of the rows.
+// emit emits the product. If the positions start at 0 and have the width of coordinates, it uses
+// the pos array itself. Otherwise it emits a kernel that computes offsets of the rows.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
 	first := ir.NewVar(l.b.Fresh(n.rows+"_first"), tensor.Int64)

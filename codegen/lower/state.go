@@ -92,7 +92,8 @@ type privateCopy struct {
 	shift ir.Expr
 }
 
-// pieceOf is a piece of the iterations of the loop over v: piece number of the given count.
+// pieceOf is a piece of the iterations of the loop over v. number is its number, from 0, and of is
+// the number of pieces.
 type pieceOf struct {
 	v          string
 	number, of ir.Expr

@@ -53,7 +53,8 @@ func (w *termRows) RowOf() *space.Row { return &w.row }
 
 func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
-// store stores the factors of the row that assignment a in loop f adds if some is true.
+// store emits code that stores the factors of a row if some is true. Assignment a in loop f adds
+// this row.
 func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, some ir.Expr) {
 	if w.fill == nil {
 		w.keep(l, f, a)
@@ -107,7 +108,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 	w.fill = l.refilled(f, &assign)
 }
 
-// refilled returns the loop f and the loops inside it, around another assignment.
+// refilled returns a copy of the loop f and the loops inside it, with a as the innermost statement.
 func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
 	g := l.serialCopy(f)
 	g.Body = a
@@ -145,7 +146,7 @@ func (w *termRows) Finish() *tree.Operand {
 	})
 }
 
-// sumRow sums the row of the key at a position.
+// sumRow emits code that sums the row of the key at position p.
 func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 	w.row.Clear(w.vals, ir.Int(0))
 	s := l.b.Var(w.name + "_s")
@@ -183,7 +184,8 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 // the order of insertion, but read in sorted order.
 const termsAhead = 32
 
-// fetch prefetches the stored parts of the term at a place in the sorted order, if there is one.
+// fetch emits the prefetching of the stored parts of the term at place s in the sorted order, if
+// there is one.
 func (w *termRows) fetch(l *lowerer, s ir.Expr) {
 	l.b.When(ir.Less(s, w.n), func() {
 		next := l.b.Named(w.name+"_next", ir.At(w.terms.Perm, s))

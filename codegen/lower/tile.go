@@ -21,7 +21,7 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 }
 
 // unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside
-// it. s is these loops around f. A tile of the row, of width values, is then summed in registers
+// it, and returns these loops as s. A tile of the row, of width values, is then summed in registers
 // while the inner loops run once, instead of once for each value. The terms of each value are added
 // in the same order. width is 0 if f is not such a loop, or if the strategy leaves it unchanged.
 func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
@@ -42,7 +42,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 		if !ok {
 			break
 		}
-		if g.Unit != cin.Serial || g.Unroll != 0 || l.orders(g).Extern != nil {
+		if g.Unit != cin.Serial || g.Unroll != 0 || l.loopStrategy(g).Extern != nil {
 			return nil, 0
 		}
 		inner = append(inner, g)
@@ -137,8 +137,8 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 	return ir.Truth(true)
 }
 
-// storeTile stores the sums of a tile of the row along v, width values starting at place first, or
-// adds them to the existing values.
+// storeTile emits code for the sums of a tile of the row along v, which has width values. It stores
+// them at the places from first on, or adds them to the existing values.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *env) {
 	a, unset := l.out.vals(), e.res.unset()
 	lanes := func(store func(at, x ir.Expr)) func() {

@@ -54,11 +54,11 @@ func (l *lowerer) onGPU(f *cin.Forall, s *ir.For) {
 	}
 }
 
-// threadsFor returns the number of threads of a block that run a loop with at most most iterations.
-// 0 means no bound.
-func threadsFor(most int64) int64 {
-	if 0 < most && most <= mostThreads {
-		return (most + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
+// threadsFor returns the number of threads in a block for a loop with at most bound iterations. If
+// bound is 0, the number of iterations is not known.
+func threadsFor(bound int64) int64 {
+	if 0 < bound && bound <= mostThreads {
+		return (bound + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
 	}
 	return blockThreads
 }
@@ -109,7 +109,7 @@ func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
 
-// refuseSpaces refuses workspaces if entries must be added to them one after another.
+// refuseSpaces refuses a statement with workspaces that entries must be added to one after another.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)
@@ -143,7 +143,8 @@ func (l *lowerer) spread(name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
-// setOne sets a[at] outside all loops. On a GPU this code runs on the host, which uses a fill.
+// setOne emits code outside all loops that sets a[at]. On a GPU this code runs on the host, which
+// uses a fill.
 func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
 	if l.spec.GPU {
 		l.b.Emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
@@ -152,18 +153,18 @@ func (l *lowerer) setOne(a *ir.Array, at, x ir.Expr) {
 	l.b.Store(a, at, x)
 }
 
-// blockRows has the rows where the blocks of a loop over tiles of fused positions begin. For each
-// level that a search for the row of a position searches, an array has the row of each block's
-// first position, and of the end.
+// blockRows has the rows where the blocks of a loop over tiles of fused positions begin. arrays[d],
+// if it is not nil, belongs to a level in which the row of a position must be searched for. It has
+// the row of each block's first position, and of the end.
 type blockRows struct {
 	c      *component
 	first  ir.Expr // the number of the first block
 	arrays []*ir.Array
 }
 
-// findBlockRows stores the rows where the blocks of f begin, in a loop of its own, if warps or
+// findBlockRows emits a separate loop that stores the rows where the blocks of f begin, if warps or
 // threads of a block search for their rows. They then search only among the rows of their block. It
-// returns nil if this does not pay, or if the positions are for only some of the fused variables.
+// returns nil if no search is saved, or if the positions are for only some of the fused variables.
 func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoops) *blockRows {
 	base := positionsAmong(o.frames)
 	if f.Unit != cin.GPUBlock || len(c.component.Roots) < 2 || base == nil ||

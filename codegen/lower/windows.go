@@ -15,16 +15,16 @@ import (
 // are merged first, then their sum and the next ones, and so on, in the order of the sum. Partial
 // sums are in the result's own arrays, after the capacity for the remaining segments.
 
-// scaledSegment is a term of a sum that is merged in windows: the segment of it, multiplied by
-// factor. If factor is nil, it means 1. The term is subtracted if minus is true.
+// scaledSegment is a term of a sum that is merged in windows: the segment of iterator it,
+// multiplied by factor. If factor is nil, it means 1. The term is subtracted if minus is true.
 type scaledSegment struct {
 	it     *iter
 	factor cin.Expr
 	minus  bool
 }
 
-// appendUnions appends to level k by unions what the loops over p's iterators would append. It
-// returns false if the strategy does not say so, or if the loops have another form.
+// appendUnions emits unions that append to level k what the loops over p's iterators would append.
+// It returns false if the strategy does not say so, or if the loops have another form.
 func (a *growing) appendUnions(p *loop, k int) bool {
 	l, lev := a.l, &a.levels[k]
 	s, ok := p.f.Body.(*cin.Assign)

@@ -1,9 +1,8 @@
-// Package emit builds the code of a leaf: it has fresh names, the block that statements are
+// Package emit builds the code of a leaf. It provides fresh names, the block that statements are
 // appended to, and scopes with memory of their own.
 //
-// The largest scope is the function. Loops on threads have a scope for each chunk. What a scope
-// allocates is allocated before its code and freed after it, and belongs to the thread that runs
-// the scope.
+// The largest scope is the function. Loops on threads have a scope for each chunk. A scope's memory
+// is allocated before its code and freed after it, and belongs to the thread that runs the scope.
 //
 //	emit.go     the builder: names, blocks, scopes
 //	loops.go    loops and conditions
@@ -38,7 +37,8 @@ func New() *Builder {
 	return &Builder{names: map[string]int{}, start: &ir.Block{}, once: map[string]ir.Expr{}}
 }
 
-// Func returns the function's body. f emits it, in the scope of the function.
+// Func returns the function's body: the code of AtStart, and then the statements that f emits in
+// the function's scope.
 func (b *Builder) Func(f func()) *ir.Block {
 	body := b.InScope(f)
 	body.List = slices.Concat(b.start.List, body.List)
@@ -126,7 +126,7 @@ func (b *Builder) Within(f func()) *ir.Block {
 	return x
 }
 
-// into makes the statements that f emits part of block x.
+// into appends the statements that f emits to block x.
 func (b *Builder) into(x *ir.Block, f func()) {
 	outer := b.blk
 	b.blk = x
@@ -134,11 +134,12 @@ func (b *Builder) into(x *ir.Block, f func()) {
 	b.blk = outer
 }
 
-// AtStart emits f's statements at the function's start. They may use only the leaf's arguments.
+// AtStart adds the statements that f emits to the code at the function's start. They may use only
+// the leaf's arguments.
 func (b *Builder) AtStart(f func()) { b.into(b.start, f) }
 
-// OnceAtStart returns the expression that x returns. x is called only once for each key, and emits
-// its code at the function's start.
+// OnceAtStart returns an expression that the function's start computes. x emits the code there and
+// returns the expression. It is called once for each key.
 func (b *Builder) OnceAtStart(key string, x func() ir.Expr) ir.Expr {
 	if b.once[key] == nil {
 		b.AtStart(func() { b.once[key] = x() })
@@ -156,7 +157,7 @@ func (b *Builder) InScope(f func()) *ir.Block {
 	return all
 }
 
-// BeforeScope emits f's statements before the code of the current scope.
+// BeforeScope adds the statements that f emits to the code before the current scope.
 func (b *Builder) BeforeScope(f func()) { b.into(b.scope.before, f) }
 
 // AllocInScope allocates n elements of an array for the whole current scope, and returns the array.
@@ -167,8 +168,8 @@ func (b *Builder) AllocInScope(a *ir.Array, n ir.Expr, zero bool) *ir.Array {
 	return a
 }
 
-// Kept returns what the current scope keeps under a key. If there is nothing yet, it keeps what
-// create returns.
+// Kept returns the value that the current scope stores under a key. If there is none, it stores the
+// value that create returns.
 func Kept[T any](b *Builder, key string, create func() T) T {
 	x, ok := b.scope.kept[key]
 	if !ok {
@@ -178,5 +179,5 @@ func Kept[T any](b *Builder, key string, create func() T) T {
 	return x.(T)
 }
 
-// Find returns what the current scope keeps under a key, or nil.
+// Find returns the value that the current scope stores under a key, or nil.
 func (b *Builder) Find(key string) any { return b.scope.kept[key] }

@@ -2,7 +2,7 @@ package emit
 
 import "distaff/codegen/ir"
 
-// When emits f's statements under a condition.
+// When emits the statements of f so that they run only if a condition is true.
 func (b *Builder) When(cond ir.Expr, f func()) {
 	switch {
 	case ir.Never(cond):
@@ -20,7 +20,7 @@ func (b *Builder) While(cond ir.Expr, f func()) {
 	b.Emit(&ir.While{Cond: cond, Body: b.Within(f)})
 }
 
-// Choose emits a statement with the two branches then and other, which may be empty.
+// Choose emits a conditional statement. then and other emit its branches, which may be empty.
 func (b *Builder) Choose(cond ir.Expr, then, other func()) {
 	s := &ir.If{Cond: cond, Then: b.Within(then)}
 	s.Else = b.Within(other)

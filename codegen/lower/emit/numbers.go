@@ -18,10 +18,10 @@ func Capped(x, y ir.Expr) ir.Expr {
 	return ir.Choose(ir.Less(most, x), ir.Int(MaxPoints), ir.Times(x, y))
 }
 
-// Part returns the start of part k of a range that is cut into of even parts: lo + ⌊(hi-lo)·k/of⌋.
-// It avoids the product of k and the length, which may be up to 2^61.
-func Part(lo, hi, k, of ir.Expr) ir.Expr {
+// Part returns where part k starts if a range is cut into even parts: lo + ⌊(hi-lo)·k/parts⌋. It
+// avoids the product of k and the length, which may be up to 2^61.
+func Part(lo, hi, k, parts ir.Expr) ir.Expr {
 	n := ir.Minus(hi, lo)
-	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, of), k),
-		ir.Over(ir.Times(ir.Modulo(n, of), k), of)))
+	return ir.Plus(lo, ir.Plus(ir.Times(ir.Over(n, parts), k),
+		ir.Over(ir.Times(ir.Modulo(n, parts), k), parts)))
 }

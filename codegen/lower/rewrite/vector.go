@@ -137,7 +137,8 @@ func (v *vectorLoop) contiguous() bool {
 	return ok
 }
 
-// step returns the amount that x grows with the loop's variable. ok is false if it is not constant.
+// step returns by how much x grows if the loop's variable grows by 1. ok is false if this is not
+// constant.
 func (v *vectorLoop) step(x ir.Expr) (step int64, ok bool) {
 	switch x := x.(type) {
 	case *ir.Lit:

@@ -17,14 +17,14 @@ func (m *Maker) newArrays(name string) Arrays {
 	return Arrays{m: m, name: name, caps: map[*ir.Array]*ir.Var{}}
 }
 
-// RoomFor returns arrays with an initial capacity for all entries of an operand, if of is not "".
-// Nothing is then moved while entries are added, and a leaf that runs again can reuse memory of the
-// same size.
-func (m *Maker) RoomFor(name, of string) Arrays {
+// RoomFor returns arrays for a workspace. If operand is not "", their initial capacity is
+// sufficient for all entries of this operand. Nothing is then moved while entries are added, and a
+// leaf that runs again can reuse memory of the same size.
+func (m *Maker) RoomFor(name, operand string) Arrays {
 	s := m.newArrays(name)
-	if of != "" {
+	if operand != "" {
 		m.B.BeforeScope(func() {
-			s.first = m.B.Declare(name+"_first", ir.Plus(m.Entries(of), ir.Int(1)))
+			s.first = m.B.Declare(name+"_first", ir.Plus(m.Entries(operand), ir.Int(1)))
 		})
 	}
 	return s

@@ -111,7 +111,7 @@ func (w *Hash) Add(x ir.Expr, at Point) {
 
 func (w *Hash) RowOf() *Row { return &w.row }
 
-// Find returns the first place of the row for a key. It inserts the key if it is new.
+// Find returns the first place of a key's row. A new key is inserted.
 func (w *Hash) Find(key Point) ir.Expr {
 	h, s := w.search(key)
 	w.m.B.When(ir.Equal(s, ir.Int(0)), func() {
@@ -196,7 +196,7 @@ func (w *Hash) Finish() *tree.Operand {
 	return w.m.SortedOperand(w.arrays.name, w.rows, w.sorted, w.svals, w.n)
 }
 
-// End frees only the slots in use, so that the cost depends on the number of entries.
+// End clears only the slots in use, so that the cost depends on the number of entries.
 func (w *Hash) End() {
 	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(s *ir.Var) {
 		w.m.B.Store(w.table, ir.At(w.slot, s), ir.Int(0))

@@ -8,7 +8,7 @@ import (
 )
 
 // list is a workspace with a value and a mark for every place of a box, and a list of the marked
-// places (Gustavson's accumulator). For one variable, it is a list of coordinates.
+// places (Gustavson's accumulator). With one variable, the list has coordinates instead of places.
 type list struct {
 	placed *placed
 	mark   *ir.Array

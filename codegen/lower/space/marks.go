@@ -8,9 +8,9 @@ import (
 )
 
 // Marks is a workspace with a value and a mark for every place of a box. It is for boxes whose
-// places are mostly used. At the end it visits all marks. Additions to different places share no
-// other data, so several threads may fill it. The marks are then visited in parts. Each part first
-// counts its entries.
+// places are mostly used. At the end it visits all marks. Several threads may fill it, because
+// additions to different places share no other data. The threads then also visit the marks, in
+// parts. Each part first counts its entries.
 type Marks struct {
 	m          *Maker
 	box        Box
@@ -70,8 +70,9 @@ func (w *Marks) Finish() *tree.Operand {
 	return w.rows.operand(w.crd, w.sums)
 }
 
-// inParts copies the marked entries out on threads. The entries of a part are stored after the
-// entries of the parts before it.
+// inParts emits code that copies the marked entries out on threads. The parts are ranges of units,
+// which have width places each. The entries of a part are stored after the entries of the parts
+// before it.
 func (w *Marks) inParts(units, width ir.Expr) {
 	chunks := w.m.Chunks()
 	units, counts := w.m.B.Named(w.arrays.name+"_units", units),

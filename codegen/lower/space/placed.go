@@ -9,8 +9,8 @@ import (
 )
 
 // placed is the common part of workspaces with a value for every place of a box: the list of the
-// places that were added to. For one variable, it is a list of coordinates, and the operand reads
-// the values at their places. For several variables, the entries are copied out in order.
+// places that were added to. With one variable, the list has coordinates, and the consumer reads
+// the values at their places. With several variables, the entries are copied out in order.
 type placed struct {
 	m      *Maker
 	box    Box
@@ -42,7 +42,7 @@ func (m *Maker) newPlaced(t *cin.Access, rows bool) *placed {
 
 func (w *placed) begin() { w.n = w.m.B.Declare(w.arrays.name+"_n", ir.Int(0)) }
 
-// base returns the difference between an entry of the list and its place.
+// base returns the number that is subtracted from an entry of the list to get its place.
 func (w *placed) base() ir.Expr {
 	if w.sums == nil {
 		return w.box.Lo[0]
@@ -53,8 +53,8 @@ func (w *placed) base() ir.Expr {
 // placeOf returns the place of an entry of the list.
 func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
 
-// operand returns the workspace as its consumer reads it. The list must be in order. If the
-// workspace has several variables, it is empty afterwards.
+// operand returns the workspace as its consumer reads it. The list must be in order. clear emits
+// code that empties a place. If the workspace has several variables, it is empty afterwards.
 func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	if w.sums == nil {
 		return w.m.listed(w.arrays.name, w.list, w.vals, w.box.Lo[0], w.n)
@@ -81,8 +81,8 @@ func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	return w.rows.operand(w.keys[0], w.sums)
 }
 
-// copyOut copies the sums of all entries out, in their order, and empties their places. key(p, at)
-// stores the coordinates of the entry at place at to position p.
+// copyOut emits code that copies the sums of all entries out, in their order, and empties their
+// places. key(p, at) stores the coordinates of the entry at place at to position p.
 func (w *placed) copyOut(clear func(at ir.Expr), key func(p, at ir.Expr)) {
 	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(p *ir.Var) {
 		at := w.m.B.Declare(w.arrays.name+"_at", ir.Coord(w.list, p))

@@ -26,7 +26,8 @@ type Filler interface {
 	RowOf() *Row
 }
 
-// NewRow returns the rows along variables for keys of the given number of variables.
+// NewRow returns the rows of a workspace along its last variables. keys is the number of variables
+// of a key.
 func (m *Maker) NewRow(name string, keys int, along []string) Row {
 	r := Row{m: m, box: m.Box(along), keys: keys, Along: along}
 	if !r.Exists() {
@@ -55,8 +56,8 @@ func (r *Row) Add(vals *ir.Array, x ir.Expr, at Point) {
 	r.m.B.AddTo(vals, ir.Plus(r.At, place), x)
 }
 
-// Under adds the dense levels of a row below each key to an operand. at returns the row of a
-// position.
+// Under adds dense levels to an operand, below its keys, so that each key has its row. at returns
+// the number of the row of the key at a position.
 func (r *Row) Under(op *tree.Operand, at func(p ir.Expr) ir.Expr) *tree.Operand {
 	op.RowAt, op.RowLevel = at, r.keys
 	a := &op.Argument

@@ -19,7 +19,8 @@ type RowList struct {
 	row  *ir.Var // the last row whose start is known
 }
 
-// RowsIf returns the rows of a workspace over variables, or nil if it is read as a list.
+// RowsIf returns the rows of a workspace over variables. It returns nil if the workspace is read as
+// a list, because rows is false or because there is only one variable.
 func (m *Maker) RowsIf(name string, vars []string, rows bool) *RowList {
 	if !rows || len(vars) == 1 {
 		return nil
@@ -36,8 +37,8 @@ func (r *RowList) begin() {
 	r.m.B.Store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next makes position p the start of further rows while a condition is true. then emits code for
-// each of these rows.
+// next emits a loop. While the condition behind is true, the next row is started at position p.
+// then emits further code for each of these rows.
 func (r *RowList) next(p, behind ir.Expr, then func()) {
 	r.m.B.While(behind, func() {
 		r.m.B.Incr(r.row, ir.Int(1))
@@ -51,7 +52,7 @@ func (r *RowList) end(n ir.Expr) {
 	r.next(n, ir.Less(r.row, r.m.B.Named(r.name+"_rows", r.box.rows())), func() {})
 }
 
-// keyed finds the rows of n entries in order. keys has the entries' coordinates.
+// keyed emits code that finds the rows of n entries in order. keys has the entries' coordinates.
 func (r *RowList) keyed(n ir.Expr, keys []*ir.Array) {
 	r.begin()
 	r.m.B.Loop(r.name+"_s", ir.Int(0), n, func(p *ir.Var) {

@@ -13,7 +13,7 @@
 //	placed.go   the parts that kinds with a place for each coordinate have in common
 //	list.go     a list of the places with values
 //	bitmap.go   a bitmap
-//	marks.go    marks alone, which several threads may set
+//	marks.go    values and marks without a list, which several threads may fill
 //	terms.go    a list of all terms, which is sorted at the end
 //	hash.go     a hash table
 //	ordered.go  a list that is filled in order
@@ -40,8 +40,9 @@ type Workspace interface {
 	End()
 }
 
-// Entries is the content of a workspace, in no particular order: N coordinates, their parts by the
-// index of the variable, and their sums. Each coordinate occurs once, except in Terms.
+// Entries is the content of a workspace: N entries, in no particular order. Part(m, s) returns
+// entry s's coordinate of variable m, and Sum(s) returns its sum. Each coordinate occurs once,
+// except in a list of terms.
 type Entries struct {
 	N    ir.Expr
 	Part func(m int, s ir.Expr) ir.Expr

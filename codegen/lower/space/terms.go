@@ -41,10 +41,10 @@ func NewSortedTerms(s Arrays, keys int) SortedTerms {
 	return t
 }
 
-// Sort sorts n terms and returns the number of their different coordinates. It emits again for a
-// term with the same coordinates as the term before it; last is the index of these coordinates. It
-// emits other for a term with new coordinates; made is their index, and at is the term's place in
-// the sorted order.
+// Sort emits code that sorts n terms, and returns the number of their different coordinates. from
+// is the index of a term. It calls again for a term with the same coordinates as the term before
+// it; last is the index of these coordinates. It calls other for a term with new coordinates; made
+// is their index, and at is the term's place in the sorted order.
 func (t *SortedTerms) Sort(n *ir.Var, again func(from, last ir.Expr),
 	other func(from, made, at ir.Expr)) *ir.Var {
 	b := t.Arrays.m.B

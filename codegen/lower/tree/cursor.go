@@ -49,8 +49,8 @@ func (c *Cursor) Absent() *Cursor {
 // Range is the range of coordinates from Lo to before Hi that a loop visits.
 type Range struct {
 	Lo, Hi ir.Expr
-	// If Clip is true, operands may have coordinates outside the range. If When is not nil, they
-	// have them only when it is true.
+	// Clip is true if operands may have coordinates outside the range. If When is not nil, they
+	// have such coordinates only if When is true at run time.
 	Clip bool
 	When ir.Expr
 	// Width, if it is not 0, says that the range is a tile of a row, with this number of

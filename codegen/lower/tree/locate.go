@@ -2,7 +2,7 @@ package tree
 
 import "distaff/codegen/ir"
 
-// LocateDense enters a dense level at a coordinate.
+// LocateDense returns the cursor that enters the next level, which is dense, at a coordinate.
 func (c *Cursor) LocateDense(at ir.Expr) *Cursor {
 	d := *c
 	base := c.Base
@@ -31,8 +31,8 @@ func (c *Cursor) DenseBase() ir.Expr {
 	return ir.Minus(ir.Times(row, c.Of.Size(c.Level)), c.Of.Offset(c.Level))
 }
 
-// LocateSearch enters a sparse level at a coordinate that is already bound, because the access has
-// the variable more than once, as in B(i,i).
+// LocateSearch returns the cursor that enters the next level, which is sparse, at a coordinate that
+// is already bound. This happens if an access has a variable more than once, as in B(i,i).
 func (c *Cursor) LocateSearch(at ir.Expr) *Cursor {
 	d := *c
 	lo, hi := c.Segment()
@@ -83,8 +83,8 @@ func (c *Cursor) Segment() (lo, hi ir.Expr) {
 	return vlo, vhi
 }
 
-// WherePresent names a number that is read from a cursor's tensor. It is 0 if the cursor is at no
-// entry.
+// WherePresent names a number x that is read from a cursor's tensor. The named number is 0 if the
+// cursor is absent.
 func (c *Cursor) WherePresent(name string, x ir.Expr) ir.Expr {
 	if ir.Always(c.Present) {
 		return c.Of.b.Named(c.Of.Prefix()+name, x)
@@ -105,9 +105,10 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
-// Ancestors returns the positions of the levels above that contain position p of the last fused
-// level, outermost first, with p itself last. It searches once for each compressed level except the
-// first.
+// Ancestors returns the positions that contain position p of the last of n fused levels, which
+// start at the cursor's next level. There is one position for each of these levels, outermost
+// first, with p itself last. within has the range of positions of each level, as pairs. It is
+// searched once for each compressed level except the first.
 func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p

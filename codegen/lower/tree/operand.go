@@ -52,7 +52,8 @@ type Operand struct {
 	Trips map[int]int64
 }
 
-// levels returns the operand that has o's level arrays.
+// levels returns the operand whose level arrays o uses: o itself, except in a workspace by
+// position.
 func (o *Operand) levels() *Operand {
 	if o.Pattern != nil {
 		return o.Pattern.levels()
@@ -66,7 +67,7 @@ func NewOperand(args *Arguments, o Argument) *Operand {
 		sizes: map[ir.Slot]*ir.Var{}, Trips: map[int]int64{}}
 }
 
-// Give makes an array of a workspace the operand's.
+// Give makes a, an array of a workspace, the operand's array for a level and part.
 func (o *Operand) Give(level int, part ir.Field, a *ir.Array) {
 	o.arrays[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = a
 }
@@ -174,7 +175,7 @@ func (o *Operand) Nnz() ir.Expr {
 	return o.number(0, ir.NNZ, o.Prefix()+"_nnz")
 }
 
-// End returns the position after the last coordinate of a level that the leaf gets.
+// End returns the end of the positions of a level that the leaf gets.
 func (o *Operand) End(level int) ir.Expr {
 	o = o.levels()
 	return o.number(level, ir.End, fmt.Sprintf("%s_end%d", o.Prefix(), level))
