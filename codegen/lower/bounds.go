@@ -111,8 +111,9 @@ func (l *lowerer) descend(frames []frame, x string, iv interval, f *cin.Forall, 
 	}
 }
 
-// canSkipEmpty reports whether f has nothing to do if iv has no positions. This requires that f has
-// values only at entries of iv's access, and that no place of the result must be set to 0.
+// canSkipEmpty reports whether f has nothing to do if the interval iv has no positions. This
+// requires that f has values only at entries of iv's access, and that no place of the result must
+// be set to 0.
 func (l *lowerer) canSkipEmpty(f *cin.Forall, iv interval) bool {
 	if !drivenBy(f, iv.key) {
 		return false

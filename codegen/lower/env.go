@@ -240,8 +240,8 @@ func (l *lowerer) load(c *tree.Cursor, e *env) ir.Expr {
 // place returns the key in env.parts for the positions of an access in the loop over v.
 func place(key, v string) string { return key + " at " + v }
 
-// value is the value of an expression. v is valid only if pres is true, or if zeroed is true: v is
-// then 0 if pres is false.
+// value is the value of an expression. v is valid if pres is true. If zeroed is true, v is also
+// valid if pres is false: it is then 0.
 type value struct {
 	pres   ir.Expr
 	v      ir.Expr

@@ -141,7 +141,8 @@ func (l *lowerer) sum(op ir.Op, p, q value) value {
 		ir.Always(q.pres) || q.zeroed && op == ir.Add}
 }
 
-// nameChoice returns a value that costs nothing to repeat. It names the value if it is a choice.
+// nameChoice returns a value that costs nothing to repeat. If the value is a choice, it is stored
+// in a variable.
 func (l *lowerer) nameChoice(x value) value {
 	if _, ok := x.v.(*ir.Select); ok {
 		x.v = l.b.Named("sum", x.v)
@@ -150,7 +151,8 @@ func (l *lowerer) nameChoice(x value) value {
 	return x
 }
 
-// nameCondition returns a presence that costs nothing to repeat.
+// nameCondition returns pres as an expression that costs nothing to repeat: a constant or a
+// variable.
 func (l *lowerer) nameCondition(pres ir.Expr) ir.Expr {
 	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.Never(pres) {
 		return pres

@@ -355,8 +355,8 @@ func (l *lowerer) ownsRows(e *env, c *component, op *tree.Operand, k int) bool {
 // The positions of a fused space are the positions of the last of its levels. They are in the order
 // of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions completes out, an interval of positions of the last fused level under cursor c. It
-// has all positions, or only the positions whose coordinates are in out.among.
+// fusedPositions completes out, an interval of positions of the last fused level under cursor c. If
+// out is whole, it gets all positions, otherwise the positions whose coordinates are in out.among.
 func (l *lowerer) fusedPositions(out interval, c *tree.Cursor, e *env) interval {
 	lo, hi := l.childRange(c, e)
 	out.ancestor = append(out.ancestor, lo, hi)

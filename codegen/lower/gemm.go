@@ -6,10 +6,10 @@ import (
 	"distaff/codegen/lower/rewrite"
 )
 
-// gemm lowers count nested loops around a product of dense operands to one matrix product. It first
-// lowers them like any other loops, and then recognizes the matrix product in the code. In this way
-// it does not depend on how operands are stored. Its refusals say which part of the code is not a
-// matrix product.
+// gemm lowers nested loops around a product of dense operands to one matrix product. count is the
+// number of loops. It first lowers them like any other loops, and then recognizes the matrix
+// product in the code. The recognition therefore does not depend on how operands are stored. A
+// refusal says which part of the code is not a matrix product.
 func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	if f.Unit != cin.Serial {
 		panic(&Refusal{Var: f.Var,
@@ -33,7 +33,7 @@ func (l *lowerer) gemm(f *cin.Forall, e *env, count int, want bool) ir.Expr {
 	return some
 }
 
-// tensorOf returns the tensor whose values are in an array, or "".
+// tensorOf returns the name of the tensor whose values are in an array, or "".
 func (l *lowerer) tensorOf(a *ir.Array) string {
 	for name, o := range l.ops {
 		if o.HasVals(a) {
@@ -43,7 +43,7 @@ func (l *lowerer) tensorOf(a *ir.Array) string {
 	return ""
 }
 
-// hasGemm reports whether some loops are a matrix product, which uses its own threads.
+// hasGemm reports whether a matrix product, which uses its own threads, replaces some loops.
 func (l *lowerer) hasGemm() bool {
 	for _, o := range l.spec.Strategy.Loops {
 		if o.Gemm > 0 {

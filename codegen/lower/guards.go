@@ -118,7 +118,7 @@ func (l *lowerer) storesEachOnce(f *cin.Forall, c *component, e *env) bool {
 }
 
 // loopsOverAbsent reports whether a component's loops run over positions of an operand that is
-// absent here.
+// absent here. They then have no iterations.
 func (l *lowerer) loopsOverAbsent(c *component, e *env) bool {
 	return slices.ContainsFunc(l.sched.g.Relations(), func(r provenance.Relation) bool {
 		return l.isPosOf(r, c) && ir.Never(e.cur[r.Access].Present)

@@ -8,8 +8,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// joinedChunks joins the pieces of an appended result that the chunks of a loop over its level 0
-// make, in the order of the chunks. A piece is copied to its place directly after it is made
+// joinedChunks joins the pieces of an appended result in order. Each chunk of a loop over the
+// result's level 0 makes a piece. The piece is copied to its place directly after it is made
 // (ordered_chunks.go), or when the last piece has been made. Each chunk has a slot, which stores
 // its counts, and its arrays until they are copied.
 type joinedChunks struct {
@@ -47,7 +47,8 @@ type joinedArrays struct {
 	valsCap        *ir.Var
 }
 
-// chunks keeps all pieces until the loop ends, and then joins them.
+// chunks makes the pieces of a schedule's chunks. It keeps all pieces until the loop ends, and then
+// joins them.
 func (a *appendResult) chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)

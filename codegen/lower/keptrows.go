@@ -61,8 +61,8 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits reports whether a row whose sum is kept starts at root d of the walk. in is the environment
-// there.
+// fits reports whether the sum of the row that starts at root d of the walk can be kept. in is the
+// environment of the row.
 func (k *keptRow) fits(f *cin.Forall, d int, in *env) bool {
 	return k != nil && k.root == d && in.atomic && in.res.zeroed &&
 		in.res.level == k.l.out.op.Order() && in.res.here == nil && in.res.row == nil &&

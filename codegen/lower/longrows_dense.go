@@ -7,8 +7,8 @@ import (
 )
 
 // longDenseRows handles the rows of a dense result, or of a shared pattern, that have too many
-// entries for one thread. The parallel loop leaves them out. They are computed after it, one after
-// another, each on all threads.
+// entries for one thread. The parallel loop leaves them out. They are computed after the loop, one
+// after another, each on all threads.
 type longDenseRows struct {
 	l       *lowerer
 	long    strategy.Long

@@ -132,8 +132,8 @@ func (l *lowerer) work(f *cin.Forall, e *env, chunks ir.Expr) *work {
 // counted returns the cursors of the operands whose entries count.
 func (w *work) counted() []*tree.Cursor { return append([]*tree.Cursor{w.driver}, w.others...) }
 
-// before returns the work before row or position x: the entries of the rows before it, and one for
-// each row.
+// before returns the work before row or position x: the number of entries in the rows before it,
+// plus 1 for each row.
 func (w *work) before(x ir.Expr) ir.Expr {
 	n := ir.Expr(ir.Int(0))
 	for _, c := range w.counted() {
@@ -146,8 +146,8 @@ func (w *work) before(x ir.Expr) ir.Expr {
 	return ir.Plus(n, x)
 }
 
-// entries returns the position, in the last level, of the first entry below position p of level
-// k-1.
+// entries returns the number of entries before position p of level k-1: the position of the first
+// entry below p in the last level.
 func (w *work) entries(c *tree.Cursor, k int, p ir.Expr) ir.Expr {
 	for ; k < c.Of.Order(); k++ {
 		p = c.Of.Below(k, p)

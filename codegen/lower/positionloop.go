@@ -11,10 +11,10 @@ import (
 )
 
 // positionLoop is one loop over the positions of a level. It replaces the nest of loops over that
-// level and the levels above. It is for a result that shares an operand's pattern, if nothing reads
-// coordinates of the levels above, because positions of the operand are then positions of the
-// result. Short fibers have no loops of their own, and chunks for threads are cut at positions
-// instead of rows.
+// level and the levels above. The result must share an operand's pattern, so that positions of the
+// operand are positions of the result, and nothing may read coordinates of the levels above. Short
+// fibers then have no loops of their own, and chunks for threads are cut at positions instead of
+// rows.
 type positionLoop struct {
 	l    *lowerer
 	cur  *tree.Cursor // a cursor of the operand, at the last level of the nest

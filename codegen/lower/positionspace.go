@@ -308,9 +308,9 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l.b.Emit(s)
 }
 
-// rootsRead returns, for each variable of a component, whether the statement s that fills a
-// workspace needs it. It needs the variables of its accesses except the access key, and all
-// variables if a division may fail, because the error names them.
+// rootsRead returns, for each original variable of a component, whether s needs its coordinates. s
+// is a statement that fills a workspace. It needs the variables of all accesses except the one with
+// the given key. If a division may fail, it needs all variables, because the error names them.
 func (l *lowerer) rootsRead(s cin.Stmt, c *component, key string) []bool {
 	reads := make([]bool, len(c.component.Roots))
 	divides := false

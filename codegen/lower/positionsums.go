@@ -56,8 +56,7 @@ type rowWalk struct {
 	placeLoop *placeLoop
 	at        []*ir.Var // one for each level from the first one down to the level of the rows
 	end       *ir.Var   // the first position after the current row
-	// later, on a GPU, is set after the first row, because the later rows begin inside the
-	// interval.
+	// later is used on a GPU. It is true after the first row: later rows begin inside the interval.
 	later *ir.Var
 }
 
@@ -142,11 +141,11 @@ func (w *rowWalk) inRow(reads []bool) *env {
 	return in
 }
 
-// add emits code that adds the sum of the current row to the result. Only the first and the last
-// row of an interval may continue in other intervals. Their additions are atomic if other threads
-// may add to the same row. On a GPU, ended is true if the row ends before the interval does. Such a
-// row is inside the interval if another row ended before it. The last row is added after the loop,
-// where the threads of a warp meet and threads in one long row add together.
+// add emits code that adds the sum of the current row to the result. ended is true if the row ends
+// before the interval does. Only the first and the last row of an interval may continue in other
+// intervals. Their additions are atomic if other threads may add to the same row. On a GPU, a row
+// that has ended is inside the interval if another row ended before it. The last row is added after
+// the loop, where the threads of a warp meet and threads in one long row add together.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	l := w.placeLoop.l
 	assigned := make([]bool, len(w.placeLoop.c.component.Roots))

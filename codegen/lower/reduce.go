@@ -78,10 +78,10 @@ func (l *lowerer) incrBy(t *ir.Var, x ir.Expr) {
 }
 
 // parallelDense sums into n partial results and adds them in order. A partial result is the block
-// of values below the result's cursor. The thread that sums into it sets it to 0. If the partial
-// results of all chunks would not stay in a cache, chunks run in waves of one chunk for each
-// thread. The sums of a wave are added to the first partial result, and the other partial results
-// are reused by the next wave. A sum does not depend on the number of waves.
+// of values below the result's cursor. The thread that sums into it first sets it to 0. If the
+// partial results of all chunks would not stay in a cache, chunks run in waves of one chunk for
+// each thread. The sums of a wave are added to the first partial result, and the next wave reuses
+// the other partial results. A sum does not depend on the number of waves.
 func (l *lowerer) parallelDense(f *cin.Forall, e *env, n int64) {
 	a, one := l.out, ir.Int(1)
 	if e.res.first != nil {

@@ -30,8 +30,8 @@ type resultCursor struct {
 	// time. If it is false, the leaf adds to the existing values. nil means true.
 	first ir.Expr
 	// here and row are for a result with a fixed pattern. here is the condition that the pattern
-	// has the current coordinates, or nil if it always has them. If row is not nil, a value's
-	// position is found when the value is stored, and row is the end of the row that is searched.
+	// has the current coordinates, or nil if it always has them. row is not nil if a value's
+	// position is searched for when the value is stored: in the row that ends at row.
 	here, row ir.Expr
 	// tile, if it is not nil, is the array into which the row below is summed instead.
 	tile *ir.Array

@@ -7,11 +7,10 @@ import (
 	"distaff/codegen/ir"
 )
 
-// rowLanes is the loop over a tile of positions that sums into rows, on the threads of a block of a
-// GPU or of a warp. The rows that have a part in the tile range from the row of its first position
-// to the row of its last one, so they can be the iterations of a loop. In this loop, each thread
-// sums whole rows. If the tile has few rows, most threads would be idle. The lanes of a warp then
-// sum each row together.
+// rowLanes is a loop over a tile of positions that sums into rows. It runs on the threads of a
+// GPU's block or warp. The rows that have a part in the tile are consecutive, so they can be the
+// iterations of a loop. If the tile has many rows, each thread sums whole rows. If it has few, most
+// threads would be idle, and the lanes of a warp sum each row together instead.
 type rowLanes struct {
 	placeLoop *placeLoop
 	a         *cin.Assign

@@ -102,8 +102,8 @@ func (l *lowerer) addsRow(r *space.Row, a *cin.Assign, e *env) ir.Expr {
 	return some
 }
 
-// parallelSpace lowers a loop outside all other loops whose iterations fill different places of a
-// workspace. Chunks of equal work run on threads.
+// parallelSpace lowers an outermost loop whose iterations fill different places of a workspace.
+// Chunks of about equal work run on threads.
 func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
 	if w, ok := l.b.Find(cin.Target(f).Name + ", space").(*space.Marks); ok {
 		w.Shared = e.coord == nil

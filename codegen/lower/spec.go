@@ -37,11 +37,11 @@ type Spec struct {
 	// result's last compressed level: crd[p] is the result's position q for Share's position p, or
 	// -1-q if the values there are not set yet.
 	Share string
-	// Extern returns the C function with the given name that file defines. It is nil if there are
-	// no such functions.
+	// Extern returns the C function that a file defines under a name. It is nil if there are no
+	// such functions.
 	Extern func(file, name string) (*ir.Extern, error)
-	// Note, if it is not nil, is called with a message when a part of the schedule is done in
-	// another way.
+	// Note, if it is not nil, is called with a message when a part of the schedule is not done in
+	// the way that it says.
 	Note func(string)
 }
 

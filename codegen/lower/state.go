@@ -41,8 +41,8 @@ type interval struct {
 	// are nil.
 	roots []string
 	space string
-	// rows, for a fused space, is the interval of its first variables if the interval has all their
-	// points. It is nil if the interval is cut in another way.
+	// rows, for a fused space, is an interval of its first variables, if the interval has all
+	// points whose first variables are in rows. It is nil if the interval is cut in another way.
 	rows *interval
 
 	// The following fields are for an interval of positions. key is the access. all is the range of

@@ -12,11 +12,11 @@ import (
 )
 
 // termRows is a workspace with a list of terms, if it is filled everywhere or nowhere along its
-// last variables. Each term adds a row. A term stores the factors of its row instead of the row:
-// the values of accesses that have no variable along the row, and the coordinates that select the
-// other accesses. At the end, the terms are sorted by their keys. A row is summed when the consumer
-// is at its key, in an array that all rows share. Its terms are added in the order of their
-// insertion. No row is stored, and none is read twice.
+// last variables. Each term adds a row, but stores only the row's factors: the values of accesses
+// that have no variable along the row, and the coordinates that select the other accesses. At the
+// end, the terms are sorted by their keys. When the consumer is at a key, the terms of this key are
+// added, in the order of their insertion, to an array that all rows share. No row is stored, and
+// none is read twice.
 type termRows struct {
 	l     *lowerer
 	name  string

@@ -65,8 +65,8 @@ func threadsFor(bound int64) int64 {
 
 // gpuAtomicEnv returns the environment inside f, a loop on a GPU's unit. Additions to the result
 // are atomic there if iterations of f may add to the same place, and if f or a loop inside f says
-// how they do so. An IgnoreRaces on f leaves the decision to the loops inside. If none of them
-// decides, the user guarantees that iterations do not add to the same place.
+// how to add. An IgnoreRaces on f leaves the decision to the loops inside. If none of them decides,
+// the user guarantees that iterations do not add to the same place.
 func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
 	if !l.assigns(f) || !l.hasRaces(f) || f.Race == cin.NoRaces ||
 		f.Race == cin.IgnoreRaces && !l.decidesRaces(f.Body) {
@@ -103,8 +103,8 @@ func (l *lowerer) decidesRaces(s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross reports whether a loop's iterations, on units of a GPU, sum one value that all of them
-// share.
+// sumsAcross reports whether the iterations of a loop on units of a GPU sum one value that all of
+// them share.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
@@ -198,7 +198,8 @@ func (l *lowerer) findBlockRows(f *cin.Forall, e *env, c *component, o *openLoop
 	return r
 }
 
-// narrowsInBlock reports whether warps or threads of a block narrow the positions of c further.
+// narrowsInBlock reports whether loops over warps or threads of a block cut the positions of c
+// further.
 func narrowsInBlock(f *cin.Forall, c *component) bool {
 	found := false
 	cin.Walk(f.Body, func(s cin.Stmt) {

@@ -8,14 +8,15 @@ import (
 	"distaff/codegen/ir"
 )
 
-// Named returns the tensor whose values are in an array, or "".
+// Named returns the name of the tensor whose values are in an array, or "".
 type Named func(a *ir.Array) string
 
-// Gemm replaces count nested loops around a product, which are the last statement of b, with one
-// product of matrices. It depends on the code alone, and not on how operands are stored. some is
-// the condition that the loops add anything: each of them has an iteration. If adjacent is true,
-// neighbouring values of a row or of a column must be adjacent in memory, for each matrix. If the
-// code has another form, why says which part of it is not a product of matrices.
+// Gemm replaces nested loops around a product with one product of matrices. The loops are the last
+// statement of b, and count is their number. Gemm depends on the code alone, and not on how
+// operands are stored. some is the condition that each loop has an iteration, so that the loops add
+// anything. If adjacent is true, neighbouring values of a row or of a column must be adjacent in
+// memory, for each matrix. If the code has another form, why says which part of it is not a product
+// of matrices.
 func Gemm(b *ir.Block, count int, adjacent bool, named Named) (some ir.Expr, why string) {
 	defer func() {
 		switch r := recover().(type) {
@@ -52,7 +53,8 @@ type gemmNest struct {
 	values map[*ir.Var]ir.Expr
 }
 
-// refusal is the reason why code has not the wanted form, as a panic inside this package.
+// refusal is the reason why code does not have the wanted form. It is the value of panics inside
+// this package.
 type refusal string
 
 func (n *gemmNest) refuse(format string, args ...any) {
@@ -188,7 +190,7 @@ func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	return gemmMatrix{a, at, by}
 }
 
-// name returns the tensor whose values an array has, or the array's own name.
+// name returns the name of the tensor whose values an array has, or the array's own name.
 func (n *gemmNest) name(a *ir.Array) string {
 	if name := n.named(a); name != "" {
 		return name

@@ -4,7 +4,7 @@ import "distaff/codegen/ir"
 
 // Strip removes the statements that write to the given arrays, and then everything that was
 // computed only for the arrays: variables that nothing reads, and statements without content. It
-// turns code that writes into a counting pass.
+// makes a pass that only counts from a pass that writes.
 func Strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	Filter(b, func(s ir.Stmt) bool {
 		r := ir.RowOf(s)

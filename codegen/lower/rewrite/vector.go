@@ -8,10 +8,10 @@ type Lanes struct {
 	Over map[*ir.For]string
 	// Segments has the variable of each loop over a segment that runs in lanes although it gathers.
 	Segments map[*ir.For]string
-	// Asked reports whether the loop over a variable runs in lanes.
+	// Asked reports whether the loop over a variable is to run in lanes.
 	Asked func(v string) bool
-	// Once lists the stores to the caller's memory of values that are written once, if such values
-	// are stored past the caches.
+	// Once lists the stores of values that are written once to the caller's memory. It is used if
+	// such values are stored past the caches.
 	Once map[*ir.Store]bool
 }
 

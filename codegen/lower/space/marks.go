@@ -118,8 +118,8 @@ func (w *Marks) makeRoom() {
 	}
 }
 
-// copyOut writes the marked entries of the coordinates, or rows, from lo to hi in order, starting
-// at entry p.
+// copyOut emits code that writes the marked entries in order, starting at entry p. lo and hi are
+// the range of coordinates or, if there are rows, of rows.
 func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {

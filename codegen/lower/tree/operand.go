@@ -16,8 +16,9 @@ type Argument struct {
 	Format             tensor.Format
 	Type               tensor.Type
 	PosWidth, CrdWidth []uint8
-	// Rows is for an operand whose levels are all dense. If the sizes of its levels below the first
-	// are compiled in, its values are passed as rows that begin at coordinate 0.
+	// Rows allows rows for an operand whose levels are all dense. If the sizes of all levels below
+	// the first are compiled in, the operand's values are then passed as rows that begin at
+	// coordinate 0.
 	Rows bool
 }
 
