@@ -169,8 +169,8 @@ func (c *segments) bound(x Expr) (*Var, *Load) {
 	return v, l
 }
 
-// expanded returns the index x with its variables replaced by their values, if the loop over
-// parents declares them. It returns nil if x is not built from variables that do not change,
+// expanded returns the index x with each variable that the loop over parents declares replaced by
+// the variable's value. It returns nil if x is not built from variables that do not change,
 // literals and binary operators.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {

@@ -39,8 +39,8 @@ type (
 		Keys   []*Array
 		Lo, Hi Expr
 	}
-	// Scan replaces the integers A[Lo:Hi] by their prefix sums: A[k] becomes A[Lo] + ... + A[k]. It
-	// is not inside a loop.
+	// Scan replaces the integers A[Lo:Hi] by their prefix sums: A[k] becomes A[Lo] + ... + A[k]. A
+	// loop cannot contain a Scan.
 	Scan struct {
 		A      *Array
 		Lo, Hi Expr

@@ -319,7 +319,7 @@ func foldFloats(op Op, t tensor.Type, x, y float64) *Lit {
 	default:
 		return foldOrder(op, x, y)
 	}
-	// Computing in float64 and then rounding to float32 gives the bits of a float32 operation.
+	// Rounding to float64 and then to float32 gives the same bits as rounding to float32 once.
 	return &Lit{Typ: t, C: rounded(t, complex(r, 0))}
 }
 

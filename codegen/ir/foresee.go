@@ -183,7 +183,8 @@ func (x *foreseer) stmt(s Stmt) cost {
 	return cost{}
 }
 
-// operation returns the cost of a statement that visits elements, and forgets what it sets.
+// operation returns the cost of a statement that visits elements. The values of variables that the
+// statement sets are forgotten.
 func (x *foreseer) operation(s Stmt) cost {
 	r := &x.row
 	r.describe(s)
@@ -388,8 +389,9 @@ func (x *foreseer) while(s *While) cost {
 	return cost{}
 }
 
-// trips returns a lower bound of the iterations of a While with condition cond that increments
-// positions by one until they reach their ends. It returns 0 if the positions are unknown.
+// trips returns a lower bound of the iterations of a While that increments positions by one until
+// they reach their ends. cond is its condition, such as p < end && q < last. trips returns 0 if the
+// positions are unknown.
 func (x *foreseer) trips(cond Expr) float64 {
 	b, ok := cond.(*Binary)
 	if !ok {

@@ -63,8 +63,9 @@ type places map[string]polynomial
 // that it stores to whenever it runs.
 type uses struct{ reads, stores, sure places }
 
-// parameters finds the arrays of values in f's parameters. It records that old has the sizes and
-// offsets of the result. It returns false unless both arrays exist and have the same type.
+// parameters finds the two parameters of f that are the values of the result and of old. It records
+// that old has the sizes and offsets of the result. It returns false unless both parameters exist
+// and have the same type.
 func (c *inPlace) parameters(f *Func, old int) bool {
 	heads := map[Slot]*Var{}
 	for _, p := range f.Params {
@@ -181,8 +182,9 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles reports whether a statement on whole arrays uses the values of the result or of old.
-// Hints about old do not count. A Launch counts, because its body is not examined.
+// handles reports whether t uses the values of the result or of old. t is a statement that names
+// arrays themselves, such as a Fill. A hint about old does not count. A Launch counts, because its
+// body is not examined.
 func (c *inPlace) handles(t Stmt) bool {
 	if _, ok := t.(*Launch); ok {
 		return true // what its threads do is not looked into
@@ -243,8 +245,8 @@ func (c *inPlace) reads(x Expr, to places) {
 	})
 }
 
-// store adds the place of a store to u, if it stores to the result. Loads in the stored value come
-// before the store.
+// store adds a store to u if it writes the result. The loads in the stored value come before the
+// store.
 func (c *inPlace) store(t *Store, u uses) {
 	if t.A != c.result {
 		c.otherwise = c.otherwise || t.A == c.old
@@ -261,7 +263,7 @@ func (c *inPlace) store(t *Store, u uses) {
 	u.stores[at], u.sure[at] = p, p
 }
 
-// follow adds vars, and all variables that they are computed from, to the set on.
+// follow adds vars to the set on, with all variables that their values are computed from.
 func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
 	for _, v := range vars {
 		if !on[v] {

@@ -87,8 +87,9 @@ type (
 		Typ tensor.Type
 		I   int64      // Bool (0, 1) and integers
 		C   complex128 // floats and complex; floats in the real part
-		// At is where the statement has the number from which the literal was made, in bytes from 1.
-		// It is 0 for the compiler's own literals. Texts of the IR do not show it.
+		// At is the place in the statement of the number from which the literal was made, as a byte
+		// offset that starts at 1. It is 0 for the compiler's own literals. Texts of the IR do not
+		// show it.
 		At int
 	}
 	Binary struct {
@@ -131,8 +132,8 @@ type Array struct {
 	Const bool // nothing stores to the array, so that threads may share it
 }
 
-// Table holds arrays of one element type under an index. The iterations of a Parallel loop put the
-// arrays that they make there, and a later loop gathers them.
+// Table is an array whose entries are arrays of one element type. Each iteration of a Parallel loop
+// puts the array that it made into the table, and a later loop gathers the arrays.
 type Table struct {
 	Name string
 	Elem tensor.Type

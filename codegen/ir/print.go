@@ -294,7 +294,7 @@ func literal(l *Lit) string {
 }
 
 // real64 returns the shortest text that reads back as x. It always contains a point, an exponent or
-// a word.
+// a word, so that it is not read as an integer.
 func real64(x float64, bits int) string {
 	switch {
 	case math.IsInf(x, 1):

@@ -152,7 +152,8 @@ func inside(b **Block) Operand { return Operand{at: b} }
 // orElse returns the operand for a block that may be nil. The text form writes it after else.
 func orElse(b **Block) Operand { return Operand{at: b, text: " else "} }
 
-// Arrays yields the arrays of the statement itself, and not the arrays that its expressions read.
+// Arrays yields the arrays of the statement itself, with their roles. It leaves out arrays that
+// only the statement's expressions read.
 func (r *Row) Arrays() iter.Seq2[*Array, Role] {
 	return func(yield func(*Array, Role) bool) {
 		for k := range r.Operands {
@@ -277,7 +278,7 @@ func (r *Row) another(more bool, sep string) bool {
 	return more
 }
 
-// at returns a pointer to element k of a list. It makes the element if the list has k elements.
+// at returns a pointer to element k of a list. If the list has k elements, at appends one.
 func at[T any](list *[]T, k int) *T {
 	if k == len(*list) {
 		*list = append(*list, *new(T))
@@ -293,8 +294,8 @@ func sep(k int) string {
 	return ", "
 }
 
-// together gives r the extents or strides of several index variables. The text form writes them in
-// braces unless there is one.
+// together describes the extents or strides of several index variables to r. The text form writes
+// them in braces unless there is exactly one.
 func (r *Row) together(list *[]Expr, role Role) {
 	element := func(k int) {
 		r.is("%", Operand{at: at(list, k), typ: tensor.Int64, text: "number", Role: role})

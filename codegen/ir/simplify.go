@@ -218,7 +218,8 @@ func (s *simplifier) operation(t Stmt) Stmt {
 	return t
 }
 
-// declare returns the declaration t, or nil if nothing reads the variable or it is a copy.
+// declare returns the declaration t, or nil if the variable is not needed: nothing reads it, or it
+// is a copy.
 func (s *simplifier) declare(t *Declare) Stmt {
 	init := s.expr(t.Init)
 	if !s.read[t.V] {

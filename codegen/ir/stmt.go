@@ -143,7 +143,7 @@ func (s *For) row(r *Row) {
 	r.is(" %", inside(&s.Body))
 }
 
-// clauses reads or writes how the iterations run.
+// clauses adds the operands to r that say how the iterations run.
 func (s *For) clauses(r *Row) {
 	if r.reader != nil {
 		s.Step = 1

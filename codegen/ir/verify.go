@@ -344,7 +344,8 @@ func fits(a *Array, x Expr) error {
 	return nil
 }
 
-// assign checks that the current statement may set x to a value of type t, or add the value to it.
+// assign checks that the current statement may set x to a value of type t, or may add the value to
+// x if accumulate is true.
 func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 	k, ok := v.visible[x]
 	switch {

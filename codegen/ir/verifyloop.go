@@ -44,7 +44,8 @@ func (v *verifier) innermost() *verifyLoop {
 	return nil
 }
 
-// inLoop verifies the body of a loop or a Launch. own are the variables that it declares itself.
+// inLoop verifies the body of a loop or a Launch. own are the variables that the loop or the Launch
+// itself declares.
 func (v *verifier) inLoop(l *verifyLoop, b *Block, own ...*Var) error {
 	for _, x := range own {
 		if err := v.introduce(x, fixed); err != nil {

@@ -149,7 +149,8 @@ func operands(x Expr) (list [3]Expr, n int) {
 	return list, 0
 }
 
-// Rebuild returns x made by the constructors, which fold constants, with fn applied to its operands.
+// Rebuild returns x rebuilt by the constructors, which fold constants. fn is applied to each
+// operand of x.
 func Rebuild(x Expr, fn func(Expr) Expr) Expr {
 	switch x := x.(type) {
 	case *Binary:

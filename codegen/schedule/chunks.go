@@ -82,11 +82,10 @@ func isRowCommand(s *state) bool {
 		a[3].Text == "Rows"
 }
 
-// rowLanes runs the loop that sums the entries of a tile of positions into rows on a GPU's threads:
-// parallelize(p, GPUThread, Atomics, Rows[, N]). The threads distribute the rows of the tile among
-// themselves. In a block, each thread sums whole rows if the tile has at least N rows. If the tile
-// has fewer rows, the lanes of a warp sum the entries of each row together. In a warp, its lanes do
-// the same.
+// rowLanes distributes the rows of a tile of positions over a GPU's threads: parallelize(p,
+// GPUThread, Atomics, Rows[, N]). p is the loop that sums the entries of the tile into rows. If the
+// tile has at least N rows, each thread of the block or warp that runs the loop sums whole rows. If
+// the tile has fewer rows, the lanes of a warp sum the entries of each row together.
 func rowLanes(s *state) error {
 	v, err := s.looped(0)
 	if err != nil {

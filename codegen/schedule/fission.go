@@ -102,9 +102,9 @@ func usesName(t cin.Stmt, name string) bool {
 	return found
 }
 
-// splitWhere splits a where whose temporary is a scalar and one term of the consumer, or a factor
-// of one term. In the first result, the producer adds to the consumer's target directly. The second
-// result has the other terms of the consumer.
+// splitWhere splits a where whose temporary is a scalar: one term of the consumer, or a factor of
+// one term. In own, the producer adds to the consumer's target directly. others has the other terms
+// of the consumer. own is nil if the where cannot be split.
 func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name
 	t := w.Consumer
@@ -199,11 +199,11 @@ func terms(x cin.Expr, neg bool) []signed {
 	return []signed{{x, neg}}
 }
 
-// originals returns, for each loop of the chain from the first loop of a component on, the
-// variables of the loops that replace it when no loop is over a derived variable of that component.
-// The component is the one of the chain's last loop. Its last loop is replaced by loops over all
-// its original variables, and its other loops are dropped. originals returns false if the chain
-// does not have all loops of the component.
+// originals dissolves the component of a chain's last loop: the variables of the statement replace
+// the variables derived from them. vars has an element for each loop of the chain from the
+// component's first loop on: the variables of the loops that replace it. The component's last loop
+// is replaced by loops over all its original variables, its other loops are dropped, and loops of
+// other components stay. ok is false if the chain does not have all loops of the component.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.component(chain[len(chain)-1].Var)
 	if c == nil {

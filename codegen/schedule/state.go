@@ -29,8 +29,8 @@ type Problem struct {
 	Parts []string
 	// GPU reports whether the loops run on a GPU. Otherwise they run on a CPU.
 	GPU bool
-	// Strategy returns the choices that lowering has for a statement. If shared is true, the result
-	// uses an operand's level arrays.
+	// Strategy returns a statement and what package strategy must know to choose how it is lowered.
+	// If shared is true, the result uses an operand's level arrays.
 	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
 	// Source returns the user's name for a tensor of Stmt. If it is nil, the default removes the
 	// marks (') that distinguish copies of a tensor in further formats.

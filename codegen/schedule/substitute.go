@@ -20,7 +20,7 @@ func (c *Command) checkKernel() error {
 		k.Text, strings.Join(strategy.Libraries, ", "), diag.Meant(k.Text, strategy.Libraries))
 }
 
-// checkTarget refuses a kernel for another target.
+// checkTarget refuses a kernel that does not run on the schedule's target.
 func checkTarget(s *state, kernel string) error {
 	gpu := kernel != strategy.BLAS
 	switch {

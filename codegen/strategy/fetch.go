@@ -170,9 +170,9 @@ func mappedFetch(f *facts) (p Prefetch) {
 	return p
 }
 
-// eachSelectedRow calls fn for each dense row, along the last level of an operand or of a dense
-// result, that a variable v selects. row is the number of values in the row, and bytes is the size
-// of all rows together.
+// eachSelectedRow calls fn for each operand, or dense result, whose last two levels are dense. v is
+// the variable that selects a row along the last level. row is the number of values in a row, and
+// bytes is the size of all rows together.
 func eachSelectedRow(f *facts,
 	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
@@ -278,9 +278,9 @@ func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 	return found
 }
 
-// perCoordinate returns the average number of entries for each coordinate of v, in the operand with
-// the most entries among those whose outermost level stores every coordinate of v. It returns 0 if
-// no operand stores every coordinate of v.
+// perCoordinate returns the average number of entries for each coordinate of v, in an operand whose
+// outermost level stores every coordinate of v. If there are several, the operand with the most
+// entries counts. If there is none, the result is 0.
 func perCoordinate(f *facts, v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).CanLocate() &&
@@ -292,8 +292,8 @@ func perCoordinate(f *facts, v string) (n float64) {
 	return n
 }
 
-// eachSelectedMatrix calls fn for each sparse matrix whose rows the coordinates of another operand,
-// along variable v, may select. bytes is the size of its entries.
+// eachSelectedMatrix calls fn for each sparse matrix whose rows may be selected by the coordinates
+// of another operand along variable v. bytes is the size of the matrix's entries.
 func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -315,9 +315,9 @@ func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64
 	})
 }
 
-// eachStream calls fn for the only sparse operand, if the coordinates of its last level only select
-// values to sum. Loops over v, the variable of that level, then read the operand's entries from
-// first to last.
+// eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
+// but select values to sum. Loops over v, the variable of that level, then read the operand's
+// entries from first to last.
 func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
 	var found *cin.Access
 	several := f.problem.Target.GPU

@@ -76,8 +76,8 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 	return of
 }
 
-// rowVars returns the largest number n of last variables for which t can store a row of values for
-// each key. Workspace t must be filled everywhere or nowhere along these variables for each
+// rowVars returns the largest n such that t can store a row of values for each key, along t's last
+// n variables. Workspace t must be filled everywhere or nowhere along these variables for each
 // coordinate of the others. It must be filled by innermost loops over these variables alone, and a
 // row must have at most maxHashRow places. rowVars returns 0 if threads fill t, because threads
 // hand over single values.

@@ -7,14 +7,17 @@ import (
 	"distaff/codegen/cin"
 )
 
-// defaultSpaces chooses the kind of every workspace, outer ones first. A workspace that is filled
-// in order is a list. A workspace may be an array unless it is only copied to a result that is
-// appended to.
+// defaultSpaces chooses the default form of every workspace, outer workspaces first. workspaceOf
+// proposes a form, which is replaced in these cases:
 //
-// A schedule's precompute makes workspaces that need not be sparse. An array or a place for each
-// position of a tile is then also possible. A schedule that makes neither workspaces nor variables
-// keeps the default workspaces. Workspaces that each thread has for itself are lists or hash
-// tables.
+//   - A workspace that is filled in order is a list.
+//   - A workspace that is filled once, outside of all loops, in many places has marks (mayUseMarks).
+//     This is only for schedules that make neither workspaces nor variables.
+//   - A small workspace that is filled everywhere or nowhere is an array. Without a schedule, it
+//     must do more than being copied to the result.
+//   - A schedule's tile of positions has a place for each position (positional).
+//
+// Space.Piece is the form of the workspaces that each thread has for itself.
 func defaultSpaces(f *facts) {
 	made := f.problem.Precomputes || len(f.g.Relations()) > 0
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {

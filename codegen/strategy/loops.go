@@ -80,8 +80,8 @@ func (f *facts) maxTrips(v string) int64 {
 // trip count may be smaller.
 const mostUnrolled = 64
 
-// unrolled returns the number of copies of each short loop that a schedule unrolls completely, by
-// the variable of the statement that the loop determines.
+// unrolled returns the number of copies of each short loop that a schedule unrolls completely. The
+// keys are the variables of the statement that these loops determine.
 func unrolled(f *facts) map[string]int64 {
 	out := map[string]int64{}
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {

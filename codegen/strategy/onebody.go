@@ -40,19 +40,19 @@ type scope struct {
 	spaces map[string]tensor.Format
 }
 
-// within returns in for a place that is also inside a loop over v.
+// within returns the scope inside a further loop, over v.
 func (in scope) within(v string) scope {
 	in.loops = append(slices.Clone(in.loops), v)
 	return in
 }
 
-// at returns in for a place where the coordinates of vars are also known.
+// at returns the same scope, with the coordinates of vars as known.
 func (in scope) at(vars ...string) scope {
 	in.bound = append(slices.Clone(in.bound), vars...)
 	return in
 }
 
-// reading returns in for the consumer of workspace t, which may read t.
+// reading returns the scope of the consumer of workspace t: the same scope, in which t may be read.
 func reading(f *facts, t *cin.Access, in scope) scope {
 	in.spaces = maps.Clone(in.spaces)
 	if in.spaces == nil {

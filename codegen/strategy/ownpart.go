@@ -23,9 +23,10 @@ const (
 // lanes.
 const innermostRepeated = 0.5
 
-// ownPart returns the variable of a dense result that each thread can have a part of, in a loop l
-// that sums contractions into the result, and the reason. It returns "" if the threads would repeat
-// too much.
+// ownPart returns the variable of a dense result whose range can be divided among threads, in a
+// loop l that sums contractions into the result. Each thread then computes its own part of the
+// result. The second result is the reason. ownPart returns "" if the threads would repeat too much
+// work.
 func ownPart(f *facts, l *cin.Forall) (string, string) {
 	if len(f.problem.Intermediates) == 0 {
 		return "", ""

@@ -68,8 +68,9 @@ func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err er
 	}
 }
 
-// tileOfPositions returns the key of the access over whose positions the loops run that fill
-// workspace t, and the largest number of positions in a tile.
+// tileOfPositions describes the tile of positions that the given loops visit to fill workspace t.
+// key is the key of the access with these positions, and n is the largest number of positions in a
+// tile. An error says why the loops do not visit such a tile.
 func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int64, err error) {
 	last := loops[len(loops)-1]
 	if tile := tileOf(f, loops); tile != "" {
@@ -151,8 +152,8 @@ func (f *facts) mostPositions(v string) (n int64, ok bool) {
 	return n, ok && r.Kind == provenance.Bound
 }
 
-// everywhere returns an error if the assignment a to workspace t has no value at some position of
-// the access with the given key, or has a value elsewhere.
+// everywhere returns an error unless the assignment a to workspace t has a value at every position
+// of the access with the given key, and has no other values.
 func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 	if !lattice.Annihilates(a.RHS, key) {
 		return fmt.Errorf(
@@ -190,10 +191,10 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 // places is used.
 const maxEach = 64
 
-// eachPlace reports whether the consumer of workspace t is a loop over all places of a tile, and
-// not a loop over rows: if the loop is unrolled, or on a GPU, where a thread's registers have no
-// addresses. An unrolled loop over rows would have one copy for each row. A loop over places has
-// constant indices, so the tile stays in registers.
+// eachPlace reports whether the consumer of workspace t becomes a loop over all places of a tile,
+// and not a loop over rows. It does if the loop is unrolled, or on a GPU, where a thread's
+// registers have no addresses. An unrolled loop over rows would have one copy for each row. A loop
+// over places has constant indices, so the tile stays in registers.
 func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
 	var last *cin.Forall
 	s := consumer

@@ -107,8 +107,8 @@ func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
 	return f
 }
 
-// size gives each variable that a precompute made for a workspace the size of the original
-// variable.
+// size sets the sizes of the variables that a precompute made for workspaces. Each has the size of
+// its original variable.
 func (f *facts) size() {
 	p := *f.problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -185,9 +185,9 @@ type walked struct {
 	vars []string
 }
 
-// drivers returns the access whose entries decide where an outermost loop is cut into chunks of
-// equal work, or nil if the loop is cut evenly. others lists further accesses whose entries are
-// added to the work.
+// drivers returns the access whose entries decide where the outermost loop l is cut into chunks of
+// equal work. driver is nil if the loop is cut evenly. others lists further accesses whose entries
+// are added to the work.
 func drivers(f *facts, l *cin.Forall) (driver *walked, others []*walked) {
 	var rows []*walked
 	cin.Accesses(l.Body, func(a *cin.Access) {

@@ -60,13 +60,12 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// Begun returns the memory, in bytes, that the arrays of a result that grows occupy before the
-// first entry is appended. entries is the number of entries of the sparse operands, and threads is
-// the number of threads. kept is the memory of arrays that become the result's. The second result
-// is the memory of the chunks' pieces and of the tables that join them. within is true if the
-// result has no more entries than its operands, as in a sum. A thread then frees a piece before it
-// starts the next one, and the second result covers all pieces until the end, because one piece may
-// have most of the entries.
+// Begun returns the memory, in bytes, of the arrays of a result that grows, before the first entry
+// is appended. kept counts the arrays that become the result's. beside counts the chunks' pieces
+// and the tables that join them. entries is the number of entries of the sparse operands, and
+// threads is the number of threads. within is true if the result has no more entries than its
+// operands, as in a sum. A thread then frees a piece before it starts the next one, and beside
+// covers all pieces until the end, because one piece may have most of the entries.
 func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept, beside int64) {
 	if p.Assembly != Append {
 		return 0, 0
@@ -204,9 +203,9 @@ func partialBytes(f *facts, c Cut, threads int64) float64 {
 	return 0
 }
 
-// longRowsBytes returns the memory for precomputing long rows of products. stretches is the number
-// of stretches in a round. The memory consists of the sums of one row, a round's terms in bands of
-// coordinates, and the finished rows.
+// longRowsBytes returns the memory for precomputing long rows of products: the sums of one row, the
+// terms of a round in bands of coordinates, and the finished rows. stretches is the number of
+// stretches in a round.
 func longRowsBytes(f *facts, s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
@@ -353,8 +352,8 @@ type knownFactor struct {
 	entries float64
 }
 
-// mostProducts returns the largest number of coordinates of the left side that an assignment can
-// give a value.
+// mostProducts returns an upper bound of the number of coordinates at which an assignment gives its
+// left side a value.
 func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 	least := f.places(a.LHS.Vars)
 	if !product(a.RHS) {

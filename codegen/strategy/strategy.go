@@ -141,7 +141,7 @@ type Long struct {
 	N   int64
 	// Parts says how a long row that the loop leaves out is cut for the threads.
 	Parts Cut
-	// For Precomputed rows: Band is the number of places in a band of coordinates, and Stretch is
+	// For Precomputed rows: Band is the number of coordinates in a band of the row, and Stretch is
 	// the number of entries in a stretch of the row.
 	Band, Stretch int64
 }

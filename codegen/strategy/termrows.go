@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// termRows returns the form of workspace t of w as a list of terms that each add a row. The list
-// stores the factors of each term instead of its row. of is the operand whose entries give the
-// terms. The form is possible if the right side is a product of one operand that is not dense and
-// of dense operands, and if the consumer copies the rows once each, in order.
+// termRows returns the form in which workspace t, which w fills, is a list of terms that each add a
+// row. The list stores the factors of each term instead of its row. of is the operand whose entries
+// give the terms. ok is true if this form is possible: the right side is a product of one operand
+// that is not dense and of dense operands, and the consumer copies each row once, in order.
 func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
 	form = Form{Kind: Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]

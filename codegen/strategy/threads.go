@@ -30,8 +30,8 @@ var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work",
 // CutWords lists the words of Threads that say how a loop is cut.
 var CutWords = []string{"Work", "Ordered", "Rows", "Whole"}
 
-// IsCut reports whether the strategy for races and the word for a cut are those of a way of cutting
-// a loop for the threads of a CPU.
+// IsCut reports whether race, a strategy for races, and cut, the word for a cut, together name a
+// way of cutting a loop for the threads of a CPU.
 func IsCut(race, cut string) bool { return slices.Contains(cutWords[:], race+","+cut) }
 
 // cutByWords returns the way of cutting that the words of an instruction name.
@@ -376,7 +376,7 @@ func longSegments(f *facts, l *cin.Forall) bool {
 			if u != inner.Var || t.caps(k).CanLocate() {
 				continue
 			}
-			// The level must have a segment for each position of l's level.
+			// The level must have a segment for each position of the level that l visits.
 			switch {
 			case !t.caps(k).HasPos() || k == 0 || vars[k-1] != l.Var:
 				long = false

@@ -66,9 +66,9 @@ func Widest(n int64) int64 {
 	return 0
 }
 
-// tiles finds the statements that sum a row of the result along its dense last level. They loop
-// over another variable than v, the variable of that level, and v indexes the dense last level of
-// every tensor that has it.
+// tiles finds the statements that sum a row of the result along v, the variable of its dense last
+// level. Such a statement is a loop over another variable. In every tensor that has v, the last
+// level is dense and v indexes it.
 type tiles struct {
 	facts *facts
 	v     string

@@ -23,8 +23,8 @@ const (
 	placesRatio = 8
 )
 
-// FitsPlaces reports whether a workspace has a place for each coordinate. variables is the number
-// of its variables, and places is the number of their coordinates. operands is the number of
+// FitsPlaces reports whether a workspace may have a place for each coordinate. variables is the
+// number of its variables, and places is the number of their coordinates. operands is the number of
 // entries of the operands, or -1 if it is unknown. own is the number of entries of the workspace
 // each time that it is filled, or 0 if it is unknown.
 func FitsPlaces(variables int, places float64, operands int64, own float64) bool {
@@ -89,7 +89,8 @@ const (
 	marksWork   = 4
 )
 
-// mayUseMarks reports whether workspace t, which w makes, may have the kind Marks.
+// mayUseMarks reports whether workspace t, which w makes, may have a mark for each place and no
+// list of the marked places (kind Marks).
 func mayUseMarks(f *facts, t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
