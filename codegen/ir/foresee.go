@@ -33,13 +33,13 @@ type Foreseen struct {
 
 // Foresee estimates the steps of a call without running it, and finds a failure that depends on the
 // bounds alone. It assumes that every argument stores an entry at least, and that entries are
-// spread evenly over the sizes. It follows two iterations of a long loop and takes each for half of
-// the iterations.
+// spread evenly over the sizes. It follows only two iterations of a long loop, and counts each as
+// half of the iterations.
 //
 // A condition on stored data may hold or not. Foresee therefore computes two sums: the steps that
 // run in either case, and the steps of one way through the leaf that enters every such branch and
-// loop once. Steps is the larger sum. So a loop over coordinates that would not end is found
-// wherever it is.
+// loop once. Steps is the larger sum. A loop over far too many coordinates is therefore found
+// even if it is inside such a branch.
 func Foresee(f *Func, g Given) Foreseen {
 	x := &foreseer{given: g, vars: map[*Var]number{}, slots: map[*Array]Slot{}, certain: true,
 		assigned: map[*Block][]*Var{}}

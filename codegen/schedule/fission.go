@@ -6,13 +6,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// fission performs loop fission. In the loop over i it moves the statements next to the loop over
-// j, such as the statement that adds the old value of a +=, into loops of their own before it:
-// forall i { S; forall j T } becomes forall i S; forall i forall j T. It moves a statement only if
-// the statement adds to a result or temporary with random access, because then the order affects
-// only rounding. The new loops around S are over the original variables, even if other loops
-// replaced these, and only parallelize and unroll may change the new loops. fission returns the
-// loops over i that are now directly around the loops over j.
+// fission performs loop fission: forall i { S; forall j T } becomes forall i S; forall i forall j
+// T. S are the statements next to the loop over j, such as the statement that adds the old value of
+// a +=. fission moves a statement only if the statement adds to a result or temporary with random
+// access, because then the order affects only rounding. The new loops around S are over the
+// original variables, even if other loops replaced these variables, and only parallelize and unroll
+// may change the new loops. fission returns the loops over i that are now directly around the loops
+// over j.
 func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)

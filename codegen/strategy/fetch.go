@@ -278,9 +278,9 @@ func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 	return found
 }
 
-// perCoordinate returns the average number of entries for each coordinate of v, in an operand whose
-// outermost level stores every coordinate of v. If there are several, the operand with the most
-// entries counts. If there is none, the result is 0.
+// perCoordinate returns the average number of entries for each coordinate of v in an operand. The
+// outermost level of the operand must store every coordinate of v. If several operands qualify, the
+// operand with the most entries counts. If none does, the result is 0.
 func perCoordinate(f *facts, v string) (n float64) {
 	cin.Accesses(f.stmt, func(a *cin.Access) {
 		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).CanLocate() &&

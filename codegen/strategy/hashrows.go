@@ -20,9 +20,8 @@ func hashTable(f *facts, producer cin.Stmt, t *cin.Access) Form {
 	return form
 }
 
-// keysOf returns the name of the only sparse operand, if producer takes the keys of a hash table
-// from all of its entries, at most one key from each, and if most of these keys are expected to
-// differ. Otherwise it returns "".
+// keysOf returns the name of the only sparse operand, if keysFrom finds that its entries give the
+// keys of a hash table, and if most of these keys are expected to differ. Otherwise it returns "".
 func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
 	if of := keysFrom(f, producer, t, keys); of != nil && mostlyApart(f, of, keys) {
 		return of.Name
@@ -30,15 +29,16 @@ func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
 	return ""
 }
 
-// mostlyApart reports whether most of the keys that the entries of a sparse operand give are
-// expected to differ.
+// mostlyApart reports whether most keys are expected to differ, if each entry of a sparse operand
+// gives a key.
 func mostlyApart(f *facts, of *cin.Access, keys []string) bool {
 	n := float64(f.tensor(of.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.places(keys)) >= n
 }
 
-// keysFrom returns the only sparse operand, if producer takes the keys of workspace t from all of
-// its entries, at most one key from each. Otherwise it returns nil.
+// keysFrom returns the only sparse operand, if producer gets the keys of workspace t from the
+// operand's entries: it visits all entries, and each gives at most one key. Otherwise keysFrom
+// returns nil.
 func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil

@@ -11,8 +11,8 @@ import (
 // proposes a form, which is replaced in these cases:
 //
 //   - A workspace that is filled in order is a list.
-//   - A workspace that is filled once, outside of all loops, in many places has marks (mayUseMarks).
-//     This is only for schedules that make neither workspaces nor variables.
+//   - A workspace that is filled once, outside of all loops, in many places has marks
+//     (mayUseMarks). This is only for schedules that make neither workspaces nor variables.
 //   - A small workspace that is filled everywhere or nowhere is an array. Without a schedule, it
 //     must do more than being copied to the result.
 //   - A schedule's tile of positions has a place for each position (positional).

@@ -21,8 +21,8 @@ var LongRows = &Choice{
 }
 
 // followLongRows changes how loops on threads handle the long rows of an operand. If no loop that o
-// names is cut into chunks of equal work, it changes nothing and returns nil, because no thread then
-// waits for a long row.
+// names is cut into chunks of equal work, it changes nothing and returns nil, because no thread
+// then waits for a long row.
 func followLongRows(f *facts, v *Value, o Order) error {
 	a, _, err := f.access(o.Name)
 	if err != nil {

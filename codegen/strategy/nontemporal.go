@@ -30,9 +30,9 @@ var Nontemporal = &Choice{
 const leastLines = 8
 
 // defaultNontemporal returns the instruction to store values of the result past the caches. The
-// values must be written once and occupy more than the caches hold. A normal store to a line that is in no
-// cache first reads the line, although all of it is overwritten, and evicts something that may be
-// read again.
+// values must be written once and occupy more than the caches hold. A normal store to a line that
+// is in no cache first reads the line, although all of it is overwritten, and evicts something that
+// may be read again.
 func defaultNontemporal(f *facts, v *Value) []Chosen {
 	n := resultValues(f)
 	bytes, cached := n*float64(f.result.Type.Size()), streamedCaches*float64(f.problem.Target.FarBytes)

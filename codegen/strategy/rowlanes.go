@@ -10,9 +10,9 @@ import (
 )
 
 // RowLanes has the words of an instruction that distributes the rows in a tile of positions over
-// the threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]). N is
-// the smallest number of rows in a tile for which each row is summed by one thread. 0 means the
-// default.
+// the threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
+// N is the smallest number of rows in a tile for which each row is summed by one thread. 0 means
+// the default.
 const RowLanes = "GPUThread,Atomics,Rows"
 
 // If a tile has at least this number of rows, each row is summed by one thread. If it has fewer,

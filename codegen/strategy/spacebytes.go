@@ -168,9 +168,9 @@ func chunkCount(f *facts, v *Value, threads int, entries int64) float64 {
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
 }
 
-// joinBytes returns the memory for joining the pieces of chunks, without the pieces. Each chunk has
-// bounds, and for each compressed level a count and the addresses of its arrays. The first memory
-// of the joined arrays is included.
+// joinBytes returns the memory for joining the pieces of chunks, without the pieces themselves. It
+// counts the bounds of each chunk, and for each compressed level of a chunk a count and the
+// addresses of its arrays. It also counts the first memory of the joined arrays.
 func joinBytes(f *facts, chunks float64) float64 {
 	const tableEntry = 24
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
@@ -203,9 +203,9 @@ func partialBytes(f *facts, c Cut, threads int64) float64 {
 	return 0
 }
 
-// longRowsBytes returns the memory for precomputing long rows of products: the sums of one row, the
-// terms of a round in bands of coordinates, and the finished rows. stretches is the number of
-// stretches in a round.
+// longRowsBytes returns the memory for precomputing long rows of products: for the sums of one row,
+// for the terms of one round, stored in bands of coordinates, and for the finished rows. stretches
+// is the number of stretches of a row in a round.
 func longRowsBytes(f *facts, s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {

@@ -257,8 +257,8 @@ func (v *Value) Fetched(key, picks string) Prefetch {
 	return Prefetch{}
 }
 
-// Gather reports whether loops over a variable along the access with the given key run in lanes
-// although they gather.
+// Gather reports whether loops over the variable along run in lanes although they gather. The loops
+// are over entries of the access with the given key.
 func (v *Value) Gather(key, along string) bool {
 	return slices.ContainsFunc(v.Gathers,
 		func(g Gather) bool { return g.Key == key && g.Var == along })

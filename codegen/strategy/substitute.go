@@ -30,8 +30,8 @@ func Product(vars []string, why string) Chosen {
 	return Chosen{Order: o, Why: why}
 }
 
-// Extern is a function that runs directly nested loops. Vars lists their variables, separated by
-// commas. If File is "", the function is the library CuSPARSE's.
+// Extern is a function that runs directly nested loops. Vars lists the variables of the loops,
+// separated by commas. If File is "", the function belongs to the library cuSPARSE.
 type Extern struct{ Vars, File, Name string }
 
 func followSubstitute(f *facts, v *Value, o Order) error {

@@ -10,9 +10,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Threads chooses how a loop is divided: an outermost loop among the threads of a CPU
-// (parallelize(i,CPUThread,STRATEGY,CUT[,N]), or parallelize(i,CPUThread,NoRaces,Rows[,v])), or the
-// rows of a tile among the threads of a GPU (rowlanes.go). Word has the three words.
+// Threads is the choice of how a loop is divided. Word has the three words after the loop. An
+// outermost loop is divided among the threads of a CPU (parallelize(i,CPUThread,STRATEGY,CUT[,N]),
+// or parallelize(i,CPUThread,NoRaces,Rows[,v])). The rows of a tile are divided among the threads
+// of a GPU (rowlanes.go).
 var Threads = &Choice{
 	Name: "parallelize",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Name: "UNIT, STRATEGY, CUT"},
