@@ -127,8 +127,8 @@ func (n *externNest) derived(f *cin.Forall, c *component) (string, tree.Range) {
 }
 
 // segment is an array of a tensor with the index of the element that a user's function starts at.
-// at is this index if the loops' variables are 0. It does not depend on them below a compressed
-// level. by says how the index grows with each variable.
+// at is this index if the loops' variables are 0. Below a compressed level, it is the index for
+// position 0 of that level. by says how the index grows with each variable.
 type segment struct {
 	name string
 	a    *ir.Array

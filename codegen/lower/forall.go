@@ -132,7 +132,8 @@ type loop struct {
 // v returns the loop's variable.
 func (p *loop) v() string { return p.f.Var }
 
-// place returns a function that returns the level of an access that loops in e enter next.
+// place returns a function for package lattice. It returns, for an access, the variable of the
+// level that is entered next in e, if there is one, and whether the access is absent.
 func (l *lowerer) place(e *env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.temps.get(a.Name); ok {

@@ -31,7 +31,7 @@ func code(f provenance.Form) ir.Expr {
 	})
 }
 
-// nameForm declares a local variable for a form.
+// nameForm declares a local variable with the value of a form, and returns the variable as a form.
 func (l *lowerer) nameForm(name string, f provenance.Form) provenance.Form {
 	return form(l.b.Named(name, code(f)))
 }

@@ -44,8 +44,8 @@ func (p *loop) newIter(number int, c *tree.Cursor) *iter {
 }
 
 // passesChunk reports whether the loop's iterators may reach coordinates outside its variable's
-// range. This can happen if a call has only a chunk of one operand's entries, unless the loop walks
-// that operand too, which has no entries outside the range.
+// range. This can happen if a call has only a chunk of one operand's entries, and the loop does not
+// walk that operand, whose entries are all in the range.
 func (p *loop) passesChunk() bool {
 	l := p.l
 	return l.hasChunk(p.v()) &&

@@ -135,7 +135,7 @@ func (j *joinedChunks) end(k, hi ir.Expr) {
 	}
 }
 
-// keep moves the current arrays to slot k.
+// keep emits code that moves the current arrays to slot k.
 func (j *joinedChunks) keep(k ir.Expr) {
 	a, l := j.a, j.a.l
 	for _, p := range j.levels {
@@ -147,7 +147,7 @@ func (j *joinedChunks) keep(k ir.Expr) {
 	l.b.Emit(&ir.Keep{T: j.vals, Index: k, A: a.values})
 }
 
-// take removes the arrays from slot k and returns them.
+// take emits code that removes the arrays from slot k, and returns the arrays.
 func (j *joinedChunks) take(k ir.Expr) *growingArrays {
 	l := j.a.l
 	b := j.a.newArrays()
@@ -245,7 +245,7 @@ func (j *joinedChunks) publishOne() {
 // count returns the number of coordinates of a compressed level in all slots.
 func (j *joinedChunks) count(level int) ir.Expr { return ir.At(j.at(level).before, j.slots) }
 
-// scan computes the prefix sums of the slots' counts.
+// scan emits code that computes the prefix sums of the slots' counts.
 func (j *joinedChunks) scan() {
 	l := j.a.l
 	for _, p := range j.levels {
@@ -284,7 +284,8 @@ func (j *joinedChunks) alloc(count func(level int) ir.Expr, vals ir.Expr) {
 	j.whole = out
 }
 
-// grow reserves capacity for everything that has been counted.
+// grow emits code that reserves capacity, in the arrays of the whole result, for all coordinates
+// that have been counted.
 func (j *joinedChunks) grow() {
 	a, l := j.a, j.a.l
 	for i, p := range j.levels {
@@ -296,7 +297,7 @@ func (j *joinedChunks) grow() {
 	l.reserve(j.whole.vals, j.whole.valsCap, ir.Times(j.count(a.deep), a.block(a.deep+1)))
 }
 
-// locate reads where the pieces of slot k are copied to, and how long they are.
+// locate emits code that reads where the pieces of slot k are copied to, and how long they are.
 func (j *joinedChunks) locate(k ir.Expr) {
 	l := j.a.l
 	for i := range j.levels {

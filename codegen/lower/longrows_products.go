@@ -299,7 +299,7 @@ func (t *termBands) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.b.Emit(&ir.Store{A: b.at, Index: at, Accumulate: true, X: ir.Int(1)})
 }
 
-// scan replaces the counts of terms with the places where the terms are copied.
+// scan emits code that replaces the counts of terms with the places where the terms are copied.
 func (b *rowSums) scan() {
 	l := b.a.l
 	o := l.b.Declare("o", ir.Int(0))
@@ -349,7 +349,7 @@ func (b *rowSums) add(band *ir.Var) {
 // visited.
 const sparseBand = 16
 
-// keep stores the computed sums as long row x, and clears them.
+// keep emits code that stores the computed sums as long row x, and clears them.
 func (b *rowSums) keep(x *ir.Var) {
 	a, l := b.a, b.a.l
 	b.each("band", b.bands, func(band *ir.Var) {

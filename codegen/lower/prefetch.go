@@ -128,7 +128,7 @@ func (p *loop) split(it *iter, loop func(lo, hi ir.Expr)) {
 
 // earlyEnd returns the position where the first part of a split loop ends. Before it, the loops at
 // places request no entry past the operand's end. places is empty if rows are fetched ahead only at
-// this level, because the end of its segment is the end of all entries.
+// this level, because the end of this level's segment is the end of all entries.
 func (p *loop) earlyEnd(it *iter) (end *ir.Var, places []string) {
 	l := p.l
 	op, level := it.cur.Of, it.cur.Level

@@ -112,7 +112,7 @@ func (r *result) prefixed(f *cin.Forall) bool {
 	return r.op.Order() > 0 && r.l.resultVars[0] == f.Var
 }
 
-// publish gives n elements of an array to the caller.
+// publish emits code that gives n elements of an array to the caller.
 func (r *result) publish(level int, part ir.Field, arr *ir.Array, n ir.Expr) {
 	r.l.b.Emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }

@@ -77,7 +77,7 @@ func (a *fixedResult) whole(parallel bool, run func()) {
 	a.write(ir.Coord(pos, ir.Int(0)), ir.Coord(pos, ir.Int(1)), nil, run)
 }
 
-// parallel writes the values of each chunk's rows.
+// parallel lowers f as chunks that run on threads. Each chunk writes the values of its own rows.
 func (a *fixedResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr {
 	l, chunks := a.l, a.l.chunks()
 	w := l.work(f, e, chunks)
@@ -281,7 +281,7 @@ func (a *fixedResult) store(x value, e *env) {
 }
 
 // enterAbove lowers the body for one coordinate of a level above the last compressed level. The
-// coordinate is searched for from position at on. Its row ends at end.
+// coordinate is searched for in a row of the result, between the positions at and end.
 func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
 	l := a.l
 	c := in.coord.at(f.Var)

@@ -168,7 +168,8 @@ func (t *passes) counted(c, _ ir.Expr) {
 	}
 }
 
-// scan replaces the counts with their prefix sums, and allocates the arrays of the result.
+// scan emits code that replaces the counts with their prefix sums, and allocates the arrays of the
+// result.
 func (t *passes) scan() {
 	a, l := t.a, t.a.l
 	if l.spec.GPU {

@@ -153,7 +153,8 @@ func (r *rowLanes) first(q ir.Expr) ir.Expr {
 	return q
 }
 
-// inRow returns the environment of row q, with the coordinates that are needed there.
+// inRow returns the environment of row q, with the coordinates that the sum and its addition to the
+// result need.
 func (r *rowLanes) inRow(q ir.Expr) *env {
 	l, in := r.placeLoop.l, r.placeLoop.e.clone()
 	at := make([]ir.Expr, r.row+1)

@@ -77,8 +77,8 @@ type frame struct {
 	iv     interval
 }
 
-// counts is the state of a component whose loops count: the number of values of each variable, and
-// the values that are bound.
+// counts is the state of a component whose loops count. It has the number of values of each
+// variable, and the current values of the variables that are bound.
 type counts struct {
 	counting *provenance.Counting
 	// start is the first of the positions that a pos relation refers to.

@@ -109,7 +109,8 @@ func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
 
-// refuseSpaces refuses a statement with workspaces that entries must be added to one after another.
+// refuseSpaces refuses a statement if entries must be added to one of its workspaces one after
+// another.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)

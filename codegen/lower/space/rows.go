@@ -31,7 +31,7 @@ func (m *Maker) RowsIf(name string, vars []string, rows bool) *RowList {
 		pos: m.B.AllocInScope(pos, ir.Plus(b.rows(), ir.Int(1)), false)}
 }
 
-// begin is called before the first entry.
+// begin emits the start of row 0. It is called before the first entry.
 func (r *RowList) begin() {
 	r.row = r.m.B.Declare(r.name+"_row", ir.Int(0))
 	r.m.B.Store(r.pos, ir.Int(0), ir.Int(0))
@@ -47,7 +47,7 @@ func (r *RowList) next(p, behind ir.Expr, then func()) {
 	})
 }
 
-// end makes all remaining rows start after the n entries.
+// end emits code that makes all remaining rows start after the n entries.
 func (r *RowList) end(n ir.Expr) {
 	r.next(n, ir.Less(r.row, r.m.B.Named(r.name+"_rows", r.box.rows())), func() {})
 }

@@ -16,8 +16,8 @@ type Cursor struct {
 	Of    *Operand
 	Vars  []string // the variable of each level
 	Level int      // the next level to enter
-	// Pos is the position at the level above. If End is not nil, the cursor is a run of
-	// positions from Pos to End.
+	// Pos is the position at the level above. If End is not nil, the cursor is at all positions
+	// from Pos to End.
 	Pos, End ir.Expr
 	// If the next level is dense, Base is added to its coordinate to give its position.
 	Base    ir.Expr

@@ -83,8 +83,8 @@ func (c *Cursor) Segment() (lo, hi ir.Expr) {
 	return vlo, vhi
 }
 
-// WherePresent names a number x that is read from a cursor's tensor. The named number is 0 if the
-// cursor is absent.
+// WherePresent returns x as a named expression that is 0 if the cursor is absent. x is a number
+// that is read from the cursor's tensor.
 func (c *Cursor) WherePresent(name string, x ir.Expr) ir.Expr {
 	if ir.Always(c.Present) {
 		return c.Of.b.Named(c.Of.Prefix()+name, x)
@@ -107,8 +107,8 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 
 // Ancestors returns the positions that contain position p of the last of n fused levels, which
 // start at the cursor's next level. There is one position for each of these levels, outermost
-// first, with p itself last. within has the range of positions of each level, as pairs. It is
-// searched once for each compressed level except the first.
+// first, with p itself last. within has the range of positions of each level, as pairs. One search
+// is made for each compressed level except the first.
 func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p

@@ -28,8 +28,8 @@ type Arguments struct {
 	Params []ir.Param
 }
 
-// Operand is a tensor's arrays and sizes. They are parameters of the leaf, which are added to its
-// parameter list when they are first used, or belong to a workspace.
+// Operand is a tensor's arrays and sizes. Either they belong to a workspace, or they are parameters
+// of the leaf, which are added to its parameter list when they are first used.
 type Operand struct {
 	Argument Argument
 	b        *emit.Builder
