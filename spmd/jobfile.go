@@ -185,7 +185,7 @@ func (j *FileJob) Plan(ctx context.Context, detail int) (*PlannedFile, error) {
 	if err := j.checkMemories(); err != nil {
 		return nil, err
 	}
-	for _, s := range jobs.TypeNotes(j.File) {
+	for _, s := range jobs.Notes(j.File, j.Inputs) {
 		j.note(s)
 	}
 	return jobs.Plan(j.File, j.Inputs, max(j.Ranks, 1), j.MemoryLimit,

@@ -69,6 +69,35 @@ print c
 	}
 }
 
+// TestOverwrittenInput checks that a note tells of an input that a statement overwrites before any
+// item reads it, and that there is none if an item reads it first.
+func TestOverwrittenInput(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"tensor a from 1\na = 2\nprint a\n", "job.dst:2: the values of the input of a are not " +
+			"used: this line computes a first"},
+		{"tensor a from 1\nrepeat 2 {\n  a = 2\n}\nb = a\nprint b\n", "job.dst:3: the values of " +
+			"the input of a are not used: this line computes a first"},
+		{"tensor a from 1\na = a + 1\nprint a\n", ""},
+		{"tensor a from 1\na += 1\nprint a\n", ""},
+		{"tensor a from 1\nprint a\na = 2\n", ""},
+		{"tensor a from 1\nb = 1\nrepeat 2 until a > b {\n  b = b + 1\n}\na = 2\nprint b\n", ""},
+	} {
+		dir := t.TempDir()
+		j := job(t, dir, c.text, nil)
+		j.Inputs = map[string]spmd.Input{"a": spmd.Scalar(3.0)}
+		j.run(t)
+		got := ""
+		for _, n := range j.notes {
+			if strings.Contains(n, "not used") {
+				got += strings.TrimPrefix(n, dir+"/")
+			}
+		}
+		if got != c.want {
+			t.Errorf("%q: got the note %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 // TestUnread checks that a tensor that no statement reads is printed, placed and written, even if
 // another tensor has the name that a copy of it would get.
 func TestUnread(t *testing.T) {

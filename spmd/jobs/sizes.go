@@ -44,14 +44,53 @@ func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	return r
 }
 
-// TypeNotes returns a line for each tensor whose values are kept in another type than the file
-// declares.
-func TypeNotes(f *jobfile.File) (notes []string) {
+// Notes returns a line for each tensor whose values are kept in another type than the file
+// declares, and for each input of a flag whose values are not used. given holds the inputs that
+// flags give.
+func Notes(f *jobfile.File, given map[string]input.Input) (notes []string) {
 	for _, t := range f.Tensors {
 		if s := tensor.TypeNote(t.Type); s != "" {
 			notes = append(notes, t.Name+": "+s)
 		}
 	}
+	return append(notes, newNames(f, given).overwritten()...)
+}
+
+// overwritten returns a line for each input of a flag whose values no item reads, because a
+// statement writes the tensor before that. Only the sizes and the type of this input are used.
+func (r *names) overwritten() (notes []string) {
+	used := map[string]bool{} // tensors that an item above reads or writes
+	var walk func(items []jobfile.Item)
+	walk = func(items []jobfile.Item) {
+		for _, it := range items {
+			switch it := it.(type) {
+			case *jobfile.Statement:
+				for _, a := range it.Stmt.Accesses() {
+					used[a.Name] = true
+				}
+				name := it.Stmt.LHS.Name
+				_, given := r.given[name]
+				if given && !used[name] && !it.Stmt.Accumulate {
+					notes = append(notes, fmt.Sprintf(
+						"%s: the values of the input of %s are not used: this line computes %[2]s first",
+						r.where(it), name))
+				}
+				used[name] = true
+			case *jobfile.Print:
+				used[it.Name] = true
+			case *jobfile.Place:
+				used[it.Name] = true
+			case *jobfile.Repeat:
+				walk(it.Body)
+				if it.Until != nil {
+					for _, name := range it.Until.Scalars() {
+						used[name] = true
+					}
+				}
+			}
+		}
+	}
+	walk(r.f.Items)
 	return notes
 }
 
@@ -69,7 +108,7 @@ func (r *execution) bind() error {
 		return err
 	}
 	r.found = found
-	for _, s := range TypeNotes(r.names.f) {
+	for _, s := range Notes(r.names.f, r.names.given) {
 		r.note(s)
 	}
 	maps.Copy(r.names.sizes, found.Names)
