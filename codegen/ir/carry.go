@@ -194,7 +194,7 @@ func (c *segments) expanded(x Expr) Expr {
 	return nil
 }
 
-// byOne reports whether x, an expanded index, grows by 1 from one parent to the next.
+// byOne reports whether x, an expanded index, is 1 larger for each next parent.
 func (c *segments) byOne(x Expr) bool {
 	if x, ok := x.(*Binary); ok {
 		return x.Op == Add && (c.byOne(x.X) && !c.mentions(x.Y) || !c.mentions(x.X) && c.byOne(x.Y)) ||

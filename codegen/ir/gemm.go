@@ -63,9 +63,10 @@ func (m Matrix) clone() Matrix {
 	return m
 }
 
-// SideBySide reports whether the product can run as loops around plain matrix products. It can if
-// there is a variable of M, one of N and one of K such that each matrix has stride 1 along one of
-// the two chosen variables that index it. The other variables become the outer loops.
+// SideBySide reports whether the product can run as loops around plain matrix products. One
+// variable of M, one of N and one of K are chosen for the plain product, and the other variables
+// become the outer loops. Each matrix has two of the chosen variables, and must have stride 1 along
+// one of them.
 func (s *Gemm) SideBySide() bool {
 	one := func(x Expr) bool {
 		l, ok := x.(*Lit)
@@ -96,8 +97,9 @@ func (m Matrix) at(i, j []Expr) Expr {
 	return at
 }
 
-// Loops returns plain loops with the same effect as s: loops over the rows and columns of C around
-// loops over the summed variables. The names of their variables are not unique in a function.
+// Loops returns plain loops with the same effect as s: the outer loops are over the rows and
+// columns of C, and the inner loops are over the summed variables. The loop variables' names are
+// not unique in a function.
 func (s *Gemm) Loops() *Block {
 	b := &Block{}
 	t := mapped(s, func(x Expr) Expr {

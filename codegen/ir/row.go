@@ -85,8 +85,8 @@ type Operand struct {
 	Role  Role
 	typ   tensor.Type // the type that it must have; None if the statement's own check says it
 	least uint8       // the largest integer that the text form leaves out, if text is not empty
-	// text is the operand's name in errors. For a flag it is the text if the flag is set and the text
-	// if it is not, separated by a bar.
+	// text is the operand's name in errors. For a flag, it is the flag's spelling if it is set, a
+	// bar, and the spelling if it is not set.
 	text string
 	at   any // a pointer to the field that holds it
 }

@@ -44,7 +44,7 @@ func (s *SpMM) clone() Stmt {
 func (s *SpMM) Arrays() []*Array { return []*Array{s.C.A, s.B.A, s.Pos, s.Crd, s.Vals} }
 
 // Loops returns plain loops with the same effect as s: over the rows of A, the entries of each row
-// and the columns of B. The names of their variables are not unique in a function.
+// and the columns of B. The loop variables' names are not unique in a function.
 func (s *SpMM) Loops() *Block {
 	b := &Block{}
 	t := mapped(s, func(x Expr) Expr {

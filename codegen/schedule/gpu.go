@@ -32,8 +32,8 @@ func countedRace(s *state, f *cin.Forall, outer []*cin.Forall, race cin.Race) er
 }
 
 // decidesRaces reports whether t contains a loop on a unit of a GPU that says how concurrent
-// additions to the result are made. An IgnoreRaces on a loop around t leaves the decision to that
-// loop.
+// additions to the result are made. If a loop around t has IgnoreRaces, it leaves the decision to
+// that inner loop.
 func decidesRaces(s *state, t cin.Stmt) bool {
 	found := false
 	cin.Walk(t, func(t cin.Stmt) {

@@ -73,8 +73,8 @@ type replaced struct {
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment of the terms to the result. rest, which reads the new workspace,
-// stands where the precomputed term was.
+// consumer returns the assignment to the result of rest and the other terms. rest reads the new
+// workspace, and stands between the terms before and after it.
 func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), rest), x.after...)
 	sum := terms[0]

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/cin"
 )
 
-// parallelize runs a loop's iterations on threads or in vector lanes: parallelize(i, UNIT,
+// parallelize runs the iterations of a loop on threads or in vector lanes: parallelize(i, UNIT,
 // STRATEGY[, CHUNK]).
 func parallelize(s *state) error {
 	if isRowCommand(s) {

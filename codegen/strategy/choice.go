@@ -18,7 +18,7 @@ type Choice struct {
 	Meaning string // what the command does, in a few words
 	// CPUOnly is the reason why a schedule for a GPU cannot have the command, or "" if it can.
 	CPUOnly string
-	// Minor is true if the choice's instructions change the leaf only where its loops have the
+	// Minor is true if the choice's instructions matter only where the leaf's loops have the
 	// required form.
 	Minor bool
 	// Default returns the instructions of the default schedule, with reasons. v already follows the
@@ -55,8 +55,7 @@ type Order struct {
 type Chosen struct {
 	Order Order
 	Why   string
-	// Minor is true if the instruction changes the leaf only where its loops have the required
-	// form.
+	// Minor is true if the instruction matters only where the leaf's loops have the required form.
 	Minor bool
 }
 

@@ -108,7 +108,7 @@ func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 }
 
 // describe sets v.Defaults. made has, by choice, the instructions that v follows although no
-// command gave them. The result of Choice.Made replaces them if the choice has this function.
+// command gave them. If a choice has a function Made, the result of Made replaces them.
 func (v *Value) describe(f *facts, made [][]Chosen) {
 	for k, c := range Choices {
 		if c.Made != nil {

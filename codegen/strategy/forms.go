@@ -82,8 +82,8 @@ func fetchedAhead(n int64) string {
 // Forms maps names of choices to the forms that were measured to be fastest.
 type Forms map[string]int64
 
-// Known returns the forms that Measurements has. Measurements made by another version may name
-// others.
+// Known returns the forms in f that Measurements lists. Another version may have measured other
+// choices or other forms.
 func (f Forms) Known() Forms {
 	out := Forms{}
 	for _, c := range Measurements {

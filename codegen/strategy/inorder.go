@@ -146,7 +146,8 @@ type produced struct {
 	loops []string
 }
 
-// producedIn adds the temporaries that s computes to out.
+// producedIn adds the temporaries that s computes to out, by name. loops lists the variables of the
+// loops around s.
 func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 	switch s := s.(type) {
 	case *cin.Forall:

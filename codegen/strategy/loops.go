@@ -49,8 +49,9 @@ func (f *facts) determined(loops []string) (vars []string, walked bool) {
 	return nil, natural
 }
 
-// loweredVar returns lowering's name for the loops over v: the innermost variable of the statement
-// that they determine. It returns v itself if the loops determine none or only compute it.
+// loweredVar returns the name that lowering gives to the loops over v. This is the innermost
+// variable of the statement that the loops determine, or v itself if they determine none or only
+// compute it.
 func (f *facts) loweredVar(v string) string {
 	if c, natural := f.component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]

@@ -46,7 +46,7 @@ func (in scope) within(v string) scope {
 	return in
 }
 
-// at returns the same scope, with the coordinates of vars as known.
+// at returns the same scope, but with the coordinates of vars also known.
 func (in scope) at(vars ...string) scope {
 	in.bound = append(slices.Clone(in.bound), vars...)
 	return in

@@ -10,10 +10,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Threads is the choice of how a loop is divided. Word has the three words after the loop. An
-// outermost loop is divided among the threads of a CPU (parallelize(i,CPUThread,STRATEGY,CUT[,N]),
-// or parallelize(i,CPUThread,NoRaces,Rows[,v])). The rows of a tile are divided among the threads
-// of a GPU (rowlanes.go).
+// Threads is the choice of how a loop is divided. An outermost loop is divided among the threads of
+// a CPU: parallelize(i,CPUThread,STRATEGY,CUT[,N]), or parallelize(i,CPUThread,NoRaces,Rows[,v]).
+// The rows of a tile are divided among the threads of a GPU (rowlanes.go). Order.Word has the three
+// words that follow the loop.
 var Threads = &Choice{
 	Name: "parallelize",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Name: "UNIT, STRATEGY, CUT"},

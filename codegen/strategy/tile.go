@@ -136,8 +136,8 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	return most
 }
 
-// sumsRow reports whether s sums a row. serial is true if the outermost loop of s runs in order
-// although it is marked to run on threads.
+// sumsRow reports whether s sums a row of the result. serial is true if the outermost loop of s
+// runs in order, although it is marked to run on threads.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.vars) - 1
 	for _, v := range t.facts.vars[:k] {
@@ -161,7 +161,7 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
 }
 
-// holdsGemm reports whether s contains a matrix product that is made of loops.
+// holdsGemm reports whether s contains loops that run as a matrix product.
 func holdsGemm(f *facts, s cin.Stmt) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) { found = found || isGemm(f, s) })
 	return found

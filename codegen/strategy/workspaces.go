@@ -222,8 +222,8 @@ func termsAdded(f *facts, producer cin.Stmt, t *cin.Access) (n float64, ok bool)
 	return n, ok && some
 }
 
-// allTermsOf returns the name of the operand whose entries each add one value to workspace t when
-// producer runs. It returns "" if no operand does so.
+// allTermsOf returns the name of the operand whose entries give the values that producer adds to
+// workspace t, at most one value for each entry. It returns "" if no operand does so.
 func allTermsOf(f *facts, producer cin.Stmt, t *cin.Access) string {
 	if of := keysFrom(f, producer, t, t.Vars); of != nil {
 		return of.Name
@@ -327,8 +327,8 @@ func (f *facts) products(x cin.Expr) (n float64, exact bool) {
 	return n, exact
 }
 
-// product reports whether an expression consists only of products, quotients and negatives of
-// accesses and numbers.
+// product reports whether an expression consists only of accesses and numbers, and of products,
+// quotients and negatives of these operands.
 func product(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Binary:
