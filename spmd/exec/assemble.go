@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// assembly describes how a plan's result is assembled: the pieces that it becomes and the parts
-// that they are made of. The parts are the pieces of the addend, if there is one, followed by the
+// assembly describes how the parts that ranks have are combined into the pieces of the result. The
+// parts are first the pieces of the addend (the old value of a +=), if there is one, and then the
 // overlapping blocks that steps make. added is the number of pieces of the addend.
 func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) {
 	s = &assemble.Sum{Like: like, Pieces: assemble.PiecesOf(p.Assembled, like.Layout.Dims)}
@@ -25,8 +25,9 @@ func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) 
 	return s, added
 }
 
-// parts returns this rank's parts of an assembly by number. added is the number of pieces of the
-// addend. parts takes ownership of blocks.
+// parts returns this rank's parts of an assembly by part number: its blocks, and its pieces of the
+// addend, converted to the blocks' format. added is the number of pieces of the addend. parts takes
+// ownership of blocks.
 func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor,
 	error) {
 	if added == 0 {
@@ -48,8 +49,9 @@ func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Blo
 	return parts, nil
 }
 
-// assemble makes this rank's pieces of the result from the complete blocks of all ranks. It takes
-// ownership of blocks, which holds the complete blocks of this rank. Every rank must call it.
+// assemble returns this rank's pieces of the result, which are assembled from the blocks of all
+// ranks. blocks holds the complete blocks of this rank; assemble takes ownership of them. Every
+// rank must call it.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	s, added := assembly(r.Plan, r.Result)
 	parts, err := r.parts(blocks, added)
@@ -68,8 +70,9 @@ func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.
 	return r.Copy(r.Plan.Assembled, r.Result, own)
 }
 
-// Copy sends pieces of the result from their owners to the other ranks with copies. own holds the
-// pieces of this rank. Copy returns own, or closes its pieces if it fails. Every rank must call it.
+// Copy sends each piece of the result from its owner to the other ranks that store a copy. own
+// holds this rank's pieces. Copy returns own. If it fails, it closes these pieces. Every rank must
+// call it.
 func (r *Rank) Copy(part *partition.Partition, like transfer.Like,
 	own map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	if part.Copies == nil {
@@ -84,8 +87,8 @@ func (r *Rank) Copy(part *partition.Partition, like transfer.Like,
 	return own, nil
 }
 
-// assembled counts the messages of the assembly, and the memory of the pieces in addition to the
-// blocks that they are made of.
+// assembled adds to c the messages of the assembly, and the memory that the pieces take in addition
+// to the blocks that they are made of.
 func (f *Forecast) assembled(c *Cost) {
 	part := f.Plan.Assembled
 	c.assembled = true

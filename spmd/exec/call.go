@@ -29,11 +29,11 @@ const (
 	OldLeaf
 )
 
-// Destination says where the result of a call goes.
+// Destination says where a call stores its result.
 type Destination struct {
 	Kind DestinationKind
-	// Block is the tensor that the result goes to. If it is nil, Over means the result's old value,
-	// and Add means a new dense block of zeros.
+	// Block is the tensor that the call writes or adds to. If it is nil, Over writes over the
+	// result's old value, and Add adds to a new dense block of zeros.
 	Block *tcs.Tensor
 	// At maps the positions of the leaf's result to positions of Block, for Add to a sparse block.
 	At *tcs.Tensor

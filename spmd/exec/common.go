@@ -10,30 +10,34 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// MinCommon is the number of bytes that a node must save to make its ranks share one array of
-// gathered rows. If less can be saved, copying is faster than agreeing. Tests change it.
+// MinCommon is the least number of bytes that sharing one array of gathered rows must save on a
+// node. If it saves less, each rank keeps a copy, because the agreement on a shared array takes
+// longer than copying. Tests change it.
 var MinCommon atomic.Int64
 
 func init() { MinCommon.Store(1 << 20) }
 
 // common describes how the ranks of a node share one array with all rows of a gathered operand.
-// Each rank writes its own rows to the array. Rows of a rank of another node are sent only once, as
-// a whole, to one of the ranks that read rows, the node leader for this sender. A rank that has
-// written rows notifies the ranks that read them by an empty message. If it will write them again
-// in the next run, the readers send an empty message back when they have read the rows.
+// Each rank writes its own rows to the array.
+//
+// A rank of another node sends its rows only once to this node, all of them, to one of the ranks
+// that read rows. This receiver is the node's leader for that sender. A rank that has written rows
+// to the array sends an empty message to the ranks that read them. If it will write the rows again
+// in the next run, each reader sends back an empty message after reading.
 type common struct {
 	node    []int         // by rank, the number of its node; -1 if the rank has an array of its own
 	readers map[int][]int // by number of a node, its ranks that read rows
 }
 
-// leader returns the rank of a node that receives the rows of rank from of another node.
+// leader returns the rank that receives, on behalf of its node, the rows that rank from of another
+// node sends.
 func (x *common) leader(node, from int) int {
 	list := x.readers[node]
 	return list[from%len(list)]
 }
 
-// nodes returns the number of each rank's node. Ranks with equal numbers can share memory. Every
-// rank must call it.
+// nodes returns, by rank, the number of the rank's node. Ranks with equal numbers can share memory.
+// Every rank must call it.
 func (r *Rank) nodes() ([]int, error) {
 	if r.Nodes != nil {
 		return r.Nodes, nil
@@ -57,10 +61,12 @@ func (r *Rank) nodes() ([]int, error) {
 	return nodes, nil
 }
 
-// sharing decides which nodes share an array of gathered rows. nodes holds the node of each rank,
-// reads the number of rows that each rank reads, rows the number of all rows, and row the bytes of
-// a row. A node shares an array if its ranks together read at least 1.5 times all rows and if this
-// saves enough memory. least is the smallest saving in bytes. sharing returns nil if no node does.
+// sharing decides which nodes share an array of gathered rows. It returns nil if no node does. A
+// node shares an array if its ranks together read at least 1.5 times the number of all rows, and
+// sharing saves at least the given number of bytes, least.
+//
+// nodes holds the node of each rank, and reads the number of rows that each rank reads. rows is the
+// number of all rows, and row the bytes of one.
 func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 	sum, readers := map[int]int64{}, map[int][]int{}
 	for rank, n := range reads {
@@ -87,9 +93,9 @@ func (x *common) orNil() *common {
 	return nil
 }
 
-// share determines which ranks share an array of rows and, if this rank does, allocates the array
-// together with the ranks of its node. g.read is then this rank's tensor in the array; otherwise it
-// stays nil. Every rank must call it.
+// share determines which ranks share an array of rows. If this rank is one of them, it allocates
+// the array together with the ranks of its node, and sets g.read to this rank's tensor in it.
+// Otherwise g.read stays nil. Every rank must call it.
 func (g *gather) share(want Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
 	rows, least := like.Layout.Dims[like.Layout.Format.Order[0]], MinCommon.Load()
@@ -134,8 +140,8 @@ func (g *gather) share(want Rows) (err error) {
 	return g.agree(x, bad)
 }
 
-// agree removes the nodes whose shared memory could not be allocated. bad is 1 if this rank's
-// allocation failed. Every rank must call it.
+// agree excludes from sharing every node whose shared memory could not be allocated at one of its
+// ranks. bad is 1 if this rank's allocation failed. Every rank must call it.
 func (g *gather) agree(x *common, bad int64) error {
 	c := g.r.Comm
 	failed, err := comm.Allgather(c.Uncounted(), bad)
@@ -167,7 +173,7 @@ func (g *gather) sharesWithMe(rank int) bool {
 	return g.isShared(rank) && g.common.node[rank] == g.common.node[g.r.Comm.Rank()]
 }
 
-// pieces returns, by rank, the rows that it owns.
+// pieces returns, by rank, the rows that the rank owns.
 func (g *gather) pieces() [][]rows {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	cuts, out := part.Axes[0].Cuts, make([][]rows, g.r.Comm.Size())
@@ -180,7 +186,8 @@ func (g *gather) pieces() [][]rows {
 	return out
 }
 
-// route determines all messages from the requests of all ranks.
+// route determines this rank's messages, g.to and g.from, from what it asked for and was asked for.
+// They differ from the requests if ranks share an array.
 func (g *gather) route() {
 	g.from, g.to = g.asks, g.asked
 	if g.common == nil {
@@ -222,9 +229,9 @@ func (g *gather) others() (list []int) {
 	return list
 }
 
-// incoming returns the parcels that this rank receives if it shares an array and reads rows. First
-// come the notifications about rows of ranks of this node. Then come the parcels of ranks of other
-// nodes, in the order that their leaders send notifications in.
+// incoming returns the parcels that this rank, which shares an array, receives; none if it reads no
+// rows. First are the notifications that ranks of this node have written their rows. Then come the
+// parcels from other nodes, ordered as the leaders of these parcels send their notifications.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]
@@ -249,8 +256,8 @@ func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	return list
 }
 
-// count counts the rows that ranks read from other ranks as if they were sent, if they are read
-// from a shared array. The counters then do not depend on sharing.
+// count adds to the traffic counters the rows that are read from a shared array, as if they had
+// been sent. The counters then do not depend on sharing.
 func (g *gather) count() {
 	if g.common == nil {
 		return
@@ -269,8 +276,9 @@ func (g *gather) count() {
 	g.r.Comm.Count(n)
 }
 
-// relay waits, concurrently with this rank's steps, for rows that this rank receives on behalf of
-// its node, and then notifies the ranks that read them.
+// relay starts a goroutine, beside this rank's steps, for the rows that this rank receives on
+// behalf of its node. The goroutine waits for the rows, unpacks them, and notifies the ranks that
+// read them.
 func (g *gather) relay() {
 	var list []*parcel
 	var requests []*comm.Request
@@ -300,10 +308,10 @@ func (g *gather) relay() {
 	})
 }
 
-// isLeaderFor reports whether this rank receives a parcel on behalf of its node.
+// isLeaderFor reports whether this rank receives parcel p on behalf of its node.
 func (g *gather) isLeaderFor(p *parcel) bool { return !p.inPlace && g.isShared(g.r.Comm.Rank()) }
 
-// notify sends an empty message to each of some ranks.
+// notify sends an empty message to each of the given ranks.
 func (g *gather) notify(ranks []int, tag int) error {
 	for _, rank := range ranks {
 		if err := comm.Send(g.r.Comm.Uncounted(), []byte{}, rank, tag); err != nil {
@@ -313,8 +321,9 @@ func (g *gather) notify(ranks []int, tag int) error {
 	return nil
 }
 
-// confirmRead notifies the ranks that will write rows again that this rank has read the rows. It
-// waits until other ranks have read the rows that this rank will write again.
+// confirmRead keeps rows in a shared array from being overwritten too early. It tells the ranks
+// that will write rows again that this rank has read the rows. Then it waits until the other ranks
+// have read the rows that this rank will write again.
 func (g *gather) confirmRead() error {
 	var writers, readers []int
 	for k := range g.from {

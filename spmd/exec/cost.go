@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Forecast estimates a computation before there are blocks: the messages and the memory of
-// Rank.Compute, from the plan and the estimated sizes of blocks.
+// Forecast estimates the messages and the memory of Rank.Compute before there are blocks, from the
+// plan and the estimated sizes of blocks.
 type Forecast struct {
 	Plan     *plan.Problem
 	Operands []plan.Sizes // by operand, the sizes of its blocks
@@ -20,7 +20,8 @@ type Forecast struct {
 	Like   transfer.Like // describes the result
 	// PosWidth and CrdWidth are the widths of the arrays of the result's levels, in bytes.
 	PosWidth, CrdWidth []uint8
-	// by how much the regions of the result's blocks and pieces may differ from guessed ones
+	// by how much the sizes of the result's blocks and pieces, and the numbers of their overlaps,
+	// may exceed guessed ones
 	Drift assemble.Drift
 	// sizes of the result's final pieces, if they are assembled from overlapping blocks
 	FinalPieces plan.Sizes
@@ -32,13 +33,14 @@ type Forecast struct {
 	// Replicated reports, by operand, whether every rank has the whole operand, so that it is not
 	// sent. nil means that no operand is replicated.
 	Replicated []bool
-	// Rows describes the rows of a gathered operand that a rank reads. They are in the range among,
-	// and the rank reads about the given share of this range. within is the range that the rank
-	// stores (Rows.Within). A nil Rows means that every rank reads all rows.
+	// Rows describes the rows of a gathered operand that a rank reads: about the fraction share of
+	// the rows in the range among. within is the range that the rank stores (Rows.Within). A nil
+	// Rows means that every rank reads all rows.
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher receives the operations of some ranks, in the order of their execution at each rank.
+// Watcher is told of the operations of the first ranks (Forecast.Detail), in the order in which
+// each rank performs them.
 type Watcher interface {
 	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
@@ -49,11 +51,11 @@ type Watcher interface {
 	Send(operand int, b plan.Block, list []int)
 	// Broadcast is called for the single block of an operand that rank from broadcasts.
 	Broadcast(operand, from int)
-	// Sum is called for a partial block of the result that rank from sends to rank to, to be added
-	// there. If complete is true, the block is complete and is sent to its owner instead.
+	// Sum is called for a partial block of the result that rank from sends to rank to. Rank to adds
+	// it to its own, or, if complete is true, owns the block, which is then complete.
 	Sum(b plan.Block, from, to int, complete bool)
-	// Part is called for the part in a box of a complete block of the result. Rank from sends it to
-	// rank to, which assembles a piece.
+	// Part is called for a part, with the given box, of a complete block of the result. Rank from
+	// sends the part to rank to, which assembles a piece.
 	Part(box [][2]int64, z plan.Size, from, to int)
 	// Gather is called for the rows of a gathered operand that rank to reads from rank from.
 	Gather(operand int, bytes int64, from, to int)
@@ -81,7 +83,8 @@ type rankCost struct {
 	added  int64
 	stays  int64 // the part of added that remains after the computation
 	packed int64 // bytes of buffers for rows of gathered operands
-	// bytes of blocks assembled from parts, over all operands, in the scope that has most
+	// bytes of blocks that are assembled from parts: for each operand those of its largest scope,
+	// summed over the operands
 	joined   int64
 	partials []partialCost
 }
@@ -90,8 +93,8 @@ type rankCost struct {
 // one scope, and the number of scopes that receive blocks.
 type arriving struct{ most, count int64 }
 
-// heldScopes is the number of scopes of an operand whose blocks a fetcher stores: the current one,
-// and the one whose blocks arrive.
+// heldScopes is the number of scopes of an operand whose blocks a fetcher stores at a time: the
+// current scope, and the scope whose blocks are arriving.
 const heldScopes = 2
 
 // partialCost is the cost of one partial block of the result.
@@ -99,12 +102,13 @@ type partialCost struct {
 	partial plan.Partial
 	steps   int64
 	size    plan.Size
-	// upper bound of the number of entries of the patterns that the steps follow: the sum, over the
+	// upper bound of the number of entries in the patterns of the steps' results: the sum, over the
 	// steps, of the entries of the largest block that a step reads
 	sources int64
 }
 
-// Cost follows all ranks through their steps and sums.
+// Cost estimates the cost of the computation at each rank by walking through the steps and sums of
+// all ranks.
 func (f *Forecast) Cost(ctx context.Context) (*Cost, error) {
 	c := newCost(f.Plan.Ranks, len(f.Operands))
 	all, traffic := f.Plan.Broadcasts(), f.Plan.Traffic()
@@ -154,15 +158,15 @@ func newCost(ranks, operands int) *Cost {
 	return c
 }
 
-// travel counts a block that is sent from one rank to another.
+// travel adds to c one block of size z that rank from sends to rank to.
 func (c *Cost) travel(z plan.Size, from, to int) {
 	tensor.Add(&c.Sent[from], z.Bytes)
 	tensor.Add(&c.Messages[from], z.Arrays)
 	tensor.Add(&c.Received[to], z.Bytes)
 }
 
-// broadcasts counts the operands that are broadcast. The sender sends the block once, and each
-// receiver receives it.
+// broadcasts adds to c the operands that are broadcast, which all[k] tells for operand k. The
+// sender is counted once, however many ranks receive the block.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
 		if !one {
@@ -201,11 +205,11 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 	return f.Operands[operand]
 }
 
-// stride is the number of ranks or messages after which a loop checks whether its context has
+// stride is how many ranks or messages a loop handles between two checks whether its context has
 // ended.
 const stride = 1024
 
-// sends counts what all ranks send of an operand.
+// sends adds to c the messages in which ranks send the blocks of an operand.
 func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	if f.isReplicated(operand) {
 		return nil
@@ -222,7 +226,7 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// partials counts the steps of all ranks and the partial blocks that they make.
+// partials adds to c the steps of all ranks and the partial blocks that they make.
 func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	index := map[plan.Partial]int{}
 	for rank := range c.ranks {
@@ -250,8 +254,8 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	return nil
 }
 
-// made returns the cost of a rank's partial block. index maps the rank's partial blocks to elements
-// of k.partials.
+// made returns the element of k.partials for a partial block, and appends it if there is none.
+// index maps the rank's partial blocks to these elements.
 func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	size plan.Sizes) *partialCost {
 	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
@@ -266,14 +270,13 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	return &k.partials[n]
 }
 
-// addComplete counts a block of the result that arrives complete.
+// addComplete adds the memory of a block of the result that the rank receives complete.
 func (k *rankCost) addComplete(z plan.Size) {
 	k.added += z.Memory()
 	k.stays += z.Memory()
 }
 
-// add counts further steps. sources is the sum, over the steps, of the entries of the largest block
-// that a step reads.
+// add counts further steps that add to the partial block. sources is their part of p.sources.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
 	p.sources += sources
@@ -287,7 +290,7 @@ func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	return most
 }
 
-// watch passes the operations of a rank before the sums to f.Watch.
+// watch tells f.Watch of the operations of a rank up to its last step. Sums follow later.
 func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	for k, one := range all {
 		if one || f.Plan.Operands[k].Gathered != nil {
@@ -308,7 +311,7 @@ func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	}
 }
 
-// sums counts the tree sums, and the moves of results to their owners.
+// sums adds to c the messages of the tree sums, and of results that move to their owners.
 func (f *Forecast) sums(c *Cost) {
 	move := func(b plan.Block, from, to int, complete bool) {
 		if from != to {
@@ -336,7 +339,7 @@ func (f *Forecast) sums(c *Cost) {
 	}
 }
 
-// spread counts the copies of a block of the result.
+// spread adds to c the copies of a block of the result that its owner sends.
 func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	for _, to := range f.copies(c, f.Result(s.Result), s.Owner, s.Copies) {
 		if f.Watch != nil {
@@ -345,7 +348,7 @@ func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	}
 }
 
-// copies counts one broadcast from a rank to the ranks of list. It returns list.
+// copies adds to c one broadcast of a block from a rank to the ranks of list. It returns list.
 func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	if len(list) == 0 {
 		return nil

@@ -27,8 +27,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Rank is one rank's part of a computation. The caller owns the fields. Compute does not close the
-// blocks of Own, so that it can run again.
+// Rank is one rank's part of a computation. The caller owns the tensors in its fields. Compute does
+// not close the blocks of Own, so that it can run again.
 type Rank struct {
 	Comm  comm.Comm
 	Plan  *plan.Problem
@@ -43,8 +43,8 @@ type Rank struct {
 	// Rows returns the rows of a gathered operand that this rank's steps read. It is called once
 	// for each gathered operand, before the first run.
 	Rows func(operand int) Rows
-	// Moves says that only the computation uses the blocks of Own. It may then move the rows of a
-	// gathered operand next to the rows that it reads.
+	// Moves says that nothing except the computation uses the blocks of Own. It may then move the
+	// rows of a gathered operand into the array of all rows that it reads.
 	Moves bool
 	// Shares allows ranks of a node to share one array of the rows of a gathered operand.
 	Shares bool
@@ -59,7 +59,8 @@ type Rank struct {
 	Call func(Call) (*tcs.Tensor, error)
 	// Adds says that calls of steps can add to a block in place.
 	Adds bool
-	// Located adds to an error where it arose, for other ranks. It may be nil.
+	// Located adds to an error the place where it arose, before other ranks get the error. It may
+	// be nil.
 	Located func(error) error
 	// Sparse, if the result has compressed levels, determines how the rank's steps add to one
 	// block. If it is nil, SumLeaf adds blocks.
@@ -94,8 +95,8 @@ func since(at time.Time, to *time.Duration) time.Time {
 }
 
 // Compute runs the statement once and returns the result blocks that this rank owns. The caller
-// closes them. If over is true, each block is written over the old value's. Every rank must call
-// it.
+// closes them. If over is true, the blocks take the memory of the result's old value. Every rank
+// must call it.
 func (r *Rank) Compute(over bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent, r.to = Spent{}, Fresh
@@ -124,7 +125,7 @@ func (r *Rank) Compute(over bool) (map[plan.Block]*tcs.Tensor, error) {
 	return r.combine(partials)
 }
 
-// Abort ends the job at all ranks with an error. It returns the error after Located has changed it.
+// Abort ends the job at all ranks with err. It returns the error that r.Located made of err.
 func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)
@@ -163,7 +164,8 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 	return partials, nil
 }
 
-// step runs one step and adds its block to a partial block.
+// step runs one step of the plan. It adds the step's result to the partial block that the step
+// belongs to.
 func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Partial]*tcs.Tensor,
 	sums *sums) (err error) {
 	at := time.Now()
@@ -184,7 +186,8 @@ func (r *Rank) step(s plan.Step, operands []*tcs.Tensor, partials map[plan.Parti
 	return err
 }
 
-// stepApart runs one step that makes a block of its own, and adds the block to a partial block.
+// stepApart runs one step whose leaf makes a block of its own, and then adds this block to the
+// step's partial block.
 func (r *Rank) stepApart(s plan.Step, operands []*tcs.Tensor,
 	partials map[plan.Partial]*tcs.Tensor) error {
 	at := time.Now()
@@ -219,7 +222,8 @@ func (r *Rank) add(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, block 
 	return nil
 }
 
-// combine runs the tree sums and moves each result block to its owner.
+// combine takes part in the tree sums and in the moves of result blocks to their owners. It returns
+// the result blocks, or pieces, that this rank owns.
 func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	me := r.Comm.Rank()
 	blocks := map[plan.Block]*tcs.Tensor{}
@@ -262,7 +266,8 @@ func (r *Rank) combine(partials map[plan.Partial]*tcs.Tensor) (map[plan.Block]*t
 	return blocks, nil
 }
 
-// spread sends a block of the result from the first of some ranks to the others.
+// spread sends a block of the result from the first rank of a list to the others. Those store it as
+// a copy until the next run.
 func (r *Rank) spread(b plan.Block, block *tcs.Tensor, like transfer.Like, ranks []int) error {
 	t, err := transfer.Spread(r.Comm, block, like, ranks, tagSpread, r.Alloc)
 	if t == nil || err != nil {
@@ -302,8 +307,8 @@ const tagCombine = comm.MaxTag
 // tagSpread and tagSpread+1 are the tags of copies of the result's blocks.
 const tagSpread = tagCombine - 2
 
-// move takes partial block p out of partials at its rank and returns it at rank to. At all other
-// ranks it returns nil.
+// move moves partial block p from its rank to rank to. At rank to it returns the block, and at all
+// other ranks nil.
 func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor,
 	error) {
 	me := r.Comm.Rank()

@@ -49,8 +49,8 @@ type arrived struct {
 	err    error
 }
 
-// newFetcher starts the sends and fetches of each operand's first scope and the gathering of rows,
-// and runs the broadcasts. The caller must finish the fetcher, even if newFetcher returns an error.
+// newFetcher starts the fetches and sends of each operand's first scope, starts to gather rows, and
+// performs the broadcasts. The caller must finish the fetcher, even if newFetcher returns an error.
 // Every rank must call it.
 func (r *Rank) newFetcher() (*fetcher, error) {
 	f := &fetcher{r: r}
@@ -145,10 +145,11 @@ func (in *incoming) own(b plan.Block) *tcs.Tensor {
 	return t
 }
 
-// send starts the sends for scopes of other ranks up to scope t. The blocks either belong to this
-// rank or were received for its current scope. If blocks are never forwarded (plan.Problem.Direct),
-// it starts all sends at once. This also avoids a deadlock when the scope numbers of two ranks are
-// unrelated: no rank waits for a rank that waits for it.
+// send starts sending the blocks that other ranks need in their scopes up to scope t. This rank
+// owns these blocks, or has received them for its own current scope.
+//
+// If ranks never forward blocks (plan.Problem.Direct), all sends start at once. This also avoids a
+// deadlock if the ranks count their scopes independently: no two ranks then wait for each other.
 func (in *incoming) send(t int64) error {
 	for len(in.sends) > 0 && (in.sends[0].T <= t || in.r.Plan.Direct()) {
 		s := in.sends[0]
@@ -169,9 +170,9 @@ func (in *incoming) send(t int64) error {
 	return nil
 }
 
-// start starts to receive the blocks of the next scope. Between ranks of one process, nothing is
-// copied: the blocks are taken when they are needed (see arrive), so that no goroutine competes
-// with the leaf.
+// start starts a goroutine that receives the blocks of the next scope. Between ranks of one process
+// it does nothing: blocks are not copied there, and are taken when they are needed (see arrive), so
+// that no goroutine competes with the leaf.
 func (in *incoming) start() {
 	if in.coming != nil || len(in.arrivals) == 0 || in.r.Comm.OneProcess() {
 		return
@@ -188,8 +189,8 @@ func (in *incoming) start() {
 // isForeign reports whether a block comes from another rank.
 func isForeign(x plan.Fetch) bool { return x.List != nil }
 
-// receive receives the blocks that come from other ranks, one after another. Ranks that receive
-// several of the same blocks receive them in the same order.
+// receive receives the blocks of fetches that come from other ranks, one after another. If two
+// ranks receive several of the same blocks, both receive them in the same order.
 func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	r, a := in.r, arrived{blocks: map[plan.Block]*held{}}
 	for _, x := range fetches {
@@ -207,8 +208,8 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	return a
 }
 
-// advanceTo advances to scope t. When it returns, the blocks of this scope are in held, and the
-// blocks of the next one are being received.
+// advanceTo makes t the current scope. When it returns, the blocks of this scope are in held, and
+// the next scope's blocks are being received.
 func (in *incoming) advanceTo(t int64) error {
 	if t == in.t || in.always != nil {
 		return nil
@@ -231,7 +232,8 @@ func (in *incoming) advanceTo(t int64) error {
 	return in.send(t + 1)
 }
 
-// arrive receives the blocks of a scope, and drops the blocks that the scope does not read.
+// arrive brings the blocks of a new scope into held, and drops the blocks that this scope does not
+// read.
 func (in *incoming) arrive(a plan.Arrival) error {
 	for b, h := range in.held {
 		if slices.Contains(a.Blocks, b) {
@@ -259,7 +261,7 @@ func (in *incoming) arrive(a plan.Arrival) error {
 	return nil
 }
 
-// came waits for the blocks of a scope that come from other ranks.
+// came waits until the blocks that other ranks send for a scope have arrived, and returns them.
 func (in *incoming) came(a plan.Arrival) arrived {
 	if in.coming == nil {
 		return in.receive(a.Fetches)
@@ -269,7 +271,7 @@ func (in *incoming) came(a plan.Arrival) arrived {
 	return came
 }
 
-// take stores blocks that came from other ranks in held.
+// take stores in held the blocks that other ranks sent. It returns the error of their receipt.
 func (in *incoming) take(came arrived) error {
 	for b, h := range came.blocks {
 		if old := in.held[b]; old != nil { // from an earlier scope
@@ -290,7 +292,7 @@ func (in *incoming) parts(b plan.Block) []plan.Block {
 	return nil
 }
 
-// block returns a block of the current scope. If it has several parts, they are assembled.
+// block returns a block of the current scope. A block that is stored in several parts is assembled.
 func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	o, like := &in.r.Plan.Operands[in.operand], in.r.Like[in.operand]
 	if o.Parts == nil {
@@ -313,7 +315,7 @@ func (in *incoming) block(b plan.Block) (*tcs.Tensor, error) {
 	return t, err
 }
 
-// drop closes a block that came from another rank, after its forwarding is complete.
+// drop waits until a block is forwarded, and closes it if it came from another rank.
 func (h *held) drop() (err error) {
 	for _, s := range h.leaving {
 		if e := s.Wait(); err == nil {
@@ -326,9 +328,9 @@ func (h *held) drop() (err error) {
 	return err
 }
 
-// blocks returns the operand blocks of step s, and starts the fetches of later ones. Before it
-// waits, it sends blocks that other ranks may wait for. They may be at steps that this rank does
-// not have.
+// blocks waits for the operand blocks of step s and returns them. Before it waits, it starts the
+// sends that other ranks may be waiting for, so that ranks do not block each other. Those ranks may
+// be at steps that this rank does not have. Afterwards the blocks of later steps are being fetched.
 func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	for k, in := range f.in {
 		if err := in.send(s.Instances[k]); err != nil {
@@ -360,8 +362,8 @@ func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	return out, nil
 }
 
-// finish sends what other ranks still need if sends is true, drops all blocks, and waits until all
-// sends are complete.
+// finish ends all fetches: it drops all blocks, and waits until all sends are complete. If sends is
+// true, it first sends what other ranks still need.
 func (f *fetcher) finish(sends bool) error {
 	var first error
 	note := func(err error) {

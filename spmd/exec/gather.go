@@ -18,17 +18,17 @@ import (
 type Rows struct {
 	List []int64
 	All  bool
-	// Within is a range that contains all these rows. Only the rows of this range are stored in
-	// memory, and leaves do not access others. If All is true, it is the range of all rows.
+	// Within is a range that contains all these rows. Only this range is stored in memory, and
+	// leaves access no rows outside of it. If All is true, it is the range of all rows.
 	Within [2]int64
 	// Spans has, for each step of the rank, a range that contains the rows that the step reads. The
-	// step does not wait for other rows. nil means that each step may read all rows.
+	// step waits for these rows only. nil means that each step may read all rows.
 	Spans [][2]int64
 }
 
-// gather is an operand with dense levels whose rows are distributed over the ranks, and each rank
-// reads some of all rows (plan.Operand.Gathered). The ranks exchange requests for rows once, and
-// reuse the result in later runs.
+// gather holds the rows that this rank reads of a gathered operand (plan.Operand.Gathered). The
+// operand's levels are dense, its rows are distributed over the ranks, and each rank reads some of
+// them. The ranks exchange requests for rows once, and send the same rows in every run.
 type gather struct {
 	r       *Rank
 	operand int
@@ -56,24 +56,27 @@ type parcel struct {
 	// buffer for the packed rows; empty if the rows are contiguous, and then are not copied
 	packed comm.Buf
 	coming *comm.Request // the running receive; nil if there is none
-	// inPlace says that both ranks share the array with the rows. The message is then empty and
-	// says that the rows are written. again says that they are written again in the next run.
+	// inPlace says that sender and receiver share the array with the rows. The message is then
+	// empty, and tells the receiver that the rows are written. again says that they are written
+	// again in the next run.
 	inPlace, again bool
-	// rows that this rank receives on behalf of its node: delivers the result of the receive
+	// for rows that this rank receives on behalf of its node: delivers the error of the receive, or
+	// nil
 	came chan error
 }
 
-// isContiguous reports whether the rows are contiguous in memory at both ends.
+// isContiguous reports whether the rows are contiguous in memory at both the sender and the
+// receiver.
 func (p *parcel) isContiguous() bool { return len(p.parts) == 1 && p.parts[0].list == nil }
 
-// rows are the rows [lo, hi) of one piece. If list is not nil, only the rows of the list are meant.
+// rows are rows of one piece: all rows of [lo, hi), or only the rows in list if it is not nil.
 type rows struct {
 	piece  partition.Piece
 	lo, hi int64
 	list   []int64
 }
 
-// listed returns the rows of a list, which must all be in piece b.
+// listed returns the rows in a list of coordinates, which must all be in piece b.
 func listed(b partition.Piece, list []int64) rows {
 	x := rows{piece: b, list: list}
 	if n := int64(len(list)); n > 0 {
@@ -92,7 +95,8 @@ func (x *rows) count() int64 {
 	return x.hi - x.lo
 }
 
-// newGather requests the rows that this rank reads from their owners. Every rank must call it.
+// newGather sets up the gathering of the rows want. It asks the owners of the rows for them. Every
+// rank must call it.
 func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	g := &gather{r: r, operand: operand, spans: want.Spans}
 	like := r.Like[operand]
@@ -107,7 +111,8 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	return g, nil
 }
 
-// settle allocates the array and determines all messages. Every rank must call it.
+// settle allocates the array for the rows and determines all messages of a run. Every rank must
+// call it.
 func (g *gather) settle(want Rows) error {
 	if err := g.share(want); err != nil {
 		return err
@@ -137,7 +142,7 @@ func (g *gather) settle(want Rows) error {
 	return nil
 }
 
-// allocateOwn allocates an array that this rank does not share, for a range of rows.
+// allocateOwn allocates the array for the rows of a range, for this rank alone.
 func (g *gather) allocateOwn(within [2]int64) (err error) {
 	like := g.r.Like[g.operand]
 	box := make([][2]int64, len(like.Layout.Dims))
@@ -153,8 +158,9 @@ func (g *gather) allocateOwn(within [2]int64) (err error) {
 	return err
 }
 
-// moveIn moves this rank's own rows into the array of rows that it reads, if the array has room for
-// all of them. The rank's blocks become views of the array, and later runs do not copy the rows.
+// moveIn saves copying this rank's own rows in every run: it moves them into the array of rows that
+// leaves read, and makes the rank's blocks views of that array. It does nothing if the array has no
+// room for all of them.
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
 	for _, t := range own {
@@ -180,7 +186,7 @@ func (g *gather) moveIn() error {
 	return nil
 }
 
-// wanted returns the rows of other ranks that this rank reads.
+// wanted returns the rows that this rank reads and other ranks own, in a parcel for each owner.
 func (g *gather) wanted(want Rows) []parcel {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	byRank := map[int]*parcel{}
@@ -214,8 +220,9 @@ func (g *gather) wanted(want Rows) []parcel {
 	return out
 }
 
-// ask sends requests to the owners of rows. A request consists of the piece, its first row, the row
-// after its last one, the length of the list, and the list.
+// ask tells the owners which rows this rank reads, and stores in g.asked the rows that other ranks
+// read from this rank. A request holds, for each piece, its number, its first row, the row after
+// its last one, the length of the list of rows, and the list.
 func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())
@@ -257,7 +264,7 @@ func (g *gather) ask() error {
 	return nil
 }
 
-// reserve allocates the buffer of a parcel whose rows are sent but not contiguous.
+// reserve allocates the buffer of a parcel, unless the rows can be sent from where they are.
 func (g *gather) reserve(p *parcel) error {
 	if p.inPlace || p.isContiguous() {
 		return nil
@@ -280,7 +287,8 @@ func (g *gather) bytes(p *parcel) (n int64) {
 	return n
 }
 
-// start sends the rows that other ranks read, and starts to receive the rows that this rank reads.
+// start begins the gathering of a run: it starts to receive the rows that this rank reads, and
+// sends the rows that other ranks read.
 func (g *gather) start() (err error) {
 	c := g.r.Comm
 	if g.isShared(c.Rank()) {
@@ -305,8 +313,8 @@ func (g *gather) start() (err error) {
 	return err
 }
 
-// send sends the messages with rows, or, if inPlace is true, the messages that say that rows are in
-// place.
+// send sends either the messages that hold rows, or, if inPlace is true, the empty messages that
+// tell that rows are written in the shared array.
 func (g *gather) send(inPlace bool) error {
 	for k := range g.to {
 		p, c := &g.to[k], g.r.Comm
@@ -347,7 +355,7 @@ func (g *gather) ready(step int) error {
 	return g.wait(span)
 }
 
-// wait waits for the messages with rows of a range, and unpacks them.
+// wait waits until the rows of a range have arrived, and unpacks them.
 func (g *gather) wait(span [2]int64) error {
 	var requests []*comm.Request
 	var came []*parcel
@@ -445,8 +453,8 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies the rows of list from from to to without gaps. from starts with row first. bytes
-// is the size of a row.
+// packRows copies the rows in list from from to to, one directly behind the other. from begins with
+// row first. bytes is the size of a row.
 func packRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)
@@ -461,8 +469,8 @@ func packRows(to, from []byte, list []int64, first, bytes int64) {
 	}
 }
 
-// unpackRows copies rows that packRows has packed to their places in to, which starts with row
-// first.
+// unpackRows is the inverse of packRows: it copies packed rows to their places in to, which begins
+// with row first.
 func unpackRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)

@@ -6,20 +6,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// gathering counts the rows that ranks read of a gathered operand.
+// gathering counts, for a Forecast, the rows of one gathered operand that ranks read from other
+// ranks.
 type gathering struct {
 	c     *Cost
 	cuts  []int64
 	owner []int   // by range of rows, its owner
 	row   float64 // bytes of a row
-	// shares is the sum, over the ranks that read a share of all rows, of these shares. ranks is
-	// the number of these ranks.
+	// shares is the sum of the shares that ranks read, over the ranks that read a share of all rows
+	// and not of a smaller range. ranks is the number of these ranks.
 	shares float64
 	ranks  int64
 }
 
-// gathered counts the rows that each rank reads from other ranks. It assumes that the rank reads
-// the same share of every range of rows in the range among (see Forecast.Rows).
+// gathered adds to c the rows that each rank reads from other ranks. It assumes that a rank reads
+// the same share of each part of the range among (see Forecast.Rows).
 func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	part, all := f.Plan.Operands[operand].Gathered, f.Operands[operand](0)
 	g := gathering{c: c, cuts: part.Axes[0].Cuts}
@@ -78,7 +79,7 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	}
 }
 
-// some counts a rank that reads a share of the rows in a range.
+// some adds to the cost a rank that reads a share of the rows in the range among.
 func (g *gathering) some(rank int, among [2]int64, share float64) {
 	last := -1 // the sender of the previous rows
 	g.others(rank, among, share, func(bytes int64, from int) {
@@ -91,8 +92,8 @@ func (g *gathering) some(rank int, among [2]int64, share float64) {
 	})
 }
 
-// others yields, for each range of rows of another rank, the bytes that rank reads if it reads a
-// share of the rows in the range among.
+// others yields the bytes that rank reads from another rank, for each range of rows that the other
+// rank owns. rank reads a share of the rows in the range among.
 func (g *gathering) others(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })

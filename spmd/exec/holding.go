@@ -6,11 +6,12 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Needs returns, by operand, the block with most entries that a step of a rank reads, or -1.
+// Needs returns, by operand, the block with the most entries among those that a rank's steps read,
+// or -1 if they read none.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade returns the largest block of the result that steps of a rank make. It returns false
-// if the rank has no steps.
+// LargestMade returns the result block that takes most memory among those that a rank's steps make.
+// made is false if the rank has no steps.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
@@ -39,22 +40,22 @@ type Making struct {
 	Dense bool
 	// blocks share the level arrays of an operand, so that the number of their values is known
 	Shared bool
-	// the shared operand is a copy, made because a leaf needs another order; the copy exists as
-	// long as a block
+	// the operand with the shared arrays is a converted copy, which exists as long as a block
 	Copied bool
-	// CopiedBytes is the size of the largest such copy at the current rank. Widened says that the
-	// blocks share level arrays that were made wider than the copy's own, so that both exist.
+	// CopiedBytes is the size of the largest converted copy at the current rank. Widened says that
+	// blocks share level arrays that were widened, so that the copy's own level arrays exist too.
 	CopiedBytes int64
 	Widened     bool
-	// steps add to a dense block, or over a union of patterns that comes from an operand's arrays
+	// steps add in place, either to a dense block or to a block whose pattern is a union of an
+	// operand's patterns
 	InPlace bool
 	// Value is the number of bytes of a value
 	Value int64
 	// Begun is the number of bytes that the arrays of a growing block occupy before its first
 	// entry, at the current rank. The block keeps them.
 	Begun int64
-	// Adding is the number of bytes that the leaf that adds two blocks needs for pieces of their
-	// sum and to join them, at the current rank.
+	// Adding is the number of bytes, at the current rank, that the leaf that adds two blocks needs
+	// in addition: it makes pieces of the sum and joins them.
 	Adding int64
 	// Made returns the sizes of blocks as leaves make them, if they are then converted to another
 	// format. Otherwise it is nil.
@@ -67,7 +68,8 @@ type Making struct {
 // position is the size in bytes of a position in a map (see Destination.At).
 const position = 8
 
-// made returns the bytes of a block as leaves make it, or in its final format, whichever is larger.
+// made returns the bytes of a block in the form that leaves make, or in its final format if that
+// takes more.
 func (m *Making) made(p *partialCost) int64 {
 	if m.Made == nil {
 		return p.size.Memory()
@@ -75,9 +77,9 @@ func (m *Making) made(p *partialCost) int64 {
 	return max(p.size.Memory(), m.Made(p.partial.Result).Memory())
 }
 
-// bytes returns the memory of one partial block while steps add to it, and the additional memory
-// for making the union of the steps' patterns. Arrays of unknown length may grow to twice their
-// final size.
+// bytes returns the memory that one partial block takes while steps add to it. building is the
+// additional memory for making the union of the steps' patterns. An array of unknown length may
+// grow to twice its final size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.made(p)
 	grown := 2*all + m.Begun
@@ -107,8 +109,9 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
-// added returns the maximum memory for the sum of two sparse blocks, in addition to the blocks. Its
-// arrays first have capacity for the entries of both blocks, and threads make pieces of the sum.
+// added returns the most memory that the sum of two sparse blocks takes, in addition to the two
+// blocks. Its arrays are allocated for the entries of both blocks, and threads make pieces of the
+// sum.
 func (m *Making) added(k *rankCost) (bytes int64) {
 	const beyond = 64 // entries
 	for i := range k.partials {
@@ -121,12 +124,13 @@ func (m *Making) added(k *rankCost) (bytes int64) {
 	return max(bytes, 2*k.moved) + m.Adding
 }
 
-// Memory returns the memory of a rank in addition to its own operand blocks: most is the maximum
-// during the computation, and kept is the size of its result blocks afterwards. During the
-// computation, the rank has at most two blocks of each operand, its partial results, the memory to
-// add to them, one union of patterns under construction, and the largest block that arrives to be
-// added. copies is the memory of operands that leaves read in another order, and making is the
-// additional memory for making one such copy.
+// Memory returns the memory of a rank in addition to its own operand blocks. most is the maximum
+// during the computation, and kept is the size of its result blocks afterwards.
+//
+// During the computation, the rank has at most two scopes' blocks of each operand, its partial
+// results, the memory to add to them, one union of patterns under construction, and the largest
+// block that arrives to be added. copies is the memory of operands that leaves read in another
+// order, and making is the additional memory for making one of these copies.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined

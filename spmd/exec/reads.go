@@ -8,7 +8,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// reads counts the blocks of an operand that the ranks read, and the blocks that other ranks send.
+// reads adds to c the blocks of an operand that the ranks read, and what they receive of these from
+// other ranks.
 func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	parts := f.Plan.Operands[operand].Parts != nil
 	x := &reading{f: f, c: c, t: t, operand: operand, joins: parts,
@@ -37,7 +38,8 @@ func (f *Forecast) reads(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// reading follows the scopes of an operand at ranks that read the same blocks.
+// reading walks over the scopes of an operand, for one list of ranks at a time. The ranks of a list
+// read the same blocks.
 type reading struct {
 	f       *Forecast
 	c       *Cost
@@ -56,16 +58,16 @@ type reading struct {
 	read    int64 // number of entries of all blocks, each block once
 }
 
-// coming is what a rank receives in a scope if it owns none of the scope's blocks.
+// coming is what a rank receives in one scope, if the rank owns none of the scope's blocks.
 type coming struct{ memory, bytes, blocks int64 }
 
-// living is a block of a scope that a rank owns.
+// living is a block that a rank of the list owns and therefore does not receive in a scope.
 type living struct {
 	rank, scope int
 	block       coming
 }
 
-// begin starts with the next list of ranks.
+// begin prepares x for the next list of ranks.
 func (x *reading) begin(ranks []int) {
 	x.scopes, x.own = x.scopes[:0], x.own[:0]
 	for _, r := range ranks {
@@ -73,7 +75,8 @@ func (x *reading) begin(ranks []int) {
 	}
 }
 
-// follow determines what ranks that read the same blocks read, and what they receive.
+// follow finds out which blocks the ranks of a list read in each scope, and what they receive. All
+// of these ranks read the same blocks.
 func (x *reading) follow(ranks []int) {
 	x.begin(ranks)
 	x.largest, x.most, x.read, x.whole = -1, 0, 0, 0
@@ -98,7 +101,8 @@ func (x *reading) follow(ranks []int) {
 	x.sort(ranks)
 }
 
-// followLane determines what ranks that read the same parts receive in a lane.
+// followLane finds out what the ranks of a list receive in a lane, which moves one part of each
+// block. All of these ranks read the same parts.
 func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.begin(ranks)
 	for _, needs := range lane.Flow.Needs(ranks[0]) {
@@ -113,8 +117,8 @@ func (x *reading) followLane(ranks []int, lane *plan.Lane) {
 	x.sort(ranks)
 }
 
-// addArrival counts a block that is received in a scope, unless all of the ranks own it. homes
-// lists the owners.
+// addArrival adds to s a block that ranks of the list receive in a scope. It adds nothing if all of
+// them own the block. homes lists the owners.
 func (x *reading) addArrival(s *coming, ranks, homes []int, z plan.Size) {
 	if x.ownedByAll(ranks, homes) {
 		return
@@ -142,7 +146,7 @@ func (x *reading) ownedByAll(ranks, homes []int) bool {
 	return n == len(ranks)
 }
 
-// recordOwners records which of the ranks own a block of the next scope.
+// recordOwners records in x.own which ranks of the list own a block of the scope that is looked at.
 func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	if len(ranks) < len(homes) {
 		for _, r := range ranks {
@@ -159,7 +163,7 @@ func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	}
 }
 
-// count adds the results of follow to the costs of each rank.
+// count adds what follow found to the cost of each rank of the list.
 func (x *reading) count(ranks []int) {
 	for _, rank := range ranks {
 		k := &x.c.ranks[rank]
@@ -171,7 +175,8 @@ func (x *reading) count(ranks []int) {
 	x.arrive(ranks)
 }
 
-// arrive counts what each rank receives, without the blocks that it owns.
+// arrive adds to each rank's cost what the rank receives: the scopes' blocks without those that it
+// owns.
 func (x *reading) arrive(ranks []int) {
 	own := x.own
 	for _, rank := range ranks {

@@ -6,32 +6,34 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Sparse determines how the steps of a rank add to one sparse block. The block has the union of the
-// steps' patterns. There are two ways. If each step's block would have the level arrays of an
-// operand (Rank.Adds), the union is built from these arrays before the steps run, and the leaves
-// add in place. Otherwise steps make blocks of their own. The blocks are collected while memory
-// allows, and then merged at once.
+// Sparse determines how the steps of a rank add to one sparse block, whose pattern is the union of
+// the steps' patterns. There are two ways:
 //
-// Either way, a value is the sum over the steps in their order, independent of the merges.
+//   - If each step's block would have the level arrays of an operand (Rank.Adds), the union is
+//     built from these arrays before the steps run. The leaves then add in place.
+//   - Otherwise steps make blocks of their own. These are collected as long as memory allows, and
+//     then merged together.
+//
+// In both ways, a value is the sum over the steps in their order; it does not depend on the merges.
 type Sparse struct {
 	Shape   *reduce.Shape
 	Box     func(plan.Block) [][2]int64 // returns the box of a block of the result
 	Alloc   reduce.Alloc                // allocates values
 	Threads int
-	// Keep stores the unions and maps for the next Compute, which must have the same patterns.
-	// Close releases them.
+	// Keep tells the next Compute to reuse the unions and maps of this one. Its patterns must be
+	// the same. Close releases them.
 	Keep bool
 	// Ahead is the number of elements that the leaf reads after the end of a map.
 	Ahead int64
-	// Source returns the operand whose level arrays the blocks of a group's steps would have, if
-	// Rank.Adds is set. This rank owns all blocks of the operand that its steps read.
+	// Source returns the operand whose level arrays the blocks of a group's steps would have. It is
+	// used if Rank.Adds is set. This rank must own all blocks of the operand that its steps read.
 	Source func(group int) int
 
 	kept map[plan.Partial]*layout
 }
 
-// layout determines where the steps of one partial block add: the block's pattern, and a map of
-// positions for each step.
+// layout holds the pattern of one partial block, and, for each step, a map from the positions of
+// the step's result to positions of the block.
 type layout struct {
 	pattern *reduce.Pattern
 	maps    []*tcs.Tensor
@@ -60,8 +62,8 @@ type sums struct {
 	open   map[plan.Partial]*sum
 }
 
-// source is a step of a partial block: the group's Source operand, and the block of it that the
-// step reads.
+// source names the block whose level arrays a step's result would have: a block of the Source
+// operand of the step's group.
 type source struct {
 	operand int
 	block   plan.Block
@@ -97,7 +99,7 @@ func (r *Rank) newSums(done map[plan.Partial]*tcs.Tensor) *sums {
 	return u
 }
 
-// close releases what remains after an error.
+// close releases the partial blocks that an error left incomplete.
 func (u *sums) close() {
 	for p, x := range u.open {
 		if x.sum != nil {
@@ -128,8 +130,8 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 	return u.finish(s.Partial, x)
 }
 
-// begin opens the sum of a partial block. If its pattern is known, the sum has the pattern from the
-// beginning.
+// begin creates the sum of a partial block. If the pattern is known already, the sum gets its
+// memory at once.
 func (u *sums) begin(p plan.Partial) (*sum, error) {
 	x := &sum{layout: u.sparse.kept[p]}
 	u.open[p] = x
@@ -153,7 +155,8 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 	return x, err
 }
 
-// run adds the block of a step to the sum, or to the pending blocks.
+// run runs a step and adds its block to the sum x. If the sum's pattern is not known yet, the block
+// becomes pending.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	if u.r.Adds {
 		_, err := u.r.Call(Call{Step: s, Blocks: operands,
@@ -176,9 +179,9 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	return nil
 }
 
-// isDue reports whether the pending blocks must be merged before more blocks are collected, because
-// they occupy a good part of the remaining memory. Each merge at least doubles the size of the sum,
-// so that all merges together take no more time than a few passes over the blocks.
+// isDue reports whether the pending blocks must be merged before more are collected, because they
+// occupy a good part of the remaining memory. Each merge at least doubles the size of the sum, so
+// all merges together take no more time than a few passes over the blocks.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes
@@ -193,7 +196,7 @@ func (u *sums) isDue(x *sum) bool {
 		(u.r.Limit.Max() == 0 && rest >= 4*base || u.r.Limit.Max() > 0 && rest >= free/4)
 }
 
-// merge adds the pending blocks to the sum.
+// merge adds the pending blocks to the sum, whose pattern becomes the union of all their patterns.
 func (u *sums) merge(p plan.Partial, x *sum) error {
 	sources := x.pending
 	if x.sum != nil {

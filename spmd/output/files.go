@@ -18,7 +18,8 @@ import (
 // standard output.
 type Output struct{ Tensor, File string }
 
-// Check checks the tensors' names and the files' extensions of outputs of a statement.
+// Check returns an error if the statement has no tensor of an output's name, or the output's file
+// cannot hold this tensor.
 func Check(list []Output, p *input.Statement) error {
 	for _, o := range list {
 		if err := p.Has(o.Tensor, "output", o.flag()); err != nil {
@@ -28,8 +29,8 @@ func Check(list []Output, p *input.Statement) error {
 	return Writable(list, p.Orders)
 }
 
-// Writable checks, by the files' extensions, that the files can hold tensors with these numbers of
-// modes.
+// Writable returns an error if a file's extension names a format that cannot hold the tensor's
+// number of modes. orders maps names of tensors to numbers of modes.
 func Writable(list []Output, orders map[string]int) error {
 	for _, o := range list {
 		if err := convert.Writable(o.File, orders[o.Tensor]); err != nil {
@@ -41,8 +42,8 @@ func Writable(list []Output, orders map[string]int) error {
 
 func (o Output) flag() string { return "-o=" + o.Tensor + ":" + o.File }
 
-// Uses returns the files that outputs and statistics are written to. stats is "" if there are no
-// statistics.
+// Uses lists the files that a job will write: those of list, and the file for statistics stats
+// unless it is "".
 func Uses(list []Output, stats string) (uses []outfile.Use) {
 	for _, o := range list {
 		uses = append(uses, convert.Writes(o.flag(), o.File))
@@ -53,8 +54,8 @@ func Uses(list []Output, stats string) (uses []outfile.Use) {
 	return uses
 }
 
-// Files are the output files of a job at one rank. Rank 0 creates them before the job's inputs are
-// loaded, so that a missing folder is reported at once, and commits them together.
+// Files are the output files of a job at one rank. Rank 0 creates all of them before the job's
+// inputs are loaded, so that a missing folder is reported at once. It commits them together.
 type Files struct {
 	env   *env.Env
 	list  []Output
@@ -97,9 +98,9 @@ func (f *Files) Writes(tensor string) bool {
 	return slices.ContainsFunc(f.list, func(o Output) bool { return o.Tensor == tensor })
 }
 
-// Store writes every output. The ranks together write a tensor for which result returns blocks, in
-// the mode that write names. If result returns nil, rank 0 writes the whole tensor, which operand
-// returns. Every rank must call it.
+// Store writes the contents of every output file; write is the mode of --write. For a tensor for
+// which result returns blocks, all ranks write together. For any other tensor, rank 0 writes the
+// whole tensor that operand returns. Every rank must call it.
 func (f *Files) Store(result func(name string) *Result, write string,
 	operand func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {
@@ -150,8 +151,8 @@ func (f *Files) Discard() {
 // Flush writes every output to disk.
 func (f *Files) Flush() error { return outfile.FlushAll(f.files...) }
 
-// Commit writes the statistics, and then gives all files of the job their names. After an error
-// every file is as it was before the job.
+// Commit writes the statistics, and then renames all files of the job to their final names. After
+// an error every file is as it was before the job.
 func (f *Files) Commit(stats []byte) error {
 	files := slices.Clone(f.files)
 	if f.stats != "" && f.env.Root() {

@@ -15,8 +15,8 @@ type Result struct {
 	Name   string
 	Blocks *store.Blocks
 	Like   transfer.Like // describes the blocks for sending
-	// Whole means that there is one rank whose only block is the tensor, in the tensor's own
-	// format.
+	// Whole says that there is only one rank, and that its only block is the whole tensor in the
+	// tensor's own format.
 	Whole bool
 }
 
@@ -41,7 +41,8 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 	return whole, err
 }
 
-// Summary returns the line about the result at rank 0. Every rank must call it.
+// Summary returns a line that describes the result, at rank 0, and "" at other ranks. Every rank
+// must call it.
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
 	// a scalar is shown with its value, and padding is visible only in the whole tensor

@@ -6,8 +6,8 @@ import (
 	"distaff/spmd/partition"
 )
 
-// facts are properties of a plan that follow from the steps and the sums of all ranks. Each one is
-// computed when it is first asked for.
+// facts are properties of a plan that depend on the steps and sums of all ranks. Each one is
+// computed when it is first asked for, and kept.
 type facts struct {
 	steps *int  // see OneStepEach; -1 if some rank has several steps
 	apart *bool // see StepsApart
@@ -22,8 +22,8 @@ type sumFacts struct {
 	moved bool // some block of the result is added up, or made by another rank than its owner
 }
 
-// OneStepEach reports whether no rank has more than one step. steps is the number of steps of all
-// ranks, if this is so.
+// OneStepEach reports whether every rank has at most one step. If so, steps is the number of steps
+// of all ranks together.
 func (p *Problem) OneStepEach() (steps int, ok bool) {
 	if p.facts.steps == nil {
 		last := -1
@@ -39,7 +39,7 @@ func (p *Problem) OneStepEach() (steps int, ok bool) {
 	return *p.facts.steps, *p.facts.steps >= 0
 }
 
-// StepsApart reports whether each step makes a partial block of its own.
+// StepsApart reports whether no two steps add to the same partial block.
 func (p *Problem) StepsApart() bool {
 	if p.facts.apart == nil {
 		apart := true
@@ -68,17 +68,19 @@ func (p *Problem) sumFacts() sumFacts {
 	return *p.facts.sums
 }
 
-// AddsBlocks reports whether tree sums add partial blocks.
+// AddsBlocks reports whether partial blocks of several ranks are added to one block of the result.
 func (p *Problem) AddsBlocks() bool { return p.sumFacts().adds }
 
-// MadeByOwners reports whether each rank makes exactly the blocks of the result that it owns.
+// MadeByOwners reports whether every block of the result is computed by the rank that owns it, and
+// by no other.
 func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 
-// isMoved reports whether several ranks make the block, or only a rank that is not its owner.
+// isMoved reports whether the block is computed by several ranks, or by one rank that does not own
+// it.
 func (s *Sum) isMoved() bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
-// StaysAt reports whether each block of the result that a rank makes or owns is made by one of its
-// own steps, and nothing in the run reads it.
+// StaysAt reports whether the result's blocks of a rank take no part in communication: the rank
+// computes and owns the same blocks, each in one step, and nobody gets copies of them.
 func (p *Problem) StaysAt(rank int) bool {
 	if p.facts.stays == nil || p.facts.at != rank {
 		yes := p.Assembled == nil && !slices.ContainsFunc(p.SumsOf(rank),
@@ -93,8 +95,9 @@ func (p *Problem) StaysAt(rank int) bool {
 	return *p.facts.stays
 }
 
-// IsInRankOrder reports whether the result is one sum with a part of each rank, in the order of
-// ranks. Package comm adds in the same order.
+// IsInRankOrder reports whether the result is one block and the sum of one part from every rank, in
+// the order of ranks. An Allreduce of package comm adds in the same order, so it can replace the
+// sum.
 func (p *Problem) IsInRankOrder() bool {
 	if p.Result.Pieces() != 1 {
 		return false
@@ -108,8 +111,9 @@ func (p *Problem) IsInRankOrder() bool {
 	return len(list) == p.Ranks
 }
 
-// HasOneStepPerBlock reports whether one step makes each block of the result, from the same block
-// of an operand, and one rank owns both.
+// HasOneStepPerBlock reports whether each block of the result is made by a single step, and the
+// operand is cut into the same blocks. The rank of the step must own both blocks. A step can then
+// write the result over the operand's block.
 func (p *Problem) HasOneStepPerBlock(operand int) bool {
 	o := p.Operands[operand]
 	alike := slices.Equal(o.Cut, p.ResultCut) && slices.EqualFunc(o.Partition.Axes, p.Result.Axes,
@@ -128,8 +132,8 @@ func (p *Problem) HasOneStepPerBlock(operand int) bool {
 	return true
 }
 
-// ReadsOwn reports whether ranks own all blocks of an operand that their steps of a group read. If
-// group is -1, it means the steps of all groups.
+// ReadsOwn reports whether each rank owns all blocks of an operand that its steps read. It looks at
+// the steps of one group, or at all steps if group is -1.
 func (p *Problem) ReadsOwn(operand, group int) bool {
 	for rank, s := range p.AllSteps() {
 		if group >= 0 && s.Group != group {

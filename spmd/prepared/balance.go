@@ -6,9 +6,9 @@ import (
 	"distaff/spmd/summary"
 )
 
-// Largest returns the number of the operand with the most entries, or -1 if there is none. entries
-// holds the number for each operand. If numbers are equal, it prefers sparse operands to dense
-// ones, and then the first. The old value of a += does not count.
+// Largest returns the index of the operand with the most entries, or -1 if there is none. entries
+// holds the number of entries of each operand. Of equal numbers, it prefers a sparse operand to a
+// dense one, and then the first. The old value of a += does not count.
 func Largest[N int64 | float64](k *Statement, entries []N) int {
 	largest := -1
 	dense := func(n int) bool { return k.Reader.Formats[k.Problem.Operands[n].Tensor].AllDense() }
@@ -24,23 +24,23 @@ func Largest[N int64 | float64](k *Statement, entries []N) int {
 	return largest
 }
 
-// Balance says how the entries of a statement's largest operand are distributed.
+// Balance says how many entries a statement's largest operand has, and with how many of them this
+// rank computes.
 type Balance struct {
 	Entries int64 // number of stored entries over all ranks
 	Sparse  bool
-	// Number of entries that this rank computes with: the entries of every block that its steps
-	// read, each block once, whichever rank owns it.
+	// Here is the number of entries that this rank computes with: the entries of every block that
+	// its steps read, each block once, whichever rank owns it.
 	Here int64
 }
 
-// LargerThan reports whether a statement's largest operand is larger than the largest operand of
-// another statement. If they have equal numbers of entries, a sparse operand is larger than a dense
-// one.
+// LargerThan reports whether b counts a larger operand than o, which belongs to another statement.
+// If the numbers of entries are equal, a sparse operand is larger than a dense one.
 func (b Balance) LargerThan(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }
 
-// Balance counts the stored entries of the largest operand. Every rank must call it.
+// Balance counts the stored entries of the statement's largest operand. Every rank must call it.
 func (k *Statement) Balance() (Balance, error) {
 	c := k.Reader.Env.Comm.Uncounted()
 	all := make([]int64, len(k.Problem.Operands))

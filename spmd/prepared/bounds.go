@@ -10,8 +10,8 @@ import (
 	"distaff/kernels"
 )
 
-// brokenBound returns the error of a leaf whose schedule list has a bound() that does not hold. The
-// error names the command, and its position in the schedule.
+// brokenBound returns the error for the user when a leaf has found that a bound() of its schedule
+// does not hold. The error names the command and its position. list is the schedule.
 func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int64) error {
 	which, at := whichBound(list, sizes)
 	b := *broken
@@ -19,9 +19,11 @@ func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int
 	return at.Refuse(b.Error())
 }
 
-// whichBound describes the bound() of a schedule that does not hold, and returns its command. It
-// checks the bounds of the statement's variables against the sizes. If all these bounds hold, it
-// names all other bounds, and returns the first other one.
+// whichBound finds the bound() of a schedule that does not hold. It returns the beginning of a
+// message that names the bound, and the command.
+//
+// The bounds of the statement's variables are checked against the sizes. If all of them hold,
+// another bound() is broken: the text then names all others, and the command is the first of them.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
 	var others []string
 	var first *schedule.Command

@@ -11,7 +11,7 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// call is one call of a leaf, before its result has a place.
+// call is one call of a leaf. Where its result goes is decided later, in run.
 type call struct {
 	leaf   *leaf
 	args   []*tcs.Tensor // without the result; see conversions.arguments
@@ -21,8 +21,8 @@ type call struct {
 	env    kernels.Env
 }
 
-// newCall returns a call of the leaf on args. ranges holds the ranges of variables; a variable that
-// is missing has its whole range.
+// newCall returns a call of the leaf on args. ranges holds ranges of variables; a variable that is
+// not in ranges has its whole range. box is the box of the result.
 func (s *leaf) newCall(args []*tcs.Tensor, ranges map[string][2]int64, box [][2]int64) call {
 	c := call{leaf: s, args: args, box: box}
 	c.all = make([]*tcs.Tensor, 1+len(args), 2+len(args)) // also for the map of an Add
@@ -30,15 +30,15 @@ func (s *leaf) newCall(args []*tcs.Tensor, ranges map[string][2]int64, box [][2]
 	return c
 }
 
-// setRanges sets the ranges of the leaf's variables. The environment depends on the ranges.
+// setRanges sets the ranges of the leaf's variables, and with them the number of threads.
 func (c *call) setRanges(ranges map[string][2]int64) {
 	c.bounds = c.leaf.bounds(ranges)
 	c.env = c.leaf.env(c.bounds)
 }
 
-// run calls the leaf and returns its result, which is new or the block of to. The block is stored
-// as unit.Result says. If stays is true, the values of a result that is not added to stay where the
-// leaf runs. After an error the contents of a block that was there are undefined.
+// run calls the leaf and returns its result: to.Block, or a new block. The result is stored as
+// unit.Result says. If stays is true, and the call does not add to a block, the values stay where
+// the leaf runs (on a device). After an error the contents of to.Block are undefined.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	s, k := c.leaf, c.leaf.k
 	t, made, err := c.aim(to)
@@ -68,12 +68,12 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// aim sets all to the arguments of the call, and returns the tensor that gets the result. made says
-// that the tensor is new.
+// aim sets c.all to the arguments of the call, and returns the tensor that gets the result. made
+// reports whether the tensor is new.
 //
-// A leaf that works in place on an operand gets the operand itself as its result if it writes over
-// the old value. For a new block it gets a copy of the operand's values, and reads the copy too,
-// because the operand's memory may be laid out differently.
+// A leaf that works in place on an operand either writes over the old value, and then gets the
+// operand itself as its result; or it makes a new block. For a new block it gets a copy of the
+// operand's values, which it also reads, because the operand's memory may be laid out differently.
 func (c *call) aim(to exec.Destination) (t *tcs.Tensor, made bool, err error) {
 	s := c.leaf
 	old := s.unit.Result.InPlace
@@ -150,8 +150,8 @@ func (k *Statement) convertOld(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error)
 	return k.old.once(map[string]*tcs.Tensor{o.Name: t}, o.Vars, o.Partition.Box(b, k.old.dims))
 }
 
-// once calls a leaf on operands that no other call reads. box is the box of the result, whose modes
-// have the variables vars.
+// once calls a leaf on operands that only this call reads. box is the box of the result, and vars
+// are the variables of the result's modes.
 func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int64) (*tcs.Tensor,
 	error) {
 	var c conversions
@@ -169,15 +169,15 @@ func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int
 }
 
 // conversions holds the operands that the last step's leaf read in another format. If the next step
-// reads the same blocks, it uses the same conversions.
+// reads the same block of an operand, its conversion is used again.
 type conversions struct {
 	leaf *leaf
 	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil
 	made []*tcs.Tensor
 }
 
-// arguments returns the leaf's arguments without the result: the given operands, or conversions
-// that c owns. c also owns them if it fails.
+// arguments returns the leaf's arguments except for the result. An argument is a given operand, or
+// a conversion of it, which c owns, also after an error.
 func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
 	err error) {
 	if c.leaf != s {
@@ -232,8 +232,8 @@ func (c *conversions) close() {
 	*c = conversions{}
 }
 
-// ranges returns the ranges of the split variables in step s, and the ranges of the variables that
-// a chunk of entries covers.
+// ranges returns the ranges of variables in step s: of the variables that are split, and of those
+// that a chunk of entries covers.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
 	for v, b := range k.Problem.Blocking.Vars {

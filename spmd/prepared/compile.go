@@ -72,9 +72,9 @@ func (k *Statement) Compile() error {
 	return k.loadSum()
 }
 
-// compileGroups compiles the units of all groups. inPlace reports whether the units add to an
-// existing result. It asks for units that add if that is useful (see accumulates), and compiles
-// again without if some unit cannot. Every rank must call it.
+// compileGroups compiles the units of all groups. If it is useful (see accumulates), it asks for
+// units that add to an existing result. If some unit cannot, it compiles all of them again without.
+// inPlace reports whether the units add. Every rank must call it.
 func (k *Statement) compileGroups() (inPlace bool, err error) {
 	like, err := k.operandSpecs()
 	if err != nil {
@@ -90,9 +90,9 @@ func (k *Statement) compileGroups() (inPlace bool, err error) {
 	return false, k.compileUnits(like, false)
 }
 
-// Units compiles the units of the statement's groups for operands with the given specifications. If
-// several is true, it asks for units of several steps that add to one block. inPlace reports
-// whether all of them can. Every rank must call it.
+// Units compiles the units of the statement's groups. like holds the specification of each operand.
+// If several is true, it asks for units with which several steps add to one block. inPlace reports
+// whether all units can do so. Every rank must call it.
 func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = k.compileUnits(like, several)
@@ -102,8 +102,8 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 	return units, err == nil && several && k.inPlace(), err
 }
 
-// Leaves returns the units of all leaves that Compile would make for operands with the given
-// specifications. It builds no leaf. Every rank must call it.
+// Leaves returns the units of all leaves that Compile would make, and builds no leaf. like holds
+// the specification of each operand. Every rank must call it.
 func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
 	several, err := k.accumulates()
 	if err != nil {
@@ -123,8 +123,8 @@ func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, err
 	return units, err
 }
 
-// compileUnits compiles the units of all groups. into asks for leaves that add to a result. Every
-// rank must call it.
+// compileUnits compiles the units of all groups. If into is true, it asks for leaves that add to an
+// existing result. Every rank must call it.
 func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err error) {
 	if k.forms, err = k.Reader.Env.Forms(); err != nil {
 		return err
@@ -178,14 +178,15 @@ func (k *Statement) compileUnits(like map[string]codegen.Tensor, into bool) (err
 	return nil
 }
 
-// networkRefused reports whether an error refuses the value of --network.
+// networkRefused reports whether err says that the value of --network cannot be used.
 func networkRefused(err error) bool {
 	var d *diag.Error
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// errorOfAllTerms compiles one leaf of all terms, as one rank would, and returns its error. If
-// there is no error, or only one group, it returns err, which is the error of one group's leaf.
+// errorOfAllTerms returns a better error for the user than err, which arose when the leaf of one
+// group was compiled. It compiles one leaf of all terms, as for one rank, and returns the error of
+// that. If there is only one group, or that leaf compiles, it returns err.
 func (k *Statement) errorOfAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(k.Problem.Blocking.Groups) == 1 {
 		return err
@@ -211,9 +212,10 @@ func (k *Statement) part(terms []int) *notation.Normal {
 	return &part
 }
 
-// widen compiles the first group's leaf again if the arrays of its result are too narrow. A block
-// that is the sum of several blocks holds the entries of all steps and groups. The leaf's widths
-// only suffice for its own terms, or are the widths of an operand's block whose arrays it shares.
+// widen compiles leaf s of the first group again if the arrays of its result are too narrow for
+// sums of blocks. The leaf's widths only suffice for its own terms, or are the widths of an
+// operand's block with which it shares arrays. A sum of blocks holds the entries of all steps and
+// groups.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,
@@ -238,16 +240,16 @@ func (k *Statement) widen(s *leaf) error {
 	return s.compile()
 }
 
-// asWritten reports whether these terms, with the current names of operands, are exactly the job's
-// statement.
+// asWritten reports whether the given terms, with their present names of operands, are exactly the
+// statement that the user wrote.
 func (k *Statement) asWritten(terms []int) bool {
 	return k.Problem.Whole || len(terms) == len(k.Problem.Norm.Terms) && !k.p.Norm.Accumulate &&
 		!slices.ContainsFunc(k.Problem.Operands,
 			func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
-// useDefaultSchedule gives a leaf the default schedule. The compiler may then use the sizes of
-// uncut variables, and terms over empty spaces are left out.
+// useDefaultSchedule lets the compiler choose the schedule of leaf s. The compiler may then use the
+// sizes of variables that are not cut. Long terms over empty index spaces are left out.
 func (k *Statement) useDefaultSchedule(s *leaf) {
 	s.schedule, s.elsewhere, s.parts, s.exact = nil, nil, nil, k.uncut()
 	if n := s.normal(); k.withoutEmptyTerms(n, n.Accumulate && s.old != nil) != n {
@@ -255,9 +257,9 @@ func (k *Statement) useDefaultSchedule(s *leaf) {
 	}
 }
 
-// useSchedule gives the leaf of a group with the given terms the commands of the user's schedule
-// list that apply to these terms. The commands order the loops over a block. If no command applies,
-// the leaf gets the default schedule.
+// useSchedule gives leaf s the user's schedule list. terms are the terms of the leaf's group;
+// commands that do not apply to them will be ignored. If no command applies, the leaf gets the
+// default schedule. The commands order the loops inside a block.
 func (k *Statement) useSchedule(s *leaf, list []string, terms []int) {
 	elsewhere := k.elsewhere(terms)
 	commands, err := schedule.Parse(list)
@@ -271,8 +273,8 @@ func (k *Statement) useSchedule(s *leaf, list []string, terms []int) {
 	}
 }
 
-// checkCommands returns an error if a command of the user's schedule applies to no group, because
-// no group has all of the command's names.
+// checkCommands returns an error if a command of the user's schedule applies to no group of terms:
+// the names in the command do not occur together in any group.
 func (k *Statement) checkCommands() error {
 	list, given := k.Problem.LeafSchedule()
 	commands, err := schedule.Parse(list)
@@ -319,7 +321,7 @@ func (k *Statement) elsewhere(terms []int) (names []string) {
 	return slices.DeleteFunc(names, func(name string) bool { return here[name] })
 }
 
-// userNames maps the names of operands in the normal form to the user's names.
+// userNames maps each operand's name in the normal form to the name that the user wrote.
 func (k *Statement) userNames() map[string]string {
 	names := map[string]string{}
 	for _, o := range k.Problem.Operands {
@@ -337,7 +339,7 @@ func (k *Statement) uncut() []string {
 		func(v string) bool { return slices.Contains(cut, v) })
 }
 
-// userNote replaces the names of operands in a note of the compiler by the user's names.
+// userNote returns a note of the compiler with the names of operands replaced by the user's names.
 func (k *Statement) userNote(note string) string {
 	words := strings.Split(note, " ")
 	for i, w := range words {
@@ -350,8 +352,8 @@ func (k *Statement) userNote(note string) string {
 	return strings.Join(words, " ")
 }
 
-// SumUnit compiles the unit that adds two blocks of the result. It returns nil if tree sums add no
-// blocks, or if the blocks are dense. It must be called after Units.
+// SumUnit compiles the unit that adds two sparse blocks of the result. It returns nil if blocks are
+// never added, or are dense. It must be called after Units.
 func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	if err := k.compileSum(); err != nil || k.sum == nil {
 		return nil, err
@@ -359,8 +361,8 @@ func (k *Statement) SumUnit() (*codegen.Unit, error) {
 	return k.sum.unit, nil
 }
 
-// compileSum compiles the leaf that adds two sparse blocks of the result, if tree sums add any.
-// Otherwise it sets k.sum to nil.
+// compileSum compiles the leaf that adds two sparse blocks of the result, and stores it in k.sum.
+// It stores nil if blocks are never added, or are dense.
 func (k *Statement) compileSum() error {
 	k.sum = nil
 	result := k.leaves[0].unit.Result
@@ -392,7 +394,7 @@ func (k *Statement) loadSum() error {
 }
 
 // compileAdded compiles and loads a leaf that converts the old value of a += to the format of the
-// blocks that steps make. It does nothing if steps read the old value.
+// blocks that steps make. It does nothing if steps read the old value themselves.
 func (k *Statement) compileAdded() error {
 	if k.Problem.Added == nil {
 		return nil
@@ -410,9 +412,9 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// operandSpecs returns the specification of each operand for the compiler, the same at every rank.
-// It has the widest arrays of all blocks, and the sums of their entries and of their positions at
-// each level. Copies of a block count once. Every rank must call it.
+// operandSpecs returns the specification of each operand for the compiler, by name. It is the same
+// at every rank: the widths are those of the widest block, and the numbers of entries and of
+// positions are summed over all blocks. Copies of a block count once. Every rank must call it.
 func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {
@@ -465,10 +467,11 @@ func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 }
 
 // CompileAlone compiles the statement as one unit on whole tensors, and builds no leaf. If loaded
-// is true it uses the loaded operands, and otherwise the headers of their inputs. name is the name
-// of the leaf's function. If it is "" the compiler chooses one, and compiles in the trip counts of
-// short dense loops. The unit's result has the requested type, and the leaf converts integers to it
-// as C does.
+// is true it uses the loaded operands, and otherwise the headers of their inputs.
+//
+// name is the name of the leaf's function. If it is "" the compiler chooses one, and uses the sizes
+// of short dense loops as constants. The unit's result has the requested type, and the leaf
+// converts integers to it as C does.
 func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error) {
 	like := k.guessSpecs
 	if loaded {
@@ -493,8 +496,8 @@ func (k *Statement) CompileAlone(loaded bool, name string) (*codegen.Unit, error
 	return s.unit, err
 }
 
-// guessSpecs returns what like returns, for operands that were not loaded. It assumes fewer than
-// 2^31 entries. Coordinates have 64 bits if a given size exceeds 32 bits.
+// guessSpecs returns the specification of each operand for the compiler before operands are loaded.
+// It assumes fewer than 2^31 entries. Coordinates have 64 bits if a given size exceeds 2^31-1.
 func (k *Statement) guessSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for _, o := range k.Problem.Operands {

@@ -12,13 +12,14 @@ import (
 // short. Therefore leaves leave out these terms. If a user's schedule would have long loops for an
 // empty term, the leaf gets the default schedule instead.
 
-// fewPoints limits the number of coordinates of the other variables of an empty term. A term with
-// at most this number stays in the leaf, which then is the same leaf as for other sizes.
+// fewPoints decides whether an empty term is left out of the leaf. It stays if its variables whose
+// sizes are not 0 have together at most this number of coordinates. The leaf is then the same as
+// for other sizes.
 const fewPoints = 1 << 20
 
-// withoutEmptyTerms returns normal form n without its long terms over empty spaces. It returns n
-// itself if there are none. If no term would be left, it also returns n unless old is true: then
-// the leaf still has the old value of the result to read.
+// withoutEmptyTerms returns normal form n without its long terms over empty index spaces. It
+// returns n itself if there are none. If no term would be left, it returns n as well, unless old is
+// true: the leaf then still has the old value of the result to read.
 func (k *Statement) withoutEmptyTerms(n *notation.Normal, old bool) *notation.Normal {
 	var kept []*notation.Term
 	for _, t := range n.Terms {
@@ -42,9 +43,9 @@ func (s *leaf) normal() *notation.Normal {
 	return s.k.p.Norm
 }
 
-// hasLongEmptyLoops reports whether the loops of the leaf's schedule would be long for a term that
-// adds nothing. It returns false if a bound() of the schedule does not hold, because the leaf
-// detects that before its loops.
+// hasLongEmptyLoops reports whether the leaf's schedule would run long loops for a term that adds
+// nothing. It returns false if a bound() of the schedule does not hold, because the leaf then fails
+// before its loops.
 func (s *leaf) hasLongEmptyLoops() bool {
 	n := s.normal()
 	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) &&
@@ -54,8 +55,8 @@ func (s *leaf) hasLongEmptyLoops() bool {
 		})
 }
 
-// space reports whether the index space of a term is empty. points is the number of coordinates of
-// its variables whose sizes are not 0.
+// space reports whether the index space of a term of n is empty. points is the product of the sizes
+// of its variables, without those of size 0.
 func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
 	points = 1
 	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {
@@ -68,9 +69,9 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 	return empty, points
 }
 
-// idleVars lists the variables whose loops a leaf can skip, because every term has an empty index
-// space. A variable is needed if an operand with coordinates, the old value, or an array of the
-// result has it.
+// idleVars lists the variables whose loops a leaf can skip because all of its terms have empty
+// index spaces. A variable is not skipped if an operand with coordinates, the old value, or an
+// array of the result has it. idleVars returns nil if some term is not empty.
 func (s *leaf) idleVars() []string {
 	k, n := s.k, s.normal()
 	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {

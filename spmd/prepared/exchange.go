@@ -10,8 +10,9 @@ import (
 	"distaff/spmd/store"
 )
 
-// Exchange replaces an operand by another tensor of the same sizes, type and format. If the leaves
-// may not fit the new tensor, the caller then calls Fits. Every rank must call it.
+// Exchange replaces the operand with that name by h, another tensor of the same sizes, type and
+// format. If h may have other patterns or widths, the caller then asks Fits whether the leaves can
+// read it. Every rank must call it.
 func (k *Statement) Exchange(name string, h *input.Held) error {
 	if err := k.Reader.Hold(name, h); err != nil {
 		return err
@@ -38,9 +39,9 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return nil
 }
 
-// gatherAgain gathers the new values of an operand into its existing replicas, so that leaves
-// remain bound to these replicas. It returns false, and does nothing, if some access of the operand
-// has no gathered replica. Every rank must call it.
+// gatherAgain gathers the new values of an operand into its existing replicas. The leaves then
+// remain bound to these. It does nothing and returns false if an access of the operand has no
+// replica that was gathered. Every rank must call it.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name && !k.canGatherAgain(i) {
@@ -70,8 +71,9 @@ func (k *Statement) canGatherAgain(operand int) bool {
 		k.Reader.Env.Code() != codegen.CUDA
 }
 
-// ValuesChanged must be called after the values of an operand changed in the same memory. It drops
-// conversions of operands, which are then made again.
+// ValuesChanged tells the statement that the values of an operand changed in the same memory.
+// Operands that were converted for the leaf are then converted again. The caller must call it after
+// any of these changes.
 func (k *Statement) ValuesChanged() {
 	if k.bound != nil && k.bound.made.any() {
 		k.unbind()
@@ -99,10 +101,10 @@ func (k *Statement) Release(name string) {
 	}
 }
 
-// AllEntries returns a distributed operand with all of its entries. If some access cuts its modes
-// along different variables, it returns the blocks of that access. Otherwise, as for A(i,i), the
-// blocks of an access hold only the diagonal, and it loads the whole tensor at one rank. The caller
-// closes the blocks. Every rank must call it.
+// AllEntries returns blocks that together hold all entries of a distributed operand. If an access
+// has a different variable for each mode, these are the blocks of that access. If every access
+// repeats a variable, as A(i,i) does, their blocks hold only the diagonal. AllEntries then loads
+// the whole tensor at one rank. The caller closes the blocks. Every rank must call it.
 func (k *Statement) AllEntries(name string) (*store.Blocks, error) {
 	access, part := k.cutForAll(name)
 	if access >= 0 {
@@ -125,8 +127,8 @@ func (k *Statement) Where(name string) *store.Blocks {
 	return k.blocksOf(name, part, nil)
 }
 
-// cutForAll returns the access whose blocks AllEntries returns, or -1 if it loads the whole tensor,
-// and the partition of the blocks.
+// cutForAll returns the access whose blocks AllEntries returns, and their partition. access is -1
+// if AllEntries loads the whole tensor.
 func (k *Statement) cutForAll(name string) (access int, part *partition.Partition) {
 	order := 0
 	for i, o := range k.Problem.Operands {
@@ -140,8 +142,8 @@ func (k *Statement) cutForAll(name string) (access int, part *partition.Partitio
 	return -1, partition.Whole(order)
 }
 
-// HasBlocksOf reports whether the operand's blocks are the blocks of h itself, at every rank. h
-// must be stored in the operand's format.
+// HasBlocksOf reports whether the blocks that the statement reads of an operand are the blocks of h
+// themselves, and no copies, at every rank. h must be stored in the operand's format.
 func (k *Statement) HasBlocksOf(operand int, h *input.Held) bool {
 	if k.replicated[operand] && h.Replica == nil {
 		return false
@@ -149,8 +151,8 @@ func (k *Statement) HasBlocksOf(operand int, h *input.Held) bool {
 	return k.hasPlannedBlocks(operand, h.Blocks)
 }
 
-// hasPlannedBlocks reports whether a tensor with blocks b has the blocks that the plan needs of an
-// operand.
+// hasPlannedBlocks reports whether b, the blocks of a tensor, are cut and owned as the plan wants
+// it for an operand.
 func (k *Statement) hasPlannedBlocks(operand int, b *store.Blocks) bool {
 	if last := k.shown[operand]; last != nil && last.LaidAs(b) {
 		return true
@@ -163,15 +165,15 @@ func (k *Statement) hasPlannedBlocks(operand int, b *store.Blocks) bool {
 	return true
 }
 
-// ResultStored reports whether the result's blocks have the requested format. Otherwise they have a
-// format that leaves can write.
+// ResultStored reports whether the result's blocks have the requested format. If they do not, they
+// have a format that leaves can write, and are converted when they are read.
 func (k *Statement) ResultStored() bool {
 	return k.Problem.Whole || !k.leaves[0].unit.Result.Repack
 }
 
-// Fits reports whether the compiled leaves can read the current operands at every rank. The widths
-// of the blocks must be the same as before, and the result's positions must be wide enough. Every
-// rank must call it.
+// Fits reports whether the compiled leaves can read the current operands, at every rank: the widths
+// of the blocks' arrays are the same as before, and the positions of the result are wide enough.
+// Every rank must call it.
 func (k *Statement) Fits() (bool, error) {
 	bad := []int64{0}
 	if !k.sameWidths() {

@@ -16,13 +16,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// wholeShare is in quarters. If a rank reads at least this share of an operand's rows, it gathers
-// all rows, because packing single rows would cost more than it saves.
+// wholeShare is a fraction in quarters. If a rank reads at least this fraction of an operand's
+// rows, it gathers all rows, because packing single rows would cost more than it saves.
 const wholeShare = 3
 
-// rows returns the rows of a gathered operand that this rank's steps read. If the gathered operand
-// is multiplied with sparse operands, and this rank owns the blocks of the sparse operands that it
-// reads, the rows are the coordinates in these blocks. Otherwise rows returns all rows.
+// rows returns the rows of a gathered operand that this rank's steps read. They are known if the
+// operand is multiplied by sparse operands, and this rank owns the blocks of these that it reads:
+// then they are the coordinates in these blocks. Otherwise rows returns all rows.
 func (k *Statement) rows(operand int) exec.Rows {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -58,8 +58,9 @@ func (k *Statement) rows(operand int) exec.Rows {
 	return exec.Rows{List: list, Within: k.accessRange(v, all.Within), Spans: all.Spans}
 }
 
-// rowsOfSteps returns, for each step, a range that contains the coordinates in the drivers' blocks
-// that the step reads. It returns nil if there is at most one step.
+// rowsOfSteps returns, for each step, a range that contains the rows that the step reads. They are
+// the coordinates in the blocks that the step reads of the operands in drivers. It returns nil if
+// there is at most one step.
 func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
@@ -93,9 +94,8 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	return list
 }
 
-// accessRange returns a range of coordinates of v that contains every coordinate where leaves
-// access operands with v. The loops of a leaf may access an operand anywhere in this range. all is
-// the full range.
+// accessRange returns a range of v that contains every coordinate at which leaves access operands.
+// The loops of a leaf may access an operand anywhere in this range. all is the full range of v.
 func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
 	list := k.boundingLevels(v)
 	r := [2]int64{all[1], all[0]}
@@ -110,10 +110,10 @@ func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
 
-// boundingLevels returns the levels whose coordinates are the only values of v in the leaves'
-// loops, if each term's loop runs over such levels. It returns nil if a loop may reach other
-// coordinates: the loop of a term that no level bounds, of a workspace, of a counter, or over a
-// dense level of an operand's copy.
+// boundingLevels returns levels of operands that bound v: every loop over v in a leaf visits only
+// coordinates of these levels. It returns nil if a loop may visit others. This may be the loop of a
+// term that no level bounds, the loop of a workspace or counter, or a loop over a dense level of an
+// operand's copy.
 func (k *Statement) boundingLevels(v string) (list []coordLevel) {
 	if k.mayVisitUnstored() || k.hasWorkspaceOver(v) {
 		return nil
@@ -157,7 +157,7 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 }
 
 // hasWorkspaceOver reports whether a leaf has a workspace over variable v. The loops that read the
-// workspace may visit all its coordinates.
+// workspace may visit all coordinates of v.
 func (k *Statement) hasWorkspaceOver(v string) bool {
 	found := false
 	for _, s := range k.leaves {
@@ -169,9 +169,10 @@ func (k *Statement) hasWorkspaceOver(v string) bool {
 	return found
 }
 
-// mayVisitUnstored reports whether the leaf's schedule may have loops that reach coordinates which
-// no operand stores. Loops over workspaces do. So do loops over tiles or fused pairs that do not
-// run in the order of coordinates, because such loops count and look operands up.
+// mayVisitUnstored reports whether the user's schedule may have loops that visit coordinates which
+// no operand stores. These are loops over workspaces, and loops over tiles or fused pairs that do
+// not run in the order of coordinates: such loops count through the coordinates and look operands
+// up.
 func (k *Statement) mayVisitUnstored() bool {
 	commands, _ := k.Problem.LeafSchedule()
 	has := func(names string) bool {
@@ -182,9 +183,10 @@ func (k *Statement) mayVisitUnstored() bool {
 		has("fuse") && has("reorder")
 }
 
-// Drivers returns the operands whose coordinates determine which rows of a gathered operand are
-// read, and the operands whose coordinates bound the rows that must be in memory. by is nil if all
-// rows are read, and bounding is nil if all rows are in memory. It must be called after Units.
+// Drivers returns two lists of operands. The coordinates of the operands in by determine which rows
+// of a gathered operand are read; by is nil if all rows are. The coordinates of those in bounding
+// bound the rows that must be in memory; bounding is nil if all rows must be. Drivers must be
+// called after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -215,13 +217,13 @@ func readsOperand(t *notation.Term, name string) bool {
 	return found
 }
 
-// coordLevel is a level of an operand that determines coordinates of entries. Either the level
-// stores the coordinates. Or it is a dense level above levels that store coordinates, in the
-// operand whose entries are cut into chunks for the ranks.
+// coordLevel is a level of an operand that determines coordinates of entries. The level stores the
+// coordinates, or it is a dense level above a level that does. The second case is only possible in
+// the operand whose entries are cut into chunks for the ranks.
 type coordLevel struct{ operand, level int }
 
-// driver returns a factor of term t with a level that determines v, so that the term is zero at all
-// other values of v. If there is none, operand is -1.
+// driver returns a level, of a factor of term t, that determines the values of v at which the term
+// may be nonzero. If there is none, its operand is -1.
 func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -248,15 +250,15 @@ func (k *Statement) levels(a *notation.Access, v string) (list []coordLevel) {
 	return list
 }
 
-// cutBelow reports whether the ranks have chunks of an operand's entries that are cut at levels
-// below l.
+// cutBelow reports whether ranks have chunks of an operand's entries, and the chunks begin and end
+// at a level below l.
 func (k *Statement) cutBelow(operand, l int) bool {
 	o := k.Problem.Operands[operand]
 	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
-// eachBlock calls f with each block of the operand s.operand that this rank's steps read. It
-// returns false if another rank owns such a block.
+// eachBlock calls f with each block that this rank's steps read of the operand s.operand. It stops
+// and returns false if another rank owns a block.
 func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
 	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {
@@ -270,7 +272,7 @@ func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
 	return true
 }
 
-// markLevel sets the bits of a level's coordinates in seen.
+// markLevel sets bit c of seen for each coordinate c of a level.
 func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	eachCoordinate(t, level, func(c int64) {
 		if c>>6 < int64(len(seen)) {
@@ -279,8 +281,8 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel extends a range so that it contains the coordinates of a level where leaves access
-// other operands. For a dense level, they are all coordinates of the block.
+// spanLevel extends r to the coordinates of a level at which leaves access other operands. For a
+// dense level, these are all coordinates of the block.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {

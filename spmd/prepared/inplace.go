@@ -10,9 +10,9 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// accumulates reports whether to ask for leaves that add to an existing block: several steps of a
-// rank add to one block, and every rank has a compiler. Built-in leaves and GPU leaves always make
-// blocks of their own. Every rank must call it.
+// accumulates reports whether to ask the compiler for leaves that add to an existing block. It is
+// useful if several steps of a rank add to one block. It is possible if every rank has a compiler,
+// because built-in leaves and GPU leaves always make new blocks. Every rank must call it.
 func (k *Statement) accumulates() (bool, error) {
 	if k.Reader.Env.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil
@@ -34,7 +34,8 @@ func (k *Statement) accumulates() (bool, error) {
 	return can[0] == 1, nil
 }
 
-// source returns the operand whose level arrays the blocks of a group's leaf share, or -1.
+// source returns the index of the operand whose level arrays are shared by the blocks that a
+// group's leaf makes, or -1 if there is none.
 func (k *Statement) source(group int) int {
 	u := k.leaves[group].unit
 	if !u.Result.Accumulate || u.Args[u.Result.Shares].Convert {
@@ -44,8 +45,8 @@ func (k *Statement) source(group int) int {
 	return slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 }
 
-// inPlace reports whether every step of every rank can add to its result in place. The leaf must
-// support it, and for a sparse result the rank must own the block whose pattern the leaf follows.
+// inPlace reports whether every step of every rank can add in place. All leaves must support it.
+// For a sparse result, each rank must also own the operand's blocks whose patterns its steps add.
 func (k *Statement) inPlace() bool {
 	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
@@ -63,7 +64,7 @@ func (k *Statement) AddsInPlace() bool {
 	return k.exec.Adds
 }
 
-// accumulate sets up how steps add to sparse blocks of the result.
+// accumulate prepares package exec for steps that add to one sparse block.
 func (k *Statement) accumulate() {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result

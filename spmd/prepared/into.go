@@ -11,23 +11,25 @@ import (
 	"distaff/spmd/fault"
 )
 
-// into is an existing result of an earlier job, whose values are computed anew (Job.FixedPattern).
+// into is a result of an earlier job whose pattern stays and whose values are computed anew
+// (Job.FixedPattern).
 type into struct {
 	given *tcs.Tensor // the caller's tensor
-	// made is the tensor that the leaf writes. It is given itself, or a conversion of given if its
-	// format is one that leaves cannot write. padded says that made has memory of its own for
-	// values, because they are in other places than in given.
+	// made is the tensor that the leaf writes: given itself, or a conversion of it if leaves cannot
+	// write given's format. padded says that made has its own memory for values, because they are
+	// in other places than in given.
 	made   *tcs.Tensor
 	padded bool
-	// wide is given, or a tensor with the same level arrays and wider values, if the statement
-	// computes in a wider type than given's. Its values are then converted to given's type.
+	// wide is given, unless the statement computes in a wider type than given's. Then wide has the
+	// same level arrays and wider values, which are converted to given's type in the end.
 	wide   *tcs.Tensor
 	values bool            // whether the leaf writes values into an existing pattern
 	widths *codegen.Result // widths of made's arrays
 }
 
-// readyInto checks the caller's tensor and prepares a leaf that writes its values. It first
-// compiles the statement to learn how it would make a result of its own.
+// readyInto checks the tensor given by the caller, and prepares a leaf that writes its values. To
+// learn how the statement would store a result of its own, it first compiles the statement without
+// the tensor.
 func (k *Statement) readyInto() error {
 	if err := k.fitsInto(); err != nil {
 		return err
@@ -73,7 +75,7 @@ func (k *Statement) readyInto() error {
 	return nil
 }
 
-// fitsInto refuses a tensor that cannot be the result of this job.
+// fitsInto returns an error if the given tensor cannot be the result of this job.
 func (k *Statement) fitsInto() error {
 	name, t := k.p.Result, k.o.FixedPattern
 	if k.Reader.Env.Code() == codegen.CUDA {
@@ -118,8 +120,8 @@ func overlap(a, b tcs.Array) bool {
 		other < from+uintptr(a.Len)*uintptr(a.Width)
 }
 
-// likeOperand reports whether given has the same level arrays as the operand whose level arrays the
-// leaf's result shares. bound holds the leaf's arguments.
+// likeOperand reports whether given has equal level arrays to the operand with which the leaf's
+// result shares its level arrays. bound holds the leaf's arguments.
 func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {
@@ -143,8 +145,8 @@ func sameArray(a, b tcs.Array) bool {
 	return a.Len == 0 || a.Ptr == b.Ptr || bytes.Equal(a.Bytes(), b.Bytes())
 }
 
-// finish converts the values that the leaf has written to the caller's tensor, and returns a tensor
-// over its memory.
+// finish stores the values that the leaf has written in the caller's tensor, converted if
+// necessary. It returns a tensor that shares the memory of the caller's tensor.
 func (e *into) finish(k *Statement) (*tcs.Tensor, error) {
 	if e.padded {
 		t, err := coo.Repack(e.made, k.leaves[0].format, coo.KeepAll, k.Reader.Env.Config())

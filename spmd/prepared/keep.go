@@ -6,9 +6,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// keep keeps this rank's blocks of an operand in the memory where leaves run. The blocks do not
-// change meanwhile: statements write results in memory of their own, or, on one rank, write over
-// the old value.
+// keep keeps this rank's blocks of an operand in the memory of the unit that runs leaves (a
+// device). Until unkeep, the blocks do not change: statements write results in memory of their own,
+// or, on one rank, write over the old value.
 func (k *Statement) keep(operand int) {
 	if k.Reader.Loose(k.Problem.Operands[operand].Tensor) {
 		return
@@ -18,7 +18,7 @@ func (k *Statement) keep(operand int) {
 	k.each(operand, func(t *tcs.Tensor) { k.Reader.Env.KeepIn(t, m) })
 }
 
-// Memory returns the kind of memory that a tensor's placement names.
+// Memory returns the kind of memory that the placement of a tensor names.
 func (k *Statement) Memory(tensor string) place.Memory { return k.p.Memory(tensor) }
 
 // unkeep ends what keep began.
@@ -39,7 +39,8 @@ func (k *Statement) each(operand int, do func(t *tcs.Tensor)) {
 	}
 }
 
-// Loosen declares that others may change the values of an operand from now on.
+// Loosen tells the statement that others may change the values of an operand from now on. The
+// operand is then no longer kept on a device.
 func (k *Statement) Loosen(name string) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name {
@@ -48,9 +49,9 @@ func (k *Statement) Loosen(name string) {
 	}
 }
 
-// isOnlyWriter reports whether only the leaf writes to and reads its result in a run. That is so if
-// the caller has not given the result, if its values and positions are not narrowed and its levels
-// not repacked, if it does not move to a placement, and if other ranks' parts are not added.
+// isOnlyWriter reports whether the leaf's result is final: nothing else writes or reads it during
+// the run. It is not final if it goes to a tensor of the caller, if its values or positions are
+// narrowed or its levels repacked, if it moves to a placement, or if other ranks' parts are added.
 func (k *Statement) isOnlyWriter() bool {
 	u := k.leaves[0].unit.Result
 	if u.Repack || k.into != nil || k.needsNarrowing() || k.NearSum() ||
@@ -67,23 +68,21 @@ func (k *Statement) isOnlyWriter() bool {
 	return true
 }
 
-// leaveValues leaves the values of a leaf's result where the leaf runs, if the caller will fetch
-// them. The value of a scalar is always fetched, because conditions read it.
+// leaveValues leaves the values of a leaf's result on the device, if the caller promised to fetch
+// them (Options.Leaves). The value of a scalar is fetched at once, because conditions read it.
 func (k *Statement) leaveValues(t *tcs.Tensor) {
 	if k.o.Leaves && t.Order() > 0 {
 		k.Reader.Env.Leave(t)
 	}
 }
 
-// canStay reports whether the blocks of the result that steps of this rank make can stay where the
-// leaf runs.
+// canStay reports whether the result blocks that this rank's steps make can stay on the device.
 func (k *Statement) canStay() bool {
 	return k.o.Leaves && k.Reader.Env.Code() == codegen.CUDA && k.isOnlyWriter() &&
 		k.exec.Sparse == nil && !k.exec.Adds && k.Problem.StaysAt(k.Reader.Env.Comm.Rank())
 }
 
-// fetch copies values of operands from the device to the host. Steps need them there because they
-// send and gather them.
+// fetch copies values of operands from the device to the host, where they are sent and gathered.
 func (k *Statement) fetch() error {
 	for i := range k.exec.Own {
 		for _, t := range k.exec.Own[i] {

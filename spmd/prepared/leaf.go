@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// leaf is a statement, or a part of one, that is compiled and loaded. It is called on whole tensors
-// or on blocks that have the format and widths given to the compiler.
+// leaf is a statement, or some terms of one, compiled and loaded. It is called on whole tensors, or
+// on blocks in the format and widths that the compiler was told.
 type leaf struct {
 	k          *Statement
 	name       string           // name of the function; "" lets the compiler choose
@@ -32,7 +32,8 @@ type leaf struct {
 	exact      []string        // variables whose whole range the leaf always gets
 	widths     *codegen.Result // widths of the result; nil lets the compiler choose
 	accumulate bool            // ask for a leaf that adds to a result (unit.Result.Accumulate)
-	// ask for a leaf that writes values into an existing pattern (unit.Result.FixedPattern)
+	// ask for a leaf that computes only the values of an existing pattern
+	// (unit.Result.FixedPattern)
 	fixedPattern bool
 	// operand that the leaf may write over (unit.Result.InPlace); may be ""
 	inPlace string
@@ -41,7 +42,7 @@ type leaf struct {
 	parts    []string          // with a schedule: variables whose range the leaf gets in parts
 	names    map[string]string // the user's names of operands that have other names in norm
 	// elsewhere lists names that occur only in terms of other leaves. otherTree says that --network
-	// is a tree of the other terms.
+	// gives a tree for the terms of another leaf.
 	elsewhere []string
 	otherTree bool
 
@@ -50,8 +51,8 @@ type leaf struct {
 	compiler string
 }
 
-// leafOf returns a leaf of the job's own statement for operands with the given specifications. The
-// operand with the name of the result is the old value of a +=.
+// leafOf returns a leaf, not compiled yet, of the user's statement. operands holds the
+// specification of each operand; the operand with the result's name is the old value of a +=.
 func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
 	name := k.p.Result
 	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands,
@@ -90,7 +91,8 @@ func (s *leaf) request() codegen.Request {
 		Extern:            k.Reader.Env.Extern,
 		IntermediateOrder: k.o.Order,
 		Forms:             k.forms,
-		// a plan must decide the same, and knows sizes but only estimates of entries
+		// a plan must decide the same as a run, and a plan knows sizes but only estimates of
+		// entries
 		ConvertBySize: s.schedule != nil && !k.Problem.Whole,
 	}
 	if s.stmt == k.p.Stmt { // not the sum of two blocks
@@ -117,7 +119,7 @@ func (s *leaf) request() codegen.Request {
 	return req
 }
 
-// compile compiles the unit. It runs no C compiler.
+// compile compiles s to a unit. It runs no C compiler.
 func (s *leaf) compile() error {
 	k := s.k
 	var err error
@@ -128,7 +130,7 @@ func (s *leaf) compile() error {
 	return k.Problem.AsWritten(err)
 }
 
-// load builds the leaf of the unit. Without a C compiler, a built-in leaf with a unit of its own
+// load builds the leaf from its unit. If there is no C compiler, a built-in leaf with its own unit
 // may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
 func (s *leaf) load() error {
 	k := s.k
@@ -190,8 +192,8 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	return bounds
 }
 
-// env returns the environment of a call over the given bounds. A call over few coordinates runs on
-// one thread.
+// env returns the environment of a call over the given bounds, with the number of threads. A call
+// over few coordinates gets one thread.
 func (s *leaf) env(bounds [][2]int64) kernels.Env {
 	k := s.k
 	threads := k.Reader.Env.Threads
@@ -203,7 +205,7 @@ func (s *leaf) env(bounds [][2]int64) kernels.Env {
 		Progress: k.Reader.Env.Leaf}
 }
 
-// userError converts the error of a call to an error for the user.
+// userError converts the error of a leaf call to an error that names what the user wrote.
 func (s *leaf) userError(err error) error {
 	if err == nil {
 		return nil
@@ -217,8 +219,8 @@ func (s *leaf) userError(err error) error {
 	return err
 }
 
-// finish converts the result of call to the requested format, and its positions to the narrowest
-// width. It takes ownership of t.
+// finish converts the result t of a call to the requested format, and its positions to the
+// narrowest width. It takes ownership of t.
 func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 	if s.unit.Result.Shares < 0 { // it shares no arrays
 		t.Narrow()
@@ -242,9 +244,9 @@ func (k *Statement) UserNames(vars []string) []string {
 	return out
 }
 
-// newResult returns the result before the leaf runs. A dense result has its memory, a result that
-// shares an operand's level arrays has memory for values, and any other is a frame that the leaf
-// adds arrays to. box may be nil, which means the whole tensor.
+// newResult allocates the result of a call before the leaf runs. A dense result gets its memory. A
+// result that shares an operand's level arrays gets memory for values. Any other result has no
+// arrays yet; the leaf adds them. If box is nil, the result is the whole tensor.
 func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
 	k, u := s.k, s.unit.Result
 	header := tcs.Header{Dims: s.dims, Box: box, Type: s.typ}
@@ -276,8 +278,8 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	return t, nil
 }
 
-// sharing returns a result with memory for values. It shares the level arrays of tensor from, down
-// to the result's last compressed level.
+// sharing returns a result that shares the level arrays of the tensor from, down to the result's
+// last compressed level, and has memory of its own for values.
 func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
 	f := s.unit.Result.Format
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
@@ -312,8 +314,8 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 	return t, mem.Release()
 }
 
-// interrupted returns the error of a leaf that stopped in the middle. The cause is an input file
-// that changed, a fault of the leaf itself, or another job or rank that stopped it.
+// interrupted returns the error of a leaf that stopped in the middle. It says why: an input file
+// changed, the leaf has a fault, or another job or rank stopped it.
 func (s *leaf) interrupted(f *kernels.FaultError) error {
 	k := s.k
 	err := k.Reader.Fault()
@@ -329,7 +331,7 @@ func (s *leaf) interrupted(f *kernels.FaultError) error {
 	return err
 }
 
-// cacheKey returns the key of the leaf in the cache, for messages.
+// cacheKey returns the leaf's key in the cache of compiled leaves, for messages.
 func (s *leaf) cacheKey() string {
 	b, err := s.k.Reader.Env.Backend()
 	if err != nil {

@@ -52,8 +52,8 @@ func (k *Statement) readBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) 
 	return own, err
 }
 
-// LocateChunks locates the chunks of a tensor's entries before it is loaded, for plans. It reads
-// the tensor if every rank has it, and otherwise guesses.
+// LocateChunks tells a plan where the chunks of a tensor's entries begin, before the tensor is
+// loaded. It reads the tensor if every rank has it, and otherwise guesses.
 func (k *Statement) LocateChunks() error {
 	at := k.Problem.Stored()
 	if at < 0 {
@@ -73,9 +73,10 @@ func (k *Statement) LocateChunks() error {
 	return nil
 }
 
-// adoptCuts makes the plan cut an operand's entries where a program's tensor is cut already. The
-// tensor must have the planned number of chunks, the planned ranks must own them, and the lengths
-// of the chunks may differ by at most 1. Every rank must call it.
+// adoptCuts changes the plan so that an operand's entries are cut where the program's tensor for it
+// is cut already. Then no entries move. The tensor must have as many chunks as the plan, the
+// planned ranks must own them, and the lengths of chunks may differ by at most 1. Every rank must
+// call it.
 func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
@@ -108,8 +109,8 @@ func (k *Statement) adoptCuts(operand int) error {
 	return nil
 }
 
-// WholeOperand returns a whole operand at this rank. It is the operand's only block, or it is
-// loaded again by this rank alone. The Statement owns the tensor.
+// WholeOperand returns a whole operand at this rank. In a job of one rank it is the operand's only
+// block. Otherwise this rank alone loads the operand again, once. The Statement owns the tensor.
 func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	if t := k.wholes[name]; t != nil {
 		return t, nil
@@ -133,15 +134,16 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	return own[0], nil
 }
 
-// ResultBlocks describes the result's blocks. own holds the blocks of this rank.
+// ResultBlocks returns a description of all blocks of the result, with the tensors own that this
+// rank has.
 func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	b := k.blocksOf(k.p.Result, k.ResultPartition(), own)
 	b.Sums = k.Sums()
 	return b
 }
 
-// Sums reports whether the statement adds. Then the sign of a zero may depend on the plan and on
-// how leaves are compiled.
+// Sums reports whether the statement adds values. If it does, the sign of a zero may depend on the
+// plan and on how leaves are compiled.
 func (k *Statement) Sums() bool { return k.adds }
 
 // addsValues reports whether a statement sums over a variable, has several terms, or is a +=.
@@ -162,20 +164,21 @@ func addsValues(n *notation.Normal) bool {
 		})
 }
 
-// OperandBlocks describes the blocks of an operand, and includes this rank's blocks.
+// OperandBlocks returns a description of all blocks of an operand, with the tensors that this rank
+// owns.
 func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 	o := k.Problem.Operands[operand]
 	return k.blocksOf(o.Tensor, o.Before(), k.exec.Own[operand])
 }
 
-// blocksOf describes the blocks of a tensor in partition part. own holds this rank's blocks; copies
-// of other ranks' blocks are left out.
+// blocksOf returns a description of all blocks of a tensor in partition part. It has the tensors in
+// own that this rank owns. Tensors in own that copy another rank's block are left out.
 func (k *Statement) blocksOf(name string, part *partition.Partition,
 	own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	return k.withOwn(load.Blocks(part, k.likeOf(name, k.Reader.Formats[name])), own)
 }
 
-// withOwn returns a copy of the description b that has the blocks of own that this rank owns.
+// withOwn returns a copy of b in which the tensors are those in own that this rank owns.
 func (k *Statement) withOwn(b *store.Blocks, own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	c := *b
 	c.Own = make(map[int]*tcs.Tensor, len(own))
@@ -187,7 +190,7 @@ func (k *Statement) withOwn(b *store.Blocks, own map[plan.Block]*tcs.Tensor) *st
 	return &c
 }
 
-// ResultLike describes blocks of the result for messages.
+// ResultLike describes the result's blocks, in the result's type, for sending them in messages.
 func (k *Statement) ResultLike() transfer.Like {
 	like := k.exec.Result
 	like.Layout.Type = k.Reader.Types[k.p.Result]

@@ -12,16 +12,16 @@ import (
 	"distaff/spmd/plan"
 )
 
-// needsNarrowing reports whether the statement computes in int64 and has an int32 result. Its
-// leaves and sums make int64, because a part of a sum may exceed int32 although the whole sum does
-// not.
+// needsNarrowing reports whether the statement computes in int64 and has an int32 result. Leaves
+// and sums then make int64 blocks, because a partial sum may exceed int32 although the whole sum
+// does not.
 func (k *Statement) needsNarrowing() bool {
 	return k.Reader.Types[k.p.Result] != k.Reader.ResultType
 }
 
-// narrow converts computed blocks to the requested type, and takes ownership of the blocks. If a
-// value does not fit, all ranks return the error of the lowest rank that has such a value. Every
-// rank must call it.
+// narrow converts the computed blocks to the result's type, and takes ownership of them. If a value
+// does not fit, all ranks return the error of the lowest rank that has such a value. Every rank
+// must call it.
 func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {
@@ -63,8 +63,8 @@ func (k *Statement) withValues(t *tcs.Tensor, typ tensor.Type) (*tcs.Tensor, err
 	return out, mem.Release()
 }
 
-// narrowValues converts the int64 values of wide to int32 and stores them in t, which has the same
-// pattern.
+// narrowValues converts the int64 values of wide to int32 and stores them in t, which must have the
+// same pattern.
 func (k *Statement) narrowValues(t, wide *tcs.Tensor) error {
 	from, to := tcs.Slice[int64](wide.Vals), tcs.Slice[int32](t.Vals)
 	const most = 1 << 16 // number of values that a thread converts at a time

@@ -16,14 +16,18 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// oneStep describes a statement as a plan of one step at each rank. The step reads only blocks that
-// the rank has already. It is one call, whose arguments are bound once for all runs.
+// oneStep describes a statement whose plan has at most one step at each rank, which reads only
+// blocks that the rank has already. The step is one call, whose arguments are bound once for all
+// runs.
 //
-// On one rank that has everything, the call reads the whole tensors. On several ranks the result is
-// dense, and the blocks are the rank's own and replicas. Either the step makes a block of the
-// result that stays at the rank. Or it makes a part of a sum, and the ranks add their parts so that
-// each of them has the result. Or nothing is cut, for example if all tensors are scalars; then
-// every rank runs the same step.
+// On one rank that has everything, the call reads the whole tensors. On several ranks, the result
+// is dense, and the call reads the rank's own blocks and replicas. There are then three cases:
+//
+//   - The step makes a block of the result that stays at the rank.
+//   - The step makes a part of a sum, and the ranks add their parts so that each rank has the
+//     result.
+//   - Nothing is cut, for example because all tensors are scalars. Every rank then runs the same
+//     step.
 type oneStep struct {
 	whole      bool      // one rank has everything
 	step       plan.Step // this rank's step
@@ -32,22 +36,22 @@ type oneStep struct {
 	result     *store.Blocks
 }
 
-// bound is the call of a statement of one step. Its arguments are the same in every run.
+// bound is the one call of a oneStep. Its arguments are the same in every run.
 type bound struct {
 	call call
 	made conversions // the conversions among the arguments
-	// by operand: its place in call.args; -1 if a conversion is in its place, or if it is not read
+	// by operand: its index in call.args; -1 if a conversion is there instead, or if it is not read
 	at    []int
 	ready bool // whether the arguments are set
 }
 
-// smallWork limits work on one thread. A leaf call over fewer coordinates than smallWork, or a
-// statement whose tensors together have fewer entries, uses one thread, because waking another one
-// would take longer than its work. The number of threads does not affect any bit of a result.
+// smallWork is the least work for which several threads are used; waking a thread takes longer than
+// less work. It is compared with the number of coordinates of a leaf call, or with the number of
+// entries of all tensors of a statement. The number of threads does not affect any bit of a result.
 const smallWork = 1 << 15
 
-// newOneStep returns the statement's form on several ranks, or nil if it has none. It does not
-// check whether every rank has what its step reads; see hasBlocks.
+// newOneStep returns the statement as a oneStep on several ranks, or nil if it cannot be one.
+// Whether every rank has what its step reads must be checked as well; see hasBlocks.
 func (k *Statement) newOneStep() *oneStep {
 	p := k.Problem
 	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||
@@ -81,7 +85,8 @@ func (k *Statement) newOneStep() *oneStep {
 	return n
 }
 
-// isAtOneRank reports whether the result has a placement that puts each block at only one rank.
+// isAtOneRank reports whether the result has a placement without copies, so that each block is
+// stored at only one rank.
 func (k *Statement) isAtOneRank() bool {
 	_, placed := k.p.Placements[k.p.Result]
 	return placed && k.Problem.Result.Copies == nil
@@ -98,8 +103,8 @@ func (n *oneStep) hasBlocks(k *Statement) bool {
 	return true
 }
 
-// blocks returns the blocks that the step reads, by operand. The block of an operand that it does
-// not read is nil.
+// blocks returns the blocks that the step reads, by operand: nil for an operand that it does not
+// read.
 func (n *oneStep) blocks(k *Statement) []*tcs.Tensor {
 	blocks := make([]*tcs.Tensor, len(k.Problem.Operands))
 	if n.whole {
@@ -117,10 +122,10 @@ func (n *oneStep) blocks(k *Statement) []*tcs.Tensor {
 	return blocks
 }
 
-// isKnown reports whether every rank has the result.
+// isKnown reports whether every rank has the whole result after a run.
 func (n *oneStep) isKnown() bool { return n.sum || n.everywhere }
 
-// block returns this rank's tensor of former result h.
+// block returns this rank's tensor of h, a former result of the statement.
 func (n *oneStep) block(h *input.Held) *tcs.Tensor {
 	if h.Replica != nil && !n.whole {
 		return h.Replica
@@ -128,20 +133,20 @@ func (n *oneStep) block(h *input.Held) *tcs.Tensor {
 	return h.Blocks.Own[int(n.step.Partial.Result)]
 }
 
-// Near reports whether the statement runs on several ranks, and each rank runs one step on blocks
-// that it has.
+// Near reports whether the statement is near: it runs on several ranks, and each rank runs one step
+// on blocks that the rank has already.
 func (k *Statement) Near() bool { return k.oneStep != nil && !k.oneStep.whole }
 
 // NearSum reports whether the statement is near and adds the ranks' parts, so that all ranks have
 // the result.
 func (k *Statement) NearSum() bool { return k.Near() && k.oneStep.sum }
 
-// NearKnown reports whether the statement is near and every rank has its result.
+// NearKnown reports whether the statement is near and every rank has the whole result afterwards.
 func (k *Statement) NearKnown() bool { return k.Near() && k.oneStep.isKnown() }
 
-// CanWriteOver reports whether Compute can write over h, a former result that the statement does
-// not read and that has the result's format, type and sizes. Each rank must have its part of h in
-// memory of its own. All ranks return the same.
+// CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
+// result with the result's format, type and sizes, and the statement must not read it. Each rank
+// must have its part of h in memory of its own. All ranks return the same.
 func (k *Statement) CanWriteOver(h *input.Held) bool {
 	n := k.oneStep
 	if n == nil || n.whole {
@@ -152,8 +157,8 @@ func (k *Statement) CanWriteOver(h *input.Held) bool {
 			slices.EqualFunc(n.result.Boxes, h.Blocks.Boxes, slices.Equal[[][2]int64]))
 }
 
-// bind converts the operands of the one call to the formats that its leaf reads. It does so once
-// for all runs.
+// bind prepares the one call: it converts operands to the formats that the leaf reads, and sets the
+// arguments. It does nothing if the call is bound already.
 func (k *Statement) bind() error {
 	w := k.bound
 	if w != nil && w.ready {
@@ -183,7 +188,7 @@ func (k *Statement) bind() error {
 	return nil
 }
 
-// newBound returns the call on the given blocks, by operand.
+// newBound returns the one call on the given blocks, which are indexed by operand.
 func (k *Statement) newBound(blocks []*tcs.Tensor) (*bound, error) {
 	s, n, w := k.leaves[0], k.oneStep, &bound{at: make([]int, len(blocks))}
 	args, err := w.made.arguments(s, k.byName(blocks))
@@ -214,7 +219,7 @@ func (k *Statement) newBound(blocks []*tcs.Tensor) (*bound, error) {
 	return w, nil
 }
 
-// threads returns the number of threads for the one call.
+// threads returns the number of threads for the one call c.
 func (k *Statement) threads(c *call) int {
 	if !k.o.Locked {
 		return k.Reader.Env.Threads
@@ -239,7 +244,7 @@ func (k *Statement) threads(c *call) int {
 	return k.Reader.Env.Threads
 }
 
-// unbind releases the operands of the one call, which other tensors will replace.
+// unbind releases the operands of the one call, so that other tensors can replace them.
 func (k *Statement) unbind() {
 	w := k.bound
 	if w == nil {
@@ -254,9 +259,9 @@ func (k *Statement) unbind() {
 	k.bound = nil
 }
 
-// destination returns where the one call writes its result, if the caller allows it to write over
-// a former result. It can do so if the former result shares no memory with another operand and has
-// the level arrays that a new result would have.
+// destination returns where the one call writes its result. It may be over, a former result, or nil
+// if the caller wants a new tensor. The former result must share no memory with another operand,
+// and have the level arrays that a new result would have; otherwise a new tensor is made.
 func (k *Statement) destination(over *input.Held) exec.Destination {
 	switch {
 	case k.into != nil:
@@ -271,7 +276,8 @@ func (k *Statement) destination(over *input.Held) exec.Destination {
 	return exec.Destination{Kind: exec.Over, Block: t}
 }
 
-// computeHere makes the one call of this rank. It returns the result, which is new or over.
+// computeHere performs the one call of this rank. It returns the result, which is a new tensor or
+// over.
 func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
 	n, at := k.oneStep, time.Now()
 	if err := k.Reader.Env.Ctx.Err(); err != nil {
@@ -315,7 +321,7 @@ func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
 	return n.held(k, t), nil
 }
 
-// held describes the distributed result of a near statement. t is this rank's part.
+// held returns the result of a near statement as a distributed tensor. t is this rank's part.
 func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}
@@ -330,8 +336,8 @@ func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
 	return h
 }
 
-// oneError returns an error that all ranks find in the step that all of them run. To let rank 0
-// report it, other ranks wait up to a second for rank 0 to stop them.
+// oneError returns err, an error in the step that all ranks run, and which all of them therefore
+// find. Only rank 0 should report it: other ranks wait up to a second for rank 0 to stop them.
 func (k *Statement) oneError(err error) error {
 	if !k.oneStep.everywhere || k.Reader.Env.Comm.Rank() == 0 {
 		return err

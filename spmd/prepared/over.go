@@ -8,9 +8,9 @@ import (
 )
 
 // oldOperand returns the name of the operand that is the result's old value, if a leaf may write
-// over it. Otherwise it returns "". The caller must have asked for it (Options.Over), only one
-// access may read the operand, and each block of the result must be made by one step at the rank
-// that owns the old block.
+// over it, and otherwise "". A leaf may if three conditions hold. The caller has asked for it
+// (Options.Over). Only one access reads the old value. Each block of the result is made by one
+// step, at the rank that owns the old block.
 func (k *Statement) oldOperand() string {
 	if !k.o.Over || k.needsNarrowing() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""
@@ -36,7 +36,7 @@ func (k *Statement) oldOperand() string {
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
 
 // allInPlace reports whether the leaf of every rank writes over the old value. A built-in leaf that
-// replaces a compiled one does not. Every rank must call it.
+// stands in for a compiled one does not. Every rank must call it.
 func (k *Statement) allInPlace() (bool, error) {
 	n := k.leaves[0].unit.Result.InPlace
 	if k.Problem.Whole || k.oldOperand() == "" {
@@ -47,11 +47,11 @@ func (k *Statement) allInPlace() (bool, error) {
 	return all[0] > 0, err
 }
 
-// Overwrites reports whether the leaves can write over the result's old value.
+// Overwrites reports whether the leaves can write the result over its old value.
 func (k *Statement) Overwrites() bool { return k.overwrites }
 
-// Lends reports whether the statement gives blocks of an operand to other ranks. Ranks of one
-// process then share the blocks' memory, and may read it after the run. All ranks return the same.
+// Lends reports whether a run lets other ranks read blocks b of an operand. Ranks of one process
+// share the blocks' memory, and may still read it after this rank's run. All ranks return the same.
 func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor != operand {
@@ -65,8 +65,8 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 	return false
 }
 
-// sharesNoMemory reports whether a result t that will be written over shares no memory with the
-// arguments, except with the argument that the leaf reads in place.
+// sharesNoMemory reports whether t, a result that will be written over, shares no memory with the
+// arguments. The argument on which the leaf works in place does not count.
 func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {
@@ -76,9 +76,9 @@ func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	return true
 }
 
-// hasLevels reports whether former result t has the level arrays that a new result would have. A
-// dense result has none. Any other must have the arrays of the operand whose levels the result
-// shares, at the same addresses.
+// hasLevels reports whether t, a former result, has the level arrays that a new result would have.
+// This is so if the result is dense and has none. Any other result must share the arrays of the
+// operand whose level arrays the new result would share, at the same addresses.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {

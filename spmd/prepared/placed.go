@@ -9,9 +9,10 @@ import (
 	"distaff/spmd/store"
 )
 
-// PlacementPieces returns the pieces of a tensor's placement if the tensor moves between them and
-// the blocks of the steps: an operand before the first step, and the result after the last.
-// Otherwise it returns nil. It also returns nil in a program, which moves its tensors itself.
+// PlacementPieces returns the pieces of the placement h of a tensor, if the statement moves the
+// tensor: an operand from these pieces before the first step, or the result to them after the last.
+// Otherwise it returns nil. In a program it always returns nil, because the program moves its
+// tensors itself.
 func (k *Statement) PlacementPieces(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
@@ -19,8 +20,8 @@ func (k *Statement) PlacementPieces(h plan.Home) *partition.Partition {
 	return h.Pieces
 }
 
-// ResultPartition returns the partition of the result after the last step, and after its move to
-// the placement.
+// ResultPartition returns the final partition of the result: after the last step, and after the
+// move to its placement if it has one.
 func (k *Statement) ResultPartition() *partition.Partition {
 	if home := k.PlacementPieces(k.Problem.ResultHome); home != nil {
 		return home
@@ -28,11 +29,11 @@ func (k *Statement) ResultPartition() *partition.Partition {
 	return k.Problem.FinalPartition()
 }
 
-// Moved returns the messages that moved operands from their placements to the blocks of the steps.
+// Moved counts the messages that moved operands from their placements to the blocks of the steps.
 func (k *Statement) Moved() comm.Counters { return k.moved }
 
-// loadBlocks makes this rank's blocks of an operand. If the operand has a placement with other
-// pieces, it makes them first and then moves them. Every rank must call it.
+// loadBlocks loads this rank's blocks of an operand. If the operand has a placement with other
+// pieces, it loads these pieces first and then moves them. Every rank must call it.
 func (k *Statement) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) {
 	o := &k.Problem.Operands[operand]
 	home := k.PlacementPieces(o.Home)
@@ -51,7 +52,8 @@ func (k *Statement) loadBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) 
 	return own, err
 }
 
-// ToPlacement describes how the blocks of the result are combined into the pieces of its placement.
+// ToPlacement describes how the blocks that steps make are combined into the pieces of the result's
+// placement.
 func (k *Statement) ToPlacement() *assemble.Sum {
 	dims := k.Reader.Sizes.Dims[k.p.Result]
 	return &assemble.Sum{Like: k.likeOf(k.p.Result, k.Reader.Formats[k.p.Result]),
@@ -59,7 +61,7 @@ func (k *Statement) ToPlacement() *assemble.Sum {
 		Pieces: assemble.PiecesOf(k.ResultPartition(), dims)}
 }
 
-// place moves blocks of the result to the pieces of the placement, and takes ownership of the
+// place combines the result's blocks into the pieces of its placement, and takes ownership of the
 // blocks. Every rank must call it.
 func (k *Statement) place(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	sum := k.ToPlacement()
@@ -83,9 +85,9 @@ func (k *Statement) pieces() assemble.Options {
 	return o
 }
 
-// Complete makes the blocks of the result that steps of the plan made readable for other
-// statements: it copies their values from the device, and adds to each block the coordinates that
-// neighboring blocks store (assemble.Complete). Every rank must call it.
+// Complete prepares blocks b of the result for statements that read them. It copies their values
+// from the device, and adds to each block the coordinates that neighboring blocks store
+// (assemble.Complete). Every rank must call it.
 func (k *Statement) Complete(b *store.Blocks) error {
 	if k.oneStep != nil {
 		return nil
@@ -101,9 +103,9 @@ func (k *Statement) Complete(b *store.Blocks) error {
 	return assemble.Complete(k.Reader.Env.Comm, b, k.pieces())
 }
 
-// Completing returns the most memory that Complete needs at each rank besides the blocks, for
-// blocks of the given sizes and widths. Outside of a program it is 0, because the result is only
-// written to files.
+// Completing returns, by rank, the most memory that Complete needs besides the blocks. pos and crd
+// are the widths of the blocks' arrays in bytes, and size their sizes. Outside of a program it is
+// 0, because the result is then only written to files.
 func (k *Statement) Completing(pos, crd []uint8, size plan.Sizes) []int64 {
 	if k.o.Places {
 		return make([]int64, k.Problem.Ranks)

@@ -12,21 +12,21 @@ import (
 	"distaff/spmd/plan"
 )
 
-// maxSteps is the largest number of steps that the loops of a rank's leaves may take for each of
-// its threads. A core would take weeks for more.
+// maxSteps is the limit, for each thread of a rank, of the steps that the loops of the rank's
+// leaves may take. A run that needs more is refused; a core would take weeks for it.
 const maxSteps = 1 << 53
 
-// maxLoops exceeds the number of loops of a leaf. Each loop takes at most one step for each point.
+// maxLoops is more than the number of loops that a leaf can have. Each loop takes at most one step
+// for each point.
 const maxLoops = 1 << 10
 
-// maxStepsOfCall returns the largest number of loop steps that is not refused, which is maxSteps
-// for each thread.
+// maxStepsOfCall returns the most loop steps that are not refused: maxSteps for each thread.
 func (s *leaf) maxStepsOfCall() float64 {
 	return maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
 }
 
-// hasFewPoints reports whether a call over these ranges is sure to end, and to number the points of
-// fused variables, because the ranges have few points together.
+// hasFewPoints reports whether bounds, the ranges of a call, have so few points that the call is
+// sure to end, and sure to be able to number the points of fused variables.
 func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	points := 1.0
 	for _, b := range bounds {
@@ -35,8 +35,8 @@ func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	return points <= s.maxStepsOfCall()/maxLoops
 }
 
-// refuseEndless refuses a call of a leaf on its operands, over bounds of its variables, if it would
-// not end: a loop over coordinates may have 2^61 steps.
+// refuseEndless returns an error if a call of a leaf would not end: a loop over coordinates may
+// have 2^61 steps. args are the operands, and bounds the ranges of the leaf's variables.
 func (s *leaf) refuseEndless(args []*tcs.Tensor, bounds [][2]int64) error {
 	if s.hasFewPoints(bounds) { // the usual case, which needs no closer look
 		return nil
@@ -55,9 +55,9 @@ func (s *leaf) refuseEndless(args []*tcs.Tensor, bounds [][2]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// refused returns an estimate of the steps of a call over bounds of the leaf's variables, and the
-// error of the call if it is sure to fail whatever its operands store. counts holds, by argument,
-// the number of positions of each level; an unknown argument, or counts, is nil.
+// refused returns an estimate of the loop steps of a call over bounds. err is the error of the call
+// if it is sure to fail, whatever the operands store. counts holds, by argument, the number of
+// positions of each level; it may be nil, also for a single argument, if the numbers are unknown.
 func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err error) {
 	seen := s.unit.Foresee(bounds, counts, max(s.k.Reader.Env.Threads, 1))
 	if seen.Fail != nil {
@@ -66,7 +66,8 @@ func (s *leaf) refused(bounds [][2]int64, counts [][]int64) (steps float64, err 
 	return seen.Steps, err
 }
 
-// refuseSteps returns the refusal of calls that take this number of steps together, or nil.
+// refuseSteps returns an error if steps, the loop steps of a rank's calls together, exceed the
+// limit.
 func (s *leaf) refuseSteps(steps float64) error {
 	if steps <= s.maxStepsOfCall() {
 		return nil
@@ -77,11 +78,12 @@ func (s *leaf) refuseSteps(steps float64) error {
 			"visits every tile)", s.k.p.Stmt, steps, float64(maxSteps))
 }
 
-// Refused returns the error that refuses a run before its first step, or nil: at some rank a leaf
-// would fail whatever its operands store, or the rank's steps together would not end. A plan calls
-// it as a run does. counted holds the number of positions of each level of an operand, by name, and
-// lacks operands that nobody has counted. Refused is called after Units. Every rank gets the same
-// error.
+// Refused returns an error if a run must be refused before its first step: a leaf would fail at
+// some rank whatever its operands store, or a rank's steps together would not end. Plans and runs
+// call it alike, after Units. Every rank gets the same error.
+//
+// counted holds, by the operand's name, the number of positions of each level. It lacks operands
+// that nobody has counted.
 func (k *Statement) Refused(counted map[string][]int64) error {
 	looked, bounded := make([]bool, len(k.leaves)), make([]bool, len(k.leaves))
 	for g, s := range k.leaves {
@@ -135,7 +137,8 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// hasBound reports whether a leaf has a bound that may not hold, however few points there are.
+// hasBound reports whether the leaf has code that checks a bound(). A call with few points then
+// also has to be checked, because it can fail.
 func (s *leaf) hasBound() bool {
 	found := false
 	ir.Walk(s.unit.Func.Body, func(t ir.Stmt) {
@@ -145,8 +148,9 @@ func (s *leaf) hasBound() bool {
 	return found
 }
 
-// sureRanges returns the ranges of a step. If the chunks of a tensor's entries are guessed, their
-// variables get a range of one coordinate, the least that a chunk with an entry has.
+// sureRanges returns the ranges of a step. If the chunks of a tensor's entries are only guessed,
+// their variables get a range of one coordinate, which is the least that a chunk with an entry
+// covers.
 func (k *Statement) sureRanges(s *plan.Step) map[string][2]int64 {
 	ranges := k.ranges(*s)
 	for _, b := range k.Problem.Blocking.Vars {

@@ -8,15 +8,15 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Every rank keeps a whole dense operand of up to replicaMost bytes if all ranks read it.
-// resultMost is the same limit for a result that is not cut.
+// replicaMost is the largest size in bytes of a dense operand that every rank keeps whole because
+// all ranks read it. resultMost is the largest size of a result that every rank may have whole.
 const (
 	replicaMost = 16 << 20
 	resultMost  = 64 << 10
 )
 
-// SettleReplicas decides which operands every rank has whole, and whether the statement is near.
-// All ranks decide the same.
+// SettleReplicas decides which operands every rank keeps whole, and whether the statement is near
+// (see Near). All ranks decide the same.
 func (k *Statement) SettleReplicas() {
 	all := k.Problem.Broadcasts()
 	mark := func(everywhere bool) {
@@ -45,8 +45,8 @@ func (k *Statement) bytes(name string) float64 {
 	return n
 }
 
-// loadOperand makes this rank's blocks of an operand, and the whole operand if it is replicated;
-// otherwise replica is nil. The caller closes them. Every rank must call it.
+// loadOperand loads this rank's blocks of an operand. If the operand is replicated, replica is the
+// whole operand; otherwise it is nil. The caller closes all of them. Every rank must call it.
 func (k *Statement) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
 	err error) {
 	o := k.Problem.Operands[operand]
@@ -95,9 +95,9 @@ func (k *Statement) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, re
 	return own, replica, nil
 }
 
-// copies sends the blocks of an operand that several ranks own from their first owner to the
-// others, and stores the received ones in own. The messages do not count as traffic of the
-// statement, because copies belong to the operand's placement. Every rank must call it.
+// copies sends each block that several ranks own from its first owner to the others, and stores the
+// received blocks in own. The messages do not count as traffic of the statement, because the copies
+// are part of the operand's placement. Every rank must call it.
 func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	part := k.Problem.Operands[operand].Before()
 	if part.Copies == nil {
@@ -120,8 +120,9 @@ func (k *Statement) copies(operand int, own map[plan.Block]*tcs.Tensor) error {
 	return nil
 }
 
-// InRows reports whether each rank has one block, and the blocks are consecutive ranges of the
-// outermost level in the order of ranks.
+// InRows reports whether each rank has exactly one of the blocks, and the block of each rank holds
+// the range of rows that follows the range of the rank before. Rows are coordinates of the
+// outermost level.
 func InRows(b *store.Blocks, ranks int) bool {
 	if len(b.Layout.Dims) == 0 || len(b.Owners) != ranks {
 		return false
@@ -144,7 +145,8 @@ func InRows(b *store.Blocks, ranks int) bool {
 	return end == b.Layout.Dims[b.Layout.Format.Order[0]]
 }
 
-// gatherNew allocates a dense tensor and gathers all rows from the ranks. Every rank must call it.
+// gatherNew allocates a whole dense tensor at every rank, and fills it with the rows that the ranks
+// have in b. Every rank must call it.
 func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error) {
 	t, err := k.newDense(name)
 	if err != nil {
@@ -157,7 +159,8 @@ func (k *Statement) gatherNew(name string, b *store.Blocks) (*tcs.Tensor, error)
 	return t, nil
 }
 
-// gather fills t, a whole dense tensor, with the rows of all ranks. Every rank must call it.
+// gather fills the whole dense tensor t at every rank with the rows that the ranks have in b. Every
+// rank must call it.
 func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	row := int64(t.Header.Type.Size())
 	for _, m := range b.Layout.Format.Order[1:] {
@@ -184,7 +187,7 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	return nil
 }
 
-// spread returns a whole dense tensor at every rank. Its owner has it in t, and broadcasts it.
+// spread broadcasts a whole dense tensor and returns it at every rank. The rank owner has it in t.
 // Every rank must call it.
 func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, error) {
 	var err error

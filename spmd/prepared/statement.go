@@ -17,8 +17,8 @@ import (
 )
 
 // Statement is a statement on one rank. It is planned (New), its operands' blocks are loaded
-// (Load), and its leaves are compiled (Compile). After that, running it (Compute) opens no files
-// and compiles nothing. The caller closes it.
+// (Load), and its leaves are compiled (Compile). Compute then runs it, as often as wanted; that
+// opens no files and compiles nothing. The caller closes it.
 type Statement struct {
 	Reader *input.Reader
 	p      *input.Statement
@@ -41,7 +41,7 @@ type Statement struct {
 	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks
 
 	replicated []bool // by operand: whether every rank has all of it (exec.Rank.Replicas)
-	// by operand: whether its replica was gathered from rows of all ranks, in memory of its own
+	// by operand: whether its replica was gathered from rows of all ranks, into memory of its own
 	gathered []bool
 	kept     []bool          // by operand: whether its blocks stay where leaves run
 	shown    []*store.Blocks // by operand: the last blocks that were as the plan needs them
@@ -65,7 +65,7 @@ type Options struct {
 	Places       bool        // move operands from, and the result to, their placements
 	Replicas     bool        // keep a replica of a small dense operand that every rank reads whole
 	Alone        bool        // only the statement uses its operands' blocks
-	// Leaves says that values of results may stay where leaves run. The caller then calls
+	// Leaves says that values of results may stay on the device. The caller then calls
 	// env.Env.Fetch before it reads the values.
 	Leaves  bool
 	Network string // how products are contracted; see codegen.Request
@@ -106,11 +106,14 @@ func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
 		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.Types[name], Format: f}}
 }
 
-// Compute runs the statement once and returns its result, which is new or over. If over is not nil,
-// Compute may write over it: a former result (see CanWriteOver), or the old value of the result if
-// Overwrites returns true. After an error the contents of over are undefined. The caller calls
-// env.Env.Forget on each block of a new result before closing it, because blocks may be kept and,
-// with Options.Leaves, have values on the device only. Every rank must call it.
+// Compute runs the statement once and returns its result. Every rank must call it.
+//
+// If over is not nil, Compute may write the result into the memory of over and return over. It is a
+// former result (see CanWriteOver), or the old value of the result if Overwrites returns true.
+// After an error the contents of over are undefined.
+//
+// Before it closes a new result, the caller calls env.Env.Forget on each of its blocks. They may be
+// kept on a device, and with Options.Leaves have their values only there.
 func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
 	k.work.begin()
 	if k.oneStep != nil {
@@ -135,8 +138,8 @@ func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
 	return k.deliver(own)
 }
 
-// deliver converts the blocks of a result to the result's type and moves them to its placement. It
-// takes ownership of the blocks. Every rank must call it.
+// deliver converts the computed blocks to the result's type, moves them to the result's placement,
+// and takes ownership of them. Every rank must call it.
 func (k *Statement) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err error) {
 	if k.needsNarrowing() && k.into == nil {
 		if own, err = k.narrow(own); err != nil {

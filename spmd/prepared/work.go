@@ -17,8 +17,9 @@ type Work struct {
 	Estimated bool // whether operations are estimates, because patterns of operands intersect
 }
 
-// Work returns the work of the first run. It counts each array of an operand as read once, without
-// values that are not used, and each block of the result that this rank owns as written once.
+// Work returns the least work of this rank in the first run. Each array of an operand counts as
+// read once, without values that are not used. Each block of the result that this rank owns counts
+// as written once.
 func (k *Statement) Work() Work { return k.work.sum }
 
 // work counts the work of the first run.
@@ -35,8 +36,8 @@ func (w *work) begin() {
 	}
 }
 
-// end adds the blocks that the run has made. The pattern of a result that shares an operand's level
-// arrays, or that existed before, does not count as written.
+// end adds to the counts the result blocks that the run has made. If the result shares an operand's
+// level arrays, or existed before, only its values count as written.
 func (w *work) end(k *Statement, blocks ...*tcs.Tensor) {
 	if w.done {
 		return
@@ -56,7 +57,7 @@ func (w *work) end(k *Statement, blocks ...*tcs.Tensor) {
 	w.done, w.read = true, nil
 }
 
-// points returns the number of coordinates of loops over these bounds. An empty range counts as 1.
+// points returns the product of the lengths of the ranges in bounds. An empty range counts as 1.
 func points(bounds [][2]int64) float64 {
 	n := 1.0
 	for _, b := range bounds {
@@ -65,8 +66,8 @@ func points(bounds [][2]int64) float64 {
 	return n
 }
 
-// operations returns the operations of a leaf call on args over the given bounds. at holds, for
-// each argument of the unit, the tensor in args, or nil if args has none.
+// operations returns how many operations a leaf call on args does over the given bounds. at holds,
+// for each argument of the unit, its tensor in args, or nil if there is none.
 func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
 	at []*tcs.Tensor) {
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),
@@ -94,7 +95,7 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 	return s.unit.Operations(x), at
 }
 
-// count counts a leaf call of the first run.
+// count adds a leaf call to the counts, in the first run only.
 func (w *work) count(c *call) {
 	if w.done {
 		return
@@ -114,13 +115,15 @@ func (w *work) count(c *call) {
 	}
 }
 
-// mostHasty is the largest amount of work for which a leaf is compiled with less optimization. It
-// counts the operations of all runs, and the values read and written. A leaf does 0.2 to 1 of them
-// in a nanosecond on each thread. Full optimization takes 50 to 100 ms longer on one processor, and
-// saves up to two thirds of the leaf's time.
+// mostHasty is the most work for which a leaf is compiled with less optimization. Work is the
+// number of operations in all runs, and of values read and written.
+//
+// A leaf does 0.2 to 1 of them in a nanosecond on each thread. Full optimization takes 50 to 100 ms
+// longer on one processor, and saves up to two thirds of the leaf's time.
 const mostHasty = 20e6
 
-// setHasty selects fast compilation if the leaf has little work. All ranks decide the same.
+// setHasty requests fast compilation with less optimization if the leaf has little work in all
+// runs. All ranks decide the same.
 func (s *leaf) setHasty() {
 	k := s.k
 	if k.o.Runs == 0 || k.Reader.Env.Code() != codegen.CPU {
@@ -135,8 +138,8 @@ func (s *leaf) setHasty() {
 	}
 }
 
-// steps estimates the work of all calls of the leaf in one run, over all ranks: operations on
-// values, and values read and written.
+// steps estimates the work of the leaf in one run, over all calls and ranks: operations on values,
+// and values read and written.
 func (s *leaf) steps() float64 {
 	k, u := s.k, s.unit
 	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),
@@ -166,8 +169,8 @@ func (s *leaf) steps() float64 {
 	return all
 }
 
-// bytesRead returns the bytes of a tensor's level arrays and of the given number of its values.
-// Each value counts at most once.
+// bytesRead returns the bytes of t's level arrays and of the given number of values. More values
+// than t has do not count.
 func bytesRead(t *tcs.Tensor, values float64) int64 {
 	n := min(int64(math.Round(values)), t.Vals.Len)
 	return levelBytes(t) + n*int64(t.Vals.Width)

@@ -90,7 +90,7 @@ func (j *Job) Close() {
 	j.p.env.Close()
 }
 
-// Prepared returns the statement between its plan and its result, or nil before it is planned.
+// Prepared returns the job's statement, or nil before Plan or Compute has planned it.
 func (j *Job) Prepared() *prepared.Statement { return j.s.k }
 
 // Plan plans the job for the given number of ranks and block schedule. It reads the headers of the
@@ -102,8 +102,8 @@ func (j *Job) Plan(ranks int, blocks *place.BlockSpec) error {
 	return j.s.plan(ranks, blocks)
 }
 
-// Load loads the operands if the least memory that the job needs is within the limit. The job must
-// be planned for the actual number of ranks.
+// Load loads the operands. It returns an error if the job certainly needs more memory than the
+// limit allows. The job must be planned for the actual number of ranks.
 func (j *Job) Load() error {
 	if err := j.s.fits(); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (j *Job) Load() error {
 	return j.s.k.Load()
 }
 
-// Compute prepares the statement and runs it Warmup + Repeat times. The program then has the last
-// result. Every rank must call it.
+// Compute prepares the statement and runs it Warmup + Repeat times. The program keeps the result of
+// the last run. Every rank must call it.
 func (j *Job) Compute() error {
 	if err := j.s.tryPrepare(false); err != nil {
 		return err
@@ -300,8 +300,8 @@ func (j *Job) statistics(start time.Time) ([]byte, error) {
 	return st.JSON(), nil
 }
 
-// addWork adds the work of the leaves to the statistics, and the share of the machine's limit that
-// they reached. It does so only if statistics or details were requested.
+// addWork adds to the statistics the work of the leaves, and the fraction that they reached of the
+// speed that the machine model allows. It does so only if statistics or details were requested.
 func (j *Job) addWork(ranks []stats.Rank) {
 	if j.spec.StatsFile == "" && j.spec.Settings.Detail == nil {
 		return

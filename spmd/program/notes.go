@@ -16,7 +16,8 @@ func (j *Job) Notes(ranks int, blocks *place.BlockSpec) {
 	j.noteDense()
 }
 
-// noteIdle prints a note if the block schedule leaves ranks idle that another map would use.
+// noteIdle prints a note if the block schedule leaves ranks idle and another map of blocks to ranks
+// would use them.
 func (j *Job) noteIdle(blocks *place.BlockSpec) {
 	if s := j.s.k.Problem.IdleNote(blocks); s != "" && j.p.env.Root() {
 		j.p.env.Note(s)
@@ -42,9 +43,9 @@ func (j *Job) noteMachine(ranks int) {
 	}
 }
 
-// noteDense prints a note if the result is stored dense by default although a sparse format would
-// be far smaller. It prints none if every output is a file of the result that lists all
-// coordinates.
+// noteDense prints a note if the result is dense by default and a sparse format would be far
+// smaller. It prints nothing if the result is written only to files that list all coordinates
+// anyway.
 func (j *Job) noteDense() {
 	filled := func(o output.Output) bool {
 		f, err := convert.FormatOf(o.File)

@@ -58,14 +58,14 @@ type Program struct {
 	spent      Spent
 }
 
-// Spent is the total time of a rank so far that is not spent in runs of statements.
+// Spent is the time that a rank has spent so far outside the runs of statements.
 type Spent struct {
 	// reading tensors, and moving them to the ranks that need them while statements are prepared
 	Load    time.Duration
 	Compile time.Duration
 }
 
-// Spent returns the total time of this rank so far that was not spent in runs of statements.
+// Spent returns the time that this rank has spent so far outside the runs of statements.
 func (p *Program) Spent() Spent { return p.spent }
 
 // since adds the time since at to *to, and returns the current time.
@@ -89,12 +89,13 @@ func (p *Program) Ranks() int { return p.env.Comm.Size() }
 // MemoryLimit returns the given memory limit of a rank in bytes, or 0 if none is given.
 func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 
-// Context returns the context of the program. It ends with the context of Start, or when a rank
-// fails.
+// Context returns the context of the program. It is canceled when the context of Start is, or when
+// a rank fails.
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
-// TrackLeaves has the rank's leaves tell how far they are. It returns a function that says this in
-// a few words, "" if no leaf runs (env.Env.LeafAt), and that any goroutine may call.
+// TrackLeaves starts to track the progress of this rank's leaves. It returns a function that
+// describes the progress of the running leaf in a few words, or returns "" if no leaf runs (see
+// env.Env.LeafAt). Any goroutine may call the function.
 func (p *Program) TrackLeaves() func() string {
 	p.env.Track()
 	return p.env.LeafAt
@@ -129,11 +130,12 @@ type Storage struct {
 	SizesFrom []string
 }
 
-// Set assigns a tensor to a name and replaces the old one. Files are opened, and data are
-// generated, when a statement first reads the tensor. A tensor in memory must be the same at every
-// rank. The program only reads its memory. The caller must not change the memory or the values
-// while the name has the tensor. To change values, the caller sets the tensor again, which compiles
-// nothing.
+// Set assigns a tensor to a name. The name's former tensor is dropped. Files are opened, and data
+// are generated, when a statement first reads the tensor.
+//
+// A tensor in memory must be the same at every rank. The program only reads its memory. As long as
+// the name refers to the tensor, the caller must not change its memory or its values. To change
+// values, the caller changes them and calls Set again, which compiles nothing.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if err := p.usable(); err != nil {
 		return err
@@ -189,14 +191,14 @@ func (p *Program) put(name string, t *programTensor) {
 	p.tensors[name] = t
 }
 
-// release makes statements release the memory of a tensor.
+// release makes every statement release the memory that it uses of the tensor with that name.
 func (p *Program) release(name string) {
 	for s := range p.statements {
 		s.release(name)
 	}
 }
 
-// Names returns the names of the tensors that have a value, in order.
+// Names returns the sorted names of the tensors that have a value.
 func (p *Program) Names() []string {
 	var list []string
 	for name, t := range p.tensors {
@@ -229,9 +231,9 @@ func (p *Program) usable() error {
 // error. nil removes the function.
 func (p *Program) Locate(f func(error) error) { p.env.Locate = f }
 
-// failed handles an error of an operation that all ranks perform together. If there are several
-// ranks, it ends the program at all ranks. A program of one rank continues, and the caller of a Job
-// ends the job. failed returns the error.
+// failed handles an error of an operation that all ranks perform together, and returns the error.
+// If there are several ranks, it ends the program at all ranks. A program of one rank can continue.
+// A Job is not ended here: its caller does that.
 func (p *Program) failed(err error) error {
 	err = p.env.Located(err)
 	if p.env.Comm.Size() > 1 && p.ended == nil && !p.single {
@@ -241,7 +243,7 @@ func (p *Program) failed(err error) error {
 	return err
 }
 
-// tensor returns the tensor of a name. It returns an error if it has no value.
+// tensor returns the tensor with that name. It returns an error if the name has no value.
 func (p *Program) tensor(name string) (*programTensor, error) {
 	t := p.tensors[name]
 	switch {

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/stats"
 )
 
-// lentTensor returns a tensor in memory whose blocks are read outside of a run of a statement,
-// perhaps by other ranks.
+// lentTensor returns a tensor whose values are in memory, and marks it as lent: until
+// Program.settle, other ranks may read its blocks.
 func (p *Program) lentTensor(name string) (*programTensor, error) {
 	t, err := p.inMemory(name)
 	if err == nil {
@@ -25,7 +25,8 @@ func (p *Program) lentTensor(name string) (*programTensor, error) {
 	return t, err
 }
 
-// inMemory returns a tensor whose values are in memory.
+// inMemory returns a tensor after bringing its values to the host's memory: it loads the tensor if
+// no statement has read it, and copies newer values from the device.
 func (p *Program) inMemory(name string) (*programTensor, error) {
 	if err := p.usable(); err != nil {
 		return nil, err
@@ -45,8 +46,8 @@ func (p *Program) inMemory(name string) (*programTensor, error) {
 	return t, nil
 }
 
-// fetch loads a tensor that no statement has read. blocks is a block schedule of the statement that
-// Loading returns; nil selects the default one.
+// fetch loads a tensor that no statement has read yet, by preparing the statement that Loading
+// returns. blocks is a block schedule of that statement; nil selects the default one.
 func (p *Program) fetch(t *programTensor, blocks *place.BlockSpec) error {
 	order, err := t.order()
 	if err != nil {
@@ -58,8 +59,9 @@ func (p *Program) fetch(t *programTensor, blocks *place.BlockSpec) error {
 	return s.prepare()
 }
 
-// Loading returns a statement that reads a tensor, and the index variables of its modes. taken
-// reports whether a name is in use; the result of the statement has a name that is not.
+// Loading returns a statement that reads the tensor name (its sum over all modes), and the index
+// variables of the modes. order is the number of modes. taken reports whether a name is in use; the
+// statement's result gets a name that is not.
 func Loading(name string, order int, taken func(name string) bool) (statement string,
 	vars []string) {
 	for k := range order {
@@ -72,8 +74,9 @@ func Loading(name string, order int, taken func(name string) bool) (statement st
 	return sum + " = " + name + "(" + strings.Join(vars, ",") + ")", vars
 }
 
-// Evenly returns a block schedule for Loading's statement that cuts one mode evenly over the ranks.
-// If mode is -1, rank 0 has the whole tensor. vars holds the variables of the modes.
+// Evenly returns a block schedule that cuts one mode of the tensor evenly over the ranks, for the
+// statement of Loading. If mode is -1, rank 0 gets the whole tensor. vars holds the variables of
+// the modes.
 func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 	switch {
 	case len(vars) == 0:
@@ -154,7 +157,8 @@ func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	return whole, nil
 }
 
-// loosen records that the caller has the memory of a tensor and may change its values.
+// loosen records that the caller got the tensor's own memory and may change its values. No copy of
+// the values is kept on a device from then on.
 func (p *Program) loosen(t *programTensor) {
 	t.held.Loose = true
 	t.forget()
@@ -245,9 +249,9 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 	return p.finish(files, nil, stats)
 }
 
-// finish writes the outputs, then calls stats and writes its result to the file for statistics, and
-// gives all files their names. operand returns a whole operand of a Job, at rank 0. It is nil if
-// all outputs are tensors of the program. Every rank must call finish.
+// finish writes the outputs, calls stats, writes its result to the file for statistics, and then
+// commits all files under their final names. operand returns a whole operand of a Job, at rank 0.
+// It is nil if all outputs are tensors of the program. Every rank must call finish.
 func (p *Program) finish(files *output.Files, operand func(name string) (*tcs.Tensor, error),
 	stats func() ([]byte, error)) error {
 	err := files.Store(func(name string) *output.Result {

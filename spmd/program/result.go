@@ -58,8 +58,8 @@ func (s *Statement) compute() error {
 	return nil
 }
 
-// overwritten returns the former value of the result if the statement can write over it. Otherwise
-// it returns nil. Every rank must call it.
+// overwritten returns the result's former value if this run can write the new values into its
+// memory. Otherwise it returns nil. Every rank must call it.
 func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
 	switch {
 	case s.job != nil:
@@ -72,8 +72,8 @@ func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
 	return nil, nil
 }
 
-// hasUncertainZeros reports whether the sign of zeros in the result is uncertain, because the
-// statement adds values or reads such a tensor.
+// hasUncertainZeros reports whether the sign of a zero in the result is uncertain. It is if the
+// statement adds values, or reads a tensor with uncertain zeros.
 func (s *Statement) hasUncertainZeros() bool {
 	return s.k.Sums() || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
@@ -88,7 +88,7 @@ func (s *Statement) markLent() {
 	}
 }
 
-// settle waits until no other rank reads a tensor's blocks. Every rank must call it.
+// settle waits until no other rank can be reading a tensor's blocks. Every rank must call it.
 func (p *Program) settle(t *programTensor) error {
 	if !p.mayRead(t) {
 		return nil
@@ -124,8 +124,8 @@ func (s *Statement) canOverwriteOld(t *programTensor) bool {
 	return false
 }
 
-// hasFinalStorage reports whether the result has its final format, type and sizes already, in
-// memory that a statement made.
+// hasFinalStorage reports whether the tensor t, which the result replaces, already has the result's
+// format, type and sizes, and its memory was allocated by a statement.
 func (s *Statement) hasFinalStorage(t *programTensor) bool {
 	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
 		return false
@@ -135,14 +135,15 @@ func (s *Statement) hasFinalStorage(t *programTensor) bool {
 		r.Formats[t.name].Equal(b.Layout.Format)
 }
 
-// replace assigns a tensor that a statement made to the name of t.
+// replace makes h, which a statement has computed, the value of t.
 func (p *Program) replace(t *programTensor, h *input.Held) {
 	p.release(t.name)
 	t.hold(h)
 	t.version, t.ours, t.broken = p.version(), true, ""
 }
 
-// markBroken records that the statement failed while it wrote its result. It returns err.
+// markBroken records that the statement failed while it wrote its result t, which then has no
+// value. It returns err.
 func (s *Statement) markBroken(t *programTensor, err error) error {
 	t.broken = s.text
 	return err
@@ -181,7 +182,7 @@ func (p *Program) PlaceOn(name string, m *place.Machine, to place.Placement) err
 	return err
 }
 
-// LieIn moves a tensor to the given memory of each rank.
+// LieIn stores a tensor in the given kind of memory of each rank.
 func (p *Program) LieIn(name string, m place.Memory) error {
 	t := p.tensors[name]
 	if t == nil {
@@ -191,7 +192,7 @@ func (p *Program) LieIn(name string, m place.Memory) error {
 	return nil
 }
 
-// memoryOf returns the memory that a tensor is stored in.
+// memoryOf returns the kind of memory that a tensor is stored in.
 func (p *Program) memoryOf(name string) place.Memory {
 	if t := p.tensors[name]; t != nil {
 		return t.memory
@@ -202,9 +203,9 @@ func (p *Program) memoryOf(name string) place.Memory {
 // LoadedBy is the mode that cuts a tensor while it is loaded, before it is placed on a machine.
 const LoadedBy = 0
 
-// place moves a tensor to the partition that cut returns for its blocks. A tensor that was not
-// loaded yet is loaded in parts of the mode that loaded returns. loaded also checks the number of
-// modes.
+// place moves a tensor to another partition. cut returns this partition, for the tensor's blocks.
+// loaded checks the number of modes. It returns the mode that is cut while the tensor is loaded, if
+// it was not loaded yet.
 func (p *Program) place(name string, loaded func(order int) (int, error),
 	cut func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.usable(); err != nil {
@@ -248,8 +249,8 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 	return nil
 }
 
-// moved returns the tensor in the pieces of a partition, or nil if it has these pieces already.
-// Every rank must call it.
+// moved returns the tensor in the pieces of partition part, or nil if it is stored in these pieces
+// already. Every rank must call it.
 func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Held, error) {
 	b := t.held.Blocks
 	g := Placed(b, part)
@@ -273,13 +274,15 @@ func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Hel
 		File: aliasOf(t.held.File)}, nil
 }
 
-// Placed returns the target of a tensor that is moved to a partition.
+// Placed returns a load.Target: the pieces of a partition, in the format, sizes and type of the
+// tensor whose blocks are b. Program.moved moves the tensor there.
 func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 	return &load.Target{Partition: part,
 		Spec: coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type}}
 }
 
-// PlacedEvenly returns the target of Place.
+// PlacedEvenly returns the load.Target that Program.Place moves a tensor with blocks b to: mode is
+// cut evenly over the ranks.
 func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Layout.Dims, mode, ranks))
 }
@@ -292,8 +295,8 @@ func aliasOf(t *tcs.Tensor) *tcs.Tensor {
 	return t.Alias()
 }
 
-// redistributed returns this rank's blocks of a tensor for the target g. moved is false if the
-// tensor has these blocks already.
+// redistributed returns this rank's blocks of tensor h in the pieces of target g. moved is false if
+// h is stored in these pieces already.
 func (p *Program) redistributed(g *load.Target,
 	h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	b, asIs := h.Blocks, h.AsIs

@@ -37,7 +37,7 @@ type How struct {
 	Runs int64
 }
 
-// check refuses invalid ways of contraction.
+// check returns an error if the contraction options of h are invalid.
 func (h *How) check() error {
 	if h.IntermediateOrder < 0 {
 		return fault.Commandf("got the intermediate order %d, want 0 (no limit) or more",
@@ -98,8 +98,8 @@ func (p *Program) Prepare(text string, how How) (*Statement, error) {
 	return s, nil
 }
 
-// Do runs a statement. It prepares the statement unless an earlier call of Do did. Every rank must
-// call it.
+// Do runs a statement. The first call for a text prepares the statement, and later calls use it
+// again. Every rank must call it.
 func (p *Program) Do(text string) error {
 	s := p.done[text]
 	if s == nil {
@@ -148,7 +148,7 @@ func (s *Statement) stopWatch() {
 	}
 }
 
-// release releases the statement's blocks of a tensor that will be replaced.
+// release releases the blocks that the statement uses of a tensor, which will be replaced.
 func (s *Statement) release(name string) {
 	if s.k == nil {
 		return
@@ -161,7 +161,8 @@ func (s *Statement) release(name string) {
 	}
 }
 
-// prepare makes the statement ready to run.
+// prepare parses, plans, loads and compiles the statement, so that it can run. If a size of the
+// result is unknown, prepare takes it from the result's old value.
 func (s *Statement) prepare() error {
 	s.close()
 	err := s.tryPrepare(false)
@@ -187,8 +188,7 @@ func (s *Statement) lhsOnly() []bool {
 	return list
 }
 
-// isUnsized reports whether err says that a necessary size is unknown. It is the same at every
-// rank.
+// isUnsized reports whether err says that a size is unknown. All ranks get the same answer.
 func isUnsized(err error) bool {
 	var e *diag.Error
 	return errors.As(err, &e) && e.Code == diag.SizeUnknown
@@ -286,8 +286,9 @@ func (s *Statement) plan(ranks int, blocks *place.BlockSpec) error {
 	return nil
 }
 
-// planHere plans the statement for the ranks of the program, and refuses it if it needs more memory
-// than there is. The refusal is the same at every rank. Every rank must call it.
+// planHere plans the statement for the ranks of the program. It refuses the statement if it needs
+// more memory than the limit or the device has. The refusal is the same at every rank. Every rank
+// must call it.
 func (s *Statement) planHere() error {
 	ranks := s.p.Ranks()
 	if s.job != nil {
@@ -313,15 +314,16 @@ func (s *Statement) fits() error {
 	return forecast.NewLeast(s.k, noResult).Fits()
 }
 
-// Prepared returns the options that a statement of the program is compiled and run with.
+// Prepared returns the options for compiling and running a statement of a program that has the
+// options o.
 func (o Options) Prepared(how How) prepared.Options {
 	return prepared.Options{MemoryLimit: o.MemoryLimit, Several: true, Locked: true, Over: !o.Fresh,
 		Replicas: true, Leaves: true, Verify: o.Verify,
 		Network: how.Network, Order: how.IntermediateOrder, Runs: how.Runs}
 }
 
-// allLoaded reports whether the program has loaded all operands of a statement, so that every rank
-// knows the same about them.
+// allLoaded reports whether the program has loaded every operand of a statement. If it has, all
+// ranks know the same about the operands and find the same errors.
 func (p *Program) allLoaded(parsed *input.Statement) bool {
 	for name := range parsed.Inputs {
 		if t := p.tensors[name]; t != nil && t.held == nil {
@@ -331,7 +333,8 @@ func (p *Program) allLoaded(parsed *input.Statement) bool {
 	return true
 }
 
-// given returns the statement with the properties of its tensors that the program knows.
+// given returns the statement's text with what the program knows of its tensors: formats, types,
+// sizes and inputs.
 func (s *Statement) given() (*input.Given, error) {
 	p := s.p
 	stmt, err := notation.Parse(s.text)
@@ -383,7 +386,7 @@ func (s *Statement) given() (*input.Given, error) {
 	return g, nil
 }
 
-// addStorage adds the known storage of a tensor to g.
+// addStorage adds to g what is known of the format, type and sizes of t.
 func addStorage(g *input.Given, t *programTensor) {
 	if f := t.format(); f != "" {
 		g.Formats[t.name] = f
@@ -396,7 +399,8 @@ func addStorage(g *input.Given, t *programTensor) {
 	}
 }
 
-// sizesFrom returns the source of the size of a tensor's mode, or "" if it is unknown.
+// sizesFrom returns the text that names the source of the size of a tensor's mode, or "" if the
+// source is unknown.
 func (p *Program) sizesFrom(tensor string, mode int) string {
 	if t := p.tensors[tensor]; t != nil && mode < len(t.how.SizesFrom) {
 		return t.how.SizesFrom[mode]
@@ -404,7 +408,8 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 	return ""
 }
 
-// givesSize returns what gave the size of a tensor's mode, or "" of an index variable.
+// givesSize returns a text for messages: where the size of a tensor's mode came from. It returns ""
+// if the program has no tensor of that name (it is an index variable).
 func (p *Program) givesSize(tensor string, mode int) string {
 	if p.tensors[tensor] == nil {
 		return ""
@@ -426,8 +431,8 @@ func reading(stmt *notation.Stmt) []string {
 	return list
 }
 
-// adopt makes the program own the tensors that the statement has loaded. Tensors from inputs get
-// the blocks of this statement. Every rank must call it.
+// adopt records the tensors that the statement reads. Blocks that the statement has loaded from an
+// input become the program's value of that tensor. Every rank must call it.
 func (s *Statement) adopt() error {
 	p := s.p
 	s.reads = nil
@@ -466,8 +471,8 @@ func (s *Statement) adopt() error {
 	return nil
 }
 
-// ownsBlocks reports whether this rank's blocks of an operand, in all its accesses, are the
-// program's own blocks. It is the same at every rank.
+// ownsBlocks reports whether the statement reads the program's own blocks of an operand, in all its
+// accesses, and not copies. It is the same at every rank.
 func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 	if !h.AsIs {
 		return false
@@ -480,8 +485,9 @@ func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 	return true
 }
 
-// refresh updates the statement with the current values of its tensors. If a tensor no longer fits,
-// the statement must be prepared again, and again is the reason. Every rank must call it.
+// refresh lets the statement read the current values of its tensors. If it cannot, because a tensor
+// changed too much, it returns the reason in again, and the statement must be prepared again. Every
+// rank must call it.
 func (s *Statement) refresh() (again string, err error) {
 	p := s.p
 	if again := s.resultChange(); again != "" {
@@ -533,8 +539,8 @@ func (s *Statement) refresh() (again string, err error) {
 	return "", nil
 }
 
-// resultChange returns the reason why the statement, if it were prepared now, would store its
-// result in another way or add to another value. It returns "" if it would not.
+// resultChange returns why the result can no longer be stored, or added to, as the statement was
+// prepared for. It returns "" if it can.
 func (s *Statement) resultChange() string {
 	name := s.parsed.Result
 	t := s.p.tensors[name]
@@ -580,7 +586,8 @@ func (s *Statement) Run() error {
 	return nil
 }
 
-// ready makes the statement fit the current state of its tensors. Every rank must call it.
+// ready prepares the statement if this is necessary, and otherwise refreshes it with the current
+// values of its tensors. Every rank must call it.
 func (s *Statement) ready() error {
 	p := s.p
 	if err := p.usable(); err != nil {

@@ -102,7 +102,8 @@ func (p *Program) holdScalar(t *programTensor) error {
 	return x.Close()
 }
 
-// storedAs reports whether a tensor in memory has the requested storage.
+// storedAs reports whether x, the tensor in memory, is stored as t.how requests: its sizes, its
+// type and its format.
 func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 	for m, n := range t.how.Sizes {
 		if n != -1 && n != x.Header.Dims[m] {
@@ -123,7 +124,7 @@ func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 	return x.Header.Whole()
 }
 
-// alone returns a tensor that only rank 0 has.
+// alone returns a tensor of the program whose only block, x, is at rank 0.
 func (p *Program) alone(x *tcs.Tensor) *input.Held {
 	b := &store.Blocks{Layout: tensor.Layout{Dims: slices.Clone(x.Header.Dims), Type: x.Header.Type,
 		Format: x.Format()},
@@ -164,9 +165,9 @@ func (t *programTensor) unhold() {
 	t.held = nil
 }
 
-// keep keeps the blocks where leaves run (on a device), from one statement to the next. Their
-// values change only if a statement with one rank overwrites them; other statements make blocks of
-// their own.
+// keep keeps the blocks in the memory of the unit that runs leaves (a device), from one statement
+// to the next. Their values change only if a statement with one rank overwrites them; other
+// statements make blocks of their own.
 func (t *programTensor) keep() {
 	if t.held.Loose {
 		return
@@ -179,7 +180,7 @@ func (t *programTensor) keep() {
 	}
 }
 
-// lieIn moves the tensor to the memory that a placement names.
+// lieIn stores the tensor in the memory that a placement names.
 func (t *programTensor) lieIn(m place.Memory) {
 	if t.memory == m {
 		return
@@ -212,13 +213,13 @@ func (t *programTensor) hasValue() bool {
 	return t.broken == "" && (t.held != nil || in.File != "" || in.Generate != "" || in.Tensor != nil)
 }
 
-// isAddedTo reports whether += adds to the tensor. It is also true if the last write failed, and +=
-// then returns an error.
+// isAddedTo reports whether a += adds to an old value of the tensor. It is also true if the last
+// write failed; the += then returns an error.
 func (t *programTensor) isAddedTo() bool { return t.hasValue() || t.broken != "" }
 
-// sizes returns the sizes to give to a statement that writes the tensor. They are the declared
-// ones. If none were declared, the sizes of the modes with asTheyWere[m] are taken from the
-// tensor's value. It may return nil.
+// sizes returns the sizes to give to a statement that writes the tensor: the declared sizes, if
+// there are any. Otherwise each mode m with asTheyWere[m] has the size of the tensor's present
+// value, and other modes have size -1. sizes returns nil if nothing is known.
 func (t *programTensor) sizes(asTheyWere []bool) []int64 {
 	var dims []int64
 	switch {
@@ -248,8 +249,8 @@ func (t *programTensor) input() (input.Input, error) {
 	return t.in, nil
 }
 
-// fetch copies the values to this rank's memory, if statements have left newer ones where leaves
-// run. It must be called before anything except a leaf reads the values.
+// fetch copies the values to the host's memory if the device has newer ones. It must be called
+// before anything except a leaf reads the values.
 func (t *programTensor) fetch() error {
 	for _, b := range t.held.Blocks.Own {
 		if err := t.env.Fetch(b); err != nil {
@@ -259,7 +260,7 @@ func (t *programTensor) fetch() error {
 	return t.env.Fetch(t.held.Replica)
 }
 
-// format returns the format as -f names it, or "" if it is not determined.
+// format returns the tensor's format in the notation of -f, or "" if it is not determined.
 func (t *programTensor) format() string {
 	if t.held != nil {
 		return t.held.Blocks.Layout.Format.String()
@@ -270,7 +271,7 @@ func (t *programTensor) format() string {
 	return t.how.Format
 }
 
-// typ returns the type as -t names it, or "" if it is not determined.
+// typ returns the tensor's type in the notation of -t, or "" if it is not determined.
 func (t *programTensor) typ() string {
 	if t.held != nil {
 		return t.held.Blocks.Layout.Type.String()
@@ -281,7 +282,7 @@ func (t *programTensor) typ() string {
 	return t.how.Type
 }
 
-// sameStorage reports whether h has the sizes, type and format that a statement was prepared for.
+// sameStorage reports whether h has the sizes dims, the type typ and the format f.
 func sameStorage(h *input.Held, dims []int64, typ tensor.Type, f tensor.Format) bool {
 	b := h.Blocks
 	return h.AsIs && b.Layout.Type == typ && slices.Equal(b.Layout.Dims, dims) &&
@@ -296,7 +297,8 @@ func (t *programTensor) result(e *env.Env) *output.Result {
 		Like:  transfer.Like{Name: t.name, Layout: b.Layout}}
 }
 
-// count counts the entries of a distributed tensor. Every rank must call it.
+// count counts the entries of the distributed tensor h over all ranks, and stores the number in
+// h.Entries. Every rank must call it.
 func (p *Program) count(h *input.Held) error {
 	b := h.Blocks
 	if b.Layout.Format.AllDense() {
