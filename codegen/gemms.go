@@ -72,8 +72,8 @@ func (c *compilation) withoutProducts() error {
 	return &restart{from: "nest"}
 }
 
-// gemmInside reports whether s contains the loops that a product of matrices of a contraction
-// replaces, and whether s itself is the first of such loops.
+// gemmInside reports whether s contains loops that a matrix product will replace (inside), and
+// whether s itself is the outermost of these loops (whole).
 func (n *nest) gemmInside(s *cin.Forall) (inside, whole bool) {
 	cin.Walk(s, func(x cin.Stmt) {
 		for _, p := range n.gemms {

@@ -78,8 +78,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// partsOf returns the variables for which a call of a default leaf may have only a part of the
-// range.
+// partsOf returns the variables whose range a call of a default leaf may get only in part: all
+// variables except r.Exact.
 func partsOf(r Request) []string {
 	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()

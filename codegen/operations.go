@@ -151,7 +151,7 @@ func (w *opCounter) size(v string) float64 {
 	return float64(w.extents.Size(v))
 }
 
-// space returns the number of coordinates of some variables.
+// space returns the product of the sizes of vars.
 func (w *opCounter) space(vars []string) float64 {
 	n := 1.0
 	for _, v := range vars {

@@ -70,7 +70,8 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	}
 }
 
-// roundsSums reports whether the result has another type than the sums that it stores.
+// roundsSums reports whether storing a sum in the result may round it, because the type of the
+// result is not the type of sums.
 func (c *compilation) roundsSums() bool {
 	return c.tensor(c.request.Stmt.LHS.Name).Type != c.unit.Compute
 }

@@ -419,7 +419,7 @@ func commandsText() string {
 			b.WriteString("| flag | |\n| --- | --- |\n" + rows + "\n")
 		}
 		if len(also) > 0 {
-			fmt.Fprintf(&b, "Further flags as of %s.\n\n", strings.Join(also, ", "))
+			fmt.Fprintf(&b, "It also takes the flags of %s.\n\n", strings.Join(also, ", "))
 		}
 	}
 	return b.String()

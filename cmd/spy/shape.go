@@ -20,8 +20,9 @@ func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 	return sides, proportional
 }
 
-// width returns the number of coordinates that a bin covers in each mode, if a view's sides have as
-// many bins as extents returns. It is the same for both modes of a proportional view.
+// width returns the number of coordinates that a bin covers in each mode. The view has the sides
+// that extents returns for size and longest, counted in bins. In a proportional view, both modes
+// have the same width.
 func width(size [2]int64, longest int) [2]int64 {
 	sides, proportional := extents(size, longest)
 	var w [2]int64

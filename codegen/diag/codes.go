@@ -24,9 +24,10 @@ const (
 	NetworkRefused Code = "network-refused"
 )
 
-// Info describes a code. Example is a statement that gives an error of this code. If Flag is set,
-// Example is instead the value of that flag: -f or -t, or -s or --network for y(i) = B(i,j) * x(j).
-// A test runs each example. Example is "" if only a combination of flags and data gives the error.
+// Info describes an error code. Example is a statement that causes the error. If Flag is set,
+// Example is instead a value of that flag which causes it: of -f or -t, or of -s or --network for
+// the statement y(i) = B(i,j) * x(j). A test runs each example. Example is "" if only a combination
+// of flags and data causes the error.
 type Info struct {
 	Code    Code
 	Meaning string

@@ -77,8 +77,8 @@ func (p *peeling) sameGrid(a schedule.Arg) (base int, extents []int64, err error
 		a.Text, p.machine.Name, p.machine, want)
 }
 
-// extent returns a number as text: the extent of the machine that text, such as M.x, names. For
-// M.steps it is the number of steps.
+// extent evaluates text, which names an extent of the machine such as M.x, or M.steps for the
+// number of steps. It returns the number as text.
 func (p *peeling) extent(a schedule.Arg, text string) (string, error) {
 	name, dim, _ := strings.Cut(text, ".")
 	if name != p.machine.Name {

@@ -17,7 +17,8 @@ type state struct {
 // key identifies a state. converted tells which accesses of the state's factors are converted.
 type key struct{ state, converted uint64 }
 
-// mostAccesses is the largest number of a factor's accesses that may be converted.
+// mostAccesses limits which accesses of a factor may be converted: the first ones, up to this
+// number.
 const mostAccesses = 8
 
 // key returns the key of a state. In its first number, four bits for each factor hold the first

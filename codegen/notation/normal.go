@@ -188,10 +188,12 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
-// product returns the terms of a product. It multiplies out a factor that is a sum, unless all
-// addends of the sum would sum over the same variables. The factor then becomes a Group. The
-// variables that an addend would sum over are the variables of the addend and of the factors that
-// are not sums, without the variables of the left side.
+// product returns the terms of a product. It multiplies out each factor that is a sum. There is one
+// exception: if all addends of the sum would sum over the same variables, the factor stays whole,
+// as a Group.
+//
+// The variables that an addend would sum over are its own variables and the variables of the
+// factors that are not sums, without the variables of the left side.
 func (left vars) product(e *Binary) []*Term {
 	chain := factors(e, nil)
 	parts := make([][]*Term, len(chain))

@@ -187,8 +187,8 @@ func (t *Term) FreeVars() []string {
 	return out.list
 }
 
-// Binds lists the variables that the reduction sums: its own, and the variables of further sums
-// around the terms of its body.
+// Binds lists the variables that the reduction sums: its own, and the variables of sums inside its
+// body that enclose whole terms.
 func (r *Reduction) Binds() []string {
 	var out varList
 	addBound(&out, r)

@@ -37,7 +37,7 @@ type Loop struct {
 }
 
 // Digit is one digit of a chunk's number: the value of a loop with N values. If other loops rotate
-// the loop, the digit is the sum of the values of all these loops, mod N.
+// this loop, the digit is the sum of its value and theirs, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it

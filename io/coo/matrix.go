@@ -134,7 +134,8 @@ type mirror struct {
 	skew, hermitian    bool // true while all entries so far agree
 }
 
-// add counts an entry of x. stored says if its mirror image exists; y is then at that entry.
+// add counts the entry that x is at. If stored is true, the entry's mirror image is stored too, and
+// y is at the mirror image.
 func (c *mirror) add(x, y *side, stored bool) {
 	diagonal := x.b.Coords[0][x.i] == x.b.Coords[1][x.i]
 	if !diagonal {

@@ -134,7 +134,8 @@ func (r *replaced) keep() error {
 	return err
 }
 
-// unkeep reverts keep after the output could not be named because of err. It returns err.
+// unkeep undoes keep after the output could not be renamed to its final name, because of err. It
+// returns err.
 func (r *replaced) unkeep(err error) error {
 	switch {
 	case r.old == "":

@@ -233,8 +233,8 @@ func (m *Memory) cut(off int64) *Memory {
 	return rest
 }
 
-// Trim frees everything after the first bytes of memory from Alloc. Nothing may use the freed
-// part. All of it is returned to the limit, and its whole pages to the system.
+// Trim keeps the first bytes (a number) of memory from Alloc, and frees the rest. Nothing may use
+// the freed part. All of it is returned to the limit, and its whole pages to the system.
 func (m *Memory) Trim(bytes int64) {
 	kept := max(bytes, 1)
 	if m.base == nil || kept >= m.counted {

@@ -157,8 +157,8 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	return order, values, nil
 }
 
-// readHead reads the first line that is not blank or a comment. If that line can be ParTI's
-// order, it also reads the next two.
+// readHead reads the first line that is neither blank nor a comment. If this line may be the number
+// of modes in a header of ParTI, it also reads the line of sizes and the line after it.
 func readHead(src *text.Source) (*head, error) {
 	r, err := src.Reader()
 	if err != nil {

@@ -42,7 +42,8 @@ func (s *stage) start(d *driver) C.int {
 	return 0
 }
 
-// repair waits for the rest of an interrupted download.
+// repair makes the stage usable after an interrupted download: it waits until the copies that the
+// driver already queued are complete, and empties the stage.
 func (s *stage) repair(d *driver) error {
 	if !s.interrupted {
 		return nil

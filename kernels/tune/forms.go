@@ -112,9 +112,10 @@ type formCase struct {
 	sum      bool
 }
 
-// formEntries is the number of entries per row of a sparse matrix. The data that represent memory
-// determine how many rows are picked from. If the entries are streamed, there are at most
-// streamedEntries of them, and they pick from a vector of 2 MiB.
+// formEntries is the number of entries in each row of the sparse matrix that forms are measured
+// with. If the matrix's values are the measured data, there are at most streamedEntries values, and
+// the matrix is multiplied by a vector of 2 MiB. Otherwise the second operand is the measured data,
+// and its size determines which of its rows are read.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {

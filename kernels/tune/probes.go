@@ -214,9 +214,9 @@ func gathers(bytes int64) (list []Gather) {
 	return list
 }
 
-// makeSets returns the set of each memory level, out of the given number of elements. The data of a
-// cache are about half of its size. They are also at least twice the size of the next inner cache
-// if there is room for that.
+// makeSets returns, for each memory level, the elements to measure it with, out of the given number
+// of elements. A cache gets data of about half of its size, but of at least twice the size of the
+// next inner cache if there is room for that.
 func makeSets(m *Model, elements int64) []set {
 	var sets []set
 	from, inner := int64(0), [2]int64{}

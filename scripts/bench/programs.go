@@ -433,8 +433,8 @@ func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	return err
 }
 
-// stepsOfRanks times steps on two ranks of this process with one thread each. It alternates with
-// the bare leaves of one rank, which has half of the rows.
+// stepsOfRanks measures the time of a step on two ranks of this process, each with one thread. In
+// turns with the step, it measures the bare leaves on the rows of one rank, half of all rows.
 func (b *bench) stepsOfRanks(s *system, f figure) error {
 	const steps = 200
 	leaves, err := b.leavesOfStep(s, s.n/2)

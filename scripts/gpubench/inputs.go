@@ -168,7 +168,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// rounded returns x rounded up or down pseudo-randomly, so that sums over many r are correct.
+// rounded rounds x up or down, pseudo-randomly with seed r, so that the mean over many seeds is x.
 func rounded(x float64, r int64) int64 {
 	n := math.Floor(x)
 	if unit(uint64(r)) < x-n {

@@ -27,8 +27,8 @@ type Drift struct {
 	Regions int64
 }
 
-// of returns how many bytes more than assumed the copies of a region may need. bytes is the
-// region's assumed size, and empty the size of a copy without entries.
+// of returns by how many bytes the copies of a region may exceed its assumed size, bytes. empty is
+// the size of a copy without entries.
 func (d Drift) of(bytes, empty int64) int64 {
 	return int64(math.Ceil(d.Share*float64(bytes))) + d.Regions*empty
 }

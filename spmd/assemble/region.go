@@ -27,10 +27,12 @@ func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 	return list
 }
 
-// common returns the intersection of two regions of a tensor whose levels store modes. It returns
-// false if the intersection is empty. The result is in normal form, so that equal sets of
-// coordinates are equal values: the box is as small as possible, a key is nil if the box implies
-// it, and a key does not end in coordinates that exclude nothing.
+// common returns the intersection of r and o, or false if it is empty. modes[l] is the mode of the
+// tensor that level l stores.
+//
+// The result is in normal form, so that regions with equal coordinates have equal values: the box
+// is as small as possible, a key that the box implies is nil, and a key does not end in coordinates
+// that exclude nothing.
 func (r Region) common(o Region, modes []int) (Region, bool) {
 	box := make([][2]int64, len(r.Box))
 	for m := range box {

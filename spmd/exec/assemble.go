@@ -50,8 +50,8 @@ func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Blo
 }
 
 // assemble returns this rank's pieces of the result, which are assembled from the blocks of all
-// ranks. blocks holds the complete blocks of this rank; assemble takes ownership of them. Every
-// rank must call it.
+// ranks. blocks holds the complete blocks of this rank; assemble takes ownership of these blocks.
+// Every rank must call it.
 func (r *Rank) assemble(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	s, added := assembly(r.Plan, r.Result)
 	parts, err := r.parts(blocks, added)

@@ -20,10 +20,10 @@ func init() { MinCommon.Store(1 << 20) }
 // common describes how the ranks of a node share one array with all rows of a gathered operand.
 // Each rank writes its own rows to the array.
 //
-// A rank of another node sends its rows only once to this node, all of them, to one of the ranks
-// that read rows. This receiver is the node's leader for that sender. A rank that has written rows
-// to the array sends an empty message to the ranks that read them. If it will write the rows again
-// in the next run, each reader sends back an empty message after reading.
+// A rank of another node sends all of its rows to this node once, to one of the ranks that read
+// rows. The receiver is the node's leader for that sender. A rank that has written rows to the
+// array sends an empty message to the ranks that read the rows. If it will write the rows again in
+// the next run, each reader sends back an empty message after reading.
 type common struct {
 	node    []int         // by rank, the number of its node; -1 if the rank has an array of its own
 	readers map[int][]int // by number of a node, its ranks that read rows
@@ -93,9 +93,9 @@ func (x *common) orNil() *common {
 	return nil
 }
 
-// share determines which ranks share an array of rows. If this rank is one of them, it allocates
-// the array together with the ranks of its node, and sets g.read to this rank's tensor in it.
-// Otherwise g.read stays nil. Every rank must call it.
+// share determines which ranks share an array of rows. A rank that does allocates the array
+// together with the ranks of its node, and sets g.read to its tensor in the array. At other ranks
+// g.read stays nil. Every rank must call it.
 func (g *gather) share(want Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
 	rows, least := like.Layout.Dims[like.Layout.Format.Order[0]], MinCommon.Load()
@@ -186,8 +186,8 @@ func (g *gather) pieces() [][]rows {
 	return out
 }
 
-// route determines this rank's messages, g.to and g.from, from what it asked for and was asked for.
-// They differ from the requests if ranks share an array.
+// route determines this rank's messages, g.to and g.from, from its requests and from the requests
+// of other ranks. If ranks share an array, the messages differ from the requests.
 func (g *gather) route() {
 	g.from, g.to = g.asks, g.asked
 	if g.common == nil {
@@ -276,9 +276,9 @@ func (g *gather) count() {
 	g.r.Comm.Count(n)
 }
 
-// relay starts a goroutine, beside this rank's steps, for the rows that this rank receives on
-// behalf of its node. The goroutine waits for the rows, unpacks them, and notifies the ranks that
-// read them.
+// relay starts a goroutine that waits for the rows that this rank receives on behalf of its node,
+// while this rank runs its steps. The goroutine unpacks the rows and notifies the ranks that read
+// them.
 func (g *gather) relay() {
 	var list []*parcel
 	var requests []*comm.Request

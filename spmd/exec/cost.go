@@ -39,8 +39,8 @@ type Forecast struct {
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher is told of the operations of the first ranks (Forecast.Detail), in the order in which
-// each rank performs them.
+// Watcher receives the operations of the first ranks (Forecast.Detail). Its methods are called in
+// the order in which a rank performs the operations.
 type Watcher interface {
 	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
@@ -83,8 +83,8 @@ type rankCost struct {
 	added  int64
 	stays  int64 // the part of added that remains after the computation
 	packed int64 // bytes of buffers for rows of gathered operands
-	// bytes of blocks that are assembled from parts: for each operand those of its largest scope,
-	// summed over the operands
+	// bytes of blocks that are assembled from parts, in the largest scope of each operand, summed
+	// over the operands
 	joined   int64
 	partials []partialCost
 }
@@ -205,11 +205,11 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 	return f.Operands[operand]
 }
 
-// stride is how many ranks or messages a loop handles between two checks whether its context has
-// ended.
+// stride is the number of ranks or messages that a loop handles between two checks whether its
+// context has ended.
 const stride = 1024
 
-// sends adds to c the messages in which ranks send the blocks of an operand.
+// sends adds to c the messages by which ranks send the blocks of an operand.
 func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand int) error {
 	if f.isReplicated(operand) {
 		return nil

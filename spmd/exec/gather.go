@@ -18,8 +18,8 @@ import (
 type Rows struct {
 	List []int64
 	All  bool
-	// Within is a range that contains all these rows. Only this range is stored in memory, and
-	// leaves access no rows outside of it. If All is true, it is the range of all rows.
+	// Within is a range that contains all these rows. Only the rows in this range are stored in
+	// memory, and leaves access no other rows. If All is true, it is the range of all rows.
 	Within [2]int64
 	// Spans has, for each step of the rank, a range that contains the rows that the step reads. The
 	// step waits for these rows only. nil means that each step may read all rows.
@@ -95,7 +95,7 @@ func (x *rows) count() int64 {
 	return x.hi - x.lo
 }
 
-// newGather sets up the gathering of the rows want. It asks the owners of the rows for them. Every
+// newGather requests the rows want from their owners, and sets up the messages for all runs. Every
 // rank must call it.
 func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 	g := &gather{r: r, operand: operand, spans: want.Spans}
@@ -158,9 +158,9 @@ func (g *gather) allocateOwn(within [2]int64) (err error) {
 	return err
 }
 
-// moveIn saves copying this rank's own rows in every run: it moves them into the array of rows that
-// leaves read, and makes the rank's blocks views of that array. It does nothing if the array has no
-// room for all of them.
+// moveIn moves this rank's own rows into the array of rows that leaves read, so that runs need not
+// copy the rows. The rank's blocks become views of the array. moveIn does nothing if the array does
+// not have room for every own row.
 func (g *gather) moveIn() error {
 	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
 	for _, t := range own {
@@ -264,7 +264,7 @@ func (g *gather) ask() error {
 	return nil
 }
 
-// reserve allocates the buffer of a parcel, unless the rows can be sent from where they are.
+// reserve allocates the buffer of a parcel whose rows must be packed before they are sent.
 func (g *gather) reserve(p *parcel) error {
 	if p.inPlace || p.isContiguous() {
 		return nil
@@ -453,8 +453,8 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies the rows in list from from to to, one directly behind the other. from begins with
-// row first. bytes is the size of a row.
+// packRows copies the rows in list from from to to, without gaps. from begins with row first. bytes
+// is the size of a row.
 func packRows(to, from []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
 		to, from := words(to), words(from)

@@ -6,12 +6,12 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Needs returns, by operand, the block with the most entries among those that a rank's steps read,
-// or -1 if they read none.
+// Needs returns, by operand, the block with the most entries that a step of a rank reads, or -1 if
+// no step reads a block.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade returns the result block that takes most memory among those that a rank's steps make.
-// made is false if the rank has no steps.
+// LargestMade returns the result block that takes most memory, out of all blocks that a rank's
+// steps make. made is false if the rank has no steps.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {
@@ -40,7 +40,8 @@ type Making struct {
 	Dense bool
 	// blocks share the level arrays of an operand, so that the number of their values is known
 	Shared bool
-	// the operand with the shared arrays is a converted copy, which exists as long as a block
+	// the operand with the shared arrays is a converted copy, which exists until all blocks are
+	// closed
 	Copied bool
 	// CopiedBytes is the size of the largest converted copy at the current rank. Widened says that
 	// blocks share level arrays that were widened, so that the copy's own level arrays exist too.

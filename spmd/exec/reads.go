@@ -58,7 +58,8 @@ type reading struct {
 	read    int64 // number of entries of all blocks, each block once
 }
 
-// coming is what a rank receives in one scope, if the rank owns none of the scope's blocks.
+// coming describes the blocks that a rank receives in one scope, if the rank owns none of the
+// scope's blocks.
 type coming struct{ memory, bytes, blocks int64 }
 
 // living is a block that a rank of the list owns and therefore does not receive in a scope.
@@ -175,8 +176,8 @@ func (x *reading) count(ranks []int) {
 	x.arrive(ranks)
 }
 
-// arrive adds to each rank's cost what the rank receives: the scopes' blocks without those that it
-// owns.
+// arrive adds to each rank's cost the blocks that the rank receives: the scopes' blocks, except for
+// its own blocks.
 func (x *reading) arrive(ranks []int) {
 	own := x.own
 	for _, rank := range ranks {

@@ -11,7 +11,7 @@ import (
 //
 //   - If each step's block would have the level arrays of an operand (Rank.Adds), the union is
 //     built from these arrays before the steps run. The leaves then add in place.
-//   - Otherwise steps make blocks of their own. These are collected as long as memory allows, and
+//   - Otherwise steps make blocks of their own. The blocks are collected while memory allows, and
 //     then merged together.
 //
 // In both ways, a value is the sum over the steps in their order; it does not depend on the merges.

@@ -7,11 +7,12 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows predicts which rows of a gathered operand a rank reads. They are in the range among, and the
-// rank reads at most the given share of that range. within is the range of rows that the rank has
-// in memory. The rows are coordinates of the operands that the gathered operand is multiplied with.
-// They are known if these operands are generated as bands. Otherwise each entry is assumed to need
-// a row of its own.
+// rows predicts the rows of a gathered operand that a rank reads: at most the fraction share of the
+// rows in the range among. within is the range of rows that the rank has in memory.
+//
+// The rows are coordinates of the operands that the gathered operand is multiplied with. They are
+// known if these operands are generated as bands. Otherwise each entry is assumed to need a row of
+// its own.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]

@@ -100,8 +100,8 @@ func (r *Reader) HasReplica(name string) bool {
 	return s.Scalar != nil || s.held != nil && s.held.Replica != nil && r.AsStored(s)
 }
 
-// HeldBlocks returns the blocks of an operand that a program holds in the required format and type.
-// Otherwise it returns nil, at all ranks.
+// HeldBlocks returns the blocks of an operand if a program has them in memory in the required
+// format and type. If not, it returns nil, at all ranks.
 func (r *Reader) HeldBlocks(name string) *store.Blocks {
 	if s := r.Sources[name]; s.held != nil && r.AsStored(s) {
 		return s.held.Blocks

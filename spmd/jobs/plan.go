@@ -256,7 +256,8 @@ func (x *follower) repeat(t *jobfile.Repeat) error {
 	return nil
 }
 
-// pass follows the body of a repeat once, and the scalars that its condition reads.
+// pass plans one execution of the body of a repeat. After it, the scalars that the condition of the
+// repeat reads are fetched.
 func (x *follower) pass(t *jobfile.Repeat) error {
 	if err := x.items(t.Body); err != nil || t.Until == nil {
 		return err

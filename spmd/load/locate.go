@@ -40,9 +40,10 @@ func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 		g.ViewableBetween(t)
 }
 
-// ViewableBetween reports whether blocks can be views of t between keys: only its storage order is
-// cut, and among the levels that are cut only the outermost may be dense. In an inner dense level,
-// a block stores only the positions in its box, whereas a view has the positions of whole slices.
+// ViewableBetween reports whether blocks that are bounded by keys can be views of t. Only the
+// storage order of t may be cut. Of the levels that are cut, only the outermost may be dense: in an
+// inner dense level, a block stores only the positions in its box, but a view has the positions of
+// whole slices.
 func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	a := g.Partition.Ordered()
 	if a == nil || len(g.Partition.Axes) > 1 || !Findable(t) || !t.KeysViewable(len(a.Modes)) {

@@ -348,8 +348,9 @@ func (m joins) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int) e
 	return m[b].Add(lane, cols, vals, n)
 }
 
-// join makes both passes. It returns coo.ErrUnordered, at every rank, if entries are not in order
-// or must be summed.
+// join distributes the entries to blocks in two passes: the first counts them, and the second fills
+// the blocks. It returns coo.ErrUnordered, at every rank, if entries are not in order or occur
+// twice.
 func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 	parts, err := s.count()
 	if err != nil {

@@ -42,7 +42,7 @@ func Writable(list []Output, orders map[string]int) error {
 
 func (o Output) flag() string { return "-o=" + o.Tensor + ":" + o.File }
 
-// Uses lists the files that a job will write: those of list, and the file for statistics stats
+// Uses lists the files that a job will write: the files of list, and the file for statistics stats
 // unless it is "".
 func Uses(list []Output, stats string) (uses []outfile.Use) {
 	for _, o := range list {

@@ -88,7 +88,7 @@ func (p *Partition) Pieces() int64 {
 	return n
 }
 
-// Of returns the piece whose range along axis k is at[k].
+// Of returns the piece that consists of range number at[k] of each axis k.
 func (p *Partition) Of(at []int64) Piece {
 	b := int64(0)
 	for k := range p.Axes {

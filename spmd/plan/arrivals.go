@@ -188,10 +188,10 @@ func (l *Lane) list(x flow.Fetch, rank int) []int {
 	return append([]int{x.From}, l.Flow.Receivers(x.T, x.At, x.From)...)
 }
 
-// Direct reports whether every block is sent from an owner to one rank after another. This is so in
-// a block schedule, and if ranks count their scopes independently: a rank that forwards a block
-// could then be many steps later than the ranks that wait for the block. In all other cases ranks
-// forward blocks that several ranks need.
+// Direct reports whether the owner of a block itself sends the block to every rank that needs it,
+// one rank after another. This is so in a block schedule. It is also so if ranks count their scopes
+// independently, because a rank that forwards a block could be many steps later than the ranks that
+// wait for the block. Otherwise ranks forward blocks that several ranks need.
 func (p *Problem) Direct() bool { return !p.Distributed || !p.Walk().Aligned() }
 
 // Send is a block, or a part of a block, that a rank sends to other ranks, which receive it in

@@ -80,7 +80,7 @@ func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 func (s *Sum) isMoved() bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
 // StaysAt reports whether the result's blocks of a rank take no part in communication: the rank
-// computes and owns the same blocks, each in one step, and nobody gets copies of them.
+// computes and owns the same blocks, each in one step, and no other rank has copies of its blocks.
 func (p *Problem) StaysAt(rank int) bool {
 	if p.facts.stays == nil || p.facts.at != rank {
 		yes := p.Assembled == nil && !slices.ContainsFunc(p.SumsOf(rank),

@@ -16,8 +16,8 @@ type parts struct {
 	maxCount int64      // largest number of parts of a block
 }
 
-// partAxis lists the ranges of an axis of Operand.Parts that each range of an axis of
-// Operand.Partition contains.
+// partAxis maps each range of one axis of Operand.Partition to the ranges of an axis of
+// Operand.Parts inside it: count ranges from number first on.
 type partAxis struct {
 	// index of the axis of Operand.Partition; -1 if blocks are not cut in this mode
 	block        int

@@ -28,9 +28,9 @@ func (p *Problem) Stored() int {
 		func(o Operand) bool { return o.Tensor == p.Blocking.Vars[v].Positions.Tensor })
 }
 
-// cutStored cuts the operand whose entries are cut into chunks along its storage order. If the
-// result shares variables with this operand, it also cuts the result by the boxes of the operand's
-// pieces.
+// cutStored cuts, along its storage order, the operand whose entries are divided into chunks. If
+// the result shares variables with this operand, it also cuts the result by the boxes of the
+// operand's pieces.
 func (p *Problem) cutStored(g *Given) {
 	v := p.stored()
 	if v < 0 {

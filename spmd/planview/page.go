@@ -13,7 +13,7 @@ import (
 	"distaff/spmd/jobs"
 )
 
-// openRanks is the largest number of ranks for which the table of ranks is open at first.
+// openRanks is the largest number of ranks for which a page shows the table of ranks expanded.
 const openRanks = 64
 
 // budget limits how much a page draws. The statements of a page share it equally, but each gets a

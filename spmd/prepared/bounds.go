@@ -22,8 +22,9 @@ func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int
 // whichBound finds the bound() of a schedule that does not hold. It returns the beginning of a
 // message that names the bound, and the command.
 //
-// The bounds of the statement's variables are checked against the sizes. If all of them hold,
-// another bound() is broken: the text then names all others, and the command is the first of them.
+// The bounds of the statement's variables are checked against the sizes. If all of these bounds
+// hold, another bound() is broken: the text then names all others, and the command is the first
+// one.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
 	var others []string
 	var first *schedule.Command

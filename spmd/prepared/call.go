@@ -177,7 +177,7 @@ type conversions struct {
 }
 
 // arguments returns the leaf's arguments except for the result. An argument is a given operand, or
-// a conversion of it, which c owns, also after an error.
+// a conversion that c owns. c also owns the conversions after an error.
 func (c *conversions) arguments(s *leaf, operands map[string]*tcs.Tensor) (args []*tcs.Tensor,
 	err error) {
 	if c.leaf != s {

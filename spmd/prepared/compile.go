@@ -91,8 +91,8 @@ func (k *Statement) compileGroups() (inPlace bool, err error) {
 }
 
 // Units compiles the units of the statement's groups. like holds the specification of each operand.
-// If several is true, it asks for units with which several steps add to one block. inPlace reports
-// whether all units can do so. Every rank must call it.
+// If several is true, several steps add to one block, and Units asks for units that can do so.
+// inPlace reports whether all units can. Every rank must call it.
 func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units []*codegen.Unit,
 	inPlace bool, err error) {
 	err = k.compileUnits(like, several)
@@ -213,9 +213,9 @@ func (k *Statement) part(terms []int) *notation.Normal {
 }
 
 // widen compiles leaf s of the first group again if the arrays of its result are too narrow for
-// sums of blocks. The leaf's widths only suffice for its own terms, or are the widths of an
-// operand's block with which it shares arrays. A sum of blocks holds the entries of all steps and
-// groups.
+// sums of blocks, which hold the entries of all steps and groups. The leaf's own widths only
+// suffice for its own terms, or are the widths of an operand's block that shares its arrays with
+// the result.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,
@@ -412,9 +412,9 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// operandSpecs returns the specification of each operand for the compiler, by name. It is the same
-// at every rank: the widths are those of the widest block, and the numbers of entries and of
-// positions are summed over all blocks. Copies of a block count once. Every rank must call it.
+// operandSpecs returns the specification of each operand for the compiler, by name, the same at
+// every rank. Its arrays are as wide as in the widest block. Numbers of entries and of positions
+// are summed over all blocks; copies of a block count once. Every rank must call it.
 func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {

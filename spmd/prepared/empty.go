@@ -56,7 +56,7 @@ func (s *leaf) hasLongEmptyLoops() bool {
 }
 
 // space reports whether the index space of a term of n is empty. points is the product of the sizes
-// of its variables, without those of size 0.
+// of its variables, except for sizes of 0.
 func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
 	points = 1
 	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {

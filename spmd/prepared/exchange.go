@@ -39,8 +39,8 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 	return nil
 }
 
-// gatherAgain gathers the new values of an operand into its existing replicas. The leaves then
-// remain bound to these. It does nothing and returns false if an access of the operand has no
+// gatherAgain gathers the new values of an operand into its existing replicas. The leaves remain
+// bound to the replicas. It does nothing and returns false if an access of the operand has no
 // replica that was gathered. Every rank must call it.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {

@@ -94,8 +94,8 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	return list
 }
 
-// accessRange returns a range of v that contains every coordinate at which leaves access operands.
-// The loops of a leaf may access an operand anywhere in this range. all is the full range of v.
+// accessRange returns a range of v that contains every coordinate where leaves access operands. The
+// loops of a leaf may access an operand anywhere in this range. all is the full range of v.
 func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
 	list := k.boundingLevels(v)
 	r := [2]int64{all[1], all[0]}
@@ -183,10 +183,10 @@ func (k *Statement) mayVisitUnstored() bool {
 		has("fuse") && has("reorder")
 }
 
-// Drivers returns two lists of operands. The coordinates of the operands in by determine which rows
-// of a gathered operand are read; by is nil if all rows are. The coordinates of those in bounding
-// bound the rows that must be in memory; bounding is nil if all rows must be. Drivers must be
-// called after Units.
+// Drivers returns two lists of operands. The operands in by have the coordinates of the rows that
+// are read of a gathered operand; by is nil if all rows are read. The operands in bounding have
+// coordinates that bound the rows that must be in memory; bounding is nil if all rows must be.
+// Drivers must be called after Units.
 func (k *Statement) Drivers(operand int) (by, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -222,8 +222,8 @@ func readsOperand(t *notation.Term, name string) bool {
 // the operand whose entries are cut into chunks for the ranks.
 type coordLevel struct{ operand, level int }
 
-// driver returns a level, of a factor of term t, that determines the values of v at which the term
-// may be nonzero. If there is none, its operand is -1.
+// driver returns a level that determines v, from a factor of term t: the term is zero at all values
+// of v that the level does not have. If there is none, its operand is -1.
 func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -281,7 +281,7 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel extends r to the coordinates of a level at which leaves access other operands. For a
+// spanLevel extends r to the coordinates of a level where leaves may access other operands. For a
 // dense level, these are all coordinates of the block.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {

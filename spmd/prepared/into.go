@@ -120,8 +120,8 @@ func overlap(a, b tcs.Array) bool {
 		other < from+uintptr(a.Len)*uintptr(a.Width)
 }
 
-// likeOperand reports whether given has equal level arrays to the operand with which the leaf's
-// result shares its level arrays. bound holds the leaf's arguments.
+// likeOperand reports whether given can share level arrays with the operand that the leaf's result
+// would share them with: given's arrays must have equal elements. bound holds the leaf's arguments.
 func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {

@@ -82,7 +82,7 @@ func (k *Statement) canStay() bool {
 		k.exec.Sparse == nil && !k.exec.Adds && k.Problem.StaysAt(k.Reader.Env.Comm.Rank())
 }
 
-// fetch copies values of operands from the device to the host, where they are sent and gathered.
+// fetch copies values of operands from the device to the host, because steps send and gather them.
 func (k *Statement) fetch() error {
 	for i := range k.exec.Own {
 		for _, t := range k.exec.Own[i] {

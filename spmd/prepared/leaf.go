@@ -18,7 +18,7 @@ import (
 )
 
 // leaf is a statement, or some terms of one, compiled and loaded. It is called on whole tensors, or
-// on blocks in the format and widths that the compiler was told.
+// on blocks. They have the format and widths that were given to the compiler.
 type leaf struct {
 	k          *Statement
 	name       string           // name of the function; "" lets the compiler choose
@@ -130,8 +130,8 @@ func (s *leaf) compile() error {
 	return k.Problem.AsWritten(err)
 }
 
-// load builds the leaf from its unit. If there is no C compiler, a built-in leaf with its own unit
-// may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
+// load builds the leaf from its unit. Without a C compiler, a built-in leaf with its own unit may
+// replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
 func (s *leaf) load() error {
 	k := s.k
 	if err := k.Reader.Env.Allow(s.unit); err != nil {

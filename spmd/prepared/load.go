@@ -74,7 +74,7 @@ func (k *Statement) LocateChunks() error {
 }
 
 // adoptCuts changes the plan so that an operand's entries are cut where the program's tensor for it
-// is cut already. Then no entries move. The tensor must have as many chunks as the plan, the
+// is cut already. Then no entries move. The tensor must have the planned number of chunks, the
 // planned ranks must own them, and the lengths of chunks may differ by at most 1. Every rank must
 // call it.
 func (k *Statement) adoptCuts(operand int) error {
@@ -178,7 +178,7 @@ func (k *Statement) blocksOf(name string, part *partition.Partition,
 	return k.withOwn(load.Blocks(part, k.likeOf(name, k.Reader.Formats[name])), own)
 }
 
-// withOwn returns a copy of b in which the tensors are those in own that this rank owns.
+// withOwn returns a copy of b with the tensors of own, except for blocks that other ranks own.
 func (k *Statement) withOwn(b *store.Blocks, own map[plan.Block]*tcs.Tensor) *store.Blocks {
 	c := *b
 	c.Own = make(map[int]*tcs.Tensor, len(own))

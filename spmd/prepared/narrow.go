@@ -19,9 +19,9 @@ func (k *Statement) needsNarrowing() bool {
 	return k.Reader.Types[k.p.Result] != k.Reader.ResultType
 }
 
-// narrow converts the computed blocks to the result's type, and takes ownership of them. If a value
-// does not fit, all ranks return the error of the lowest rank that has such a value. Every rank
-// must call it.
+// narrow converts the computed blocks to the result's type, and takes ownership of the blocks. If a
+// value does not fit, all ranks return the error of the lowest rank that has such a value. Every
+// rank must call it.
 func (k *Statement) narrow(blocks map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	var err error
 	for _, b := range slices.Sorted(maps.Keys(blocks)) {

@@ -103,8 +103,8 @@ func (n *oneStep) hasBlocks(k *Statement) bool {
 	return true
 }
 
-// blocks returns the blocks that the step reads, by operand: nil for an operand that it does not
-// read.
+// blocks returns the blocks that the step reads, by operand. If the step does not read an operand,
+// its block is nil.
 func (n *oneStep) blocks(k *Statement) []*tcs.Tensor {
 	blocks := make([]*tcs.Tensor, len(k.Problem.Operands))
 	if n.whole {

@@ -36,7 +36,7 @@ func (k *Statement) oldOperand() string {
 func (k *Statement) isOld(tensor string) bool { return tensor == k.p.Old || tensor == k.p.Result }
 
 // allInPlace reports whether the leaf of every rank writes over the old value. A built-in leaf that
-// stands in for a compiled one does not. Every rank must call it.
+// replaces a compiled one does not. Every rank must call it.
 func (k *Statement) allInPlace() (bool, error) {
 	n := k.leaves[0].unit.Result.InPlace
 	if k.Problem.Whole || k.oldOperand() == "" {
@@ -66,7 +66,7 @@ func (k *Statement) Lends(operand string, b *store.Blocks) bool {
 }
 
 // sharesNoMemory reports whether t, a result that will be written over, shares no memory with the
-// arguments. The argument on which the leaf works in place does not count.
+// arguments. The operand that the leaf writes over in place does not count.
 func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	for n, a := range args {
 		if n+1 != s.unit.Result.InPlace && overlap(t.Vals, a.Vals) {

@@ -13,7 +13,7 @@ import (
 )
 
 // maxSteps is the limit, for each thread of a rank, of the steps that the loops of the rank's
-// leaves may take. A run that needs more is refused; a core would take weeks for it.
+// leaves may take. A run that needs more is refused; a core would take weeks for the run.
 const maxSteps = 1 << 53
 
 // maxLoops is more than the number of loops that a leaf can have. Each loop takes at most one step
@@ -25,8 +25,8 @@ func (s *leaf) maxStepsOfCall() float64 {
 	return maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
 }
 
-// hasFewPoints reports whether bounds, the ranges of a call, have so few points that the call is
-// sure to end, and sure to be able to number the points of fused variables.
+// hasFewPoints reports whether a call over bounds has few points. The call is then sure to end, and
+// sure to be able to number the points of fused variables.
 func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	points := 1.0
 	for _, b := range bounds {
@@ -137,8 +137,8 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// hasBound reports whether the leaf has code that checks a bound(). A call with few points then
-// also has to be checked, because it can fail.
+// hasBound reports whether the leaf has code that checks a bound(). If it has, Refused examines the
+// leaf's calls even if they have few points, because they can fail.
 func (s *leaf) hasBound() bool {
 	found := false
 	ir.Walk(s.unit.Func.Body, func(t ir.Stmt) {

@@ -46,7 +46,8 @@ func (k *Statement) bytes(name string) float64 {
 }
 
 // loadOperand loads this rank's blocks of an operand. If the operand is replicated, replica is the
-// whole operand; otherwise it is nil. The caller closes all of them. Every rank must call it.
+// whole operand; otherwise it is nil. The caller closes the blocks and the replica. Every rank must
+// call it.
 func (k *Statement) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, replica *tcs.Tensor,
 	err error) {
 	o := k.Problem.Operands[operand]

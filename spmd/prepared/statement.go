@@ -17,7 +17,7 @@ import (
 )
 
 // Statement is a statement on one rank. It is planned (New), its operands' blocks are loaded
-// (Load), and its leaves are compiled (Compile). Compute then runs it, as often as wanted; that
+// (Load), and its leaves are compiled (Compile). Compute then runs it, any number of times, and
 // opens no files and compiles nothing. The caller closes it.
 type Statement struct {
 	Reader *input.Reader
@@ -138,8 +138,8 @@ func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
 	return k.deliver(own)
 }
 
-// deliver converts the computed blocks to the result's type, moves them to the result's placement,
-// and takes ownership of them. Every rank must call it.
+// deliver converts the computed blocks to the result's type and moves them to the result's
+// placement. It takes ownership of the blocks. Every rank must call it.
 func (k *Statement) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err error) {
 	if k.needsNarrowing() && k.into == nil {
 		if own, err = k.narrow(own); err != nil {

@@ -133,9 +133,9 @@ type Storage struct {
 // Set assigns a tensor to a name. The name's former tensor is dropped. Files are opened, and data
 // are generated, when a statement first reads the tensor.
 //
-// A tensor in memory must be the same at every rank. The program only reads its memory. As long as
-// the name refers to the tensor, the caller must not change its memory or its values. To change
-// values, the caller changes them and calls Set again, which compiles nothing.
+// A tensor in memory must be the same at every rank. The program only reads its memory. While the
+// name refers to the tensor, the caller must not change its memory or its values. To change values,
+// the caller changes them and calls Set again, which compiles nothing.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -23,7 +23,7 @@ type union struct {
 	err     error
 }
 
-// head is a position of a source whose children are merged.
+// head is a position p in source number src. The children of several heads are merged.
 type head struct {
 	src int32
 	p   int64

@@ -280,9 +280,9 @@ func (a *rowFile) merge(parts []part) rowList {
 	return mergeRows(a.all, parts[0].list, parts[1].list, width, size)
 }
 
-// place puts the rows of all parts in window w into one list, if every key has a row. It first
-// counts each row's entries, which gives the starts of the rows, and then copies the parts one
-// after another.
+// place merges the rows of all parts into one list for window w. It is used if every key of the
+// window has a row, an empty one included. It first counts each row's entries, which gives the
+// starts of the rows, and then copies the parts one after another.
 func (a *rowFile) place(w int, parts []part) rowList {
 	x, all := a.x, a.all
 	lo, hi := x.span(w)

@@ -228,9 +228,11 @@ func (f *cfunc) fill(s *ir.Fill) {
 }
 
 // filled returns the number of elements that a fill sets. ok is true only if the number is a
-// constant greater than 1. The compiler then generates stores instead of a call of memset, which
-// would save all registers first. The compiler may not find the number by itself, for example if
-// the bounds were computed by a negation.
+// constant greater than 1.
+//
+// A constant lets the C compiler emit stores instead of a call of memset, before which all
+// registers would be saved. The compiler may not find the number by itself, for example if the
+// bounds were computed by a negation.
 func filled(s *ir.Fill) (n int64, ok bool) {
 	b, ok := s.Hi.(*ir.Binary)
 	if !ok || b.Op != ir.Add || !ir.Same(b.X, s.Lo) {

@@ -54,7 +54,7 @@ func Values(fn *ir.Func) []byte {
 	return out
 }
 
-// values returns the literals of the numbers that Values returns.
+// values returns the literals in fn whose numbers a call passes in the environment (see Values).
 func values(fn *ir.Func) (list []*ir.Lit) {
 	callsUser := false
 	ir.Walk(fn.Body, func(s ir.Stmt) {

@@ -56,7 +56,8 @@ func (f *Function) Margin(format string, args ...any) {
 // Text returns the printed text.
 func (f *Function) Text() string { return f.text.String() }
 
-// Comment prints a comment of one or more lines, unless names must not be shown.
+// Comment prints a comment of one or more lines. It prints nothing if the function is printed
+// without the user's names, because comments contain names.
 func (f *Function) Comment(text string) {
 	if f.Names.unnamed {
 		return

@@ -78,8 +78,9 @@ func (w *Wrapper) load() (*engine, error) {
 	return &engine{api: api, calls: make(chan func())}, nil
 }
 
-// file writes the wrapper to a file that the loader can open: an anonymous file, or a file in a
-// private folder on systems that forbid to execute anonymous files. done removes the folder.
+// file writes the wrapper to a file that the loader can open. This is an anonymous file, or, on
+// systems that forbid executing anonymous files, a file in a private folder. done removes the
+// folder.
 func (w *Wrapper) file() (path string, done func(), err error) {
 	fd, err := unix.MemfdCreate("distaff-mpi", unix.MFD_CLOEXEC|unix.MFD_EXEC)
 	if err == unix.EINVAL { // a kernel before 6.3

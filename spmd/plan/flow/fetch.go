@@ -10,8 +10,8 @@ type Fetch struct {
 	From int
 }
 
-// Fetches yields the pieces that a rank fetches, in the order of its instances and of their first
-// use.
+// Fetches yields the pieces that a rank fetches, ordered by the instances of the rank, and within
+// an instance by first use.
 func (f *Flow) Fetches(rank int) iter.Seq[Fetch] {
 	return func(yield func(Fetch) bool) {
 		var had []int
@@ -68,8 +68,9 @@ func (f *Flow) source(rank int, b int64, had []int) int {
 	return home
 }
 
-// forwarder returns the rank of had that is nearest to rank and does not own the piece. It returns
-// -1 if there is none. several reports whether more ranks of had qualify. homes lists the owners.
+// forwarder chooses a rank that can forward a piece to rank, among the ranks in had, which have
+// received the piece. It returns the nearest one that does not own the piece, or -1 if there is
+// none. several reports whether more than one qualified. homes lists the owners.
 func (f *Flow) forwarder(rank int, homes, had []int) (nearest int, several bool) {
 	nearest = -1
 	for _, r := range had {

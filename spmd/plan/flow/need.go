@@ -194,8 +194,8 @@ func (f *Flow) instance(rank int, point []int64) int64 {
 	return int64(t)
 }
 
-// prefix returns a number for the values of the scope's loops that increases in the order of the
-// loops.
+// prefix numbers the iterations of the scope's loops in the order of the loops. It returns the
+// number of the iteration where the loops have the values in point.
 func (f *Flow) prefix(point []int64) int64 {
 	number := int64(0)
 	for k := range f.t.Scope {

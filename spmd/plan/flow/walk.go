@@ -144,8 +144,8 @@ func (w *Walk) Finder(chunks []int, once []bool) *Finder {
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
 }
 
-// At yields the points whose chunks have the numbers at, in the order of the loops. The slice is
-// reused for the next point.
+// At yields the points in the chunks with the numbers in at, one number for each of the Finder's
+// chunks. Points come in the order of the nest's loops. The slice is reused for the next point.
 func (x *Finder) At(at []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		right := make([]int64, len(x.system.eqs))
