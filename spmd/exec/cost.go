@@ -102,8 +102,8 @@ type partialCost struct {
 	partial plan.Partial
 	steps   int64
 	size    plan.Size
-	// upper bound of the number of entries in the patterns of the steps' results: the sum, over the
-	// steps, of the entries of the largest block that a step reads
+	// upper bound of the number of entries that the steps add: for each step, the entries of the
+	// largest block that the step reads
 	sources int64
 }
 

@@ -328,9 +328,9 @@ func (h *held) drop() (err error) {
 	return err
 }
 
-// blocks waits for the operand blocks of step s and returns them. Before it waits, it starts the
-// sends that other ranks may be waiting for, so that ranks do not block each other. Those ranks may
-// be at steps that this rank does not have. Afterwards the blocks of later steps are being fetched.
+// blocks waits for the operand blocks of step s and returns them. Before it waits, it starts all
+// sends that other ranks may be waiting for, because ranks could otherwise wait for each other.
+// When it returns, the blocks of later steps are being fetched.
 func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	for k, in := range f.in {
 		if err := in.send(s.Instances[k]); err != nil {

@@ -44,11 +44,11 @@ type Making struct {
 	// closed
 	Copied bool
 	// CopiedBytes is the size of the largest converted copy at the current rank. Widened says that
-	// blocks share level arrays that were widened, so that the copy's own level arrays exist too.
+	// blocks have wider level arrays than the copy, so that the level arrays of both take memory.
 	CopiedBytes int64
 	Widened     bool
-	// steps add in place, either to a dense block or to a block whose pattern is a union of an
-	// operand's patterns
+	// steps add in place: to a dense block, or to a block whose pattern is built from an operand's
+	// level arrays before the steps run
 	InPlace bool
 	// Value is the number of bytes of a value
 	Value int64

@@ -124,7 +124,7 @@ func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
 
 // Bounds returns the smallest box that contains all tuples of coordinates from lo inclusive to hi
 // exclusive, in lexicographic order. Coordinates are below sizes. If lo or hi is nil, that side is
-// not bounded. If there is no tuple, the first mode of the box is empty.
+// not bounded. If no tuple exists, the first mode of the box is empty.
 func Bounds(lo, hi []int64, sizes []int64) [][2]int64 {
 	box := make([][2]int64, len(sizes))
 	for k, n := range sizes {

@@ -184,9 +184,9 @@ func networkRefused(err error) bool {
 	return errors.As(err, &d) && d.Code == diag.NetworkRefused
 }
 
-// errorOfAllTerms returns a better error for the user than err, which arose when the leaf of one
-// group was compiled. It compiles one leaf of all terms, as for one rank, and returns the error of
-// that. If there is only one group, or that leaf compiles, it returns err.
+// errorOfAllTerms replaces err, the error of compiling one group's leaf, by an error in terms of
+// the user's whole statement. To get this error, it compiles one leaf of all terms, as for one
+// rank. It returns err if there is only one group, or if the leaf of all terms compiles.
 func (k *Statement) errorOfAllTerms(like map[string]codegen.Tensor, err error) error {
 	if len(k.Problem.Blocking.Groups) == 1 {
 		return err

@@ -58,9 +58,9 @@ func (k *Statement) rows(operand int) exec.Rows {
 	return exec.Rows{List: list, Within: k.accessRange(v, all.Within), Spans: all.Spans}
 }
 
-// rowsOfSteps returns, for each step, a range that contains the rows that the step reads. They are
-// the coordinates in the blocks that the step reads of the operands in drivers. It returns nil if
-// there is at most one step.
+// rowsOfSteps returns, for each step, a range that contains the rows that the step reads. The
+// coordinates of the rows are found in drivers, levels of other operands; block returns the blocks
+// of these operands that a step reads. The result is nil if there is at most one step.
 func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0

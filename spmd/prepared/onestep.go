@@ -336,8 +336,9 @@ func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
 	return h
 }
 
-// oneError returns err, an error in the step that all ranks run, and which all of them therefore
-// find. Only rank 0 should report it: other ranks wait up to a second for rank 0 to stop them.
+// oneError returns the error err of the one call. If every rank runs the same step, all of them
+// find the error, and rank 0 should report it. Other ranks therefore wait up to a second for rank 0
+// to stop them.
 func (k *Statement) oneError(err error) error {
 	if !k.oneStep.everywhere || k.Reader.Env.Comm.Rank() == 0 {
 		return err

@@ -77,8 +77,8 @@ func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 }
 
 // hasLevels reports whether t, a former result, has the level arrays that a new result would have.
-// This is so if the result is dense and has none. Any other result must share the arrays of the
-// operand whose level arrays the new result would share, at the same addresses.
+// A dense result has none, so the answer is true. A new result that shares level arrays shares them
+// with an operand; t must then share the same arrays, at the same addresses.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {

@@ -169,8 +169,8 @@ func (s *leaf) steps() float64 {
 	return all
 }
 
-// bytesRead returns the bytes of t's level arrays and of the given number of values. More values
-// than t has do not count.
+// bytesRead returns the bytes of t's level arrays and of the given number of values, at most of all
+// values of t.
 func bytesRead(t *tcs.Tensor, values float64) int64 {
 	n := min(int64(math.Round(values)), t.Vals.Len)
 	return levelBytes(t) + n*int64(t.Vals.Width)
