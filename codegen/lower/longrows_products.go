@@ -85,8 +85,8 @@ func (a *longProductRows) compute(e *env) {
 	})
 }
 
-// find emits code that lists the long rows. Rows with more than long.N terms are found by testing
-// only the rows of every long.N-th term, because each of them has at least one of these terms.
+// find emits code that lists the long rows. It tests only the rows that every long.N-th term of all
+// rows belongs to. A row with more than long.N terms is among them.
 func (a *longProductRows) find(all tree.Range, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)

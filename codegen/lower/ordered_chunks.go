@@ -64,8 +64,9 @@ func (a *appendResult) parallel(f *cin.Forall, e *env, o strategy.Loop) ir.Expr 
 	return some
 }
 
-// publishOrdered makes the result from ordered chunks. The arrays of a single chunk become the
-// result. Otherwise the result is the copied arrays, after the kept pieces have been copied too.
+// publishOrdered emits code that makes the result from ordered chunks. If there is a single chunk,
+// its arrays become the result. Otherwise the kept pieces are also copied, and the arrays with all
+// copies become the result.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.l
 	one := l.b.Within(func() {

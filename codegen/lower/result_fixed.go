@@ -151,7 +151,8 @@ func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// zeroUntil emits code that sets the values before position p that have not been written yet to 0.
+// zeroUntil emits code that sets values to 0: the values before position p that have not been
+// written yet.
 func (a *fixedResult) zeroUntil(p ir.Expr) {
 	l, done := a.l, a.done
 	l.b.When(ir.Less(done, p), func() {

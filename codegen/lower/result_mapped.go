@@ -31,8 +31,9 @@ func newMappedResult(r *result) *mappedResult {
 }
 
 // at reads the position in the result from the map. A negative entry means that this leaf is the
-// first at the position. The values there are then set to 0. If rows are summed in registers and
-// stored past the caches, the first leaf stores them instead, and later leaves add to them.
+// first at the position, and sets the values there to 0. Rows that are summed in registers and
+// stored past the caches are an exception: the first leaf stores them, and later leaves add to
+// them.
 func (a *mappedResult) at(p ir.Expr) resultCursor {
 	l, name := a.l, a.op.Prefix()
 	how := l.spec.Strategy

@@ -128,8 +128,8 @@ func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	return at
 }
 
-// CoordAt returns the coordinate at position q, below position above, of the d-th level after the
-// cursor's level.
+// CoordAt returns the coordinate at position q of a level below the cursor: d levels after the
+// cursor's next level. above is the position in the level above that contains q.
 func (c *Cursor) CoordAt(d int, above, q ir.Expr) ir.Expr {
 	k := c.Level + d
 	if c.Of.Kind(k).CanLocate() {
