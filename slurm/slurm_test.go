@@ -27,7 +27,7 @@ var statement = []string{"y(i) = A(i,j) * x(j)", "-d=i:500", "-d=j:700", "-f=A:d
 
 // noGPU is the message of a job for GPUs on a machine without GPUs, where it does not run. One rank
 // prints the message for all.
-const noGPU = "--target=cuda: no driver: "
+const noGPU = "--target=cuda: no NVIDIA driver: "
 
 // cannot is the exit code of slurm-up.sh on a machine that cannot run Slurm.
 const cannot = 77
