@@ -37,7 +37,8 @@ of a leaf in a cache that only others may write is not recorded.`,
 func cache(x *invocation) error {
 	verb := x.flags.Args().First()
 	if x.flags.Args().Len() != 1 || verb != "path" && verb != "list" && verb != "clear" {
-		return argv.Errorf("got no known action for cache, want path, list or clear")
+		return argv.Errorf("cache: got %q, want one of path, list and clear",
+			strings.Join(x.flags.Args().Slice(), " "))
 	}
 	root, err := cc.DefaultRoot(os.Getenv)
 	if err != nil {
