@@ -90,7 +90,7 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 		bounded[g] = s.hasBound()
 		looked[g] = bounded[g] || !s.hasFewPoints(s.bounds(nil))
 	}
-	if !slices.Contains(looked, true) {
+	if !slices.Contains(looked, true) || k.endsAtWidest(bounded) && !k.Problem.Whole {
 		return nil
 	}
 	known := map[string]float64{} // loop steps, by group and ranges
@@ -135,6 +135,40 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 	}
 	n, err := s.refused(s.bounds(nil), counts)
 	return cmp.Or(err, s.refuseSteps(n))
+}
+
+// endsAtWidest reports whether no step is refused, because a step with the widest ranges of the
+// plan would not be refused and a rank has few steps. It is false if that is not known without
+// looking at each step, which takes minutes for tens of thousands of ranks. bounded reports, by
+// leaf, whether it depends on where ranges end.
+func (k *Statement) endsAtWidest(bounded []bool) bool {
+	widest := map[string][2]int64{}
+	for _, b := range k.Problem.Blocking.Vars {
+		if b.Positions != nil {
+			return false
+		}
+		for at := range len(b.Cuts) - 1 {
+			widest[b.Name] = [2]int64{0, max(widest[b.Name][1], b.Cuts[at+1]-b.Cuts[at])}
+		}
+	}
+	most := 0.0
+	for g, s := range k.leaves {
+		n, err := s.refused(s.bounds(widest), nil)
+		if err != nil || bounded[g] {
+			return false
+		}
+		most = max(most, n)
+	}
+	for rank := range k.Problem.Ranks {
+		steps := int64(0)
+		for _, n := range k.Problem.Made(rank) {
+			steps += n
+		}
+		if 2*most*float64(steps) > k.leaves[0].maxStepsOfCall() { // 2: most is an estimate
+			return false
+		}
+	}
+	return true
 }
 
 // hasBound reports whether the leaf has code that checks a bound(). If it has, Refused examines the
