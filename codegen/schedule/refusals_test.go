@@ -195,7 +195,7 @@ func TestRefusals(t *testing.T) {
 		{outer, "parallelize(j,CPUThread,NoRaces,Rows,j)", "got j, want a variable of y(i)",
 			"parallelize(j,CPUThread,NoRaces,Rows,j)"},
 		{spmv, "parallelize(i,CPUThread,NoRaces,Rows,i)",
-			"Rows needs a loop that sums into a dense result, of which each thread has a part; got y(i)",
+			"got y(i), want a loop for Rows that sums into a dense result, of which each thread has a part",
 			"parallelize(i,CPUThread,NoRaces,Rows,i)"},
 		{outer, "parallelize(j,CPUThread,NoRaces,Work)",
 			"iterations of j add to the same elements of y(i); use Temporary with Work, where chunks have partial results",

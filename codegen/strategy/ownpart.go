@@ -77,8 +77,8 @@ func parts(f *facts, l *cin.Forall, v string) error {
 	switch {
 	case !sums(l) || !f.assigns(l) || f.problem.Assembly != Dense:
 		return fmt.Errorf(
-			"Rows needs a loop that sums into a dense result, of which each thread has a "+
-				"part; got %s",
+			"got %s, want a loop for Rows that sums into a dense result, of which each thread has "+
+				"a part",
 			target.Key())
 	case !slices.Contains(f.vars, v):
 		return fmt.Errorf("got %s, want a variable of %s", v, target.Key())

@@ -207,7 +207,7 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if want := []int64{80 * (p - 1), 80 * (p - 1), p - 1, p - 1}; !slices.Equal(v, want) {
-			return fmt.Errorf("Reduce to rank %d counted %v in all, want %v", root, v, want)
+			return fmt.Errorf("a Reduce to rank %d counted %v on all ranks, want %v", root, v, want)
 		}
 	}
 	return nil
