@@ -10,6 +10,7 @@
 //	program.go    Program: its tensors by name
 //	tensor.go     one tensor, and where its values are
 //	statement.go  Statement: it is prepared, run, and prepared again if a tensor no longer fits
+//	given.go      what a program knows of the tensors of a statement
 //	result.go     results of statements, and new placements of tensors
 //	check.go      comparison of a run with the reference evaluator
 //	job.go        Job: a program of one statement that reads its own inputs, from files to files
