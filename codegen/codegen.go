@@ -361,7 +361,7 @@ type compilation struct {
 	// contractions has an element for each term of the normal form. It is nil if the term cannot be
 	// contracted.
 	contractions []*contractedTerm
-	layoutLines  []ScheduleLine      // layout commands for the copies that were chosen
+	copies       []strategy.Chosen   // the copies of operands that were chosen
 	plain        cin.Stmt            // the nest before a schedule changes it
 	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
 	ownArrays    bool                // the result must have its own level arrays

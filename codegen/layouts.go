@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -43,11 +43,9 @@ func (c *compilation) layouts() error {
 				return slices.Index(c.unit.Order, u.vars[a]) - slices.Index(c.unit.Order, u.vars[b])
 			})
 			c.copyUse(u, f)
-			c.layoutLines = append(c.layoutLines,
-				ScheduleLine{fmt.Sprintf("layout(%s,%s)", c.useText(u), modesText(f.Order)),
-					fmt.Sprintf(
-						"a copy, in which the innermost loop, over %s, runs along memory; "+
-							"each value is read about %.0f times", v, times)})
+			c.copies = append(c.copies, strategy.Copy(c.useText(u), f.Order, fmt.Sprintf(
+				"a copy, in which the innermost loop, over %s, runs along memory; "+
+					"each value is read about %.0f times", v, times)))
 		}
 	}
 	return nil
@@ -122,7 +120,7 @@ func (c *compilation) givenLayouts() error {
 		return nil
 	}
 	for _, x := range list {
-		if x.Name != "layout" {
+		if x.Name != strategy.Layout.Name || len(x.Args) == 0 {
 			continue
 		}
 		modes, err := x.Layout()
@@ -188,12 +186,4 @@ func (c *compilation) verifyLayouts() error {
 		}
 	}
 	return nil
-}
-
-func modesText(modes []int) string {
-	var list []string
-	for _, m := range modes {
-		list = append(list, strconv.Itoa(m))
-	}
-	return strings.Join(list, ",")
 }

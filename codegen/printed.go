@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/strategy"
 )
@@ -59,42 +58,25 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 // schedule leaves open: the assembly, the workspaces, and the orders that the strategy follows by
 // itself.
 func (c *compilation) givenLines() (out []line) {
-	said := map[string]bool{}
 	for _, x := range c.commands {
 		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
-		said[x.Name] = true
 	}
-	if !said["assemble"] {
-		out = append(out, c.assembleLine()...)
-	}
-	var spaces, others []line
+	var others []line
 	for _, x := range c.strategy.Defaults {
 		l := lineOf(x)
 		l.minor = l.off != "" // the command stands for the choice that the schedule leaves open
-		if x.Order.Choice == strategy.Workspace {
-			spaces = append(spaces, l)
+		if x.Order.Choice == strategy.Workspace || x.Order.Choice == strategy.Assemble {
+			out = append(out, l)
 		} else {
 			others = append(others, l)
 		}
 	}
-	out = append(out, spaces...)
 	at := slices.IndexFunc(out,
 		func(l line) bool { return strings.HasPrefix(l.scheduleLine.Command, "parallelize(") })
 	if at < 0 {
 		at = len(out) // other commands come before the first parallelize
 	}
 	return slices.Insert(out, at, others...)
-}
-
-// assembleLine returns the assemble command of a result that is appended to, or nothing for other
-// results.
-func (c *compilation) assembleLine() []line {
-	if c.assemblyOf(c.unit.CIN, c.sharedWith != nil) != strategy.Append {
-		return nil
-	}
-	return []line{
-		{scheduleLine: ScheduleLine{"assemble(" + c.resultName() + ",Append)",
-			"one pass: its arrays grow, and chunks of it are joined"}}}
 }
 
 // resultName returns the user's name of the result.
@@ -120,32 +102,11 @@ func lineOf(x strategy.Chosen) line {
 }
 
 // defaultLines returns the default schedule.
-func (c *compilation) defaultLines() []line {
-	out := append(
-		[]line{{scheduleLine: ScheduleLine{"temporaries(" + c.resultName() + ")", c.sumsText()},
-			minor: true}}, c.assembleLine()...)
-	for _, l := range c.layoutLines {
-		out = append(out, line{scheduleLine: l})
-	}
+func (c *compilation) defaultLines() (out []line) {
 	for _, x := range c.strategy.Defaults {
 		out = append(out, lineOf(x))
 	}
 	return out
-}
-
-// sumsText returns the reason of a temporaries command, which lists the temporaries of the
-// statement.
-func (c *compilation) sumsText() string {
-	var temps []string
-	cin.Walk(c.unit.CIN, func(s cin.Stmt) {
-		if w, ok := s.(*cin.Where); ok {
-			temps = append(temps, cin.Target(w.Producer).Key())
-		}
-	})
-	if len(temps) == 0 {
-		return "terms are summed in loops of their own"
-	}
-	return "sums are taken in " + strings.Join(temps, ", ")
 }
 
 // dropUnneeded returns the lines without the minor commands that have no effect. want is the text

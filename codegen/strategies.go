@@ -42,9 +42,9 @@ func (c *compilation) strategyOrders() []strategy.Order {
 // operand's level arrays.
 func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
 	p := &strategy.Problem{
-		Products: c.strategyProducts(),
-		Stmt:     s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
-		Exact: c.request.Exact,
+		Products: c.strategyProducts(), Layouts: c.copies,
+		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
+		Exact: c.request.Exact, Result: c.resultName(),
 		Target: strategy.Target{
 			LongRow:   cmp.Or(c.request.LongRow, DefaultLongRow),
 			ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),

@@ -28,6 +28,60 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	}
 }
 
+// Loops returns the loops of s over v.
+func Loops(s Stmt, v string) (list []*Forall) {
+	Walk(s, func(t Stmt) {
+		if f, ok := t.(*Forall); ok && f.Var == v {
+			list = append(list, f)
+		}
+	})
+	return list
+}
+
+// LoopVars returns the variables that s loops over, each once.
+func LoopVars(s Stmt) (vars []string) {
+	Walk(s, func(t Stmt) {
+		if f, ok := t.(*Forall); ok && !slices.Contains(vars, f.Var) {
+			vars = append(vars, f.Var)
+		}
+	})
+	return vars
+}
+
+// Around returns the loops of s around f, outermost first, and the temporaries whose producers
+// contain f.
+func Around(s Stmt, f *Forall) (outer []*Forall, temps []*Access) {
+	var find func(t Stmt, loops []*Forall, in []*Access) bool
+	find = func(t Stmt, loops []*Forall, in []*Access) bool {
+		switch t := t.(type) {
+		case *Forall:
+			if t == f {
+				outer, temps = loops, in
+				return true
+			}
+			return find(t.Body, append(slices.Clone(loops), t), in)
+		case *Where:
+			return find(t.Consumer, loops, in) ||
+				find(t.Producer, loops, append(slices.Clone(in), Target(t.Producer)))
+		case *Seq:
+			return slices.ContainsFunc(t.List, func(u Stmt) bool { return find(u, loops, in) })
+		}
+		return false
+	}
+	find(s, nil, nil)
+	return outer, temps
+}
+
+// MapLoops returns s with each loop f over v replaced by fn(f).
+func MapLoops(s Stmt, v string, fn func(*Forall) Stmt) Stmt {
+	return Map(s, func(t Stmt) Stmt {
+		if f, ok := t.(*Forall); ok && f.Var == v {
+			return fn(f)
+		}
+		return t
+	})
+}
+
 // Pairs calls fn for each statement in s and the statement at the same place in t. Both must have
 // the same loops, wheres and sequences.
 func Pairs(s, t Stmt, fn func(s, t Stmt)) {

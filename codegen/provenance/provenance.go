@@ -160,6 +160,27 @@ func (g *Graph) MadeBy(v string) *Relation {
 // Derived reports whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
 
+// IsReplaced reports whether v is a variable of the statement that other variables replaced. A loop
+// over v is then one that kept the variable.
+func (g *Graph) IsReplaced(v string) bool { return g.MadeBy(v) == nil && g.ReplacedBy(v) != nil }
+
+// OfLoop returns the component of the variable that a loop over v stands for. It returns nil if v is
+// a variable of the statement, even if other loops replaced it.
+func (g *Graph) OfLoop(v string) *Component {
+	if g.IsReplaced(v) {
+		return nil
+	}
+	return g.Component(g.ConsumerVar(v))
+}
+
+// RootsOf returns the variables of the statement that a loop over v is derived from.
+func (g *Graph) RootsOf(v string) []string {
+	if c := g.OfLoop(v); c != nil {
+		return c.Roots
+	}
+	return []string{v}
+}
+
 // Original returns the variable of the statement that has the same range as the underived variable
 // v. It is v itself, or the variable for which a precompute made v.
 func (g *Graph) Original(v string) string {

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"slices"
-	"strconv"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
@@ -17,26 +16,22 @@ func bound(s *state) error {
 	if err != nil {
 		return err
 	}
+	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if s.cmd.Args[1].Text == v {
-		return exactly(s, v)
+		return exactly(s, v, kind)
 	}
 	b, err := s.fresh(1)
 	if err != nil {
 		return err
 	}
-	n, err := strconv.ParseInt(s.cmd.Args[2].Text, 10, 64)
+	n, err := strategy.Number(2, s.cmd.Args[2].Text, 0)
 	if err != nil {
-		return s.cmd.Args[2].errorf(BadCommand, "bound: got %s, want a whole "+
-			"number", s.cmd.Args[2].Text)
+		return s.blame(err)
 	}
-	if n < 0 || n > 1<<40 {
-		return s.refuse(2, "got %d, want 0 to 2^40", n)
-	}
-	kind, ok := provenance.BoundByName(s.cmd.Args[3].Text)
 	if !ok {
-		return s.wanted(3, bounds)
+		return s.blame(strategy.Wanted(3, s.cmd.Args[3].Text, bounds))
 	}
-	for _, r := range s.rootsOf(v) {
+	for _, r := range s.g.RootsOf(v) {
 		if slices.Contains(s.problem.Parts, r) &&
 			(kind == provenance.MaxExact || kind == provenance.MinExact) {
 			return s.refuse(3,
@@ -55,12 +50,9 @@ func bound(s *state) error {
 }
 
 // exactly makes the size of v a constant in the leaf: bound(v, v, N, MaxExact).
-func exactly(s *state, v string) error {
-	n, err := s.factor(2)
+func exactly(s *state, v string, kind provenance.BoundKind) error {
 	switch {
-	case err != nil:
-		return err
-	case s.cmd.Args[3].Text != "MaxExact":
+	case kind != provenance.MaxExact:
 		return s.refuse(3,
 			"got %s, want a new name as the second argument: only a variable with a MaxExact "+
 				"bound can keep its name",
@@ -71,5 +63,5 @@ func exactly(s *state, v string) error {
 				"for the bounded variable",
 			v)
 	}
-	return s.order(strategy.Order{Choice: strategy.Count, Loop: strategy.Ref{Var: v}, N: n})
+	return choose(s)
 }

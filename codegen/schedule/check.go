@@ -106,7 +106,7 @@ func (s *state) newPath(loops []*cin.Forall) *path {
 			}
 		}
 		roots := []string{f.Var}
-		if c := s.component(f.Var); c != nil {
+		if c := s.g.OfLoop(f.Var); c != nil {
 			roots = c.Roots
 		}
 		for n, r := range roots {
@@ -218,8 +218,8 @@ func (s *state) checkResultOrder(p *path, a *cin.Access) error {
 					"must be inside the loops over these variables",
 				a.Key(), f, strings.Join(outer, ", "), l.Var)
 		}
-		c := s.component(l.Var)
-		roots := s.rootsOf(l.Var)
+		c := s.g.OfLoop(l.Var)
+		roots := s.g.RootsOf(l.Var)
 		within := !slices.ContainsFunc(roots, func(r string) bool { return !slices.Contains(outer, r) })
 		switch {
 		case s.problem.Shared &&
@@ -269,29 +269,6 @@ func containsAccess(t cin.Stmt, key string) bool {
 	return found
 }
 
-// component returns the component of the variable that the loop over v stands for. It returns nil
-// if v is an original variable, even if other loops replaced it.
-func (s *state) component(v string) *provenance.Component {
-	if s.isReplacedOriginal(v) {
-		return nil
-	}
-	return s.g.Component(s.g.ConsumerVar(v))
-}
-
-// isReplacedOriginal reports whether v is an original variable that other loops replaced. A loop
-// over v is then one that kept the original variable.
-func (s *state) isReplacedOriginal(v string) bool {
-	return s.g.MadeBy(v) == nil && s.g.ReplacedBy(v) != nil
-}
-
-// rootsOf returns the original variables that the loop over v is derived from.
-func (s *state) rootsOf(v string) []string {
-	if c := s.component(v); c != nil {
-		return c.Roots
-	}
-	return []string{v}
-}
-
 // checkPos checks a pos relation: the positions must be known where its loops begin, and the
 // loops' order must be able to visit them.
 func (s *state) checkPos(r *provenance.Relation) error {
@@ -337,7 +314,7 @@ func (s *state) checkPos(r *provenance.Relation) error {
 	var err error
 	cin.Paths(s.body, func(loops []*cin.Forall, a *cin.Assign) {
 		p := s.newPath(loops)
-		if at, here := p.at[roots[0]]; !here || err != nil || s.isReplacedOriginal(p.loops[at].Var) {
+		if at, here := p.at[roots[0]]; !here || err != nil || s.g.IsReplaced(p.loops[at].Var) {
 			return
 		}
 		var access *cin.Access
@@ -394,20 +371,4 @@ func (s *state) hasRepeats(r *provenance.Relation) bool {
 		found = !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
 	})
 	return found
-}
-
-// lattice returns the merge lattice of a loop over v with the given body, inside the loops outer.
-func (s *state) lattice(v string, body cin.Stmt, outer []*cin.Forall) *lattice.Lattice {
-	bound := map[string]bool{}
-	for _, o := range outer {
-		for _, r := range s.rootsOf(o.Var) {
-			bound[r] = r != v
-		}
-	}
-	return lattice.Loop(v, body, func(a *cin.Access) lattice.Place {
-		if !s.tensor(a.Name) {
-			return lattice.Place{}
-		}
-		return lattice.Below(a, s.formatOf(a), func(u string) bool { return bound[u] })
-	})
 }

@@ -6,66 +6,71 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// choices returns the commands that only give the strategy an instruction. Commands with further
-// forms are in commands.
-func choices() (out []command) {
-	others := []*strategy.Choice{strategy.Count, strategy.MergeBy, strategy.Threads, strategy.Substitute}
-	for _, c := range strategy.Choices {
-		if slices.Contains(others, c) {
-			continue
+// choice returns the command with this name that gives the strategy an instruction.
+func choice(name string) command {
+	list := named(name)
+	c := list[len(list)-1]
+	x := command{name: name, usage: c.Usage(), meaning: c.Meaning, late: true, cpuOnly: c.CPUOnly,
+		apply: choose}
+	for _, c := range list {
+		x.late = x.late && !c.Early
+		least, most := c.Args()
+		if x.max = max(x.max, most); x.min == 0 || least < x.min {
+			x.min = least
 		}
-		x := command{name: c.Name, usage: c.Usage(), meaning: c.Meaning, max: len(c.Params), late: true,
-			cpuOnly: c.CPUOnly, apply: func(s *state) error { return s.choose(c) }}
 		for k, p := range c.Params {
-			if !p.Optional {
-				x.min++
-			}
-			if p.Kind == strategy.WordParam {
+			if p.Kind == strategy.WordParam && x.words == 0 {
 				x.words = k
 			}
 		}
-		out = append(out, x)
+	}
+	return x
+}
+
+// named returns the choices whose command has the given name.
+func named(name string) (list []*strategy.Choice) {
+	for _, c := range strategy.Choices {
+		if c.Name == name {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// others returns the commands of all choices that are not among list.
+func others(list []command) (out []command) {
+	for _, c := range strategy.Choices {
+		if !slices.ContainsFunc(list, func(x command) bool { return x.name == c.Name }) {
+			out = append(out, choice(c.Name))
+		}
 	}
 	return out
 }
 
 // choose gives the strategy the current command as an instruction.
-func (s *state) choose(c *strategy.Choice) error {
-	o := strategy.Order{Choice: c}
-	for k := range s.cmd.Args {
-		if err := s.argument(k, c.Params[k], &o); err != nil {
-			return err
-		}
+func choose(s *state) error {
+	args := s.cmd.texts()
+	list := named(s.cmd.Name)
+	c := list[slices.IndexFunc(list,
+		func(c *strategy.Choice) bool { return c.Takes == nil || c.Takes(args) })]
+	if c.First && s.cmd != s.list[0] {
+		return s.refuse(-1, "%s must be the first command, because it changes the loops that other "+
+			"commands name", c.Name)
 	}
-	return s.order(o)
+	o, body, err := c.Give(s.facts(), s.given(), args)
+	if err != nil {
+		return s.blame(err)
+	}
+	s.body = body
+	s.orders = append(s.orders, Order{o, s.cmd})
+	return nil
 }
 
-// argument parses argument k of the current command and sets it in o.
-func (s *state) argument(k int, p strategy.Param, o *strategy.Order) (err error) {
-	text := s.cmd.Args[k].Text
-	switch p.Kind {
-	case strategy.LoopParam:
-		o.Loop, err = s.ref(k)
-	case strategy.VarParam:
-		o.Loop.Var, err = s.variable(k)
-	case strategy.IndexParam:
-		o.Loop.Var, err = s.indexed(k)
-	case strategy.NameParam:
-		o.Name = text
-	case strategy.ResultParam:
-		if o.Name = s.target(); text != o.Name {
-			return s.refuse(k, "got %s, want the result, %s", text, o.Name)
-		}
-	case strategy.WordParam:
-		if o.Word = text; !slices.Contains(p.Words, text) {
-			return s.wanted(k, p.Words)
-		}
-	case strategy.NumberParam:
-		o.N, err = s.number(k, p.Least)
-	case strategy.FarParam:
-		o.Far, err = s.number(k, p.Least)
-	default:
-		panic("BUG: schedule: " + s.cmd.Name + " has a parameter that no argument gives")
+// texts returns the texts of the command's arguments.
+func (c *Command) texts() []string {
+	list := make([]string, len(c.Args))
+	for k, a := range c.Args {
+		list[k] = a.Text
 	}
-	return err
+	return list
 }

@@ -205,7 +205,7 @@ func terms(x cin.Expr, neg bool) []signed {
 // is replaced by loops over all its original variables, its other loops are dropped, and loops of
 // other components stay. ok is false if the chain does not have all loops of the component.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
-	c := s.component(chain[len(chain)-1].Var)
+	c := s.g.OfLoop(chain[len(chain)-1].Var)
 	if c == nil {
 		return [][]string{{chain[len(chain)-1].Var}}, true
 	}

@@ -33,14 +33,14 @@ func fuse(s *state) error {
 		if err := s.mayReplace(k, v); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(s.loops(v), func(f *cin.Forall) bool { return f.Gallop }) {
+		if slices.ContainsFunc(cin.Loops(s.body, v), func(f *cin.Forall) bool { return f.Gallop }) {
 			return s.refuse(k,
 				"the loop over %s already has a mergeby; it must come after fuse, and name "+
 					"the fused variable", v)
 		}
 	}
 	var pairs []*cin.Forall
-	for _, l := range s.loops(i) {
+	for _, l := range cin.Loops(s.body, i) {
 		if b, ok := l.Body.(*cin.Forall); ok && b.Var == j {
 			pairs = append(pairs, l)
 		}
@@ -50,10 +50,10 @@ func fuse(s *state) error {
 	switch {
 	case len(pairs) == 0:
 		return s.refuse(1, "the loop over %s must be directly inside the loop over %s%s", j, i,
-			between(s, s.loops(i)[0], j))
-	case len(pairs) < len(s.loops(i)) && s.g.MadeBy(i) != nil:
+			between(s, cin.Loops(s.body, i)[0], j))
+	case len(pairs) < len(cin.Loops(s.body, i)) && s.g.MadeBy(i) != nil:
 		return s.refuse(0, "all loops over %s must be directly around a loop over %s", i, j)
-	case len(pairs) < len(s.loops(j)) && s.g.MadeBy(j) != nil:
+	case len(pairs) < len(cin.Loops(s.body, j)) && s.g.MadeBy(j) != nil:
 		return s.refuse(1, "all loops over %s must be directly inside a loop over %s", j, i)
 	}
 	s.replace(i, func(l *cin.Forall) cin.Stmt {

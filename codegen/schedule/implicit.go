@@ -160,7 +160,7 @@ func plainTerm(s *state, part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
 // within reports whether all loops are over the given original variables.
 func (s *state) within(loops []*cin.Forall, vars []string) bool {
 	return !slices.ContainsFunc(loops, func(f *cin.Forall) bool {
-		return slices.ContainsFunc(s.rootsOf(f.Var),
+		return slices.ContainsFunc(s.g.RootsOf(f.Var),
 			func(v string) bool { return !slices.Contains(vars, v) })
 	})
 }

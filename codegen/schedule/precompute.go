@@ -239,14 +239,14 @@ func (r *recipe) takeName() error {
 // isTiles reports whether v numbers tiles whose loops are in natural order, so that EXPR may be
 // summed in each tile.
 func (r *recipe) isTiles(v string) bool {
-	c, g := r.state.component(v), r.state.g
+	c, g := r.state.g.OfLoop(v), r.state.g
 	return c != nil && r.state.isTileNumber(v) && g.ConsumerVar(v) == v &&
 		cin.Natural(r.state.body, g, c) && v != c.Leaves[len(c.Leaves)-1]
 }
 
 // determinedRoots returns the original variables that the loop over v determines.
 func (r *recipe) determinedRoots(v string) ([]string, error) {
-	c := r.state.component(v)
+	c := r.state.g.OfLoop(v)
 	switch {
 	case c == nil:
 		return []string{v}, nil
@@ -388,7 +388,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	// product if no other factor has the variable.
 	_, _, factor := r.split(positive(a.RHS))
 	only := func(f *cin.Forall, has, lacks []string) bool {
-		return !slices.ContainsFunc(r.state.rootsOf(f.Var),
+		return !slices.ContainsFunc(r.state.g.RootsOf(f.Var),
 			func(v string) bool { return !slices.Contains(has, v) || slices.Contains(lacks, v) })
 	}
 	summed := func(f *cin.Forall) bool {
@@ -397,7 +397,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	}
 	producer := func(f *cin.Forall) bool { return factor && summed(f) }
 	consumer := func(f *cin.Forall) bool {
-		return !slices.ContainsFunc(r.state.rootsOf(f.Var),
+		return !slices.ContainsFunc(r.state.g.RootsOf(f.Var),
 			func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
@@ -411,7 +411,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 				return nil, r.state.refuse(0,
 					"the workspace would sum %s over %s, but %s cannot be summed this way; "+
 						"use reorder to move the loop over %s inside the one over %s",
-					r.state.cmd.Args[0].Text, strings.Join(r.state.rootsOf(chain[d-1].Var), ", "),
+					r.state.cmd.Args[0].Text, strings.Join(r.state.g.RootsOf(chain[d-1].Var), ", "),
 					cin.ExprString(a.RHS), v, chain[d-1].Var)
 			}
 			if d == 0 {
@@ -478,7 +478,7 @@ func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 				return r.state.refuse(1,
 					"the loop over %s counts tiles, and the loop over %s inside it does not "+
 						"sum only %s; want a workspace over the inner variable of %s",
-					v, f.Var, expr, strings.Join(r.state.rootsOf(v), ", "))
+					v, f.Var, expr, strings.Join(r.state.g.RootsOf(v), ", "))
 			}
 		}
 	}
@@ -504,7 +504,7 @@ func (r *recipe) around(f *cin.Forall) bool {
 	if slices.Contains(r.tiles, f.Var) {
 		return true
 	}
-	c := r.state.component(f.Var)
+	c := r.state.g.OfLoop(f.Var)
 	return c != nil && !r.over(f) &&
 		slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
 }

@@ -26,7 +26,7 @@ func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 		}
 	}
 	for _, f := range loops {
-		for _, v := range r.state.rootsOf(f.Var) {
+		for _, v := range r.state.g.RootsOf(f.Var) {
 			if r.state.problem.Size(v) == 0 {
 				return r.state.refuse(0,
 					"%s divides integers, but %s has size 0, so that nothing needs the "+

@@ -223,6 +223,8 @@ func TestRefusals(t *testing.T) {
 		// Forms of loops and workspaces.
 		{spmv, "unroll(j,2),temporaries(y)", "temporaries must be the first command, because it changes the loops that other commands name",
 			"temporaries(y)"},
+		{spmv, "parallelize(i,CPUThread,NoRaces),temporaries(y),unroll(j,2)",
+			"temporaries must be the first command", "temporaries(y)"},
 		{spmv, "temporaries(A)", "got A, want the result, y", "A"},
 		{spmv, "flatten(i)",
 			"the loop over i must be the first over the levels of the operand whose pattern y has, and no other operand may need their coordinates",

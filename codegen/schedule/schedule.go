@@ -29,14 +29,6 @@
 //	bound.go        bound
 //	precompute.go   precompute; implicit.go, the temporaries that no command made
 //	quotient.go     where precompute may divide integers
-//	unroll.go       unroll
-//	parallelize.go  parallelize
-//	chunks.go       parallelize with chunks of equal work
-//	gpu.go          the rules of a GPU
-//	mergeby.go      mergeby
-//	assemble.go     assemble
-//	temporaries.go  temporaries
-//	layout.go       layout
 //	substitute.go   substitute
 package schedule
 
@@ -67,56 +59,49 @@ type command struct {
 	cpuOnly string
 }
 
-// commands lists all commands, in the order in which the help shows them. Commands that only give
-// the strategy an instruction are made from strategy.Choices.
-var commands = slices.Concat([]command{
-	{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
-		min: 4, max: 4, makes: []int{1, 2}, apply: split},
-	{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "divides the loop over i into N equal " +
-		"tiles",
-		min: 4, max: 4, makes: []int{1, 2}, apply: divide},
-	{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
-		min: 3, max: 3, makes: []int{2}, apply: fuse},
-	{name: "reorder", usage: "reorder(i, j, ...)", meaning: "orders nested loops, outermost first",
-		min: 2, max: 100, apply: reorder},
-	{name: "bound", usage: "bound(i, ib, N, TYPE)",
-		meaning: "states where the range of i begins or ends", min: 4, max: 4, makes: []int{1},
-		words: 3, apply: bound},
-	{name: "unroll", usage: "unroll(i[, N])", meaning: "copies the body of the loop N times",
-		min: 1, max: 2, apply: unroll},
-	{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the entries of T, instead of i",
-		min: 3, max: 3, makes: []int{1}, apply: pos},
-	{name: "coord", usage: "coord(p, c)", meaning: "loops over coordinates again, after pos",
-		min: 2, max: 2, makes: []int{1}, apply: coord},
-	{name: "parallelize", usage: "parallelize(i, UNIT, STRATEGY[, CHUNK[, N]])",
-		meaning: strategy.Threads.Meaning, min: 3, max: 5, words: 1, apply: parallelize, late: true},
-	{name: "temporaries", usage: "temporaries(T)",
-		meaning: "sums in scalars or workspaces; must come first", min: 1, max: 1, apply: temporaries},
-	{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
-		meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, makes: []int{2, 3},
-		apply: precompute},
-	{name: "assemble", usage: "assemble(T, Append|Insert[, true|false])",
-		meaning: "builds a sparse result in one or two " +
-			"passes", min: 2, max: 3, words: 1, apply: assemble,
-		late: true},
-	{name: "layout", usage: "layout(T(i, j), M, N)",
-		meaning: "reads a dense T with its modes in another order", min: 3, max: 100, apply: layout,
-		late: true},
-	{name: "mergeby", usage: strategy.MergeBy.Usage(), meaning: strategy.MergeBy.Meaning, min: 2, max: 2,
-		words: 1, apply: mergeby},
-	{name: "substitute",
-		usage:   "substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")",
-		meaning: strategy.Substitute.Meaning, min: 2, max: 2, words: 1, apply: substitute, late: true},
-}, choices(), []command{
-	{name: "distribute", usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
-		meaning: "runs iterations on different ranks", min: 1, max: 4},
-	{name: "communicate", usage: "communicate(T, i)",
-		meaning: "fetches what an iteration of i needs of T",
-		min:     2, max: 2},
-	{name: "rotate", usage: "rotate(i, {j, k}, ir)", meaning: "starts the loop elsewhere on each " +
-		"rank",
-		min: 3, max: 3},
-})
+// commands lists all commands, in the order in which the help shows them. A command that only gives
+// the strategy an instruction is made from strategy.Choices. Commands that are not listed here come
+// before distribute.
+var commands = func() []command {
+	list := []command{
+		{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
+			min: 4, max: 4, makes: []int{1, 2}, apply: split},
+		{name: "divide", usage: "divide(i, i0, i1, N)", meaning: "divides the loop over i into N equal " +
+			"tiles",
+			min: 4, max: 4, makes: []int{1, 2}, apply: divide},
+		{name: "fuse", usage: "fuse(i, j, f)", meaning: "makes one loop over pairs of two nested loops",
+			min: 3, max: 3, makes: []int{2}, apply: fuse},
+		{name: "reorder", usage: "reorder(i, j, ...)", meaning: "orders nested loops, outermost first",
+			min: 2, max: 100, apply: reorder},
+		{name: "bound", usage: "bound(i, ib, N, TYPE)",
+			meaning: "states where the range of i begins or ends", min: 4, max: 4, makes: []int{1},
+			words: 3, apply: bound},
+		choice("unroll"),
+		{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the entries of T, instead of i",
+			min: 3, max: 3, makes: []int{1}, apply: pos},
+		{name: "coord", usage: "coord(p, c)", meaning: "loops over coordinates again, after pos",
+			min: 2, max: 2, makes: []int{1}, apply: coord},
+		choice("parallelize"),
+		choice("temporaries"),
+		{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
+			meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, makes: []int{2, 3},
+			apply: precompute},
+		choice("assemble"),
+		choice("layout"),
+		choice("mergeby"),
+		{name: "substitute",
+			usage:   "substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")",
+			meaning: strategy.Substitute.Meaning, min: 2, max: 2, words: 1, apply: substitute, late: true},
+	}
+	return slices.Concat(list, others(list), []command{
+		{name: "distribute", usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
+			meaning: "runs iterations on different ranks", min: 1, max: 4},
+		{name: "communicate", usage: "communicate(T, i)",
+			meaning: "fetches what an iteration of i needs of T", min: 2, max: 2},
+		{name: "rotate", usage: "rotate(i, {j, k}, ir)",
+			meaning: "starts the loop elsewhere on each rank", min: 3, max: 3},
+	})
+}()
 
 // find returns the command with the given name, or nil.
 func find(name string) *command {
@@ -149,13 +134,9 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
 	}
-	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list,
-		insert: p.GPU}
+	s := &state{problem: &p, body: cin.Body(p.Stmt), g: cin.Relations(p.Stmt), list: list}
 	for _, c := range parallelLast(list) {
 		s.cmd = c
-		if s.first == nil {
-			s.first = c
-		}
 		if err := c.Check(); err != nil {
 			return nil, err
 		}
@@ -176,16 +157,44 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 			return nil, err
 		}
 	}
-	if err := checkUnits(s); err != nil {
-		return nil, err
-	}
-	if err := checkGallop(s); err != nil {
+	if err := s.checkAtEnd(); err != nil {
 		return nil, err
 	}
 	if s.g == nil {
 		s.g = &provenance.Graph{}
 	}
 	return &Scheduled{s.stmt(), s.problem.Shared, s.orders}, nil
+}
+
+// checkAtEnd checks what commands may say in any order: the units of a GPU's loops, and the loops
+// that a choice checks after all commands.
+func (s *state) checkAtEnd() error {
+	if s.problem.GPU && len(s.list) > 0 {
+		if l, err := strategy.CheckGrid(s.facts(), s.given()); err != nil {
+			return s.refuseUnit(l, err)
+		}
+	}
+	for _, o := range s.orders {
+		if err := strategy.CheckAtEnd(s.facts(), o.Order); err != nil {
+			s.cmd = o.By
+			return s.blame(err)
+		}
+	}
+	return nil
+}
+
+// refuseUnit returns a refusal that names the command that runs the loop l on its unit, or the
+// last command if l is nil.
+func (s *state) refuseUnit(l *cin.Forall, why error) error {
+	if l == nil {
+		return s.blame(why)
+	}
+	for _, c := range s.list {
+		if c.Name == strategy.Units.Name && c.Args[0].Text == l.Var {
+			s.cmd = c
+		}
+	}
+	return s.refuse(-1, "%s on %s: %v", l.Var, l.Unit, why)
 }
 
 // Check reports the mistakes in a command that do not depend on the statement: an unknown name, or
@@ -206,6 +215,18 @@ func (c *Command) Check() error {
 		return c.checkKernel()
 	}
 	return nil
+}
+
+// Temporaries reports whether a schedule begins with a temporaries command.
+func Temporaries(texts []string) bool {
+	list, err := Parse(texts)
+	return err == nil && len(list) > 0 && list[0].Name == strategy.Temporaries.Name
+}
+
+// Layout returns the order of modes that a layout command asks for, outermost first.
+func (c *Command) Layout() ([]int, error) {
+	modes, err := strategy.Modes(c.texts())
+	return modes, (&state{cmd: c}).blame(err)
 }
 
 // Names returns the names of all commands, sorted.

@@ -128,7 +128,7 @@ func (p problem) apply(t *testing.T, commands string) (string, bool, error) {
 func (p problem) strategy(in schedule.Problem) func(cin.Stmt, bool) *strategy.Problem {
 	return func(s cin.Stmt, shared bool) *strategy.Problem {
 		out := &strategy.Problem{Stmt: s, Sizes: map[string]int64{}, Compute: in.Compute,
-			Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20}}
+			Target: strategy.Target{LongRow: 1 << 16, ChunkWork: 1 << 13, FarBytes: 8 << 20, GPU: in.GPU}}
 		sizes := func(a *cin.Access) {
 			for _, v := range a.Vars {
 				if out.Sizes[v] == 0 && !slices.Contains(in.Parts, v) {

@@ -7,18 +7,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// The enumerations of the language, as error messages list them.
-var (
-	units      = []string{"CPUThread", "CPUVector", "GPUBlock", "GPUWarp", "GPUThread", "NotParallel"}
-	races      = []string{"NoRaces", "IgnoreRaces", "Atomics", "Temporary", "ParallelReduction"}
-	bounds     = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
-	assemblies = []string{"Append", "Insert"}
-	schedules  = []string{"true", "false"} // the third argument of assemble
-)
+// bounds lists the types of bounds, as error messages list them.
+var bounds = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
 
 // words lists the words of the language. They occur only after the first argument of a command.
-var words = slices.Concat(units, races, strategy.CutWords, bounds, assemblies, schedules,
-	choiceWords())
+var words = slices.Concat(bounds, choiceWords())
 
 // choiceWords returns the words of all choices.
 func choiceWords() (out []string) {

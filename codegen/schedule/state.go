@@ -1,12 +1,10 @@
 package schedule
 
 import (
+	"errors"
 	"slices"
-	"strconv"
-	"strings"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/diag"
 	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
@@ -44,9 +42,6 @@ type state struct {
 	g       *provenance.Graph
 	list    []*Command // all commands
 	cmd     *Command   // the current command
-	first   *Command
-	insert  bool       // assemble asked for Insert
-	gallops []*Command // each mergeby command with Gallop
 	orders  []Order
 	made    []string // the workspaces that precompute commands made
 }
@@ -60,19 +55,36 @@ type Order struct {
 // order records an instruction of the current command. It refuses an instruction that cannot be
 // followed.
 func (s *state) order(o strategy.Order) error {
-	before := make([]strategy.Order, len(s.orders))
-	for k, x := range s.orders {
-		before[k] = x.Order
-	}
-	if err := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), before, o); err != nil {
-		return s.refuse(-1, "%v", err)
+	if err := strategy.Check(s.facts(), s.given(), o); err != nil {
+		return s.blame(err)
 	}
 	s.orders = append(s.orders, Order{o, s.cmd})
 	return nil
 }
 
+// given returns the instructions of the commands up to the current one.
+func (s *state) given() []strategy.Order {
+	list := make([]strategy.Order, len(s.orders))
+	for k, x := range s.orders {
+		list[k] = x.Order
+	}
+	return list
+}
+
+// facts returns what package strategy must know about the statement.
+func (s *state) facts() *strategy.Problem {
+	return s.problem.Strategy(s.stmt(), s.problem.Shared)
+}
+
 func (s *state) stmt() cin.Stmt {
-	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: s.insert && s.isAppended()}
+	insert := s.problem.GPU
+	for _, o := range s.orders {
+		if o.Order.Choice == strategy.Assemble {
+			insert = o.Order.Inserts()
+		}
+	}
+	appended := !s.problem.Shared && !s.problem.Formats[cin.Target(s.body).Name].AllDense()
+	return &cin.SuchThat{Body: s.body, Relations: s.g, Insert: insert && appended}
 }
 
 // refuse returns a refusal of the current command. k is the number of the argument to blame, or -1
@@ -85,77 +97,18 @@ func (s *state) refuse(k int, format string, args ...any) error {
 	return at.errorf(Refused, s.cmd.Name+": "+format, args...)
 }
 
-// loops returns the statement's loops over v.
-func (s *state) loops(v string) []*cin.Forall {
-	var out []*cin.Forall
-	cin.Walk(s.body, func(t cin.Stmt) {
-		if f, ok := t.(*cin.Forall); ok && f.Var == v {
-			out = append(out, f)
-		}
-	})
-	return out
-}
-
 // variable returns argument k, which must be a variable that has a loop.
 func (s *state) variable(k int) (string, error) {
 	v := s.cmd.Args[k].Text
 	return v, s.hasLoop(s.cmd.Args[k])
 }
 
-// indexed returns argument k, which must be a variable that has a loop, or an original variable
-// whose loops other loops replaced.
-func (s *state) indexed(k int) (string, error) {
-	if v := s.cmd.Args[k].Text; s.g.ReplacedBy(v) != nil && s.g.MadeBy(v) == nil {
-		return v, nil
-	}
-	return s.variable(k)
-}
-
-// looped returns argument k, which must be a variable that has a loop. It may be a replaced
-// variable if a term has loops of its own over it (fission.go).
-func (s *state) looped(k int) (string, error) {
-	if v := s.cmd.Args[k].Text; s.isReplacedOriginal(v) && len(s.loops(v)) > 0 {
-		return v, nil
-	}
-	return s.variable(k)
-}
-
-// ref parses argument k as a reference to a loop: a variable that has a loop, followed by [N] to
-// select the Nth of several loops.
-func (s *state) ref(k int) (strategy.Ref, error) {
-	r, ok := strategy.ParseRef(s.cmd.Args[k].Text)
-	if !ok || !notation.IsName(r.Var) || len(s.loops(r.Var)) < max(r.N, 1) {
-		return r, s.cmd.Args[k].errorf(Refused,
-			"%s: got %s, want a variable that the statement loops over, with [N] for the Nth of its "+
-				"loops: %s", s.cmd.Name, s.cmd.Args[k].Text, strings.Join(s.loopVars(), ", "))
-	}
-	return r, nil
-}
-
-// target returns the user's name for the result.
-func (s *state) target() string { return s.problem.Source(cin.Target(s.body).Name) }
-
+// hasLoop returns an error at a if the statement has no loop over the variable that a names.
 func (s *state) hasLoop(a Arg) error {
-	v := a.Text
-	if r := s.g.ReplacedBy(v); r != nil {
-		return a.errorf(Refused, "%s: %s no longer exists: it was replaced by %s",
-			s.cmd.Name, v, r)
-	}
-	if !notation.IsName(v) || len(s.loops(v)) == 0 {
-		return a.errorf(Refused, "%s: got %s, want a variable that the statement loops over: %s",
-			s.cmd.Name, v, strings.Join(s.loopVars(), ", "))
+	if err := strategy.HasLoop(-1, a.Text, s.body, s.g); err != nil {
+		return a.errorf(Refused, "%s: %v", s.cmd.Name, err)
 	}
 	return nil
-}
-
-func (s *state) loopVars() []string {
-	var out []string
-	cin.Walk(s.body, func(t cin.Stmt) {
-		if f, ok := t.(*cin.Forall); ok && !slices.Contains(out, f.Var) {
-			out = append(out, f.Var)
-		}
-	})
-	return out
 }
 
 // inUse reports whether a tensor, a temporary or a variable has the given name.
@@ -163,7 +116,7 @@ func (s *state) inUse(name string) bool {
 	if _, ok := s.problem.Formats[name]; ok || s.g.Derived(name) {
 		return true
 	}
-	used := slices.Contains(s.loopVars(), name)
+	used := slices.Contains(cin.LoopVars(s.body), name)
 	cin.Paths(s.body, func(_ []*cin.Forall, a *cin.Assign) {
 		note := func(x *cin.Access) { used = used || x.Name == name || slices.Contains(x.Vars, name) }
 		note(a.LHS)
@@ -187,19 +140,9 @@ func (s *state) fresh(k int) (string, error) {
 }
 
 // factor parses argument k as a number from 1 to 2^40.
-func (s *state) factor(k int) (int64, error) { return s.number(k, 1) }
-
-// number parses argument k as a number from least to 2^40.
-func (s *state) number(k int, least int64) (int64, error) {
-	n, err := strconv.ParseInt(s.cmd.Args[k].Text, 10, 64)
-	if err != nil {
-		return 0, s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want a whole number", s.cmd.Name,
-			s.cmd.Args[k].Text)
-	}
-	if n < least || n > 1<<40 {
-		return 0, s.refuse(k, "got %d, want %d to 2^40", n, least)
-	}
-	return n, nil
+func (s *state) factor(k int) (int64, error) {
+	n, err := strategy.Number(k, s.cmd.Args[k].Text, 1)
+	return n, s.blame(err)
 }
 
 // relate adds a relation to the provenance graph.
@@ -214,12 +157,7 @@ func (s *state) relate(r provenance.Relation) error {
 
 // replace replaces each loop f over v with fn(f).
 func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
-	s.body = cin.Map(s.body, func(t cin.Stmt) cin.Stmt {
-		if f, ok := t.(*cin.Forall); ok && f.Var == v {
-			return fn(f)
-		}
-		return t
-	})
+	s.body = cin.MapLoops(s.body, v, fn)
 }
 
 // mayReplace refuses to replace the loop over v if the loop is unrolled or if a workspace's
@@ -241,7 +179,7 @@ func (s *state) ofWorkspace(k int, v string) error {
 				"%s must come before precompute",
 			v, u, u)
 	}
-	for _, u := range s.loopVars() {
+	for _, u := range cin.LoopVars(s.body) {
 		if u != v && s.g.ConsumerVar(u) == v {
 			return s.refuse(k,
 				"%s is the name of %s in the loops that fill a workspace; commands that "+
@@ -254,7 +192,7 @@ func (s *state) ofWorkspace(k int, v string) error {
 
 // refuseUnrolled refuses to replace a loop that is unrolled.
 func (s *state) refuseUnrolled(k int, v string) error {
-	for _, f := range s.loops(v) {
+	for _, f := range cin.Loops(s.body, v) {
 		if f.Unroll != 0 {
 			return s.refuse(k,
 				"the loop over %s is unrolled; unroll must come after the commands that "+
@@ -264,10 +202,16 @@ func (s *state) refuseUnrolled(k int, v string) error {
 	return nil
 }
 
-// wanted returns the error for argument k, which is not one of the words that the command accepts
-// there.
-func (s *state) wanted(k int, among []string) error {
-	got := s.cmd.Args[k].Text
-	return s.cmd.Args[k].errorf(BadCommand, "%s: got %s, want %s%s", s.cmd.Name, got,
-		diag.Either(among), diag.Meant(got, among))
+// blame returns a strategy's error about the current command with its place.
+func (s *state) blame(err error) error {
+	var f *strategy.Fault
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &f):
+		return s.refuse(-1, "%v", err)
+	case f.Syntax:
+		return s.cmd.Args[f.Arg].errorf(BadCommand, "%s: %v", s.cmd.Name, err)
+	}
+	return s.refuse(f.Arg, "%v", err)
 }

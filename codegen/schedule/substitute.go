@@ -86,7 +86,7 @@ func spmm(s *state, vars []string) error {
 			s.problem.Compute)
 	}
 	for _, v := range vars {
-		for _, f := range s.loops(v) {
+		for _, f := range cin.Loops(s.body, v) {
 			if err := refuseScheduled(s, f, strategy.CuSPARSE); err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func callFunction(s *state, vars []string, name string) error {
 			s.cmd.Args[0].Text)
 	}
 	for _, v := range vars {
-		for _, f := range s.loops(v) {
+		for _, f := range cin.Loops(s.body, v) {
 			if err := refuseScheduled(s, f, name); err != nil {
 				return err
 			}
@@ -192,7 +192,7 @@ func productOrder(s *state, chain []*cin.Forall, a *cin.Assign) ([]string, error
 	f := s.formatOf(a.LHS)
 	at := func(v string) int {
 		return slices.IndexFunc(f.Order,
-			func(mode int) bool { return slices.Contains(s.rootsOf(v), a.LHS.Vars[mode]) })
+			func(mode int) bool { return slices.Contains(s.g.RootsOf(v), a.LHS.Vars[mode]) })
 	}
 	slices.SortStableFunc(result, func(u, v string) int { return at(u) - at(v) })
 	return append(order, result...), nil
@@ -200,7 +200,7 @@ func productOrder(s *state, chain []*cin.Forall, a *cin.Assign) ([]string, error
 
 // reads reports whether the place that an access reads depends on the loop over v.
 func reads(s *state, a *cin.Access, v string) bool {
-	return slices.ContainsFunc(s.rootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
+	return slices.ContainsFunc(s.g.RootsOf(v), func(r string) bool { return slices.Contains(a.Vars, r) })
 }
 
 // checkMatrices refuses an assignment that is not a product of two matrices. Each loop over the
@@ -267,7 +267,7 @@ func checkDense(s *state, x *cin.Access, vars []string) error {
 	f := s.problem.Formats[x.Name]
 	for l, mode := range f.Order {
 		for _, v := range vars {
-			if f.Levels[l] != tensor.Dense && slices.Contains(s.rootsOf(v), x.Vars[mode]) {
+			if f.Levels[l] != tensor.Dense && slices.Contains(s.g.RootsOf(v), x.Vars[mode]) {
 				return s.refuse(-1,
 					"gemm multiplies dense matrices, but %s (its format is %s) stores %s in a "+
 						"level that is not dense", x.Key(), f, x.Vars[mode])

@@ -1,9 +1,7 @@
 package strategy
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
+	"cmp"
 	"strings"
 
 	"distaff/codegen/cin"
@@ -21,6 +19,20 @@ type Choice struct {
 	// Minor is true if the choice's instructions matter only where the leaf's loops have the
 	// required form.
 	Minor bool
+	// First is true if the command must be the first one, because it changes the statement that the
+	// other commands refer to.
+	First bool
+	// Early is true if a parallelize before the command is applied after it.
+	Early bool
+	// Takes reports whether a command with this name and these arguments is of this choice. nil means
+	// any arguments. Of several choices with one name, the first one that takes the arguments counts.
+	Takes func(args []string) bool
+	// Mark returns the statement's body (facts.body) with the order on its loops, or an error that
+	// says why the loops cannot have it. If Mark is nil, the order changes no loops.
+	Mark func(f *facts, o Order) (cin.Stmt, error)
+	// AtEnd returns an error if the loops cannot have the order after all commands of the schedule.
+	// AtEnd may be nil.
+	AtEnd func(f *facts, o Order) error
 	// Default returns the instructions of the default schedule, with reasons. v already follows the
 	// instructions of all choices before this one in Choices. Default may be nil.
 	Default func(f *facts, v *Value) []Chosen
@@ -28,7 +40,7 @@ type Choice struct {
 	// follows each of them, unless it decides the same thing itself. Always may be nil.
 	Always func(f *facts, v *Value) []Chosen
 	// Follow changes v as the instruction o says, or returns an error that says why this is
-	// impossible.
+	// impossible. Follow may be nil.
 	Follow func(f *facts, v *Value, o Order) error
 	// Decides returns a key for what an instruction decides. If two instructions have the same key,
 	// the later one counts. Decides may be nil if Always is nil.
@@ -41,16 +53,6 @@ type Choice struct {
 	Off func(o Order) Order
 }
 
-// Order is an instruction to the strategy: a choice with its arguments, as a scheduling command
-// gives them.
-type Order struct {
-	Choice *Choice
-	Loop   Ref    // the loops, or the variable
-	Name   string // a tensor, an access, a workspace, or variables separated by commas
-	Word   string // a word of the language, or several separated by commas
-	N, Far int64  // numbers
-}
-
 // Chosen is an instruction that a strategy follows although no command gave it, with the reason.
 type Chosen struct {
 	Order Order
@@ -59,131 +61,48 @@ type Chosen struct {
 	Minor bool
 }
 
-// ParamKind says which values a parameter has, and which field of an Order holds them.
-type ParamKind uint8
-
-const (
-	LoopParam   ParamKind = iota // Loop: an outermost loop, i or i[2]
-	VarParam                     // Loop: a variable that has a loop
-	IndexParam                   // Loop: a variable that has a loop, or had one that others replaced
-	SameVar                      // Loop: the same variable again
-	VarsParam                    // Name: variables in braces
-	NameParam                    // Name: a tensor, an access or a workspace
-	ResultParam                  // Name: the result
-	WordParam                    // Word: one of the parameter's words, or a name in quotes
-	NumberParam                  // N
-	FarParam                     // Far: a second number
-)
-
-// Param is a parameter of a command.
-type Param struct {
-	Kind     ParamKind
-	Name     string   // in the command's usage
-	Words    []string // of a WordParam
-	Least    int64    // the smallest value of a number
-	Optional bool
-}
-
-// text returns the argument of o for the parameter, or "" if o does not have it.
-func (p Param) text(o Order) string {
-	number := func(n int64) string {
-		if n == 0 && p.Optional {
-			return ""
-		}
-		return strconv.FormatInt(n, 10)
-	}
-	switch p.Kind {
-	case VarsParam:
-		return "{" + o.Name + "}"
-	case NameParam, ResultParam:
-		return o.Name
-	case WordParam:
-		if len(p.Words) == 1 {
-			return p.Words[0]
-		}
-		return o.Word
-	case NumberParam:
-		return number(o.N)
-	case FarParam:
-		return number(o.Far)
-	}
-	return o.Loop.String()
-}
-
-// String returns the scheduling command.
-func (o Order) String() string {
-	var args []string
-	for _, p := range o.Choice.Params {
-		if text := p.text(o); text != "" {
-			args = append(args, text)
-		}
-	}
-	return o.Choice.Name + "(" + strings.Join(args, ",") + ")"
-}
-
 // Usage returns the command with its parameters' names, as in "tile(i, N)".
 func (c *Choice) Usage() string {
-	var b strings.Builder
-	b.WriteString(c.Name + "(")
+	text, closing := c.Name+"(", ")"
 	for k, p := range c.Params {
-		name := p.Name
-		if p.Kind == WordParam && name == "" {
-			name = strings.Join(p.Words, "|")
+		if p.Optional {
+			text, closing = text+"[", "]"+closing
 		}
-		switch {
-		case k > 0 && p.Optional:
-			name = "[, " + name + "]"
-		case k > 0:
-			name = ", " + name
+		if k > 0 {
+			text += ", "
 		}
-		b.WriteString(name)
+		text += cmp.Or(p.Name, strings.Join(p.Words, "|"))
 	}
-	return b.String() + ")"
+	return text + closing
 }
 
-// of returns o for the loops over v.
-func (o Order) of(v string) Order {
-	o.Loop = Ref{Var: v}
-	return o
-}
-
-// Vars returns the variables that Name lists.
-func (o Order) Vars() []string { return strings.Split(o.Name, ",") }
-
-// Ref names loops over Var: the Nth loop in the order of the text, counted from 1, or all loops
-// that the context allows if N is 0.
-type Ref struct {
-	Var string
-	N   int
-}
-
-func (r Ref) String() string {
-	if r.N == 0 {
-		return r.Var
-	}
-	return fmt.Sprintf("%s[%d]", r.Var, r.N)
-}
-
-// ParseRef parses the name of a loop.
-func ParseRef(text string) (Ref, bool) {
-	name, rest, numbered := strings.Cut(text, "[")
-	if !numbered {
-		return Ref{Var: text}, true
-	}
-	n, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
-	return Ref{name, n}, err == nil && n > 0 && strings.HasSuffix(rest, "]")
-}
-
-// Outermost returns the loops in s that r names and that are not inside other loops.
-func (r Ref) Outermost(s cin.Stmt) (out []*cin.Forall) {
-	top := outermost(s)
-	n := 0
-	cin.Walk(s, func(t cin.Stmt) {
-		if l, ok := t.(*cin.Forall); ok && l.Var == r.Var {
-			if n++; (r.N == 0 || r.N == n) && slices.Contains(top, l) {
-				out = append(out, l)
-			}
+// Args returns the smallest and the largest number of arguments of the command.
+func (c *Choice) Args() (least, most int) {
+	for _, p := range c.Params {
+		if !p.Optional {
+			least++
 		}
-	})
-	return out
+		if most++; p.Kind == ModesParam {
+			least, most = least+1, maxModes
+		}
+	}
+	return least, most
+}
+
+// Give reads the arguments of a command of choice c for the statement of p, after the instructions
+// in before. It returns the instruction, and the statement's body with the instruction on its
+// loops. An error is a Fault or says why the instruction cannot be followed.
+func (c *Choice) Give(p *Problem, before []Order, args []string) (Order, cin.Stmt, error) {
+	f := newFacts(p)
+	o, err := c.read(f, args)
+	if err != nil || c.Mark == nil {
+		return o, f.body, cmp.Or(err, Check(p, before, o))
+	}
+	body, err := c.Mark(f, o)
+	if err != nil {
+		return o, nil, err
+	}
+	marked := *p
+	marked.Stmt = f.with(body)
+	return o, body, Check(&marked, before, o)
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // Choices lists all choices, in the order of their commands in a default schedule.
-var Choices = []*Choice{Count, MergeBy, Jam, Workspace, Substitute, Threads, Flatten, LongRows,
-	Tile, Vectorize, Nontemporal, Fetch}
+var Choices = []*Choice{Temporaries, Assemble, Layout, Count, Unroll, Gallop, MergeBy, Jam,
+	Workspace, Substitute, RowLanes, Threads, Units, Flatten, LongRows, Tile, Vectorize, Nontemporal,
+	Fetch}
 
 // Choose returns the default strategy of a statement. It follows the default instructions of each
 // choice.
@@ -49,7 +50,7 @@ func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 		}
 	}
 	for n, o := range orders {
-		if err := o.Choice.Follow(f, v, o); err != nil {
+		if err := v.follow(f, o); err != nil {
 			return nil, n, err
 		}
 	}
@@ -65,12 +66,31 @@ func Follow(p *Problem, orders []Order) (v *Value, n int, err error) {
 // Check returns an error that says why the instruction o cannot be followed after the instructions
 // in before. It returns nil if o can be followed.
 func Check(p *Problem, before []Order, o Order) error {
+	if o.Choice.Follow == nil {
+		return nil
+	}
 	f := newFacts(p)
 	v, _ := f.plain()
 	for _, b := range before {
-		if b.Choice.Follow(f, v, b) != nil {
+		if v.follow(f, b) != nil {
 			return nil // the caller has refused that order, or will do so
 		}
+	}
+	return v.follow(f, o)
+}
+
+// CheckAtEnd returns an error if the instruction o cannot be followed after all commands.
+func CheckAtEnd(p *Problem, o Order) error {
+	if o.Choice.AtEnd == nil {
+		return nil
+	}
+	return o.Choice.AtEnd(newFacts(p), o)
+}
+
+// follow makes v follow the instruction o.
+func (v *Value) follow(f *facts, o Order) error {
+	if o.Choice.Follow == nil {
+		return nil
 	}
 	return o.Choice.Follow(f, v, o)
 }
@@ -100,7 +120,7 @@ func (f *facts) plain() (v *Value, always [][]Chosen) {
 func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 	for k := range list {
 		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
-		if err := c.Follow(f, v, list[k].Order); err != nil {
+		if err := v.follow(f, list[k].Order); err != nil {
 			panic("BUG: strategy: " + list[k].Order.String() + ": " + err.Error())
 		}
 	}

@@ -3,19 +3,26 @@
 // sizes, statistics or target.
 //
 // A choice (Choice) is a row of the table Choices, and has a file of its own. It has the parameters
-// of a scheduling command, the default, and a function that follows an instruction or says why
-// this is impossible. An instruction (Order) is a choice with its arguments; it can be printed as
-// the scheduling command. The default strategy consists of instructions with reasons. It is made by
-// following these instructions, as a schedule of the user is.
+// of a scheduling command, the default, and functions that put an instruction on the statement's
+// loops and into the strategy, or say why this is impossible. An instruction (Order) is a choice
+// with its arguments; it can be read from a scheduling command and printed as one. The default
+// strategy consists of instructions with reasons. It is made by following these instructions, as a
+// schedule of the user is.
 //
 // The choices:
 //
+//	temporaries.go  temporaries for sums
+//	assemble.go     one or two passes over a result that grows
+//	layout.go       copies of dense operands
 //	count.go        constant trip counts
+//	unroll.go       copies of a loop's body
+//	gallop.go       merges: searching
 //	mergeby.go      merges: predicated, and in windows
 //	onebody.go      merges: one body for all cases
 //	jam.go          unroll-and-jam
 //	workspace.go    kinds of workspaces
 //	substitute.go   loops that a library or a user's function runs
+//	units.go        units that run the iterations of loops
 //	threads.go      how loops are cut for threads
 //	ownpart.go      parts of a result variable's range, one for each thread
 //	rowlanes.go     the rows of a tile, distributed over a GPU's threads
@@ -28,11 +35,13 @@
 //
 // What they have in common:
 //
-//	choice.go      what a choice, its parameters and its instructions are
+//	choice.go      what a choice is
+//	order.go       instructions and their parameters: reading and printing
 //	choose.go      the table; the default strategy, and the strategy of a schedule
 //	strategy.go    the value: plain data
 //	problem.go     the input of a choice: the statement, formats, statistics, the target
 //	assembly.go    how the result is written
+//	grid.go        the rules of a GPU's units
 //	onthreads.go   which loops run on threads
 //	forms.go       forms of code that are chosen by measurement
 //	loops.go       the variables that the loops of a schedule determine

@@ -23,11 +23,11 @@ const (
 //	            merge loops are predicated
 //	OneBody     uses one loop body for all cases of present and absent operands
 //
-// TwoFinger and Gallop are stored in the loop itself, and give the strategy no instruction.
+// TwoFinger and Gallop are another choice (Gallop).
 var MergeBy = &Choice{
 	Name: "mergeby",
 	Params: []Param{{Kind: IndexParam, Name: "i"},
-		{Kind: WordParam, Words: []string{"TwoFinger", "Gallop", Predicated, Windows, OneBody}}},
+		{Kind: WordParam, Words: []string{twoFinger, gallop, Predicated, Windows, OneBody}}},
 	Meaning: "says how a loop merges several sparse operands",
 	Default: defaultMerges,
 	Always:  oneBodies,

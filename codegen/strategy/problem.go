@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,6 +57,8 @@ type Problem struct {
 	// Stmt is the statement that is lowered. Its outermost loops may be marked to run on threads.
 	Stmt    cin.Stmt
 	Tensors []Tensor // the result first
+	// Result is the user's name of the result. "" means that the name in Stmt is the user's.
+	Result  string
 	Sizes   map[string]int64
 	Compute tensor.Type
 	// Assembly says how the result is written. If it is SharedPattern or Mapped, Share is the key
@@ -72,14 +75,15 @@ type Problem struct {
 	// Precomputes is true if a schedule makes workspaces of its own.
 	Precomputes bool
 	// Products lists the instructions of the default strategy to run loops as matrix products
-	// (Product).
-	Products []Chosen
+	// (Product). Layouts lists its instructions to read copies of operands (Copy).
+	Products, Layouts []Chosen
 }
 
 // facts is a problem with derived data.
 type facts struct {
 	problem *Problem
 	g       *provenance.Graph // the relations of a schedule, or nil
+	body    cin.Stmt          // the statement without relations
 	// the statement without relations, with each loop over a producer's variable renamed to the
 	// consumer's variable
 	stmt   cin.Stmt
@@ -95,7 +99,8 @@ func newFacts(p *Problem) *facts {
 
 // newFactsFor is newFacts for a given facts.stmt.
 func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
-	f := &facts{problem: p, g: cin.Relations(p.Stmt), stmt: stmt, result: &p.Tensors[0], deep: -1}
+	f := &facts{problem: p, g: cin.Relations(p.Stmt), body: cin.Body(p.Stmt), stmt: stmt,
+		result: &p.Tensors[0], deep: -1}
 	lhs := cin.Target(f.stmt)
 	for l, mode := range f.result.Format.Order {
 		f.vars = append(f.vars, lhs.Vars[mode])
@@ -121,6 +126,17 @@ func (f *facts) size() {
 	}
 	f.problem = &p
 }
+
+// with returns the statement with another body.
+func (f *facts) with(body cin.Stmt) cin.Stmt {
+	if s, ok := f.problem.Stmt.(*cin.SuchThat); ok {
+		return &cin.SuchThat{Body: body, Relations: s.Relations, Insert: s.Insert}
+	}
+	return body
+}
+
+// resultName returns the user's name of the result.
+func (f *facts) resultName() string { return cmp.Or(f.problem.Result, cin.Target(f.stmt).Name) }
 
 func (f *facts) isSparse() bool { return f.deep >= 0 }
 

@@ -9,11 +9,32 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// RowLanes has the words of an instruction that distributes the rows in a tile of positions over
-// the threads of a GPU that run the loop over the tile: parallelize(p,GPUThread,Atomics,Rows[,N]).
-// N is the smallest number of rows in a tile for which each row is summed by one thread. 0 means
-// the default.
-const RowLanes = "GPUThread,Atomics,Rows"
+// RowLanes is the choice to distribute the rows of a tile of positions over the threads of a GPU:
+// parallelize(p,GPUThread,Atomics,Rows[,N]). p is the loop that sums the entries of the tile into
+// rows. If the tile has at least N rows, each thread of the block or warp that runs the loop sums
+// whole rows. If the tile has fewer rows, the lanes of a warp sum the entries of each row together.
+var RowLanes = &Choice{
+	Name: Units.Name,
+	Params: []Param{{Kind: KeptParam, Name: "p"}, {Kind: WordParam, Words: []string{"GPUThread"}},
+		{Kind: TextParam, Words: []string{"Atomics"}}, {Kind: WordParam, Words: []string{"Rows"}},
+		{Kind: PartParam, Name: "N", Optional: true}},
+	Meaning: Units.Meaning,
+	Takes: func(args []string) bool {
+		return len(args) > 3 && args[1] == "GPUThread" && args[3] == "Rows"
+	},
+	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+		switch {
+		case o.Word != "Atomics":
+			return nil, refused(2, "got %s, want Atomics: two tiles may add to the same first or last row",
+				o.Word)
+		case o.Name != "":
+			return nil, misspelt(4, "got %s, want a number of rows", o.Name)
+		}
+		return runOn(f, o.Loop.Var,
+			onUnit{facts: f, unit: cin.GPUThread, race: cin.Atomics, rows: true}, 0)
+	},
+	Follow: followRowLanes,
+}
 
 // If a tile has at least this number of rows, each row is summed by one thread. If it has fewer,
 // the lanes of a warp sum each row together. A block has eight warps, which sum eight rows at a

@@ -5,20 +5,39 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 
 	"distaff/codegen/cin"
 )
 
-// Threads is the choice of how a loop is divided. An outermost loop is divided among the threads of
-// a CPU: parallelize(i,CPUThread,STRATEGY,CUT[,N]), or parallelize(i,CPUThread,NoRaces,Rows[,v]).
-// The rows of a tile are divided among the threads of a GPU (rowlanes.go). Order.Word has the three
-// words that follow the loop.
+// Threads is the choice of how an outermost loop is divided among the threads of a CPU:
+// parallelize(i,CPUThread,STRATEGY,CUT[,N]).
+//
+//	NoRaces,Work               chunks of about equal work, eight for each thread
+//	NoRaces,Ordered[,N]        as Work, and each chunk appends to the result after the previous
+//	                           chunk; N is the least work of a chunk
+//	NoRaces,Rows[,v]           each thread runs the whole loop, for its own rows of the result (the
+//	                           loop inside is over rows), or for its own part of the range of v
+//	NoRaces,Whole              the loop is not cut; threads only set the result to 0 before it
+//	Temporary,Work,N           N chunks, each with its own partial result; the results are added in
+//	                           order
+//	ParallelReduction,Work,N   N chunks, each with its own partial sum; the sums are added in order
 var Threads = &Choice{
-	Name: "parallelize",
-	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: WordParam, Name: "UNIT, STRATEGY, CUT"},
-		{Kind: NumberParam, Name: "N", Optional: true}, {Kind: NameParam, Name: "v", Optional: true}},
-	Meaning: "runs iterations on threads or in lanes",
+	Name: Units.Name,
+	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: TextParam, Name: "CPUThread"},
+		{Kind: TextParam, Name: "STRATEGY"},
+		{Kind: TextParam, Name: "CUT", Words: []string{"Work", "Ordered", "Rows", "Whole"}},
+		{Kind: PartParam, Name: "N", Optional: true}},
+	Meaning: Units.Meaning,
+	Takes: func(args []string) bool {
+		if len(args) < 4 {
+			return false
+		}
+		_, err := strconv.Atoi(args[3])
+		return err != nil
+	},
+	Mark:    markChunks,
 	Default: defaultThreads,
 	Follow:  followThreads,
 }
@@ -28,23 +47,54 @@ var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work",
 	Ordered: "NoRaces,Ordered",
 	Partial: "Temporary,Work", Reduction: "ParallelReduction,Work", Rows: "NoRaces,Rows"}
 
-// CutWords lists the words of Threads that say how a loop is cut.
-var CutWords = []string{"Work", "Ordered", "Rows", "Whole"}
-
-// IsCut reports whether race, a strategy for races, and cut, the word for a cut, together name a
-// way of cutting a loop for the threads of a CPU.
-func IsCut(race, cut string) bool { return slices.Contains(cutWords[:], race+","+cut) }
+// markChunks returns the statement's body with the outermost loops that o names on threads.
+func markChunks(f *facts, o Order) (cin.Stmt, error) {
+	unit, cut, _ := strings.Cut(o.Word, ",")
+	race, word, _ := strings.Cut(cut, ",")
+	switch {
+	case f.problem.Target.GPU:
+		return nil, refused(3,
+			"chunks of work are for the threads of a CPU, but --target=cuda compiles for a GPU")
+	case unit != cin.CPUThread.String():
+		return nil, refused(1, "chunks of work need CPUThread; got %s", unit)
+	case !slices.Contains(cutWords[:], cut):
+		return nil, misspelt(3,
+			"got %s with %s, want either a number of iterations, or NoRaces with "+
+				"Work, Ordered, Rows or Whole, or Temporary or ParallelReduction with Work", word, race)
+	case o.Name != "" && cutByWords(o.Word) != Rows:
+		return nil, misspelt(4, "got %s, want a number of at least 1", o.Name)
+	}
+	list := o.Loop.Outermost(f.body)
+	if len(list) == 0 {
+		return nil, refused(0,
+			"only an outermost loop can be divided into chunks of work; the loop over %s is "+
+				"inside another", o.Loop.String())
+	}
+	for _, l := range list {
+		if l.Unit != cin.Serial {
+			return nil, refused(0, "the loop over %s is already parallel", o.Loop.String())
+		}
+		if f.g.OfLoop(l.Var) != nil || l.Unroll != 0 {
+			return nil, refused(0,
+				"got %s, want a variable of the statement whose loop is not unrolled and not "+
+					"made by another command", o.Loop.String())
+		}
+	}
+	return cin.MapLoops(f.body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
+		if !slices.Contains(list, l) {
+			return l
+		}
+		return &cin.Forall{Var: l.Var, Unit: cin.CPUThread, Gallop: l.Gallop, Body: l.Body}
+	}), nil
+}
 
 // cutByWords returns the way of cutting that the words of an instruction name.
 func cutByWords(words string) How {
 	return How(slices.Index(cutWords[:], strings.TrimPrefix(words, "CPUThread,")))
 }
 
-// followThreads changes how the outermost loops that o names are cut or distributed.
+// followThreads changes how the outermost loops that o names are cut.
 func followThreads(f *facts, v *Value, o Order) error {
-	if o.Word == RowLanes {
-		return followRowLanes(f, v, o)
-	}
 	list, err := threadLoops(f, o.Loop)
 	if err != nil {
 		return err
