@@ -16,10 +16,11 @@ type forest struct {
 	cost  float64
 }
 
-// beam returns a plan of a product with too many states for the exact search. It builds contraction
-// trees by joining two items at a time, and keeps the trees with the fewest multiply-adds. It then
-// searches exactly for the best loops of each tree. The plan's Bound is a lower bound of the cost
-// of any plan. The result is nil if no loops were found.
+// beam returns a plan of a product that has too many states for the exact search (beam search). It
+// builds contraction trees by joining two items at a time, and after each step keeps the trees with
+// the fewest multiply-adds. For each tree in the last list it searches exactly for the best loops.
+// The plan's Bound is a lower bound of the cost of any plan of the product. The result is nil if no
+// tree has possible loops.
 func (m *model) beam() *Plan {
 	var best *Plan
 	try := func(p Problem) {

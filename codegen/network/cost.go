@@ -6,10 +6,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// All costs are in units of one multiply-add of a scalar loop. The constants were fitted to an AMD
-// EPYC (Zen 4), with MTTKRP of orders 3 to 5 and TTMc, 8 to 64 columns, fibers of 2 to 30 entries
-// and factors of 32 KB to 25 MB. For 103 of 114 products the search then finds the fastest way, or
-// one that takes at most a tenth longer.
+// All costs are in units of one multiply-add of a scalar loop. The constants were fitted to
+// measurements on an AMD EPYC (Zen 4). The measured kernels were TTMc, and MTTKRP of orders 3 to 5.
+// They had 8 to 64 columns, fibers of 2 to 30 entries, and factors of 32 KB to 25 MB. With these
+// constants the search finds, for 103 of 114 products, the fastest plan or a plan that takes at
+// most a tenth longer.
 const (
 	// laneCost is the cost of loading one value in a vectorized loop along contiguous memory. The
 	// arithmetic on the value overlaps with the load. shortRow is the least cost of one run of such
@@ -77,9 +78,10 @@ var (
 // convertCost is the cost of sorting one entry into another storage order.
 const convertCost = 50
 
-// Converting returns the cost of storing an access in another order. It assumes that the tensor has
-// no more entries than its innermost level has positions, and no more than there are coordinates in
-// a tensor of the given sizes.
+// Converting returns the cost of storing a's tensor in another order. The cost is proportional to
+// the number of entries. This number is at most the tensor's NNZ and at most the number of
+// positions of the innermost level. If no coordinates are stored twice, it is also at most the
+// number of coordinates of a tensor of the given sizes.
 func (a Access) Converting(sizes map[string]int64) float64 {
 	entries := float64(a.Tensor.NNZ)
 	if counts := a.Tensor.Counts; counts != nil {
@@ -109,9 +111,10 @@ func missCost(bytes float64) float64 {
 
 const nearBytes, cacheBytes, manyBytes = 1 << 15, 1 << 20, 1 << 25
 
-// item is one operand of a contraction: a factor, or an intermediate. An intermediate (made is
-// true) is the contraction of several factors, or one factor summed over the variables that neither
-// another factor nor the result has.
+// item is one operand of a contraction: a factor of the product or, if made is true, an
+// intermediate. Most intermediates are the contraction of several factors. An intermediate can also
+// be a single factor that was summed over the variables that neither another factor nor the result
+// has.
 type item struct {
 	factors set
 	made    bool
@@ -254,9 +257,9 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	return loop{steps + stored, moved, bytes + rows, 0}
 }
 
-// stepsOf returns the cost of the iterations of a loop. lists is the number of lists that the loop
-// walks, positions the sum of their lengths, and meets how many times the loop reaches its body. A
-// loop that walks no list visits all coordinates.
+// stepsOf returns the cost of the iterations of a loop. lists is the number of lists of coordinates
+// that the loop traverses, and positions is the sum of their lengths. If lists is 0, the loop
+// visits all coordinates, whose number is coordinates. The body of the loop runs meets times.
 func stepsOf(lists int, coordinates, positions, meets float64) float64 {
 	switch lists {
 	case 0:
@@ -273,11 +276,11 @@ func (m *model) inLanes(it item, v int) bool {
 	return !m.holds(it).has(v) || !m.walks(it, v) && (it.made || m.last[it.factors.first()].has(v))
 }
 
-// stored returns the cost of loading and storing the rows that a loop over v adds to. inside are
-// the variables bound in the loop's body. Rows are added to if the contraction has v and exactly
-// one of its variables is still unbound in the body, and if a loop over this variable can be
-// vectorized. The cost is 0 in other cases. Loops over summed variables inside the body keep the
-// row in registers.
+// stored returns the cost of loading and storing the rows that a loop over v adds to. inside is the
+// set of variables that are bound in the body of the loop. The body adds to rows on three
+// conditions: the contraction has v, exactly one variable of the contraction is still unbound in
+// the body, and the loop over that variable can be vectorized. Otherwise the cost is 0. Loops over
+// summed variables inside the body keep the row in registers, so they add no cost.
 func (m *model) stored(items []item, inside set, v int) float64 {
 	target := m.open(state{items: items}.factors())
 	if m.isAll(items) {
@@ -312,10 +315,11 @@ func (m *model) keeps(items []item, v int) bool {
 // prevents the product from being appended to the result in order. The sums are then added to a
 // workspace.
 //
-// Loops inside all loops over the result's variables first sum a scalar, which is added once. The
-// first loop that is out of order is charged as if the loops over the other variables of the result
-// came next. Each later loop over a summed variable is charged for the additions that it causes,
-// until all variables of the result are bound.
+// A loop inside the loops over all variables of the result costs nothing extra, because its sum is
+// a scalar that is added once. For the first loop that prevents the order, the cost is estimated as
+// if the loops over the remaining variables of the result came directly inside it. Until all
+// variables of the result are bound, each later loop over a summed variable costs the additions
+// that it causes.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -342,8 +346,9 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 	return each * added
 }
 
-// kindOf returns the kind of the intermediate that contracts the factors and is made inside loops
-// over bound. The intermediate has the variables of the contraction that are not in bound.
+// kindOf returns the kind of the intermediate that stores the contraction of the given factors. The
+// intermediate is made inside loops over the variables in bound. It has the variables of the
+// contraction that are not in bound.
 func (m *model) kindOf(factors, bound set) Kind {
 	rest := m.open(factors) &^ bound
 	uniform := true
@@ -364,10 +369,11 @@ func (m *model) kindOf(factors, bound set) Kind {
 	return Hash
 }
 
-// onThreads reports whether several threads run a loop over v that makes an intermediate of the
-// items. The loop is the outermost one of the intermediate, which is made outside all other loops.
-// Several threads run it if the intermediate is one number, or if threads can share the
-// intermediate and v is one of its variables.
+// onThreads reports whether several threads run the loop over v, which makes an intermediate from
+// the items. The caller ensures two things: the loop is the outermost loop of the intermediate, and
+// the intermediate is made outside all other loops. Several threads run the loop if the
+// intermediate is a scalar. They also run it if they can share the intermediate and v is one of its
+// variables.
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
@@ -377,10 +383,11 @@ func (m *model) onThreads(items []item, v int) bool {
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
 }
 
-// sumsAlone reports whether a single thread runs the outermost loop of state x because it sums into
-// a dense result. v is the variable of the loop directly inside. A single thread runs it if v is
-// not the result's outermost variable, the threads cannot divide the result by another variable,
-// and a partial result for each thread does not pay.
+// sumsAlone reports whether only one thread can run the outermost loop of state x, which sums into
+// a dense result. v is the variable of the loop directly inside the outermost loop. A single thread
+// runs the outermost loop if three conditions hold: v is not the result's outermost variable, the
+// threads cannot divide the result by another variable, and a partial result for each thread costs
+// too much.
 func (m *model) sumsAlone(x state, v int) bool {
 	if x.bound.len() != 1 || x.bound&m.result != 0 || m.result == 0 || len(m.ordered) > 0 ||
 		v == m.number(m.problem.Left[0]) {
@@ -406,9 +413,10 @@ func (m *model) entriesOf(factors, bound set) float64 {
 	return m.places(open) * m.filled(factors, open) / max(times, 1)
 }
 
-// startCost returns the cost of starting a producer's loops, which are nested in loops over bound.
-// The branch at the end of a loop is mispredicted, which delays arithmetic but not loads. A scalar
-// intermediate costs nothing here, because its loops would start as often without the producer.
+// startCost returns the cost of starting the loops that make an intermediate from items, nested in
+// loops over bound. The branch at the end of each loop is mispredicted, which delays arithmetic but
+// not loads. A scalar intermediate adds no cost, because without the intermediate its loops would
+// start as often, inside the consumer's loops.
 func (m *model) startCost(items []item, bound set) spent {
 	if bound == 0 || m.open(state{items: items}.factors()).within(bound) {
 		return spent{}
@@ -416,21 +424,22 @@ func (m *model) startCost(items []item, bound set) spent {
 	return spent{loaded: beginCost * m.iterations(items, bound)}
 }
 
-// makeCost returns the cost of an intermediate beyond the loops that make it. The intermediate
-// contracts the items made, inside loops over bound. The loops run at a fraction, share, of the
-// points of bound where every item has a value.
-func (m *model) makeCost(made []item, share float64, bound set) float64 {
+// makeCost returns the cost of storing an intermediate, without the cost of the loops that compute
+// it. The intermediate is the contraction of items, and its loops are nested in loops over bound.
+// These loops run at only a part of the points of bound at which every item has a value: at the
+// fraction share.
+func (m *model) makeCost(items []item, share float64, bound set) float64 {
 	factors := set(0)
-	for _, it := range made {
+	for _, it := range items {
 		factors |= it.factors
 	}
-	uses := share * m.iterations(made, bound)
+	uses := share * m.iterations(items, bound)
 	k, rest := m.kindOf(factors, bound), m.open(factors)&^bound
 	miss := 0.0 // an array is filled by rows, as the result is
 	if k == Marks || k == Lists {
 		miss = missCost(m.places(rest) * (valueBytes + crdBytes + 1))
 	}
-	cost := uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(made, m.varsIn(made)) +
+	cost := uses*useCost[k] + share*(addCost[k]+miss)*m.iterations(items, m.varsIn(items)) +
 		share*orderCost[k]*m.places(m.open(factors))*m.filled(factors, m.open(factors))
 	switch k {
 	case Array:

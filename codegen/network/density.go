@@ -79,7 +79,9 @@ func (m *model) products(factors set) float64 {
 	return n
 }
 
-// filled returns the density at vars of the contraction of the factors.
+// filled returns how dense an intermediate is. The intermediate is the contraction of the given
+// factors. The result is the expected share of the coordinates of vars at which the intermediate
+// has a value.
 func (m *model) filled(factors, vars set) float64 {
 	vars &= m.open(factors)
 	known := m.joined[factors]

@@ -7,9 +7,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Gemm is a product of matrices that computes the innermost loops of a contraction of two dense
-// items. The first item and the result have the variables Rows, the second item and the result
-// have Cols, and both items have Sums.
+// Gemm is a matrix product that replaces the innermost loops of a contraction of two dense items.
+// The first item and the result have the variables Rows, the second item and the result have the
+// variables Cols, and both items have the variables Sums.
 type Gemm struct{ Rows, Cols, Sums []string }
 
 // Vars returns all variables in the order of the loops. An intermediate that the product reads is
@@ -111,23 +111,25 @@ func (s *search) gemmCost(x state, vars set) float64 {
 	return s.model.iterations(x.items, x.bound) * each
 }
 
-// packedPlace is the extra cost of an element of a matrix that is packed before it is multiplied.
-// lonePlace is the extra cost of an element whose neighbours in memory are not in the matrix.
+// These are extra costs of one element of an operand or result of a matrix product, in scalar
+// multiply-adds. packedPlace applies if the matrix must be copied (packed) before it is multiplied.
+// lonePlace applies if the elements next to this one in memory do not belong to the matrix.
 const packedPlace, lonePlace = 2, 6
 
-// placeCost returns the cost of one element of a matrix whose variables are over. stored lists the
-// variables of the matrix's tensor in storage order. It is nil if the tensor is an intermediate.
-func (m *model) placeCost(stored []int, rows, cols, sums, over set) float64 {
-	cost := transfer(m.places(over)*valueBytes, 0, valueBytes)
+// placeCost returns the cost of reading or writing one element of a matrix that has the variables
+// in vars. stored lists the variables of the matrix's tensor in storage order. It is nil if the
+// tensor is an intermediate. rows, cols and sums are the variables of the matrix product.
+func (m *model) placeCost(stored []int, rows, cols, sums, vars set) float64 {
+	cost := transfer(m.places(vars)*valueBytes, 0, valueBytes)
 	if stored == nil {
 		return cost
 	}
-	if !over.has(stored[len(stored)-1]) {
+	if !vars.has(stored[len(stored)-1]) {
 		return cost + lonePlace
 	}
 	sides, last := []set{}, -1
 	for k, v := range stored {
-		if !over.has(v) {
+		if !vars.has(v) {
 			continue
 		}
 		side := rows
@@ -174,8 +176,10 @@ func (m *model) names(vars set) (list []string) {
 	return list
 }
 
-// gemm appends to contraction c its innermost loops as a product of matrices, and adds the bytes
-// read to the plan.
+// gemm completes contraction c with one matrix product, which replaces its innermost loops. x is
+// the state in which these loops begin, and vars is the set of all variables of the loops of x.
+// gemm adds the bytes that the product reads and writes to the plan. The product runs at a
+// fraction, share, of the points of the loops around it.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
 	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),

@@ -93,9 +93,10 @@ func (m *model) resultBytes(bound set) float64 {
 	return m.places(m.result&^bound) * each
 }
 
-// transfer returns the cost of bringing this many bytes into caches. before and after are the sizes
-// of the data that is used outside the loop and in one iteration. A cache counts if data of size
-// after fits into it and data of size before does not.
+// transfer returns the cost of bringing the given number of bytes into the caches. before is the
+// size of the data that the whole loop uses, and after is the size of the data that one iteration
+// uses. A cache adds to the cost if it can hold the data of one iteration but not the data of the
+// whole loop.
 func transfer(before, after, bytes float64) (cost float64) {
 	return transferFrom(0, before, after, bytes)
 }

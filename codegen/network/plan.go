@@ -119,9 +119,9 @@ type builder struct {
 }
 
 // contraction builds the contraction of state x, which is nested in loops, and adds its costs to
-// the plan. way is the index of the alternative to follow. The contraction runs at a fraction,
-// share, of the points where all items of x have a value, because the items outside x have none at
-// the other points.
+// the plan. way is the index of the alternative that the search chose for x. share is the fraction
+// of the points at which the contraction runs, among the points where all items of x have a value.
+// It can be below 1, because items outside x may have no value at a point.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -198,8 +198,9 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part builds the producer that contracts some items of state x. made holds the numbers of the
-// items.
+// part builds the producer that contracts the items of state x whose numbers are in made, and adds
+// its costs to the plan. loops, share and way have the same meaning as for contraction. share is
+// the fraction at which the consumer runs, so it does not count the items of x outside made yet.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)

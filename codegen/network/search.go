@@ -14,16 +14,19 @@ type state struct {
 	bound set
 }
 
-// key identifies a state. converted tells which accesses of the state's factors are converted.
+// key identifies a state of the search, so that the search recognizes equal states. state encodes
+// the items and the bound variables. converted is the set of accesses that are stored in another
+// order, among the accesses of the state's factors.
 type key struct{ state, converted uint64 }
 
 // mostAccesses limits which accesses of a factor may be converted: the first ones, up to this
 // number.
 const mostAccesses = 8
 
-// key returns the key of a state. In its first number, four bits for each factor hold the first
-// factor of the factor's item, or 15 if the state lacks the factor. One more bit for each factor is
-// set if the factor alone was summed. The last bits are the bound variables.
+// key returns the key of a state. The number state has four bits for each factor: the number of the
+// first factor in the same item, or 15 if the state lacks the factor. It has one more bit for each
+// factor, which is set if the factor was summed without other factors. The last bits are the set of
+// bound variables.
 func (m *model) key(x state) key {
 	n := len(m.problem.Factors)
 	k := key{state: uint64(1)<<(4*n) - 1}
@@ -61,8 +64,9 @@ type alternative struct {
 	next, inside int
 }
 
-// search is a search over all sets of conversions. They share the table memo, because the rest of a
-// state costs the same under two sets that store the state's factors alike.
+// search is a search for the best plan over all sets of conversions. The searches for all sets use
+// one memo table. An entry for a state can be used under two sets of conversions if both sets store
+// the state's factors in the same orders, because completing the state then costs the same.
 type search struct {
 	model *model
 	memo  map[key][]alternative
@@ -91,10 +95,10 @@ func cheapestOf(ways []alternative) (cost float64, number int) {
 	return cost, number
 }
 
-// ways returns the alternatives for the rest of a state. It leaves out an alternative if another
-// one costs no more in either part of the cost (see spent). Which of the remaining ones is best
-// depends on the loops around, because a nest costs the larger of its two parts. The result is nil
-// if the budget is spent.
+// ways returns the alternatives for completing state x. The cost of an alternative has two parts
+// (see spent). ways leaves out an alternative if another one costs no more in both parts. Which of
+// the remaining ones is best depends on the loops around the state, because a nest costs the larger
+// of its two parts. The result is nil if the budget is spent.
 func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -145,9 +149,10 @@ func (s *search) ways(x state) []alternative {
 	return f
 }
 
-// producer returns the alternatives of a producer whose own state is x. The producer runs at a
-// share of the points of the loops around it. Outside all loops, producer returns only the cheapest
-// alternative, because no other work overlaps with it there.
+// producer returns the alternatives for a producer. x is the first state of the producer's own
+// contraction. The producer runs at a fraction, share, of the points of the loops around it. If
+// there are no loops around it, producer returns only the cheapest alternative, because no other
+// work can overlap with it.
 func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -248,9 +253,10 @@ func (x state) factors() set {
 	return out
 }
 
-// producers calls fn for each set of items that may be contracted next. made holds the numbers of
-// the items in x, own is the items, and rest is the items of the state after the contraction. fn
-// must not keep own and rest.
+// producers calls fn for each set of items of state x that may be contracted next into an
+// intermediate. made is the set of the numbers of these items in x, and own lists the items. rest
+// lists the items of the state after the contraction, where the intermediate replaces them. fn must
+// not keep own or rest after it returns.
 func (s *search) producers(x state, fn func(made set, own, rest []item)) {
 	if s.model.problem.Way == Direct ||
 		s.model.problem.Way == Pairwise && (x.bound != 0 || len(x.items) <= 2) {
@@ -285,9 +291,10 @@ func (s *search) mayMake(x state, own []item) bool {
 	return s.model.varsIn(own) != x.bound // else the contraction has no loops
 }
 
-// parted returns the items whose numbers are in made, and the items of the state after their
-// contraction. The items are sorted by their first factors, so that equal states have equal items.
-// Both results are stored in buffer, which must have 2*MaxFactors items.
+// parted divides the items of x. own lists the items whose numbers are in made. rest lists the
+// items after own is contracted into an intermediate: this intermediate and the other items. rest
+// is sorted by the first factor of each item, so that equal states are recognized. Both results are
+// stored in buffer, which must have 2*MaxFactors items.
 func (x state) parted(made set, buffer []item) (own, rest []item) {
 	own, rest = buffer[:0:MaxFactors], buffer[MaxFactors:MaxFactors]
 	all := item{made: true}

@@ -21,10 +21,10 @@ func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + 
 
 func (s spent) times(n float64) spent { return spent{n * s.loaded, n * s.moved} }
 
-// front is a list of alternatives for the same work. For any two alternatives in it, each is
-// cheaper than the other in one part of the cost. If the same costs are later added to all
-// alternatives, or all are multiplied, the cheapest of all that were ever added is still in the
-// list.
+// front is a list of alternatives for the same work (a Pareto front). Of any two alternatives in
+// the list, each is cheaper in one of the two parts of the cost. An alternative that is no cheaper
+// than another one in both parts is dropped. It cannot become the cheapest, because later steps add
+// the same costs to all alternatives or multiply all of them by the same number.
 type front []alternative
 
 // roundingFactor defines when a cost counts as less than another: if it is below roundingFactor

@@ -9,8 +9,8 @@ import (
 )
 
 // MaxStep limits the contractions of a product that is too large for the search. A contraction that
-// makes an intermediate may have at most MaxStep variables and MaxStep items, because its tables
-// have an element for each set of items and for each set of variables.
+// makes an intermediate may have at most MaxStep variables and MaxStep items. The reason is that
+// the cost tables have an element for each set of the items, and for each set of the variables.
 const MaxStep = 16
 
 // LeftToRight returns the plan that contracts the first two factors, then the intermediate and the
@@ -27,11 +27,14 @@ func LeftToRight(p *Problem) *Plan {
 	return ByTree(p, t)
 }
 
-// ByTree returns the plan that contracts any number of factors by a tree, which must be bound to
-// the factors. Each intermediate is complete before the next is made. The loops of each contraction
-// are chosen for this contraction alone. The result is nil if an intermediate has more than
-// p.MaxOrder variables, if its contraction has more than MaxStep items or variables, or if the
-// storage orders allow no order of loops.
+// ByTree returns the plan that contracts the factors of p as tree t says. The leaves of t must
+// already be bound to p's factors. There may be any number of factors. Each intermediate is
+// completed before the next contraction begins, and the loops of a contraction are chosen for this
+// contraction alone.
+//
+// The result is nil in three cases: an intermediate has more than p.MaxOrder variables, the
+// contraction that makes an intermediate has more than MaxStep items or variables, or the storage
+// orders allow no order of the loops.
 func ByTree(p *Problem, t *Tree) *Plan {
 	s := &steps{problem: p, builder: builder{plan: &Plan{}, named: map[string]int{}}}
 	for _, f := range p.Factors {
@@ -55,10 +58,10 @@ type steps struct {
 	parts   []Step
 }
 
-// contract builds the contraction of the children of t, after the contractions of their own
-// children. It returns the contraction, and its intermediate as a factor. The contraction is nil if
-// storage orders or sizes forbid it. If root is true, the contraction makes the result, and made is
-// not set.
+// contract builds the contraction of the children of t. Before that, it builds the contractions
+// that make these children. It returns the contraction, and the intermediate that it makes as a
+// factor (made). The contraction is nil if the storage orders or the sizes allow none. If root is
+// true, the contraction makes the result of the product, and made is not set.
 func (s *steps) contract(t *Tree, root bool) (c *Contraction, made Factor) {
 	q := *s.problem
 	q.Factors, q.Way, q.Tree, q.MaxOrder = nil, Direct, nil, -1
@@ -144,9 +147,9 @@ func (s *steps) open(t *Tree) []string {
 	})
 }
 
-// add adds to the plan of the whole product the costs of plan, which contracts the children of t.
-// It returns the contraction of plan. items has the contraction that makes each child, or nil if
-// the child is a factor.
+// add adds the costs of plan, which contracts only the children of t, to the plan of the whole
+// product. It returns the contraction of plan. items[k] is the contraction that makes child k of t,
+// or nil if the child is a factor.
 func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
 	s.builder.plan.Bytes += plan.Bytes
@@ -165,7 +168,8 @@ func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	return c
 }
 
-// keep makes an intermediate of contraction c, which computes q, and returns it as a factor.
+// keep makes contraction c, which solves problem q, store its result in an intermediate. It returns
+// the intermediate as a factor for later contractions.
 func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	m := newModel(q)
 	all, items := m.all(), m.whole().items
@@ -186,7 +190,7 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 // inStorageOrder returns an order of loops that walks all factors as they are stored, or nil if
 // there is none. The variables of the result come as early as possible.
 func (p *Problem) inStorageOrder() []string {
-	left, each := p.variables(), p.each()
+	left, each := p.variables(), p.factorModels()
 	bound := make([]set, len(each))
 	order := []string{}
 	for len(left) > 0 {
@@ -211,8 +215,9 @@ func (p *Problem) inStorageOrder() []string {
 	return order
 }
 
-// each returns a model of each factor alone.
-func (p *Problem) each() (list []*model) {
+// factorModels returns one cost model for each factor: the model of a product that consists of this
+// factor alone.
+func (p *Problem) factorModels() (list []*model) {
 	for f := range p.Factors {
 		list = append(list, newModel(&Problem{Factors: p.Factors[f : f+1], Sizes: p.Sizes, MaxOrder: -1}))
 	}
@@ -227,7 +232,7 @@ func OneNest(p *Problem, order []string) *Plan {
 		c.Factors = append(c.Factors, f)
 		plan.Converted = append(plan.Converted, make([]bool, len(x.Accesses)))
 	}
-	all, each := p.variables(), p.each()
+	all, each := p.variables(), p.factorModels()
 	bound := make([]set, len(each))
 	for _, v := range order {
 		if !slices.Contains(all, v) {

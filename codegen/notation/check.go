@@ -68,7 +68,9 @@ func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format str
 	return diag.At(code, c.s.Src, whole.Pos, whole.End, format, args...)
 }
 
-// use records the names of an access and sets c.err if they clash with earlier uses.
+// use records the names of access a: its tensor and its variables. It sets c.err in two cases: an
+// earlier access of the tensor has another number of modes, or a name is both a tensor and an index
+// variable.
 func (c *checker) use(a *Access) {
 	if c.err != nil {
 		return
@@ -138,8 +140,8 @@ func (c *checker) sum(e *Sum) {
 	}
 }
 
-// countTerms returns the number of terms that Normalize makes of e. If a quotient or a reduction
-// inside e has more terms than that, it returns the larger number.
+// countTerms returns the number of terms into which Normalize expands e. If the body of a sum()
+// inside a quotient expands into more terms, it returns that larger number.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:
@@ -159,8 +161,9 @@ func countTerms(e Expr) float64 {
 	return 1
 }
 
-// inQuotient returns the largest number of terms in any sum() inside e, which is a side of a
-// quotient. The sides of a quotient themselves are not multiplied out.
+// inQuotient returns the largest number of terms into which the body of a sum() inside e expands. e
+// is the numerator or the denominator of a quotient. The number of terms of e itself does not
+// count, because Normalize does not multiply out the numerator or denominator of a quotient.
 func inQuotient(e Expr) float64 {
 	most := 0.0
 	Walk(e, func(x Expr) bool {

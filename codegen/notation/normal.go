@@ -6,17 +6,19 @@ import (
 	"slices"
 )
 
-// Normalize returns the normal form of a statement that Check accepts. It folds signs, renames
-// bound variables apart, lists for each term the variables that it sums, and multiplies out each
-// product of sums whose addends sum over different variables. Any other sum in a product becomes a
-// Group, because multiplying it out would lose accuracy: (x-y)*(x-y) would cancel badly, and
-// (1-2)*inf would be inf-inf.
+// Normalize returns the normal form of a statement that Check accepts. It folds signs, gives each
+// bound variable a name of its own, lists for each term the variables that it sums, and multiplies
+// out each product of sums whose addends sum over different variables. Any other sum in a product
+// becomes a Group, because multiplying it out would lose accuracy: (x-y)*(x-y) would cancel badly,
+// and (1-2)*inf would be inf-inf.
 //
-// Neither side of a quotient is multiplied out. A quotient is summed over every variable of either
-// side that the left side does not have. An explicit sum() is linear, so it is distributed over the
-// terms of its body. If the sum() is a whole additive term, its variables join the term's Sum, even
-// if the term does not contain them: sum(j, B(i,j) + c(i)) adds c(i) once for each j. If it is a
-// factor of a product or part of a quotient, it becomes a Reduction.
+// The numerator and the denominator of a quotient are not multiplied out. A quotient is summed over
+// each of its variables that the left side of the assignment does not have.
+//
+// An explicit sum() is linear, so it is distributed over the terms of its body. If the sum() is a
+// whole additive term, its variables join the term's Sum, even if the term does not contain them:
+// sum(j, B(i,j) + c(i)) adds c(i) once for each j. If the sum() is a factor of a product or part of
+// a quotient, it becomes a Reduction.
 func Normalize(s *Stmt) *Normal {
 	r := newRenamer(s)
 	rhs := r.rename(s.RHS, nil)
@@ -188,12 +190,11 @@ func negated(terms []*Term) []*Term {
 	return terms
 }
 
-// product returns the terms of a product. It multiplies out each factor that is a sum. There is one
-// exception: if all addends of the sum would sum over the same variables, the factor stays whole,
-// as a Group.
+// product returns the terms of the product e. It multiplies out a factor that is a sum, unless all
+// addends of the sum are summed over the same variables. Such a factor stays whole, as a Group.
 //
-// The variables that an addend would sum over are its own variables and the variables of the
-// factors that are not sums, without the variables of the left side.
+// An addend is summed over its own variables and the variables of the factors that are not sums,
+// but not over left, the variables of the left side.
 func (left vars) product(e *Binary) []*Term {
 	chain := factors(e, nil)
 	parts := make([][]*Term, len(chain))

@@ -80,9 +80,9 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the sizes that the parameter user alone gives to each tensor's modes, -1 for a
-// mode without a size. A mode also gets the size of a variable or of another mode that must have
-// the same size. user, from and the errors are as for InferSizes.
+// UserSizes returns the size of each mode of each tensor as far as user alone determines it, and -1
+// for the other modes. user has sizes of some modes. A size also holds for each mode and variable
+// that must have the same size. user, from and the errors are the same as for InferSizes.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)

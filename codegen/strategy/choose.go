@@ -95,8 +95,8 @@ func (v *Value) follow(f *facts, o Order) error {
 	return o.Choice.Follow(f, v, o)
 }
 
-// plain returns the part of the strategy that all schedules have in common. always has, by choice,
-// the instructions that this part follows.
+// plain returns the part of the default strategy that does not depend on the schedule. always[k]
+// lists the instructions of choice Choices[k] that this part follows.
 func (f *facts) plain() (v *Value, always [][]Chosen) {
 	v = &Value{Stmt: f.stmt, Loops: map[*cin.Forall]*Loop{}, Tiles: map[cin.Stmt]int64{},
 		Spaces: map[string]Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
@@ -115,8 +115,8 @@ func (f *facts) plain() (v *Value, always [][]Chosen) {
 	return v, always
 }
 
-// take makes v follow the instructions in list, which the choice c itself returned. It returns list
-// with the choice filled in.
+// take makes v follow the instructions in list, which are default instructions of choice c. It
+// returns list after setting the choice of each instruction to c.
 func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 	for k := range list {
 		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor

@@ -32,11 +32,14 @@ func followCount(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// Trip counts from shortest on are compiled into the leaf if this was measured to save a tenth of
-// its time. The limit is longestSummed for variables that are summed. It is longestKept for the
-// result's variables in a statement that sums, because its rows stay in registers. With a constant
-// trip count the C compiler unrolls the loop and needs no code for the rest of a row. All other
-// sizes are arguments, so that one leaf serves all sizes. On a GPU the limit is longest.
+// These constants decide which trip counts become constants in the leaf. A trip count becomes a
+// constant if it is at least shortest and does not exceed a limit. The limit is longestSummed for a
+// variable that is summed. It is longestKept for a variable of the result in a statement that sums,
+// because the rows of the result then stay in registers. On a GPU the limit is longest.
+//
+// Up to these limits, a constant trip count was measured to save a tenth of the leaf's time. The C
+// compiler then unrolls the loop and needs no code for the rest of a row. All other sizes are
+// arguments, so that one leaf serves all sizes.
 const (
 	shortest      = 8
 	longestKept   = 64
@@ -58,9 +61,10 @@ func longestTrip(f *facts, v string, sums bool) int64 {
 	return 0
 }
 
-// defaultCounts returns the instructions to compile in the sizes of some variables among Exact.
-// Their loops are short and dense and stream memory: the variables index only dense levels, and at
-// least one last level.
+// defaultCounts returns the instructions that make the sizes of some variables constants in the
+// leaf. Only variables in Exact are considered. Their loops must be short and must read consecutive
+// memory: the variable indexes only dense levels, and at least one of them is the last level of its
+// tensor.
 func defaultCounts(f *facts, _ *Value) (out []Chosen) {
 	summed := false
 	cin.Accesses(f.stmt, func(a *cin.Access) {

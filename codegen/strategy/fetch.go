@@ -16,8 +16,9 @@ import (
 //	prefetch(T,i,0,FAR)  fetches rows into the second-level cache only
 //	prefetch(T,i,0)      leaves fetching to the processor
 //
-// It fetches the rows of a dense operand, a sparse matrix or a dense result that i selects, or the
-// entries of the only sparse operand if they are summed along i.
+// T is an access. If T is a dense operand, a sparse matrix or a dense result, the command fetches
+// the rows of T that variable i selects. If T is the only sparse operand and its entries are summed
+// along i, the command fetches these entries.
 var Fetch = &Choice{
 	Name: "prefetch",
 	Params: []Param{{Kind: NameParam, Name: "T"}, {Kind: IndexParam, Name: "i"},
@@ -91,19 +92,20 @@ func followFetch(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// Rows of dense operands, or of a dense result that is added to, are fetched ahead if the
-// coordinates of sparse levels select them. They are fetched nearAhead rows before they are used if
-// all selected rows together occupy at least Target.FarBytes and so do not stay in a core's caches.
-// There are exceptions:
+// Rows of a dense operand, or of a dense result that is added to, are prefetched if the coordinates
+// of sparse levels select them. They are prefetched nearAhead rows before their use if all selected
+// rows together occupy at least Target.FarBytes and so do not stay in a core's caches. There are
+// exceptions:
 //
-//   - If the processor was measured to do better without prefetching (FarRows), nothing is fetched.
-//   - The rows of an array of up to nearBytes stay in the nearest cache and are not fetched.
-//   - The rows of an array that is mostly outside a core's caches are also fetched into the
-//     second-level cache, farAhead stored values before. A processor has few lines under way to the
-//     nearest cache at a time, and loads from memory need more.
-//   - The rows of an array smaller than lastLevelCaches times Target.FarBytes are in the last-level
-//     cache. They are fetched lastLevelAhead before into the nearest cache only, if the processor
-//     was measured to gain by this (LastLevelRows).
+//   - If the processor was measured to do better without prefetching (FarRows), nothing is
+//     prefetched.
+//   - If an array has at most nearBytes, its rows stay in the nearest cache and are not prefetched.
+//   - If an array is mostly outside a core's caches, its rows are also prefetched into the
+//     second-level cache, farAhead stored values before their use. The reason is that only a few
+//     loads into the nearest cache can be in progress at a time, too few for the latency of memory.
+//   - If an array is smaller than lastLevelCaches times Target.FarBytes, it is in the last-level
+//     cache. If the processor was measured to gain by it (LastLevelRows), the rows of this array
+//     are prefetched into the nearest cache only, lastLevelAhead stored values before their use.
 //
 // All distances count rows. If each stored value selects several rows, the distance in stored
 // values is smaller. If the positions of a level have many values below them, the distance in
@@ -122,11 +124,11 @@ const (
 // of a row is known only then, and its length cannot be predicted.
 const segmentAhead = 4
 
-// Rows that a loop over coordinates reads from first to last are fetched walkedAhead rows before
-// they are used, into the second-level cache. This is done if inner loops over entries fetch other
-// rows, which hide from the processor that the outer rows are consecutive, and if the rows have few
-// entries: at most shortSegment on average. In the nearest cache the rows would displace the inner
-// loops' rows.
+// A loop over coordinates may read rows from first to last. These rows are prefetched into the
+// second-level cache, walkedAhead rows before their use, on two conditions. First, inner loops over
+// entries prefetch other rows, so that the processor does not notice that the outer rows are
+// consecutive. Second, the rows have at most shortSegment entries on average. The nearest cache is
+// not used, because there the outer rows would displace the rows of the inner loops.
 const (
 	walkedAhead  = 16
 	shortSegment = 16
@@ -143,7 +145,8 @@ const (
 )
 
 // MapAhead is the largest number of positions that a leaf reads past the end of the map of a Mapped
-// result.
+// result. It reads there because it prefetches blocks of the result before it needs them. The array
+// of the map must have this many extra elements.
 const MapAhead = farAhead
 
 // lines returns how many cache lines of a row of n values of type t are fetched ahead.
@@ -194,9 +197,9 @@ func eachSelectedRow(f *facts,
 	}
 }
 
-// farRows returns the instructions to prefetch rows of operands that are far away in memory, and
-// rows of a result that are added to out of order. Rows that the coordinates of the outermost level
-// select are not prefetched, because they are read in order and seldom.
+// farRows returns the instructions to prefetch two kinds of rows: rows of operands that do not stay
+// in the caches, and rows of a result that are added to out of order. A row that a coordinate of
+// the outermost level selects is not prefetched, because such rows are read in order and rarely.
 func farRows(f *facts) (out []Chosen) {
 	values, farWhy := f.problem.Target.Forms.form(FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.form(LastLevelRows)
@@ -292,8 +295,9 @@ func perCoordinate(f *facts, v string) (n float64) {
 	return n
 }
 
-// eachSelectedMatrix calls fn for each sparse matrix whose rows may be selected by the coordinates
-// of another operand along variable v. bytes is the size of the matrix's entries.
+// eachSelectedMatrix calls fn for each sparse matrix a whose rows another operand may select.
+// Variable v indexes the rows of a. The other operand has v at a level that can't locate
+// coordinates, so the entries of that level select rows of a. bytes is the size of a's entries.
 func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
 	picked, seen := map[string]bool{}, map[string]bool{}
 	cin.Accesses(f.stmt, func(a *cin.Access) {
@@ -396,8 +400,8 @@ func streamed(f *facts) (out []Chosen) {
 	return out
 }
 
-// isScattered reports whether loops over v, a variable of the result, are inside a loop that sums,
-// so that they visit a row several times.
+// isScattered reports whether a loop over v, a variable of the result, is inside a loop that sums.
+// The loop over v then visits each row of the result several times.
 func isScattered(f *facts, v string) (found bool) {
 	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
 		summed := false

@@ -47,11 +47,11 @@ func followFlatten(f *facts, v *Value, o Order) error {
 	return nil
 }
 
-// isPositionLoop reports whether the nest l can be one loop over the positions of the operand that
-// shares its pattern with the result. The nest must loop over the levels of that operand, down to
-// the result's last compressed level, and nothing else may read coordinates of the levels above
-// that level. Short fibers then have no loops of their own, and chunks for threads are cut at
-// positions instead of rows.
+// isPositionLoop reports whether one loop over positions can replace the nest l. The result must
+// share the pattern of an operand. The nest must loop over the levels of this operand, down to the
+// result's last compressed level. Nothing else may read the coordinates of the levels above that
+// last level. The advantage is that short fibers have no loops of their own, and that chunks for
+// threads can begin at any position instead of only at rows.
 func isPositionLoop(f *facts, l *cin.Forall) bool {
 	if !f.shared() || f.deep == 0 {
 		return false

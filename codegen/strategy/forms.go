@@ -19,23 +19,27 @@ type Measured struct {
 	Shipped bool
 }
 
-// FarRows is the prefetch distance, in stored values, for rows that mostly do not stay in a core's
-// caches. The rows are fetched this far ahead into the second-level cache (Prefetch.Far), and
-// nearAhead ahead into the nearest cache (Prefetch.Ahead). 0 leaves fetching to the processor.
+// FarRows is the name of a Measured choice of a prefetch distance, in stored values. It applies to
+// rows that mostly do not stay in a core's caches. They are prefetched this distance before their
+// use into the second-level cache (Prefetch.Far), and nearAhead before their use into the nearest
+// cache (Prefetch.Ahead). A distance of 0 leaves prefetching to the processor.
 const FarRows = "far_rows_ahead"
 
-// LastLevelRows is the prefetch distance, in stored values, for rows in the last-level cache, which
-// several cores share. lastLevelAhead fetches them into the nearest cache only. farAhead fetches
-// them like rows in memory.
+// LastLevelRows is the name of a Measured choice of a prefetch distance, in stored values. It
+// applies to rows in the last-level cache, which several cores share. If the distance is
+// lastLevelAhead, rows are prefetched into the nearest cache only. If it is farAhead, rows are
+// prefetched like rows in memory.
 const LastLevelRows = "last_level_rows_ahead"
 
-// Streams is the prefetch distance, in entries, for the entries of the only sparse operand, if they
-// come from memory (Prefetch.Ahead). The vector elements that the entries select are fetched a
-// fourth of this distance ahead. 0 leaves fetching to the processor.
+// Streams is the name of a Measured choice of a prefetch distance, in entries. It applies to the
+// entries of the only sparse operand if they come from memory (Prefetch.Ahead). The vector elements
+// that the entries select are prefetched a quarter of this distance before their use. A distance of
+// 0 leaves prefetching to the processor.
 const Streams = "entries_ahead"
 
-// Merges is 1 if sums of sparse segments are computed in windows whose coordinates are sorted
-// (Value.Windowed). It is 0 if the segments are merged step by step.
+// Merges is the name of a Measured choice of how sums of sparse segments are merged. If its form is
+// 1, they are computed in windows of the coordinate range, and the coordinates of a window are
+// sorted (Value.Windowed). If its form is 0, the segments are merged step by step.
 const Merges = "window_merges"
 
 // Measurements lists all measured choices. Other code also has several forms with the same meaning

@@ -29,21 +29,21 @@ func keysOf(f *facts, producer cin.Stmt, t *cin.Access, keys []string) string {
 	return ""
 }
 
-// mostlyApart reports whether most keys are expected to differ, if each entry of a sparse operand
-// gives a key.
-func mostlyApart(f *facts, of *cin.Access, keys []string) bool {
-	n := float64(f.tensor(of.Name).NNZ)
+// mostlyApart reports whether most keys that the entries of operand produce are expected to differ.
+// Each entry produces one key, which consists of coordinates of the variables in keys.
+func mostlyApart(f *facts, operand *cin.Access, keys []string) bool {
+	n := float64(f.tensor(operand.Name).NNZ)
 	return n >= 0 && 2*expected(n, f.places(keys)) >= n
 }
 
-// keysFrom returns the only sparse operand, if producer gets the keys of workspace t from the
-// operand's entries: it visits all entries, and each gives at most one key. Otherwise keysFrom
-// returns nil.
+// keysFrom returns the only sparse operand of producer, if the keys of workspace t come from this
+// operand's entries. producer must visit all of these entries, and each entry must give at most one
+// key. Otherwise keysFrom returns nil. keys lists the variables of a key.
 func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Access {
 	if cin.Threaded(producer) {
 		return nil
 	}
-	var of *cin.Access
+	var operand *cin.Access
 	one := true
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
 		cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -52,8 +52,8 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 			case op == nil && len(x.Vars) > 0:
 				one = false
 			case op != nil && !op.isDense():
-				one = one && (of == nil || of.Key() == x.Key())
-				of = x
+				one = one && (operand == nil || operand.Key() == x.Key())
+				operand = x
 			}
 		})
 		var vars []string
@@ -62,10 +62,10 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 			one = one && !f.isDerived(l.Var)
 		}
 		for _, v := range keys {
-			one = one && of != nil && slices.Contains(of.Vars, v)
+			one = one && operand != nil && slices.Contains(operand.Vars, v)
 		}
-		if of != nil {
-			for _, v := range of.Vars {
+		if operand != nil {
+			for _, v := range operand.Vars {
 				one = one && slices.Contains(vars, v) && !slices.Contains(t.Vars[len(keys):], v)
 			}
 		}
@@ -73,7 +73,7 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 	if !one {
 		return nil
 	}
-	return of
+	return operand
 }
 
 // rowVars returns the largest n such that t can store a row of values for each key, along t's last
@@ -125,7 +125,9 @@ func rowLoops(f *facts, producer cin.Stmt, t *cin.Access, n int) bool {
 	return ok
 }
 
-// isDerived reports whether a schedule makes the loop over v visit its coordinates in parts.
+// isDerived reports whether v is a loop variable that the schedule derived from variables of the
+// statement, for example by split. A loop over v visits the coordinates of the original variables
+// only in part.
 func (f *facts) isDerived(v string) bool {
 	c, _ := f.component(v)
 	return c != nil && f.g.ReplacedBy(v) == nil

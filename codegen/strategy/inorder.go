@@ -75,9 +75,10 @@ func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	return ok && n > 0, once
 }
 
-// inOrder reports whether s adds to workspace t in the order of t's variables, and whether it adds
-// to each coordinate only once. The outermost loops of s must determine these variables in their
-// order, and no loop of s may run on threads.
+// inOrder reports two facts. ok is true if s adds to workspace t in the lexicographic order of t's
+// variables. once is true if s also adds only once to each coordinate. For ok, the outermost loops
+// of s must determine t's variables one after another in t's order, and no loop of s may run on
+// threads.
 func inOrder(f *facts, s cin.Stmt, t *cin.Access) (ok, once bool) {
 	left := cin.Target(s).Vars
 	if cin.Threaded(s) {
@@ -163,16 +164,18 @@ func producedIn(s cin.Stmt, loops []string, out map[string]produced) {
 	}
 }
 
-// uniformAlong does the same as isFilledUniformly for a single variable of t, which t has at mode.
+// uniformAlong does the same as isFilledUniformly, but for a single variable: the variable of t
+// with index mode. It reports whether t has values at all coordinates of this variable or at none.
 func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 	producers := map[string]produced{}
 	producedIn(s, nil, producers)
 	return uniformIn(f, s, t.Name, producers, func(a *cin.Assign) string { return a.LHS.Vars[mode] })
 }
 
-// uniformIn reports whether every assignment in s to workspace name is uniform along a variable: it
-// has a value at all coordinates of the variable or at none. variable returns the variable for an
-// assignment. producers has all workspaces that are made in the loop over the variable.
+// uniformIn reports whether each assignment in s to the workspace called name is uniform along a
+// variable: the assigned expression has a value at all coordinates of the variable or at none. The
+// function variable returns this variable for an assignment. producers has the workspaces that are
+// filled inside the loop over the variable.
 func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

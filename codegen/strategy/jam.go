@@ -12,9 +12,10 @@ import (
 // each value of the row. Every value is summed in the same order, so only the width of the tile
 // must be chosen.
 
-// Jam (unroll and jam) is the choice to move N iterations of a loop over a variable at a time into
-// the loops inside it that sum: jam(k,N). The variable is the result's last, and its level is
-// dense. N = 1 leaves the loops unchanged.
+// Jam (unroll and jam) is the choice of jam(k,N), which changes the loop over k so that it runs N
+// iterations together. The N iterations are moved into the loops that sum, which are inside the
+// loop over k. k is the result's last variable, and its level is dense. N = 1 leaves the loops
+// unchanged.
 var Jam = &Choice{
 	Name:    "jam",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
@@ -80,7 +81,9 @@ func canJam(f *facts, s cin.Stmt, loops []string) bool {
 	return false
 }
 
-// canJamHere reports whether l, the last of loops, can be moved into the loops inside it.
+// canJamHere reports whether unroll and jam can be applied to loop l: whether several iterations of
+// l can be moved together into the loops inside l. loops lists the variables of the loops around l,
+// outermost first, and then the variable of l.
 func canJamHere(f *facts, l *cin.Forall, loops []string) bool {
 	k := len(f.vars) - 1
 	roots, walked := f.determined(loops)

@@ -78,8 +78,9 @@ func defaultLongRows(f *facts, v *Value) []Chosen {
 // number for which cutting is worthwhile.
 type worth func(key string, least, entries int64) bool
 
-// longRows returns how l, a loop on threads with cut c, can handle rows with more than n entries.
-// pays reports whether this is worthwhile for an operand.
+// longRows returns how l, a parallel loop that is divided as c says, handles long rows. A row is
+// long if it has more than n entries. pays reports whether it is worthwhile to handle the long rows
+// of an operand separately.
 func longRows(f *facts, l *cin.Forall, c Cut, n int64, pays worth) Long {
 	switch {
 	case sums(l):
@@ -171,9 +172,10 @@ const manyTerms = 32
 // bandsMost is the largest number of bands in a row if the row's size is known.
 const bandsMost = 64
 
-// precomputedRows returns how long rows can be computed before the loop l, each on all threads. The
-// loop must sum each row in a workspace; otherwise the zero value is returned. The operand with the
-// most entries counts the terms of a row.
+// precomputedRows returns how the long rows are computed before loop l, one row after another, with
+// all threads working on each row. The loop must sum each row in a workspace. Otherwise
+// precomputedRows returns the zero value. Each entry of an operand in a row adds terms to it. If
+// several operands have such rows, the operand with the most entries decides which rows are long.
 func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).CanLocate() {
@@ -217,8 +219,10 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutInside returns how chunks of the loop l can begin and end inside long rows. It returns the
-// zero value unless every operand whose entries are counted as work has entries along the row.
+// cutInside returns how chunks of loop l can begin and end inside long rows, which have more than n
+// entries. Each operand whose entries are counted as work must have entries along the row.
+// Otherwise cutInside returns the zero value. pays reports whether it is worthwhile to cut inside
+// rows.
 func cutInside(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)

@@ -10,9 +10,9 @@ import (
 // This file relates the loops of a schedule to the variables of the statement: loops over variables
 // that commands made determine variables of the statement.
 
-// component returns the provenance component of v, if a schedule splits, fuses or bounds v or takes
-// its positions. Otherwise it returns nil. natural is true if the component's loops are in natural
-// order.
+// component returns the provenance component of v if the schedule splits, fuses or bounds v, or
+// replaces v by a variable over positions. Otherwise it returns nil. natural is true if the loops
+// of the component are in natural order.
 func (f *facts) component(v string) (c *provenance.Component, natural bool) {
 	for _, r := range f.g.Relations() {
 		if r.Kind != provenance.Precompute && (slices.Contains(r.From, v) || slices.Contains(r.To, v)) {
@@ -33,10 +33,10 @@ func (f *facts) isKnown(v string, loops []string) bool {
 		!slices.ContainsFunc(c.Leaves, func(x string) bool { return !slices.Contains(loops, x) })
 }
 
-// determined returns the variables of the statement that the last of the given loops determines,
-// outermost first. walked is true if that loop visits their coordinates in order, as loops over the
-// variables would. Otherwise the coordinates are computed, and operands are searched for each
-// coordinate.
+// determined returns the variables of the statement whose values are known inside the last of the
+// given loops but not outside it. They are listed outermost first. If walked is true, the last loop
+// visits their coordinates in the same order as loops over the variables would. If walked is false,
+// each coordinate is computed, and the operands are searched for it.
 func (f *facts) determined(loops []string) (vars []string, walked bool) {
 	v := loops[len(loops)-1]
 	c, natural := f.component(v)
@@ -49,9 +49,9 @@ func (f *facts) determined(loops []string) (vars []string, walked bool) {
 	return nil, natural
 }
 
-// loweredVar returns the name that lowering gives to the loops over v. This is the innermost
-// variable of the statement that the loops determine, or v itself if they determine none or only
-// compute it.
+// loweredVar returns the name that the lowered code uses for the coordinates of the loop over v.
+// Usually this is v itself. If v is derived, its loops are in natural order and v is the innermost
+// of them, it is the innermost variable of the statement that these loops visit.
 func (f *facts) loweredVar(v string) string {
 	if c, natural := f.component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]
@@ -60,7 +60,8 @@ func (f *facts) loweredVar(v string) string {
 }
 
 // maxTrips returns the largest number of coordinates that a loop over v, a variable of the
-// statement, can have: the size of v, or the smallest split that the loop is inside of.
+// statement, can have. It is the size of v, or the smallest length of the tiles around the loop if
+// the schedule splits v.
 func (f *facts) maxTrips(v string) int64 {
 	n := f.problem.Sizes[v]
 	c, _ := f.component(v)

@@ -19,8 +19,8 @@ const (
 //
 //	Predicated  computes a sum of floats over a union without branches: it evaluates all terms, and
 //	            predicates choose the terms that are added
-//	Windows     makes the coordinates of an appended result in windows, and sorts them there; other
-//	            merge loops are predicated
+//	Windows     collects the coordinates of a result that is appended to, and sorts them, in one
+//	            window of the range after another; merge loops for other results are Predicated
 //	OneBody     uses one loop body for all cases of present and absent operands
 //
 // TwoFinger and Gallop are another choice (Gallop).
@@ -95,9 +95,10 @@ func defaultMerges(f *facts, _ *Value) (out []Chosen) {
 // windows. The windows of shorter segments are nearly empty, and take longer than single steps.
 const windowedSegment = 4
 
-// windowed changes how, the instructions by variable: variables whose segments are long get
-// windows. It does so only if the processor was measured to gain by this (Merges).
-func windowed(f *facts, how map[string]Chosen) {
+// windowed changes the merge instructions in orders, which are listed by variable. A variable whose
+// segments are long gets windows. windowed does so only if windows were measured to be faster on
+// this processor (Merges).
+func windowed(f *facts, orders map[string]Chosen) {
 	by, why := f.problem.Target.Forms.form(Merges)
 	if by == 0 || f.problem.Target.GPU {
 		return
@@ -114,7 +115,7 @@ func windowed(f *facts, how map[string]Chosen) {
 			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.parentPositions(), 1)
 		})
 		if n > 1 && long {
-			how[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
+			orders[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
 				Why: fmt.Sprintf(
 					"which of the terms of %s are present depends on the data, and segments "+
 						"have at least %d entries on average%s",

@@ -70,8 +70,9 @@ func resultValues(f *facts) float64 {
 	return n
 }
 
-// storesRows returns nil if the result is written in rows of consecutive values at given places.
-// Otherwise it returns an error that says why not.
+// storesRows returns an error that says why not, unless the result is written in rows of
+// consecutive values and each value is written once. A result in memory that grows, or that is
+// added to, is not.
 func storesRows(f *facts) error {
 	key := cin.Target(f.stmt).Key()
 	switch {

@@ -10,10 +10,11 @@ import (
 	"distaff/io/tensor"
 )
 
-// A loop that merges several operands has one body for each case, which is a set of operands that
-// are present at a coordinate. The absent operands are removed from the body. If merging loops are
-// nested, the numbers of cases multiply. A loop with more than maxBodies innermost bodies instead
-// has one body for all cases, which tests for each operand whether it is present.
+// maxBodies is the largest number of innermost bodies of a loop that has a separate body for each
+// case. A case is a set of operands that are present at a coordinate of a loop that merges several
+// operands. The body for a case leaves out the absent operands. In nested merge loops the numbers
+// of cases multiply. A loop that would have more than maxBodies innermost bodies has one body for
+// all cases instead, which tests for each operand whether it is present.
 const maxBodies = 32
 
 // oneBodies returns the instructions for the loops that have one body for all cases.

@@ -7,12 +7,17 @@ import (
 	"distaff/io/tensor"
 )
 
-// OnThreads returns s with its outermost loops on threads. Some loops stay serial: loops that only
-// copy a workspace, loops for which serial returns true, and loops that fill a workspace outside of
-// all other loops. The last kind runs on threads if shared is true for the workspace and the loop
-// is over one of its variables. If a parallel loop is over a variable of the result, no two
-// iterations write to one place, and the pieces of a sparse result are made in order. If it sums
-// into a scalar or a dense result, its chunks have their own partial sums.
+// OnThreads returns s with its outermost loops on threads. Three kinds of loops stay serial:
+//
+//   - loops that only copy a workspace;
+//   - loops for which serial returns true;
+//   - loops outside all other loops that fill a workspace. But the loop runs on threads if shared
+//     is true for the workspace and the loop is over one of the workspace's variables.
+//
+// In a parallel loop over a variable of the result, no two iterations write to the same place, and
+// the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or
+// a dense result, each chunk has its own partial sum. lhs is the result's access, and result is the
+// format of the result.
 func OnThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
 	shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {

@@ -8,25 +8,24 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// A loop that sums into a dense result can give each thread a part of the range of one of the
-// result's variables. The threads then also have their own parts of its intermediates. Everything
-// that is computed without the variable is repeated by each thread. ownRepeated is the largest
-// accepted share of repeated multiply-adds, and MinOwn is the smallest accepted size of the
-// variable.
+// A loop that sums into a dense result can be divided by the range of one variable of the result.
+// Each thread then computes one part of this range, and it has its own part of each intermediate
+// that has this variable. Every thread repeats all work that does not depend on the variable.
+// ownRepeated is the largest accepted share of multiply-adds that are repeated in this way. MinOwn
+// is the smallest accepted size of the variable.
 const (
 	ownRepeated = 0.25
 	MinOwn      = 4
 )
 
-// innermostRepeated is the share of an assignment's work that is counted as repeated if threads
-// have parts of its innermost loop: the work around that loop, and the cost of shorter vector
-// lanes.
+// innermostRepeated is the share of an assignment's work that is counted as repeated if the
+// innermost loop around the assignment is divided among threads. This share covers two costs: the
+// work around that loop, which each thread repeats, and the shorter vector lanes.
 const innermostRepeated = 0.5
 
-// ownPart returns the variable of a dense result whose range can be divided among threads, in a
-// loop l that sums contractions into the result. Each thread then computes its own part of the
-// result. The second result is the reason. ownPart returns "" if the threads would repeat too much
-// work.
+// ownPart returns the variable whose range the threads can divide, so that each thread computes its
+// own part of the result. The result is dense, and loop l sums contractions into it. The second
+// value is the reason for the choice. Both are "" if the threads would repeat too much work.
 func ownPart(f *facts, l *cin.Forall) (string, string) {
 	if len(f.problem.Intermediates) == 0 {
 		return "", ""

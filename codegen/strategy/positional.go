@@ -106,8 +106,10 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 		maxPositions)
 }
 
-// tileOf returns the variable of a workspace's consumer whose tile the given loops visit. The loops
-// are the producer's. It returns "" if they are not derived from a variable of their own.
+// tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
+// fill completely. The schedule must have given the producer a loop variable of its own for the
+// tile, and the given loops must be all loops derived from that variable. Otherwise tileOf returns
+// "".
 func tileOf(f *facts, loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)
@@ -118,8 +120,9 @@ func tileOf(f *facts, loops []string) string {
 	return tile
 }
 
-// isCutApart reports whether the loops that fill the named workspace are derived from a variable of
-// their own.
+// isCutApart reports whether the producer of the workspace called name fills a tile of the consumer
+// with loops of its own. The schedule has then transformed the producer's loops separately from the
+// consumer's loops.
 func isCutApart(f *facts, name string) bool {
 	found := false
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
@@ -191,10 +194,10 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 // places is used.
 const maxEach = 64
 
-// eachPlace reports whether the consumer of workspace t becomes a loop over all places of a tile,
-// and not a loop over rows. It does if the loop is unrolled, or on a GPU, where a thread's
-// registers have no addresses. An unrolled loop over rows would have one copy for each row. A loop
-// over places has constant indices, so the tile stays in registers.
+// eachPlace reports whether the consumer of workspace t is lowered to one loop over all places of a
+// tile, instead of a loop over rows. The first case is an unrolled loop, because an unrolled loop
+// over rows would have one copy for each row. The second case is a GPU, where a thread's registers
+// have no addresses. A loop over places has constant indices, so the tile stays in registers.
 func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
 	var last *cin.Forall
 	s := consumer
@@ -221,8 +224,9 @@ func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels reports whether the rows of the levels that t is over are consecutive, and each row
-// is one position of the level above.
+// plainLevels looks at the levels of the access with the given key that belong to t's variables. It
+// reports whether their rows follow each other without gaps, and whether each row belongs to
+// exactly one position of the level above.
 func plainLevels(f *facts, t *cin.Access, key string) bool {
 	op := f.tensor(key[:strings.Index(key, "(")])
 	first := op.order() - len(t.Vars)
@@ -245,8 +249,9 @@ func (f *facts) onGPU() bool {
 	return found
 }
 
-// readsPlaces returns an error if a consumer of workspace t has values where t has none, or reads t
-// at other coordinates than the current ones of its loops.
+// readsPlaces returns an error unless the consumer of workspace t can read t by position. It can't
+// if the consumer has values at coordinates where t has none. It can't either if it reads t at
+// other coordinates than the current ones of the consumer's loops.
 func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
 	cin.Walk(consumer, func(s cin.Stmt) {
 		switch s := s.(type) {

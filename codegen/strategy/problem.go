@@ -112,8 +112,9 @@ func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
 	return f
 }
 
-// size sets the sizes of the variables that a precompute made for workspaces. Each has the size of
-// its original variable.
+// size sets the size of each variable that a precompute command introduced for a workspace. It is
+// the size of the original variable. If the new variable runs over a tile, it is the largest number
+// of positions of the tile.
 func (f *facts) size() {
 	p := *f.problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -140,8 +141,9 @@ func (f *facts) resultName() string { return cmp.Or(f.problem.Result, cin.Target
 
 func (f *facts) isSparse() bool { return f.deep >= 0 }
 
-// shared reports whether the result uses an operand's level arrays, or the level arrays of a union
-// that includes an operand's pattern.
+// shared reports whether the result has no level arrays of its own. The result then uses the level
+// arrays of an operand, or the level arrays of a union of patterns that includes an operand's
+// pattern.
 func (f *facts) shared() bool {
 	return f.problem.Assembly == SharedPattern || f.problem.Assembly == Mapped
 }
@@ -201,9 +203,9 @@ type walked struct {
 	vars []string
 }
 
-// drivers returns the access whose entries decide where the outermost loop l is cut into chunks of
-// equal work. driver is nil if the loop is cut evenly. others lists further accesses whose entries
-// are added to the work.
+// drivers returns the accesses that determine the chunks of the outermost loop l. The loop is cut
+// into chunks with about equal numbers of entries of driver. The entries of the accesses in others
+// are counted as work too. driver is nil if the range of l is divided evenly.
 func drivers(f *facts, l *cin.Forall) (driver *walked, others []*walked) {
 	var rows []*walked
 	cin.Accesses(l.Body, func(a *cin.Access) {

@@ -9,7 +9,7 @@ import (
 	"distaff/codegen/lattice"
 )
 
-// RowLanes is the choice to distribute the rows of a tile of positions over the threads of a GPU:
+// RowLanes is the choice to distribute the rows in a tile of positions over the threads of a GPU:
 // parallelize(p,GPUThread,Atomics,Rows[,N]). p is the loop that sums the entries of the tile into
 // rows. If the tile has at least N rows, each thread of the block or warp that runs the loop sums
 // whole rows. If the tile has fewer rows, the lanes of a warp sum the entries of each row together.
@@ -36,11 +36,13 @@ var RowLanes = &Choice{
 	Follow: followRowLanes,
 }
 
-// If a tile has at least this number of rows, each row is summed by one thread. If it has fewer,
-// the lanes of a warp sum each row together. A block has eight warps, which sum eight rows at a
-// time, so with 16 rows each warp has two. Any number from 4 to 128 was equally fast on matrices
-// with even and with skewed rows. A warp sums only one row at a time, and a shuffled sum costs
-// about the same as ten places, so few rows are enough.
+// If a tile has at least blockRows rows, one thread sums each row. If it has fewer, the lanes of a
+// warp sum each row together. If one warp runs the tile instead of a block, the limit is warpRows.
+//
+// With 16 rows, each of the eight warps of a block sums two rows. Any number from 4 to 128 was
+// measured to be equally fast, on matrices with even and with skewed rows. Small numbers are
+// enough, because a warp sums only one row at a time, and a shuffled sum costs about the same as
+// ten places of a row.
 const (
 	blockRows = 16
 	warpRows  = 8
@@ -120,9 +122,9 @@ func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 	return placesOfRows(f, l, a, c.Roots, key, v)
 }
 
-// placesOfRows returns an error if a value in the sum cannot be found by position alone. Values at
-// the positions of key, values in a workspace with a place for each of these positions, and values
-// of dense operands can be found so.
+// placesOfRows returns an error unless each value in the sum can be found by its position alone.
+// Three kinds of values can: values stored at the positions of key, values in a workspace that has
+// a place for each of these positions, and values of dense operands.
 func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *Value) error {
 	op := f.tensor(key[:strings.Index(key, "(")])

@@ -102,8 +102,9 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		int64(min(joinBytes(f, pieces)+alive*arrays(f, float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
-// iterations returns the largest number of iterations of the loop over v: the coordinates of the
-// variables that the loop visits, or the number of ranges that they are divided into.
+// iterations returns the largest number of iterations of the loop over v. This is the number of
+// coordinates of the variables that the loop visits. If v is derived by divide and the coordinates
+// are fewer than the ranges, it is the number of ranges.
 func iterations(f *facts, v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
@@ -118,8 +119,8 @@ func iterations(f *facts, v string) float64 {
 	return n
 }
 
-// arrays returns the size in bytes of the arrays of a result with capacity for n entries. It leaves
-// out the positions of the outermost compressed level.
+// arrays returns the size in bytes of the arrays of a result with capacity for n entries. It does
+// not count the position array of the outermost compressed level, whose size does not depend on n.
 func arrays(f *facts, n float64) float64 {
 	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
 	for k, kind := range f.result.Format.Levels {
@@ -134,9 +135,11 @@ func arrays(f *facts, n float64) float64 {
 	return bytes
 }
 
-// joinedPositions returns the bytes that the joined arrays of n entries need for positions, beyond
-// the bytes that arrays counts. A compressed level below dense levels that are inside another
-// compressed level has room for all dense coordinates of each entry.
+// joinedPositions returns the bytes for positions that the joined arrays of n entries need in
+// addition to the bytes that function arrays counts. If there are dense levels between two
+// compressed levels, each entry of the outer compressed level has all dense coordinates below it.
+// The position array of the inner compressed level then has an element for each of these
+// coordinates.
 func joinedPositions(f *facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.result.Format.Levels {
@@ -168,9 +171,10 @@ func chunkCount(f *facts, v *Value, threads int, entries int64) float64 {
 	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
 }
 
-// joinBytes returns the memory for joining the pieces of chunks, without the pieces themselves. It
-// counts the bounds of each chunk, and for each compressed level of a chunk a count and the
-// addresses of its arrays. It also counts the first memory of the joined arrays.
+// joinBytes returns the bytes of memory for joining the pieces of the chunks, without the pieces
+// themselves. For each chunk it counts the chunk's bounds and, for each compressed level, a number
+// of entries and the addresses of the level's arrays. It also counts the first allocation of the
+// joined arrays, which grow later.
 func joinBytes(f *facts, chunks float64) float64 {
 	const tableEntry = 24
 	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
@@ -203,9 +207,10 @@ func partialBytes(f *facts, c Cut, threads int64) float64 {
 	return 0
 }
 
-// longRowsBytes returns the memory for precomputing long rows of products: for the sums of one row,
-// for the terms of one round, stored in bands of coordinates, and for the finished rows. stretches
-// is the number of stretches of a row in a round.
+// longRowsBytes returns the bytes of memory for precomputing long rows of products. It counts the
+// sums of one row, the finished rows, and the terms of one round, which are sorted into bands of
+// coordinates. In each round the threads compute terms for several stretches of a row. stretches is
+// the number of stretches in a round.
 func longRowsBytes(f *facts, s cin.Stmt, x Long, stretches float64) float64 {
 	w, ok := s.(*cin.Where)
 	if !ok {
@@ -223,8 +228,9 @@ func longRowsBytes(f *facts, s cin.Stmt, x Long, stretches float64) float64 {
 	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
 }
 
-// spaceBytes returns the memory of workspace t. It includes the workspaces of the threads that fill
-// t, and the values that they hand over.
+// spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t, this
+// includes the private workspace of each thread, and the values that the threads pass on from their
+// private workspaces to t.
 func spaceBytes(f *facts, t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := mostEntries(f, t, producer)
@@ -290,8 +296,9 @@ func formBytes(f *facts, t *cin.Access, form Form, n float64) float64 {
 	return tableBytes(f, t, form, n)
 }
 
-// tableBytes returns the memory of a hash table with n entries. The entries of a row have one key,
-// and are not copied.
+// tableBytes returns the bytes of memory of a hash table with n entries. If a key has a row of
+// values, the n entries are values of rows, and each row has only one key. The rows are not copied
+// when the keys are sorted, so the values are counted once. Single values are counted twice.
 func tableBytes(f *facts, t *cin.Access, form Form, n float64) float64 {
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)

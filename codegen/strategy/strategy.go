@@ -152,11 +152,13 @@ type Row struct {
 	Width int64
 }
 
-// Prefetch describes a prefetch of the rows of the access with the given Key that variable Var
-// selects. If Key is a sparse operand, it describes a prefetch of the operand's own entries along
-// Var. Ahead is the number of entries between the prefetch into the nearest cache and the read, and
-// Far is the same for the second-level cache. 0 means no prefetch. Lines is the number of cache
-// lines that are fetched of each row.
+// Prefetch describes what is prefetched of the access with the given Key. Variable Var selects rows
+// of the access, and these rows are prefetched. If the access is the only sparse operand and Var is
+// the variable of its last level, the operand's own entries along Var are prefetched instead.
+//
+// Ahead is the number of entries between a prefetch into the nearest cache and the read. Far is the
+// number of entries between a prefetch into the second-level cache and the read. 0 means no
+// prefetch. Lines is the number of cache lines that are prefetched of each row.
 type Prefetch struct {
 	Key, Var          string
 	Ahead, Far, Lines int64
@@ -199,19 +201,19 @@ func (k Kind) String() string { return kindNames[k] }
 
 // Form says how a workspace is stored.
 //
-//   - Once, for a SortedList: no coordinate is added twice.
-//   - Rows, for a workspace over several variables: it is read through a place for each coordinate
-//     of all variables except the last. Each place has a list of coordinates of the last variable.
-//   - Dense, for a HashTable or Terms: the number of last variables that are not part of the keys.
-//     Each key has a row of places along these variables, which is filled everywhere or nowhere.
-//     Rows then refers to the keys.
-//   - Of, for a HashTable or Terms: the operand that has an entry for each key, so that the
-//     workspace is allocated with room for its entries. It is "" if no operand has.
-//   - Key, for Positions: the access whose positions have the places.
+//   - Once, for a SortedList: nothing is added twice to the same coordinate.
+//   - Rows, for a workspace over several variables: each coordinate of all variables except the
+//     last has a place, and each place has a list of coordinates of the last variable.
+//   - Dense, for a HashTable or Terms: the number of last variables that are not part of the key.
+//     Each key has a row of values along these variables, at all of their coordinates or at none.
+//     Rows is then about the variables of the key only.
+//   - Of, for a HashTable or Terms: the name of the operand that has an entry for each key. The
+//     workspace is allocated with room for that operand's entries. Of is "" if there is none.
+//   - Key, for Positions: the key of an access. The values are stored at its positions.
 //   - Len, for Positions: the largest number of positions in a tile.
-//   - Each, for Positions: the consumer is a loop over all places, with a constant length and a sum
-//     that is added to the result when a row ends. Otherwise the consumer is a loop over rows with
-//     an inner loop over the places of each row.
+//   - Each, for Positions: if it is true, the consumer is one loop of constant length over all
+//     places, and it adds its sum to the result when a row ends. If it is false, the consumer is a
+//     loop over rows with an inner loop over the places of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool
@@ -223,9 +225,10 @@ type Form struct {
 	Each  bool
 }
 
-// Space describes a workspace. Piece is the form of the workspaces that threads have for
-// themselves, if a loop on threads fills it. Said is true if a schedule gives its kind. Multiplied
-// is true if a matrix product reads it or adds to it, which requires an array.
+// Space describes a workspace. If a loop on threads fills the workspace, each thread first fills a
+// private workspace, and Piece is the form of these private ones. Said is true if the schedule says
+// the kind of the workspace. Multiplied is true if a matrix product reads the workspace or adds to
+// it, which requires an array.
 type Space struct {
 	Form             Form
 	Piece            Form
@@ -257,9 +260,9 @@ func (v *Value) Fetched(key, picks string) Prefetch {
 	return Prefetch{}
 }
 
-// Gather reports whether loops over the variable along run in lanes although they gather. The loops
-// are over entries of the access with the given key.
-func (v *Value) Gather(key, along string) bool {
+// Gather reports whether loops over variable loopVar run in vector lanes although they gather
+// values. The loops are over the entries of the access with the given key.
+func (v *Value) Gather(key, loopVar string) bool {
 	return slices.ContainsFunc(v.Gathers,
-		func(g Gather) bool { return g.Key == key && g.Var == along })
+		func(g Gather) bool { return g.Key == key && g.Var == loopVar })
 }

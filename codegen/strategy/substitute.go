@@ -8,14 +8,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Substitute is the choice to let a library or a function run directly nested loops around an
-// assignment. Name lists the loops' variables.
+// Substitute is the choice to call a library or a C function instead of running directly nested
+// loops around an assignment. Name lists the variables of the loops.
 //
-//	substitute({i,j,k},gemm)        a matrix product runs them, around a product of dense operands
-//	substitute({i,j,k},cublas)      the same on a GPU
-//	substitute({i,j},cusparse)      the library computes a product with a sparse matrix
-//	substitute({i,j},"file.c:name") a user's C function, which gets ranges in the order of the
-//	                                variables
+//	substitute({i,j,k},gemm)        calls a matrix product; the loops multiply dense operands
+//	substitute({i,j,k},cublas)      does the same on a GPU
+//	substitute({i,j},cusparse)      lets cuSPARSE compute a product with a sparse matrix
+//	substitute({i,j},"file.c:name") calls a user's C function with ranges in the order of variables
 var Substitute = &Choice{
 	Name:    "substitute",
 	Params:  []Param{{Kind: VarsParam, Name: "{i, j, k}"}, {Kind: WordParam, Words: Libraries}},

@@ -7,17 +7,18 @@ import (
 	"distaff/codegen/cin"
 )
 
-// termRows returns the form in which workspace t, which w fills, is a list of terms that each add a
-// row. The list stores the factors of each term instead of its row. of is the operand whose entries
-// give the terms. ok is true if this form is possible: the right side is a product of one operand
-// that is not dense and of dense operands, and the consumer copies each row once, in order.
-func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, of *cin.Access, ok bool) {
+// termRows returns the form in which workspace t is stored as a list of terms. Each term adds a
+// whole row to t, but the list stores only the term's factors. w is the statement that fills t.
+// operand is the access whose entries produce the terms. ok is true if this form is possible: the
+// right side is a product of dense operands and one operand that is not dense, and the consumer
+// copies each row once, in order.
+func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, operand *cin.Access, ok bool) {
 	form = Form{Kind: Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]
 	if form.Dense == 0 || f.g != nil && len(f.g.Relations()) > 0 || !copiedInOrder(f, w.Consumer, t) {
 		return form, nil, false
 	}
-	if of = keysFrom(f, w.Producer, t, keys); of == nil {
+	if operand = keysFrom(f, w.Producer, t, keys); operand == nil {
 		return form, nil, false
 	}
 	assignments := 0
@@ -31,8 +32,8 @@ func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, of *cin.Access,
 			ok = ok && op != nil && (!along || op.Format.AllDense())
 		})
 	})
-	form.Rows, form.Of = keysByRows(f, t, keys), of.Name
-	return form, of, ok && assignments == 1
+	form.Rows, form.Of = keysByRows(f, t, keys), operand.Name
+	return form, operand, ok && assignments == 1
 }
 
 // copiedInOrder reports whether a consumer only copies workspace t, in the order of its variables.

@@ -15,11 +15,13 @@ import (
 // parallelize(i,CPUThread,STRATEGY,CUT[,N]).
 //
 //	NoRaces,Work               chunks of about equal work, eight for each thread
-//	NoRaces,Ordered[,N]        as Work, and each chunk appends to the result after the previous
-//	                           chunk; N is the least work of a chunk
-//	NoRaces,Rows[,v]           each thread runs the whole loop, for its own rows of the result (the
-//	                           loop inside is over rows), or for its own part of the range of v
-//	NoRaces,Whole              the loop is not cut; threads only set the result to 0 before it
+//	NoRaces,Ordered[,N]        the same, and each chunk appends to the result after the chunk before
+//	                           it; N is the least work of a chunk
+//	NoRaces,Rows[,v]           each thread runs the whole outermost loop, for its own rows of the
+//	                           result if the next inner loop is over rows, or for its own part of
+//	                           the range of v
+//	NoRaces,Whole              one thread runs the whole loop; several threads only set the result to
+//	                           0 before the loop
 //	Temporary,Work,N           N chunks, each with its own partial result; the results are added in
 //	                           order
 //	ParallelReduction,Work,N   N chunks, each with its own partial sum; the sums are added in order
@@ -42,7 +44,8 @@ var Threads = &Choice{
 	Follow:  followThreads,
 }
 
-// cutWords has the words of the ways of cutting a loop for threads.
+// cutWords lists, for each way of dividing a loop among threads, the two words that name it in a
+// command.
 var cutWords = [...]string{Whole: "NoRaces,Whole", Blocks: "NoRaces,Work",
 	Ordered: "NoRaces,Ordered",
 	Partial: "Temporary,Work", Reduction: "ParallelReduction,Work", Rows: "NoRaces,Rows"}
@@ -443,9 +446,10 @@ func longSegments(f *facts, l *cin.Forall) bool {
 // result is read. A larger result is copied past the cache.
 const cachedChunks = 512
 
-// orderedCut returns how a loop over a result that grows is cut into ordered chunks. If chunks are
-// cheap to start, they are made small, so that they are still in a cache when they are appended. A
-// chunk clears its workspaces when it starts. This is cheap if many values are added to each place.
+// orderedCut returns how a loop that appends to the result is cut into ordered chunks. If starting
+// a chunk is cheap, the chunks are small, so that their entries are still in a cache when they are
+// appended. Starting a chunk includes clearing its workspaces, which is cheap if many values are
+// added to each place of a workspace.
 func orderedCut(f *facts, l *cin.Forall) Cut {
 	c := Cut{How: Ordered, Streamed: cachedChunks * f.problem.Target.ChunkWork}
 	d, others := drivers(f, l)
