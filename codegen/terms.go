@@ -12,7 +12,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// term is a product of factors in the nest builder, which binds one variable after the other.
+// term is a product of factors while the nest builder works on it. The builder makes the loops of
+// the nest, and each loop binds one more variable of the term.
 type term struct {
 	neg     bool
 	factors []cin.Expr
@@ -40,8 +41,8 @@ func (n *nest) expression(t *term) cin.Expr {
 	return x
 }
 
-// depth returns the number of loops of the order that must be around x to bind its variables. It is
-// 0 for a scalar temporary.
+// depth returns how many of the outermost loops must be around x, so that they bind all variables
+// of x. n.order lists the variables of the loops. The depth of a scalar temporary is 0.
 func (n *nest) depth(x cin.Expr) int {
 	d := 0
 	cin.ExprAccesses(x, func(a *cin.Access) {
@@ -60,8 +61,9 @@ type pendingSum struct {
 	body []*term
 }
 
-// makeTerms turns the terms of the normal form into terms of the nest. Each explicit sum next to
-// other factors becomes a scalar temporary that its term waits for.
+// makeTerms converts the terms of the normal form to terms of the nest. If an explicit sum is
+// multiplied by other factors, it becomes a scalar temporary, which must be computed before its
+// term.
 func (n *nest) makeTerms(terms []*notation.Term) {
 	for _, x := range terms {
 		n.terms = append(n.terms, n.term(x, x.Sum))
@@ -92,8 +94,8 @@ func (n *nest) operand(f notation.Factor, t *term) cin.Expr {
 	panic(fmt.Sprintf("BUG: codegen: factor %T", f))
 }
 
-// expr returns an expression of the notation in concrete index notation. Explicit sums in it become
-// temporaries that t waits for.
+// expr translates x to concrete index notation. Each explicit sum in x becomes a scalar temporary,
+// which must be computed before term t.
 func (n *nest) expr(x notation.Expr, t *term) cin.Expr {
 	switch x := x.(type) {
 	case *notation.Access:
@@ -130,8 +132,8 @@ func number(x *notation.Number) *cin.Lit {
 	return cin.Number(x.Text, l)
 }
 
-// String returns the term with its sums and the temporaries that it waits for. A sum that was taken
-// out follows its temporary in braces.
+// String returns the term as text, with its summed variables and with the temporaries that must be
+// computed before it. If a factor is the temporary of a hoisted sum, the sum follows it in braces.
 func (t *term) String() string {
 	texts := make([]string, len(t.factors))
 	for k, f := range t.factors {
@@ -163,13 +165,15 @@ func termTexts(terms []*term, between string) string {
 	return strings.Join(texts, between)
 }
 
-// hasPart reports whether a part of t must be computed where the loop over order[k] begins.
+// hasPart reports whether a hoisted sum of t must be computed at the place where the loop over
+// order[k] would begin.
 func (t *term) hasPart(k int) bool {
 	return slices.ContainsFunc(t.parts, func(p *hoistedSum) bool { return p.k == k })
 }
 
-// multipliedOut returns the term with its parts replaced by their factors and sums. The factors may
-// be in another order than before the parts were taken out.
+// multipliedOut reverses the hoisting of sums. It returns the term as one product: each temporary
+// of a hoisted sum is replaced by the sum's factors, and the sum's variables are summed by the
+// term. The order of the factors may differ from their order before the hoisting.
 func (t *term) multipliedOut() *term {
 	if len(t.parts) == 0 {
 		return t

@@ -11,8 +11,9 @@ import (
 // max32 is the largest number that a 32-bit position or coordinate can hold.
 const max32 = math.MaxInt32
 
-// Widths returns, by level, the widths that Compile chooses for the level arrays of a request's
-// result if the result has its own. The request may contain terms that several leaves compute.
+// Widths returns the widths in bytes that Compile would choose for the elements of the result's pos
+// and crd arrays, by level. It assumes that the result does not share these arrays with an operand.
+// The request may be a whole statement whose terms are later computed by several leaves.
 func Widths(r Request) (pos, crd []uint8, err error) {
 	c := &compilation{request: r, unit: &Unit{Request: r}}
 	if err := c.normalize(); err != nil {
@@ -24,14 +25,14 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 	return c.planned.PosWidth, c.planned.CrdWidth, nil
 }
 
-// widths returns the widths of the result's level arrays: the request's widths, or the smallest
-// safe ones.
+// widths returns the widths in bytes of the elements of the result's pos and crd arrays, by level.
+// If the request has widths, it returns these; otherwise it chooses the smallest safe ones.
 //
-// A position or coordinate has 4 bytes only if no call can exceed them, so that leaves need no
-// check. A coordinate is less than its variable's size. The positions of a level are distinct
-// coordinates of the variables of this level and the levels above. Their number is at most the
-// product of these sizes, and at most the number of coordinates that the terms may assign (see
-// entries). An element of a pos array is such a number.
+// 4 bytes are safe only if no call of the leaf can produce a larger position or coordinate, because
+// leaves do not check this. A coordinate is less than the size of its variable. The positions of a
+// level are distinct coordinates of the variables of this level and the levels above. So their
+// number is at most the product of these variables' sizes. It is also at most the number of
+// coordinates that the terms may assign (see entries). An element of a pos array is such a number.
 func (c *compilation) widths(f tensor.Format) (pos, crd []uint8) {
 	if t := c.tensor(c.request.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
@@ -79,7 +80,9 @@ func known(nnz int64) float64 {
 	return float64(nnz)
 }
 
-// Counting is the arithmetic of Entries. T can be a number, or the text of an expression.
+// Counting has the arithmetic operations that Entries uses to compute a bound. If T is a number,
+// Entries returns the bound itself. If T is the text of an expression, Entries returns the
+// expression that computes the bound.
 type Counting[T any] struct {
 	Stored             func(tensor string) T // returns the number of a tensor's stored values
 	Size               func(v string) T      // returns the size of a variable
@@ -146,20 +149,21 @@ func (b bounding[T]) expr(e notation.Expr) T {
 	return b.counting.Any
 }
 
-// access returns the number of entries of a, times the sizes of the left side's variables that a
-// lacks.
-func (b bounding[T]) access(a *notation.Access) T {
-	n := b.counting.Stored(a.Name)
+// access returns the number of entries of access x, multiplied by the size of each variable of the
+// left side that x does not have.
+func (b bounding[T]) access(x *notation.Access) T {
+	n := b.counting.Stored(x.Name)
 	for _, v := range b.left {
-		if !slices.Contains(a.Vars, v) {
+		if !slices.Contains(x.Vars, v) {
 			n = b.counting.Times(n, b.counting.Size(v))
 		}
 	}
 	return n
 }
 
-// convertedWidths returns the widths of a converted operand's level arrays. They can hold its
-// coordinates and, if that is known, its number of entries.
+// convertedWidths returns the widths in bytes of the level arrays of an operand that is converted
+// to another format. crd elements are wide enough for the operand's coordinates. pos elements are
+// wide enough for its number of entries, and have 8 bytes if the number is unknown.
 func convertedWidths(u *use) (pos, crd []uint8) {
 	f := u.format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))

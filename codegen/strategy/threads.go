@@ -488,8 +488,9 @@ func nearestPower(x float64) int64 {
 // powerOfTwo returns the largest power of two that is at most x, and at least 1.
 func powerOfTwo(x float64) int64 { return 1 << max(bits.Len64(uint64(x))-1, 0) }
 
-// weights returns the ranks of the operands by name, from 0 for the fewest entries. Operands with
-// the same number of entries have the same rank.
+// weights returns a rank for each operand, by the operand's name. An operand with more entries has
+// a higher rank. The operands with the fewest entries have rank 0, and operands with the same
+// number of entries have the same rank.
 func weights(f *facts) map[string]int {
 	var sorted []int64
 	for _, t := range f.problem.Tensors[1:] {

@@ -8,7 +8,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Tile is the choice to sum rows of the result in registers, N values at a time: tile(k,N).
+// Tile is the choice whether rows of the result are summed in registers, several values at a time.
+// A schedule writes it as tile(i,N): the rows run along variable i, and N values are summed at a
+// time.
 var Tile = &Choice{
 	Name:    "tile",
 	Params:  []Param{{Kind: VarParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
@@ -66,9 +68,10 @@ func Widest(n int64) int64 {
 	return 0
 }
 
-// tiles finds the statements that sum a row of the result along v, the variable of its dense last
-// level. Such a statement is a loop over another variable. In every tensor that has v, the last
-// level is dense and v indexes it.
+// tiles finds the statements that sum a row of the result along v, the variable of the result's
+// last level, which is dense. Such a statement has a loop over v inside a loop over another
+// variable. In each operand that v indexes, v must index the last level, and this level must be
+// dense.
 type tiles struct {
 	facts *facts
 	v     string
@@ -78,13 +81,14 @@ type tiles struct {
 	pays  bool   // tiles are worthwhile for at least one of the statements
 }
 
-// tileTerms is the smallest average number of values that one visit sums into a row for which tiles
-// are worthwhile, if a row is visited several times. Each visit sets a tile to 0 and adds it to the
-// row, which saves nothing for a single value.
+// If the same row is visited several times, tiles are worthwhile only if a visit sums on average at
+// least tileTerms values into each entry of the row. The reason is that each visit sets a tile to 0
+// and then adds the tile to the row, which saves nothing for a single value.
 const tileTerms = 1.5
 
-// rowTiles returns the statements whose rows can be summed in tiles, and whether this is
-// worthwhile. v is the variable along the rows.
+// rowTiles returns the statements that sum rows of the result and can do so tile by tile. v is the
+// variable along these rows, or "" if the last level of the result is not dense. pays reports
+// whether tiles are expected to be faster than rows in memory, for at least one of the statements.
 func rowTiles(f *facts, how *Value) (v string, found []cin.Stmt, pays bool) {
 	k := len(f.vars) - 1
 	if k < 0 || k <= f.deep {
@@ -103,10 +107,10 @@ func (t *tiles) paysFor(s cin.Stmt) bool {
 	return !again || t.termsPerVisit(s) >= tileTerms
 }
 
-// termsPerVisit returns the average number of values that one run of s sums into a row. For each
-// operand, this is the average number of entries below one position of the levels whose variables
-// are bound. The largest number counts. The result is infinite if the number is not known or if all
-// operands are dense.
+// termsPerVisit returns the average number of values that one run of s sums into an entry of a row.
+// It estimates the number from each operand: the average number of entries below one position of
+// the levels whose variables are bound by loops around s. It returns the largest estimate. It
+// returns infinity if an operand's counts are unknown, or if all operands are dense.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
 	cin.Accesses(s, func(a *cin.Access) {
@@ -136,8 +140,9 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	return most
 }
 
-// sumsRow reports whether s sums a row of the result. serial is true if the outermost loop of s
-// runs in order, although it is marked to run on threads.
+// sumsRow reports whether s sums a row of the result. If serial is true, the outermost loop of s is
+// treated as a loop on one thread although it is marked to run on threads, because each thread sums
+// whole rows of its own.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.vars) - 1
 	for _, v := range t.facts.vars[:k] {
@@ -158,7 +163,8 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 		return false
 	}
 	return t.facts.assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
-		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) && !repeated(s, t.v)
+		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) &&
+		!repeatsTemporary(s, t.v)
 }
 
 // holdsGemm reports whether s contains loops that run as a matrix product.
@@ -167,9 +173,10 @@ func holdsGemm(f *facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeated reports whether s computes in loops a temporary that is not over v alone. Each tile of a
-// row along v would compute such a temporary again, or it is larger than a row.
-func repeated(s cin.Stmt, v string) (found bool) {
+// repeatsTemporary reports whether s computes, in loops, a temporary that has other variables than
+// v. The rows of such a statement cannot be summed in tiles: each tile of a row along v would
+// compute the temporary again, or the temporary is larger than a row.
+func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
 			t := cin.Target(w.Producer)
@@ -180,8 +187,8 @@ func repeated(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// readsWholeRow reports whether s reads a workspace along v that was filled elsewhere, or by loops
-// over another variable. Such a read covers the whole row, and not only a tile.
+// readsWholeRow reports whether s reads, along v, a workspace that is filled outside of s or in
+// loops over another variable than v. Such a read needs the whole row, and not only one tile.
 func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 	filled := map[string][]string{}
 	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
@@ -194,8 +201,9 @@ func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// loops reports whether s has a loop over v itself. A loop that commands have cut, or whose length
-// a bound gives, cannot run along a tile.
+// loops reports whether s has a loop over v, and not only loops over variables that a schedule
+// derives from v. If the schedule splits the loop over v, or sets its length by a bound command,
+// the loop cannot run along a tile.
 func loops(s cin.Stmt, v string) bool {
 	found := false
 	cin.Walk(s, func(s cin.Stmt) {

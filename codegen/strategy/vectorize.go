@@ -8,9 +8,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Vectorize is the choice to run innermost loops over a variable in vector lanes. vectorize(i) is
-// for loops along contiguous memory. vectorize(i,T) is for loops along the entries of T that only
-// sum gathered values. A sum in lanes adds in another order.
+// Vectorize is the choice whether innermost loops over a variable run in vector lanes. A schedule
+// writes vectorize(i) for loops over i along contiguous memory, and vectorize(i,T) for loops over
+// the entries of T. The latter loops must only sum gathered values. A sum in lanes adds its values
+// in another order, so its rounding can differ.
 var Vectorize = &Choice{
 	Name:    "vectorize",
 	Params:  []Param{{Kind: IndexParam, Name: "i"}, {Kind: NameParam, Name: "T", Optional: true}},
@@ -40,8 +41,8 @@ func followVectorize(f *facts, v *Value, o Order) error {
 	return fmt.Errorf("%s must store entries along %s", a.Key(), o.Loop)
 }
 
-// defaultLanes returns the instructions for all loops that access contiguous memory, and for the
-// loops over long segments of sparse levels.
+// defaultLanes returns the vectorize commands that apply if the schedule has none: for all loops
+// along contiguous memory, and for loops over long segments of sparse levels.
 func defaultLanes(f *facts, _ *Value) (out []Chosen) {
 	vars := map[string]bool{}
 	cin.Walk(f.stmt, func(s cin.Stmt) {
@@ -60,9 +61,10 @@ func defaultLanes(f *facts, _ *Value) (out []Chosen) {
 	return out
 }
 
-// gatheredSegment is the smallest average number of entries in a segment for which a loop that
-// gathers runs in vector lanes. Several sums at a time wait less for one another, and for long
-// segments this gains more than adding them up at the end costs.
+// A loop that gathers values runs in vector lanes if its segments have on average at least
+// gatheredSegment entries. The lanes hold several partial sums, so an addition need not wait for
+// the one before it. At the end the partial sums must be added up, which costs more than the lanes
+// save in short segments.
 const gatheredSegment = 256
 
 // gatheredLevels calls fn for each sparse level whose segments are long enough to gather in lanes,

@@ -38,8 +38,8 @@ func workspaceKinds(f *facts, v *Value) (out []Chosen) {
 	return out
 }
 
-// filledTogether returns the loop whose chunks fill the named workspace together, each in its own
-// places, or nil if there is none.
+// filledTogether returns the parallel loop whose chunks all write to the workspace with the given
+// name, if no two chunks write to the same place. It returns nil if there is no such loop.
 func filledTogether(f *facts, v *Value, name string) *cin.Forall {
 	for _, l := range f.parallel() {
 		if cin.Target(l).Name == name && l.Race == cin.Unsaid && v.Of(l).Cut.How == Blocks {

@@ -12,11 +12,12 @@ import (
 // maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// A workspace may have a place for every coordinate of its variables. It may have at most MaxPlaces
-// places. Unless there are at most smallPlaces, it may also have at most placesRatio places for
-// each of its entries, or for each entry of the operands. A workspace over several variables may
-// have at most one place for each entry of the operands. The reason is that each chunk clears the
-// marks once.
+// A workspace can have a place for every coordinate of its variables only if it has few places. It
+// must have at most MaxPlaces places, and one of three further limits must hold: it has at most
+// smallPlaces places, or at most placesRatio places per entry of its own, or at most placesRatio
+// places per entry of the operands. The last limit is one place per entry of the operands if the
+// workspace has several variables, because each chunk of the outer loop clears the marks of all
+// places.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
@@ -75,41 +76,41 @@ func (f *facts) places(vars []string) float64 {
 	return n
 }
 
-// bitmapWork is the smallest number of values that a leaf adds for each place of a Bitmap
-// workspace. The limit exists because every chunk sets the places to 0, and because sorting a row
-// of very few coordinates is equally fast.
+// A Bitmap workspace is used only if a leaf adds on average at least bitmapWork values at each of
+// its places. With fewer values it does not pay, because each chunk of the outer loop first sets
+// all places to 0, and because sorting a row of very few coordinates is equally fast.
 const bitmapWork = 16
 
-// An intermediate that is made once, outside of all loops, has marks and no list of marked places,
-// if at least one of every marksPlaces places is filled. All marks are then read at the end, and
-// threads may share the workspace. An intermediate that is filled in order is a list instead,
-// unless each of its entries is the sum of at least marksWork values.
+// An intermediate that is made once, outside of all loops, gets a workspace of kind Marks if at
+// least one in marksPlaces places is filled. The limit exists because all marks are read at the
+// end. Threads may share such a workspace. If the values come in order, a list is used instead,
+// unless each entry is the sum of at least marksWork values.
 const (
 	marksPlaces = 8
 	marksWork   = 4
 )
 
-// mayUseMarks reports whether workspace t, which w makes, may have a mark for each place and no
-// list of the marked places (kind Marks).
+// mayUseMarks reports whether workspace t, which w makes, is allowed to have the kind Marks: each
+// place has a mark that says whether it is used, and there is no list of the used places.
 func mayUseMarks(f *facts, t *cin.Access, w *cin.Where) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	return ok && x.Uses <= 1 && x.FillsMarks(f.places(t.Vars)) &&
 		slices.Contains(outsideLoops(f.stmt), w)
 }
 
-// FillsMarks reports whether an intermediate has enough entries for the kind Marks, if it has the
-// given number of places. All its marks are read at the end. The intermediate must be made once and
-// outside of all loops.
+// FillsMarks reports whether an intermediate has enough entries for a workspace of kind Marks with
+// the given number of places. Few entries are not enough, because all marks are read at the end,
+// also the marks of empty places. The intermediate must be made only once, outside of all loops.
 func (x Intermediate) FillsMarks(places float64) bool {
 	return places <= MaxPlaces && places <= marksPlaces*x.Entries
 }
 
-// Summed reports whether each entry of an intermediate is the sum of enough values to prefer marks
-// over a list that is filled in order.
+// Summed reports whether each entry of the intermediate is the sum of many values. A workspace with
+// marks is then faster than a list, even if the values come in order.
 func (x Intermediate) Summed() bool { return x.Added >= marksWork*x.Entries }
 
-// Shared reports whether enough values are added to an intermediate for threads to share it, if its
-// kind allows this.
+// Shared reports whether enough values are added to the intermediate to let threads share its
+// workspace. Whether they can share it depends on the kind of the workspace.
 func (x Intermediate) Shared() bool { return x.Added >= sharedWork }
 
 // outsideLoops returns the wheres in s that are not inside a loop.
@@ -123,8 +124,8 @@ func outsideLoops(s cin.Stmt) []*cin.Where {
 	return nil
 }
 
-// sharedWork is the smallest number of values that are added to an intermediate for which threads
-// share it.
+// Threads share the workspace of an intermediate only if at least sharedWork values are added to
+// it.
 const sharedWork = 1 << 15
 
 // shared reports whether threads can share the workspace, because additions to different places
@@ -169,19 +170,22 @@ func workspaceOf(f *facts, t *cin.Access, w *cin.Where) Space {
 	return Space{Form: form, Why: why}
 }
 
-// termsEach is the largest expected number of values for each entry of a workspace for which all
-// values are stored and sorted. A hash table has one place for all values of an entry. Sorting a
-// value takes a quarter of the time of finding its place in a table that is larger than the caches.
+// A workspace stores each added value, and sorts and sums them later, only if at most termsEach
+// values are expected per entry. With more values a hash table is cheaper, because it has only one
+// place for all values of an entry. The limit is 4 because sorting a value takes a quarter of the
+// time that it takes to find its place in a hash table larger than the caches.
 const termsEach = 4
 
-// tableRow is the smallest number of places along the densely filled variables for which a hash
-// table that stores a row for each key is better than a place with a mark or a bit for each
-// coordinate. The table is searched once for a row, and needs no mark for each place.
+// If the last variables of a workspace are filled densely, the workspace can be a hash table with a
+// row of values for each key. Such a table is better than an array with a mark or a bit for each
+// place if a row has at least tableRow places. The table is searched only once per row, and needs
+// no marks.
 const tableRow = 8
 
-// termsAdded returns the largest number of values that producer adds to workspace t in all. ok is
-// true if each value is an entry of one operand that is not dense times elements of dense operands
-// that the entry selects. The number is infinite if the operand's entries are not known.
+// termsAdded returns an upper bound of the number of values that producer adds to workspace t. ok
+// is true if each of these values is the product of an entry of a single sparse operand and
+// elements of dense operands, and the coordinates of the entry determine these elements. If the
+// operand's number of entries is unknown, n is infinite.
 func termsAdded(f *facts, producer cin.Stmt, t *cin.Access) (n float64, ok bool) {
 	ok, some := true, false
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -222,8 +226,9 @@ func termsAdded(f *facts, producer cin.Stmt, t *cin.Access) (n float64, ok bool)
 	return n, ok && some
 }
 
-// allTermsOf returns the name of the operand whose entries give the values that producer adds to
-// workspace t, at most one value for each entry. It returns "" if no operand does so.
+// allTermsOf returns the name of an operand with this property: each value that producer adds to
+// workspace t comes from an entry of the operand, and no entry gives more than one value. It
+// returns "" if there is no such operand.
 func allTermsOf(f *facts, producer cin.Stmt, t *cin.Access) string {
 	if of := keysFrom(f, producer, t, t.Vars); of != nil {
 		return of.Name
@@ -243,10 +248,12 @@ func (f *facts) underived(vars []string) []string {
 	return out
 }
 
-// expected returns the expected number of distinct places that throws uniformly random throws hit.
-func expected(throws, places float64) float64 { return -places * math.Expm1(-throws/places) }
+// expected returns the expected number of distinct places that are drawn if a place is drawn
+// uniformly at random as often as draws says. places is the number of all places.
+func expected(draws, places float64) float64 { return -places * math.Expm1(-draws/places) }
 
-// coordinates returns a text for reasons: how many coordinates a workspace has.
+// coordinates returns a text that says how many coordinates workspace t has. It is used in the
+// reason that is given for the workspace's form.
 func coordinates(f *facts, t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))
 }
@@ -256,17 +263,20 @@ func coordinates(f *facts, t *cin.Access) string {
 // is the number of entries that result, both summed over all these times.
 type Intermediate struct{ Uses, Added, Entries float64 }
 
-// emptyRows is the largest number of rows for each entry of a workspace if its rows are found
-// without a search. The limit exists because the starts of all rows are stored anew each time that
-// the workspace is made.
+// A workspace can store its entries by rows. A row is then found without a search, in an array of
+// the starts of all rows. This is done only if there are at most emptyRows rows per expected entry,
+// because the array is written anew each time that the workspace is filled.
 const emptyRows = 4
 
-// byRows reports whether workspace t, over several variables, should store its entries by rows,
-// which are found without a search.
+// byRows reports whether workspace t should store its entries by rows, so that a row is found
+// without a search. A row has the entries that agree in all variables but the last. t must have
+// several variables for this.
 func byRows(f *facts, t *cin.Access) bool { return keysByRows(f, t, t.Vars) }
 
-// keysByRows reports whether workspace t should store its keys by rows, which are found without a
-// search. keys are t's first variables. Each key has a row of values along the other variables.
+// keysByRows reports whether workspace t should store its keys by rows, so that a row of keys is
+// found without a search. A key consists of the coordinates of the variables keys, which are the
+// first variables of t. The keys in a row agree in all variables but the last of keys. Each key has
+// a value for each coordinate of t's other variables.
 func keysByRows(f *facts, t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
@@ -339,17 +349,19 @@ func product(x cin.Expr) bool {
 	return true
 }
 
-// A result has an initial capacity of at most maxCapacityFactor times the number of entries of the
-// operands, because few sparse matrices are uniform. The factor may be larger if the number of
-// entries is certain, up to a capacity of maxCapacity.
+// The initial capacity of a result is estimated as if the operands' entries were uniformly
+// distributed. Few sparse matrices are uniform, so the capacity is at most maxCapacityFactor times
+// the number of entries of the operands. If the number of the result's entries is known exactly,
+// the capacity has only the limit maxCapacity.
 const (
 	maxCapacityFactor = 8
 	maxCapacity       = 1 << 26
 )
 
-// capacityFactor returns the expected number of entries of the result as a multiple of the entries
-// of the sparse operands, if the entries are sums in workspaces or products that the result stores.
-// The factor is a power of two.
+// capacityFactor returns the expected number of entries of the result, divided by the number of
+// entries of the sparse operands and rounded up to a power of two. It counts the sums that are made
+// in workspaces and the products that are stored directly. It returns 1 if an operand's number of
+// entries is unknown.
 func capacityFactor(f *facts) int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
@@ -389,7 +401,9 @@ func capacityFactor(f *facts) int64 {
 	return n
 }
 
-// capacity returns what is known about the capacity that the result needs.
+// capacity returns the parameters of a result's initial capacity: the factor by which a leaf
+// multiplies the operands' number of entries, and an upper bound of the product. For each variable
+// of the result it also tells whether a workspace would have a place for each coordinate.
 func capacity(f *facts) Result {
 	r := Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {
@@ -409,12 +423,15 @@ func capacity(f *facts) Result {
 	return r
 }
 
-// leastCapacity is the number of entries that are added to the capacity of a result and of each
-// chunk's piece.
+// leastCapacity is a number of entries that is added to every estimated capacity, so that no
+// capacity is smaller. That applies to a result, and to the piece of the result that a chunk of a
+// loop makes.
 const leastCapacity = 16
 
-// mostCapacity returns the largest initial capacity in entries, or 0 if no limit is needed because
-// the operands are known to have few entries.
+// mostCapacity returns the largest initial capacity of the result, in entries, so that its arrays
+// have at most the target's CapacityBytes. The capacity without this limit is factor times the
+// operands' number of entries. mostCapacity returns 0 if no limit is needed, because the target has
+// none or the operands are known to have few entries.
 func mostCapacity(f *facts, factor int64) int64 {
 	if f.problem.Target.CapacityBytes <= 0 {
 		return 0
