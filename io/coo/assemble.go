@@ -28,9 +28,10 @@ func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	return s.tensor()
 }
 
-// scatter stores the entries of a stream straight into a new tensor of dense levels, without
-// sorting them. It returns nil, nil if that is not possible: for other levels, unknown sizes, or a
-// spec that fits dense levels to the entries or refuses duplicates.
+// scatter stores the entries of a stream directly in a new tensor of dense levels, without sorting
+// them. It returns nil, nil if it cannot do so. That is the case if a level is not dense, if a size
+// is unknown, or if spec asks for dense levels that cover only the range of the entries (FitDense).
+// It is also the case if spec asks for an error on duplicates.
 func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {

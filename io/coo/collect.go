@@ -28,8 +28,9 @@ type entries interface {
 	free()
 }
 
-// collector reads a stream once. It may only count the entries if they come in storage order and
-// can be read again. Otherwise it keeps them in the sorter.
+// collector reads a stream once. It stores the entries in the sorter. If the entries come in
+// storage order and the stream can be read again, it may count the entries instead and store none
+// of them.
 type collector struct {
 	in     *Intake
 	sorter *Sorter
@@ -57,8 +58,10 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	return s, err
 }
 
-// collectOnce reads the stream to its end. If keep is false, it may only count the entries, and
-// then returns errUnsorted if they are not in order.
+// collectOnce reads the stream to its end and collects its entries for a tensor that spec
+// describes. If keep is true, it stores all entries. If keep is false, it may count the entries
+// instead and store none, as long as they come in storage order. If a later entry is not in order,
+// it returns errUnsorted.
 func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -183,8 +186,8 @@ type replay struct {
 
 func (s *replay) free() {}
 
-// count returns the counts of the first reading, as they are after values at equal coordinates were
-// summed.
+// count returns the numbers of entries that the first reading of the stream counted. Entries with
+// the same coordinates count once if their values are summed.
 func (s *replay) count(spec *Spec, _ int) ([]PartCount, error) {
 	p := PartCount{Hist: slices.Clone(s.hist), Sorted: true}
 	if last := len(p.Hist) - 1; !spec.keepsRepeats() {
@@ -215,8 +218,8 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 	return r, nil
 }
 
-// verifier reads a stream for the second time. It returns an error if the stream has entries that
-// were not counted at the first time, because the arrays have no room for them.
+// verifier reads a stream for the second time. The tensor's arrays have room only for the entries
+// that the first reading counted. So verifier returns an error if the stream now has other entries.
 type verifier struct {
 	from  reader
 	spec  *Spec

@@ -2,10 +2,14 @@ package coo
 
 import "distaff/io/tensor"
 
-// counter makes the first pass. hist[k] is the number of entries whose outermost difference from
-// the entry before them is at level k. The first entry counts at level 0. The last element of hist
-// counts entries with the same coordinates as the entry before. So the number of positions of level
-// l is the sum of hist[k] over all k <= spec.Format.Sharing()[l].
+// counter counts entries in the first pass. It compares each entry with the entry before it.
+// hist[k] is the number of entries for which level k is the outermost level with a different
+// coordinate. The first entry counts at level 0. The last element of hist counts entries with the
+// same coordinates as the entry before.
+//
+// Let s be spec.Format.Sharing()[l]. An entry gets a new position in level l if it differs from the
+// entry before in one of the levels 0 to s. So the number of positions of level l is the sum of
+// hist[k] over all k <= s.
 type counter struct {
 	hist     []int64
 	prev     []int64
@@ -47,15 +51,16 @@ func (c *counter) add(cols [][]int64, n int) bool {
 	return true
 }
 
-// diffs sets k[i] to the outermost level whose coordinate differs between entry from+i and the
-// entry before it, or to the number of levels if they are equal. prev holds the coordinates of the
-// entry before entry from. If any is false, there is none, and k[0] is 0.
-func diffs(k []uint8, cols [][]int64, prev []int64, any bool, from int) {
+// diffs compares each entry with the entry before it. It sets k[i] to the outermost level whose
+// coordinate differs between entries start+i and start+i-1, or to the number of levels if the
+// coordinates are equal. prev holds the coordinates of entry start-1. If hasPrev is false, there is
+// no such entry, and k[0] becomes 0.
+func diffs(k []uint8, cols [][]int64, prev []int64, hasPrev bool, start int) {
 	for i := range k {
 		k[i] = uint8(len(cols))
 	}
 	for l := len(cols) - 1; l >= 0; l-- {
-		col := cols[l][from : from+len(k)]
+		col := cols[l][start : start+len(k)]
 		last := prev[l]
 		level := uint8(l)
 		for i, x := range col {
@@ -67,7 +72,7 @@ func diffs(k []uint8, cols [][]int64, prev []int64, any bool, from int) {
 			last = x
 		}
 	}
-	if !any && len(k) > 0 {
+	if !hasPrev && len(k) > 0 {
 		k[0] = 0
 	}
 }

@@ -29,30 +29,31 @@ type Differences struct {
 
 // Diff compares two tensors by value. The values a and b at a coordinate are equal if |a-b| <= atol
 // + rtol*|b|, if both are NaN, or if both are the same infinity. A missing entry is zero. Integers
-// are compared exactly if both tolerances are 0. Both streams must come in the same order of modes.
-// At most keep differences are listed.
+// are compared exactly if both tolerances are 0. Both streams must list the modes in the same
+// order. The result lists the first differences, at most maxListed of them.
 //
-// The sizes must be equal. If the sizes of one stream are only its largest coordinates, the sizes
-// of the other may be larger.
-func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
+// The sizes of both tensors must be equal. There is one exception: if a file states no sizes, the
+// sizes of its stream are only the largest coordinates, and the sizes of the other stream may be
+// larger.
+func Diff(a, b *Ordered, rtol, atol float64, maxListed int) (*Differences, error) {
 	if !sizesCompatible(a, b) {
 		return nil, &Error{Exit: 4,
 			Msg: fmt.Sprintf("the sizes differ: %s has sizes %s, but %s has %s",
 				tensor.Printable(a.s.spec.Name), formatSizes(a.s.spec.Dims), tensor.Printable(b.s.spec.Name), formatSizes(b.s.spec.Dims))}
 	}
-	d := &differ{rtol: rtol, atol: atol, keep: keep, modes: a.Modes()}
+	d := &differ{rtol: rtol, atol: atol, keep: maxListed, modes: a.Modes()}
 	x, y := &side{o: a}, &side{o: b}
 	for _, s := range []*side{x, y} {
 		if err := s.advance(); err != nil {
 			return nil, err
 		}
 	}
-	for x.has || y.has {
+	for x.valid || y.valid {
 		c := 0
 		switch {
-		case !y.has:
+		case !y.valid:
 			c = -1
-		case !x.has:
+		case !x.valid:
 			c = 1
 		default:
 			c = d.compare(x, y)
@@ -78,7 +79,8 @@ func Diff(a, b *Ordered, rtol, atol float64, keep int) (*Differences, error) {
 	return &d.out, nil
 }
 
-// sizesCompatible reports whether a and b can have the same sizes.
+// sizesCompatible reports whether a and b can be tensors of the same sizes. If the sizes of one
+// stream are only its largest coordinates, the sizes of the other may be larger.
 func sizesCompatible(a, b *Ordered) bool {
 	if len(a.s.spec.Dims) != len(b.s.spec.Dims) {
 		return false
@@ -106,33 +108,33 @@ type differ struct {
 	out        Differences
 }
 
-// side is one of two streams that are compared. The current entry is entry i of batch b. has is
-// false after the last entry.
+// side is one of two streams that are compared. Its current entry is entry i of batch b. The field
+// valid is false after the last entry.
 type side struct {
-	o   *Ordered
-	b   Batch
-	i   int
-	has bool
+	o     *Ordered
+	b     Batch
+	i     int
+	valid bool
 }
 
 func (s *side) advance() error {
 	s.i++
-	for !s.has || s.i >= s.b.N {
+	for !s.valid || s.i >= s.b.N {
 		err := s.o.Next(&s.b)
 		if err == io.EOF {
-			s.has, s.b.N = false, 0
+			s.valid, s.b.N = false, 0
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		s.has, s.i = s.b.N > 0, 0
+		s.valid, s.i = s.b.N > 0, 0
 	}
 	return nil
 }
 
 func (s *side) value() tensor.Value {
-	if !s.has {
+	if !s.valid {
 		return tensor.Value{}
 	}
 	t := s.o.Type()

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// filler makes the second pass: it appends to each array what the next entry, in storage order,
-// adds.
+// filler makes the second pass. It gets the entries in storage order. For each entry it appends the
+// new positions, the new coordinates and the value to the tensor's arrays.
 type filler struct {
 	spec   *Spec
 	levels []fillLevel
@@ -77,9 +77,9 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 	return f
 }
 
-// padSpan returns how many positions of the last of levels belong to one position of the innermost
-// padded (p) level in levels. It returns 0 if there is no padded level, or if a compressed level
-// follows it.
+// padSpan searches the slice levels for the innermost padded (p) level. It returns how many
+// positions the last level has for each position of the padded level. It returns 0 if no level is
+// padded, or if a compressed level follows the padded one.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
@@ -162,7 +162,8 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// block appends entries [from, to), at most BatchSize of the columns' entries.
+// block appends the entries [from, to) of cols and vals to the arrays. These must be at most
+// BatchSize entries, because one call has buffers for no more.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
 	if len(f.at) < n {
@@ -213,9 +214,10 @@ func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	return nil
 }
 
-// appendChildren appends the coordinates of new positions to a compressed level. diff and col have
-// each entry's first difference and its coordinate in this level. at has the entries' positions in
-// the level above, and appendChildren replaces them by the positions in this level.
+// appendChildren appends the coordinates of new positions to the crd array of a compressed level.
+// For entry i, col[i] is its coordinate in this level. diff[i] is the outermost level whose
+// coordinate differs from the entry before it. at[i] is the entry's position in the level above,
+// and appendChildren replaces it by the position in this level.
 func appendChildren[T int32 | int64](lev *fillLevel, crd []T, diff []uint8, at, col []int64) {
 	w := lev.crd.n
 	base := lev.crd.base

@@ -66,10 +66,11 @@ func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 // of its records are in small chunks.
 const smallDivisor = 16
 
-// sortInPlace sorts the store by bits [lo, keyBits). done is false if it cannot: if many records
-// are in small chunks, or if the unfinished blocks would need more memory than a copy of the
-// records. If memory is too small for the blocks, it returns an error. All records are then still
-// in the store, and records with equal keys are in their order.
+// sortInPlace sorts the records of the store by bits [lo, keyBits) of their keys, in the memory of
+// the store. done is false if it sorts nothing, because another sort is better. It does so if many
+// records are in small chunks, or if the partly filled blocks would need more memory than a copy of
+// the records. sortInPlace returns an error if the memory limit has no room for these blocks. The
+// store then still has all records, and records with equal keys are still in their original order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
@@ -104,9 +105,10 @@ func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	return true, err
 }
 
-// mergeSmall moves the records of chunks that were cut from slabs into new chunks, because the sort
-// in place needs chunks that consist of whole blocks. It returns false, and moves nothing, if those
-// chunks have too many records.
+// mergeSmall prepares the store for the sort in place, which needs chunks that consist of whole
+// blocks. Chunks that were cut from slabs are smaller, so mergeSmall moves their records into new
+// chunks. If the chunks that were cut from slabs have too many records, it moves nothing and
+// returns false.
 func (s *store) mergeSmall() (bool, error) {
 	words := 0
 	for _, c := range s.chunks {
@@ -218,8 +220,9 @@ func (b *blockSort[R]) addSlots(m *tcs.Memory, capacity, have int) {
 	}
 }
 
-// distribute puts all records into blocks by bucket. Each thread distributes its share of the
-// slots.
+// distribute moves all records into blocks. The records of a block belong to one bucket. Each
+// thread distributes the records in its share of the slots, which are the memory of the store in
+// units of one block.
 func (b *blockSort[R]) distribute() {
 	spare := b.split.buckets() * b.threads
 	input := len(b.slots) - spare
@@ -337,7 +340,9 @@ func (b *blockSort[R]) sortBuckets(lo int) {
 	})
 }
 
-// sortBucket sorts bucket k. x and y are scratch memory, with room for all records of the bucket.
+// sortBucket sorts the records of bucket k by the key bits from lo on. The sorted records replace
+// the old ones in the slots of the bucket. x and y are scratch memory, each with room for all
+// records of the bucket.
 func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	n := 0
 	for i, m := range b.runs[k] {
@@ -356,8 +361,8 @@ func (b *blockSort[R]) sortBucket(k, lo int, x, y []R) {
 	}
 }
 
-// topBit returns the bit below which the keys of a differ, and at most hi. It returns 0 if all keys
-// are equal.
+// topBit returns 1 plus the number of the highest bit in which the keys of a differ, but at most
+// hi. It returns 0 if all keys are equal. words is the number of words in a key.
 func topBit[R record](a []R, words, hi int) int {
 	for w := words - 1 - (hi-1)/64; w < words; w++ {
 		vary := uint64(0)

@@ -21,8 +21,8 @@ type Intake struct {
 	min, max []int64 // by level, over all entries so far; max is -1 without entries
 }
 
-// NewIntake returns an Intake for a tensor that is assembled in several places. spec.Dims must be
-// set. spec.Box is ignored.
+// NewIntake returns an Intake for a tensor whose blocks are assembled separately, for example by
+// several ranks. spec.Dims must be set. spec.Box is ignored.
 func NewIntake(in Stream, spec Spec) (*Intake, error) {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -165,10 +165,12 @@ func InOrder(in Stream, modes []int) bool {
 	return known && n == 0
 }
 
-// sortLevels returns orderedStream.sortLevels of a stream that knows the order of its entries. For
-// any other stream, known is false and n is 0.
-func sortLevels(in Stream, modes []int) (n int, known bool) {
-	o, ok := in.(orderedStream)
+// sortLevels returns the number n of levels by which the entries of a stream must be sorted,
+// counted from the outermost level. After a stable sort by these levels the entries are in the
+// storage order of a tensor whose levels store the given modes. known is false, and n is 0, if the
+// stream does not know the order of its entries.
+func sortLevels(s Stream, modes []int) (n int, known bool) {
+	o, ok := s.(orderedStream)
 	if !ok {
 		return 0, false
 	}

@@ -91,11 +91,11 @@ func CompareTransposed(in Stream, cfg Config) (*Symmetry, error) {
 		}
 	}
 	c := mirror{skew: true, hermitian: in.Type().IsComplex()}
-	for x.has {
+	for x.valid {
 		// x reads the matrix row by row, and y reads its transpose. Both have the same number of
 		// entries.
 		order := -1
-		if y.has {
+		if y.valid {
 			order = compareMirrored(x, y)
 		}
 		if order <= 0 {
@@ -126,7 +126,9 @@ func compareMirrored(x, y *side) int {
 	return 0
 }
 
-// mirror counts the entries that have a mirror image, and finds the symmetries that they allow.
+// mirror counts the entries of a matrix that have a mirror image at the transposed position. By
+// comparing each entry with its mirror image, it also finds whether the matrix can be symmetric,
+// skew-symmetric or Hermitian.
 type mirror struct {
 	// off counts entries off the diagonal; stored, the ones whose mirror image exists; equal, the
 	// ones whose mirror image has the same value
@@ -134,8 +136,8 @@ type mirror struct {
 	skew, hermitian    bool // true while all entries so far agree
 }
 
-// add counts the entry that x is at. If stored is true, the entry's mirror image is stored too, and
-// y is at the mirror image.
+// add counts one entry of a matrix, the current entry of x. If stored is true, the mirror image of
+// the entry is stored too, and is the current entry of y.
 func (c *mirror) add(x, y *side, stored bool) {
 	diagonal := x.b.Coords[0][x.i] == x.b.Coords[1][x.i]
 	if !diagonal {

@@ -58,11 +58,11 @@ func Watch(s any, interval time.Duration, tell func(done, total int64)) (stop fu
 	return func() { close(quit); <-ended }
 }
 
-// A Sizable stream is one whose file may have no sizes. SetDims sets sizes that were found
-// elsewhere. It must be called before the first Next, or between a Rewind and the next call of
-// Next. From then on the sizes are exact, and a larger coordinate is an error that names its place
-// in the file and the source of the size. from lists the source of each size, "" if it is unknown;
-// from may be nil.
+// A Sizable stream can read a file that states no sizes. SetDims sets the sizes that another source
+// gives. Call it before the first Next, or after a Rewind before the next call of Next. From then
+// on these sizes are exact: a larger coordinate is an error, which names the coordinate's place in
+// the file and the source of the size. The slice sources has the source of each size, or "" if it
+// is unknown. sources may be nil.
 type Sizable interface {
-	SetDims(dims []int64, from []string)
+	SetDims(dims []int64, sources []string)
 }

@@ -28,11 +28,11 @@ type WriteOptions struct {
 	Threads     int // number of threads that format a text file; 0 selects GOMAXPROCS
 }
 
-// Listed returns the order of modes in which a file lists the entries of a tensor with order modes:
-// mode 0 first, or mode 1 first for a matrix that is listed by columns.
-func Listed(order int, byColumns bool) []int {
-	modes := tensor.Identity(order)
-	if byColumns && order == 2 {
+// Listed returns the mode order in which a file lists the entries of a tensor with n modes. Mode 0
+// comes first. If byColumns is true and the tensor is a matrix, mode 1 comes first.
+func Listed(n int, byColumns bool) []int {
+	modes := tensor.Identity(n)
+	if byColumns && n == 2 {
 		modes[0], modes[1] = 1, 0
 	}
 	return modes

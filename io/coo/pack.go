@@ -86,7 +86,8 @@ func (p *packer) get(rec []uint64, l int) int64 {
 	return int64(rec[p.word[l]] >> p.shift[l] & (1<<p.bits[l] - 1))
 }
 
-// convert packs into dst the record src, which q has packed. It copies the words of the value too.
+// convert repacks a record. src is the record in the packing of q, and convert writes it to dst in
+// the packing of p. The words of the value are copied unchanged.
 func (p *packer) convert(dst, src []uint64, q *packer) {
 	clear(dst[:p.words])
 	for l := range p.word {

@@ -7,9 +7,10 @@ import (
 	"distaff/io/tcs"
 )
 
-// PartCount holds the counts of the first pass over one part of a tensor's entries. The entries are
-// in storage order, and parts follow one another (SuperTaco section 4.4.2: the partial header of a
-// block, with the edges that the whole header needs).
+// PartCount holds the counts of the first pass over one part of a tensor's entries. The entries of
+// all parts, one part after another, are in storage order. Two neighbouring parts can share
+// positions, so the first and last coordinates of each part are needed to combine the counts.
+// (SuperTaco, section 4.4.2, calls this the partial header of a block.)
 type PartCount struct {
 	N int64
 	// Hist[k] is the number of entries whose outermost difference from the entry before them is at
@@ -63,8 +64,9 @@ func (p *PartCounter) Part() PartCount {
 	return p.p
 }
 
-// Joined is a tensor that several parts fill in parallel, each at its own place in every array
-// (section 4.4.3: scanned counters). It allocates only the tensor.
+// Joined is a tensor that several parts fill in parallel. Each part writes its own range of every
+// array. The ranges are prefix sums of the parts' counts (SuperTaco, section 4.4.3, calls these
+// scanned counters). Joined needs no memory in addition to the tensor's arrays.
 type Joined struct {
 	spec   Spec
 	hist   []int64
@@ -163,7 +165,8 @@ func (j *Joined) allocate(limit *tcs.Limit, name string) (err error) {
 	return err
 }
 
-// filler returns the filler of a part, which starts after the last entry of the parts before it.
+// filler returns the filler of the given part. The filler appends its first entry after the last
+// entry of the earlier parts.
 func (j *Joined) filler(part int) *filler {
 	if j.fill[part] == nil {
 		j.fill[part] = j.resumeBefore(part, newFiller(&j.spec, j.shape, sinksOf(j.t)))
@@ -171,8 +174,8 @@ func (j *Joined) filler(part int) *filler {
 	return j.fill[part]
 }
 
-// resumeBefore sets f to the state that it has after all parts before the given one, and returns
-// it.
+// resumeBefore prepares filler f for the given part, and returns f. f gets the state that it would
+// have if it had filled all earlier parts.
 func (j *Joined) resumeBefore(part int, f *filler) *filler {
 	for i := part - 1; i >= 0; i-- {
 		if p := &j.parts[i]; p.N > 0 {

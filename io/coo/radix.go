@@ -265,8 +265,10 @@ func insertionSort[R record](a []R, words int) {
 	}
 }
 
-// lsd sorts by one digit after another, starting with the lowest. It skips a digit if all keys
-// agree in it.
+// lsd sorts the records of a by bits [lo, hi) of their keys. It sorts by one digit after another,
+// starting with the lowest, and skips a digit if all keys agree in it. words is the number of words
+// in a key. b is a buffer of the same length as a. The sorted records are in b if toB is true,
+// otherwise in a.
 func lsd[R record](a, b []R, words, lo, hi int, toB bool) {
 	inB := false
 	for at := lo; at < hi; {

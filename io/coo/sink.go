@@ -67,8 +67,8 @@ func (s *sink) left() int {
 	}
 }
 
-// flush writes the window to the file. It must not be called for a sink in memory: that has room
-// for exactly the elements that were counted.
+// flush writes the buffered elements to the file. It must not be called for a sink in memory,
+// because the memory has room for exactly the elements that were counted.
 func (s *sink) flush() {
 	if s.file == nil {
 		panic("BUG: coo: more elements than were counted")

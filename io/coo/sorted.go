@@ -85,8 +85,10 @@ func (s *sorted) firstPass() (*Joined, error) {
 	return newJoined(spec, parts)
 }
 
-// fit returns the box of the tensor. In the modes of dense levels, the box has only the range of
-// the entries' coordinates.
+// fit returns the box of the tensor, as the interval of coordinates in each mode. In a mode with a
+// dense level, the interval is only the range of the entries' coordinates, so that the level stores
+// no others. In another mode, the interval is the one of spec.Box or, if that is nil, all
+// coordinates.
 func (s *sorted) fit() [][2]int64 {
 	box := slices.Clone(s.spec.Box)
 	if box == nil {
@@ -102,7 +104,8 @@ func (s *sorted) fit() [][2]int64 {
 	return box
 }
 
-// fill makes the second pass into the arrays of j.
+// fill makes the second pass: it stores the sorted entries in the arrays of j, and returns the
+// finished tensor.
 func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
 	readers := make([]reader, len(j.parts))
 	for i := range readers { // make all readers before the first of them releases memory

@@ -53,8 +53,9 @@ func (p *Pool) relieve() (bool, error) {
 	return true, most.spill()
 }
 
-// NewSorter returns a Sorter for a tensor of spec. The sizes, modes, type and, for a block, Box of
-// spec must be set. If pool is nil, the Sorter has a pool of its own.
+// NewSorter returns a Sorter for the tensor that spec describes. The sizes, modes and type in spec
+// must be set. For a block of a tensor, Box must be set too. lanes is the number of lanes, each of
+// which collects entries by itself. If pool is nil, the Sorter has its own pool.
 func NewSorter(spec Spec, cfg Config, lanes int, pool *Pool) *Sorter {
 	width := make([]uint, len(spec.Format.Levels))
 	for l, m := range spec.Format.Order {
@@ -173,7 +174,9 @@ func (s *Sorter) spill() error {
 	return nil
 }
 
-// spillLane calls write, which must append runs of one lane to the spill.
+// spillLane moves records of a lane to disk. It opens the spill if there is none yet, and then
+// calls write, which must append the records to the spill in sorted runs. It notes that these runs
+// belong to the lane.
 func (s *Sorter) spillLane(lane int, write func(*spill) error) error {
 	if s.disk == nil {
 		d, err := newSpill(s.cfg.Tmp, int(s.spec.Type.Size()))

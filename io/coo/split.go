@@ -18,17 +18,18 @@ type splitTable struct {
 	to       []uint32 // by bin, the number of its bucket, or of its table with the bit deeper
 }
 
-// deeper is added to an element of splitTable.to that is the number of another table instead of a
-// bucket.
+// deeper is a flag in the elements of splitTable.to. An element without the flag is the number of a
+// bucket. An element with the flag is the number of a table, for a bin that is divided further.
 const deeper = 1 << 31
 
 // firstBits is the width of the first digit, in bits.
 const firstBits = 12
 
-// newSplitter returns a splitter that distinguishes keys by their bits [lo, hi). most is the number
-// of records of the sample that a bucket should have.
-func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
-	s := &splitter{words: words, lo: lo, most: most}
+// newSplitter returns a splitter that divides keys into buckets by their bits [lo, hi). words is
+// the number of words in a key. A bucket gets at most goal records of the sample, unless the keys
+// agree in all of these bits.
+func newSplitter[R record](sample []R, words, lo, hi, goal int) *splitter {
+	s := &splitter{words: words, lo: lo, most: goal}
 	s.addTable(hi, firstBits)
 	for done := 0; done < len(s.tables); {
 		end := len(s.tables)
@@ -36,7 +37,7 @@ func newSplitter[R record](sample []R, words, lo, hi, most int) *splitter {
 		for k := done; k < end; k++ {
 			t := &s.tables[k]
 			for bin, n := range t.counts {
-				if n > most && t.from > lo {
+				if n > goal && t.from > lo {
 					t.to[bin] = uint32(deeper | len(s.tables))
 					s.addTable(t.from, digitBits)
 					t = &s.tables[k]
@@ -56,8 +57,9 @@ func (s *splitter) addTable(hi, width int) {
 			to: make([]uint32, d.mask+1)})
 }
 
-// countBins counts, for the tables from number first on, how many keys of the sample are in each
-// bin.
+// countBins counts how many keys of the sample are in each bin of the tables with number first or
+// higher. The counts of the tables with lower numbers are already there, and it leaves them
+// unchanged.
 func countBins[R record](s *splitter, sample []R, first int) {
 	for i := range sample {
 		for k := 0; ; {
@@ -75,7 +77,9 @@ func countBins[R record](s *splitter, sample []R, first int) {
 	}
 }
 
-// numberBuckets gives each bin of table k a bucket, and does the same for the tables below it.
+// numberBuckets assigns the bins of table k to buckets, in order. Neighbouring bins with few
+// records of the sample share a bucket. If a bin is divided further by another table, the bins of
+// that table are assigned instead.
 func (s *splitter) numberBuckets(k int) {
 	t := &s.tables[k]
 	left := -1 // room for records that the current bucket has left

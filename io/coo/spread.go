@@ -87,7 +87,8 @@ func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// Repeated reports whether a coordinate repeated. It requires Once.
+// Repeated reports whether two of the added entries had the same coordinates. It may be called only
+// if the Spread was made with the option Once.
 func (s *Spread) Repeated() bool { return s.repeated }
 
 // Finish returns the block, which the caller closes.
@@ -110,8 +111,8 @@ func (s *Spread) release() {
 	}
 }
 
-// addAll adds each value of vals to the value of t at its position, which is in at. A value
-// replaces a stored zero: an addition would turn -0 into +0.
+// addAll adds vals[k] to the value of t at position at[k], for each k. If the value of t is zero,
+// it is replaced by vals[k] instead, because adding -0 to +0 would give +0.
 func addAll(t *tcs.Tensor, at []int64, vals []byte) {
 	switch p := unsafe.Pointer(&vals[0]); t.Header.Type {
 	case tensor.Float64:

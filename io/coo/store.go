@@ -8,8 +8,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// store holds packed entries in memory, in chunks. The record of an entry is stride words: the key,
-// and then the bits of the value (two words for complex128, otherwise one).
+// store holds packed entries in memory, in chunks. Each entry is a record of words: first the words
+// of its key, then its value. The value occupies one word, or two if it is a complex128.
 type store struct {
 	pack     *packer
 	valWords int
@@ -54,8 +54,9 @@ func (s *store) free() {
 	s.chunks = nil
 }
 
-// uncount stops counting the memory of the chunks against the limit, without releasing it. It
-// returns the number of bytes.
+// uncount subtracts the memory of the chunks from the memory that the limit counts, without
+// releasing it. It returns the number of bytes. A caller uses it while the entries are copied to a
+// tensor, which is then counted instead.
 func (s *store) uncount() int64 {
 	n := int64(0)
 	for _, c := range s.chunks {
@@ -186,11 +187,12 @@ func (s *store) encodePairs(c *chunk, old int, cols [][]int64, vals []byte, from
 	return n
 }
 
-// encode packs n entries of the columns and values, starting with entry from, into recs.
-func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) {
+// encode packs the n entries [start, start+n) of cols and vals into records, and stores these in
+// recs.
+func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, start, n int) {
 	st, w := s.stride(), s.pack.words
 	for l := range cols {
-		col := cols[l][from : from+n]
+		col := cols[l][start : start+n]
 		word, shift := s.pack.word[l], s.pack.shift[l]
 		if l > 0 && s.pack.word[l-1] == word {
 			for i, x := range col {
@@ -209,17 +211,17 @@ func (s *store) encode(recs []uint64, cols [][]int64, vals []byte, from, n int) 
 	}
 	switch s.valSize {
 	case 4:
-		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[4*from])), n)
+		v := unsafe.Slice((*uint32)(unsafe.Pointer(&vals[4*start])), n)
 		for i, x := range v {
 			recs[i*st+w] = uint64(x)
 		}
 	case 8:
-		v := unsafe.Slice((*uint64)(unsafe.Pointer(&vals[8*from])), n)
+		v := unsafe.Slice((*uint64)(unsafe.Pointer(&vals[8*start])), n)
 		for i, x := range v {
 			recs[i*st+w] = x
 		}
 	case 16:
-		v := unsafe.Slice((*[2]uint64)(unsafe.Pointer(&vals[16*from])), n)
+		v := unsafe.Slice((*[2]uint64)(unsafe.Pointer(&vals[16*start])), n)
 		for i, x := range v {
 			recs[i*st+w], recs[i*st+w+1] = x[0], x[1]
 		}

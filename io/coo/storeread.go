@@ -16,7 +16,8 @@ func (s *store) cut(parts int) []int64 {
 	return cut
 }
 
-// count makes the first pass, over one part for each thread if there are many records.
+// count makes the first pass over the records, and returns the counts of each part. If there are
+// many records, each thread counts one part; otherwise there is only one part.
 func (s *store) count(spec *Spec, threads int) ([]PartCount, error) {
 	if s.n < 1<<16 {
 		threads = 1

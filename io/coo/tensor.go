@@ -26,10 +26,14 @@ const (
 	KeepPaths
 )
 
-// ZerosFor returns which zeros of t should become entries of a tensor of format f that is made from
-// t. The trailing dense levels of t store a value for every coordinate under a stored one. If the
-// trailing dense levels of f cover all these modes, keeping the zeros does not make the new tensor
-// larger. fit says that dense levels of the new tensor will cover only the range of the entries.
+// ZerosFor returns which zeros of t should become entries when a tensor of format f is made from t.
+// The trailing dense levels of t store a value for every coordinate, so t can store zeros. If the
+// trailing dense levels of f cover all modes of these levels, the new tensor stores the zeros
+// anyway. The zeros are then kept, because they do not make the new tensor larger. Otherwise they
+// are left out (DropFill).
+//
+// If fit is true, dense levels of the new tensor will cover only the range of the entries. Then
+// only the zeros that are needed to keep a coordinate are kept (KeepPaths).
 func ZerosFor(t *tcs.Tensor, f tensor.Format, fit bool) Zeros {
 	own, f := t.Format(), f.Ordered()
 	from, to := firstTrailingDense(own), firstTrailingDense(f)
@@ -163,8 +167,9 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	return w
 }
 
-// isPathEntry reports whether entry i, whose value is zero, must stay because its stored coordinate
-// has no other entry.
+// isPathEntry reports whether entry i, whose value is zero, must not be left out. It must stay if
+// no other entry stands for the coordinates of the levels above s.below, because the stream would
+// otherwise lose these coordinates.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false
@@ -172,8 +177,9 @@ func (s *tensorStream) isPathEntry(i int) bool {
 	return s.isLastUnder(i)
 }
 
-// isLastUnder reports whether entry i is the last one under its stored coordinate: its coordinate
-// in each dense level of s.below is the last of that level.
+// isLastUnder reports whether entry i is the last entry with its coordinates in the levels above
+// s.below. s.below has the trailing dense levels. Entry i is the last one if its coordinate in each
+// of these levels is the largest one of the level.
 func (s *tensorStream) isLastUnder(i int) bool {
 	for l := range s.below {
 		if m := s.below[l].Mode; s.own.Coords[m][i] != s.t.Header.Range(m)[1]-1 {
@@ -216,9 +222,9 @@ func isZeroBits(v []byte) bool {
 	}
 }
 
-// sortLevels implements orderedStream. Let the wanted order begin with k modes. Sorting by these is
-// enough if the tensor stores its other modes in the wanted order. sortLevels returns the smallest
-// such k.
+// sortLevels implements orderedStream. modes is the wanted mode order. The result is the smallest k
+// for which a stable sort by the first k of these modes gives the wanted order. This requires that
+// the tensor stores the other modes in the wanted order already.
 func (s *tensorStream) sortLevels(modes []int) int {
 	own := s.t.Format().Order
 	for k := range modes {
@@ -235,9 +241,10 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
-// Filled reports whether a stream yields an entry for every position of a tensor of format f that
-// is made from its entries. This is true if the stream reads a tensor of the same format including
-// its zeros, and if the tensor's trailing dense levels cover their modes completely.
+// Filled reports whether the stream yields an entry for every value that a tensor of format f would
+// store if it were made from the stream. This is true if the stream reads a tensor of the same
+// format including its zeros, and if the tensor's trailing dense levels cover their modes
+// completely.
 func Filled(in Stream, f tensor.Format) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {

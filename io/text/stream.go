@@ -76,14 +76,14 @@ func (e *Entries) Dims() ([]int64, bool) {
 }
 
 // SetDims sets the sizes of a file that has none; see coo.Sizable.
-func (e *Entries) SetDims(dims []int64, from []string) {
+func (e *Entries) SetDims(dims []int64, sources []string) {
 	if len(dims) != e.Order {
 		panic("BUG: text: sizes of another order than the file's")
 	}
 	e.stop()
 	e.err = nil
 	if e.Bound != nil {
-		e.Bound(dims, from)
+		e.Bound(dims, sources)
 		e.Sizes = slices.Clone(dims)
 	}
 }

@@ -71,9 +71,9 @@ func (p *entriesPart) Rewind() error {
 }
 
 // SetDims sets the sizes of a file that has none. If the file has sizes, dims must equal them.
-func (p *entriesPart) SetDims(dims []int64, from []string) {
+func (p *entriesPart) SetDims(dims []int64, sources []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")
 	}
-	p.stream.SetDims(dims, from)
+	p.stream.SetDims(dims, sources)
 }
