@@ -111,9 +111,10 @@ func Count(in coo.Stream, views []View, opt Options) (*Counted, error) {
 	return out, nil
 }
 
-// factor returns how many bins of grid k to merge into one to reach the width that the view
-// requests, for each side. It is 1 for a side whose size was known from the start. If the view
-// requests equal widths for both sides, the resulting widths are equal.
+// factor returns, for each side of grid k, the number of bins that must be merged into one, so that
+// a bin has the width that the view requests. It is 1 for a side whose size was known from the
+// start, because its bins have this width already. If the view requests equal widths for both
+// sides, the resulting widths are equal too.
 func (c *counter) factor(k int) [2]int {
 	g, factor := c.grids[k], [2]int{1, 1}
 	want := c.views[k].Width(g.Size)
@@ -169,8 +170,9 @@ func (c *counter) begin(dims []int64, exact bool) {
 	}
 }
 
-// axis returns the axis along a mode with bins of the given width. Views with such an axis share
-// it.
+// axis returns an axis for a mode of the given size, with bins of the given width. If there is
+// already an axis of this mode and width, it returns that one, so that grids share it. If exact is
+// false, the size is only a lower bound and the axis can grow.
 func (c *counter) axis(mode int, size, width int64, exact bool) *axis {
 	for _, a := range c.all {
 		if a.mode == mode && a.width == width {

@@ -38,34 +38,35 @@ func Formatted(in coo.Stream) tensor.Format {
 	return tensor.SparseOf(len(dims))
 }
 
-// File converts the file in to the file out, within the memory of opt.Write.Limit. out appears
-// complete or not at all.
-func File(in, out string, opt Options) error {
+// File converts the file at path src and writes the result to path dst. The format of each file
+// follows from its extension. File uses at most the memory of opt.Write.Limit. dst appears only
+// when it is complete, or not at all.
+func File(src, dst string, opt Options) error {
 	if opt.Write.Limit == nil {
 		opt.Write.Limit = DefaultLimit()
 	}
 	if opt.Read.Limit == 0 {
 		opt.Read.Limit = opt.Write.Limit.Max()
 	}
-	if err := canWrite(out); err != nil {
+	if err := canWrite(dst); err != nil {
 		return err
 	}
-	target, err := FormatOf(out)
+	target, err := FormatOf(dst)
 	if err != nil {
 		return err
 	}
 	if opt.FitDense && target.Name != "tcs" {
-		return errorf(out,
+		return errorf(dst,
 			"--fit-dense is only for .tcs files: dense levels of other files cover every "+
 				"coordinate")
 	}
-	s, err := Open(in, opt.Read)
+	s, err := Open(src, opt.Read)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	dims, _ := s.Dims()
-	if err := Writable(out, len(dims)); err != nil {
+	if err := Writable(dst, len(dims)); err != nil {
 		return err
 	}
 	format := Formatted(s)
@@ -79,13 +80,13 @@ func File(in, out string, opt Options) error {
 		t.keepFor(format, opt.FitDense)
 	}
 	spec := coo.Spec{Format: format, Duplicates: opt.Duplicates, FitDense: opt.FitDense,
-		Type: opt.Read.Type, Name: in, ZeroBased: opt.Read.ZeroBased && Based(in) == nil,
+		Type: opt.Read.Type, Name: src, ZeroBased: opt.Read.ZeroBased && Based(src) == nil,
 		Locate: func(at []int64) (int, int) { return text.Locate(s, at) }}
 	defer opt.watch(s)()
-	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(out), ".tcs") && !text.Stdin(out) {
-		return coo.AssembleFile(out, s, spec, opt.Write.config())
+	if target.Name == "tcs" && strings.EqualFold(filepath.Ext(dst), ".tcs") && !text.Stdin(dst) {
+		return coo.AssembleFile(dst, s, spec, opt.Write.config())
 	}
-	f, err := Create(out)
+	f, err := Create(dst)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func File(in, out string, opt Options) error {
 			return err
 		}
 		defer t.Close()
-		if err := WriteTo(f, out, t, opt.Write); err != nil {
+		if err := WriteTo(f, dst, t, opt.Write); err != nil {
 			return f.Errorf(err)
 		}
 		return f.Commit()
@@ -111,7 +112,7 @@ func File(in, out string, opt Options) error {
 	if !opt.HasFormat || !format.Repeats() || !target.Repeats {
 		spec.Format.Levels = nil
 	}
-	if err := target.write(f, out, from, spec, wo, opt.Write.config()); err != nil {
+	if err := target.write(f, dst, from, spec, wo, opt.Write.config()); err != nil {
 		return f.Errorf(err)
 	}
 	return f.Commit()

@@ -86,8 +86,9 @@ var formats = []*Format{
 		Open: hb.Open},
 }
 
-// FormatOf returns the format of the path's extension. If a pipe or a device has no extension,
-// it is FROSTT's format.
+// FormatOf returns the file format that belongs to the extension of path. For a pipe or a device
+// without an extension it returns the FROSTT format (.tns). For a folder, and for any other path
+// without a known extension, it returns an error.
 func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
 
 // formatOf does the work of FormatOf. Its errors list the extensions of only those formats for
@@ -163,8 +164,9 @@ func Help() [][2]string {
 
 func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
-// Based returns an error if --index-base=0 was given and none of the paths has a format that leaves
-// the base to the user.
+// Based returns an error if no file at the given paths can be read with --index-base=0. The option
+// only has an effect on formats in which the base is not fixed. The caller uses Based if the option
+// was given. Based returns nil if there are no paths.
 func Based(paths ...string) error {
 	for _, p := range paths {
 		if f, err := FormatOf(p); err != nil || f.Loose {

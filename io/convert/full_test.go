@@ -64,7 +64,7 @@ func TestEntriesOnly(t *testing.T) {
 		{2, ": a .tcs file with compressed levels stores only entries and takes at most 80 bytes"},
 		{100, ""}, {0, ""},
 	} {
-		if got := entriesOnly(tensor.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {
+		if got := suggestTCS(tensor.Float64, []int64{1 << 40, 5}, c.nnz, 1000); got != c.want {
 			t.Errorf("%d entries in 1000 bytes: got %q, want %q", c.nnz, got, c.want)
 		}
 	}

@@ -33,9 +33,9 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 	return s, nil
 }
 
-// HeadOf returns the head of the text file that Open made the stream of. Ranks need it to open
-// parts of the file (OpenPart). It is nil if the file can't be read in parts: a pipe, a
-// compressed file, or a format that is not text.
+// HeadOf returns the head of the text file that s, a stream from Open, reads. Ranks need the head
+// to open parts of the file with OpenPart. HeadOf returns nil if the file cannot be read in parts,
+// because it is a pipe or compressed, or its format is not text.
 func HeadOf(s coo.Stream) []byte {
 	if p, ok := s.(text.Parted); ok {
 		return p.Head()
@@ -168,9 +168,10 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
-// keepFor makes the stream return stored zeros as entries if a tensor of format f would store them
-// anyway (coo.ZerosFor). fit says that f's dense levels will cover only the range of the entries.
-// It must be called before the first entry is read.
+// keepFor decides whether the stream returns the zeros that the file stores. It returns these zeros
+// if a tensor of format f would store them anyway (coo.ZerosFor), and otherwise leaves them out.
+// fit must be true if the dense levels of f will cover only the range of the entries. Call keepFor
+// before the first entry is read.
 func (s *tensorFile) keepFor(f tensor.Format, fit bool) {
 	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, f, fit))
 }

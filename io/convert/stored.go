@@ -7,13 +7,15 @@ import (
 	"distaff/io/tensor"
 )
 
-// asStored returns a stream of the entries of in that a tensor of format f stores. If f's last
-// level is dense, values whose bits are all zero are left out.
-func asStored(in coo.Stream, f tensor.Format) coo.Stream {
-	if d, ok := in.(coo.Densed); ok && d.Dense() || f.TrailingDense() == 0 {
-		return in
+// asStored returns the stream src without the values that a tensor of format f does not count as
+// entries. If the last level of f is dense, these are the values whose bits are all zero, because a
+// dense level fills its gaps with such values. Otherwise asStored returns src itself. It also
+// returns src itself if src is dense.
+func asStored(src coo.Stream, f tensor.Format) coo.Stream {
+	if d, ok := src.(coo.Densed); ok && d.Dense() || f.TrailingDense() == 0 {
+		return src
 	}
-	return &nonzeros{Stream: in}
+	return &nonzeros{Stream: src}
 }
 
 // nonzeros leaves out entries whose values have only zero bits.

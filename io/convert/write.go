@@ -18,7 +18,8 @@ import (
 	"distaff/io/text"
 )
 
-// WriteOptions are the resources for writing.
+// WriteOptions limits what writing a file may use: threads, memory, and the folder for temporary
+// files.
 type WriteOptions struct {
 	Threads int
 	Limit   *tcs.Limit
@@ -37,13 +38,13 @@ func Create(path string) (*outfile.File, error) {
 	return outfile.Create(path)
 }
 
-// Reads describes for outfile.Apart a file that a tensor is read from. what names the use in
-// messages; path may be "-" with an extension.
-func Reads(what, path string) outfile.Use { return use(what, path, false) }
+// Reads returns the description of an input file, for outfile.Apart. purpose says in messages what
+// the file is used for. path may be "-" for standard input, also with an extension.
+func Reads(purpose, path string) outfile.Use { return use(purpose, path, false) }
 
-// Writes describes for outfile.Apart a file that a tensor is written to. what names the use in
-// messages; path may be "-" with an extension.
-func Writes(what, path string) outfile.Use { return use(what, path, true) }
+// Writes returns the description of an output file, for outfile.Apart. purpose says in messages
+// what the file is used for. path may be "-" for standard output, also with an extension.
+func Writes(purpose, path string) outfile.Use { return use(purpose, path, true) }
 
 func use(what, path string, writes bool) outfile.Use {
 	if text.Stdin(path) {
@@ -95,12 +96,13 @@ func (f *Format) Options(dense bool, modes []int, threads int) coo.WriteOptions 
 		Threads: threads}
 }
 
-// Order returns the mode order that the format needs for a tensor with order modes.
-func (f *Format) Order(order int, opt coo.WriteOptions) []int {
+// Order returns the mode order in which a file of format f lists the entries of a tensor with n
+// modes.
+func (f *Format) Order(n int, opt coo.WriteOptions) []int {
 	if f.Modes == nil {
-		return tensor.Identity(order)
+		return tensor.Identity(n)
 	}
-	return f.Modes(order, opt)
+	return f.Modes(n, opt)
 }
 
 // WriteStream writes entries to w in the format of name's extension. They must be sorted as that
@@ -161,15 +163,15 @@ func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int
 		return &tcs.Error{Exit: 1, File: name,
 			Msg: fmt.Sprintf(
 				"with %s listed it takes %s, but the disk has only %s%s",
-				what, atLeast(bytes), tensor.Bytes(free), entriesOnly(typ, dims, nnz, float64(free)))}
+				what, atLeast(bytes), tensor.Bytes(free), suggestTCS(typ, dims, nnz, float64(free)))}
 	}
 	return nil
 }
 
-// entriesOnly returns advice, for a message, to write a .tcs file instead. It returns "" if nnz
-// entries would take more than room bytes there, or if nnz is 0, which can also mean that the
-// number is unknown.
-func entriesOnly(typ tensor.Type, dims []int64, nnz int64, room float64) string {
+// suggestTCS returns the end of an error message, which advises to write a .tcs file instead
+// because such a file stores only entries. It returns "" if a .tcs file with nnz entries would need
+// more than room bytes. It also returns "" if nnz is 0, which can mean that the number is unknown.
+func suggestTCS(typ tensor.Type, dims []int64, nnz int64, room float64) string {
 	// a position and a coordinate a level
 	bytes := float64(nnz) * float64(16*len(dims)+int(typ.Size()))
 	if nnz == 0 || bytes > room {
@@ -204,8 +206,8 @@ func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, w
 	return compressed(w, name, func(w io.Writer) error { return f.Write(w, o, wo) })
 }
 
-// compressed calls write with a writer to w, which compresses if name has the extension of a
-// compressed file.
+// compressed calls write with a writer whose output goes to w. If name has the extension of a
+// compressed file (.gz or .zst), the output is compressed on the way.
 func compressed(w io.Writer, name string, write func(io.Writer) error) error {
 	b := bufio.NewWriterSize(w, 1<<20)
 	var z io.WriteCloser

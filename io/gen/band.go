@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// walk calls yield, in order, with every coordinate whose modes differ by at most width. at has
-// fixed coordinates for the modes before m; walk sets mode m, to values in [lo, hi), and the modes
-// after it. It visits a coordinate of a mode only if there are entries below it. It returns false
-// if yield did.
+// walk calls yield, in order, with every coordinate in which any two components differ by at most
+// width. The components before mode m are fixed in at. The component of mode m is in [lo, hi), and
+// those after it are arbitrary. walk skips a component if no coordinate with it is in the band. It
+// stops and returns false when yield returns false.
 func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]int64) bool) bool {
 	for _, d := range g.dims[m+1:] {
 		// A coordinate above d-1+width is too far from every coordinate of that mode.
@@ -43,13 +43,15 @@ func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]in
 	return true
 }
 
-// bandEntries returns the number of coordinates within sizes dims whose modes differ by at most
-// width. It adds up, over all a, the number of coordinates whose smallest mode is a:
+// bandEntries returns the number of coordinates, within the sizes dims, in which any two components
+// differ by at most width. It adds up, over all a, the number of such coordinates whose smallest
+// component is a:
 //
 //	Π min(width+1, d-a) - Π min(width, d-a-1)    over all sizes d
 //
-// Between the values of a where another size begins to cut the band, this number is a polynomial in
-// a. Each such range is summed by sumPolynomial.
+// As long as each min takes the same one of its arguments, this number is a polynomial in a. The
+// values of a where a min changes divide the range of a into intervals. sumPolynomial sums each
+// interval.
 func bandEntries(dims []int64, width int64) float64 {
 	if len(dims) == 0 {
 		return 1

@@ -76,8 +76,8 @@ func Parse(name, kind string) (*Kind, error) {
 	return k, nil
 }
 
-// taco maps each letter that TACO uses for a kind of data to the kind to write instead. A message
-// suggests it.
+// taco maps each letter that TACO uses for a kind of data to the kind that Distaff has instead. If
+// a user writes such a letter, the error message suggests that kind.
 var taco = map[string]string{
 	"d": "dense", "r": "dense", "u": "uniform:NNZ", "s": "uniform:NNZ", "h": "uniform:NNZ",
 	"v": "uniform:NNZ", "l": "uniform:NNZ",

@@ -43,8 +43,9 @@ func (r *random) normal() float64 {
 	return math.Sqrt(-2*math.Log(r.float())) * math.Cos(2*math.Pi*r.float())
 }
 
-// shuffle maps x to a number in [0, n), differently for each key and one to one. It applies a
-// Feistel network on an even number of bits until the result is below n.
+// shuffle returns the number to which a pseudo-random permutation of [0, n) maps x. key selects the
+// permutation. shuffle applies a Feistel network on an even number of bits, again and again until
+// the result is less than n.
 func shuffle(key uint64, n, x int64) int64 {
 	half := (bits.Len64(uint64(n-1)) + 1) / 2
 	mask := uint64(1)<<half - 1

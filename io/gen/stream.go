@@ -23,7 +23,8 @@ type Share struct {
 	Limit *tcs.Limit
 }
 
-// sum calls Sum, except in a single process, which need not set it.
+// sum replaces each element of n by its sum over all processes, by calling p.Sum. If there is only
+// one process, it does nothing, and p.Sum may be nil.
 func (p Share) sum(n []int64) error {
 	if p.N == 1 {
 		return nil

@@ -29,8 +29,9 @@ func (u *uniform) run(lo, hi int64) {
 	u.node(0, 0, u.g.dims[0], lo, hi, u.g.Kind.nnz, u.g.key)
 }
 
-// node draws the n entries of the range [a, b) of mode m, and yields the entries in [lo, hi).
-// prefix is the hash of the coordinates of the modes before m. It returns false if yield did.
+// node draws the n entries whose coordinate in mode m is in [a, b), and yields those whose
+// coordinate in this mode is also in [lo, hi). prefix is the hash of the coordinates before mode m.
+// node stops and returns false when yield returns false.
 func (u *uniform) node(m int, a, b, lo, hi, n int64, prefix uint64) bool {
 	if n == 0 || b <= lo || a >= hi {
 		return true

@@ -9,11 +9,11 @@ import (
 )
 
 // zipfDrawn is one process's share of a zipf tensor, which has nnz distinct coordinates. In every
-// mode, coordinates follow Zipf's law: the r-th most frequent one has weight r^-skew. Which
-// coordinate is the r-th is shuffled.
+// mode, the coordinates follow Zipf's law: the coordinate of rank r has weight r^-skew. A random
+// permutation of the mode gives each coordinate its rank.
 //
-// Entries must be distinct in the whole tensor. So every process draws all entries and keeps only
-// those whose hash belongs to its share.
+// Entries must be distinct in the whole tensor. So every process draws the same sequence of
+// entries, and keeps only those whose hash belongs to its share.
 type zipfDrawn struct {
 	g     *Generator
 	small *zipfSmall
@@ -138,8 +138,9 @@ func mergeKeys(keys []int64, n int) []int64 {
 	return slices.Compact(keys[:n+len(fresh)])
 }
 
-// zipfCoords draws coordinates whose numbers exceed 63 bits. It compares them by a hash: two
-// coordinates with the same hash count as equal, and one of them is drawn again.
+// zipfCoords draws the entries of a share if the tensor is so large that the number of a coordinate
+// exceeds 63 bits. It returns the coordinates, one after another. It compares coordinates by a
+// hash: two coordinates with the same hash count as equal, so that the second one is not kept.
 func (g *Generator) zipfCoords(p Share) ([]int64, error) {
 	var all []int64
 	seen := newSet(g.Kind.nnz/int64(p.N)*17/16 + 64)

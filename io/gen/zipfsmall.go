@@ -2,11 +2,11 @@ package gen
 
 import "math"
 
-// zipfSmall draws without replacement from a space that is not much larger than nnz (Efraimidis and
-// Spirakis, 2006). Each coordinate has a random variate: an exponential one that is divided by the
-// coordinate's weight. The coordinates with the nnz smallest variates belong to the tensor. A
-// variate is a function of the coordinate's number, so none is stored. The largest variate that
-// belongs is found digit by digit, by counting.
+// zipfSmall draws a zipf tensor without replacement if there are not many more coordinates than nnz
+// (Efraimidis and Spirakis, 2006). Each coordinate has a random variate: an exponentially
+// distributed number, divided by the weight of the coordinate. The tensor gets the nnz coordinates
+// with the smallest variates. A variate is a hash of the coordinate's number, so none is stored.
+// The nnz-th smallest variate is found digit by digit, by counting.
 type zipfSmall struct {
 	g       *Generator
 	space   int64
@@ -71,8 +71,8 @@ func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {
 
 func (z *zipfSmall) weight(rank int64) float64 { return -z.g.Kind.skew * math.Log(float64(rank+1)) }
 
-// variate returns the variate of the coordinate with number key. It is mapped to an integer that
-// compares like the variate.
+// variate returns the random variate of the coordinate with number key, encoded as an integer. The
+// integers are in the same order as the variates.
 func (z *zipfSmall) variate(key int64) uint64 {
 	w, k := 0.0, key
 	for m := len(z.g.dims) - 1; m >= 0; m-- {

@@ -83,13 +83,13 @@ func readHeader(src *text.Source) (*header, error) {
 	return h, nil
 }
 
-// ints reads the non-negative integers in line that start after column skip. White space separates
-// them. It returns an error if there are fewer than want. n is the line's number, and what names
-// the integers in the error.
-func ints(file string, n int, line string, skip, want int, what string) ([]int64, error) {
+// ints reads the non-negative integers in line, which white space separates, and ignores the first
+// indent columns. It returns an error if there are fewer than want integers. n is the line's
+// number, and noun says in the error what the integers are.
+func ints(file string, n int, line string, indent, want int, noun string) ([]int64, error) {
 	var vs []int64
 	for _, f := range text.Fields([]byte(line), 0) {
-		if f.Col <= skip {
+		if f.Col <= indent {
 			continue
 		}
 		v, err := text.Int64(f.Text)
@@ -97,13 +97,13 @@ func ints(file string, n int, line string, skip, want int, what string) ([]int64
 			if len(vs) >= want {
 				break
 			}
-			return nil, text.Dataf(file, n, f.Col, "got %s, want %s", text.Quote(f.Text), what)
+			return nil, text.Dataf(file, n, f.Col, "got %s, want %s", text.Quote(f.Text), noun)
 		}
 		vs = append(vs, v)
 	}
 	if len(vs) < want {
 		return nil, text.Dataf(file, n, len(line)+1, "got %s, want %d: %s",
-			text.Plural(int64(len(vs)), "number", "numbers"), want, what)
+			text.Plural(int64(len(vs)), "number", "numbers"), want, noun)
 	}
 	return vs, nil
 }

@@ -11,8 +11,8 @@ import (
 	"distaff/io/text"
 )
 
-// batch is the number of stored entries of a batch, without mirror images.
-const batch = 4096
+// batchSize is the number of stored entries in a batch, without mirror images.
+const batchSize = 4096
 
 // stream returns the entries column by column.
 type stream struct {
@@ -73,7 +73,7 @@ func New(src *text.Source, opt coo.Options) (coo.Stream, error) {
 }
 
 func (s *stream) reserve() {
-	capacity := batch
+	capacity := batchSize
 	if s.h.triangle() {
 		capacity *= 2
 	}
@@ -144,7 +144,9 @@ func (s *stream) start() (err error) {
 	return err
 }
 
-// Next returns up to batch stored entries, and their mirror images.
+// Next stores the next entries of the file in b, together with the mirror images that a symmetry of
+// the matrix implies. It reads at most batchSize entries at a time, and more only if it used none
+// of them.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.fill(b, s.entry)
@@ -159,8 +161,9 @@ func (s *stream) Next(b *coo.Batch) error {
 	return s.err
 }
 
-// fill reads up to batch stored entries into b, more only if none of them was used. entry reads the
-// next stored entry into element n of the batch, and returns how many elements it filled.
+// fill reads batchSize stored entries into b, or fewer at the end of the file. If none of these
+// entries filled an element of b, it reads on. The function entry reads the next stored entry into
+// element n of b and the following ones, and returns how many elements it filled.
 func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	if s.ptr == nil {
 		if err := s.start(); err != nil {
@@ -169,7 +172,7 @@ func (s *stream) fill(b *coo.Batch, entry func(n int) (int, error)) error {
 	}
 	n := 0
 	for n == 0 { // entry may use no element
-		for range batch {
+		for range batchSize {
 			if more, err := s.column(); err != nil {
 				return err
 			} else if !more {
@@ -269,7 +272,7 @@ func (s *stream) value(n, k int) error {
 	return nil
 }
 
-// decimal appends to b the number tok, which is in Fortran's syntax, in Go's syntax. f is the
+// decimal translates the number tok from Fortran's syntax to Go's and appends it to b. f is the
 // format of the number's field.
 func decimal(b, tok []byte, f field) []byte {
 	exponent := false

@@ -56,7 +56,9 @@ func reflect[T float64 | float32 | int64 | int32 | complex128 | complex64](v []T
 	}
 }
 
-// diagonal returns an error if the symmetry does not allow value n on the diagonal.
+// diagonal returns an error if the matrix's symmetry does not allow value number n of the batch on
+// the diagonal. In a skew-symmetric matrix the value must be zero, and in a Hermitian matrix it
+// must be real.
 func (s *stream) diagonal(n int) error {
 	var v complex128
 	switch s.typ {

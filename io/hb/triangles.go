@@ -46,8 +46,9 @@ func (f *folded) Next(b *coo.Batch) error { return f.fill(b, f.entry) }
 // Close stops reading. It does not close the file, because the original stream owns it.
 func (f *folded) Close() error { f.stop(); return nil }
 
-// entry reads the next entry, and moves an entry above the diagonal below it. It skips the
-// diagonal.
+// entry reads the next entry of the matrix into element n of the batch. It swaps row and column if
+// the entry is above the diagonal. It skips an entry on the diagonal. It returns the number of
+// elements that it filled, 0 or 1.
 func (f *folded) entry(n int) (int, error) {
 	row, err := f.ind.integer("a row index", 1, f.h.rows)
 	if err != nil {

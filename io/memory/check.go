@@ -221,9 +221,10 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	return lev.Crd.Len, nil
 }
 
-// array returns an error unless an array has the length want. why is "", or the expression that
-// gives want, for the message.
-func (w *words) array(name, noun string, a tcs.Array, want int64, why string) error {
+// array returns an error unless array a has the length want. name and noun say in the error what
+// the array and its elements are called. expr is the expression from which want was computed, or
+// "".
+func (w *words) array(name, noun string, a tcs.Array, want int64, expr string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {
 	case a.Len == want && a.First == 0:
@@ -232,9 +233,9 @@ func (w *words) array(name, noun string, a tcs.Array, want int64, why string) er
 		return w.fault("%s.First = %d, want 0: a tensor in memory must be whole", name, a.First)
 	case a.Len < 0:
 		return w.fault("%s.Len = %d, want %d", name, a.Len, want)
-	case why != "":
+	case expr != "":
 		return w.fault("%[1]s has %[2]s, want %[4]d (%[3]s)",
-			name, tensor.Count(a.Len, noun), why, want)
+			name, tensor.Count(a.Len, noun), expr, want)
 	}
 	return w.fault("%s has %s, want %d", name, tensor.Count(a.Len, noun), want)
 }

@@ -40,45 +40,46 @@ func Crd[I Index](t *tcs.Tensor, level int) ([]I, error) {
 	})
 }
 
-func integers[I Index](of string, t *tcs.Tensor, level int,
+func integers[I Index](caller string, t *tcs.Tensor, level int,
 	array func(*tcs.Level) (tcs.Array, bool)) ([]I, error) {
 	if t == nil {
-		return nil, fault("%s: the tensor is nil", of)
+		return nil, fault("%s: the tensor is nil", caller)
 	}
 	if level < 0 || level >= len(t.Levels) {
-		return nil, fault("%s: got level %d, want one of the tensor's %s, counted from 0", of,
+		return nil, fault("%s: got level %d, want one of the tensor's %s, counted from 0", caller,
 			level, tensor.Count(len(t.Levels), "level"))
 	}
 	a, has := array(&t.Levels[level])
-	what := map[string]string{"Pos": "positions", "Crd": "coordinates"}[of]
+	noun := map[string]string{"Pos": "positions", "Crd": "coordinates"}[caller]
 	if !has {
-		return nil, fault("%s: level %d is of kind %c, which stores no %s; the format is %s", of,
-			level, t.Levels[level].Kind, what, t.Format().String())
+		return nil, fault("%s: level %d is of kind %c, which stores no %s; the format is %s", caller,
+			level, t.Levels[level].Kind, noun, t.Format().String())
 	}
 	if size := unsafe.Sizeof(I(0)); size != uintptr(a.Width) {
 		return nil, fault(
 			"%s: level %d has %s of %d bits, but the type asked for has %d",
-			of, level, what, 8*int(a.Width), 8*size)
+			caller, level, noun, 8*int(a.Width), 8*size)
 	}
-	return slice[I](of, "its "+what, t, a)
+	return slice[I](caller, "its "+noun, t, a)
 }
 
-// slice returns a, an array of t, as a slice over its memory. In errors, of is the name of the
-// function and what the name of the array.
-func slice[T any](of, what string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
+// slice returns the array a of tensor t as a slice over the same memory. In errors, caller is the
+// name of the calling function, and noun is the name of the array. It returns an error if the
+// tensor is closed, or if its file must be decompressed first.
+func slice[T any](caller, noun string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	var z T
 	size := unsafe.Sizeof(z)
 	switch {
 	case a.Len == 0:
 		return nil, nil
 	case a.Len < 0 || uintptr(a.Width) != size:
-		return nil, fault("%s: the tensor is malformed: its %s are %d of %s each", of, what,
+		return nil, fault("%s: the tensor is malformed: its %s are %d of %s each", caller, noun,
 			a.Len, tensor.Count(int(a.Width), "byte"))
 	case a.Ptr == nil && t.Compressed():
 		return nil, fault("%s: %s are still in the compressed file %s; call Load first",
-			of, what, tensor.Printable(t.File()))
+			caller, noun, tensor.Printable(t.File()))
 	case a.Ptr == nil:
-		return nil, fault("%s: the tensor is closed", of)
+		return nil, fault("%s: the tensor is closed", caller)
 	}
 	return tcs.Slice[T](a), nil
 }
