@@ -40,8 +40,9 @@ func (s *matrix) Head() []byte { return headOf(s.Src, s.count.h) }
 // Head implements text.Parted.
 func (a *array) Head() []byte { return headOf(a.lines.Src, a.h) }
 
-// OpenPart opens part k of n of the file at path. headOf is the result of Head, so OpenPart
-// reads only the part. opt must be the options for the whole file.
+// OpenPart opens part k of n of the file at path. headOf is the head of the file, as the function
+// Head returned it. So OpenPart does not read the start of the file again. opt must be the options
+// for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	var h head
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(&h); err != nil {
@@ -138,8 +139,9 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0, because Settle has nothing to do: the values are counted, and excess values
-// reported, while they are read.
+// Seen returns 0 instead of the number of values in the part. Settle does not need the number,
+// because the values are already counted while they are read, and too many values are an error
+// then.
 func (p *arrayPart) Seen() int64                          { return 0 }
 func (p *arrayPart) Settle(before int64, last bool) error { return nil }
 

@@ -36,9 +36,10 @@ func bothTriangles(e text.Entries, l *text.Layout, h *header, opt coo.Options) e
 	return pairError(e, &sides, h, i, j)
 }
 
-// fold moves all entries above the diagonal below it, and removes the diagonal. The value of an
-// entry becomes 1 if it was below the diagonal, and i if it was above. So a sum of values at
-// one place has two non-zero parts exactly if both entries were stored.
+// fold replaces each entry above the diagonal by its mirror image below, and removes the entries on
+// the diagonal. The value becomes 1 if the entry was below the diagonal, and i if it was above. So
+// the sum of the values at one coordinate has two nonzero parts exactly if the file has an entry on
+// both sides.
 func fold(b *text.Block) {
 	b.ReserveVals(b.Raw * int(tensor.Complex64.Size()))
 	vals := valuesOf[complex64](b.Vals)

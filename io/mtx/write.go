@@ -10,14 +10,14 @@ import (
 	"distaff/io/text"
 )
 
-// Modes returns the mode order that Write needs for the entries of a tensor with order modes:
-// column by column for an array, and row by row for coordinates.
-func Modes(order int, opt coo.WriteOptions) []int { return coo.Listed(order, opt.Dense) }
+// Modes returns the mode order in which Write needs the entries of a tensor with n modes. An array
+// is written column by column, and coordinates are written row by row.
+func Modes(n int, opt coo.WriteOptions) []int { return coo.Listed(n, opt.Dense) }
 
-// Write writes the entries of in, which must be in the order of Modes: as an array if
-// opt.Dense, otherwise as coordinates. The symmetry is general. A vector becomes a matrix of
-// one column, a scalar a matrix of one row and column. A tensor of higher order is an error
-// (exit code 2).
+// Write writes the entries of in, which must be in the mode order that Modes returns. It writes an
+// array if opt.Dense is true, and otherwise coordinates. The symmetry in the file's first line is
+// "general". A vector becomes a matrix of one column, and a scalar a matrix of one row and column.
+// A tensor with more than two modes is an error (exit code 2).
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	dims, _ := in.Dims()
 	head, err := Head(in.Type(), dims, in.NNZ(), opt)

@@ -34,8 +34,9 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes contains the types that elements are converted to, by kind. Elements of less than size
-// bytes become narrow, others wide.
+// becomes gives the types that elements are converted to, for each kind letter of a dtype. An
+// element is converted to the type narrow if it has fewer bytes than size, and otherwise to the
+// type wide.
 var becomes = map[byte]struct {
 	size         int
 	narrow, wide tensor.Type

@@ -21,8 +21,9 @@ type archive struct {
 	names   []string
 }
 
-// OpenNpz reads the .npz file path: a sparse array saved by SciPy or pydata/sparse, or the only
-// array of the archive, as a dense tensor. The stream has exact sizes and owns the file.
+// OpenNpz opens the .npz file at path. The file must contain a sparse array that SciPy or
+// pydata/sparse saved, or a single array, which is read as a dense tensor. The stream has exact
+// sizes and owns the file.
 func OpenNpz(path string, opt coo.Options) (coo.Stream, error) {
 	return text.Open(path, opt, newNpz)
 }
@@ -75,8 +76,9 @@ func newNpz(src *text.Source, opt coo.Options) (coo.Stream, error) {
 	return d, nil
 }
 
-// checkZip returns an error if a pipe or a compressed file does not start like a zip archive, so
-// that the rest need not be unpacked.
+// checkZip returns an error if src is a pipe or a compressed file that does not start like a zip
+// archive. Such a file is otherwise first copied to a temporary file, which is not worthwhile for a
+// wrong file.
 func checkZip(src *text.Source) error {
 	if f, _ := src.Plain(); f != nil {
 		return nil
@@ -152,7 +154,8 @@ func (a *archive) elements(name string, dims int) (*elements, error) {
 	return e, nil
 }
 
-// integers opens a member of one dimension, whose elements are read by ints.
+// integers opens a member, which must be an array of integers with one dimension. The caller reads
+// the array's elements with the method ints.
 func (a *archive) integers(name string) (*elements, error) {
 	e, err := a.elements(name, 1)
 	if err != nil {
@@ -165,7 +168,8 @@ func (a *archive) integers(name string) (*elements, error) {
 	return e, nil
 }
 
-// wantIntegers returns an error unless ints can read the type of a member's elements.
+// wantIntegers returns an error unless the elements of a member have a type that the method ints
+// can read as integers. name is the member's name.
 func (a *archive) wantIntegers(name string, e *elements) error {
 	if typ := e.header.dtype.typ(); typ.IsNumber() && !typ.IsComplex() {
 		return nil
@@ -207,18 +211,18 @@ func (a *archive) format() (string, error) {
 	return strings.TrimRight(string(raw), "\x00"), nil
 }
 
-// sizes reads the sizes of a sparse array. It accepts two sizes, and also a single one if row is
-// true, and any number of sizes if any is true.
-func (a *archive) sizes(any, row bool) ([]int64, error) {
+// sizes reads the sizes of a sparse array from the member "shape". If general is true, it accepts
+// any number of sizes. Otherwise it accepts two sizes or, if row is true, also a single one.
+func (a *archive) sizes(general, row bool) ([]int64, error) {
 	e, err := a.elements("shape", 1)
 	if err != nil {
 		return nil, err
 	}
 	defer e.close()
 	switch {
-	case any && e.header.count == 0: // NumPy converts Python's () to an array of floats
+	case general && e.header.count == 0: // NumPy converts Python's () to an array of floats
 		return []int64{}, nil
-	case !any && e.header.count != 2 && !(row && e.header.count == 1):
+	case !general && e.header.count != 2 && !(row && e.header.count == 1):
 		return nil, text.Dataf(a.what("shape"), 0, 0,
 			"got %s, want 2: the numbers of rows and columns",
 			text.Plural(e.header.count, "size", "sizes"))

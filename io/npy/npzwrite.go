@@ -179,8 +179,10 @@ type npz struct {
 	err   error
 }
 
-// member writes a member without compression. body must return the first error of out, because
-// the member may be far larger than the disk.
+// member writes a member without compression. The member consists of the header and of what body
+// writes to out. body must stop at the first error of out and return it. Otherwise a full disk
+// would be noticed only at the end, after body has written a member that may be much larger than
+// the disk.
 func (z *npz) member(name string, header []byte, body func(out *bufio.Writer) error) {
 	if z.err != nil {
 		return

@@ -88,14 +88,15 @@ func (a *archive) row(name string, m int64) (*index, error) {
 	return &index{e: e, name: a.what(name)}, nil
 }
 
-// only restricts reading to n elements, after skipping the first pass elements.
-func (e *elements) only(pass, n int64) error {
-	got, err := io.CopyN(io.Discard, e.r, pass*int64(e.header.dtype.size))
+// only restricts reading to a range of the elements. It skips the next skipped elements, and then
+// only n more can be read.
+func (e *elements) only(skipped, n int64) error {
+	got, err := io.CopyN(io.Discard, e.r, skipped*int64(e.header.dtype.size))
 	if short(err) {
 		return fmt.Errorf("got %s, want %d, as for the shape %v: the data end too early",
 			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
-	e.after = e.header.count - pass - n
+	e.after = e.header.count - skipped - n
 	e.left = n
 	return err
 }

@@ -265,7 +265,8 @@ type diagonals struct {
 	d, j    int64 // the place of the next element
 }
 
-// maxDiagonals bounds the memory of offsets.
+// maxDiagonals is the largest number of diagonals of a DIA matrix. It limits the memory for the
+// member "offsets", which is read as a whole.
 const maxDiagonals = 1 << 24
 
 func (a *archive) diagonals(s *sparse) (walker, error) {

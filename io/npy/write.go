@@ -61,7 +61,8 @@ func strides(dims []int64) (s []int64, total int64) {
 	return s, total
 }
 
-// Least returns the number of bytes of an array's elements.
+// Least returns a lower bound of the size in bytes of an .npy file: the size of its elements. nnz
+// and opt have no influence, because an .npy file stores every element.
 func Least(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) float64 {
 	bytes := float64(typ.Size())
 	for _, n := range dims {

@@ -43,10 +43,10 @@ func escaped(text string) string {
 // ExitCode returns 2.
 func (e *Clash) ExitCode() int { return 2 }
 
-// Apart returns a *Clash if two uses have the same file and at least one of them writes it, because
-// the contents of the other would be lost. It compares files, not paths. Two uses have the same
-// file if, after all symbolic links are resolved, their folders have the same device and inode and
-// their names are equal; or if the file exists and has the same device and inode itself.
+// Apart returns a *Clash if two of the uses are of the same file and conflict (see clashes),
+// because one would destroy what the other reads or wrote. It compares files, not paths. Two paths
+// have the same file if, after all symbolic links are resolved, they have the same name in the same
+// folder. Two paths also have the same file if both exist and have the same device and inode.
 func Apart(uses ...Use) error {
 	taken := map[identity][]Use{}
 	for _, u := range uses {
@@ -64,7 +64,10 @@ func Apart(uses ...Use) error {
 	return nil
 }
 
-// clashes reports whether u and other must not be the same file.
+// clashes reports whether u and other conflict if they are of the same file. Two reads do not
+// conflict. A write does not conflict with a read if a tensor replaces a tensor of the same file
+// format. Two writes do not conflict if both write to an open descriptor, one a tensor and the
+// other a text.
 func (u Use) clashes(other Use) bool {
 	if u.Writes == other.Writes {
 		// A descriptor may receive a tensor and then the text about the job.
@@ -79,7 +82,8 @@ func (u Use) clashes(other Use) bool {
 	return !replaces || written.descriptor() >= 0
 }
 
-// clash returns the error of two uses of one file. Its first use is one that writes.
+// clash returns the error that says that u and other conflict. A use that writes the file comes
+// first in the error.
 func clash(u, other Use) *Clash {
 	if !u.Writes {
 		u, other = other, u

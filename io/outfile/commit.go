@@ -171,7 +171,8 @@ func (o *File) flush() error {
 	return o.f.Sync()
 }
 
-// name gives a flushed file its name. The caller holds pending.
+// name gives a flushed file its final name. The caller must have locked the mutex pending, because
+// the program may be ended at the same time.
 func (o *File) name() error {
 	if pending.abandoned {
 		return errors.New("the program is being ended")

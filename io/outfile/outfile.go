@@ -134,7 +134,8 @@ func create(path string, named bool) (*File, error) {
 	return o, nil
 }
 
-// open creates the file that data is written to.
+// open creates the temporary file that the data is written to. If named is false, the file has no
+// name until Commit, unless the file system does not support files without a name.
 func (o *File) open(named bool) error {
 	if !named {
 		fd, err := unix.Open(filepath.Dir(o.target), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC,
@@ -188,8 +189,8 @@ func Cleanup() {
 	}
 }
 
-// Errorf turns err into an error of this output, which has the path that the caller gave instead of
-// the temporary name. If err is nil or has an exit code, it is returned unchanged.
+// Errorf returns err as an error of this output. Its message has the path that the caller gave, and
+// not the name of the temporary file. If err is nil or has an exit code, it is returned unchanged.
 func (o *File) Errorf(err error) error {
 	var coded interface{ ExitCode() int }
 	if err == nil || errors.As(err, &coded) {
@@ -216,7 +217,8 @@ func (o *File) Write(b []byte) (int, error) {
 	return n, o.Errorf(err)
 }
 
-// WriteAt writes b at an offset. It must not be used if the output Streams.
+// WriteAt writes b at offset off. It must not be called if Streams returns true, because such an
+// output has no offsets.
 func (o *File) WriteAt(b []byte, off int64) (int, error) {
 	n, err := o.f.WriteAt(b, off)
 	return n, o.Errorf(err)
@@ -274,8 +276,8 @@ func (o *File) Abort() {
 // Fd returns the descriptor of the file, for mapping it.
 func (o *File) Fd() uintptr { return o.f.Fd() }
 
-// Free returns the number of free bytes on the file's disk, or -1 if the output Streams or the
-// number is unknown.
+// Free returns the number of free bytes on the disk that the file is written to. It returns -1 if
+// Streams returns true, or if the number is unknown.
 func (o *File) Free() int64 {
 	var s unix.Statfs_t
 	if o.Streams() || unix.Fstatfs(int(o.f.Fd()), &s) != nil {

@@ -22,8 +22,8 @@ type Handle struct {
 	Token   []byte
 }
 
-// Handle writes a token to the file and returns its handle. It must not be used if the output
-// Streams.
+// Handle writes a token to the file and returns the file's handle. It must not be called if Streams
+// returns true.
 func (o *File) Handle() (Handle, error) {
 	h := Handle{Path: o.path, Machine: machine(), Pid: os.Getpid(), Fd: int(o.f.Fd()), Name: o.temp,
 		Token: make([]byte, 16)}

@@ -26,7 +26,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Pixels is the number of pixels of a PNG file in a picture's unit.
+// Pixels is the width in pixels, in a PNG file, of one unit of a picture's coordinates.
 const Pixels = 2
 
 // The colors of a page. On a dark screen an SVG file shows them inverted.
@@ -74,10 +74,10 @@ type Point struct{ X, Y float64 }
 // points enclose. dashes are the lengths of strokes and of the gaps between them; nil draws a solid
 // line.
 func (p *Picture) Path(c color.Color, width float64, dashes []float64, points ...Point) {
-	p.stroke(c, width, dashes, func(path *vg.Path, at func(Point) vg.Point) {
-		path.Move(at(points[0]))
+	p.stroke(c, width, dashes, func(path *vg.Path, toCanvas func(Point) vg.Point) {
+		path.Move(toCanvas(points[0]))
 		for _, q := range points[1:] {
-			path.Line(at(q))
+			path.Line(toCanvas(q))
 		}
 	})
 }
@@ -85,19 +85,20 @@ func (p *Picture) Path(c color.Color, width float64, dashes []float64, points ..
 // Curve draws a quadratic curve from a to c with the control point b. The other parameters are as
 // in Path.
 func (p *Picture) Curve(ink color.Color, width float64, dashes []float64, a, b, c Point) {
-	p.stroke(ink, width, dashes, func(path *vg.Path, at func(Point) vg.Point) {
-		path.Move(at(a))
-		path.QuadTo(at(b), at(c))
+	p.stroke(ink, width, dashes, func(path *vg.Path, toCanvas func(Point) vg.Point) {
+		path.Move(toCanvas(a))
+		path.QuadTo(toCanvas(b), toCanvas(c))
 	})
 }
 
-// stroke draws or, if width is 0, fills the path that lay makes. The place function that lay gets
-// converts points to the canvas's coordinates.
+// stroke draws a path as a line of the given width, or fills the path if width is 0. The function
+// build makes the path. It gets the function toCanvas, which converts points of the picture to
+// points of the canvas.
 func (p *Picture) stroke(c color.Color, width float64, dashes []float64,
-	lay func(path *vg.Path, at func(Point) vg.Point)) {
+	build func(path *vg.Path, toCanvas func(Point) vg.Point)) {
 	p.steps = append(p.steps, func(on vg.Canvas) {
 		var path vg.Path
-		lay(&path, p.at)
+		build(&path, p.at)
 		on.SetColor(c)
 		if width == 0 {
 			path.Close()
@@ -219,9 +220,9 @@ func (p *Picture) SVG(w io.Writer) error {
 // Inline returns the picture as an SVG element of a page, without paper.
 func (p *Picture) Inline() string { return p.element("") }
 
-// element returns the picture as an SVG element with a style sheet. It replaces the head that the
-// canvas writes, because that has another unit, and the canvas's font, because few machines have
-// it.
+// element returns the picture as an SVG element with the given style sheet. It changes two things
+// in the output of the canvas. It writes its own head, because the canvas's head has another unit.
+// It names other fonts, because few machines have the canvas's font.
 func (p *Picture) element(style string) string {
 	c := vgsvg.New(vg.Length(p.W), vg.Length(p.H))
 	p.draw(c)

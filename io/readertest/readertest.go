@@ -26,8 +26,8 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// known returns the paths, by name, of the files of real data that exist. If some are missing, it
-// skips one subtest that lists them all.
+// known searches for the named files of real data, and returns the paths of those that exist, by
+// name. If some do not exist, it runs one subtest, which is skipped with a message that lists them.
 func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}

@@ -82,9 +82,9 @@ func (a Array) Bytes() []byte {
 	return unsafe.Slice((*byte)(a.Ptr), a.Len*int64(a.Width))
 }
 
-// Sub returns an array of the elements [lo, hi), counted from Ptr. If the result is empty, it has
-// the address a.Ptr: the address past the last element may belong to memory that the garbage
-// collector has freed.
+// Sub returns the array of the elements [lo, hi), counted from Ptr. If the array is empty, its Ptr
+// is a.Ptr and not the address after the last element. That address may belong to another object of
+// the Go heap, which the garbage collector may already have freed.
 func (a Array) Sub(lo, hi int64) Array {
 	if lo < 0 || hi < lo || hi > a.Len {
 		panic("BUG: tcs: array bounds out of range")

@@ -264,8 +264,9 @@ func (c *checker) inRange(l int) error {
 	})
 }
 
-// mayPad reports whether a position of level l may have the coordinate -1: the level must be a p
-// level, or a singleton below a p level. pads later checks each position.
+// mayPad reports whether some position of level l can have the coordinate -1. That is possible only
+// in a p level, or in a singleton below a p level. The method pads later checks each position with
+// that coordinate.
 func (c *checker) mayPad(l int) bool {
 	kind := c.levels[l].Kind
 	return kind.IsPadded() || kind.IsSingle() && c.mayHoldPads(l-1)

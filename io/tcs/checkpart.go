@@ -6,7 +6,8 @@ import "distaff/io/tensor"
 // [lo[i], hi[i]) of array i, in the order of a Layout's sections. Consecutive parts cover the
 // tensor.
 
-// Starts returns, for each array, the index of the first element that the view t has of it.
+// Starts returns, for each array of the whole tensor, the index of the first element that belongs
+// to the view t.
 func (t *Tensor) Starts() []int64 {
 	var at []int64
 	for _, x := range t.arrays() {

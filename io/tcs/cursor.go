@@ -50,8 +50,9 @@ func (t *Tensor) Cursor() *Cursor {
 	return c
 }
 
-// intervals sets, for every level l, [lo[l], hi[l]) to the positions of level l that t has in the
-// arrays of level l and of all deeper levels.
+// intervals computes which positions of each level can be read in a view. [lo[l], hi[l]) becomes
+// the interval of positions of level l that the view's array of this level contains and that have
+// children in the arrays of all deeper levels.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {

@@ -25,9 +25,10 @@ func Faultless(f func() error) (err error) {
 	return f()
 }
 
-// Parallel divides the numbers from 0 to n-1 into ranges of the given length. It calls functions
-// with each range [from, to), in several goroutines, and returns the first error; a fault is an
-// error as in Faultless. Each goroutine calls a function of its own, which it gets from worker.
+// Parallel divides the numbers from 0 to n-1 into ranges of the given length, and processes them in
+// several goroutines. Each goroutine calls worker once, to get a function of its own. It then calls
+// this function with each range [from, to) that it processes. Parallel returns the first error. A
+// fault on reading a page becomes an error, as in Faultless.
 func Parallel(n, length int64, worker func() (f func(from, to int64) error)) error {
 	ranges := (n + length - 1) / length
 	var mu sync.Mutex

@@ -24,8 +24,8 @@ func (t *Tensor) Interval(l int) (lo, hi int64) {
 	return lo, max(lo, min(hi, his[l]))
 }
 
-// Key returns the coordinates, by level, on the path from the root to position p of level l. t
-// must show p. The coordinate of padding is -1.
+// Key returns the coordinates, by level, on the path from the root to position p of level l. If t
+// is a view, p must be one of the view's positions. The coordinate of padding is -1.
 func (t *Tensor) Key(l int, p int64) ([]int64, error) {
 	key := make([]int64, l+1)
 	for ; l >= 0; l-- {
@@ -61,8 +61,9 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
 
-// keySpans returns, for each level, the interval of positions with entries between the two keys of
-// b. It stops at the first level below the keys that stores coordinates.
+// keySpans returns, for each level, the interval of positions that have entries between the keys
+// b.From and b.To. The result has an element for each level of the keys. If the last of these
+// levels is dense, it also has elements for the next levels, up to the first one that is not dense.
 func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	n := max(len(b.From), len(b.To))
 	if n > len(t.Levels) || b.From != nil && b.To != nil && len(b.From) != len(b.To) {
@@ -98,8 +99,9 @@ func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	return spans, t.demandErr()
 }
 
-// showSpan restricts the positions [lo, hi) of level l to span and returns the rest. It changes
-// nothing for a dense level: the levels below leave out the entries outside the span.
+// showSpan returns the positions of level l that are both in [lo, hi) and in span, and restricts
+// the view's crd array of this level to them. If the level is dense, it returns [lo, hi) unchanged,
+// because the levels below leave out the entries outside span.
 func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	lev := &v.Levels[l]
 	if lev.Form() == tensor.Full {
@@ -109,13 +111,14 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 	return lev.showCrd(lo, max(lo, min(hi, span[1])))
 }
 
-// KeysViewable reports whether the View of a Block with keys of n coordinates can be read like any
-// other block.
+// KeysViewable reports whether a Block with keys of n coordinates has a View that can be read like
+// any other block.
 //
-// The dense levels of such a view have positions for entries outside the interval too; below them,
-// pos arrays have empty segments. But if a dense level directly contains the values or a singleton
-// level, these would belong to entries outside the interval. Then KeysViewable returns false. The
-// view is then cut by positions and can only be read with a Cursor.
+// The dense levels of such a view also have positions outside the interval between the keys. Below
+// a compressed level these do no harm, because their segments are empty. But if the values or a
+// singleton level follow directly on a dense level, each of these positions has an entry, which
+// does not belong to the block. KeysViewable then returns false. View then restricts only the
+// positions of the keys' last level, and its result can only be read with a Cursor.
 func (t *Tensor) KeysViewable(n int) bool {
 	if form := t.Levels[0].Form(); form == tensor.Single || n == 1 {
 		return form != tensor.Single // the box describes the keys of a single dense level

@@ -184,9 +184,9 @@ func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 		nil
 }
 
-// RefusedBySystem returns the error (exit code 5) for memory of that many bytes that the system
-// does not give. used is the number of bytes in use, or 0 if it is not known. err is the system's
-// error, or nil.
+// RefusedBySystem returns the error (exit code 5) for an allocation that the operating system
+// refused. what says what the memory is for, and bytes is its size. used is the number of bytes in
+// use, or 0 if it is not known. err is the system's error, or nil.
 func RefusedBySystem(what string, bytes, used int64, err error) error {
 	msg := fmt.Sprintf("%s needs %s, but the system has no more memory",
 		what, tensor.Bytes(bytes))
@@ -233,8 +233,9 @@ func (m *Memory) cut(off int64) *Memory {
 	return rest
 }
 
-// Trim keeps the first bytes (a number) of memory from Alloc, and frees the rest. Nothing may use
-// the freed part. All of it is returned to the limit, and its whole pages to the system.
+// Trim shortens m, which must be from Alloc, to the given number of bytes, and frees the memory
+// after them. Nothing may use the freed part. All of it is returned to the limit, and its whole
+// pages to the system.
 func (m *Memory) Trim(bytes int64) {
 	kept := max(bytes, 1)
 	if m.base == nil || kept >= m.counted {

@@ -98,8 +98,8 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 }
 
 // eachAbove calls check with each position in [from, to) of level l, in parallel. If the file is
-// decompressed on demand, it first decompresses the coordinates of level l and the levels above
-// that padded will read.
+// decompressed on demand, it first decompresses the coordinates that check may need. These are the
+// coordinates of the positions in level l and of their parents in the levels above.
 func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

@@ -243,7 +243,8 @@ func NewIn(s *Shape, name string, alloc func(bytes int64, what string) (*Memory,
 	return t, nil
 }
 
-// Bare returns a tensor of the shape without arrays.
+// Bare returns a tensor with this shape whose arrays have no memory yet. The caller sets the
+// arrays.
 func (s *Shape) Bare() *Tensor {
 	t := &Tensor{Header: s.Header.Clone(), Levels: make([]Level, len(s.Format.Levels))}
 	if t.Header.Box == nil {

@@ -84,7 +84,8 @@ func (t *Tensor) need(level int, array ArrayKind, lo, hi int64) error {
 	return t.demand.Need(level, array, lo, hi)
 }
 
-// needShown reads all elements that the arrays show, if the tensor is read on demand.
+// needShown decompresses all elements of t's arrays, if the tensor is read on demand. If t is a
+// view, its arrays have only the view's elements.
 func (t *Tensor) needShown() error {
 	if t.demand == nil {
 		return nil
@@ -105,7 +106,9 @@ func (t *Tensor) demandErr() error {
 	return t.demand.Err()
 }
 
-// search is like Array.search, for an array of a level. It reads the elements that it compares.
+// search returns the index, in [lo, hi), of the first element of a sorted array that is not less
+// than key; it returns hi if all elements are less. level and kind select the array. If the arrays
+// are decompressed on demand, search decompresses only the elements that it compares.
 func (t *Tensor) search(level int, kind ArrayKind, lo, hi, key int64) int64 {
 	a := t.Array(level, kind)
 	if t.demand == nil {

@@ -34,8 +34,9 @@ func (l *Level) Form() tensor.Form { return l.Kind.Form() }
 type Split struct{ Index, Count int64 }
 
 // Header describes a tensor, or a block of a tensor. Dims are the sizes of the whole tensor's
-// modes. Box is the half-open range of each mode that the block covers; nil means all of every
-// mode. Splits are the block's places in a split tensor; nil means that the tensor is not split.
+// modes. Box is the half-open range that the block covers in each mode; if it is nil, the block
+// covers every mode completely. Splits says, for each mode, which of the blocks along the mode this
+// is; if it is nil, the tensor is not split into blocks.
 type Header struct {
 	Dims   []int64
 	Box    [][2]int64
@@ -108,8 +109,8 @@ func (h *Header) Clone() Header {
 		Splits: slices.Clone(h.Splits), Type: h.Type}
 }
 
-// Positions returns the number of positions of level l; Positions(-1) is 1. For a view it
-// counts the positions that the arrays show.
+// Positions returns the number of positions of level l. Positions(-1) is 1. For a view it returns
+// the number of positions in the view's arrays.
 func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {

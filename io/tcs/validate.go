@@ -2,13 +2,13 @@ package tcs
 
 import "slices"
 
-// Validate checks the arrays, and loads them first if needed. Positions must increase up to the
-// number of coordinates. Coordinates must be in the box and sorted as the kind of their level
-// requires. Nothing may be stored below padded slots. For the first fault Validate returns an
-// *Error (exit code 3) with its place.
+// Validate checks the arrays, and loads them first if they are not yet in memory. Positions must
+// increase up to the number of coordinates. Coordinates must be in the box and sorted as the kind
+// of their level requires. Nothing may be stored below a padded position. For the first fault
+// Validate returns an *Error (exit code 3) with its place.
 //
-// Validate does not read a tensor again that passed before. For a view it checks only the arrays of
-// the view.
+// Validate does nothing if the tensor already passed the check, or is trusted. For a view it checks
+// only the view's elements.
 func (t *Tensor) Validate() error {
 	if t.validated.Load() {
 		return nil
@@ -16,7 +16,8 @@ func (t *Tensor) Validate() error {
 	return t.Check()
 }
 
-// Check does what Validate does, and also for a tensor that passed before or is trusted.
+// Check makes the same check as Validate, but always. It also checks a tensor that is trusted or
+// that already passed.
 func (t *Tensor) Check() error {
 	if err := t.Load(nil); err != nil {
 		return err

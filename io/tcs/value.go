@@ -33,13 +33,13 @@ func Values[T float64 | float32 | int64 | int32 | complex128 | complex64](t *Ten
 	return Slice[T](t.Vals)
 }
 
-// CanConvert returns an error if values of type from cannot become values of type to at all. This
-// is so only from complex to real.
-func CanConvert(to, from tensor.Type) error {
-	if from.IsComplex() && !to.IsComplex() {
+// CanConvert returns an error if a conversion from type src to type dst is never allowed. This is
+// so only if src is complex and dst is not. Other conversions may still fail for single values.
+func CanConvert(dst, src tensor.Type) error {
+	if src.IsComplex() && !dst.IsComplex() {
 		return &Error{Exit: exitCommand,
 			Msg: fmt.Sprintf(
-				"values of type %v cannot become %v: the imaginary parts would be lost", from, to)}
+				"values of type %v cannot become %v: the imaginary parts would be lost", src, dst)}
 	}
 	return nil
 }

@@ -6,13 +6,16 @@ import (
 	"slices"
 )
 
-// Block selects a part of a tensor.
+// Block selects a part of a tensor. Several criteria can be combined:
 //
-// Box, if not nil, is a half-open range for each mode, inside the tensor's own box. Splits, if
-// not nil, are the places of the part in a split tensor. If Cut is set, positions outside [Lo,
-// Hi) of level Level are left out too; level -1 means the values, that is, the last level. From
-// and To are keys in storage order: entries before From, and entries not before To, are left
-// out. With keys, Box must contain all other entries, and Cut must be false.
+//   - Box, if not nil, is a half-open range for each mode, inside the tensor's own box.
+//   - If Cut is true, the part has only the positions [Lo, Hi) of one level. The field Level is the
+//     number of this level, or -1 for the last level.
+//   - If the keys From and To are not nil, the part has only the entries from the key From up to,
+//     but without, the key To, in storage order. Box must then contain all these entries, and Cut
+//     must be false.
+//
+// Splits, if not nil, says for each mode which block of a split tensor the part is.
 type Block struct {
 	Box      [][2]int64
 	Splits   []Split
@@ -126,7 +129,8 @@ func (t *Tensor) OwnEdges(limit *Limit) error {
 	return nil
 }
 
-// ownPos does the work of OwnEdges for level l.
+// ownPos makes the pos array of level l fit the view's coordinates, as OwnEdges describes. A copy
+// of the array is counted by limit.
 func (t *Tensor) ownPos(l int, limit *Limit) error {
 	lev := &t.Levels[l]
 	n := lev.Pos.Len

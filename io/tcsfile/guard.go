@@ -14,9 +14,10 @@ type Guard interface {
 
 var guard Guard
 
-// SetGuard sets the guard for all files that are opened afterwards. An init function calls it.
-// Without a guard, this package returns an error if a file shrinks while the package reads it
-// (Verify, Load, streams). If a caller reads the arrays, the process is killed.
+// SetGuard sets the guard for all files that are opened afterwards. An init function calls it. A
+// guard keeps the process alive if a mapped file shrinks while it is read. Without a guard, only
+// the reads of this package (Verify, Load, streams) return an error. If a caller reads the arrays
+// of such a file, the system ends the process.
 func SetGuard(g Guard) { guard = g }
 
 func watch(ptr unsafe.Pointer, n int64) {

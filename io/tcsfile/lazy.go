@@ -178,8 +178,9 @@ func SumChunk(t *tcs.Tensor, k int64) (int64, error) {
 	panic("BUG: tcsfile: a chunk past the last")
 }
 
-// CheckChunkSums returns an error if the checksums of all chunks, in the form of ChunkSums, do not
-// give the checksums of the sections in t's file.
+// CheckChunkSums combines the checksums of all chunks into the checksums of the sections, and
+// compares these with the checksums in t's file. It returns an error if they differ. sums has the
+// checksums as ChunkSums returns them.
 func CheckChunkSums(t *tcs.Tensor, sums []int64) error { return of(t).checkChunkSums(sums) }
 
 func (src *source) checkChunkSums(sums []int64) error {

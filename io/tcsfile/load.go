@@ -11,8 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Load gives the arrays of t memory, if the file is compressed and they have none. t is the
-// whole tensor. See tcs.Tensor.Load.
+// Load allocates memory for the arrays of t and decompresses the file into it. It does nothing if
+// the file is not compressed or was already decompressed. t must be the whole tensor. See
+// tcs.Tensor.Load.
 func (src *source) Load(t *tcs.Tensor, limit *tcs.Limit) error {
 	if z := lazyOf(t); z != nil {
 		return z.all()
@@ -76,7 +77,7 @@ func (src *source) decompress(t *tcs.Tensor, limit *tcs.Limit) error {
 	return src.adopt(t, m, offs)
 }
 
-// decompressing returns the purpose of memory for decompressed arrays, for errors.
+// decompressing returns a text that says in errors what memory is for: decompressing the file.
 func (src *source) decompressing() string { return "decompressing " + tensor.Printable(src.path) }
 
 // LoadInto is like Load, but decompresses into the file f and maps it. It owns f from then on; f
@@ -147,8 +148,9 @@ func (src *source) plainOffsets() (offs []int64, total int64, err error) {
 	return offs, total, nil
 }
 
-// adopt makes m, which has the decompressed arrays, the memory of t's arrays. It first checks their
-// checksums. It takes over the reference to m. offs are the offsets from plainOffsets.
+// adopt makes t's arrays use the memory m, after it has checked their checksums. m contains the
+// decompressed arrays at the offsets offs, which are from plainOffsets. adopt takes over the
+// caller's reference to m, also if it returns an error.
 func (src *source) adopt(t *tcs.Tensor, m *tcs.Memory, offs []int64) error {
 	for i, sec := range src.header.sections {
 		sum := crc32.ChecksumIEEE(m.Slice()[offs[i]:][:sec.section.Bytes()])

@@ -18,9 +18,9 @@ type WriteOptions struct {
 	Limit    *tcs.Limit // counts the buffers of compression; may be nil
 }
 
-// Write writes the tensor to path. A regular file appears complete or not at all; a pipe or
-// device is written directly, and "-" is the standard output. The tensor must be a whole tensor
-// or a block that was assembled by itself, not a view.
+// Write writes the tensor to path. A regular file appears only when it is complete, or not at all.
+// A pipe or device is written directly, and "-" is the standard output. t must be a whole tensor,
+// or a block that was assembled as a tensor of its own. It must not be a view.
 func Write(path string, t *tcs.Tensor, o WriteOptions) error {
 	f, err := outfile.Create(path)
 	if err != nil {
