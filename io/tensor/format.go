@@ -205,8 +205,9 @@ func (f Format) DenseOrCompressed() Format {
 	return g
 }
 
-// TrailingDense returns how many of the innermost levels are dense. Each position of the level
-// above these levels stores a value for every one of their coordinates.
+// TrailingDense returns the number of dense levels at the end of the format. If there are any, each
+// position of the last other level has a block of values, with a value for every coordinate of the
+// dense levels.
 func (f Format) TrailingDense() int {
 	n := 0
 	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {
@@ -227,9 +228,11 @@ func (f Format) LeadingDense() int {
 // HasPadding reports whether a position of the last level may have no entry.
 func (f Format) HasPadding() bool { return slices.ContainsFunc(f.Levels, Kind.IsPadded) }
 
-// Repeats reports whether the format may store a coordinate several times. The tensor's value there
-// is then the sum. This is so if the last level is u, or c in a run of c levels that begins below a
-// u. (In a run of c levels below an s, each coordinate has only one place, as in a q.)
+// Repeats reports whether the format may store several entries with the same coordinates. The
+// tensor's value at these coordinates is then the sum of the entries. This is so if the last level
+// has kind u. It is also so if the format ends in levels of kind c and the level above these has
+// kind u. Below a level of kind s, levels of kind c store each coordinate only once, like a level
+// of kind q.
 func (f Format) Repeats() bool {
 	l := len(f.Levels) - 1
 	for l > 0 && f.Levels[l] == SingletonNonunique {
@@ -261,7 +264,9 @@ func (f Format) Sharing() []int {
 	return d
 }
 
-// repeating reports whether level l is u, or c in a run of c levels that begins below a u.
+// repeating reports whether level l may store the same coordinate several times below one position.
+// Either its kind is u, or its kind is c and the nearest level above it with another kind has kind
+// u.
 func (f Format) repeating(l int) bool {
 	for l > 0 && f.Levels[l] == SingletonNonunique {
 		l--

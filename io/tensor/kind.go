@@ -83,8 +83,9 @@ func (k Kind) HasCrd() bool { return k.Form() != Full }
 // counts coordinates. A loop over any other level counts positions and loads their coordinates.
 func (k Kind) CanLocate() bool { return k.Form() == Full }
 
-// IsDenseOrCompressed reports whether the level is dense or compressed. Leaves make only results
-// with such levels, and their blocks can be cut and joined at keys.
+// IsDenseOrCompressed reports whether the level is dense or compressed. The results of leaves have
+// only such levels. If all levels of a tensor are such levels, the tensor can be divided into
+// blocks at any key, and such blocks can be joined.
 func (k Kind) IsDenseOrCompressed() bool { return k == Dense || k == Compressed }
 
 // Words returns the kind in words, such as "compressed with repeats".

@@ -68,9 +68,9 @@ func sizeError(got string) error {
 	return fmt.Errorf("got size %s, want a whole number from 0 to %d (2^61)", got, int64(MaxSize))
 }
 
-// CheckSpace returns an error if an array over all coordinates of dims, with elements of width
-// bytes, would exceed MaxCount bytes. It counts a size of 0 as 1: a mode of size 0 in the
-// innermost level does not reduce the number of positions of the levels above.
+// CheckSpace returns an error if an array with an element for each coordinate of dims would exceed
+// MaxCount bytes. width is the size of an element in bytes. A size of 0 counts as 1, because a mode
+// of size 0 in the innermost level does not reduce the number of positions of the levels above.
 func CheckSpace(dims []int64, width int64) error {
 	n := uint64(width)
 	for _, d := range dims {
@@ -90,7 +90,7 @@ func CheckSpace(dims []int64, width int64) error {
 }
 
 // Times returns the product of two non-negative numbers, or math.MaxInt64 if the product is larger.
-// So math.MaxInt64 means "this many or more", as an argument too.
+// The value math.MaxInt64 means "this many or more", in the arguments as well as in the result.
 func Times(x, y int64) int64 {
 	hi, lo := bits.Mul64(uint64(x), uint64(y))
 	if hi != 0 || lo > math.MaxInt64 {

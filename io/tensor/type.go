@@ -48,7 +48,8 @@ var aliases = map[string]Type{
 	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
 
-// native lists the aliases whose values are stored in exactly the named type.
+// native lists the aliases whose own type is the type that stores their values. The other aliases
+// name a narrower type or one that is not supported, and their values are stored in a wider type.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // ParseType returns the type of values with the given name, which is a name of this package or one

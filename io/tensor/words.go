@@ -34,8 +34,8 @@ func Printable(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// Count formats a number of things for a message: "1 entry", "3 entries". The noun must have a
-// plural in s.
+// Count formats a number of things for a message: "1 entry", "3 entries". noun is in the singular,
+// and its plural must be regular.
 func Count[T int | int64 | uint64](n T, noun string) string {
 	switch {
 	case n == 1:

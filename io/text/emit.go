@@ -131,13 +131,13 @@ func (e *emitter) close() error {
 	return e.err
 }
 
-// WriteEntries writes the rest of a stream to w. format appends the text of one piece to dst;
-// it runs in several goroutines at the same time. The texts are written in the order of the
-// stream.
+// WriteEntries writes the rest of a stream to w, divided into pieces. The function appendText
+// appends the text of one piece to dst. It is called from several goroutines at the same time. The
+// texts are written in the order of the stream.
 func WriteEntries(w io.Writer, in coo.Stream, threads int,
-	format func(dst []byte, p *Piece) []byte) error {
+	appendText func(dst []byte, p *Piece) []byte) error {
 	dims, _ := in.Dims()
-	e := newEmitter(w, in.Type(), len(dims), threads, format)
+	e := newEmitter(w, in.Type(), len(dims), threads, appendText)
 	var b coo.Batch
 	var err error
 	p := e.get()
@@ -164,14 +164,17 @@ func WriteEntries(w io.Writer, in coo.Stream, threads int,
 	return werr
 }
 
-// WriteSpan is like WriteEntries, for a format that lists every position. It writes positions
-// [from, to). The position of an entry is the sum over the modes of coordinate times stride. All
-// entries must be in the interval, ordered by position. Values of entries with equal positions are
-// added. The pieces that format gets have no coordinates: each has the interval of positions that
-// it covers, and the positions of its entries.
+// WriteSpan writes the values at positions [from, to) in a format that lists every position, also
+// those without an entry. The position of an entry is the sum, over all modes, of its coordinate
+// times the mode's stride. The entries of the stream must be in the interval and sorted by
+// position. Values of entries with equal positions are added.
+//
+// As in WriteEntries, the function appendText makes the text of one piece. A piece has no
+// coordinates here. It has the interval of positions that it covers, and the positions of its
+// entries.
 func WriteSpan(w io.Writer, in coo.Stream, strides []int64, from, to int64, threads int,
-	format func(dst []byte, p *Piece) []byte) error {
-	e := newEmitter(w, in.Type(), 0, threads, format)
+	appendText func(dst []byte, p *Piece) []byte) error {
+	e := newEmitter(w, in.Type(), 0, threads, appendText)
 	f := &filler{e: e, p: e.get(), size: int(in.Type().Size()), from: from, last: from - 1}
 	var b coo.Batch
 	var err error

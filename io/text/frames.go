@@ -8,8 +8,8 @@ import (
 	"math"
 )
 
-// frames reads a zstd file (RFC 8878) and passes its frames on, one after another. It skips zero
-// bytes after a frame, as members does for gzip files.
+// frames is a reader of a zstd file (RFC 8878). It yields the bytes of all frames, one frame after
+// another. It skips zero bytes after a frame, as the type members does for gzip files.
 type frames struct {
 	in      *bufio.Reader
 	left    int64 // bytes to pass on before in is looked at
@@ -38,8 +38,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// frame finds the next frame. It passes on the frame's header, or all of a frame that decoders
-// skip. It returns io.EOF after the last frame.
+// frame finds the next frame of the file. The reader then yields the frame's header or, if decoders
+// ignore the frame, all of it. frame returns io.EOF after the last frame.
 func (f *frames) frame() error {
 	for f.started {
 		c, err := f.in.ReadByte()
@@ -76,7 +76,8 @@ func (f *frames) frame() error {
 	return nil
 }
 
-// block passes on the next block of a frame, and after the last block the frame's checksum.
+// block finds the end of the next block of a frame, so that the reader yields the block next. After
+// the last block the reader also yields the frame's checksum.
 func (f *frames) block() error {
 	const size = 3
 	head, err := f.in.Peek(size)

@@ -338,8 +338,8 @@ func Whole(tok []byte) bool {
 	return (err == nil || err == errRange) && tok[0] != '-'
 }
 
-// Size parses all of tok as the size of a mode, in the syntax of Integer. Its error has no
-// place.
+// Size parses all of tok as the size of a mode, in the syntax of Integer. Its error does not name
+// the file and the line of tok, which the caller must add.
 func Size(tok []byte) (int64, error) {
 	if v, err := Integer(tok); err == nil {
 		return v, tensor.CheckSize(v)

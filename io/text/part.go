@@ -40,8 +40,9 @@ type Part interface {
 	Settle(before int64, last bool) error
 }
 
-// Marked is a part that distinguishes kinds of entries, because in some files certain kinds must
-// not occur together.
+// Marked is a part that distinguishes kinds of entries, for example above and below the diagonal.
+// In some files certain kinds must not occur together. A single part cannot check this, so the
+// kinds of all parts are compared.
 type Marked interface {
 	// Marks returns the kinds of the entries read so far, one bit each.
 	Marks() uint8
@@ -111,7 +112,8 @@ func (l *lineRange) reader() (io.ReadCloser, error) {
 	return &lineReader{l: l, off: l.first, done: l.first >= l.to}, nil
 }
 
-// linesAbove returns the number of lines from start to the range's first line.
+// linesAbove returns the number of lines between the offset start, where the entries of the file
+// begin, and the first line of the range.
 func (l *lineRange) linesAbove() int {
 	if l.counted {
 		return l.above

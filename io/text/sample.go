@@ -38,8 +38,8 @@ func (e *Entries) About() (n int64, known bool) {
 	return int64(float64(entries)*all/float64(len(body)) + 0.5), entries > 0
 }
 
-// sample returns at most n bytes from the start of the decompressed content. share is the part of
-// the file that they are, from 0 to 1; it is 0 if unknown.
+// sample returns at most n bytes from the start of the decompressed content. share is the fraction
+// of the file that these bytes are stored in, from 0 to 1. It is 0 if the fraction is unknown.
 func (s *Source) sample(n int) (content []byte, share float64) {
 	if s.file == nil || s.size == 0 {
 		return nil, 0

@@ -17,10 +17,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// smallWindow and largeWindow bound the window of a zstd stream, in bytes. A decoder keeps a
-// window of up to smallWindow, the default of the zstd command line. If half of the memory
-// limit is more, it keeps up to that, but at most largeWindow, the largest window that the
-// command line writes.
+// smallWindow and largeWindow limit the window that a zstd decoder keeps, in bytes. The decoder
+// accepts a window of at most half of the memory limit. But it always accepts one of smallWindow,
+// which is the default of the zstd command line. It never accepts one above largeWindow, which is
+// the largest window that the command line writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31
@@ -216,8 +216,10 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// wrap adds the file and an exit code to an error. An error of the operating system is a failed
-// run; any other error means damaged data.
+// wrap adds the file's name and an exit code to an error. The exit code is ExitRun for an error of
+// the operating system. For any other error it is ExitData, because the data are damaged. It is
+// ExitMemory if the window of a zstd file is too large for the memory limit. wrap returns an *Error
+// unchanged.
 func (s *Source) wrap(err error, what string) error {
 	var e *Error
 	if err == io.EOF && what == "" || errors.As(err, &e) {
@@ -294,10 +296,10 @@ func Ext(path string) string {
 	return filepath.Ext(base)
 }
 
-// ReaderAt returns access to the decompressed content at any offset, and the size of the
-// content. If the file is not plain, its content is stored like the bytes of a pipe. The Source
-// closes the ReaderAt. Progress counts the bytes that are read from a plain file since the last
-// Restart.
+// ReaderAt returns access to the decompressed content at any offset, and the size of the content.
+// If the file is a pipe or compressed, ReaderAt first reads all of it, and stores the content in
+// memory and in a temporary file. The Source closes the returned ReaderAt. For a plain file,
+// Progress then counts the bytes that are read since the last Restart.
 func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 	if f, size := s.Plain(); f != nil {
 		return &countedAt{f, s}, size, nil

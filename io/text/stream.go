@@ -75,7 +75,8 @@ func (e *Entries) Dims() ([]int64, bool) {
 	return dims, false
 }
 
-// SetDims sets the sizes of a file that has none; see coo.Sizable.
+// SetDims sets the sizes of the tensor if the file does not contain them. sources says where each
+// size comes from. See coo.Sizable.
 func (e *Entries) SetDims(dims []int64, sources []string) {
 	if len(dims) != e.Order {
 		panic("BUG: text: sizes of another order than the file's")
@@ -101,8 +102,9 @@ func (e *Entries) Progress() (done, total int64) {
 	return done, total
 }
 
-// LineBefore returns the number of lines before the block that Check sees. For a part it must
-// read the file up to the part once, so it is for messages only.
+// LineBefore returns the number of lines before the current block, which is the one that the
+// function Check gets. If e is a part of a file, the first call reads the file from the first entry
+// up to the part to count its lines. So LineBefore must only be used for messages.
 func (e *Entries) LineBefore() int {
 	if e.part == nil {
 		return e.line

@@ -105,8 +105,8 @@ func put(vals []byte, typ tensor.Type, n, k int, f float64, v int64) {
 	}
 }
 
-// NumberError returns the error message's *Error for err, which StoreNumber returned for the number
-// tok.
+// NumberError returns an *Error that says what is wrong with the number tok. err is the error that
+// StoreNumber returned for tok. file, line and col are the place of tok.
 func NumberError(file string, line, col int, tok []byte, typ tensor.Type, integer bool,
 	err error) *Error {
 	switch {

@@ -21,8 +21,9 @@ func (s *stream) Head() []byte {
 	return b.Bytes()
 }
 
-// OpenPart opens part k of n of the file at path. headOf is the result of Head, so OpenPart
-// reads only the part. opt must be the options for the whole file.
+// OpenPart opens part k of n of the file at path. headOf is the head of the file, as the function
+// Head returned it. So OpenPart does not read the start of the file again. opt must be the options
+// for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	h := &head{}
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(h); err != nil {

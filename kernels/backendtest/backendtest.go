@@ -207,7 +207,8 @@ func show(c *tcs.Tensor) string {
 		tcs.Slice[int32](c.Levels[1].Crd), tcs.Slice[float64](c.Vals))
 }
 
-// check calls the leaf of a statement on one thread and on three, with and without a memory limit.
+// check calls the leaf of a statement on one thread and on three, the latter with a memory limit.
+// The result of each call, as text, must be equal to want.
 func check(t *testing.T, b suite, s statement, want string) {
 	u := unit(t, s, b.target)
 	leaf := build(t, b, u)

@@ -11,17 +11,17 @@ import (
 
 // StandIn returns a leaf to use instead of u's leaf, which b cannot build without a compiler, and
 // the unit that describes the leaf's arguments. It first asks b for the leaf for unknown sizes,
-// which `compile --cache` may have stored, and then looks for a built-in leaf. If there is neither,
-// it returns the error why, which is b's kernels.ErrNoCompiler. A statement with a schedule also
-// gets this error, because its leaf must follow the schedule.
+// which `compile --cache` may have stored. Then it looks for a built-in leaf. If there is neither,
+// it returns the error noCompiler, which is the kernels.ErrNoCompiler that b gave. It also returns
+// this error if the statement has a schedule, because its leaf must follow the schedule.
 //
-// If alike is set, the leaf must make its result in the same form as u's leaf, because the blocks
-// of several leaves are combined. note receives a line if a built-in leaf is used. The caller owns
-// the leaf.
+// If alike is true, the leaf must make its result in the same form as u's leaf, because the blocks
+// of several leaves are combined. The function note receives a line if a built-in leaf is used. The
+// caller owns the leaf.
 func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
-	why error) (kernels.Leaf, *codegen.Unit, error) {
+	noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Schedule != nil {
-		return nil, nil, why
+		return nil, nil, noCompiler
 	}
 	if any := kernels.AnySize(u); any != nil &&
 		(!alike || reflect.DeepEqual(any.Result, u.Result)) {
@@ -54,5 +54,5 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 			return leaf, own, nil
 		}
 	}
-	return nil, nil, why
+	return nil, nil, noCompiler
 }

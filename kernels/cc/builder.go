@@ -73,7 +73,8 @@ func FromEnv(getenv func(string) string) (Config, error) {
 	return cfg, nil
 }
 
-// Builder compiles sources in one way. Several goroutines may call its methods at the same time.
+// Builder compiles C sources with one compiler, one set of flags and for one CPU. Several
+// goroutines may call its methods at the same time.
 type Builder struct {
 	cfg      Config
 	compiler *Compiler // nil if none was found
@@ -117,8 +118,8 @@ func New(cfg Config) (*Builder, error) {
 	return b, nil
 }
 
-// CPUKind returns the name of the kind of CPU. This Builder's objects run on machines of the same
-// kind.
+// CPUKind returns the name of the kind of CPU that this Builder compiles for. The objects run on
+// all machines with a CPU of this kind.
 func (b *Builder) CPUKind() string { return CPUKind(b.cfg.CPU) }
 
 // Compiler returns the compiler, or nil if none was found.
@@ -174,11 +175,12 @@ func (s Source) full() Source {
 
 // flags returns the compiler's flags for src, without the flags for the CPU and the user's flags.
 //
-// A hasty source is optimized less, in a way that keeps the bits of its results. These depend on
-// two things. Which products are fused with a sum is written in the source text. The order of a sum
-// changes only at "omp simd reduction", so a text with that pragma is compiled with -O1, which
-// makes the same lanes as -O3. Two kinds of text always get full optimization: a user's C code, and
-// text that lets the compiler decide about fusing.
+// If src.Hasty is true, the flags optimize less, but so that the results of the leaf have the same
+// bits. Optimization could change two things in the results. The first is which products are fused
+// with a sum; this is written in the source text. The second is the order of a sum, which changes
+// only at "omp simd reduction". A text with that pragma is compiled with -O1, which makes the same
+// lanes as -O3. Two kinds of text always get full optimization: a user's C code, and text that lets
+// the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
 	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||

@@ -143,9 +143,9 @@ func (c *Cache) Find(prefix string) *Object {
 	return nil
 }
 
-// Name returns the name of an object in a cache. The name consists of hashes of the source, of the
-// flags and of the strings that identify the compiler, and of the kind of machine, for example
-// "sm_90".
+// Name returns the name of an object in a cache. It consists of four parts: a hash of the source
+// text, the kind of machine as text (for example "sm_90"), a hash of the flags, and a hash of the
+// strings that identify the compiler.
 func Name(source, machine string, flags, compiler []string) string {
 	return strings.Join([]string{key(magic, source), machine, key(flags...), key(compiler...)},
 		".") + objectSuffix

@@ -43,7 +43,7 @@ func (e *CompileError) ExitCode() int { return 1 }
 
 func (e *CompileError) Unwrap() error { return e.Err }
 
-// noOpenMP is the warning of an object that was compiled without OpenMP.
+// noOpenMP is the warning that is given if a leaf is compiled without OpenMP.
 const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; install gcc with libgomp, " +
 	"and name it with DISTAFF_CC if needed"
 
@@ -109,7 +109,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	})
 }
 
-// compiledWithLess is the warning of an object whose first compilation crashed.
+// compiledWithLess is the warning that is given if the compiler crashed on a leaf and then compiled
+// it with less optimization.
 const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s), which is therefore compiled %s"
 
 // lessOptimized lists flags that turn off optimizations. After the compiler crashed, they are tried
@@ -122,7 +123,8 @@ var lessOptimized = []struct {
 	{[]string{"-fno-tree-vectorize", "-O1"}, "with -O1, without vectorization"},
 }
 
-// LessOptimized returns the flags of each entry of lessOptimized, in the order of trial.
+// LessOptimized returns the lists of additional compiler flags that are tried, one list after
+// another, if the compiler crashes on a leaf. Tests compile leaves with each list.
 func LessOptimized() (list [][]string) {
 	for _, less := range lessOptimized {
 		list = append(list, less.flags)
@@ -151,8 +153,8 @@ func (b *Builder) compileWithLess(ctx context.Context, dir string, flags []strin
 	return nil, ""
 }
 
-// bySignal is the start of os/exec's message about a process that a signal killed. The error may
-// have come from another process as text.
+// bySignal is the start of the message that os/exec gives for a process that a signal killed. The
+// text is compared because the error may come from another process, which sends only the text.
 const bySignal = "signal: "
 
 // crashMarks are parts of the messages of compilers that crash or whose child process was killed.

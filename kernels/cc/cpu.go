@@ -49,7 +49,9 @@ func Runs(cpu string) bool {
 	return slices.Contains(levels(), cpu)
 }
 
-// CPUKind returns the name of a kind of CPU. It is the part of a cache entry's name for the CPU.
+// CPUKind returns a short name for the kind of CPU that cpu describes. cpu is "" or Native for this
+// machine's CPU, NoCPU for any CPU of this architecture, or a name. Names of objects in the cache
+// contain the result, so that CPUs of different kinds do not share objects.
 func CPUKind(cpu string) string {
 	switch cpu {
 	case "", Native:

@@ -13,9 +13,10 @@ import (
 // process must not block the others.
 var lockWait = 10 * time.Second
 
-// lock locks name among the processes of this user on this machine, and returns the function that
-// unlocks it. It waits at most until ctx ends or lockWait has passed. If the lock is not available,
-// lock returns without it: the lock saves work and is not needed for correctness.
+// lock takes a lock that the processes of this user on this machine share. name is the lock's name.
+// unlock releases the lock. lock waits until ctx ends, but not longer than lockWait. If it does not
+// get the lock in that time, it returns an unlock that does nothing. This is harmless, because the
+// lock only avoids that two processes do the same work.
 func lock(ctx context.Context, name string) (unlock func()) {
 	dir := lockDir()
 	if dir == "" {

@@ -21,10 +21,12 @@ var programOwner = sync.OnceValue(func() int {
 	return -1
 })
 
-// trustedStat returns an error unless only the user, root and the owner of this program could have
-// created the file and can change it. passing means that the file is only a folder on the path to
-// another one. A sticky bit makes such a folder acceptable; for a folder that holds objects it is
-// not enough.
+// trustedStat returns an error unless only the user, root and the owner of this program can have
+// created the file and can change it. st describes the file at path.
+//
+// passing means that the file is a folder on the path to the file or folder that must be trusted.
+// If such a folder is writable for others, a sticky bit makes it acceptable. A folder that itself
+// contains objects must not be writable for others, even with a sticky bit.
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -27,7 +27,7 @@ type Backend struct {
 	store    *store
 }
 
-// compiler compiles CUDA C++ to an image that its device loads.
+// compiler compiles CUDA C++ to code that the backend's device can load.
 type compiler interface {
 	// text returns the source of a leaf's kernels, and prelude the source of the kernels that all
 	// leaves share.
@@ -110,7 +110,7 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("%s for %s (sm_%d)", b.compiler.name(), d.name, d.arch)
 }
 
-// Keeps returns false: two concurrent calls for one unit compile it twice.
+// Keeps returns false, because two concurrent calls of Object for the same unit compile it twice.
 func (b *Backend) Keeps() bool { return false }
 
 // Key returns the name of u's object in the cache.
@@ -283,12 +283,13 @@ func (l *Leaf) Close() error {
 // *MemoryError if the device does not have enough memory.
 func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	env kernels.Env) error {
-	return l.on(ctx, args, bounds, env, (*call).perform)
+	return l.runCall(ctx, args, bounds, env, (*call).perform)
 }
 
-// on prepares a call of the leaf and passes it to way, which executes it on the device's thread.
-func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
-	way func(c *call) error) error {
+// runCall prepares a call of the leaf, and then calls the function run with it on the device's
+// thread. run executes the call.
+func (l *Leaf) runCall(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
+	run func(c *call) error) error {
 	if env.Threads < 1 {
 		panic("BUG: cuda: a leaf called with no thread")
 	}
@@ -304,5 +305,5 @@ func (l *Leaf) on(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, en
 	if env.Arena == nil {
 		env.Arena = kernels.NewArena(nil)
 	}
-	return f.dev.do(func() error { return way(newCall(f, args, bounds, &env)) })
+	return f.dev.do(func() error { return run(newCall(f, args, bounds, &env)) })
 }

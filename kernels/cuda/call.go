@@ -30,7 +30,8 @@ func newCall(l *leaf, args []*tcs.Tensor, bounds [][2]int64, env *kernels.Env) *
 		blocks: map[*ir.Array]*block{}}
 }
 
-// publication is an array that a leaf gives to a result.
+// publication is an array that a leaf has computed, and that becomes an array of a result tensor. b
+// is the memory of the array on the device, and n is its number of elements.
 type publication struct {
 	slot ir.Slot
 	b    *block
@@ -91,8 +92,9 @@ func (c *call) execute() error {
 	return c.settle()
 }
 
-// end frees the call's device memory. If the call failed (ok is false), the contents of resident
-// arrays that it stored to are not valid.
+// end frees the call's device memory. It tells the store of resident arrays which of them the call
+// has changed, so that older copies are not used. If the call failed (ok is false), it marks the
+// resident arrays that the call may have changed as invalid.
 func (c *call) end(ok bool) error {
 	var all []error
 	free := func(at pointer) {
@@ -139,9 +141,9 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies the arrays that the leaf stored to back to the host, and publishes the leaf's
-// results: all of them or, if memory is short, none. It does not copy values of tensors that were
-// passed to Backend.Leave.
+// give copies the arrays that the leaf has changed back to the host. Then it publishes the leaf's
+// results: all of them or, if memory is short, none. It does not copy the values of tensors that
+// were passed to Backend.Leave.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {
@@ -201,7 +203,10 @@ func (c *call) staysOnDevice(p publication) bool {
 	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
 }
 
-// renew keeps the published arrays of resident tensors on the device.
+// renew updates the store of resident arrays after results were published. changed has the tensors
+// that got new arrays. If such a tensor is resident, the new arrays that are already on the device
+// stay there and replace the old ones. made maps the host addresses of these arrays to their device
+// addresses.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
 		taken := c.leaf.store.renew(t, made)

@@ -128,8 +128,9 @@ func (d *driver) always(f func()) { d.runner.Do(f) }
 
 func (d *driver) describe() description { return d.desc }
 
-// do makes the device's context current before every f, because a library that a leaf calls may
-// have changed the context.
+// do runs the function f on the device's thread and returns its error. It first makes the device's
+// context current, because a library that a leaf calls may have changed the context. If the device
+// is lost, it returns an error and does not run f.
 func (d *driver) do(f func() error) (err error) {
 	d.runner.Do(func() {
 		if d.lost != nil {
@@ -182,8 +183,9 @@ func (d *driver) awaitUploads() error {
 	return d.check(C.cu_stream_wait(d.lib.fn, d.compute, d.uploaded, 0), "cuStreamWaitEvent")
 }
 
-// yieldToKernels makes all later uploads wait for the kernels launched so far. It does so only if
-// memory that these kernels may use was allocated again.
+// yieldToKernels makes all later uploads wait for the kernels launched so far. This is necessary if
+// device memory was freed and allocated again, because these kernels may still use it. Otherwise
+// yieldToKernels does nothing.
 func (d *driver) yieldToKernels() error {
 	if !d.recycled {
 		return nil

@@ -69,13 +69,14 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	return nil, fmt.Errorf("BUG: cuda: an expression of type %T on the host", x)
 }
 
-// literal returns x as a constant. A constructor of package ir made x from constants, so anything
-// else is a fault of this program; the error then names whole, the expression that has the value.
-func literal(x, whole ir.Expr) (*ir.Lit, error) {
+// literal returns x as a constant. The caller has made x from constants with a constructor of
+// package ir, so x must be a constant. If it is not, literal returns an internal error that shows
+// expr, the expression whose value x is.
+func literal(x, expr ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil
 	}
-	return nil, fmt.Errorf("BUG: cuda: %s has no value", whole)
+	return nil, fmt.Errorf("BUG: cuda: %s has no value", expr)
 }
 
 func (s scope) int(x ir.Expr, mem memoryReader) (int64, error) {

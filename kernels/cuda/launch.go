@@ -155,13 +155,14 @@ func (c *call) scan(s *ir.Scan) error {
 	return c.prelude(emitcuda.Scan(b.elem, v[1]-v[0]), at, v[1]-v[0], b.elem.Size(), slot{})
 }
 
-// prelude launches the shared kernels that what lists, over n elements of the given size at an
-// address. value is the value of a fill.
-func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot) error {
+// prelude launches kernels that all leaves share, such as the kernels that fill an array. builtin
+// lists these launches. They work on the n elements of the given size in bytes at the device
+// address at. value is the value of a fill.
+func (c *call) prelude(builtin emitcuda.Call, at pointer, n, size int64, value slot) error {
 	var sums pointer
-	if what.Sums > 0 {
+	if builtin.Sums > 0 {
 		var err error
-		if sums, err = c.alloc(what.Sums, size); err != nil {
+		if sums, err = c.alloc(builtin.Sums, size); err != nil {
 			return err
 		}
 		defer c.leaf.dev.free(sums)
@@ -169,7 +170,7 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 	if err := c.startTimer(); err != nil {
 		return err
 	}
-	for _, step := range what.Steps {
+	for _, step := range builtin.Steps {
 		l := launch{module: c.leaf.shared, kernel: step.Kernel, grid: step.Grid,
 			threads: step.Threads,
 			what:    c.statement()}
@@ -177,7 +178,7 @@ func (c *call) prelude(what emitcuda.Call, at pointer, n, size int64, value slot
 			l.params = append(l.params, map[emitcuda.ArgKind]slot{
 				emitcuda.ArgArray: {uint64(at)}, emitcuda.ArgLength: {uint64(n)},
 				emitcuda.ArgValue: value,
-				emitcuda.ArgSums:  {uint64(sums)}, emitcuda.ArgBlocks: {uint64(what.Sums)},
+				emitcuda.ArgSums:  {uint64(sums)}, emitcuda.ArgBlocks: {uint64(builtin.Sums)},
 			}[a])
 		}
 		if err := c.leaf.dev.launch(l); err != nil {

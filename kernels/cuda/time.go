@@ -39,7 +39,7 @@ func (c *call) stopTimer() error {
 // that adds to its result adds to the result of the previous run.
 func (l *Leaf) Time(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	n int) (ms []float64, err error) {
-	err = l.on(ctx, args, bounds, env, func(c *call) (err error) {
+	err = l.runCall(ctx, args, bounds, env, func(c *call) (err error) {
 		defer func() {
 			if e := c.end(false); err == nil {
 				err = e

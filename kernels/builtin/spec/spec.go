@@ -67,8 +67,9 @@ func Kernels() []Kernel {
 	return out
 }
 
-// Request returns the compiler's request for the kernel, under canonical names and with sizes that
-// need the kernel's width.
+// Request returns the compiler's request for the kernel. The tensors and variables have canonical
+// names. The sizes are chosen so that the compiler uses the kernel's width for positions and
+// coordinates, 4 or 8 bytes.
 func (k Kernel) Request() (codegen.Request, error) {
 	stmt, err := notation.Parse(k.Statement)
 	if err != nil {
