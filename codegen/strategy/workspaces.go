@@ -248,8 +248,9 @@ func (f *facts) underived(vars []string) []string {
 	return out
 }
 
-// expected returns the expected number of distinct places that are drawn if a place is drawn
-// uniformly at random as often as draws says. places is the number of all places.
+// expected returns the expected number of distinct places that are drawn, if places are drawn
+// uniformly at random with replacement. draws is the number of draws, and places is the number of
+// all places.
 func expected(draws, places float64) float64 { return -places * math.Expm1(-draws/places) }
 
 // coordinates returns a text that says how many coordinates workspace t has. It is used in the
@@ -269,8 +270,8 @@ type Intermediate struct{ Uses, Added, Entries float64 }
 const emptyRows = 4
 
 // byRows reports whether workspace t should store its entries by rows, so that a row is found
-// without a search. A row has the entries that agree in all variables but the last. t must have
-// several variables for this.
+// without a search. A row consists of the entries that agree in all variables except the last.
+// byRows is false for a workspace with a single variable.
 func byRows(f *facts, t *cin.Access) bool { return keysByRows(f, t, t.Vars) }
 
 // keysByRows reports whether workspace t should store its keys by rows, so that a row of keys is
@@ -401,9 +402,10 @@ func capacityFactor(f *facts) int64 {
 	return n
 }
 
-// capacity returns the parameters of a result's initial capacity: the factor by which a leaf
-// multiplies the operands' number of entries, and an upper bound of the product. For each variable
-// of the result it also tells whether a workspace would have a place for each coordinate.
+// capacity returns the parameters of a result's initial capacity. A leaf multiplies the operands'
+// number of entries by one parameter, the factor. Another parameter is an upper bound of the
+// product. For each variable of the result, capacity also reports whether a workspace would have a
+// place for each coordinate.
 func capacity(f *facts) Result {
 	r := Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {

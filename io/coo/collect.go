@@ -60,8 +60,8 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 
 // collectOnce reads the stream to its end and collects its entries for a tensor that spec
 // describes. If keep is true, it stores all entries. If keep is false, it may count the entries
-// instead and store none, as long as they come in storage order. If a later entry is not in order,
-// it returns errUnsorted.
+// instead and store none, provided that they come in storage order. If a later entry is not in
+// order, it then returns errUnsorted.
 func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {

@@ -168,8 +168,8 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 }
 
 // isPathEntry reports whether entry i, whose value is zero, must not be left out. It must stay if
-// no other entry stands for the coordinates of the levels above s.below, because the stream would
-// otherwise lose these coordinates.
+// the stream has no other entry with the same coordinates in the levels above s.below, because the
+// stream would otherwise lose these coordinates.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false

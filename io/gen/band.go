@@ -49,9 +49,9 @@ func (g *Generator) walk(at []int64, m int, lo, hi, width int64, yield func([]in
 //
 //	Π min(width+1, d-a) - Π min(width, d-a-1)    over all sizes d
 //
-// As long as each min takes the same one of its arguments, this number is a polynomial in a. The
-// values of a where a min changes divide the range of a into intervals. sumPolynomial sums each
-// interval.
+// While no min changes from one of its arguments to the other, this number is a polynomial in a.
+// The values of a where a min changes divide the range of a into intervals, and sumPolynomial sums
+// each interval.
 func bandEntries(dims []int64, width int64) float64 {
 	if len(dims) == 0 {
 		return 1

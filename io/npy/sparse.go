@@ -266,7 +266,7 @@ type diagonals struct {
 }
 
 // maxDiagonals is the largest number of diagonals of a DIA matrix. It limits the memory for the
-// member "offsets", which is read as a whole.
+// member "offsets", which is read completely.
 const maxDiagonals = 1 << 24
 
 func (a *archive) diagonals(s *sparse) (walker, error) {
