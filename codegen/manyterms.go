@@ -6,9 +6,10 @@ import (
 	"distaff/codegen/cin"
 )
 
-// One loop merges the terms of a sum. Each coordinate then costs a comparison for each merged
-// operand, and the time of a C compiler grows faster than the length of a loop's body. Beyond these
-// numbers of operands in one loop, terms have loops of their own, one after the other.
+// These constants limit the number of operands in one loop. If there are more, the terms of a sum
+// are divided into groups, and each group has a loop of its own. Otherwise one loop merges the
+// terms of a sum. There are two reasons for the limits: each coordinate costs a comparison for each
+// merged operand, and the time of a C compiler grows faster than the length of a loop's body.
 const (
 	maxMerged   = 32  // operands whose coordinates are merged
 	maxOperands = 128 // operands whose values the loop reads
@@ -45,9 +46,9 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 	return groups
 }
 
-// operandsOf adds operands of a term to two sets. read gets the operands whose values are read
-// directly inside the loop over order[k]. merged gets the operands whose coordinates this loop
-// walks.
+// operandsOf adds the operands of term x to two sets. If the loop over order[k] visits the stored
+// coordinates of an operand, the operand is added to merged. If a value of an operand is read
+// directly inside this loop, the operand is added to read.
 func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
 	cin.ExprAccesses(n.expression(x.multipliedOut()), func(a *cin.Access) {
 		key := a.Key()
@@ -74,9 +75,10 @@ func equalKeys(a, b map[string]bool) bool {
 	return true
 }
 
-// separateLoops returns the loops of several groups of terms, one group after the other, each from
-// order[k] on. The groups add to the target. If the target cannot be added to, or if each addition
-// would round, they add to a workspace instead.
+// separateLoops returns a sequence of loops, one for each group of terms. The loops are over the
+// variables from order[k] on, and add to the target one after another. If the target does not allow
+// additions, or if each addition to it would round a value, the loops add to a workspace instead.
+// The workspace is then copied to the target.
 func (n *nest) separateLoops(groups [][]*term, k int, t target) cin.Stmt {
 	if len(t.ordered) > 0 || !t.temp && n.rounds {
 		return n.workspace(slices.Concat(groups...), k, t)

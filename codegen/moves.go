@@ -340,10 +340,11 @@ func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, ent
 	}
 }
 
-// lengthBias returns the ratio of the mean segment length of an access in the innermost of the
-// loops over vars to the mean length of the segments of its operand. The ratio exceeds 1 if an
-// outer loop walks the same segments under another name, as the loop over j of A(i,j)*A(i,k) does:
-// a segment with n entries is then entered n times.
+// lengthBias compares two mean lengths of the segments of access a: the mean over all times that
+// the innermost of the loops over vars visits one, and the mean over all segments of the operand.
+// It returns the ratio of the first to the second. The ratio exceeds 1 if an outer loop visits the
+// same segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
+// visited n times by the loop over k, once for each iteration of the loop over j.
 func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1
 	if arg < 0 {

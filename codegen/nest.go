@@ -233,8 +233,9 @@ func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, part
 	return rest, parts
 }
 
-// withProducers returns statement s with the producers of the parts that it reads. Each producer is
-// placed around its only reader, which is s or a later part.
+// withProducers returns statement s together with the code that computes the temporaries of parts.
+// Only one statement, the reader, reads such a temporary: s, or the code for a later part. The
+// reader becomes the consumer of a where statement whose producer computes the temporary.
 func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	made := make([]cin.Stmt, len(parts))
 	for i := len(parts) - 1; i >= 0; i-- {

@@ -115,9 +115,10 @@ func planFor(p *network.Problem) *network.Plan {
 	return network.LeftToRight(p)
 }
 
-// manyTimes, longNest and longGPU decide which nests of loops are refused. A nest is refused if its
-// cost is more than manyTimes the cost of contracting two tensors at a time, and also exceeds a
-// number of multiply-adds that takes some seconds: longNest, or longGPU on a GPU.
+// manyTimes, longNest and longGPU decide which terms are too slow in one nest of loops. A nest is
+// too slow if its cost is more than manyTimes the cost of contracting two tensors at a time, and if
+// it makes more than longNest multiply-adds (longGPU on a GPU). So many multiply-adds take some
+// seconds.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
 // checkNest checks a term that is computed in one nest of loops. If contracting two tensors at a
@@ -396,9 +397,9 @@ func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) 
 	}
 }
 
-// inOneNest returns the plan that computes a product in one nest of loops, in the order that the
-// pass "order" found. The cost includes the conversions that this order forces. The plan for a
-// single term may instead have the loops of a product of matrices if they cost less.
+// inOneNest returns the plan that computes product p in one nest of loops, in the order that the
+// pass "order" found. The cost includes the conversions that this order requires. If the statement
+// has only one term, the plan may have the loops of a matrix product instead, if that costs less.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil

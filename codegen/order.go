@@ -47,9 +47,9 @@ func (g *graph) access(vars []string, f tensor.Format) {
 	}
 }
 
-// reductions adds the constraints of the explicit sums in e. A variable that is bound by such a
-// sum, or by a sum inside it, comes after all free variables of the outer sum. The whole sum is
-// computed when the free variables are known.
+// reductions adds the constraints of the explicit sums in e. All variables that a sum binds, or
+// that a sum inside it binds, must come after the free variables of the sum. The reason is that the
+// whole sum is computed when its free variables are known.
 func (g *graph) reductions(e notation.Expr) {
 	notation.Walk(e, func(e notation.Expr) bool {
 		r, ok := e.(*notation.ReductionExpr)
@@ -127,10 +127,11 @@ func walkedBy(uses []*use) map[string]bool {
 	return walked
 }
 
-// ranks returns a rank for each variable. A smaller rank asks for an outer loop. Variables that
-// loops over sparse storage bind come first: among them the result's variables, in storage order,
-// and then summed ones. The other variables are ranked so that the innermost loop runs along
-// contiguous memory in most tensors.
+// ranks returns a rank for each variable. The loop over a variable with a smaller rank should be
+// further out. The variables of levels that store coordinates, and of the levels above these, come
+// first. Among these variables the result's variables come first, in storage order, and then the
+// summed ones. The ranks of the other variables make the innermost loop run along contiguous memory
+// in most tensors.
 func ranks(n *notation.Normal, result tensor.Format, uses []*use) map[string]int {
 	walked := walkedBy(uses)
 	stride := map[string]int{}

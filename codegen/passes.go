@@ -52,11 +52,12 @@ const (
 	finalCode   fact = "the leaf, whose sums over segments carry their position on"
 )
 
-// passes are the passes of Compile. They run in this order.
+// passes are the passes of Compile, in the order in which they run.
 //
-// Only "strategy" chooses how loops run and how workspaces are made, from statistics and the
-// target. No pass before it depends on its choices, and of the passes after it only "lower" and its
-// successors see the nest.
+// Only the pass "strategy" chooses how loops run and how workspaces are stored. It uses statistics
+// of the operands and a description of the target machine. No earlier pass depends on these
+// choices. The next pass, "lower", turns the nest into the code of the leaf, and the passes after
+// it work on that code alone.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText,
 		(*compilation).verifyNormal},
@@ -166,8 +167,9 @@ func checkPasses(list []pass) error {
 	return nil
 }
 
-// restart is the error of a pass that lets Compile continue with an earlier pass, which then
-// decides otherwise.
+// restart is an error that makes Compile go back to an earlier pass and run all passes from there
+// again. That pass then decides differently, because of what the later pass has found out. from is
+// the name of the earlier pass.
 type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }

@@ -53,9 +53,9 @@ func (w *opCounter) positionTiles(s *cin.Forall) {
 // before began nearby, so the two searches differ only in their last steps.
 const newSearchSteps = 2
 
-// positionsDownTo returns the numbers of positions of the levels of an operand, down to the last
-// level whose variable, and all variables above, are in vars. key is the key of the operand's
-// access in s. It returns nil if s has no such access.
+// positionsDownTo returns the number of positions of each level of an operand, from the outermost
+// level on. key is the key of the operand's access in s. The list ends before the first level whose
+// variable is not in vars. It is nil if s has no such access.
 func (w *opCounter) positionsDownTo(s cin.Stmt, key string, vars []string) (counts []float64) {
 	cin.Accesses(s, func(a *cin.Access) {
 		arg := w.arg(a.Name)

@@ -137,9 +137,10 @@ func (c *compilation) paysForSizes(rows, cols, terms float64) bool {
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
-// largestProduct returns the product of two factors of a term with the most multiply-adds, or nil
-// if there is none. If vars is not nil, the product must replace the loops over exactly these
-// variables. dense reports whether an operand may be one of the matrices.
+// largestProduct searches the products of two factors of term x that are matrix products. It
+// returns the one with the most multiply-adds, or nil if there is none. If vars is not nil, the
+// product must replace the loops over exactly these variables. The function dense reports whether
+// the named operand may be one of the two matrices.
 func (n *nest) largestProduct(x *term, vars []string, dense func(name string) bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil

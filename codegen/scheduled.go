@@ -10,11 +10,14 @@ import (
 	"distaff/io/tensor"
 )
 
-// perfect returns the variables of the loops of a perfect nest, or nil if the terms have none or no
-// schedule is given. In a perfect nest every loop is directly inside the next, and the innermost
-// statement adds all terms to the result. Schedules can reorder, fuse and split such loops most
-// freely. All terms must sum over the same variables. If the result has compressed levels, the
-// variables of the result must come before the summed ones in the order of the loops.
+// perfect returns the variables of a perfect nest of loops, outermost first. In a perfect nest the
+// loops are directly nested, and the innermost statement adds all terms to the result. Such a nest
+// is made if there is a schedule, because a schedule can reorder, fuse and split its loops most
+// freely.
+//
+// perfect returns nil if there is no schedule or no perfect nest. All terms must sum over the same
+// variables. If the result has compressed levels, the result's variables must come before the
+// summed ones in the order of the loops.
 func (n *nest) perfect() []string {
 	if !n.plain {
 		return nil

@@ -99,7 +99,7 @@ func (l *lowerer) wherePositions(s *cin.Where, t *cin.Access, e *env, want bool)
 	cur := *row
 	cur.Of = w.operand(l, t.Name, row.Of)
 	in.cur[t.Key()] = &cur
-	in.open = in.open.with(c.component.Top, o.along(form.Key, t.Key()))
+	in.open = in.open.with(c.component.Top, o.withAccess(form.Key, t.Key()))
 	shadowed := l.ops[t.Name]
 	// These are the levels of the operand, not of the variables that the workspace is over.
 	l.ops[t.Name], l.levels[t.Key()] = cur.Of, cur.Vars
@@ -180,13 +180,14 @@ func (w *positionSpace) operand(l *lowerer, name string, pattern *tree.Operand) 
 	return op
 }
 
-// along returns the loops' state o with positions of access other instead of positions of access
-// key. The two accesses have the same level arrays.
-func (o *openLoops) along(key, other string) *openLoops {
+// withAccess returns a copy of the loops' state o in which positions of one access become positions
+// of another access. src is the key of the first access, and dst is the key of the second. Both
+// accesses have the same level arrays.
+func (o *openLoops) withAccess(src, dst string) *openLoops {
 	out := *o
 	rename := func(iv interval) interval {
-		if iv.key == key {
-			iv.key = other
+		if iv.key == src {
+			iv.key = dst
 		}
 		return iv
 	}

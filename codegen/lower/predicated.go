@@ -24,8 +24,9 @@ func (p *loop) canPredicate(its []*iter, cases []lattice.Point) bool {
 		p.canPredicateTerms(its, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
-// canPredicateTerms is canPredicate for sums of any type, without the strategy's decision. placed
-// reports whether an operand that no iterator walks has a value at each coordinate.
+// canPredicateTerms makes the same checks as canPredicate, except that it accepts sums of any type
+// and does not ask the strategy. The function placed gets an operand that no iterator of the loop
+// visits. It reports whether the operand has a value at each coordinate.
 func (p *loop) canPredicateTerms(its []*iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	l := p.l

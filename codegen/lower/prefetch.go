@@ -89,9 +89,9 @@ func (p *loop) fetchRows(list []fetched, at func(n int64) (there, next ir.Expr))
 	}
 }
 
-// fetchSegment emits the prefetching of the first line of a row's coordinates and values, if the
-// operand has a row at coordinate next. It may have none, because next may be from an entry that no
-// loop visits.
+// fetchSegment emits code that prefetches the start of the row at coordinate next: the first cache
+// line of its coordinates and of its values. The code first tests whether the operand has this row.
+// It may not have it, because next may come from an entry that the loops never visit.
 func (l *lowerer) fetchSegment(c *tree.Cursor, next ir.Expr, name string, far bool) {
 	row := l.b.Named(name, ir.Plus(c.Base, next))
 	l.b.When(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.Of.Size(0))), func() {

@@ -168,8 +168,8 @@ func (l *lowerer) privatizedWorkspace(f *cin.Forall, e *env, want bool) ir.Expr 
 	return ir.Truth(true)
 }
 
-// handOut emits code that copies entries to new arrays and stores the arrays in slot c of the
-// tables. made gets the number of entries.
+// handOut emits code that copies the entries x to new arrays, so that another thread can add them
+// later. It stores the arrays in slot c of the tables, and the number of entries in made[c].
 func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c *ir.Var) {
 	n := l.b.Named("entries", x.N)
 	l.b.Store(made, c, n)

@@ -6,9 +6,10 @@ import "distaff/codegen/ir"
 // positions end only after all repeats of a coordinate, so that each coordinate is in a single
 // tile.
 
-// pastRepeats returns position p of an interval's level, moved past repeats. If the position before
-// p has the same coordinates as p, it returns the first position after p with other coordinates. It
-// compares this level and the levels above that have the same position numbers.
+// pastRepeats returns position p of the level of interval iv, or a later position if p is inside a
+// group of repeats. If the position before p has the same coordinates as p, the result is the first
+// position after p with other coordinates. The coordinates compared are those in iv's level and in
+// the levels above it that have the same position numbers.
 func (l *lowerer) pastRepeats(iv interval, p ir.Expr, e *env) ir.Expr {
 	if iv.unit != positions || ir.Never(e.cur[iv.key].Present) {
 		return p

@@ -61,9 +61,10 @@ func (r *result) writingTo(arr *ir.Array, run func()) {
 	r.values = outer
 }
 
-// between returns the number of positions of level hi-1 under one position of level lo-1. All
-// levels from lo to hi-1 must be dense. For a sparse result it returns emit.MaxPoints if the number
-// is larger, so that the allocation of their memory is refused.
+// between returns the number of positions of level hi-1 below one position of level lo-1. All
+// levels from lo to hi-1 must be dense. If the result is sparse and the number exceeds
+// emit.MaxPoints, it returns emit.MaxPoints. The leaf then fails, because the memory for so many
+// positions is refused.
 func (r *result) between(lo, hi int) ir.Expr {
 	if r.sparse() && hi-lo > 1 {
 		return r.l.b.OnceAtStart(fmt.Sprintf("%s_under%d_%d", r.op.Prefix(), lo, hi), func() ir.Expr {

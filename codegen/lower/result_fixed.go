@@ -63,7 +63,9 @@ func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
 	return pos, crd
 }
 
-// whole writes all values, unless parallel loops write them.
+// whole lowers all loops of the leaf by calling run. If parallel is true, the loops on threads set
+// the values of the result, chunk by chunk. Otherwise whole also emits code that sets the values
+// which run does not write to zero.
 func (a *fixedResult) whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -118,8 +120,9 @@ func (a *fixedResult) inRow(r, c ir.Expr) ir.Expr {
 		Hi: ir.Coord(pos, ir.Plus(p, ir.Int(1))), Key: c})
 }
 
-// positions returns the range of positions of level 0 for the coordinates s of chunk c. The first
-// and the last chunk also get the positions before and after all chunks.
+// positions returns the range of positions of level 0 that chunk c writes. s is the range of the
+// chunk's coordinates. The first chunk also gets the positions whose coordinates come before its
+// range, and the last chunk gets those after its range.
 func (a *fixedResult) positions(s tree.Range, c *ir.Var, chunks ir.Expr) (lo, hi ir.Expr) {
 	l := a.l
 	if a.op.Kind(0).CanLocate() {
@@ -281,8 +284,9 @@ func (a *fixedResult) store(x value, e *env) {
 	}
 }
 
-// enterAbove lowers the body for one coordinate of a level above the last compressed level. The
-// coordinate is searched for in a row of the result, between the positions at and end.
+// enterAbove lowers the body of f for one coordinate of level k, which is above the last compressed
+// level. The emitted code searches for the coordinate in a row of the result, from position at to
+// position end.
 func (a *fixedResult) enterAbove(f *cin.Forall, in *env, k int, at *ir.Var, end ir.Expr) ir.Expr {
 	l := a.l
 	c := in.coord.at(f.Var)
@@ -358,9 +362,10 @@ func (a *fixedResult) mergeRows(p *loop, end ir.Expr) bool {
 	return true
 }
 
-// followsResult reports whether a loop's body is a sum that can be computed at each coordinate of
-// the result, whatever operands are present (see canPredicateTerms). A sum of integers must not
-// have a division.
+// followsResult reports whether the body of the loop is a sum that can be computed at each
+// coordinate of the result, even if operands are absent there (see canPredicateTerms). A sum of
+// integers must not have a division, because the leaf could then divide by zero where an operand is
+// absent.
 func (p *loop) followsResult(its []*iter) bool {
 	l := p.l
 	t := l.spec.Compute

@@ -118,8 +118,9 @@ func (l *lowerer) absentInTiles(s cin.Stmt) (found bool) {
 	return found
 }
 
-// sharesFirstVisit reports whether several threads may be the first at a position of a mapped
-// result, like the threads of a GPU that each have a part of its block.
+// sharesFirstVisit reports whether several threads can be at a position of a mapped result when it
+// is visited for the first time. On a GPU this is so, because each thread can have a part of the
+// block of values at the position.
 func (l *lowerer) sharesFirstVisit() bool {
 	_, mapped := l.assembly.(*mappedResult)
 	return mapped && l.spec.GPU

@@ -95,7 +95,7 @@ func (a *twoPassResult) chunks(n ir.Expr,
 	}
 	pass(t.count, t.counted)
 	t.scan()
-	pass(t.fill, t.filled)
+	pass(t.fill, t.closeParents)
 	t.publish()
 }
 
@@ -135,13 +135,16 @@ func (p *passLevel) at(c ir.Expr) ir.Expr {
 	return ir.Coord(p.before, c)
 }
 
-// isPos reports whether the prefix sums of the counts are the level's pos array.
+// isPos reports whether the prefix sums of the counts of level p are stored in the level's pos
+// array itself, so that they need no array of their own. This is so on a GPU, for level 1 if it is
+// the first level that is counted.
 func (t *passes) isPos(p *passLevel) bool {
 	return t.a.l.spec.GPU && p == &t.levels[0] && p.level == 1
 }
 
-// nowhere returns an array for writes that are removed afterwards.
-func (t *passes) nowhere(name string, typ tensor.Type) *ir.Array {
+// discarded returns an array whose stores are removed from the code afterwards. It replaces an
+// array that a pass does not write.
+func (t *passes) discarded(name string, typ tensor.Type) *ir.Array {
 	arr := t.a.l.b.Array(name, typ)
 	t.drop[arr] = true
 	return arr
@@ -150,10 +153,10 @@ func (t *passes) nowhere(name string, typ tensor.Type) *ir.Array {
 // count opens a chunk that only counts.
 func (t *passes) count(_, _ ir.Expr) {
 	a, l := t.a, t.a.l
-	a.levels, a.values = make([]growingLevel, a.op.Order()), t.nowhere("vals", a.op.Argument.Type)
+	a.levels, a.values = make([]growingLevel, a.op.Order()), t.discarded("vals", a.op.Argument.Type)
 	for _, p := range t.levels {
 		a.levels[p.level] = growingLevel{
-			pos: t.nowhere("pos", tensor.Int64), crd: t.nowhere("crd", tensor.Int64),
+			pos: t.discarded("pos", tensor.Int64), crd: t.discarded("crd", tensor.Int64),
 			count: l.b.Declare(t.countName(p.level), ir.Int(0)),
 		}
 	}
@@ -236,7 +239,7 @@ func (t *passes) fill(c, lo ir.Expr) {
 		switch {
 		case p.level == 0, t.isPos(p):
 			// the end of the root, or of the row, is already known
-			lev.pos = t.nowhere("pos", tensor.Int64)
+			lev.pos = t.discarded("pos", tensor.Int64)
 		case k == 0:
 			lev.closed = l.b.Declare(lev.count.Name+"_last",
 				ir.Times(ir.Minus(lo, a.op.Offset(0)), a.between(1, p.level)))
@@ -247,8 +250,9 @@ func (t *passes) fill(c, lo ir.Expr) {
 	}
 }
 
-// filled closes the parents of a chunk whose range ends at hi.
-func (t *passes) filled(c, hi ir.Expr) {
+// closeParents emits code that stores in the pos arrays where the children of the remaining parents
+// of chunk c end. hi is the end of the chunk's range.
+func (t *passes) closeParents(c, hi ir.Expr) {
 	a, l := t.a, t.a.l
 	for k, p := range t.levels {
 		lev := &a.levels[p.level]

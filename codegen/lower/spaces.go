@@ -45,8 +45,9 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) space.Workspace {
 	})
 }
 
-// fillsRow returns the workspace that the loop f adds rows to, and the assignment. It returns nil
-// unless f and the loops inside are over exactly the variables of a row and contain nothing else.
+// fillsRow returns the workspace that loop f adds rows to, and the assignment that does so. f and
+// the loops inside it must be over exactly the variables of a row, and the assignment must be the
+// only statement in them. Otherwise fillsRow returns nil, nil.
 func (l *lowerer) fillsRow(f *cin.Forall, e *env) (space.Filler, *cin.Assign) {
 	held, _ := e.space(cin.Target(f).Name).(workspace)
 	w, ok := held.space.(space.Filler)

@@ -212,8 +212,9 @@ func stepOf(s segment, v string) ir.Expr {
 	return ir.Int(0)
 }
 
-// emit emits the product. If the positions start at 0 and have the width of coordinates, it uses
-// the pos array itself. Otherwise it emits a kernel that computes offsets of the rows.
+// emit emits the matrix product s. The library needs row offsets that start at 0 and have the width
+// of coordinates. If the pos array has this form, it is used directly. Otherwise emit first emits a
+// kernel that computes the offsets.
 func (n *spmmNest) emit(s *ir.SpMM) {
 	l := n.externNest.l
 	first := ir.NewVar(l.b.Fresh(n.rows+"_first"), tensor.Int64)

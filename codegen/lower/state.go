@@ -60,7 +60,8 @@ type interval struct {
 	rowsKnown bool
 }
 
-// openLoops is the state of a component's loops: the part that is still to be looped over.
+// openLoops is the state of a component's loops while they are lowered. It describes the part of
+// the component's space that the loops inside the current one still have to visit.
 type openLoops struct {
 	leaf string // the variable to loop over next
 	iv   interval

@@ -53,14 +53,14 @@ func (w *termRows) RowOf() *space.Row { return &w.row }
 
 func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
-// store emits code that stores the factors of a row if some is true. Assignment a in loop f adds
-// this row.
-func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, some ir.Expr) {
+// store emits code that appends one term to the list if the condition present is true. The term
+// consists of the factors of the row that assignment a in loop f adds.
+func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, present ir.Expr) {
 	if w.fill == nil {
 		w.keep(l, f, a)
 	}
 	w.env = e
-	l.b.When(some, func() {
+	l.b.When(present, func() {
 		for _, k := range w.terms.Keys {
 			w.terms.Arrays.Reserve(k, ir.Plus(w.n, ir.Int(1)))
 		}

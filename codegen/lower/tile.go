@@ -21,9 +21,10 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 }
 
 // unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside
-// it, and returns these loops as s. A tile of the row, of width values, is then summed in registers
-// while the inner loops run once, instead of once for each value. The terms of each value are added
-// in the same order. width is 0 if f is not such a loop, or if the strategy leaves it unchanged.
+// it, and returns these loops as s. A tile of the row, of width values, is then summed in
+// registers. So the inner loops run once for each tile, and no longer once for each value. The
+// terms of each value are added in the same order as before. width is 0 if f is not such a loop, or
+// if the strategy leaves it unchanged.
 func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
 	k := e.res.level
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
@@ -189,9 +190,9 @@ func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
 	l.b.Emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
 }
 
-// whereRow lowers a where whose temporary is a row of a tile. The consumer is lowered for the case
-// that the row is present. If it is absent, there is nothing to do, unless the consumer has other
-// terms.
+// whereRow lowers a where statement whose temporary t is a row, or one tile of a row, in registers.
+// It lowers the consumer for the case that the row has values. If the row has none, code is emitted
+// only if the consumer has other terms.
 func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
 	some := l.stmt(s.Producer, e.filling(t.Name, w), true)

@@ -63,10 +63,11 @@ func threadsFor(bound int64) int64 {
 	return blockThreads
 }
 
-// gpuAtomicEnv returns the environment inside f, a loop on a GPU's unit. Additions to the result
-// are atomic there if iterations of f may add to the same place, and if f or a loop inside f says
-// how to add. An IgnoreRaces on f leaves the decision to the loops inside. If none of them decides,
-// the user guarantees that iterations do not add to the same place.
+// gpuAtomicEnv returns the environment inside f, a loop on a unit of a GPU. In it, additions to the
+// result are atomic under two conditions. Iterations of f may add to the same place. The command of
+// f, or of a loop inside f, says how concurrent additions are made. IgnoreRaces on f leaves this
+// decision to the loops inside. If none of these decides, the user guarantees that no two
+// iterations add to the same place, and the additions are not atomic.
 func (l *lowerer) gpuAtomicEnv(f *cin.Forall, e *env) *env {
 	if !l.assigns(f) || !l.hasRaces(f) || f.Race == cin.NoRaces ||
 		f.Race == cin.IgnoreRaces && !l.decidesRaces(f.Body) {
@@ -109,8 +110,8 @@ func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
 
-// refuseSpaces refuses a statement if entries must be added to one of its workspaces one after
-// another.
+// refuseSpaces refuses statement s if one of its workspaces can only be filled by one entry after
+// another, because on a GPU many threads add entries at the same time.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)

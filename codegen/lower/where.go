@@ -24,9 +24,9 @@ func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
 	return l.stmt(s.Consumer, in, want)
 }
 
-// needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so if
-// t is a factor, if t is stored in a place that records absence, or if t makes another temporary
-// with this property.
+// needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so in
+// three cases: t is a factor, t is stored in a workspace or result that records absence, or t is
+// assigned to another temporary that must be distinguished in this way.
 func (l *lowerer) needsPresence(s cin.Stmt, t string, e *env) bool {
 	needs := false
 	cin.Walk(s, func(u cin.Stmt) {

@@ -188,9 +188,10 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 	return true
 }
 
-// loop is the work of all runs of one loop. steps is the cost of the iterations, and moved the cost
-// of bringing the data that they read into caches. bytes counts the bytes that the iterations read.
-// lanes counts the bytes of vectorized loads, whose cost is already in steps.
+// loop is the work of one loop, summed over all its runs. steps is the cost of the iterations, and
+// moved is the cost of bringing the data that the iterations read into caches. bytes is the number
+// of bytes that the iterations read. lanes is the number of bytes that vector loads read; steps
+// already includes the cost of these loads.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }

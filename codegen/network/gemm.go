@@ -20,10 +20,10 @@ func (g *Gemm) Vars() []string { return slices.Concat(g.Sums, g.Rows, g.Cols) }
 // it.
 func (c *Contraction) IsGemm() bool { return c.Gemm != nil && len(c.Gemm.Vars()) == len(c.Loops) }
 
-// gemmAt returns the rows, columns and sums of the product of matrices that computes the rest of
-// state x. vars are the variables of all loops of x. ok is false if the rest is not one product of
-// matrices: this takes exactly two items with unbound variables, in dense levels, whose sets of
-// variables fit.
+// gemmAt returns the variables of the rows, columns and sums of the matrix product that computes
+// the rest of state x. vars are the variables of all loops of x. ok is false if one matrix product
+// cannot compute the rest. It can do so only if exactly two items have unbound variables, if these
+// variables belong to dense levels, and if each of them is a row, a column or a sum.
 func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 	rest := vars &^ x.bound
 	if s.model.problem.Gemm == nil || rest == 0 || !s.complete(x) ||

@@ -64,10 +64,11 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 	return cost
 }
 
-// written returns the cost of bringing into caches the lines of a result that is written in random
-// order. The loop over v is nested in loops over bound and reaches its body n times. A line stays
-// in a cache only if the result's part and the items' parts fit together. The nearest cache is not
-// counted, because loops do not wait for stores into the next one.
+// written returns the cost of bringing cache lines of the result into caches, if the result is
+// written in random order. The loop over v is nested in loops over bound, and is entered n times. A
+// cache keeps the lines only if it can hold two things together: the part of the result that the
+// loop writes, and the parts of the items that the loop reads. The nearest cache is not counted,
+// because loops do not wait for stores into the next one.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
@@ -101,7 +102,8 @@ func transfer(before, after, bytes float64) (cost float64) {
 	return transferFrom(0, before, after, bytes)
 }
 
-// transferFrom is transfer for the caches of index nearest and above only.
+// transferFrom returns the same cost as transfer, but without the caches that are nearer than
+// number nearest. Cache number 0 is the nearest one.
 func transferFrom(nearest int, before, after, bytes float64) (cost float64) {
 	for _, c := range caches[nearest:] {
 		if before > c.bytes && after <= c.bytes {

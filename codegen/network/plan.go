@@ -25,8 +25,9 @@ type Plan struct {
 	Bound float64
 }
 
-// Contraction multiplies factors and intermediates in its own loops. They run inside the loops that
-// it shares with the contraction that uses its intermediate.
+// Contraction multiplies factors and intermediates in its own loops. Its result is the result of
+// the product, or an intermediate that another contraction, the consumer, reads. A contraction and
+// its consumer may share outer loops, and the contraction's own loops run inside the shared ones.
 type Contraction struct {
 	Name string // of the intermediate; the compiler renames it if a tensor has this name
 	// Steps lists the contraction's own loops and the producers between them, outermost first.

@@ -46,18 +46,20 @@ func (m *model) key(x state) key {
 	return k
 }
 
-// move is the next step in a nest. If made is not 0, the step is the producer of an intermediate,
-// and made holds the numbers of its items. If gemm is true, the step computes all that is left as
-// one product of matrices. Otherwise it is a loop over variable v.
+// move is the next step in building a nest of loops. There are three kinds of steps. If made is not
+// 0, the step makes an intermediate, and made holds the numbers of the items that it multiplies. If
+// gemm is true, the step computes the rest of the nest as one matrix product. Otherwise the step is
+// a loop over variable v.
 type move struct {
 	v    int
 	made set
 	gemm bool // what is left is one product of matrices
 }
 
-// alternative is one way to compute the rest of a state. first is its first move. next is the index
-// of the alternative to follow in the state after this move. If the move is a producer, inside is
-// the index of the alternative in the producer's own state.
+// alternative is one way to compute the rest of a state. first is its first move, which leads to
+// another state. next is an index in the list of alternatives of that state. If the move makes an
+// intermediate, inside is an index in the list of alternatives of the intermediate's own state.
+// spent is the cost of all moves.
 type alternative struct {
 	spent        spent
 	first        move
@@ -170,12 +172,13 @@ func (s *search) producer(x state, share float64) []alternative {
 	return out
 }
 
-// waitFactor returns a factor for the cost of state x if its first loop is over v, because threads
-// may have to wait. It exceeds 1 in three cases:
+// waitFactor returns the factor by which state x costs more if its first loop is over v, because
+// the loop does not make full use of the threads. It exceeds 1 in three cases:
 //
-//   - The loop makes an intermediate outside all other loops, on one thread.
+//   - The loop makes an intermediate outside of all other loops, on one thread.
 //   - The loop is directly inside an outermost loop that sums into the result on one thread.
-//   - The loop is outermost and sums into the result on all threads.
+//   - The loop is outermost and sums into the result on all threads, so that partial results must
+//     be added at the end.
 func (s *search) waitFactor(x state, v int) float64 {
 	switch root := s.isRoot(x); {
 	case root && s.model.sumsAlone(x, v), !root && x.bound == 0 && !s.model.onThreads(x.items, v):

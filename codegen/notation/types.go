@@ -7,16 +7,17 @@ import (
 	"distaff/io/tensor"
 )
 
-// InferTypes returns the type that a statement computes in, and the type of its result.
-// operands has the types of the tensors on the right side, and also of the left tensor if the
-// statement is a += and the left tensor has an input. result is the type that -t gives the left
+// InferTypes returns the type that a statement computes in, and the type of its result. operands
+// has the types of the tensors on the right side. If the statement is a += and the left tensor has
+// an input, operands also has the left tensor's type. result is the type that -t gives the left
 // tensor, or dtype.None.
 //
-// The compute type is NumPy's promotion of all operands. Literals are weak, as in NumPy 2: an
-// integer literal promotes nothing. Another literal turns integers into float64 and leaves floats
-// and complex numbers as they are. Without any operand the compute type is the explicit result
-// type, or float64 if there is none. An explicit result type also promotes the compute type. If the
-// result type is narrower, values are converted when they are stored.
+// The compute type is the type to which NumPy promotes all operands. Literals are weak, as in NumPy
+// 2. An integer literal does not change the type. Any other literal changes an integer type to
+// float64, and does not change a float or complex type. If the statement has no operands, the
+// compute type is the explicit result type, or float64 if none is given. An explicit result type
+// also promotes the compute type. If the result type is narrower, values are converted when they
+// are stored.
 //
 // InferTypes returns a *diag.Error for complex values in a real result, for floats in an integer
 // result, and for an integer literal that the compute type cannot represent.

@@ -153,8 +153,9 @@ func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	return ""
 }
 
-// coordinates returns the reason why a mode cannot be cut by coordinates, given the dimensions
-// before, or "" if it can.
+// coordinates returns the reason why a mode cannot be partitioned by coordinates, or "" if it can
+// be. The reason is that an earlier dimension of the machine already partitions the mode by its
+// stored entries.
 func (h *Home) coordinates(l *Level, mode int) (why string) {
 	if h.ordered == nil || !slices.Contains(h.ordered.Modes, mode) {
 		return ""

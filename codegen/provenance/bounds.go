@@ -35,9 +35,10 @@ func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
 
-// Digits returns the coordinates of point number x in the space of several variables, in
-// lexicographic order. If x is the number of points, the first coordinate is one past its range and
-// the others are the first of theirs.
+// Digits returns the coordinates of point number x in the space of the variables roots. The points
+// are numbered in lexicographic order. If x is the number of points, the result is the end of the
+// space: the first coordinate is the end of its range, and each of the others is the start of its
+// range.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {
@@ -113,8 +114,8 @@ func roundedUp(extent Form,
 	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
 }
 
-// manyPieces is the smallest n for which a divide into n pieces limits the number of pieces to the
-// number of values. The other pieces would be empty. A smaller n always makes n pieces.
+// A divide into n pieces makes exactly n pieces if n is less than manyPieces. If n is larger, it
+// makes at most as many pieces as there are values, so that no piece is empty.
 const manyPieces = 256
 
 // Pieces returns the number of pieces that a divide by n makes of extent values. It is at least
@@ -237,9 +238,9 @@ func (n *Narrowed) At(x Form) []Form {
 	return Digits(n.Roots, n.spans(n.Roots), x, n.name)
 }
 
-// Most returns the largest number of values that v can have according to the factors and bounds of
-// the schedule, or 0 if they do not limit it. A tile of positions may have more values if a level
-// repeats coordinates, because the tile then ends after the repeats.
+// Most returns the largest number of values that the split factors and bounds of the schedule allow
+// for v, or 0 if they set no limit. A tile of positions may have more values if a level repeats
+// coordinates, because the tile is then extended to the end of the repeats.
 func (g *Graph) Most(v string) int64 {
 	r := g.MadeBy(v)
 	if r == nil {

@@ -43,17 +43,17 @@ func (c *Counting) Count(r *Relation, name Namer) {
 	c.N[r.To[0]] = n
 }
 
-// Reach shortens the loop over v, the last loop of the component, so that other variables do not
-// leave their ranges. to is the end of the loop without this limit. Reach returns the new end. sure
-// contains the variables that grow with v and now stay in their ranges: no iteration needs to check
-// them.
-func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[string]bool) {
+// Reach shortens the loop over v, the last loop of the component, so that the variables that are
+// computed from v stay in their ranges. Without Reach, the loop ends at limit. end is the new end
+// of the loop. sure contains the variables that grow with v and that now stay in their ranges, so
+// that no iteration needs to check them.
+func (c *Counting) Reach(v string, limit Form, name Namer) (end Form, sure map[string]bool) {
 	sure = map[string]bool{}
 	a, b := Form(Const(1)), Form(Const(0)) // x is a*v + b
 	for x := v; ; {
 		r := c.G.MadeBy(x)
 		if r == nil || r.Kind == Pos || r.Kind == Fuse {
-			return name(v+"_end", to), sure
+			return name(v+"_end", limit), sure
 		}
 		if len(r.To) == 2 {
 			tile := c.N[r.To[1]]
@@ -63,7 +63,7 @@ func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[stri
 			}
 			at := c.valueOf(other)
 			if at == nil {
-				return name(v+"_end", to), sure
+				return name(v+"_end", limit), sure
 			}
 			if x == r.To[0] {
 				a, b = times(a, tile), plus(times(b, tile), at)
@@ -73,7 +73,7 @@ func (c *Counting) Reach(v string, to Form, name Namer) (end Form, sure map[stri
 			sure[r.From[0]] = true
 			if n := c.N[r.From[0]]; !even(n, r.N) {
 				left := Bin(Max, Bin(Sub, n, b), Const(0))
-				to = Bin(Min, to, Bin(Div, Bin(Sub, Bin(Add, left, a), Const(1)), a))
+				limit = Bin(Min, limit, Bin(Div, Bin(Sub, Bin(Add, left, a), Const(1)), a))
 			}
 		}
 		x = r.From[0]

@@ -267,8 +267,9 @@ func (g *Graph) FullyDerived(v string) []string {
 }
 
 // PositionsOf returns the access whose positions v runs over, or "" if v runs over something else.
-// v runs over positions if it is derived from the new variable of a pos, with no coord or fuse in
-// between, and not as the outer variable of a split or divide.
+// v runs over positions if it is derived from the variable that a pos command makes. There must be
+// no coord or fuse in between. In addition, v must not be derived through the outer variable of a
+// split or divide, because such a variable numbers tiles.
 func (g *Graph) PositionsOf(v string) string {
 	for r := g.MadeBy(v); r != nil; r = g.MadeBy(r.From[0]) {
 		switch {

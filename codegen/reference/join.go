@@ -149,9 +149,10 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 // minPiece is about the smallest number of points for which a separate piece is made.
 const minPiece = 64
 
-// pieces returns into how many pieces the plan's points are divided, at most max. They are divided
-// along the first access or loop that has several coordinates. The number depends only on the data,
-// so the sums of the pieces are the same for any number of threads.
+// pieces returns the number of pieces into which the points of the plan are divided, at most max.
+// The points are divided along the first access or loop that has several coordinates. The number of
+// pieces depends only on the data. So the sums of the pieces, and with them the result, do not
+// depend on the number of threads.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {

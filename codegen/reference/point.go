@@ -37,10 +37,10 @@ func (p Point) Tolerance() float64 {
 // values may differ by Tolerance. Zeros of either sign are equal. An infinity must be the same
 // infinity, and a NaN must be a NaN.
 //
-// In three cases NaN and infinities are interchangeable, because the order of evaluation decides
-// which one results: for complex numbers, after a division by a zero of uncertain sign, and after a
-// sum of infinite products or quotients. If a denominator is zero within its rounding error, as x -
-// y + (y - x) may be, every value is accepted.
+// In three cases a NaN and all infinities count as equal: if the result is complex, after a
+// division by a zero of uncertain sign, and after a sum of infinite products or quotients. In these
+// cases the order of evaluation decides which of them results. If a denominator is zero within its
+// rounding error, as x - y + (y - x) may be, every value is accepted.
 func (p Point) Agrees(v tensor.Value) bool {
 	if p.result.IsInt() {
 		return p.Value.I == v.I

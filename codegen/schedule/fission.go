@@ -47,10 +47,10 @@ func fission(s *state, i, j string) (own []*cin.Forall) {
 	return own
 }
 
-// partsOf splits t, a statement that adds to a tensor with random access, into the loop over j
-// (own) and the rest (others). The loop over j may also sum a scalar that is one term of the
-// statement; own then adds directly to the tensor. own is nil if no loop over j can be separated.
-// others is nil if nothing else remains.
+// partsOf splits statement t into the loop over j (own) and the rest (others). t must add to a
+// tensor with random access. If the loop over j sums into a scalar that is one term of the
+// statement, own adds directly to the tensor instead. own is nil if no loop over j can be
+// separated. others is nil if nothing else remains.
 func partsOf(s *state, t cin.Stmt, j string) (own, others cin.Stmt) {
 	if f, ok := s.problem.Formats[cin.Target(t).Name]; ok && !f.AllDense() {
 		return nil, nil

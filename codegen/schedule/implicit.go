@@ -62,8 +62,9 @@ func (s *state) renameOrders(from, to string) {
 	}
 }
 
-// replaced describes an implicit workspace that the workspace of a precompute replaces. The result
-// then gets the terms of the implicit workspace from the new workspace.
+// replaced describes an implicit workspace that is no longer needed, because a precompute command
+// makes a workspace that replaces it. The terms that the result got from the implicit workspace
+// then come from the new workspace.
 type replaced struct {
 	name string
 	body cin.Stmt    // the statement without the implicit workspace

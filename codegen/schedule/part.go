@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Part returns the commands that apply to a part of a statement: to some of its terms, which are
-// computed separately. absent lists the variables and tensors of the other parts, which this part
-// does not have. Part leaves out each command that names one of these. It then also leaves out each
-// command that names a variable or workspace that an omitted command would have made. A reorder
-// keeps the variables that the part has.
+// Part returns the commands in list that apply to a part of a statement: to some of its terms,
+// which are computed separately. absent lists the variables and tensors that only the other terms
+// have. Part leaves out each command that names one of them. It also leaves out each later command
+// that names a variable or workspace which an omitted command would have made. A reorder command is
+// an exception: it stays, with the variables that the part has.
 func Part(list []*Command, absent []string) (part []*Command) {
 	absent = slices.Clone(absent)
 	lacks := func(a Arg) bool {

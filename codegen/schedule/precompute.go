@@ -373,8 +373,9 @@ func product(list []cin.Expr) cin.Expr {
 	return x
 }
 
-// place returns the producer and the consumer that replace assignment a. They are inside the loops
-// of the chain that both need.
+// place returns a where statement that replaces the loops chain around assignment a. Its producer
+// computes the precomputed expression, and its consumer reads the workspace. The outer loops of
+// chain that both need are around the where statement.
 func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	inside := exprVars(r.expr)
 	rest, _ := r.without(a.RHS)
@@ -434,7 +435,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 		return nil, err
 	}
 	var fill cin.Stmt = &cin.Assign{LHS: &cin.Access{Name: r.name, Vars: r.into}, Accumulate: true,
-		RHS: r.renamed(a.RHS)}
+		RHS: r.producerExpr(a.RHS)}
 	var use cin.Stmt = &cin.Assign{LHS: a.LHS, Accumulate: a.Accumulate, RHS: rest}
 	if r.instead != nil {
 		use = r.instead.consumer(rest)
@@ -509,9 +510,10 @@ func (r *recipe) around(f *cin.Forall) bool {
 		slices.ContainsFunc(r.loops, func(v string) bool { return slices.Contains(c.Leaves, v) })
 }
 
-// renamed returns the expression that the producer computes: the statement's own operands, indexed
-// by the workspace's variables.
-func (r *recipe) renamed(x cin.Expr) cin.Expr {
+// producerExpr returns the expression that the producer assigns to the workspace. It searches x for
+// the precomputed expression, and replaces the variables of this expression by the variables of the
+// producer's loops.
+func (r *recipe) producerExpr(x cin.Expr) cin.Expr {
 	var find func(x cin.Expr) cin.Expr
 	find = func(x cin.Expr) cin.Expr {
 		if match, _, ok := r.split(x); ok {

@@ -7,10 +7,13 @@ import (
 	"distaff/codegen/cin"
 )
 
-// reorder gives directly nested loops a new order, outermost first: reorder(i, j, ...). It does so
-// in every nest that has all of the loops. Other loops between them keep their places, and a nest
-// with only some of the loops is an error unless all loops have the new order already. A loop that
-// occurs alone elsewhere is left unchanged.
+// reorder changes the order of directly nested loops: reorder(i, j, ...) lists their variables,
+// outermost first. It changes each nest that has all of these loops. Other loops of the nest keep
+// their places. A nest with only one of the loops does not change.
+//
+// A nest that has several but not all of the loops is an error, and so is a statement without a
+// nest that has all of them. There is one exception: if the loops already have the wanted order
+// everywhere, reorder does nothing.
 func reorder(s *state) error {
 	var order []string
 	for k := range s.cmd.Args {

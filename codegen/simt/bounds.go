@@ -177,8 +177,9 @@ func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// smaller applies to a Min that is added and to a Max that is subtracted. It tries each operand in
-// place of the term, because either one gives a bound.
+// smaller bounds the sum l if term i is a Min that is added, or a Max that is subtracted. Each of
+// the two operands, in place of the term, gives an upper bound, and n is the smaller one. ok is
+// false if neither bound is found. applies is false if term i has another form.
 func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Min, ir.Max)
 	if !isOne {
@@ -193,8 +194,9 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger applies to a Max that is added and to a Min that is subtracted. It puts each operand in
-// place of the term, and needs a bound for both.
+// larger bounds the sum l if term i is a Max that is added, or a Min that is subtracted. Each of
+// the two operands, in place of the term, is bounded, and n is the larger bound. ok is false unless
+// both bounds are found. applies is false if term i has another form.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -209,17 +211,17 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	return max(n, m), ok, true
 }
 
-// sides returns the two operands of term t if it adds an operation of the kind added, or subtracts
-// one of the kind taken. The two cases of a Select count as operands of a Max. ok is false for any
-// other term.
-func sides(t term, added, taken ir.Op) (x, y ir.Expr, ok bool) {
+// sides returns the two operands of term t. The operation of the term must have kind plus if the
+// term is added, and kind minus if it is subtracted. A Select counts as a Max of its two cases. ok
+// is false for any other term.
+func sides(t term, plus, minus ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:
-		if e.Op == added && t.k > 0 || e.Op == taken && t.k < 0 {
+		if e.Op == plus && t.k > 0 || e.Op == minus && t.k < 0 {
 			return e.X, e.Y, true
 		}
 	case *ir.Select:
-		if added == ir.Max {
+		if plus == ir.Max {
 			return e.X, e.Y, true
 		}
 	}

@@ -17,7 +17,8 @@ func (l *launcher) share(a *ir.Array, n int64) bool {
 	return true
 }
 
-// memory appends a statement about a whole array.
+// memory appends to out the code for s, a statement that allocates, frees, fills or copies an
+// array.
 func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Local:

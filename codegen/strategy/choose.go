@@ -27,9 +27,9 @@ func Choose(p *Problem) *Value {
 	return v
 }
 
-// Plain returns the strategy of a statement whose schedule gives no instructions. It follows the
-// instructions that a schedule need not contain (Choice.Always), and has the default workspaces and
-// the default capacity of the result. Everything else has the simplest form.
+// Plain returns the strategy for a statement whose schedule gives no instructions. It follows the
+// instructions that apply to every schedule (Choice.Always). Workspaces have their default forms,
+// and the result has its default capacity. Everything else has the simplest form.
 func Plain(p *Problem) *Value {
 	v, _, err := Follow(p, nil)
 	if err != nil {
@@ -127,8 +127,9 @@ func (v *Value) take(f *facts, c *Choice, list []Chosen) []Chosen {
 	return list
 }
 
-// describe sets v.Defaults. made has, by choice, the instructions that v follows although no
-// command gave them. If a choice has a function Made, the result of Made replaces them.
+// describe sets v.Defaults to the instructions that v follows although no command gave them.
+// made[k] lists these instructions for the choice Choices[k]. If a choice has a function Made, the
+// result of this function is used instead.
 func (v *Value) describe(f *facts, made [][]Chosen) {
 	for k, c := range Choices {
 		if c.Made != nil {

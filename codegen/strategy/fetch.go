@@ -120,8 +120,9 @@ const (
 )
 
 // segmentAhead is the prefetch distance, in entries, for rows of a sparse matrix that coordinates
-// of another operand select, as in a product of two sparse matrices. It is small, because the start
-// of a row is known only then, and its length cannot be predicted.
+// of another operand select, as in a product of two sparse matrices. The distance is small for two
+// reasons: the code must read where a row starts before it can prefetch the row, and it cannot
+// predict the length of the row.
 const segmentAhead = 4
 
 // A loop over coordinates may read rows from first to last. These rows are prefetched into the
@@ -155,9 +156,9 @@ func lines(n int64, t tensor.Type) int64 {
 	return (min(n, prefetchLines*line) + line - 1) / line
 }
 
-// mappedFetch returns how blocks of a Mapped result are fetched ahead. They are fetched like rows
-// that do not stay in a core's caches. Blocks shorter than a cache line are not fetched, because
-// they are far from one another in memory.
+// mappedFetch returns how the blocks of values of a Mapped result are prefetched: like rows that do
+// not stay in a core's caches. Blocks that are shorter than a cache line are not prefetched. They
+// are far from one another in memory, so most of each prefetched line would be unused.
 func mappedFetch(f *facts) (p Prefetch) {
 	n := int64(1)
 	for _, v := range f.vars[f.deep+1:] {
@@ -173,9 +174,10 @@ func mappedFetch(f *facts) (p Prefetch) {
 	return p
 }
 
-// eachSelectedRow calls fn for each operand, or dense result, whose last two levels are dense. v is
-// the variable that selects a row along the last level. row is the number of values in a row, and
-// bytes is the size of all rows together.
+// eachSelectedRow calls fn for each tensor whose last two levels are dense: for operands, and for a
+// result without sparse levels. A row consists of the values along the last level. v is the
+// variable of the level above, which selects a row. row is the number of values in a row, and bytes
+// is the size of all rows together.
 func eachSelectedRow(f *facts,
 	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
 	seen := map[string]bool{}
@@ -362,13 +364,15 @@ func (t *Tensor) isDense() bool {
 	return true
 }
 
-// The entries of a sparse operand are fetched streamAhead entries before they are used, and the
-// vector elements that they select a fourth of this distance before. This is done if the processor
-// was measured to gain by it (Streams), if segments have at least streamedSegment entries on
-// average, and if the entries occupy at least streamedCaches times Target.FarBytes. Fewer entries
-// may be in a cache that several cores share. They then arrive equally fast without prefetching. A
-// processor that predicts a loop's reads stops at the end of each page, and it sees only a few of
-// the loop's gathers at a time.
+// The entries of a sparse operand are prefetched streamAhead entries before they are used. The
+// vector elements that they select are prefetched a fourth of this distance before. Three
+// conditions must hold:
+//
+//   - The processor was measured to gain by this (Streams). A processor that predicts a loop's
+//     reads stops at the end of each page, and sees only a few of the loop's gathers at a time.
+//   - Segments have at least streamedSegment entries on average.
+//   - The entries occupy at least streamedCaches times Target.FarBytes. Fewer entries may be in a
+//     cache that several cores share, and arrive equally fast without prefetching.
 const (
 	streamAhead     = 128
 	streamedSegment = 4

@@ -42,28 +42,30 @@ const Streams = "entries_ahead"
 // sorted (Value.Windowed). If its form is 0, the segments are merged step by step.
 const Merges = "window_merges"
 
-// Measurements lists all measured choices. Other code also has several forms with the same meaning
-// and the same order of sums. They are not choices, because on a Zen 4 one form was much faster
-// than the others, or no form was faster by 5%:
+// Measurements lists all choices whose best form is measured on each machine. All forms of such a
+// choice compute the same values in the same order of sums.
+//
+// Some other choices also have such forms, but are not measured, because on a Zen 4 one form was
+// much faster than the others, or no form was faster by 5%:
 //
 //   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
 //     and so do 48, 64 and 80 for the second-level cache;
-//   - rows from memory that are fetched into the nearest cache only: they take 1.2 to 2.2 times as
-//     long;
-//   - prefetching when all selected rows are in a core's caches: it gains less than 5%;
+//   - the cache for rows from memory: if they are prefetched into the nearest cache only, they take
+//     1.2 to 2.2 times as long;
+//   - prefetching if all selected rows are in a core's caches: it gains less than 5%;
 //   - the widths of tiles: 16 and 32 values take the same time, and 64 take 15% longer;
 //   - predicated merges: they are 1.8 times faster than branches, which the processor cannot
 //     predict;
-//   - workspaces with a place and a bit for each coordinate, when many values are added: they are
-//     2.4 times faster than lists of marked places, and 3 times faster than hash tables;
+//   - workspaces with a place and a bit for each coordinate, if many values are added: they are 2.4
+//     times faster than lists of marked places, and 3 times faster than hash tables;
 //   - stores past the caches, for rows that are written once in a result larger than the caches:
-//     they are 1.05 to 1.5 times faster;
+//     they are 1.05 to 1.5 times faster than stores through the caches;
 //   - copies past the caches, for results that are larger than a core's caches and would be evicted
 //     before they are read;
 //   - unrolling of loops over segments, which is left to the compiler.
 //
-// The lanes in sums, the numbers of chunks and the cuts of long rows are not choices either,
-// because they determine the order of sums.
+// The number of lanes in sums, the number of chunks and the division of long rows are not such
+// choices, because they determine the order of sums.
 var Measurements = []Measured{
 	{FarRows, []int64{0, farAhead}, farAhead, fetchedAhead, false},
 	{LastLevelRows, []int64{lastLevelAhead, farAhead}, farAhead, fetchedAhead, true},

@@ -76,11 +76,11 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 	return operand
 }
 
-// rowVars returns the largest n such that t can store a row of values for each key, along t's last
-// n variables. Workspace t must be filled everywhere or nowhere along these variables for each
-// coordinate of the others. It must be filled by innermost loops over these variables alone, and a
-// row must have at most maxHashRow places. rowVars returns 0 if threads fill t, because threads
-// hand over single values.
+// rowVars returns how many of t's last variables can be the variables of a row, if workspace t
+// stores a row of values for each key. It returns the largest n that meets three conditions. For
+// each coordinate of the other variables, t is filled along the last n variables everywhere or
+// nowhere. t is filled by innermost loops over only these variables. A row has at most maxHashRow
+// places. rowVars returns 0 if threads fill t, because threads pass on single values and not rows.
 func rowVars(f *facts, producer cin.Stmt, t *cin.Access) int {
 	if cin.Threaded(producer) {
 		return 0

@@ -8,14 +8,15 @@ import (
 )
 
 // defaultSpaces chooses the default form of every workspace, outer workspaces first. workspaceOf
-// proposes a form, which is replaced in these cases:
+// proposes a form, which is replaced in four cases:
 //
-//   - A workspace that is filled in order is a list.
-//   - A workspace that is filled once, outside of all loops, in many places has marks
-//     (mayUseMarks). This is only for schedules that make neither workspaces nor variables.
-//   - A small workspace that is filled everywhere or nowhere is an array. Without a schedule, it
-//     must do more than being copied to the result.
-//   - A schedule's tile of positions has a place for each position (positional).
+//   - If the values of a workspace come in the order of their coordinates, it is a list.
+//   - If a workspace is filled only once, outside of all loops, and at many of its places, it has
+//     marks (mayUseMarks). A schedule that makes workspaces or variables excludes this.
+//   - If a small workspace is always filled everywhere or nowhere, it is an array. Without a
+//     schedule, this excludes a workspace that is only copied to the result.
+//   - If a schedule makes a tile of positions, a workspace over the tile has a place for each
+//     position (positional).
 //
 // Space.Piece is the form of the workspaces that each thread has for itself.
 func defaultSpaces(f *facts) {

@@ -66,8 +66,8 @@ func defaultJam(f *facts, _ *Value) []Chosen {
 			width)}}
 }
 
-// canJam reports whether s contains a loop that can be moved into the loops inside it. loops lists
-// the variables of the loops around s.
+// canJam reports whether s contains a loop to which unroll and jam can be applied: the iterations
+// of the loop are moved into the loops inside it. loops lists the variables of the loops around s.
 func canJam(f *facts, s cin.Stmt, loops []string) bool {
 	switch s := s.(type) {
 	case *cin.Forall:

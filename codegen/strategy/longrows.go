@@ -6,10 +6,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// LongRows is the choice to run each row with more than N entries of operand T on all threads:
-// longrows(i,T,N). Without it, the outermost loop over i, cut into chunks of equal work, leaves
-// such a row to a single thread. If a sum runs across the cuts, a row is cut into a fixed number of
-// parts.
+// LongRows is the choice that all threads together compute each row with more than N entries of
+// operand T. A schedule writes it as longrows(i,T,N). The loop over i is outermost and divided into
+// chunks of equal work. Without this choice, a single thread computes such a row. If a sum crosses
+// the cuts in a row, the row is divided into a fixed number of parts, so that the result does not
+// depend on the number of threads.
 var LongRows = &Choice{
 	Name: "longrows",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
@@ -130,9 +131,9 @@ func separateRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 // longRowParts is the number of partial results of one row.
 const longRowParts = 16
 
-// rowParts returns how a long row of l is cut for the threads. If a sum crosses the cuts, the
-// number of parts is fixed. A result that shares an operand's pattern has no sums along the row, so
-// the row may be cut into any chunks.
+// rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
+// each part has a partial sum, and the number of parts is fixed. If the result shares the pattern
+// of an operand, no sum runs along the row, so the row may be divided into any number of chunks.
 func rowParts(f *facts, l *cin.Forall) Cut {
 	switch _, scalar := l.Body.(*cin.Where); {
 	case f.isSparse():

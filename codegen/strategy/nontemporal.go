@@ -24,9 +24,9 @@ var Nontemporal = &Choice{
 	},
 }
 
-// leastLines is the smallest length, in cache lines, of rows that are stored past the caches
-// although they are not whole lines. In shorter rows, a large part would be in lines that two rows
-// share.
+// Rows whose length is not a whole number of cache lines are stored past the caches only if they
+// have at least leastLines lines. In a shorter row, a large part of the values would be in lines
+// that the row shares with its neighbours.
 const leastLines = 8
 
 // defaultNontemporal returns the instruction to store values of the result past the caches. The

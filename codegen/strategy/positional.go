@@ -13,10 +13,10 @@ import (
 // maxPositions is the largest number of places of a workspace over the positions of a tile.
 const maxPositions = 1 << 14
 
-// positional returns the form of workspace t, which w fills, with a place for each position of an
-// operand in a tile. It returns an error if t cannot have this form. The producer and the consumer
-// then both run over the tile's positions, and each position has a value, so a place needs neither
-// coordinates nor a mark.
+// positional returns a form in which workspace t has a place for each position of an operand in a
+// tile. w is the where that fills t. It returns an error if t cannot have this form. With this
+// form, the producer and the consumer both run over the positions of the tile, and each position
+// has a value. So a place needs neither coordinates nor a mark.
 func positional(f *facts, w *cin.Where, t *cin.Access) (Form, error) {
 	loops, a, err := filling(w, t)
 	if err != nil {

@@ -60,13 +60,15 @@ func SpaceBytes(p *Problem, v *Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// Begun returns the memory, in bytes, of the arrays of a result that grows, before the first entry
-// is appended. kept counts the arrays that become the result's. beside counts the chunks' pieces
-// and the tables that join them. entries is the number of entries of the sparse operands, and
-// threads is the number of threads. within is true if the result has no more entries than its
-// operands, as in a sum. A thread then frees a piece before it starts the next one, and beside
-// covers all pieces until the end, because one piece may have most of the entries.
-func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept, beside int64) {
+// Begun returns the memory, in bytes, that the arrays of a result with growing arrays occupy before
+// the first entry is appended. kept is the memory of the arrays that become the result's arrays.
+// joined is the memory of the pieces that chunks make, and of the tables that join the pieces.
+// entries is the number of entries of the sparse operands, and threads is the number of threads.
+//
+// sum is true if the result has at most as many entries as its operands, as in a sum. A thread then
+// frees its piece before it starts the next one, so fewer pieces exist at the same time. But one
+// piece may have most of the entries, so joined also includes the memory for all entries.
+func Begun(p *Problem, v *Value, entries int64, threads int, sum bool) (kept, joined int64) {
 	if p.Assembly != Append {
 		return 0, 0
 	}
@@ -95,7 +97,7 @@ func Begun(p *Problem, v *Value, entries int64, threads int, within bool) (kept,
 		kept = int64(min(arrays(f, float64(first+1))+joinedPositions(f, float64(first+1)), 1<<62))
 	}
 	alive, filled := pieces, 0.0
-	if ordered && within {
+	if ordered && sum {
 		alive, filled = min(pieces, float64(threads)), arrays(f, float64(first))
 	}
 	return kept,
@@ -157,8 +159,9 @@ func joinedPositions(f *facts, n float64) (bytes float64) {
 }
 
 // chunkCount returns the largest number of chunks of equal work in a loop on threads. The work is
-// the entries of all operands and the rows of the result. entries is used for the sparse operands
-// if their own numbers are smaller or unknown.
+// the number of entries of all operands, plus the number of rows of the result. If the operands'
+// numbers of entries are unknown, or their sum is less than entries, the parameter entries is used
+// instead of the sum.
 func chunkCount(f *facts, v *Value, threads int, entries int64) float64 {
 	if threads <= 1 {
 		return 1
@@ -331,10 +334,10 @@ func growingBytes(n, bytes float64) float64 {
 	return 3*max(n, firstEntries)*bytes + 8*pageBytes
 }
 
-// mostEntries returns the largest number of entries that workspace t has at a time. It is bounded
-// by the number of places, and by the number of combinations of entries of operands. Variables that
-// the chosen operands do not have are counted by their sizes. A statement that adds several
-// products may have the entries of every product.
+// mostEntries returns an upper bound of the number of entries that workspace t has at a time. One
+// bound is the number of its places. The other bound is a number of combinations: the product of
+// the numbers of entries of some operands, times the sizes of t's variables that these operands do
+// not have. If producer adds several products to t, their bounds are added.
 func mostEntries(f *facts, t *cin.Access, producer cin.Stmt) float64 {
 	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -391,6 +394,6 @@ func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 	return least
 }
 
-// mostCounted is the largest number of factors of a product whose numbers of entries mostProducts
-// uses. It ignores further factors, and counts their variables by their sizes.
+// mostCounted is the largest number of factors of a product that mostProducts bounds by their
+// numbers of entries. It bounds the other factors by the sizes of their variables.
 const mostCounted = 8

@@ -341,13 +341,18 @@ func evenBy(f *facts, l *cin.Forall) string {
 	return fmt.Sprintf("chunks have equal work, by the %d entries of %s", d.t.NNZ, d.key)
 }
 
-// Partial results of a dense tensor are worth their memory if each value is a sum of partialWork
-// terms or more. There are at most maxPartials partial results. More than manyPartials are used
-// only from manyWork terms on. Below that, fewer partial results than threads cost less than
-// setting more of them to 0 and adding them, which takes a fifth of the time at manyWork. Their
-// number is a power of two, so that it divides evenly among threads. fewPartials are used from
-// fewWork terms on if each entry is one term, because the operand is then larger than the partial
-// results.
+// These constants determine the number of partial results of a dense result, from the average
+// number of terms that are summed into a value. There is one partial result for each partialWork
+// terms, but at most manyPartials. If there are many more terms, there is one partial result for
+// each manyWork terms, but at most maxPartials. The number is rounded to a power of two, so that it
+// divides evenly among threads.
+//
+// With fewer than partialWork terms, partial results are not worth their memory. If there are fewer
+// partial results than threads, some threads are idle. But this costs less than setting more
+// partial results to 0 and adding them, which takes a fifth of the time at manyWork.
+//
+// If each entry of the operand is one term, the operand is larger than the partial results. Then
+// there is one partial result for each fewWork terms, but at most fewPartials.
 const (
 	partialWork  = 32
 	manyWork     = 4 * partialWork
@@ -464,9 +469,10 @@ func orderedCut(f *facts, l *cin.Forall) Cut {
 	return c
 }
 
-// chunkWork returns the smallest work of a chunk of l. A chunk adds at least one value for each
-// place of its workspaces. If l has workspaces, the work is a power of two, so that data of about
-// the same density have the same leaf.
+// chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. If l has
+// workspaces, a chunk must add at least one value for each of their places, because each chunk
+// clears them. The work is then a power of two, so that data of about the same density use the same
+// leaf, and the leaf is compiled only once.
 func chunkWork(f *facts, l *cin.Forall, d *walked) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {

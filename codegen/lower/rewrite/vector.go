@@ -15,17 +15,17 @@ type Lanes struct {
 	Once map[*ir.Store]bool
 }
 
-// Vectorize marks innermost loops of b as Vector, and returns the variables of the loops that
-// gather in lanes.
+// Vectorize marks innermost loops of b as Vector. It returns the variables of the loops that gather
+// in lanes.
 //
-//   - A loop along contiguous memory is marked if its body declares values, adds to scalars from
-//     outside, which are then reduced, and stores to consecutive places, and if every load is from
-//     one place or from consecutive places. A loop of the statement is marked only if
-//     o.Asked accepts its variable.
-//   - A loop over a sparse level's segment that only sums gathered values is marked if it is in
+//   - A loop along contiguous memory is marked if its body does only three things: it declares
+//     values, adds to scalars from outside, which are then reduced, and stores to consecutive
+//     places. Every load must be from one place or from consecutive places. If the loop is a loop
+//     of the statement, o.Asked must accept its variable.
+//   - A loop over a segment of a sparse level is marked if it only sums gathered values and is in
 //     o.Segments.
 //
-// Marked loops that store values which are written once store past the caches.
+// In a marked loop, stores of values that are written only once bypass the caches.
 func Vectorize(b *ir.Block, o *Lanes) map[string]bool {
 	gathered := map[string]bool{}
 	ir.Walk(b, func(s ir.Stmt) {

@@ -7,10 +7,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// Marks is a workspace with a value and a mark for every place of a box. It is for boxes whose
-// places are mostly used. At the end it visits all marks. Several threads may fill it, because
-// additions to different places share no other data. The threads then also visit the marks, in
-// parts. Each part first counts its entries.
+// Marks is a workspace with a value and a mark for every place of a box. It is for boxes in which
+// most places are used, because at the end it visits all marks. Several threads may fill it,
+// because additions to different places share no other data. At the end each of these threads
+// visits the marks of a part of the box, and first counts the entries of its part.
 type Marks struct {
 	m          *Maker
 	box        Box
@@ -70,9 +70,9 @@ func (w *Marks) Finish() *tree.Operand {
 	return w.rows.operand(w.crd, w.sums)
 }
 
-// inParts emits code that copies the marked entries out on threads. The parts are ranges of units,
-// which have width places each. The entries of a part are stored after the entries of the parts
-// before it.
+// inParts emits code in which threads copy the marked entries out. The box is divided into units of
+// width places each, and each thread copies a range of units, a part. The entries of a part are
+// stored after the entries of all parts before it.
 func (w *Marks) inParts(units, width ir.Expr) {
 	chunks := w.m.Chunks()
 	units, counts := w.m.B.Named(w.arrays.name+"_units", units),

@@ -81,8 +81,9 @@ func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	return w.rows.operand(w.keys[0], w.sums)
 }
 
-// copyOut emits code that copies the sums of all entries out, in their order, and empties their
-// places. key(p, at) stores the coordinates of the entry at place at to position p.
+// copyOut emits code that copies the sums of all entries to a new array, in the order of the list,
+// and empties their places. The function clear emits code that empties one place. The function key
+// emits code that stores the coordinates of the entry at a place to position p.
 func (w *placed) copyOut(clear func(at ir.Expr), key func(p, at ir.Expr)) {
 	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(p *ir.Var) {
 		at := w.m.B.Declare(w.arrays.name+"_at", ir.Coord(w.list, p))

@@ -128,12 +128,13 @@ func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	return at
 }
 
-// CoordAt returns the coordinate at position q of a level below the cursor: d levels after the
-// cursor's next level. above is the position in the level above that contains q.
-func (c *Cursor) CoordAt(d int, above, q ir.Expr) ir.Expr {
+// CoordAt returns the coordinate at position q of a level below the cursor. d selects the level: 0
+// is the cursor's next level, 1 is the level below that, and so on. parent is the position in the
+// level above it that contains q.
+func (c *Cursor) CoordAt(d int, parent, q ir.Expr) ir.Expr {
 	k := c.Level + d
 	if c.Of.Kind(k).CanLocate() {
-		return ir.Plus(ir.Minus(q, ir.Times(above, c.Of.Size(k))), c.Of.Offset(k))
+		return ir.Plus(ir.Minus(q, ir.Times(parent, c.Of.Size(k))), c.Of.Offset(k))
 	}
 	return ir.Coord(c.Of.Crd(k), q)
 }

@@ -143,9 +143,9 @@ func (o *Operand) Vals() *ir.Array {
 	return o.array(0, ir.Vals, o.Prefix()+"_vals", o.Argument.Type)
 }
 
-// byRows reports whether the leaf gets the operand's values as rows, or as single values of a
-// vector, that begin at coordinate 0. A row is then found by its coordinate alone, which saves a
-// register for the offset of the stored values, and an addition.
+// byRows reports whether the values that the leaf gets for the operand begin with the row of
+// coordinate 0 (in a vector, with the value of coordinate 0). A row is then found by its coordinate
+// alone. This saves a register for the offset of the stored values, and an addition.
 func (o *Operand) byRows() bool {
 	for k := 1; k < o.Order(); k++ {
 		if _, ok := o.Trips[k]; !ok {
