@@ -10,6 +10,7 @@ import (
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
@@ -87,7 +88,7 @@ func (c *compilation) lower() error {
 		share = c.sharedWith.Key()
 	}
 	var err error
-	c.lowered, err = lower.Lower(lower.Spec{
+	c.lowered, err = lower.Lower(scope.Spec{
 		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
 		Parts:   set(c.request.Parts), Chunked: c.request.Chunked,
@@ -100,7 +101,7 @@ func (c *compilation) lower() error {
 			}
 		},
 	})
-	var no *lower.Refusal
+	var no *scope.Refusal
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices

@@ -3,84 +3,84 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/positions"
+	"distaff/codegen/lower/scope"
 )
 
 // assign lowers an assignment. It returns the condition that the assigned expression is present.
-func (l *lowerer) assign(s *cin.Assign, e *env) ir.Expr {
-	if w, ok := e.space(s.LHS.Name).(*positionSpace); ok && w.own != "" {
-		e = w.arrive(s, e)
-	}
-	var x value
-	if e.predicates != nil {
-		x = value{pres: ir.Truth(true), v: l.predicatedSum(s.RHS, e, false), zeroed: true}
+func (l *lowerer) assign(s *cin.Assign, e *scope.Env) ir.Expr {
+	e = positions.Arrive(s, e)
+	var x scope.Value
+	if e.Predicates != nil {
+		x = scope.Value{Pres: ir.Truth(true), V: merge.PredicatedSum(s.RHS, e, false), Zeroed: true}
 	} else {
-		x = l.expr(s.RHS, e, ir.Truth(true))
+		x = e.Expr(s.RHS, ir.Truth(true))
 	}
-	if s.LHS.Name == l.out.op.Argument.Name {
+	if s.LHS.Name == l.leaf.Out.Op.Argument.Name {
 		l.assignResult(s, x, e)
-		return x.pres
+		return x.Pres
 	}
-	if ir.Never(x.pres) {
-		return x.pres
+	if ir.Never(x.Pres) {
+		return x.Pres
 	}
-	if w := e.space(s.LHS.Name); w != nil {
-		l.b.When(x.pres, func() { w.add(l, s.LHS, x.v, e) })
-		return x.pres
+	if w := e.Space(s.LHS.Name); w != nil {
+		l.b.When(x.Pres, func() { w.Add(s.LHS, x.V, e) })
+		return x.Pres
 	}
-	cond := x.pres
-	if x.zeroed {
+	cond := x.Pres
+	if x.Zeroed {
 		cond = ir.Truth(true)
 	}
-	t := e.sum(s.LHS.Name)
-	l.b.When(cond, func() { l.b.Emit(&ir.Assign{V: t, Accumulate: s.Accumulate, X: x.v}) })
-	return x.pres
+	t := e.Sum(s.LHS.Name)
+	l.b.When(cond, func() { l.b.Emit(&ir.Assign{V: t, Accumulate: s.Accumulate, X: x.V}) })
+	return x.Pres
 }
 
 // addTo emits code that stores x at place pos of the result, or adds x to it if accumulate is true.
 // The addition is atomic if other threads may add to the same place.
-func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *env) {
+func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *scope.Env) {
 	add := func(atomic bool) {
-		l.b.Emit(&ir.Store{A: l.out.vals(), Index: pos, Accumulate: accumulate, Atomic: atomic, X: x})
+		l.b.Emit(&ir.Store{A: l.leaf.Out.Vals(), Index: pos, Accumulate: accumulate, Atomic: atomic,
+			X: x})
 	}
-	if !e.atomic || !accumulate || e.own == nil {
-		add(e.atomic && accumulate)
+	if !e.Atomic || !accumulate || e.Own == nil {
+		add(e.Atomic && accumulate)
 		return
 	}
-	l.b.Emit(&ir.If{Cond: e.own, Then: l.b.Within(func() { add(false) }),
-		Else: l.b.Within(func() { add(true) })})
+	l.b.Choose(e.Own, func() { add(false) }, func() { add(true) })
 }
 
 // assignResult emits code that stores x in the result at e's cursor. A place that does not contain
 // 0 yet is written even if x is absent.
-func (l *lowerer) assignResult(s *cin.Assign, x value, e *env) {
-	a := l.out
-	pos := e.res.pos
+func (l *lowerer) assignResult(s *cin.Assign, x scope.Value, e *scope.Env) {
+	a := l.leaf.Out
+	pos := e.Res.Pos
 	switch {
-	case e.res.tile != nil:
-		l.b.When(x.pres,
-			func() { l.b.Emit(&ir.Store{A: e.res.tile, Index: pos, Accumulate: s.Accumulate, X: x.v}) })
+	case e.Res.Tile != nil:
+		l.b.When(x.Pres,
+			func() { l.b.Emit(&ir.Store{A: e.Res.Tile, Index: pos, Accumulate: s.Accumulate, X: x.V}) })
 		return
-	case e.res.level != a.op.Order():
+	case e.Res.Level != a.Op.Order():
 		panic("BUG: lower: the result's position is not known at " + s.LHS.Key())
 	}
-	if c := e.private; c != nil {
-		l.b.When(x.pres, func() {
-			l.b.Emit(&ir.Store{A: c.vals, Index: ir.Plus(pos, c.shift), Accumulate: s.Accumulate,
-				Atomic: e.atomic && s.Accumulate, X: x.v})
+	if c := e.Private; c != nil {
+		l.b.When(x.Pres, func() {
+			l.b.Emit(&ir.Store{A: c.Vals, Index: ir.Plus(pos, c.Shift), Accumulate: s.Accumulate,
+				Atomic: e.Atomic && s.Accumulate, X: x.V})
 		})
 		return
 	}
-	if e.res.zeroed {
-		l.b.When(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), s.Accumulate, e) })
+	if e.Res.Zeroed {
+		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Vals().Elem, x.V), s.Accumulate, e) })
 		return
 	}
-	if e.res.first == nil {
-		l.assembly.store(x, e)
+	if e.Res.First == nil {
+		l.assembly.Store(x, e)
 		return
 	}
-	x.v = ir.Plus(ir.Zero(x.v.Type()), x.v)
-	l.b.Emit(&ir.If{Cond: e.res.first, Then: l.b.Within(func() { l.assembly.store(x, e) }),
-		Else: l.b.Within(func() {
-			l.b.When(x.pres, func() { l.addTo(pos, ir.Convert(a.vals().Elem, x.v), true, e) })
-		})})
+	x.V = ir.Plus(ir.Zero(x.V.Type()), x.V)
+	l.b.Choose(e.Res.First, func() { l.assembly.Store(x, e) }, func() {
+		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Vals().Elem, x.V), true, e) })
+	})
 }

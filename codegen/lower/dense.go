@@ -3,7 +3,10 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/bounds"
 	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/result"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/space"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
@@ -17,32 +20,28 @@ type denseSpace struct {
 	vals *ir.Array
 }
 
-// add adds x at a's coordinates.
-func (w *denseSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.b.Emit(&ir.Store{A: w.vals, Index: w.box.At(e.point(a)), Accumulate: true, X: x})
+// Add adds x at a's coordinates.
+func (w *denseSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
+	e.Leaf.B.AddTo(w.vals, w.box.At(e.Point(a)), x)
 }
 
-// segment returns the array as an argument of a user's function, which adds to access a.
-func (w *denseSpace) segment(n *externNest, a *cin.Access) segment {
-	s := segment{name: a.Name, a: w.vals, at: ir.Int(0)}
-	for m, v := range a.Vars {
-		s.dense(w.box.Size(m), w.box.Lo[m], v, n.known(v))
-	}
-	return s
-}
+func (*denseSpace) HasPlaces() bool { return true }
+
+// Array returns the array and the box.
+func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }
 
 // newDenseSpace returns the workspace for t. All uses in a scope share one array. Inside loops over
 // tiles of its variable, the workspace has places for one tile only.
-func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
-	w := &denseSpace{box: l.maker.Box(t.Vars)}
+func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
+	w := &denseSpace{box: l.maker(e).Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]
-	if c := l.sched.comps[v]; c != nil && len(t.Vars) == 1 && len(c.component.Roots) == 1 &&
-		e.open.at(c.component.Top) != nil {
-		o := e.open.at(c.component.Top)
-		iv := l.coverage(o.iv, o.frames, e)
-		w.box.Lo[0], w.box.Hi[0] = l.b.Named(t.Name+"_lo", iv.lo), l.b.Named(t.Name+"_hi", iv.hi)
-		if r := l.sched.g.MadeBy(o.leaf); o.iv.unit == coords && r.Kind == provenance.Split &&
-			r.To[1] == o.leaf {
+	if c := l.leaf.Comps[v]; c != nil && len(t.Vars) == 1 && len(c.Roots) == 1 &&
+		e.Open.At(c.Top) != nil {
+		o := e.Open.At(c.Top)
+		iv := bounds.Coverage(o.Iv, o.Frames, e)
+		w.box.Lo[0], w.box.Hi[0] = l.b.Named(t.Name+"_lo", iv.Lo), l.b.Named(t.Name+"_hi", iv.Hi)
+		if r := l.leaf.Graph.MadeBy(o.Leaf); o.Iv.Unit == scope.Coords && r.Kind == provenance.Split &&
+			r.To[1] == o.Leaf {
 			size = ir.Least(size, ir.Int(r.N))
 		}
 	}
@@ -53,37 +52,33 @@ func (l *lowerer) newDenseSpace(t *cin.Access, e *env) *denseSpace {
 }
 
 // operand returns the workspace as its consumer reads it.
-func (w *denseSpace) operand(l *lowerer, name string) *tree.Operand {
-	op := tree.NewOperand(l.args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
+func (w *denseSpace) operand(l *lowerer, name string, e *scope.Env) *tree.Operand {
+	op := tree.NewOperand(l.leaf.Args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
 		Format: tensor.DenseOf(len(w.box.Lo))})
 	op.Give(0, ir.Vals, w.vals)
-	l.maker.DenseLevels(op, w.box, 0, len(w.box.Lo))
+	l.maker(e).DenseLevels(op, w.box, 0, len(w.box.Lo))
 	return op
 }
 
 // whereDense lowers a where whose workspace is filled everywhere or nowhere. It lowers the consumer
 // once for each of these cases, so that no loop of the consumer tests which case it is.
-func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
-	op := w.operand(l, t.Name)
+	op := w.operand(l, t.Name, e)
 	l.b.Emit(&ir.Fill{A: w.vals, Lo: ir.Int(0), Hi: w.box.Places(), X: ir.Zero(l.spec.Compute)})
-	shadowed := l.ops[t.Name]
-	some := l.stmt(s.Producer, e.filling(t.Name, w), true)
+	some := l.stmt(s.Producer, e.Filling(t.Name, w), true)
 	consume := func(pres bool) ir.Expr {
-		in := e.clone()
-		l.ops[t.Name] = op
+		in := e.Reading(t.Name, op)
 		cin.Accesses(s.Consumer, func(a *cin.Access) {
 			if a.Name == t.Name {
-				in.cur[a.Key()] = &tree.Cursor{Of: op, Vars: a.Vars, Pos: ir.Int(0), Present: ir.Truth(pres)}
+				in.Cur[a.Key()] = &tree.Cursor{Of: op, Vars: a.Vars, Pos: ir.Int(0), Present: ir.Truth(pres)}
 			}
 		})
-		l.enterAll(s.Consumer, in)
-		if !pres && l.assigns(s.Consumer) {
-			l.clearAbsent(in)
+		in.EnterAll(s.Consumer)
+		if !pres && l.leaf.Assigns(s.Consumer) {
+			result.ClearAbsent(l.assembly, in)
 		}
-		got := l.stmt(s.Consumer, in, want)
-		l.ops[t.Name] = shadowed
-		return got
+		return l.stmt(s.Consumer, in, want)
 	}
 	return l.lowerBothCases(t.Name, some, want, consume)
 }
@@ -97,14 +92,13 @@ func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.b.Fresh("some_"+name), tensor.Bool)
-		l.b.Emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+		flag = l.b.Local("some_"+name, ir.Truth(false))
 	}
 	got := ir.Expr(ir.Truth(false))
 	side := func(pres bool) *ir.Block {
 		return l.b.Within(func() {
 			p := consume(pres)
-			got = anyOf(got, p)
+			got = scope.AnyOf(got, p)
 			if want && !ir.Never(p) {
 				l.b.Set(flag, p)
 			}

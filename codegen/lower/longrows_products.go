@@ -3,7 +3,9 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/result"
 	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
@@ -35,15 +37,16 @@ type longProductRows struct {
 }
 
 // newLongProductRows returns the state for the long rows of the parallel loop f.
-func (l *lowerer) newLongProductRows(f *cin.Forall, e *env, long strategy.Long) *longProductRows {
+func (l *lowerer) newLongProductRows(f *cin.Forall, e *scope.Env,
+	long strategy.Long) *longProductRows {
 	s, ok := f.Body.(*cin.Where)
 	if !ok {
 		panic("BUG: lower: the loop over " + f.Var + " has no workspace for its long rows")
 	}
 	t := cin.Target(s.Producer)
 	a := &longProductRows{l: l, f: f, where: s, t: t, terms: s.Producer.(*cin.Forall),
-		rows: e.cur[long.Key], long: long}
-	placed := l.assembly.sumsInPlace(s.Consumer, t, 1)
+		rows: e.Cur[long.Key], long: long}
+	placed := result.ThatSums(l.assembly, s.Consumer, t, 1) != nil
 	a.stores = !placed && l.spec.Strategy.Spaces[t.Name].Form.Kind != strategy.Bitmap
 	return a
 }
@@ -56,31 +59,30 @@ func (a *longProductRows) ends(r ir.Expr) (lo, hi ir.Expr) {
 }
 
 // compute computes the long rows.
-func (a *longProductRows) compute(e *env) {
+func (a *longProductRows) compute(e *scope.Env) {
 	l := a.l
-	all := l.rangeOf(e, a.f.Var)
+	all := e.RangeOf(a.f.Var)
 	first, _ := a.ends(all.Lo)
 	last, _ := a.ends(all.Hi)
 	lo := l.b.Named("terms_lo", first)
 	n := l.b.Named("terms", ir.Minus(last, lo))
 	a.least = l.b.Named("long_least",
-		ir.Greatest(ir.Over(n, ir.Greatest(l.threads, ir.Int(1))), ir.Int(a.long.N)))
+		ir.Greatest(ir.Over(n, ir.Greatest(l.leaf.Threads, ir.Int(1))), ir.Int(a.long.N)))
 	a.n = l.b.Declare("long", ir.Int(0))
 	most := l.b.Named("long_most", ir.Plus(ir.Over(n, ir.Int(a.long.N)), ir.Int(1)))
 	a.row = l.b.Alloc("long_row", tensor.Int64, most, false)
 	a.at = l.b.Alloc("long_at", tensor.Int64, ir.Plus(most, ir.Int(1)), false)
 	l.b.Store(a.at, ir.Int(0), ir.Int(0))
 	a.capC, a.capV = l.b.Declare("long_crd_cap", ir.Int(1)), l.b.Declare("long_vals_cap", ir.Int(1))
-	a.crd = l.b.Alloc("long_crd", l.maker.CrdType(a.t.Vars[0]), a.capC, false)
+	a.crd = l.b.Alloc("long_crd", l.maker(e).CrdType(a.t.Vars[0]), a.capC, false)
 	a.vals = l.b.Alloc("long_vals", l.spec.Compute, a.capV, false)
-	l.b.When(ir.Less(ir.Int(1), l.threads), func() { a.find(all, lo, n) })
+	l.b.When(ir.Less(ir.Int(1), l.leaf.Threads), func() { a.find(all, lo, n) })
 	l.b.When(ir.Less(ir.Int(0), a.n), func() {
-		b := a.newRowSums()
-		x := l.b.Var("long_x")
-		l.b.Emit(&ir.For{V: x, Lo: ir.Int(0), Hi: a.n, Step: 1, Body: l.b.Within(func() {
+		b := a.newRowSums(e)
+		l.b.Loop("long_x", ir.Int(0), a.n, func(x *ir.Var) {
 			r := l.b.Named(a.f.Var, ir.At(a.row, x))
-			b.computeRow(x, r, l.bind(e, a.where, a.f.Var, r, nil))
-		})})
+			b.computeRow(x, r, e.Bind(a.where, a.f.Var, r, nil))
+		})
 		b.free()
 	})
 }
@@ -90,25 +92,20 @@ func (a *longProductRows) compute(e *env) {
 func (a *longProductRows) find(all tree.Range, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
-	m := l.b.Var("m")
-	l.b.Emit(&ir.For{V: m, Lo: ir.Int(0), Hi: ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), Step: 1,
-		Body: l.b.Within(func() {
-			q := l.b.Named("q", ir.Plus(lo, ir.Times(m, step)))
-			x, y := l.b.Declare("x", all.Lo), l.b.Declare("y", all.Hi)
-			l.b.While(ir.Less(x, y), func() {
-				mid := l.b.Declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
-				_, end := a.ends(mid)
-				before := l.b.Within(func() { l.b.Set(x, ir.Plus(mid, ir.Int(1))) })
-				behind := l.b.Within(func() { l.b.Set(y, mid) })
-				l.b.Emit(&ir.If{Cond: ir.AtMost(end, q), Then: before, Else: behind})
-			})
-			fresh := ir.Either(ir.Equal(a.n, ir.Int(0)),
-				ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
-			l.b.When(ir.Both(a.isLong(x), fresh), func() {
-				l.b.Store(a.row, a.n, x)
-				l.b.Incr(a.n, ir.Int(1))
-			})
-		})})
+	l.b.Loop("m", ir.Int(0), ir.Over(ir.Plus(n, ir.Int(a.long.N-1)), step), func(m *ir.Var) {
+		q := l.b.Named("q", ir.Plus(lo, ir.Times(m, step)))
+		x, y := l.b.Declare("x", all.Lo), l.b.Declare("y", all.Hi)
+		l.b.Bisect(x, y, func(mid ir.Expr) ir.Expr {
+			_, end := a.ends(mid)
+			return ir.AtMost(end, q)
+		})
+		fresh := ir.Either(ir.Equal(a.n, ir.Int(0)),
+			ir.Unequal(ir.At(a.row, ir.Minus(a.n, ir.Int(1))), x))
+		l.b.When(ir.Both(a.isLong(x), fresh), func() {
+			l.b.Store(a.row, a.n, x)
+			l.b.Incr(a.n, ir.Int(1))
+		})
+	})
 }
 
 // isLong returns the condition that row r is long.
@@ -120,41 +117,41 @@ func (a *longProductRows) isLong(r ir.Expr) ir.Expr {
 // free frees the rows.
 func (a *longProductRows) free() {
 	for _, arr := range []*ir.Array{a.row, a.at, a.crd, a.vals} {
-		a.l.b.Emit(&ir.Free{A: arr})
+		a.l.b.Free(arr)
 	}
 }
 
-// lower lowers the where for one row. A long row is read from the rows that were computed before.
-func (a *longProductRows) lower(e *env) ir.Expr {
-	l, s, name := a.l, a.where, a.t.Name
-	r := e.coord.at(a.f.Var)
+// lower lowers the where s for one row. A long row is read from the rows that were computed before.
+// ok is false if s is another statement.
+func (a *longProductRows) lower(s *cin.Where, e *scope.Env) (some ir.Expr, ok bool) {
+	l, name := a.l, a.t.Name
+	if s != a.where {
+		return nil, false
+	}
+	r := e.Coord.At(a.f.Var)
 	read := l.b.Within(func() {
 		x := l.b.Named("long_x", &ir.Search{A: a.row, Lo: ir.Int(0), Hi: a.n, Key: r})
-		op := tree.NewOperand(l.args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
+		op := tree.NewOperand(l.leaf.Args, tree.Argument{Name: name, Number: -1, Type: l.spec.Compute,
 			Format: tensor.Format{Levels: []tensor.Kind{tensor.Compressed}, Order: []int{0}}})
 		op.Give(0, ir.Pos, a.at)
 		op.Give(0, ir.Crd, a.crd)
 		op.Give(0, ir.Vals, a.vals)
 		op.Argument.PosWidth, op.Argument.CrdWidth = []uint8{0}, []uint8{0}
-		in := e.clone()
-		shadowed := l.ops[name]
-		l.ops[name] = op
+		in := e.Reading(name, op)
 		cin.Accesses(s.Consumer, func(y *cin.Access) {
 			if y.Name == name {
-				in.cur[y.Key()] = &tree.Cursor{Of: op, Vars: l.levelVars(y), Pos: x, Present: ir.Truth(true)}
+				in.Cur[y.Key()] = &tree.Cursor{Of: op, Vars: y.Vars, Pos: x, Present: ir.Truth(true)}
 			}
 		})
 		l.stmt(s.Consumer, in, false)
-		l.ops[name] = shadowed
 	})
-	some := ir.Expr(ir.Truth(false))
 	rest := l.b.Within(func() {
 		in := *e
-		in.longRows = nil
+		in.Precomputed = nil
 		some = l.whereWorkspace(s, a.t, &in, false)
 	})
 	l.b.Emit(&ir.If{Cond: ir.Both(ir.Less(ir.Int(0), a.n), a.isLong(r)), Then: read, Else: rest})
-	return some
+	return some, true
 }
 
 // rowSums computes long rows of products, one after another, each on all threads, by propagation
@@ -186,14 +183,14 @@ type rowSums struct {
 	capC, capV        *ir.Var
 }
 
-func (a *longProductRows) newRowSums() *rowSums {
+func (a *longProductRows) newRowSums(e *scope.Env) *rowSums {
 	l := a.l
-	v := l.bounds[a.t.Vars[0]]
+	v := l.leaf.Bounds[a.t.Vars[0]]
 	b := &rowSums{a: a, lo: v[0], dim: l.b.Named("places", ir.Minus(v[1], v[0]))}
 	b.width, b.length = a.long.Band, a.long.Stretch
 	b.bands = l.b.Named("bands", ir.Plus(ir.Over(b.dim, ir.Int(b.width)), ir.Int(1)))
-	b.stretches = l.b.Named("stretches", ir.Times(l.threads, ir.Int(l.spec.Strategy.PerThread)))
-	coord := l.maker.CrdType(a.t.Vars[0])
+	b.stretches = l.b.Named("stretches", ir.Times(l.leaf.Threads, ir.Int(l.spec.Strategy.PerThread)))
+	coord := l.maker(e).CrdType(a.t.Vars[0])
 	b.sums = l.b.Alloc(a.t.Name+"_sums", l.spec.Compute, b.dim, true)
 	b.mark = l.b.Alloc(a.t.Name+"_sum", tensor.Bool, b.dim, true)
 	b.crd = l.b.Alloc(a.t.Name+"_found", coord, b.dim, false)
@@ -208,23 +205,8 @@ func (a *longProductRows) newRowSums() *rowSums {
 
 func (b *rowSums) free() {
 	for _, arr := range []*ir.Array{b.sums, b.mark, b.crd, b.n, b.at, b.begin, b.termCrd, b.termVals} {
-		b.a.l.b.Emit(&ir.Free{A: arr})
+		b.a.l.b.Free(arr)
 	}
-}
-
-// each emits a parallel loop over n stretches or bands.
-func (b *rowSums) each(name string, n ir.Expr, body func(k *ir.Var)) {
-	l := b.a.l
-	k := l.b.Var(name)
-	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1,
-		Body: l.b.InScope(func() { body(k) })})
-}
-
-// loop emits a serial loop over [lo, hi).
-func (b *rowSums) loop(name string, lo, hi ir.Expr, body func(k *ir.Var)) {
-	l := b.a.l
-	k := l.b.Var(name)
-	l.b.Emit(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: l.b.Within(func() { body(k) })})
 }
 
 // place returns the index in at for a stretch and a band.
@@ -234,49 +216,49 @@ func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
 
 // computeRow emits the code that computes row r, which is long row number x. e is the row's
 // environment.
-func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *env) {
+func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *scope.Env) {
 	l := b.a.l
 	first, last := b.a.ends(r)
 	lo, hi := l.b.Named("row_lo", first), l.b.Named("row_hi", last)
 	each := l.b.Named("round_terms", ir.Times(b.stretches, ir.Int(b.length)))
 	rounds := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Minus(each, ir.Int(1))), each)
-	b.loop("round", ir.Int(0), l.b.Named("rounds", rounds), func(round *ir.Var) {
+	l.b.Loop("round", ir.Int(0), l.b.Named("rounds", rounds), func(round *ir.Var) {
 		begin := l.b.Named("round_lo", ir.Plus(lo, ir.Times(round, each)))
-		pass := func(k *ir.Var, to adder) {
+		pass := func(k *ir.Var, to scope.Adder) {
 			from := l.b.Named("from", ir.Plus(begin, ir.Times(k, ir.Int(b.length))))
 			b.terms(lo, hi, from, l.b.Named("to", ir.Least(ir.Plus(from, ir.Int(b.length)), hi)), to, e)
 		}
-		b.each("stretch", b.stretches, func(k *ir.Var) {
-			b.loop("band", ir.Int(0), b.bands,
+		l.b.Chunks("stretch", ir.Int(0), b.stretches, func(k *ir.Var) {
+			l.b.Loop("band", ir.Int(0), b.bands,
 				func(band *ir.Var) { l.b.Store(b.at, b.place(k, band), ir.Int(0)) })
 			counts := l.b.Within(func() { pass(k, &termBands{b: b, stretch: k}) })
 			rewrite.Strip(counts, nil)
 			l.b.Append(counts)
 		})
 		b.scan()
-		b.each("stretch", b.stretches,
+		l.b.Chunks("stretch", ir.Int(0), b.stretches,
 			func(k *ir.Var) { pass(k, &termBands{b: b, stretch: k, keep: true}) })
-		b.each("band", b.bands, b.add)
+		l.b.Chunks("band", ir.Int(0), b.bands, b.add)
 	})
 	b.keep(x)
 }
 
 // terms lowers the additions of the terms at positions [from, to) to adder t. [lo, hi) is the range
 // of the whole row.
-func (b *rowSums) terms(lo, hi, from, to ir.Expr, t adder, e *env) {
+func (b *rowSums) terms(lo, hi, from, to ir.Expr, t scope.Adder, e *scope.Env) {
 	a, l := b.a, b.a.l
 	l.b.When(ir.Less(from, to), func() {
 		v := a.terms.Var
-		in := e.clone()
-		all := l.rangeOf(e, v)
+		in := e.Clone()
+		all := e.RangeOf(v)
 		at := a.rows.Of.Crd(1)
 		s := tree.Range{Clip: true}
 		s.Lo = l.b.Named(v+"_from",
 			ir.Choose(ir.Equal(from, lo), all.Lo, ir.Greatest(all.Lo, ir.Coord(at, from))))
 		s.Hi = l.b.Named(v+"_to", ir.Choose(ir.Equal(to, hi), all.Hi,
 			ir.Greatest(s.Lo, ir.Least(all.Hi, ir.Coord(at, to)))))
-		in.ranges = in.ranges.with(v, s)
-		l.stmt(a.terms, in.filling(a.t.Name, t), false)
+		in.Ranges = in.Ranges.With(v, s)
+		l.stmt(a.terms, in.Filling(a.t.Name, t), false)
 	})
 }
 
@@ -287,25 +269,27 @@ type termBands struct {
 	keep    bool
 }
 
-func (t *termBands) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	b := t.b
-	c := e.coord.at(a.Vars[0])
-	at := l.b.Named("at", b.place(t.stretch, ir.Over(ir.Minus(c, b.lo), ir.Int(b.width))))
+func (*termBands) HasPlaces() bool { return false }
+
+func (t *termBands) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
+	b, code := t.b, e.Leaf.B
+	c := e.Coord.At(a.Vars[0])
+	at := code.Named("at", b.place(t.stretch, ir.Over(ir.Minus(c, b.lo), ir.Int(b.width))))
 	if t.keep {
-		o := l.b.Named("o", ir.At(b.at, at))
-		l.b.Store(b.termCrd, o, c)
-		l.b.Store(b.termVals, o, x)
+		o := code.Named("o", ir.At(b.at, at))
+		code.Store(b.termCrd, o, c)
+		code.Store(b.termVals, o, x)
 	}
-	l.b.Emit(&ir.Store{A: b.at, Index: at, Accumulate: true, X: ir.Int(1)})
+	code.AddTo(b.at, at, ir.Int(1))
 }
 
 // scan emits code that replaces the counts of terms with the places where the terms are copied.
 func (b *rowSums) scan() {
 	l := b.a.l
 	o := l.b.Declare("o", ir.Int(0))
-	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+	l.b.Loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
 		l.b.Store(b.begin, band, o)
-		b.loop("stretch", ir.Int(0), b.stretches, func(k *ir.Var) {
+		l.b.Loop("stretch", ir.Int(0), b.stretches, func(k *ir.Var) {
 			at := l.b.Named("at", b.place(k, band))
 			n := l.b.Named("n", ir.At(b.at, at))
 			l.b.Store(b.at, at, o)
@@ -313,8 +297,8 @@ func (b *rowSums) scan() {
 		})
 	})
 	l.b.Store(b.begin, b.bands, o)
-	l.reserve(b.termCrd, b.capC, o)
-	l.reserve(b.termVals, b.capV, o)
+	l.b.Reserve(b.termCrd, b.capC, o)
+	l.b.Reserve(b.termVals, b.capV, o)
 }
 
 // add adds the terms of a band.
@@ -322,12 +306,11 @@ func (b *rowSums) add(band *ir.Var) {
 	l := b.a.l
 	n := l.b.Declare("n", ir.At(b.n, band))
 	first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
-	b.loop("p", ir.At(b.begin, band), ir.At(b.begin, ir.Plus(band, ir.Int(1))), func(p *ir.Var) {
+	l.b.Loop("p", ir.At(b.begin, band), ir.At(b.begin, ir.Plus(band, ir.Int(1))), func(p *ir.Var) {
 		c := l.b.Named("c", ir.Coord(b.termCrd, p))
 		at := l.b.Named("at", ir.Minus(c, b.lo))
 		again := func() {
-			l.b.Emit(
-				&ir.Store{A: b.sums, Index: at, Accumulate: true, X: ir.At(b.termVals, p)})
+			l.b.AddTo(b.sums, at, ir.At(b.termVals, p))
 		}
 		fresh := l.b.Within(func() {
 			l.b.Store(b.mark, at, ir.Truth(true))
@@ -352,14 +335,14 @@ const sparseBand = 16
 // keep emits code that stores the computed sums as long row x, and clears them.
 func (b *rowSums) keep(x *ir.Var) {
 	a, l := b.a, b.a.l
-	b.each("band", b.bands, func(band *ir.Var) {
+	l.b.Chunks("band", ir.Int(0), b.bands, func(band *ir.Var) {
 		n := l.b.Named("n", ir.At(b.n, band))
 		first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
 		sort := l.b.Within(func() { l.b.Emit(&ir.Sort{A: b.crd, Lo: first, Hi: ir.Plus(first, n)}) })
 		walk := l.b.Within(func() {
 			p := l.b.Declare("p", first)
 			last := ir.Least(ir.Plus(first, ir.Int(b.width)), b.dim)
-			b.loop("at", first, last, func(at *ir.Var) {
+			l.b.Loop("at", first, last, func(at *ir.Var) {
 				l.b.When(ir.At(b.mark, at), func() {
 					l.b.Store(b.crd, p, ir.Plus(at, b.lo))
 					l.b.Incr(p, ir.Int(1))
@@ -372,17 +355,17 @@ func (b *rowSums) keep(x *ir.Var) {
 		})
 	})
 	o := l.b.Declare("long_end", ir.At(a.at, x))
-	b.loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
+	l.b.Loop("band", ir.Int(0), b.bands, func(band *ir.Var) {
 		l.b.Store(b.begin, band, o)
 		l.b.Incr(o, ir.At(b.n, band))
 	})
 	l.b.Store(a.at, ir.Plus(x, ir.Int(1)), o)
-	l.reserve(a.crd, a.capC, o)
-	l.reserve(a.vals, a.capV, o)
-	b.each("band", b.bands, func(band *ir.Var) {
+	l.b.Reserve(a.crd, a.capC, o)
+	l.b.Reserve(a.vals, a.capV, o)
+	l.b.Chunks("band", ir.Int(0), b.bands, func(band *ir.Var) {
 		begin := l.b.Named("begin", ir.At(b.begin, band))
 		first := l.b.Named("first", ir.Times(band, ir.Int(b.width)))
-		b.loop("p", ir.Int(0), l.b.Named("n", ir.At(b.n, band)), func(p *ir.Var) {
+		l.b.Loop("p", ir.Int(0), l.b.Named("n", ir.At(b.n, band)), func(p *ir.Var) {
 			c := l.b.Named("c", ir.Coord(b.crd, ir.Plus(first, p)))
 			at := l.b.Named("at", ir.Minus(c, b.lo))
 			to := l.b.Named("to", ir.Plus(begin, p))

@@ -2,14 +2,18 @@ package lower
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/bounds"
 	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/library"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/result"
 	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
 	"distaff/codegen/strategy"
@@ -41,11 +45,11 @@ func (x *Lowered) Simplify() {
 
 // Lower returns the leaf of a verified statement. An error is a *Refusal. Without a schedule, err
 // is nil.
-func Lower(s Spec) (x *Lowered, err error) {
+func Lower(s scope.Spec) (x *Lowered, err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case *Refusal:
+		case *scope.Refusal:
 			x, err = nil, r
 		default:
 			panic(r)
@@ -54,100 +58,83 @@ func Lower(s Spec) (x *Lowered, err error) {
 	return lower(s), nil
 }
 
-func lower(s Spec) *Lowered {
-	l := &lowerer{
-		spec: &s, b: emit.New(), ops: map[string]*tree.Operand{}, bounds: map[string][2]*ir.Var{},
-		levels: map[string][]string{},
-		copies: map[cin.Stmt]*cin.Forall{}, cuts: map[*cin.Forall]strategy.Cut{},
-		early:    map[string]bool{},
-		numbered: map[string]bool{}, positionSpaces: map[*tree.Operand]*positionSpace{},
-		called: map[*strategy.Extern]bool{}, windowed: map[string]bool{},
-		promotions: map[string]bool{}, used: lattice.NewRecord(),
-	}
-	l.args = &tree.Arguments{B: l.b}
-	l.maker = l.newMaker()
-	l.lanes = &rewrite.Lanes{Over: map[*ir.For]string{}, Segments: map[*ir.For]string{},
+func lower(s scope.Spec) *Lowered {
+	b := emit.New()
+	l := &lowerer{spec: &s, b: b}
+	l.leaf = &scope.Leaf{Spec: &s, B: b, Args: &tree.Arguments{B: b}, Ops: map[string]*tree.Operand{},
+		Bounds: map[string][2]*ir.Var{}, Copies: map[cin.Stmt]*cin.Forall{},
+		Cuts: map[*cin.Forall]strategy.Cut{}, Numbered: map[string]bool{},
+		Called: map[*strategy.Extern]bool{}, Promotions: map[string]bool{},
+		Windowed: map[string]bool{}, Used: lattice.NewRecord(), Stmt: l.stmt, Serial: l.serial}
+	l.leaf.Lanes = &rewrite.Lanes{Over: map[*ir.For]string{}, Segments: map[*ir.For]string{},
 		Once:  map[*ir.Store]bool{},
 		Asked: func(v string) bool { return s.Strategy.Lanes[v] }}
-	l.readSchedule(s.Stmt)
+	bounds.ReadSchedule(l.leaf, s.Stmt)
 	s.Stmt = s.Strategy.Stmt
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.b.Var(v + "_lo"), l.b.Var(v + "_hi")}
-		l.bounds[v] = b
+		l.leaf.Bounds[v] = b
 		f.Bounds = append(f.Bounds, b)
 	}
-	for _, r := range l.sched.g.Relations() {
-		if r.Kind == provenance.Precompute && l.sched.g.MadeBy(r.From[0]) == nil {
-			v := l.sched.g.Original(r.From[0])
-			l.bounds[r.To[0]] = l.bounds[v]
+	for _, r := range l.leaf.Graph.Relations() {
+		if r.Kind == provenance.Precompute && l.leaf.Graph.MadeBy(r.From[0]) == nil {
+			v := l.leaf.Graph.Original(r.From[0])
+			l.leaf.Bounds[r.To[0]] = l.leaf.Bounds[v]
 		}
 	}
 	for _, o := range s.Operands {
-		l.ops[o.Name] = tree.NewOperand(l.args, o)
+		l.leaf.Ops[o.Name] = tree.NewOperand(l.leaf.Args, o)
 	}
 	lhs := cin.Target(s.Stmt)
 	for _, mode := range s.Operands[0].Format.Order {
-		l.resultVars = append(l.resultVars, lhs.Vars[mode])
+		l.leaf.ResultVars = append(l.leaf.ResultVars, lhs.Vars[mode])
 	}
 	l.compileIn(lhs)
 	cin.Accesses(s.Stmt, l.compileIn)
 	f.Body = l.b.Func(func() {
-		l.out = l.newResult()
-		l.assembly = l.newAssembly(s.Assembly)
+		l.leaf.Out = l.leaf.NewResult()
+		l.assembly = result.NewAssembly(l.leaf.Out, s.Assembly)
 		inChunks := false
 		cin.Walk(s.Stmt, func(s cin.Stmt) {
 			f, ok := s.(*cin.Forall)
-			inChunks = inChunks || ok && f.Unit == cin.CPUThread && l.assigns(f)
+			inChunks = inChunks || ok && f.Unit == cin.CPUThread && l.leaf.Assigns(f)
 		})
-		if cin.Threaded(s.Stmt) || l.hasGemm() && !s.GPU {
-			l.threads = l.b.Var("threads")
-			f.Threads = l.threads
+		if cin.Threaded(s.Stmt) || library.HasGemm(l.leaf) && !s.GPU {
+			l.leaf.Threads = l.b.Var("threads")
+			f.Threads = l.leaf.Threads
 		}
 		if s.GPU {
 			l.refuseSpaces(s.Stmt)
 		}
 		e := l.rootEnv(s.Stmt)
-		l.checkBounds(e)
-		l.checkCounts()
-		l.assembly.whole(inChunks, func() {
-			l.clearBefore(s.Stmt, e)
-			l.stmt(s.Stmt, e.clone(), false)
+		bounds.CheckBounds(e)
+		bounds.CheckCounts(l.leaf)
+		l.assembly.Whole(inChunks, func() {
+			result.ClearBefore(l.assembly, s.Stmt, e)
+			l.stmt(s.Stmt, e, false)
 		})
 	})
-	l.refuseUncalled()
-	f.Params = l.args.Params
+	library.RefuseUncalled(l.leaf)
+	f.Params = l.leaf.Args.Params
 	slices.SortFunc(f.Params, func(p, q ir.Param) int {
 		return cmp.Or(cmp.Compare(p.Slot.Arg, q.Slot.Arg), cmp.Compare(p.Slot.Level, q.Slot.Level),
 			cmp.Compare(p.Slot.Field, q.Slot.Field))
 	})
 	if !s.Strategy.Nontemporal || l.addsAfter {
-		l.lanes.Once = nil
+		l.leaf.Lanes.Once = nil
 	}
-	return &Lowered{Func: f, Windowed: l.windowed, Lattices: l.used.String(), Lanes: l.lanes,
-		scheduled: l.hasDerivedVars()}
+	return &Lowered{Func: f, Windowed: l.leaf.Windowed, Lattices: l.leaf.Used.String(),
+		Lanes:     l.leaf.Lanes,
+		scheduled: l.leaf.HasDerivedVars()}
 }
 
-// newAssembly returns the implementation of the strategy's assembly.
-func (l *lowerer) newAssembly(how strategy.Assembly) assembly {
-	r := l.out
-	if r.op.Argument.Format.AllDense() != (how == strategy.Dense) {
-		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v",
-			r.op.Argument.Format, how))
-	}
-	switch how {
-	case strategy.Dense:
-		return newDenseResult(r)
-	case strategy.SharedPattern:
-		return newSharedResult(r)
-	case strategy.Mapped:
-		return newMappedResult(r)
-	case strategy.FixedPattern:
-		return newFixedResult(r)
-	case strategy.Append:
-		return &appendResult{growing{result: r}}
-	case strategy.TwoPass:
-		return &twoPassResult{growing: growing{result: r}}
-	}
-	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
+// rootEnv returns the environment outside all loops.
+func (l *lowerer) rootEnv(s cin.Stmt) *scope.Env {
+	e := &scope.Env{Leaf: l.leaf, Cur: map[string]*tree.Cursor{},
+		Res: scope.ResultCursor{Pos: ir.Int(0), Zeroed: l.spec.Adds}}
+	e.OpenCursors(s)
+	e.EnterAll(s)
+	merge.EnterResult(e)
+	return e
 }

@@ -7,7 +7,10 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lattice"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
+	"distaff/codegen/lower/units"
 )
 
 // positionLoop is one loop over the positions of a level. It replaces the nest of loops over that
@@ -26,49 +29,32 @@ type positionLoop struct {
 
 // newPositionLoop returns the loop that replaces f and the loops inside it. It emits the code that
 // finds the range of positions.
-func (l *lowerer) newPositionLoop(f *cin.Forall, e *env) *positionLoop {
-	a, key := l.out, l.assembly.pattern()
-	root := e.cur[key]
-	if root == nil || root.Level != 0 || e.res.level != 0 {
+func (l *lowerer) newPositionLoop(f *cin.Forall, e *scope.Env) *positionLoop {
+	a, key := l.leaf.Out, l.leaf.Out.Pattern
+	root := e.Cur[key]
+	if root == nil || root.Level != 0 || e.Res.Level != 0 {
 		panic("BUG: lower: the loop over " + f.Var + " is not the outermost one over " + key)
 	}
 	fl := &positionLoop{l: l, last: f}
-	for range a.deep {
+	for range a.Deep {
 		fl.last = fl.last.Body.(*cin.Forall)
 	}
 	cin.Accesses(fl.last.Body, func(x *cin.Access) {
 		vars := x.Vars
 		if x.Key() == key {
-			vars = root.Vars[a.deep+1:]
+			vars = root.Vars[a.Deep+1:]
 		}
 		fl.reads = fl.reads || slices.Contains(vars, fl.last.Var)
 	})
 	cur := *root
-	cur.Level, cur.Pos, cur.Base = a.deep, nil, nil
+	cur.Level, cur.Pos, cur.Base = a.Deep, nil, nil
 	fl.cur = &cur
-	fl.lo, fl.hi = l.positions(root, a.deep, e)
+	fl.lo, fl.hi = merge.Positions(root, a.Deep, e)
 	return fl
 }
 
-// positions returns the range of positions of a level that the leaf's part of the statement visits.
-// root is the cursor before all levels.
-func (l *lowerer) positions(root *tree.Cursor, level int, e *env) (lo, hi ir.Expr) {
-	op := root.Of
-	if op.Kind(0).CanLocate() {
-		s := l.rangeOf(e, root.Vars[0])
-		lo, hi = ir.Minus(s.Lo, op.Offset(0)), ir.Minus(s.Hi, op.Offset(0))
-	} else {
-		lo, hi = root.Segment()
-	}
-	for k := 1; k <= level; k++ {
-		lo = l.b.Named(op.Prefix()+"_s", op.Below(k, lo))
-		hi = l.b.Named(op.Prefix()+"_e", op.Below(k, hi))
-	}
-	return lo, hi
-}
-
 // serial lowers the nest as a loop in order.
-func (fl *positionLoop) serial(e *env, want bool) ir.Expr {
+func (fl *positionLoop) serial(e *scope.Env, want bool) ir.Expr {
 	some := fl.loop(fl.lo, fl.hi, e, want)
 	if want && !ir.Never(some) {
 		return ir.Less(fl.lo, fl.hi)
@@ -77,49 +63,46 @@ func (fl *positionLoop) serial(e *env, want bool) ir.Expr {
 }
 
 // parallel lowers the nest as chunks of about equal work, on threads.
-func (fl *positionLoop) parallel(e *env) ir.Expr {
+func (fl *positionLoop) parallel(e *scope.Env) ir.Expr {
 	l := fl.l
-	w := &work{l: l, chunks: l.chunks(), lo: fl.lo, hi: fl.hi}
+	w := &units.Work{L: l.leaf, Chunks: units.Chunks(l.leaf), Lo: fl.lo, Hi: fl.hi}
 	if fl.cur.Of.HasPosFrom(fl.cur.Level + 1) {
-		w.driver = fl.cur
-		w.total = l.b.Named("work", ir.Minus(w.before(w.hi), w.before(w.lo)))
+		w.Driver = fl.cur
+		w.Total = l.b.Named("work", ir.Minus(w.Before(w.Hi), w.Before(w.Lo)))
 	}
 	some := ir.Expr(ir.Truth(false))
-	c := l.b.Var("chunk")
-	body := l.b.InScope(func() {
+	l.b.Chunks("chunk", ir.Int(0), w.Chunks, func(c *ir.Var) {
 		name := fl.cur.Of.Prefix()
-		lo := l.b.Named(name+"_from", w.cut(c))
-		hi := l.b.Named(name+"_to", w.cut(ir.Plus(c, ir.Int(1))))
+		lo := l.b.Named(name+"_from", w.Cut(c))
+		hi := l.b.Named(name+"_to", w.Cut(ir.Plus(c, ir.Int(1))))
 		some = fl.loop(lo, hi, e, false)
 	})
-	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: w.chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
-		Chunk: 1, Body: body})
 	return some
 }
 
 // loop lowers the loop over the positions from lo to hi.
-func (fl *positionLoop) loop(lo, hi ir.Expr, e *env, want bool) ir.Expr {
+func (fl *positionLoop) loop(lo, hi ir.Expr, e *scope.Env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
 	p := l.b.Var(cur.Of.Prefix() + "_p")
-	it := &iter{key: l.assembly.pattern(), cur: cur, p: p}
+	it := &merge.Iter{Key: l.leaf.Out.Pattern, Cur: cur, P: p}
 	if fl.reads {
-		it.crd = cur.Of.Crd(cur.Level)
+		it.Crd = cur.Of.Crd(cur.Level)
 	}
-	above := e.clone()
-	above.cur[it.key] = cur
-	defer l.used.Enter(strings.Join(l.resultVars[:cur.Level+1], ", "),
-		lattice.Loop(fl.last.Var, fl.last.Body, l.place(above)))()
+	above := e.Clone()
+	above.Cur[it.Key] = cur
+	defer l.leaf.Used.Enter(strings.Join(l.leaf.ResultVars[:cur.Level+1], ", "),
+		lattice.Loop(fl.last.Var, fl.last.Body, merge.Entered(above)))()
 	some := ir.Expr(ir.Truth(false))
 	l.b.Emit(&ir.For{V: p, Lo: lo, Hi: hi, Step: 1, Body: l.b.Within(func() {
-		in := e.clone()
+		in := e.Clone()
 		if fl.reads {
-			in.coord = in.coord.with(fl.last.Var, l.b.Declare(fl.last.Var, it.at(p)))
-			(&loop{l: l, f: fl.last, e: e}).prefetch(it)
+			in.Coord = in.Coord.With(fl.last.Var, l.b.Declare(fl.last.Var, it.At(p)))
+			(&merge.Loop{F: fl.last, E: e}).Prefetch(it)
 		}
-		in.cur[it.key] = it.enter(ir.Truth(true))
-		l.enterAll(fl.last.Body, in)
-		in.res = l.assembly.at(p)
-		l.enterResult(in)
+		in.Cur[it.Key] = it.Enter(ir.Truth(true))
+		in.EnterAll(fl.last.Body)
+		in.Res = l.leaf.Out.At(p)
+		merge.EnterResult(in)
 		some = l.stmt(fl.last.Body, in, want)
 	})})
 	return some

@@ -4,8 +4,10 @@ import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/space"
 	"distaff/codegen/lower/tree"
+	"distaff/codegen/lower/units"
 	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
@@ -13,22 +15,20 @@ import (
 // workspace is a workspace of package space, as an adder.
 type workspace struct{ space space.Workspace }
 
-func (w workspace) add(_ *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	w.space.Add(x, e.point(a))
+func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
+	w.space.Add(x, e.Point(a))
 }
 
-// point returns the coordinates of an access.
-func (e *env) point(a *cin.Access) space.Point {
-	return func(m int) ir.Expr { return e.coord.at(a.Vars[m]) }
-}
+func (workspace) HasPlaces() bool { return false }
 
-// newMaker returns the maker of the leaf's workspaces.
-func (l *lowerer) newMaker() *space.Maker {
+// maker returns the maker of workspaces in e.
+func (l *lowerer) maker(e *scope.Env) *space.Maker {
 	how := l.spec.Strategy
-	return &space.Maker{B: l.b, Args: l.args, Type: l.spec.Compute, Chunks: l.chunks,
-		Range:   func(v string) tree.Range { return l.rangeOf(&env{ranges: l.own}, v) },
+	return &space.Maker{B: l.b, Args: l.leaf.Args, Type: l.spec.Compute,
+		Chunks:  func() ir.Expr { return units.Chunks(l.leaf) },
+		Range:   func(v string) tree.Range { return e.OwnedRange(v) },
 		Width:   func(v string) uint8 { return how.CrdWidth[v] },
-		Entries: func(operand string) ir.Expr { return l.ops[operand].Nnz() },
+		Entries: func(operand string) ir.Expr { return l.leaf.Ops[operand].Nnz() },
 		Trips: func(v string) (int64, bool) {
 			n, ok := how.Trips[v]
 			return n, ok
@@ -36,20 +36,20 @@ func (l *lowerer) newMaker() *space.Maker {
 }
 
 // newWorkspace returns the workspace for t, of the given form. A scope has one for all uses.
-func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form) space.Workspace {
+func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) space.Workspace {
 	return emit.Kept(l.b, t.Name+", space", func() space.Workspace {
 		if s.Kind == strategy.Terms && s.Dense > 0 {
-			return l.newTermRows(t, s)
+			return l.newTermRows(t, s, l.maker(e))
 		}
-		return l.maker.Make(t, s)
+		return l.maker(e).Make(t, s)
 	})
 }
 
 // fillsRow returns the workspace that loop f adds rows to, and the assignment that does so. f and
 // the loops inside it must be over exactly the variables of a row, and the assignment must be the
 // only statement in them. Otherwise fillsRow returns nil, nil.
-func (l *lowerer) fillsRow(f *cin.Forall, e *env) (space.Filler, *cin.Assign) {
-	held, _ := e.space(cin.Target(f).Name).(workspace)
+func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assign) {
+	held, _ := e.Space(cin.Target(f).Name).(workspace)
 	w, ok := held.space.(space.Filler)
 	if !ok || !w.RowOf().Exists() || w.RowOf().At != nil {
 		return nil, nil
@@ -71,7 +71,8 @@ func (l *lowerer) fillsRow(f *cin.Forall, e *env) (space.Filler, *cin.Assign) {
 
 // fillRow lowers a loop that adds a row to workspace w by assignment a, if there is anything to
 // add. See stmt for want and the returned value.
-func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *env, want bool) ir.Expr {
+func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *scope.Env,
+	want bool) ir.Expr {
 	some, row := l.addsRow(w.RowOf(), a, e), w.RowOf()
 	switch w := w.(type) {
 	case *termRows:
@@ -79,10 +80,10 @@ func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *env, 
 		return some
 	case *space.Hash: // the row is found once, before the loop
 		if ir.Always(some) {
-			row.At = w.Find(e.point(a.LHS))
+			row.At = w.Find(e.Point(a.LHS))
 		} else {
 			at := l.b.Declare(a.LHS.Name+"_row", ir.Int(0))
-			l.b.When(some, func() { l.b.Set(at, w.Find(e.point(a.LHS))) })
+			l.b.When(some, func() { l.b.Set(at, w.Find(e.Point(a.LHS))) })
 			row.At = at
 		}
 	}
@@ -91,13 +92,13 @@ func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *env, 
 }
 
 // addsRow returns the condition that assignment a adds at least one term to the row in e.
-func (l *lowerer) addsRow(r *space.Row, a *cin.Assign, e *env) ir.Expr {
+func (l *lowerer) addsRow(r *space.Row, a *cin.Assign, e *scope.Env) ir.Expr {
 	some := ir.Expr(ir.Truth(true))
-	if e.predicates == nil {
-		some = l.presence(a.RHS, e)
+	if e.Predicates == nil {
+		some = e.Presence(a.RHS)
 	}
 	for _, v := range r.Along {
-		s := l.rangeOf(e, v)
+		s := e.RangeOf(v)
 		some = ir.Both(some, ir.Less(s.Lo, s.Hi))
 	}
 	return some
@@ -105,36 +106,33 @@ func (l *lowerer) addsRow(r *space.Row, a *cin.Assign, e *env) ir.Expr {
 
 // parallelSpace lowers an outermost loop whose iterations fill different places of a workspace.
 // Chunks of about equal work run on threads.
-func (l *lowerer) parallelSpace(f *cin.Forall, e *env, want bool) ir.Expr {
+func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if w, ok := l.b.Find(cin.Target(f).Name + ", space").(*space.Marks); ok {
-		w.Shared = e.coord == nil
+		w.Shared = e.Coord == nil
 	}
-	chunks := l.chunks()
+	chunks := units.Chunks(l.leaf)
 	var flags *ir.Array
 	if want {
 		flags = l.b.Alloc(cin.Target(f).Name+"_some", tensor.Bool, chunks, false)
 	}
-	w := l.work(f, e, chunks)
+	w := units.NewWork(f, e, chunks)
 	some := ir.Expr(ir.Truth(false))
-	c := l.b.Var("chunk")
-	body := l.b.InScope(func() {
-		in := e.clone()
-		in.ranges = in.ranges.with(f.Var, w.chunk(f.Var, c))
+	l.b.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
+		in := e.Clone()
+		in.Ranges = in.Ranges.With(f.Var, w.Chunk(f.Var, c))
 		if some = l.serial(f, in, want); want {
 			l.b.Store(flags, c, some)
 		}
 	})
-	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: chunks, Step: 1, Kind: ir.Parallel, Dynamic: true,
-		Chunk: 1, Body: body})
 	if !want {
 		return some
 	}
-	any := ir.NewVar(l.b.Fresh("some_"+f.Var), tensor.Bool)
-	l.b.Emit(&ir.Declare{V: any, Init: ir.Truth(false)})
-	k := l.b.Var("chunk")
-	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: chunks, Step: 1,
-		Body: l.b.Within(func() { l.b.Set(any, ir.Either(any, ir.At(flags, k))) })})
-	l.b.Emit(&ir.Free{A: flags})
+	any := l.b.Local("some_"+f.Var, ir.Truth(false))
+	l.b.Loop("chunk", ir.Int(0), chunks, func(k *ir.Var) {
+		l.b.Set(any, ir.Either(any, ir.At(flags,
+			k)))
+	})
+	l.b.Free(flags)
 	if ir.Never(some) {
 		return some
 	}

@@ -5,6 +5,7 @@ import (
 
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/space"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
@@ -19,6 +20,7 @@ import (
 // none is read twice.
 type termRows struct {
 	l     *lowerer
+	m     *space.Maker
 	name  string
 	terms space.SortedTerms
 	row   space.Row
@@ -29,7 +31,7 @@ type termRows struct {
 
 	kept []keptPart
 	fill *cin.Forall // the loops over a row, computing it from the stored parts
-	env  *env        // the environment where terms are stored
+	env  *scope.Env  // the environment where terms are stored
 }
 
 // keptPart is a value, or a coordinate of a variable, that each term stores.
@@ -39,11 +41,11 @@ type keptPart struct {
 	a     *ir.Array   // by term
 }
 
-func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form) *termRows {
+func (l *lowerer) newTermRows(t *cin.Access, form strategy.Form, m *space.Maker) *termRows {
 	keys, along := t.Vars[:len(t.Vars)-form.Dense], t.Vars[len(t.Vars)-form.Dense:]
-	w := &termRows{l: l, name: t.Name, rows: l.maker.RowsIf(t.Name, keys, form.Rows),
-		row: l.maker.NewRow(t.Name, len(keys), along)}
-	w.terms = space.NewSortedTerms(l.maker.RoomFor(t.Name, form.Of), len(keys))
+	w := &termRows{l: l, m: m, name: t.Name, rows: m.RowsIf(t.Name, keys, form.Rows),
+		row: m.NewRow(t.Name, len(keys), along)}
+	w.terms = space.NewSortedTerms(m.RoomFor(t.Name, form.Of), len(keys))
 	w.from = w.terms.Arrays.Array("from", tensor.Int64)
 	w.vals = l.b.AllocInScope(l.b.Array(t.Name+"_row", l.spec.Compute), w.row.Width, false)
 	return w
@@ -55,9 +57,9 @@ func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
 // store emits code that appends one term to the list if the condition present is true. The term
 // consists of the factors of the row that assignment a in loop f adds.
-func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, present ir.Expr) {
+func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env, present ir.Expr) {
 	if w.fill == nil {
-		w.keep(l, f, a)
+		w.keep(l, f, a, e)
 	}
 	w.env = e
 	l.b.When(present, func() {
@@ -68,13 +70,13 @@ func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, prese
 			w.terms.Arrays.Reserve(k.a, ir.Plus(w.n, ir.Int(1)))
 		}
 		for m, k := range w.terms.Keys {
-			l.b.Store(k, w.n, e.coord.at(a.LHS.Vars[m]))
+			l.b.Store(k, w.n, e.Coord.At(a.LHS.Vars[m]))
 		}
 		for _, k := range w.kept {
 			if k.value != nil {
-				l.b.Store(k.a, w.n, l.masked(l.access(k.value, e)))
+				l.b.Store(k.a, w.n, l.leaf.Masked(e.Access(k.value)))
 			} else {
-				l.b.Store(k.a, w.n, e.coord.at(k.name))
+				l.b.Store(k.a, w.n, e.Coord.At(k.name))
 			}
 		}
 		l.b.Incr(w.n, ir.Int(1))
@@ -82,7 +84,7 @@ func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *env, prese
 }
 
 // keep finds the factors of a row.
-func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
+func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env) {
 	along := func(v string) bool { return slices.Contains(w.row.Along, v) }
 	kept := func(name string) bool {
 		return slices.ContainsFunc(w.kept, func(k keptPart) bool { return k.name == name })
@@ -93,7 +95,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 			for _, v := range x.Vars {
 				if !along(v) && !kept(v) && !slices.Contains(a.LHS.Vars, v) {
 					w.kept = append(w.kept, keptPart{v, nil,
-						w.terms.Arrays.Array("at_"+v, l.maker.CrdType(v))})
+						w.terms.Arrays.Array("at_"+v, w.m.CrdType(v))})
 				}
 			}
 			return x
@@ -101,7 +103,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 		part := "of_" + x.Key()
 		if !kept(part) {
 			w.kept = append(w.kept, keptPart{part, x,
-				w.terms.Arrays.Array("of_"+l.operandOf(x).Prefix(), l.spec.Compute)})
+				w.terms.Arrays.Array("of_"+e.Operand(x.Name).Prefix(), l.spec.Compute)})
 		}
 		return &cin.Access{Name: part}
 	})
@@ -110,7 +112,7 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign) {
 
 // refilled returns a copy of the loop f and the loops inside it, with a as the innermost statement.
 func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
-	g := l.serialCopy(f)
+	g := l.leaf.SerialCopy(f)
 	g.Body = a
 	if in, ok := f.Body.(*cin.Forall); ok {
 		g.Body = l.refilled(in, a)
@@ -139,7 +141,7 @@ func (w *termRows) Finish() *tree.Operand {
 	made := w.terms.Sort(w.n, func(_, _ ir.Expr) {},
 		func(_, made, at ir.Expr) { l.b.Store(w.from, made, at) })
 	l.b.Store(w.from, made, w.n)
-	op := l.maker.SortedOperand(w.name, w.rows, w.terms.Sorted, w.vals, made)
+	op := w.m.SortedOperand(w.name, w.rows, w.terms.Sorted, w.vals, made)
 	return w.row.Under(op, func(p ir.Expr) ir.Expr {
 		w.sumRow(l, p)
 		return ir.Int(0)
@@ -149,35 +151,29 @@ func (w *termRows) Finish() *tree.Operand {
 // sumRow emits code that sums the row of the key at position p.
 func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 	w.row.Clear(w.vals, ir.Int(0))
-	s := l.b.Var(w.name + "_s")
-	l.b.Emit(&ir.For{V: s, Lo: ir.At(w.from, p), Hi: ir.At(w.from, ir.Plus(p, ir.Int(1))), Step: 1,
-		Body: l.b.Within(func() {
-			w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
-			from := l.b.Declare(w.name+"_at", ir.At(w.terms.Perm, s))
-			in := w.env.clone()
-			in.coord, in.cur, in.predicates = nil, map[string]*tree.Cursor{}, nil
-			target := cin.Target(w.fill)
-			for m, k := range w.terms.Keys {
-				in.coord = in.coord.with(target.Vars[m], l.b.Named(target.Vars[m], ir.At(k, from)))
+	l.b.Loop(w.name+"_s", ir.At(w.from, p), ir.At(w.from, ir.Plus(p, ir.Int(1))), func(s *ir.Var) {
+		w.fetch(l, ir.Plus(s, ir.Int(termsAhead)))
+		from := l.b.Declare(w.name+"_at", ir.At(w.terms.Perm, s))
+		in := w.env.Clone()
+		in.Coord, in.Cur, in.Predicates = nil, map[string]*tree.Cursor{}, nil
+		target := cin.Target(w.fill)
+		for m, k := range w.terms.Keys {
+			in.Coord = in.Coord.With(target.Vars[m], l.b.Named(target.Vars[m], ir.At(k, from)))
+		}
+		for _, k := range w.kept {
+			if x := ir.Coord(k.a, from); k.value == nil {
+				in.Coord = in.Coord.With(k.name, l.b.Named(k.name, x))
+			} else {
+				in.Temps = in.Temps.With(k.name, scope.Value{Pres: ir.Truth(true),
+					V: l.b.Named(w.env.Operand(k.value.Name).Prefix()+"_v", ir.At(k.a, from)), Zeroed: true})
 			}
-			for _, k := range w.kept {
-				if x := ir.Coord(k.a, from); k.value == nil {
-					in.coord = in.coord.with(k.name, l.b.Named(k.name, x))
-				} else {
-					in.temps = in.temps.with(k.name, value{pres: ir.Truth(true),
-						v: l.b.Named(l.operandOf(k.value).Prefix()+"_v", ir.At(k.a, from)), zeroed: true})
-				}
-			}
-			cin.Accesses(w.fill, func(a *cin.Access) {
-				if l.ops[a.Name] != nil {
-					l.openCursor(a, in)
-				}
-			})
-			l.enterAll(w.fill, in)
-			w.row.At = ir.Int(0)
-			l.loop(w.fill, in.filling(w.name, workspace{w}), false)
-			w.row.At = nil
-		})})
+		}
+		in.OpenCursors(w.fill)
+		in.EnterAll(w.fill)
+		w.row.At = ir.Int(0)
+		l.loop(w.fill, in.Filling(w.name, workspace{w}), false)
+		w.row.At = nil
+	})
 }
 
 // termsAhead is the prefetch distance, in terms, for the stored parts of terms. They are stored in

@@ -3,8 +3,8 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
-	"distaff/io/tensor"
 )
 
 // rowTile returns the width of the tiles if s sums a row of the result along its dense last level
@@ -17,7 +17,7 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 	case f.Unit == cin.CPUThread:
 		return 0 // the strategy's tiles are for the loops that it is cut into
 	}
-	return l.spec.Strategy.Tiles[l.source(f)]
+	return l.spec.Strategy.Tiles[l.leaf.Source(f)]
 }
 
 // unrollAndJam moves a scheduled loop f over the result's dense last level into the loops inside
@@ -25,15 +25,15 @@ func (l *lowerer) rowTile(s cin.Stmt) int64 {
 // registers. So the inner loops run once for each tile, and no longer once for each value. The
 // terms of each value are added in the same order as before. width is 0 if f is not such a loop, or
 // if the strategy leaves it unchanged.
-func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) {
-	k := e.res.level
+func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width int64) {
+	k := e.Res.Level
 	if row := l.spec.Strategy.Jam; row.Width == 0 || row.Var != f.Var {
 		return nil, 0
 	}
-	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.assigns(f) ||
-		e.res.tile != nil || e.res.base == nil ||
-		e.atomic || e.private != nil || k != l.out.op.Order()-1 || k <= l.out.deep ||
-		l.resultVars[k] != f.Var || !l.lastOfAll(f, f.Var) {
+	if f.Unit == cin.CPUThread || f.Unit.OnGPU() || f.Unroll != 0 || !l.leaf.Assigns(f) ||
+		e.Res.Tile != nil || e.Res.Base == nil ||
+		e.Atomic || e.Private != nil || k != l.leaf.Out.Op.Order()-1 || k <= l.leaf.Out.Deep ||
+		l.leaf.ResultVars[k] != f.Var || !l.lastOfAll(f, f.Var, e) {
 		return nil, 0
 	}
 	var inner []*cin.Forall
@@ -43,7 +43,7 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 		if !ok {
 			break
 		}
-		if g.Unit != cin.Serial || g.Unroll != 0 || l.loopStrategy(g).Extern != nil {
+		if g.Unit != cin.Serial || g.Unroll != 0 || l.leaf.LoopStrategy(g).Extern != nil {
 			return nil, 0
 		}
 		inner = append(inner, g)
@@ -65,15 +65,18 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *env) (s cin.Stmt, width int64) 
 }
 
 // lastOfAll reports whether v's level is dense and the last level in each access that has v.
-func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
+func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
-		op := l.ops[a.Name]
-		if op == nil {
+		c := e.Cur[a.Key()]
+		if c == nil {
+			c = e.RootCursor(a)
+		}
+		if c == nil || c.Of == nil {
 			return
 		}
-		for level, u := range l.levelVars(a) {
-			if u == v && (level != op.Order()-1 || !op.Kind(level).CanLocate()) {
+		for level, u := range c.Vars {
+			if u == v && (level != c.Of.Order()-1 || !c.Of.Kind(level).CanLocate()) {
 				ok = false
 			}
 		}
@@ -84,23 +87,22 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string) bool {
 // tiled lowers s, which sums a row of the result, tile by tile. Each tile of width values is summed
 // in a local array and then stored, or added to the existing values if the row was set to 0 before.
 // The rest of the row is summed in place.
-func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
-	op := l.out.op
-	v := l.resultVars[e.res.level]
-	all := l.rangeOf(e, v)
-	base := e.res.base
+func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Expr {
+	op := l.leaf.Out.Op
+	v := l.leaf.ResultVars[e.Res.Level]
+	all := e.RangeOf(v)
+	base := e.Res.Base
 	if base == nil {
 		panic("BUG: lower: the result's row is not known")
 	}
 	var flag *ir.Var
 	if want {
-		flag = ir.NewVar(l.b.Fresh("some_"+v), tensor.Bool)
-		l.b.Emit(&ir.Declare{V: flag, Init: ir.Truth(false)})
+		flag = l.b.Local("some_"+v, ir.Truth(false))
 	}
 	some := ir.Expr(ir.Truth(false))
-	part := func(in *env) {
+	part := func(in *scope.Env) {
 		got := l.stmt(s, in, want)
-		some = anyOf(some, got)
+		some = scope.AnyOf(some, got)
 		if want && !ir.Never(got) {
 			l.b.Set(flag, ir.Either(flag, got))
 		}
@@ -111,22 +113,22 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 		Body: l.b.Within(func() {
 			sums := l.b.Array(op.Prefix()+"_row", l.spec.Compute)
 			l.b.Emit(&ir.Local{A: sums, Len: width})
-			in := e.clone()
-			in.inTile(v, tree.Range{Lo: x, Hi: ir.Plus(x, ir.Int(width)), Width: width})
-			in.res = resultCursor{level: e.res.level, zeroed: true, tile: sums}
+			in := e.Clone()
+			in.InTile(v, tree.Range{Lo: x, Hi: ir.Plus(x, ir.Int(width)), Width: width})
+			in.Res = scope.ResultCursor{Level: e.Res.Level, Zeroed: true, Tile: sums}
 			part(in)
 			l.storeTile(sums, ir.Plus(base, x), width, v, e)
 		})})
 	n := ir.Minus(all.Hi, all.Lo)
 	rest := l.b.Named(v+"_rest", ir.Plus(all.Lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
 	l.b.When(ir.Less(rest, all.Hi), func() {
-		in := e.clone()
-		in.inTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
-		l.b.When(e.res.unset(), func() {
-			l.b.Emit(&ir.Fill{A: l.out.vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
-				X: ir.Zero(l.out.vals().Elem)})
+		in := e.Clone()
+		in.InTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
+		l.b.When(e.Res.Unset(), func() {
+			l.b.Emit(&ir.Fill{A: l.leaf.Out.Vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
+				X: ir.Zero(l.leaf.Out.Vals().Elem)})
 		})
-		in.res.zeroed = true
+		in.Res.Zeroed = true
 		part(in)
 	})
 	switch {
@@ -140,14 +142,13 @@ func (l *lowerer) tiled(s cin.Stmt, e *env, width int64, want bool) ir.Expr {
 
 // storeTile emits code for the sums of a tile of the row along v, which has width values. It stores
 // them at the places from first on, or adds them to the existing values.
-func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *env) {
-	a, unset := l.out.vals(), e.res.unset()
+func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *scope.Env) {
+	a, unset := l.leaf.Out.Vals(), e.Res.Unset()
 	lanes := func(store func(at, x ir.Expr)) func() {
 		return func() {
-			k := l.b.Var(v + "_lane")
-			l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: ir.Int(width), Step: 1, Body: l.b.Within(func() {
+			l.b.Loop(v+"_lane", ir.Int(0), ir.Int(width), func(k *ir.Var) {
 				store(ir.Plus(first, k), ir.Convert(a.Elem, ir.At(sums, k)))
-			})})
+			})
 		}
 	}
 	once := lanes(func(at, x ir.Expr) {
@@ -156,49 +157,45 @@ func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string
 			x = ir.Plus(ir.Zero(a.Elem), x)
 		}
 		s := &ir.Store{A: a, Index: at, X: x}
-		l.lanes.Once[s] = a == l.out.op.Vals()
+		l.leaf.Lanes.Once[s] = a == l.leaf.Out.Op.Vals()
 		l.b.Emit(s)
 	})
-	add := lanes(func(at, x ir.Expr) { l.b.Emit(&ir.Store{A: a, Index: at, Accumulate: true, X: x}) })
+	add := lanes(func(at, x ir.Expr) { l.b.AddTo(a, at, x) })
 	switch {
 	case ir.Always(unset):
 		once()
 	case ir.Never(unset):
 		add()
 	default:
-		l.b.Emit(&ir.If{Cond: unset, Then: l.b.Within(once), Else: l.b.Within(add)})
+		l.b.Choose(unset, once, add)
 	}
-}
-
-// inTile makes v's range a tile, or the rest of a row, which has fewer places than a tile.
-func (e *env) inTile(v string, s tree.Range) {
-	e.ranges = e.ranges.with(v, s)
-	e.tiles = e.tiles.with(v, tile{lo: s.Lo, width: max(s.Width, -s.Width)})
 }
 
 // rowSpace is a workspace over a variable whose range is a tile: a local array whose places are
 // assigned either all or not at all.
 type rowSpace struct{ sums *ir.Array }
 
-func (l *lowerer) newRowSpace(t *cin.Access, e *env) *rowSpace {
+func (l *lowerer) newRowSpace(t *cin.Access, e *scope.Env) *rowSpace {
 	w := &rowSpace{l.b.Array(t.Name+"_row", l.spec.Compute)}
-	l.b.Emit(&ir.Local{A: w.sums, Len: e.tiles.at(t.Vars[0]).width})
+	l.b.Emit(&ir.Local{A: w.sums, Len: e.Tiles.At(t.Vars[0]).Width})
 	return w
 }
 
-func (w *rowSpace) add(l *lowerer, a *cin.Access, x ir.Expr, e *env) {
-	l.b.Emit(&ir.Store{A: w.sums, Index: e.lane(a.Vars[0]), Accumulate: true, X: x})
+func (*rowSpace) HasPlaces() bool { return true }
+
+func (w *rowSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
+	e.Leaf.B.AddTo(w.sums, e.Lane(a.Vars[0]), x)
 }
 
 // whereRow lowers a where statement whose temporary t is a row, or one tile of a row, in registers.
 // It lowers the consumer for the case that the row has values. If the row has none, code is emitted
 // only if the consumer has other terms.
-func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
-	some := l.stmt(s.Producer, e.filling(t.Name, w), true)
+	some := l.stmt(s.Producer, e.Filling(t.Name, w), true)
 	consume := func(pres bool) ir.Expr {
-		in := e.clone()
-		in.rows = in.rows.with(t.Name, row{w.sums, ir.Truth(pres)})
+		in := e.Clone()
+		in.Rows = in.Rows.With(t.Name, scope.Row{Sums: w.sums, Pres: ir.Truth(pres)})
 		return l.stmt(s.Consumer, in, want)
 	}
 	return l.lowerBothCases(t.Name, some, want, consume)

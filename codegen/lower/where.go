@@ -3,42 +3,46 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/bounds"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/positions"
+	"distaff/codegen/lower/result"
+	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
 	"distaff/codegen/strategy"
 )
 
 // where lowers a producer and its consumer.
-func (l *lowerer) where(s *cin.Where, e *env, want bool) ir.Expr {
+func (l *lowerer) where(s *cin.Where, e *scope.Env, want bool) ir.Expr {
 	t := cin.Target(s.Producer)
-	if len(t.Vars) == 1 && e.ranges.at(t.Vars[0]).Width != 0 {
+	if len(t.Vars) == 1 && e.Ranges.At(t.Vars[0]).Width != 0 {
 		return l.whereRow(s, t, e, want)
 	}
 	if len(t.Vars) > 0 {
 		return l.whereWorkspace(s, t, e, want)
 	}
-	v := ir.NewVar(l.b.Fresh(t.Name), l.spec.Compute)
-	l.b.Emit(&ir.Declare{V: v, Init: ir.Zero(v.Typ)})
-	pres := l.stmt(s.Producer, e.summing(t.Name, v), want || l.needsPresence(s.Consumer, t.Name, e))
-	in := e.clone()
-	in.temps = in.temps.with(t.Name, value{pres: pres, v: v, zeroed: true})
+	v := l.b.Local(t.Name, ir.Zero(l.spec.Compute))
+	pres := l.stmt(s.Producer, e.Summing(t.Name, v), want || l.needsPresence(s.Consumer, t.Name, e))
+	in := e.Clone()
+	in.Temps = in.Temps.With(t.Name, scope.Value{Pres: pres, V: v, Zeroed: true})
 	return l.stmt(s.Consumer, in, want)
 }
 
 // needsPresence reports whether s must distinguish an absent temporary t from a zero. This is so in
 // three cases: t is a factor, t is stored in a workspace or result that records absence, or t is
 // assigned to another temporary that must be distinguished in this way.
-func (l *lowerer) needsPresence(s cin.Stmt, t string, e *env) bool {
+func (l *lowerer) needsPresence(s cin.Stmt, t string, e *scope.Env) bool {
 	needs := false
 	cin.Walk(s, func(u cin.Stmt) {
 		a, ok := u.(*cin.Assign)
 		if !ok {
 			return
 		}
-		if to := a.LHS.Name; l.ops[to] == nil && to != t && uses(a.RHS, t) {
+		if to := a.LHS.Name; e.Operand(to) == nil && to != t && uses(a.RHS, t) {
 			needs = needs || len(a.LHS.Vars) > 0 || l.needsPresence(s, to, e)
 		}
-		kept := e.space(a.LHS.Name) != nil || a.LHS.Name == l.out.op.Argument.Name &&
-			l.assembly.inOrder()
+		kept := e.Space(a.LHS.Name) != nil || a.LHS.Name == l.leaf.Out.Op.Argument.Name &&
+			l.leaf.Out.InOrder
 		if kept && uses(a.RHS, t) || isFactor(a.RHS, t) {
 			needs = true
 		}
@@ -70,56 +74,70 @@ func isFactor(x cin.Expr, t string) bool {
 func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
 	only := true
 	cin.Accesses(consumer, func(a *cin.Access) {
-		only = only && (a.Name != name || drivenBy(consumer, a.Key()))
+		only = only && (a.Name != name || bounds.DrivenBy(consumer, a.Key()))
 	})
 	return only
 }
 
 // whereWorkspace lowers a where whose temporary is a workspace.
-func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *env, want bool) ir.Expr {
+func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	switch l.spec.Strategy.Spaces[t.Name].Form.Kind {
 	case strategy.Array:
 		return l.whereDense(s, t, e, want)
 	case strategy.Positions:
-		return l.wherePositions(s, t, e, want)
+		return positions.Where(s, t, e, want)
 	}
-	if a := e.longRows; a != nil && a.where == s {
-		return a.lower(e)
+	if e.Precomputed != nil {
+		if some, ok := e.Precomputed(s, e); ok {
+			return some
+		}
 	}
-	if l.assembly.sumsInPlace(s.Consumer, t, e.res.level) {
-		return l.assembly.sum(s, t, e)
+	if a := result.ThatSums(l.assembly, s.Consumer, t, e.Res.Level); a != nil {
+		return a.Sum(s, t, e)
 	}
-	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form)
+	w := l.newWorkspace(t, l.spec.Strategy.Spaces[t.Name].Form, e)
 	w.Begin()
-	some := l.stmt(s.Producer, e.filling(t.Name, workspace{w}), false)
+	some := l.stmt(s.Producer, e.Filling(t.Name, workspace{w}), false)
 	if ir.Never(some) {
 		w.End()
 		// a parallel consumer's chunks must make an empty result, too
 		if !l.readsOnly(s.Consumer, t.Name) || cin.Threaded(s.Consumer) {
-			in := e.clone()
+			in := e.Clone()
 			cin.Accesses(s.Consumer, func(a *cin.Access) {
 				if a.Name == t.Name {
-					in.cur[a.Key()] = &tree.Cursor{Vars: a.Vars, Level: len(a.Vars), Present: some}
+					in.Cur[a.Key()] = &tree.Cursor{Vars: a.Vars, Level: len(a.Vars), Present: some}
 				}
 			})
 			return l.stmt(s.Consumer, in, want)
 		}
-		if l.assigns(s.Consumer) {
-			l.zero(e)
+		if l.leaf.Assigns(s.Consumer) {
+			merge.Zero(e)
 		}
 		return some
 	}
-	op := w.Finish()
-	in := e.clone()
-	shadowed := l.ops[t.Name]
-	l.ops[t.Name] = op
-	cin.Accesses(s.Consumer, func(a *cin.Access) {
-		if a.Name == t.Name {
-			l.openCursor(a, in)
-		}
-	})
+	in := e.Reading(t.Name, w.Finish())
+	in.OpenCursors(s.Consumer)
 	pres := l.stmt(s.Consumer, in, want)
-	l.ops[t.Name] = shadowed
 	w.End()
 	return pres
+}
+
+// refuseSpaces refuses statement s if one of its workspaces can only be filled by one entry after
+// another, because on a GPU many threads add entries at the same time.
+func (l *lowerer) refuseSpaces(s cin.Stmt) {
+	cin.Walk(s, func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		if !ok {
+			return
+		}
+		t := cin.Target(w.Producer)
+		switch kind := l.spec.Strategy.Spaces[t.Name].Form.Kind; kind {
+		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
+			strategy.SortedList:
+			if len(t.Vars) > 0 {
+				l.leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array that is filled everywhere or "+
+					"nowhere, but %s would be stored as %s", t.Key(), kind)
+			}
+		}
+	})
 }

@@ -32,3 +32,25 @@ func (b *Builder) Loop(name string, lo, hi ir.Expr, body func(v *ir.Var)) {
 	v := b.Var(name)
 	b.Emit(&ir.For{V: v, Lo: lo, Hi: hi, Step: 1, Body: b.Within(func() { body(v) })})
 }
+
+// Chunks emits a loop on threads over the values from lo to hi of a new variable. Each iteration
+// has a scope of its own. A thread takes the next value when it is done with one.
+func (b *Builder) Chunks(name string, lo, hi ir.Expr, body func(c *ir.Var)) {
+	c := b.Var(name)
+	b.Emit(&ir.For{V: c, Lo: lo, Hi: hi, Step: 1, Kind: ir.Parallel, Dynamic: true, Chunk: 1,
+		Body: b.InScope(func() { body(c) })})
+}
+
+// Bisect emits a binary search between x and y. At its end, both are the first number for which the
+// condition before is false, or y's initial value if there is none.
+func (b *Builder) Bisect(x, y *ir.Var, before func(mid ir.Expr) ir.Expr) {
+	b.While(ir.Less(x, y), func() {
+		mid := b.Declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
+		b.Choose(before(mid), func() { b.Set(x, ir.Plus(mid, ir.Int(1))) }, func() { b.Set(y, mid) })
+	})
+}
+
+// Reserve emits code that grows an array if its capacity, have, is too small.
+func (b *Builder) Reserve(a *ir.Array, have *ir.Var, need ir.Expr) {
+	b.When(ir.Less(have, need), func() { b.Emit(&ir.Grow{A: a, Cap: have, Need: need}) })
+}

@@ -159,7 +159,7 @@ func (w *Hash) insert(key Point, h *ir.Var, put func()) {
 
 // rehash doubles the table.
 func (w *Hash) rehash() {
-	w.m.B.Emit(&ir.Free{A: w.table})
+	w.m.B.Free(w.table)
 	w.m.B.Set(w.slots, ir.Plus(ir.Times(w.slots, ir.Int(2)), ir.Int(1)))
 	w.m.B.Emit(&ir.Alloc{A: w.table, Len: w.slots, Zero: true})
 	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(s *ir.Var) {

@@ -7,8 +7,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Marks is a workspace with a value and a mark for every place of a box. It is for boxes in which
-// most places are used, because at the end it visits all marks. Several threads may fill it,
+// Marks is a workspace with a value and a mark for every place of a box. Most places of
+// the box should be used, because at the end all marks are visited. Several threads may fill it,
 // because additions to different places share no other data. At the end each of these threads
 // visits the marks of a part of the box, and first counts the entries of its part.
 type Marks struct {

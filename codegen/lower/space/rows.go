@@ -105,8 +105,7 @@ func (m *Maker) SortedOperand(name string, rows *RowList, crd []*ir.Array, vals 
 }
 
 // listOperand returns a list of n coordinates, in order, with their values, as an operand.
-func (m *Maker) listOperand(name string, crd []*ir.Array, vals *ir.Array,
-	n ir.Expr) *tree.Operand {
+func (m *Maker) listOperand(name string, crd []*ir.Array, vals *ir.Array, n ir.Expr) *tree.Operand {
 	o := tree.Argument{Name: name, Number: -1, Type: m.Type}
 	for k := range crd {
 		kind := tensor.SingletonNonunique

@@ -22,7 +22,7 @@ type termList struct {
 	sums  *ir.Array
 }
 
-// SortedTerms contains the coordinates of a list of terms, and sorts the terms by them.
+// SortedTerms contains the coordinates of a list of terms, and sorts the terms by coordinates.
 type SortedTerms struct {
 	Arrays Arrays
 	Keys   []*ir.Array // for each variable, by term

@@ -1,0 +1,319 @@
+// Package bounds finds the ranges of a schedule's loops. It converts the symbolic integers of
+// package provenance to code. An interval is narrowed from loop to loop, between coordinates,
+// positions and tile numbers.
+//
+//	intervals.go  intervals of a variable that is divided again and again
+//	fused.go      intervals of fused variables, and their positions
+//	counting.go   loops that count, if they are not in natural order
+//	repeats.go    tiles that end only after all repeats of a coordinate
+//	points.go     products of sizes, which are checked for overflow
+//	forms.go      package provenance's forms as code
+package bounds
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lattice"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/provenance"
+)
+
+// boundsOf returns the interval's bounds and size as a range of forms.
+func boundsOf(iv scope.Interval) provenance.Range {
+	return provenance.Range{Lo: Form(iv.Lo), Hi: Form(iv.Hi), Size: iv.Size}
+}
+
+// withBounds returns iv with the bounds and the size of r.
+func withBounds(iv scope.Interval, r provenance.Range) scope.Interval {
+	iv.Lo, iv.Hi, iv.Size = Code(r.Lo), Code(r.Hi), r.Size
+	return iv
+}
+
+// SpaceOf returns the interval of all values of a component's top variable.
+func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
+	l := e.Leaf
+	roots := l.Graph.Underived(c.Top)
+	if len(roots) == 1 {
+		s := e.RangeOf(roots[0])
+		iv := scope.Interval{Unit: scope.Coords, Lo: s.Lo, Hi: s.Hi, Size: -1, Whole: true}
+		if s.Size > 0 {
+			iv.Size = s.Size
+		}
+		return iv
+	}
+	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: true, Roots: roots, Space: c.Top}
+}
+
+// counted returns iv with its bounds lo and hi. In a fused space, they are numbers of points, and
+// the leaf fails at run time if there are too many points to number. Few schedules need these
+// numbers: the coordinates and positions of a whole space do not.
+func counted(iv scope.Interval, e *scope.Env) scope.Interval {
+	l := e.Leaf
+	if iv.Lo != nil {
+		return iv
+	}
+	checkCountable(l, iv.Roots)
+	if iv.Rows == nil {
+		n := Code(provenance.Points(spanForms(e, iv.Roots)))
+		iv.Lo, iv.Hi = ir.Int(0), l.B.Named(iv.Space+"_n", n)
+		return iv
+	}
+	rows := counted(*iv.Rows, e)
+	n := provenance.Points(spanForms(e, iv.Roots[len(rows.Roots):]))
+	return withBounds(iv, boundsOf(rows).Times(n, iv.Space, NameForm(l.B)))
+}
+
+// widened returns the interval of the fused space that relation r makes. r fuses iv's variable with
+// further variables. The interval has all points whose first variables are in iv.
+func widened(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
+	l := e.Leaf
+	rows := iv
+	if iv.Roots == nil {
+		rows.Roots = l.Graph.Underived(r.From[0])
+		first := e.RangeOf(rows.Roots[0]).Lo
+		rows.Lo, rows.Hi = ir.Minus(iv.Lo, first), ir.Minus(iv.Hi, first)
+	}
+	roots := slices.Concat(rows.Roots, l.Graph.Underived(r.From[1]))
+	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: iv.Whole, Rows: &rows, Roots: roots,
+		Space: r.To[0]}
+}
+
+// Descend follows the schedule's relations from variable x, whose interval is iv, down to the next
+// variable that has a loop. It returns the state of the component's loops there.
+func Descend(frames []scope.Frame, x string, iv scope.Interval, f *cin.Forall,
+	e *scope.Env) *scope.OpenLoops {
+	l := e.Leaf
+	for {
+		r := l.Graph.ReplacedBy(x)
+		if r == nil {
+			return &scope.OpenLoops{Of: e.Leaf.Comps[x], Leaf: x, Iv: iv, Frames: frames}
+		}
+		switch r.Kind {
+		case provenance.Bound:
+			iv = bounded(r, iv, e)
+		case provenance.Pos:
+			iv = toPositions(r, iv, e)
+		case provenance.Coord:
+			iv = ToCoords(iv, e)
+		case provenance.Split, provenance.Divide:
+			iv = counted(iv, e)
+			o := provenance.TileOptions{Positions: iv.Unit == scope.Positions}
+			o.Some = o.Positions && !canSkipEmpty(l, f, iv)
+			t, all := r.Tile(boundsOf(iv), o, NameForm(l.B))
+			frames = append(slices.Clone(frames), scope.Frame{Tiling: t, Iv: iv})
+			iv = withBounds(scope.Interval{Unit: scope.Numbers, Whole: true}, all)
+		case provenance.Fuse:
+			iv = widened(r, iv, e)
+		}
+		x = r.To[0]
+	}
+}
+
+// canSkipEmpty reports whether f has nothing to do if the interval iv has no positions. This
+// requires that f has values only at entries of iv's access, and that no place of the result must
+// be set to 0.
+func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
+	if !DrivenBy(f, iv.Key) {
+		return false
+	}
+	for _, r := range l.Comps[f.Var].Roots {
+		if slices.Contains(l.ResultVars, r) && l.Assigns(f) &&
+			!(len(l.Comps[f.Var].Roots) > 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounded returns iv, narrowed to the bound of relation r if the bound is an exact maximum. It
+// emits the check of the bound if a schedule made the variable. For other variables, checkBounds
+// does.
+func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
+	l := e.Leaf
+	iv = counted(iv, e)
+	if l.Graph.MadeBy(r.From[0]) != nil {
+		checkBound(r, Code(boundsOf(iv).Extent()), e)
+	}
+	if r.Bound == provenance.MaxExact {
+		iv = withBounds(iv, r.Bounded(boundsOf(iv)))
+		iv.Rows, iv.RowsKnown = nil, false
+	}
+	return iv
+}
+
+// checkBound emits a test that makes the leaf fail if the extent of r's variable contradicts the
+// bound.
+func checkBound(r *provenance.Relation, extent ir.Expr, e *scope.Env) {
+	l := e.Leaf
+	n := ir.Int(r.N)
+	var bad ir.Expr
+	switch r.Bound {
+	case provenance.MinExact:
+		bad = ir.Truth(r.N != 0)
+	case provenance.MinConstraint:
+		bad = ir.Truth(r.N > 0)
+	case provenance.MaxExact:
+		bad = ir.Unequal(extent, n)
+	case provenance.MaxConstraint:
+		bad = ir.Less(n, extent)
+	}
+	l.B.When(bad, func() { l.B.Emit(&ir.Fail{Code: ir.FailBound, Coord: e.Coords()}) })
+}
+
+// CheckBounds emits, before all other code, the tests of the bounds of the statement's own
+// variables.
+func CheckBounds(e *scope.Env) {
+	l := e.Leaf
+	for _, r := range l.Graph.Relations() {
+		if r.Kind == provenance.Bound && l.Graph.MadeBy(r.From[0]) == nil {
+			checkBound(&r, e.RangeOf(r.From[0]).Hi, e)
+		}
+	}
+}
+
+// Tile enters tile v of the innermost open split. It returns the variable x inside the tile, the
+// interval of x that remains there, and the frames without this split.
+func Tile(o *scope.OpenLoops, v ir.Expr, e *scope.Env) (x string, iv scope.Interval,
+	frames []scope.Frame) {
+	l := e.Leaf
+	fr := o.Frames[len(o.Frames)-1]
+	x, iv = fr.Tiling.Rel.To[1], withBounds(fr.Iv, fr.Tiling.At(Form(v), NameForm(l.B)))
+	iv.Rows, iv.RowsKnown = nil, false
+	if from := pastRepeats(iv, iv.Lo, e); from != iv.Lo {
+		iv.Lo, iv.Hi, iv.Size = from, pastRepeats(iv, iv.Hi, e), -1
+	}
+	iv.Whole = false
+	if iv.First != nil {
+		iv.First = ir.Both(fr.Iv.First, ir.Equal(v, ir.Int(0)))
+	}
+	return x, iv, o.Frames[:len(o.Frames)-1]
+}
+
+// Coverage converts an interval to the range of coordinates that it represents.
+func Coverage(iv scope.Interval, frames []scope.Frame, e *scope.Env) scope.Interval {
+
+	return ToCoords(InPositions(iv, frames, e), e)
+}
+
+// InPositions returns the range of positions or coordinates that an interval of tiles represents.
+func InPositions(iv scope.Interval, frames []scope.Frame, e *scope.Env) scope.Interval {
+
+	for ; iv.Unit == scope.Numbers; frames = frames[:len(frames)-1] {
+		fr := frames[len(frames)-1]
+		at := func(n ir.Expr) ir.Expr { return Code(fr.Tiling.Edge(Form(n))) }
+		sub := fr.Iv
+		sub.Rows = nil
+		sub.Lo, sub.Hi, sub.Size, sub.Whole = pastRepeats(sub, at(iv.Lo), e),
+			pastRepeats(sub, at(iv.Hi), e), -1, false
+		if sub.First != nil {
+			sub.First = ir.Both(sub.First, ir.Equal(iv.Lo, ir.Int(0)))
+		}
+		iv = sub
+	}
+	return iv
+}
+
+// toPositions returns the interval of the positions of r's access whose coordinates are in iv. It
+// is empty if the access is absent.
+func toPositions(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
+	l := e.Leaf
+	c := e.Cur[r.Access]
+	if c == nil {
+		panic("BUG: lower: " + r.Access + " is not in scope")
+	}
+	among := iv
+	out := scope.Interval{Unit: scope.Positions, Size: -1, Key: r.Access, Among: &among,
+		Whole: iv.Whole,
+		Roots: iv.Roots, First: ir.Truth(true)}
+	if ir.Never(c.Present) {
+		out.Lo, out.Hi = ir.Int(0), ir.Int(0)
+		out.All = [2]ir.Expr{ir.Int(0), ir.Int(0)}
+		return out
+	}
+	if iv.Roots != nil {
+		return fusedPositions(out, c, e)
+	}
+	lo, hi := c.Segment()
+	if !iv.Whole || l.HasChunk(r.From[0]) && !l.IsChunked(c) {
+		find := func(key ir.Expr) ir.Expr {
+			return l.B.Named(r.To[0]+"_at", &ir.Search{A: c.Of.Crd(c.Level), Lo: lo, Hi: hi, Key: key})
+		}
+		lo, hi = find(iv.Lo), find(iv.Hi)
+	}
+	out.Lo, out.Hi, out.All = lo, hi, [2]ir.Expr{lo, hi}
+	return out
+}
+
+// ToCoords returns the interval of coordinates that an interval of positions represents. In a fused
+// space these are the numbers of its points.
+func ToCoords(iv scope.Interval, e *scope.Env) scope.Interval {
+	l := e.Leaf
+	if iv.Unit != scope.Positions {
+		return iv
+	}
+	c := e.Cur[iv.Key]
+	if iv.Whole {
+		return *iv.Among
+	}
+	out := counted(*iv.Among, e)
+	out.Rows = nil
+	if ir.Never(c.Present) { // without positions, the first interval has all coordinates
+		out.Lo, out.Whole, out.Size = l.B.Named("from", ir.Choose(iv.First, out.Lo, out.Hi)), false, -1
+		return out
+	}
+	at := func(p ir.Expr) ir.Expr {
+		if iv.Roots != nil {
+			return numberAt(c, iv, p, e)
+		}
+		return ir.Choose(ir.Less(p, iv.All[1]), ir.Coord(c.Of.Crd(c.Level), p), out.Hi)
+	}
+	out.Lo = l.B.Named("from", ir.Choose(iv.First, out.Lo, at(iv.Lo)))
+	out.Hi = l.B.Named("to", at(iv.Hi))
+	out.Size, out.Whole = -1, false
+	return out
+}
+
+// ReadSchedule sets the leaf's graph and components from the relations of s, if it has any.
+func ReadSchedule(l *scope.Leaf, s cin.Stmt) {
+	l.Graph, l.Comps = &provenance.Graph{}, map[string]*scope.Component{}
+	t, ok := s.(*cin.SuchThat)
+	if !ok {
+		return
+	}
+	l.Graph = t.Relations
+	for _, r := range t.Relations.Relations() {
+		if r.Kind == provenance.Precompute {
+			continue
+		}
+		for _, v := range slices.Concat(r.From, r.To) {
+			if l.Comps[v] != nil {
+				continue
+			}
+			c := t.Relations.Component(v)
+			k := l.Comps[c.Roots[0]]
+			if k == nil {
+				k = &scope.Component{Roots: c.Roots, Leaves: c.Leaves, Top: c.Top,
+					Natural: cin.Natural(t, t.Relations, c)}
+			}
+			for _, u := range slices.Concat(c.Roots, c.Leaves, []string{v}) {
+				l.Comps[u] = k
+			}
+		}
+	}
+}
+
+// DrivenBy reports whether a statement has values only at entries of the access with the given key.
+func DrivenBy(s cin.Stmt, key string) bool {
+	driven := true
+	cin.Walk(s, func(t cin.Stmt) {
+		switch t := t.(type) {
+		case *cin.Where:
+			driven = false
+		case *cin.Assign:
+			driven = driven && lattice.Annihilates(t.RHS, key)
+		}
+	})
+	return driven
+}

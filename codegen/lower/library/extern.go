@@ -1,0 +1,424 @@
+package library
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/bounds"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/space"
+	"distaff/codegen/lower/tree"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// Call replaces loops around an assignment by a call of a user's C function. It passes the range
+// of each loop variable, and the arrays that each tensor stores below the surrounding loops. The
+// function's prototype must match these arguments. want is true if the result depends on whether
+// the function adds anything.
+func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
+	l := e.Leaf
+	n := &externNest{l: l, f: f, e: e, o: o, ranges: map[string]tree.Range{}}
+	a := n.loops()
+	l.Called[o] = true
+	for _, v := range strings.Split(o.Vars, ",") {
+		b := n.ranges[l.Graph.ConsumerVar(v)]
+		n.pass(v+"_begin", ir.Argument{X: b.Lo})
+		n.pass(v+"_end", ir.Argument{X: b.Hi})
+		n.some = ir.Both(n.some, ir.Less(b.Lo, b.Hi))
+	}
+	after := n.result(a)
+	var seen []string
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		if !slices.Contains(seen, x.Key()) {
+			seen = append(seen, x.Key())
+			n.operand(x)
+		}
+	})
+	if want && n.sparse {
+		n.refuse(
+			"a function that gets compressed levels cannot report which entries of %s the "+
+				"loops store", l.Out.Op.Argument.Name)
+	}
+	call := &ir.Call{Func: n.function(), Args: n.args}
+	l.B.When(n.some, func() {
+		l.B.Emit(call)
+		after()
+	})
+	return n.some
+}
+
+// externNest collects the arguments of a function.
+type externNest struct {
+	l *scope.Leaf
+	f *cin.Forall
+	e *scope.Env
+	o *strategy.Extern
+	// ranges has the ranges of the loops' variables, by the variables' names in accesses.
+	ranges map[string]tree.Range
+	// some is true if all ranges are nonempty.
+	some  ir.Expr
+	names []string // of the parameters
+	args  []ir.Argument
+	// sparse is true if the function gets compressed levels.
+	sparse bool
+}
+
+func (n *externNest) refuse(format string, args ...any) {
+	n.l.Refuse(n.f.Var, format,
+		args...)
+}
+
+func (n *externNest) pass(name string, a ir.Argument) {
+	n.names, n.args = append(n.names, name), append(n.args, a)
+}
+
+// loops computes the ranges of the loops and returns the assignment inside them.
+func (n *externNest) loops() *cin.Assign {
+	l := n.l
+	n.some = ir.Truth(true)
+	var s cin.Stmt = n.f
+	for range strings.Split(n.o.Vars, ",") {
+		f := s.(*cin.Forall)
+		s = f.Body
+		if f.Unit != cin.Serial {
+			n.refuse("the loop over %s already runs on %s, so %s cannot run it",
+				f.Var, f.Unit, n.o.Name)
+		}
+		if f.Unroll != 0 || f.Gallop {
+			n.refuse("the loop over %s is unrolled or has a mergeby, so %s cannot run it", f.Var,
+				n.o.Name)
+		}
+		v, c := f.Var, l.Comps[f.Var]
+		b := n.e.RangeOf(v)
+		if c != nil && l.Graph.ReplacedBy(v) == nil {
+			v, b = n.derived(f, c)
+		}
+		n.ranges[f.Var], n.ranges[v] = b, b
+	}
+	return s.(*cin.Assign)
+}
+
+// derived returns the original variable whose coordinates f visits, and the range of these
+// coordinates. f is a loop over a derived variable.
+func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Range) {
+	if !c.Natural {
+		n.refuse(
+			"a function gets a range of coordinates, but the loops over %s visit coordinates "+
+				"out of order",
+			strings.Join(c.Leaves, " and "))
+	}
+	o := n.e.Open.At(c.Top)
+	if o == nil {
+		o = bounds.Descend(nil, c.Top, bounds.SpaceOf(n.e, c), f, n.e)
+	}
+	switch {
+	case o.Leaf != f.Var || o.Iv.Unit == scope.Numbers:
+		n.refuse(
+			"a function gets a range of coordinates, but the loop over %s runs over tiles", f.Var)
+	case len(c.Roots) > 1:
+		n.refuse(
+			"a function gets a separate range for each variable, but the loop over %s runs "+
+				"over the fused %s",
+			f.Var, strings.Join(c.Roots, " and "))
+	case o.Iv.Unit != scope.Coords:
+		n.refuse(
+			"a function gets a range of coordinates, but the loop over %s runs over positions",
+			f.Var)
+	}
+	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
+}
+
+// segment is an array of a tensor with the index of the element that a user's function starts at.
+// at is this index if the loops' variables are 0. Below a compressed level, it is the index for
+// position 0 of that level. by says how the index grows with each variable.
+type segment struct {
+	name string
+	a    *ir.Array
+	at   ir.Expr
+	by   []stride
+}
+
+// stride says by how much an index grows if v grows by 1. v is "" for positions of the level above.
+type stride struct {
+	v string
+	n ir.Expr
+}
+
+// dense adapts the index and the strides of s to a further dense level. The level has the given
+// size, and offset is its first coordinate. v is its variable, and known is v's coordinate, or nil
+// if it is not known.
+func (s *segment) dense(size, offset ir.Expr, v string, known ir.Expr) {
+	s.at = ir.Minus(ir.Times(s.at, size), offset)
+	for k := range s.by {
+		s.by[k].n = ir.Times(s.by[k].n, size)
+	}
+	if known != nil {
+		s.at = ir.Plus(s.at, known)
+		return
+	}
+	k := slices.IndexFunc(s.by, func(b stride) bool { return b.v == v })
+	if k < 0 {
+		s.by = append(s.by, stride{v, ir.Int(1)})
+	} else {
+		s.by[k].n = ir.Plus(s.by[k].n, ir.Int(1))
+	}
+}
+
+// pointer adds the array of s and its strides to the arguments. added is true if the function adds
+// to the array.
+func (n *externNest) pointer(s segment, added bool) {
+	n.pass(s.name, ir.Argument{A: s.a, X: s.at, Added: added})
+	for _, b := range s.by {
+		v := b.v
+		if v == "" {
+			v = "p"
+		}
+		n.pass(s.name+"_"+v, ir.Argument{X: b.n})
+	}
+}
+
+// isLoopVar reports whether v is a variable of the loops, so that it has no coordinate yet.
+func (n *externNest) isLoopVar(v string) bool {
+	_, ok := n.ranges[v]
+	return ok
+}
+
+// result passes the array that the function adds to. after emits the code after the call.
+func (n *externNest) result(a *cin.Assign) (after func()) {
+	l, name := n.l, a.LHS.Name
+	switch {
+	case name == l.Out.Op.Argument.Name:
+		n.pointer(n.values(), true)
+	case n.e.Sum(name) != nil:
+		n.refuseAbsent(a)
+		v := n.e.Sum(name)
+		sum := l.B.Array(name+"_sum", v.Typ)
+		l.B.Emit(&ir.Local{A: sum, Len: 1})
+		n.pointer(segment{name: name, a: sum, at: ir.Int(0)}, true)
+		return func() { l.B.Incr(v, ir.At(sum, ir.Int(0))) }
+	default:
+		n.refuseAbsent(a)
+		w, ok := n.e.Space(name).(Array)
+		if !ok {
+			n.refuse(
+				"a function can add only to an array that is filled everywhere or nowhere, "+
+					"which %s is not",
+				a.LHS.Key())
+		}
+		n.pointer(n.space(w, a.LHS), true)
+	}
+	return func() {}
+}
+
+// Array is a workspace that is an array, in row-major order, with a place for each coordinate of a
+// box.
+type Array interface {
+	Array() (vals *ir.Array, box space.Box)
+}
+
+// space returns the array of a workspace, which the function adds to at access a, and its strides.
+func (n *externNest) space(w Array, a *cin.Access) segment {
+	vals, box := w.Array()
+	s := segment{name: a.Name, a: vals, at: ir.Int(0)}
+	for m, v := range a.Vars {
+		s.dense(box.Size(m), box.Lo[m], v, n.known(v))
+	}
+	return s
+}
+
+// values returns the array of the result's values below the surrounding loops, and its strides.
+func (n *externNest) values() segment {
+	l, e := n.l, n.e
+	op := l.Out.Op
+	switch l.Spec.Assembly {
+	case strategy.Dense, strategy.SharedPattern:
+	default:
+		n.refuse(
+			"a function must know where each value is stored, but %s (its format is %s) is "+
+				"written in order, one coordinate at a time",
+			op.Argument.Name, op.Argument.Format)
+	}
+	switch {
+	case e.Res.Level <= l.Out.Deep:
+		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run",
+			op.Argument.Name, l.Out.Pattern)
+	case e.Atomic:
+		n.refuse(
+			"iterations of outer loops may add to the same element of %s, which needs atomic "+
+				"additions; a function adds without them",
+			op.Argument.Name)
+	case e.Res.Tile != nil:
+		n.refuse("rows of %s are summed in registers, which a function cannot do",
+			op.Argument.Name)
+	}
+	e = merge.Zero(e)
+	n.e = e
+	s := segment{name: op.Argument.Name, a: l.Out.Vals(), at: e.Res.Pos}
+	for k := e.Res.Level; k < op.Order(); k++ {
+		v := l.ResultVars[k]
+		s.dense(op.Size(k), op.Offset(k), v, n.known(v))
+	}
+	if c := e.Private; c != nil {
+		s.a, s.at = c.Vals, ir.Plus(s.at, c.Shift)
+	}
+	return s
+}
+
+// known returns the coordinate of a variable of the surrounding loops, or nil if v is a variable of
+// the function's loops.
+func (n *externNest) known(v string) ir.Expr {
+	if n.isLoopVar(v) {
+		return nil
+	}
+	if n.e.Coord.At(v) == nil {
+		n.refuse("a function needs the range of %s, which is not known before the loops run", v)
+	}
+	return n.e.Coord.At(v)
+}
+
+// refuseAbsent refuses an assignment to a temporary if the temporary would have a value although
+// nothing was added.
+func (n *externNest) refuseAbsent(a *cin.Assign) {
+	if n.l.Promotions[a.LHS.Name] {
+		return // the value is stored or added in any case
+	}
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		if c := n.e.Cur[x.Key()]; c != nil &&
+			slices.ContainsFunc(c.Of.Argument.Format.Levels[c.Level:],
+				func(k tensor.Kind) bool { return k != tensor.Dense }) {
+			n.refuse(
+				"%s is filled only where %s has entries, but a function does not report where "+
+					"it adds", a.LHS.Key(),
+				x.Key())
+		}
+	})
+}
+
+// operand passes the arrays that an access stores below the surrounding loops, or its value if the
+// access is already at a single value.
+func (n *externNest) operand(x *cin.Access) {
+	c := n.e.Cur[x.Key()]
+	if c == nil || c.Level == len(c.Vars) {
+		v := n.e.Access(x)
+		if !ir.Always(v.Pres) {
+			n.refuse("%s may be absent here, but a function needs a value", x.Key())
+		}
+		n.pass(n.unused(x.Name), ir.Argument{X: v.V})
+		return
+	}
+	if !ir.Always(c.Present) {
+		n.refuse("%s may be absent here, but a function needs a value", x.Key())
+	}
+	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
+		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
+		n.refuse(
+			"a function needs the values of %s in an array in the order of positions, but "+
+				"they are stored in another way",
+			x.Key())
+	}
+	for _, s := range n.segments(x, c) {
+		n.pointer(s, false)
+	}
+}
+
+// segments returns the arrays of an access's levels from a cursor on, and the array of its values.
+func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
+	name := n.unused(x.Name)
+	s, below := segment{at: c.Pos}, map[string]bool{}
+	for k := c.Level; k < len(c.Vars); k++ {
+		v := c.Vars[k]
+		if c.Of.Argument.Format.Levels[k] == tensor.Dense {
+			s.dense(c.Of.Size(k), c.Of.Offset(k), v, n.known(v))
+			continue
+		}
+		switch {
+		case c.Of.Argument.Format.Levels[k] != tensor.Compressed:
+			n.refuse(
+				"a function needs dense or compressed levels, but %s (its format is %s) has "+
+					"another kind of level for %s", x.Key(), c.Of.Argument.Format, v)
+		case !n.isLoopVar(v) || below[v]:
+			n.refuse(
+				"%s (its format is %s) stores %s below a variable of the loops, so that it "+
+					"would have to be searched", x.Key(), c.Of.Argument.Format, v)
+		}
+		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
+		n.sparse = true
+		s.name, s.a = pos, c.Of.Pos(k)
+		list = append(list, s, segment{name: crd, a: c.Of.Crd(k), at: ir.Int(0)})
+		s = segment{at: ir.Int(0)}
+		if k+1 < len(c.Vars) && c.Of.Argument.Format.Levels[k+1] == tensor.Dense {
+			s.by = []stride{{"", ir.Int(1)}}
+		}
+		below[v] = true
+	}
+	s.name, s.a = name, c.Of.Vals()
+	return append(list, s)
+}
+
+// unused returns a new name for the parameters of a tensor, which may have several accesses.
+func (n *externNest) unused(name string) string {
+	name = strings.ReplaceAll(name, "'", "_")
+	for want, k := name, 2; slices.ContainsFunc(n.names,
+		func(s string) bool { return s == name || strings.HasPrefix(s, name+"_") }); k++ {
+		name = want + strconv.Itoa(k)
+	}
+	return name
+}
+
+// function returns the function, if it has the prototype that the loops need.
+func (n *externNest) function() *ir.Extern {
+	if n.l.Spec.Extern == nil {
+		n.refuse("C functions cannot be used here; want gemm or loops")
+	}
+	fn, err := n.l.Spec.Extern(n.o.File, n.o.Name)
+	call := &ir.Call{Func: fn, Args: n.args}
+	want := make([]string, len(n.args))
+	for k, t := range call.Types() {
+		want[k] = t
+		if !strings.HasSuffix(t, "*") {
+			want[k] += " "
+		}
+		want[k] += n.names[k]
+	}
+	prototype := "void " + n.o.Name + "(" + strings.Join(want, ", ") + ")"
+	if err != nil {
+		n.refuse("%s, want %s", tensor.Printable(err.Error()), prototype)
+	}
+	if fn.Result != "void" || !slices.Equal(fn.Params, call.Types()) {
+		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name,
+			tensor.Printable(strings.Join(fn.Params, ", ")), tensor.Printable(n.o.File), prototype)
+	}
+	return fn
+}
+
+// CallInside makes the loops of replica call the same functions as the loops of s. replica is a
+// copy of s with other assignments.
+func CallInside(l *scope.Leaf, s, replica cin.Stmt) {
+	cin.Pairs(s, replica, func(t, u cin.Stmt) {
+		if f, ok := t.(*cin.Forall); ok && l.Spec.Strategy.Of(l.Source(f)).Extern != nil {
+			l.Copies[u] = l.Source(f)
+		}
+	})
+}
+
+// RefuseUncalled refuses a schedule with a function that the leaf would not call, because lowering
+// changed the loops that the schedule names.
+func RefuseUncalled(l *scope.Leaf) {
+	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		if !ok {
+			return
+		}
+		if o := l.Spec.Strategy.Of(f).Extern; o != nil && !l.Called[o] {
+			v, _, _ := strings.Cut(o.Vars, ",")
+			l.Refuse(v, "the compiler changed the loops over %s, so %s would not be called; remove "+
+				"either the substitute or the other commands for these loops", strings.ReplaceAll(o.Vars, ",",
+				" and "), o.Name)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package positions
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/units"
+	"distaff/io/tensor"
+)
+
+// keptRow is the sum of the row that a thread summed last in a walk over an interval of positions.
+// It is used on a GPU if other threads may add to the same row. The sum is added to the result only
+// when the walk reaches the next such row, or after the walk. There the threads of a warp meet
+// again, so threads whose intervals are inside one long row add a single sum (package emit/cuda).
+// An interval inside one row also adds only once, even if it has many rows of lower levels.
+type keptRow struct {
+	e    *scope.Env // around the walk
+	root int        // index of the component's root that completes the row's coordinates
+	at   *ir.Var    // the row's place in the result, or -1 if no row is kept
+	sum  *ir.Var
+	used bool
+}
+
+// keepRow returns the state for keeping rows in the walk that f determines, or nil if each row is
+// added to the result when it ends.
+func keepRow(f *cin.Forall, e *scope.Env, c *scope.Component) *keptRow {
+	l := e.Leaf
+	if !l.Spec.GPU || !e.Atomic || e.Private != nil || e.Res.Tile != nil || !l.Assigns(f) ||
+		l.Out.InOrder {
+		return nil
+	}
+	k := &keptRow{e: e, root: -1}
+	for d, r := range c.Roots[:len(c.Roots)-1] {
+		if slices.Contains(l.ResultVars, r) {
+			k.root = d
+		}
+	}
+	if k.root < 0 {
+		return nil
+	}
+	k.at = ir.NewVar(l.B.Fresh("row_at"), tensor.Int64)
+	k.sum = ir.NewVar(l.B.Fresh("row_sum"), l.Spec.Compute)
+	return k
+}
+
+// walk emits a walk over rows, and after it the addition of the last row.
+func (k *keptRow) walk(emit func()) {
+	if k == nil {
+		emit()
+		return
+	}
+	l := k.e.Leaf
+	b := l.B.Within(emit)
+	if k.used {
+		l.B.Emit(&ir.Declare{V: k.at, Init: ir.Int(-1)})
+		l.B.Emit(&ir.Declare{V: k.sum, Init: ir.Zero(k.sum.Typ)})
+	}
+	l.B.Append(b)
+	if k.used {
+		k.add()
+	}
+}
+
+// fits reports whether the sum of the row that starts at root d of the walk can be kept. in is the
+// environment of the row.
+func (k *keptRow) fits(f *cin.Forall, d int, in *scope.Env) bool {
+	return k != nil && k.root == d && in.Atomic && in.Res.Zeroed &&
+		in.Res.Level == k.e.Leaf.Out.Op.Order() && in.Res.Here == nil && in.Res.Row == nil &&
+		units.SumsSingleValue(f, in)
+}
+
+// row lowers the loops inside a row and keeps their sum. emit lowers them with the sum in place of
+// the result.
+func (k *keptRow) row(f *cin.Forall, in *scope.Env, emit func(f *cin.Forall,
+	in *scope.Env) ir.Expr) ir.Expr {
+	l := k.e.Leaf
+	k.used = true
+	target := cin.Target(f).Name
+	sum := l.B.Local("sum", ir.Zero(l.Spec.Compute))
+	temp := &cin.Access{Name: sum.Name}
+	g := *f
+	g.Body = cin.Map(f.Body, func(s cin.Stmt) cin.Stmt {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == target {
+			return &cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}
+		}
+		return s
+	})
+	some := emit(&g, in.Summing(temp.Name, sum))
+	k.add()
+	l.B.Set(k.at, in.Res.Pos)
+	l.B.Set(k.sum, sum)
+	return some
+}
+
+// add adds the kept row to the result, if there is one.
+func (k *keptRow) add() {
+	l := k.e.Leaf
+	l.B.When(ir.AtLeast(k.at, ir.Int(0)), func() {
+		l.B.Emit(&ir.Store{A: l.Out.Vals(), Index: k.at, Accumulate: true, Atomic: true,
+			X: ir.Convert(l.Out.Vals().Elem, k.sum)})
+	})
+}

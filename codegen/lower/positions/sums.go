@@ -1,0 +1,185 @@
+package positions
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/units"
+)
+
+// Sum lowers f as one loop over the positions of its tile, if f is the innermost loop of a
+// consumer that reads a workspace by position, and only sums. It sums into a scalar or, if the
+// strategy says so, into the sum of a row, which is added to the result when the row ends (source
+// 004, figure 2-2). It returns false if rows are walked instead.
+func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
+	c := o.Of
+	l := e.Leaf
+	cur := e.Cur[o.Iv.Key]
+	a, ok := f.Body.(*cin.Assign)
+	if o.Iv.Unit != scope.Positions || cur == nil || !ok || !a.Accumulate || f.Unit != cin.Serial {
+		return false
+	}
+	w := readPlaces(e, cur.Of)
+	if w == nil || ir.Never(cur.Present) || !valuedAtAll(a, o.Iv.Key, e) {
+		return false
+	}
+	p := &placeLoop{f, e, c, cur, o.Iv, w, rootsRead(l, a, c, o.Iv.Key)}
+	inRows := slices.ContainsFunc(c.Roots,
+		func(r string) bool { return slices.Contains(a.LHS.Vars, r) })
+	switch {
+	case inRows && w.each && e.Res.Tile == nil && l.Assigns(f):
+		p.e = merge.Zero(e)
+		p.sumRows(a)
+		return true
+	case inRows || l.Assigns(f) || !p.branchless() ||
+		len(c.Roots) == 1 && !w.unrolls(f, o.Iv):
+		return false
+	}
+	p.emit(func(at ir.Expr) { l.Stmt(a, p.in(e, at), false) })
+	return true
+}
+
+// valuedAtAll reports whether an assignment has a value wherever the access with the given key has
+// one, because everything else that it reads is dense.
+func valuedAtAll(a *cin.Assign, key string, e *scope.Env) bool {
+	all := true
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := e.Operand(x.Name)
+		all = all && (x.Key() == key || op != nil && op.Argument.Format.AllDense())
+	})
+	return all
+}
+
+// rowWalk tracks the row of the current position in a loop over positions. It has a position in
+// each level of the component down to the level of the rows. The loop advances them.
+type rowWalk struct {
+	tile *placeLoop
+	at   []*ir.Var // one for each level from the first one down to the level of the rows
+	end  *ir.Var   // the first position after the current row
+	// later is used on a GPU. It is true after the first row: later rows begin inside the interval.
+	later *ir.Var
+}
+
+// sumRows emits the loop with a sum for the current row. The sum is added to the result when the
+// next row begins, and at the end.
+func (p *placeLoop) sumRows(a *cin.Assign) {
+	l := p.e.Leaf
+	l.B.When(ir.Less(p.iv.Lo, p.iv.Hi), func() {
+		w := p.walkRows(a)
+		sum := l.B.Local("sum", ir.Zero(l.Spec.Compute))
+		temp := &cin.Access{Name: sum.Name}
+		p.emit(func(at ir.Expr) {
+			l.B.When(ir.AtMost(w.end, at), func() {
+				w.add(a, temp, sum, true)
+				l.B.Set(sum, ir.Zero(sum.Typ))
+				w.advance(at)
+			})
+			in := p.in(w.inRow(p.reads), at).Summing(temp.Name, sum)
+			l.Stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, in, false)
+		})
+		w.add(a, temp, sum, false)
+	})
+}
+
+// walkRows returns a walk that starts at the row of the interval's first position.
+func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
+	l, w := p.e.Leaf, &rowWalk{tile: p}
+	last := len(p.c.Roots) - 1
+	row := 0
+	for d, r := range p.c.Roots[:last] {
+		if p.reads[d] || slices.Contains(a.LHS.Vars, r) {
+			row = d
+		}
+	}
+	for _, at := range p.cur.Ancestors(p.iv.Ancestor, len(p.c.Roots), p.iv.Lo)[:row+1] {
+		w.at = append(w.at, l.B.Declare(p.cur.Of.Prefix()+"_at", at))
+	}
+	w.end = l.B.Declare(p.cur.Of.Prefix()+"_end", w.endBelow(row, last))
+	if l.Spec.GPU && units.OwnsRows(p.e, p.c, p.cur.Of, p.cur.Level+last) {
+		w.later = l.B.Local("later", ir.Truth(false))
+	}
+	return w
+}
+
+// endBelow returns the end of the positions in level to below the current position of level d. The
+// component's levels are numbered from 0.
+func (w *rowWalk) endBelow(d, to int) ir.Expr {
+	p := ir.Plus(w.at[d], ir.Int(1))
+	for k := d + 1; k <= to; k++ {
+		p = w.tile.cur.Of.Below(w.tile.cur.Level+k, p)
+	}
+	return p
+}
+
+// advance emits code that advances to the row that contains position p, which is after the current
+// row.
+func (w *rowWalk) advance(p ir.Expr) {
+	l := w.tile.e.Leaf
+	row := len(w.at) - 1
+	l.B.While(ir.AtMost(w.end, p), func() {
+		l.B.Incr(w.at[row], ir.Int(1))
+		l.B.Set(w.end, w.endBelow(row, len(w.tile.c.Roots)-1))
+	})
+	for d := row - 1; d >= 0; d-- {
+		l.B.While(ir.AtMost(w.endBelow(d, d+1), w.at[d+1]), func() { l.B.Incr(w.at[d], ir.Int(1)) })
+	}
+}
+
+// inRow returns the environment of the current row, with the coordinates that are read there.
+func (w *rowWalk) inRow(reads []bool) *scope.Env {
+	in := w.tile.e.Clone()
+	above := w.tile.cur.Pos
+	for d, p := range w.at {
+		if reads[d] {
+			in.Coord = in.Coord.With(w.tile.c.Roots[d], w.tile.e.Leaf.B.Named(
+				w.tile.c.Roots[d], w.tile.cur.CoordAt(d, above, p)))
+		}
+		above = p
+	}
+	return in
+}
+
+// add emits code that adds the sum of the current row to the result. ended is true if the row ends
+// before the interval does. Only the first and the last row of an interval may continue in other
+// intervals. Their additions are atomic if other threads may add to the same row. On a GPU, a row
+// that has ended is inside the interval if another row ended before it. The last row is added after
+// the loop, where the threads of a warp meet and threads in one long row add together.
+func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
+	l := w.tile.e.Leaf
+	assigned := make([]bool, len(w.tile.c.Roots))
+	for d, r := range w.tile.c.Roots {
+		assigned[d] = slices.Contains(a.LHS.Vars, r)
+	}
+	in := w.inRow(assigned)
+	store := func(in *scope.Env) {
+		in.Temps = in.Temps.With(temp.Name, scope.Value{Pres: ir.Truth(true), V: sum, Zeroed: true})
+		l.Stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
+	}
+	last := len(w.tile.c.Roots) - 1
+	row := *w.tile.cur
+	row.Level += last
+	switch {
+	case w.later != nil && ended:
+		merge.EnterResult(in)
+		own := in.Clone()
+		own.Atomic, own.Racing = false, nil
+		own.Res.Zeroed = own.Res.Zeroed &&
+			(l.Spec.Adds || !units.StoredOnce(w.tile.e, w.tile.c, w.tile.cur.Of, w.tile.cur.Level, last))
+		l.B.Choose(w.later, func() { store(own) }, func() { store(in) })
+		l.B.Set(w.later, ir.Truth(true))
+		return
+	case !l.Spec.GPU && units.OwnsRows(w.tile.e, w.tile.c, w.tile.cur.Of, row.Level):
+		inner := len(w.at) - 1
+		first := ir.Expr(w.at[inner])
+		for k := inner + 1; k <= last; k++ {
+			first = w.tile.cur.Of.Below(w.tile.cur.Level+k, first)
+		}
+		in.Own = l.B.Named("own", ir.Both(ir.AtLeast(first, w.tile.iv.Lo),
+			ir.AtLeast(w.tile.iv.Hi, w.end)))
+	}
+	merge.EnterResult(in)
+	store(in)
+}

@@ -1,0 +1,143 @@
+// Package result writes a leaf's result. An assembly knows how: strategy.Assembly chooses it.
+//
+//	assembly.go  the interface of assemblies
+//	dense.go     all levels are dense; random access in general
+//	shared.go    the pattern is an operand's
+//	mapped.go    the pattern includes an operand's; values are added
+//	fixed.go     the pattern is given: the numeric phase, which finds coordinates. It walks the
+//	             result's rows if possible. sums.go sums in the result instead of a workspace
+//	append.go    coordinates are appended; growing.go, the loops that append; windows.go, sums of
+//	             segments that are merged in windows
+//	ordered.go   chunks of an appended result, placed one after another while they are made, or
+//	joined.go    joined at the end
+//	twopass.go   coordinates are counted, then written; on a GPU, row by row
+//
+// Rows that are too long for one thread:
+//
+//	longrows.go  rows of dense results and shared patterns, each on all threads
+//	cuts.go      rows of appended results, which are cut at coordinates inside them
+package result
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/strategy"
+)
+
+// Assembly writes a leaf's result. Each strategy.Assembly has an implementation, which is chosen
+// once. Loops and assignments call the methods and never ask which implementation it is.
+//
+// In an Assembly with random access (dense, shared pattern, mapped), a coordinate's position is
+// computed, or equals the position of an operand's entry. In an Assembly in order (fixed pattern,
+// append, two passes), the result's compressed levels are visited in storage order, each coordinate
+// once. It also implements ordered.
+type Assembly interface {
+	// Whole emits the code that makes the result. run lowers the statement, and may be called
+	// twice. parallel is true if loops on threads make the result in chunks.
+	Whole(parallel bool, run func())
+	// Parallel lowers f as a loop on threads, in chunks of about equal work. o is the strategy of
+	// f. Different iterations of f must write different places of the result. In order, f must be
+	// over the variable of the result's level 0.
+	Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr
+	// Store stores x at e's cursor, which has passed all levels. Nothing has been stored at this
+	// place before, not even 0.
+	Store(x scope.Value, e *scope.Env)
+}
+
+// ordered is an assembly in order.
+type ordered interface {
+	Assembly
+	// loop lowers p, which is over compressed level k of the result, and places its coordinates. It
+	// returns the condition that something was assigned.
+	loop(p *merge.Loop, k int) ir.Expr
+}
+
+// Chunked is an assembly that makes the result from chunks.
+type Chunked interface {
+	// Chunks makes the result from n chunks, which a schedule's parallel loop over tiles computes.
+	// run emits this loop and may be called twice. Each iteration calls open for its chunk c, whose
+	// range of level 0's variable begins at lo, and calls closeAt where the range ends, at hi.
+	Chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)))
+}
+
+// Summing is an assembly that sums workspaces in the result.
+type Summing interface {
+	// SumsInPlace reports whether workspace t can be summed directly in the result. This requires
+	// that consumer does nothing but copy t to the result's levels from k on.
+	SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool
+	// Sum lowers a where that SumsInPlace accepts, without its workspace.
+	Sum(s *cin.Where, t *cin.Access, e *scope.Env) ir.Expr
+}
+
+// The assemblies of each kind.
+var (
+	_, _, _ ordered  = (*fixedResult)(nil), (*appendResult)(nil), (*twoPassResult)(nil)
+	_, _    Chunked  = (*appendResult)(nil), (*twoPassResult)(nil)
+	_       Summing  = (*fixedResult)(nil)
+	_, _    clearing = (*sharedResult)(nil), (*mappedResult)(nil)
+)
+
+// clearing is an assembly that can set values of a pattern to 0.
+type clearing interface {
+	// clear emits code that sets the values at the positions lo to hi of the last compressed level
+	// to 0.
+	clear(lo, hi ir.Expr)
+}
+
+// ThatSums returns the assembly if it can sum workspace t in the result. Otherwise it returns nil.
+// See Summing.
+func ThatSums(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
+	if s, ok := a.(Summing); ok && s.SumsInPlace(consumer, t, k) {
+		return s
+	}
+	return nil
+}
+
+// publish emits code that gives n elements of an array to the caller.
+func publish(r *scope.Result, level int, part ir.Field, arr *ir.Array, n ir.Expr) {
+	r.Leaf.B.Emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
+}
+
+// NewAssembly returns the implementation of the strategy's assembly.
+func NewAssembly(r *scope.Result, how strategy.Assembly) Assembly {
+	if r.Op.Argument.Format.AllDense() != (how == strategy.Dense) {
+		panic(fmt.Sprintf("BUG: lower: a result of format %s is to be assembled as %v",
+			r.Op.Argument.Format, how))
+	}
+	switch how {
+	case strategy.Dense:
+		return newDenseResult(r)
+	case strategy.SharedPattern:
+		return newSharedResult(r)
+	case strategy.Mapped:
+		return newMappedResult(r)
+	case strategy.FixedPattern:
+		return newFixedResult(r)
+	case strategy.Append:
+		r.InOrder = true
+		return &appendResult{growing{out: r}}
+	case strategy.TwoPass:
+		r.InOrder = true
+		return &twoPassResult{growing: growing{out: r}}
+	}
+	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
+}
+
+// InOrder lowers a loop that runs in order. The result places its coordinates, if they must be
+// visited in storage order.
+func InOrder(a Assembly, p *merge.Loop) ir.Expr {
+	if level, ok := merge.LoopsOverResult(p.F, p.E); ok {
+		return a.(ordered).loop(p, level)
+	}
+	if a := rowsOf(a, p.F); a != nil {
+		body := p.Body
+		p.Body = func(in *scope.Env, want bool) ir.Expr {
+			return a.row(in.Coord.At(p.V()), func() ir.Expr { return body(in, want) })
+		}
+	}
+	return p.Loops()
+}

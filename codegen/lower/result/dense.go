@@ -1,0 +1,65 @@
+package result
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/units"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// randomAccess is the common part of assemblies with random access: a value's position does not
+// depend on the values that were written before. The memory belongs to the caller. Values may be
+// written in any order and by several threads, and no coordinate is stored.
+type randomAccess struct{ out *scope.Result }
+
+// Whole runs the statement. Nothing must be allocated before it or published after it.
+func (randomAccess) Whole(_ bool, run func()) { run() }
+
+func (a randomAccess) Store(x scope.Value, e *scope.Env) {
+	s := &ir.Store{A: a.out.Vals(), Index: e.Res.Pos, X: ir.Convert(a.out.Vals().Elem,
+		a.out.Leaf.Masked(x))}
+	a.out.Leaf.Lanes.Once[s] = a.out.Vals() == a.out.Op.Vals()
+	a.out.Leaf.B.Emit(s)
+}
+
+// denseResult is a result with only dense levels. The position of a coordinate is computed from the
+// coordinate.
+type denseResult struct{ randomAccess }
+
+func newDenseResult(r *scope.Result) *denseResult {
+	r.Values = r.Op.Vals()
+	return &denseResult{randomAccess{r}}
+}
+
+// Parallel lowers f as chunks that run on threads, for a result with random access. Long rows are
+// left out of the chunks. They are computed after them, one after another, each on all threads.
+func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
+	l, chunks := a.out.Leaf, units.Chunks(a.out.Leaf)
+	if !a.out.Prefixed(f) {
+		e = merge.Zero(e)
+	}
+	w := units.NewWork(f, e, chunks)
+	var h *longDenseRows
+	if o.Long.How == strategy.Separate {
+		h = newLongDenseRows(l, f, w, o.Long)
+		h.leftOut = l.B.Alloc("long_left_out", tensor.Bool, chunks, true)
+	}
+	some := ir.Expr(ir.Truth(false))
+	l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
+		in := e.Clone()
+		s := w.Chunk(f.Var, c)
+		in.Ranges = in.Ranges.With(f.Var, s)
+		if h != nil {
+			some = h.loop(f, in, c)
+		} else {
+			some = l.Serial(f, in, false)
+		}
+	})
+	if h != nil {
+		h.lowerLong(f, e, w)
+	}
+	return some
+}

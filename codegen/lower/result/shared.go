@@ -1,0 +1,144 @@
+package result
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/strategy"
+)
+
+// sharedResult is a result whose level arrays belong to an operand. Every entry of that operand
+// gives a value, or a block of dense levels, at the same position. The leaf writes only values, and
+// cannot write to a coordinate that the operand does not have.
+type sharedResult struct {
+	randomAccess
+	// cleared is true if all values are 0 before the first addition, because loops visit them
+	// several times.
+	cleared bool
+}
+
+func newSharedResult(r *scope.Result) *sharedResult {
+	a := &sharedResult{randomAccess: randomAccess{r}}
+	r.Values, r.Pattern, r.At = r.Op.Vals(), r.Leaf.Spec.Share, a.at
+	return a
+}
+
+func (a *sharedResult) at(p ir.Expr) scope.ResultCursor {
+	return scope.ResultCursor{Level: a.out.Deep + 1, Pos: p, Zeroed: a.cleared}
+}
+
+func (a *sharedResult) clear(lo, hi ir.Expr) {
+	a.cleared = true
+	size := a.out.Block(a.out.Deep + 1)
+	a.out.Leaf.B.Emit(&ir.Fill{A: a.out.Vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
+		X: ir.Zero(a.out.Vals().Elem)})
+}
+
+// ClearBefore emits code, before all loops, that sets the values of a result that shares a pattern
+// to 0. It does so only if loops visit values several times, or cannot tell which values are
+// absent.
+func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
+	l := e.Leaf
+	a, ok := how.(clearing)
+	if !ok || !revisitsValues(l, s, how) && !(isMapped(how) && l.Spec.GPU) && !absentInTiles(l, s) {
+		return
+	}
+	a.clear(merge.Positions(e.Cur[l.Out.Pattern], l.Out.Deep, e))
+}
+
+// ClearAbsent emits code that sets the values at the positions below e to 0, in a result that
+// shares an operand's pattern. The values that would be stored there are absent, but the pattern
+// includes their positions anyway.
+func ClearAbsent(how Assembly, e *scope.Env) {
+	l := e.Leaf
+	var shared *sharedResult
+	switch a := how.(type) {
+	case *sharedResult:
+		shared = a
+	case *mappedResult:
+		shared = &a.sharedResult
+	}
+	if shared == nil || shared.cleared || e.Res.Zeroed || e.Res.Level > l.Out.Deep {
+		return
+	}
+	c := e.Cur[l.Out.Pattern]
+	if ir.Never(c.Present) {
+		return
+	}
+	clear := func() {
+		how.(clearing).clear(
+			merge.PositionsBelow(c, l.Out.Deep, e))
+	}
+	if ir.Always(c.Present) {
+		clear()
+	} else {
+		l.B.When(c.Present, clear)
+	}
+	shared.cleared = false
+}
+
+// absentInTiles reports whether a dense workspace may be absent inside loops of a schedule, while
+// its consumer has loops over compressed levels of the result. The positions of a tile are not a
+// known range there, so its values cannot be cleared.
+func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
+	if len(l.Comps) == 0 {
+		return false
+	}
+	cin.Walk(s, func(s cin.Stmt) {
+		w, ok := s.(*cin.Where)
+		if !ok || !l.Assigns(w.Consumer) ||
+			l.Spec.Strategy.Spaces[cin.Target(w.Producer).Name].Form.Kind != strategy.Array {
+			return
+		}
+		cin.Walk(w.Consumer, func(s cin.Stmt) {
+			f, ok := s.(*cin.Forall)
+			found = found || ok && slices.ContainsFunc(l.Graph.Underived(f.Var),
+				func(v string) bool { return slices.Contains(l.ResultVars[:l.Out.Deep+1], v) })
+		})
+	})
+	return found
+}
+
+// isMapped reports whether the result is mapped. On a GPU, several threads can be at a position of a
+// mapped result when it is visited for the first time, because each thread can have a part of the
+// block of values at the position.
+func isMapped(how Assembly) bool {
+	_, mapped := how.(*mappedResult)
+	return mapped
+}
+
+// revisitsValues reports whether loops visit a value more than once, or visit parts of a block that
+// is set to 0 as one. This is so if a loop over another variable is around a loop over a variable
+// of the result down to its last compressed level, or is fused with one. Other variables are the
+// summed ones, and the variables of dense levels below the first dense one, because chunks of their
+// ranges are not set to 0 separately. A loop that is fused over positions is allowed, because it
+// visits every place once, with all its terms in sequence. The blocks of a mapped result are set to
+// 0 at their first visit. For it, loops over all dense levels below and fused loops over positions
+// count too.
+func revisitsValues(l *scope.Leaf, s cin.Stmt, how Assembly) bool {
+	mapped := isMapped(how)
+	compressed := l.ResultVars[:l.Out.Deep+1]
+	once := l.ResultVars[:min(l.Out.Deep+2, len(l.ResultVars))]
+	if mapped {
+		once = compressed
+	}
+	found := false
+	cin.Paths(s, func(loops []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name != l.Out.Op.Argument.Name {
+			return
+		}
+		around := false
+		for _, f := range loops {
+			roots := l.Graph.Underived(f.Var)
+			leading := slices.ContainsFunc(roots,
+				func(v string) bool { return slices.Contains(compressed, v) })
+			again := slices.ContainsFunc(roots, func(v string) bool { return !slices.Contains(once, v) })
+			found = found || leading && (around || again && (mapped || l.Graph.PositionsOf(f.Var) == ""))
+			around = around || again
+		}
+	})
+	return found
+}

@@ -1,0 +1,358 @@
+package result
+
+import (
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/emit"
+	"distaff/codegen/lower/merge"
+	"distaff/codegen/lower/rewrite"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/tree"
+	"distaff/codegen/lower/units"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// twoPassResult builds the result in memory of the exact size (assemble(T, Insert)). The chunks of
+// a loop run twice. In the first pass they only count the coordinates of each compressed level. The
+// prefix sums of the counts give each chunk its place in every level, where it writes in the second
+// pass. No memory grows and nothing is copied, but the pattern is computed twice, together with
+// everything that it depends on, such as workspaces. All chunks of the second pass write directly
+// to the arrays of the whole result.
+type twoPassResult struct {
+	growing
+	// rows, on a GPU, has the chunks of the current pass.
+	rows *rowChunks
+}
+
+// passes has the state of the two passes over a number of chunks.
+type passes struct {
+	a      *twoPassResult
+	chunks ir.Expr
+	levels []passLevel
+	vals   *ir.Array
+	drop   map[*ir.Array]bool // arrays for writes that are removed afterwards
+}
+
+// passLevel is a compressed level. before[c] is the number of its coordinates in the chunks before
+// c.
+type passLevel struct {
+	level            int
+	before, pos, crd *ir.Array
+	// These fields are for a GPU, where the host should load an element only once. chunks is the
+	// number of chunks. all is the number of coordinates in all chunks, or nil before it is known.
+	chunks, all ir.Expr
+}
+
+// Whole makes a single chunk, unless parallel loops make the result. On a GPU there is a chunk for
+// each coordinate of level 0.
+func (a *twoPassResult) Whole(parallel bool, run func()) {
+	if a.out.Leaf.Spec.GPU {
+		a.byRows(run)
+		return
+	}
+	if parallel {
+		run()
+		return
+	}
+	a.Chunks(ir.Int(1), func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		lo, hi := ir.Expr(ir.Int(0)), ir.Expr(ir.Int(0))
+		if a.out.Op.Kind(0).CanLocate() {
+			lo, hi = a.out.Op.Offset(0), ir.Plus(a.out.Op.Offset(0), a.out.Op.Size(0))
+		}
+		open(ir.Int(0), lo)
+		run()
+		closeAt(ir.Int(0), hi)
+	})
+}
+
+// Parallel runs the loop over the chunks twice.
+func (a *twoPassResult) Parallel(f *cin.Forall, e *scope.Env, _ strategy.Loop) ir.Expr {
+	l := a.out.Leaf
+	chunks := units.Chunks(l)
+	w := units.NewWork(f, e, chunks)
+	a.Chunks(chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
+			s := w.Chunk(f.Var, c)
+			open(c, s.Lo)
+			in := e.Clone()
+			in.Ranges = in.Ranges.With(f.Var, s)
+			l.Serial(f, in, false)
+			closeAt(c, s.Hi)
+		})
+	})
+	return ir.Truth(true)
+}
+
+// Chunks calls run once for each pass.
+func (a *twoPassResult) Chunks(n ir.Expr,
+	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
+	l, t := a.out.Leaf, a.newPasses(n)
+	pass := func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		b := l.B.Within(func() { run(open, closeAt) })
+		rewrite.Strip(b, t.drop)
+		l.B.Append(b)
+	}
+	pass(t.count, t.counted)
+	t.scan()
+	pass(t.fill, t.closeParents)
+	t.publish()
+}
+
+func (a *twoPassResult) newPasses(chunks ir.Expr) *passes {
+	l := a.out.Leaf
+	t := &passes{a: a, chunks: chunks, drop: map[*ir.Array]bool{}}
+	for k := range a.out.Op.Order() {
+		if !a.out.Op.Kind(k).HasPos() {
+			continue
+		}
+		p := passLevel{level: k, before: l.B.Array("before", tensor.Int64)}
+		n := ir.Plus(chunks, ir.Int(1))
+		if l.Spec.GPU {
+			if len(t.levels) == 0 && k == 1 {
+				p.before = newPos(a.out, k) // each chunk is a row, whose children the level has
+			}
+			l.B.Emit(&ir.Alloc{A: p.before, Len: n})
+			// rows that no loop visits keep the count 0
+			l.B.Emit(&ir.Fill{A: p.before, Lo: ir.Int(0), Hi: n, X: ir.Zero(p.before.Elem)})
+		} else {
+			l.B.Emit(&ir.Alloc{A: p.before, Len: n})
+			l.B.Store(p.before, ir.Int(0), ir.Int(0))
+		}
+		t.levels = append(t.levels, p)
+	}
+	return t
+}
+
+// at returns the number of coordinates of the level in the chunks before c.
+func (p *passLevel) at(c ir.Expr) ir.Expr {
+	if p.all != nil && c == p.chunks {
+		return p.all
+	}
+	if p.before.Elem == tensor.Int64 {
+		return ir.At(p.before, c)
+	}
+	return ir.Coord(p.before, c)
+}
+
+// isPos reports whether the prefix sums of the counts of level p are stored in the level's pos
+// array itself, so that they need no array of their own. This is so on a GPU, for level 1 if it is
+// the first level that is counted.
+func (t *passes) isPos(p *passLevel) bool {
+	return t.a.out.Leaf.Spec.GPU && p == &t.levels[0] && p.level == 1
+}
+
+// discarded returns an array whose stores are removed from the code afterwards. It replaces an
+// array that a pass does not write.
+func (t *passes) discarded(name string, typ tensor.Type) *ir.Array {
+	arr := t.a.out.Leaf.B.Array(name, typ)
+	t.drop[arr] = true
+	return arr
+}
+
+// count opens a chunk that only counts.
+func (t *passes) count(_, _ ir.Expr) {
+	a, l := t.a, t.a.out.Leaf
+	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.discarded("vals",
+		a.out.Op.Argument.Type)
+	for _, p := range t.levels {
+		a.levels[p.level] = growingLevel{
+			pos: t.discarded("pos", tensor.Int64), crd: t.discarded("crd", tensor.Int64),
+			count: l.B.Declare(t.countName(p.level), ir.Int(0)),
+		}
+	}
+}
+
+func (t *passes) countName(k int) string { return t.a.out.Op.Prefix() + "_n" + string(rune('0'+k)) }
+
+// counted stores a chunk's counts.
+func (t *passes) counted(c, _ ir.Expr) {
+	for _, p := range t.levels {
+		t.a.out.Leaf.B.Store(p.before, ir.Plus(c, ir.Int(1)), t.a.levels[p.level].count)
+	}
+}
+
+// scan emits code that replaces the counts with their prefix sums, and allocates the arrays of the
+// result.
+func (t *passes) scan() {
+	a, l := t.a, t.a.out.Leaf
+	if l.Spec.GPU {
+		for k := range t.levels {
+			p := &t.levels[k]
+			l.B.Emit(&ir.Scan{A: p.before, Lo: ir.Int(0), Hi: ir.Plus(t.chunks, ir.Int(1))})
+			p.chunks, p.all = t.chunks, l.B.Named(t.countName(p.level)+"_all", p.at(t.chunks))
+		}
+	} else {
+		l.B.Loop("chunk", ir.Int(0), t.chunks, func(c *ir.Var) {
+			for _, p := range t.levels {
+				l.B.AddTo(p.before, ir.Plus(c, ir.Int(1)), ir.At(p.before, c))
+			}
+		})
+	}
+	for k := range t.levels {
+		p := &t.levels[k]
+		p.crd = l.B.Array(a.out.Op.Prefix()+"_crd", tree.IntOf(a.out.Op.Argument.CrdWidth[p.level]))
+		if t.isPos(p) {
+			p.pos = p.before
+		} else {
+			p.pos = newPos(a.out, p.level)
+			l.B.Emit(&ir.Alloc{A: p.pos, Len: ir.Plus(t.parents(k, t.chunks), ir.Int(1))})
+			units.SetOne(l, p.pos, ir.Int(0), ir.Int(0))
+		}
+		l.B.Emit(&ir.Alloc{A: p.crd, Len: p.at(t.chunks)})
+		if p.level == 0 {
+			units.SetOne(l, p.pos, ir.Int(1), p.at(t.chunks))
+		}
+	}
+	if l.Spec.GPU {
+		t.closeRows()
+	}
+	t.vals = l.B.Alloc(a.out.Op.Prefix()+"_vals", a.out.Op.Argument.Type, t.size(), false)
+}
+
+// size returns the number of values.
+func (t *passes) size() ir.Expr {
+	return emit.Capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.out.Block(t.a.out.Deep+1))
+}
+
+// parents returns the number of positions, in the chunks before c, of the level above t.levels[k].
+func (t *passes) parents(k int, c ir.Expr) ir.Expr {
+	level := t.levels[k].level
+	if k == 0 {
+		return t.a.out.Between(0, level)
+	}
+	above := t.levels[k-1]
+	return emit.Capped(above.at(c), t.a.out.Between(above.level+1, level))
+}
+
+// fill opens the places of a chunk.
+func (t *passes) fill(c, lo ir.Expr) {
+	a, l := t.a, t.a.out.Leaf
+	a.levels, a.out.Values = make([]growingLevel, a.out.Op.Order()), t.vals
+	for k := range t.levels {
+		p := &t.levels[k]
+		lev := growingLevel{pos: p.pos, crd: p.crd, count: l.B.Declare(t.countName(p.level), p.at(c)),
+			limit: l.B.Named(t.countName(p.level)+"_end", p.at(ir.Plus(c, ir.Int(1))))}
+		gaps := p.level > 0 && !a.out.Op.Kind(p.level-1).HasPos()
+		switch {
+		case p.level == 0, t.isPos(p):
+			// the end of the root, or of the row, is already known
+			lev.pos = t.discarded("pos", tensor.Int64)
+		case k == 0:
+			lev.closed = l.B.Declare(lev.count.Name+"_last",
+				ir.Times(ir.Minus(lo, a.out.Op.Offset(0)), a.out.Between(1, p.level)))
+		case gaps:
+			lev.closed = l.B.Declare(lev.count.Name+"_last", t.parents(k, c))
+		}
+		a.levels[p.level] = lev
+	}
+}
+
+// closeParents emits code that stores in the pos arrays where the children of the remaining parents
+// of chunk c end. hi is the end of the chunk's range.
+func (t *passes) closeParents(c, hi ir.Expr) {
+	a, l := t.a, t.a.out.Leaf
+	for k, p := range t.levels {
+		lev := &a.levels[p.level]
+		if lev.closed == nil {
+			continue
+		}
+		end := t.parents(k, ir.Plus(c, ir.Int(1)))
+		if k == 0 {
+			end = ir.Times(ir.Minus(hi, a.out.Op.Offset(0)), a.out.Between(1, p.level))
+		}
+		closePos(l, lev, ir.Plus(end, ir.Int(1)))
+	}
+}
+
+// publish gives the arrays to the caller.
+func (t *passes) publish() {
+	for k, p := range t.levels {
+		publish(t.a.out, p.level, ir.Pos, p.pos, ir.Plus(t.parents(k, t.chunks), ir.Int(1)))
+		publish(t.a.out, p.level, ir.Crd, p.crd, p.at(t.chunks))
+	}
+	publish(t.a.out, 0, ir.Vals, t.vals, t.size())
+	for _, p := range t.levels {
+		if p.before != p.pos {
+			t.a.out.Leaf.B.Free(p.before)
+		}
+	}
+}
+
+// On a GPU, every coordinate of level 0 is a separate chunk in the two passes. The schedule decides
+// which unit visits a chunk, and no unit needs to know what others append. Chunks that no loop
+// visits, because an operand has no entries there, stay empty.
+
+// rowChunks has the functions that open and close the chunks of a pass.
+type rowChunks struct {
+	lo      ir.Expr // the first coordinate of level 0
+	open    func(c, lo ir.Expr)
+	closeAt func(c, hi ir.Expr)
+}
+
+// byRows runs the statement twice, with a chunk for each coordinate of level 0.
+func (a *twoPassResult) byRows(run func()) {
+	l := a.out.Leaf
+	var lo, n ir.Expr
+	if a.out.Op.Kind(0).CanLocate() {
+		lo, n = a.out.Op.Offset(0), a.out.Op.Size(0)
+	} else {
+		s := (&scope.Env{Leaf: l}).RangeOf(l.ResultVars[0])
+		lo, n = s.Lo, ir.Minus(s.Hi, s.Lo)
+	}
+	n = l.B.Named("rows", n)
+	a.Chunks(n, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		a.rows = &rowChunks{lo, open, closeAt}
+		run()
+		a.rows = nil
+	})
+}
+
+// row lowers the body for coordinate x of level 0 in its chunk.
+func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
+	c := a.out.Leaf.B.Named("row", ir.Minus(x, a.rows.lo))
+	a.rows.open(c, x)
+	some := body()
+	a.rows.closeAt(c, ir.Plus(x, ir.Int(1)))
+	return some
+}
+
+// rowsOf returns the assembly if f is the loop over a dense level 0 of a result whose rows are
+// chunks. Otherwise it returns nil.
+func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
+	a, ok := how.(*twoPassResult)
+	if !ok || a.rows == nil || f.Var != a.out.Leaf.ResultVars[0] || !a.out.Op.Kind(0).CanLocate() ||
+		!a.out.Leaf.Assigns(f) {
+		return nil
+	}
+	return a
+}
+
+// loop appends the coordinates that p visits. Each coordinate of level 0 has its own chunk.
+func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
+	if k > 0 || a.rows == nil {
+		return a.growing.loop(p, k)
+	}
+	body := p.Body
+	p.Body = func(in *scope.Env, _ bool) ir.Expr {
+		return a.row(in.Coord.At(p.V()), func() ir.Expr { return a.appendOne(p.V(), body, in, 0) })
+	}
+	return p.Loops()
+}
+
+// closeRows closes the parents of all rows as if the rows were empty, if the first compressed level
+// is below several dense levels. Rows that are not empty write their parents again.
+func (t *passes) closeRows() {
+	p, l := &t.levels[0], t.a.out.Leaf
+	if p.level < 2 {
+		return
+	}
+	parents := t.a.out.Between(1, p.level)
+	units.Spread(l, p.pos.Name+"_row", ir.Int(0), t.chunks, func(c ir.Expr) {
+		end := l.B.Named(p.pos.Name+"_end", p.at(ir.Plus(c, ir.Int(1))))
+		first := l.B.Named(p.pos.Name+"_first", ir.Times(c, parents))
+		l.B.Loop(p.pos.Name+"_q", first, ir.Plus(first, parents), func(q *ir.Var) {
+			l.B.Store(p.pos, ir.Plus(q, ir.Int(1)), end)
+		})
+	})
+}

@@ -1,0 +1,315 @@
+package scope
+
+import (
+	"maps"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/space"
+	"distaff/codegen/lower/tree"
+)
+
+// Env has the facts that are known at a place in the nest. Each path of the lowering has its own
+// copy.
+type Env struct {
+	Leaf  *Leaf
+	Coord *List[ir.Expr]          // of bound variables
+	Cur   map[string]*tree.Cursor // by access key
+	Temps *List[Value]            // scalar temporaries that consumers read
+	Into  *List[filled]           // temporaries that producers add to
+	Made  *List[*tree.Operand]    // workspaces that consumers read
+	// Precomputed, if it is not nil, lowers a where if some of its rows are computed before the loop
+	// around this place. ok is false if s is another statement.
+	Precomputed func(s *cin.Where, e *Env) (some ir.Expr, ok bool)
+	Res         ResultCursor
+	// Ranges has the ranges of variables that are cut to a chunk or tile.
+	Ranges *List[tree.Range]
+	Rows   *List[Row] // the workspaces of tiles
+	// Owned has the ranges of variables that belong to the current thread. Workspaces have places
+	// only for the coordinates in a range.
+	Owned *List[tree.Range]
+	// Tiles has the tile of each variable that runs over a tile, or over the rest of a row. Lanes
+	// has the current place of each variable that runs over the places of a tile.
+	Tiles *List[tile]
+	Lanes *List[ir.Expr]
+
+	// The next fields are for scheduled statements. Open and Counts have the state of the
+	// components whose loops are around this place. Parts has the ranges of positions that accesses
+	// are restricted to, by the key that PlaceKey returns.
+	Open   *List[*OpenLoops]
+	Counts *List[*Counts]
+	Parts  *List[[2]ir.Expr]
+	// If Atomic is true, additions to the result are atomic. Racing is the only component whose
+	// loops require this, or nil if there are several. If Own is not nil, an addition need not be
+	// atomic when Own is true, because no other thread adds to the same row.
+	Atomic bool
+	Racing *Component
+	Own    ir.Expr
+	// Threads is true if the loops around this place run on threads that share the result, or a
+	// private copy of the result.
+	Threads bool
+	Warps   int // the number of loops on a GPU's warps around the place
+	Private *PrivateCopy
+	Piece   *PieceOf
+	// Predicates says for each access, by key, whether it is present at the current coordinate of a
+	// predicated merge (predicated.go).
+	Predicates map[string]ir.Expr
+	// Early is for a loop that is split in two because inner loops fetch rows ahead. It has the
+	// keys of these inner loops (see PlaceKey). A value is true in the first part, where no fetch
+	// reads past the operand's end.
+	Early *List[bool]
+}
+
+// filled is a temporary that a producer adds to: a scalar, or a workspace.
+type filled struct {
+	sum   *ir.Var
+	space Adder
+}
+
+// Summing returns e inside the producer of a scalar temporary.
+func (e *Env) Summing(name string, sum *ir.Var) *Env {
+	in := *e
+	in.Into = e.Into.With(name, filled{sum: sum})
+	return &in
+}
+
+// Filling returns e inside the producer of a workspace.
+func (e *Env) Filling(name string, w Adder) *Env {
+	in := *e
+	in.Into = e.Into.With(name, filled{space: w})
+	return &in
+}
+
+// Sum returns the scalar temporary of the given name that producers around e add to, or nil.
+func (e *Env) Sum(name string) *ir.Var { return e.Into.At(name).sum }
+
+// Space returns the workspace of the given name that producers around e add to, or nil.
+func (e *Env) Space(name string) Adder { return e.Into.At(name).space }
+
+// RangeOf returns v's range in e.
+func (e *Env) RangeOf(v string) tree.Range {
+	l := e.Leaf
+	if s, ok := e.Ranges.Get(v); ok {
+		return s
+	}
+	if n, ok := l.Spec.Strategy.Trips[v]; ok {
+		return tree.Range{Lo: ir.Int(0), Hi: ir.Int(n)}
+	}
+	b := l.Bounds[v]
+	if l.HasDerivedVars() && !l.Spec.Parts[l.Graph.Original(v)] {
+		return tree.Range{Lo: ir.Int(0), Hi: b[1]}
+	}
+	return tree.Range{Lo: b[0], Hi: b[1]}
+}
+
+// OwnedRange returns the part of v's range for which the current thread's workspaces have places.
+func (e *Env) OwnedRange(v string) tree.Range {
+	return (&Env{Leaf: e.Leaf, Ranges: e.Owned}).RangeOf(v)
+}
+
+// Clone returns a copy of e. Changes of the copy do not change e.
+func (e *Env) Clone() *Env {
+	c := *e
+	c.Cur = maps.Clone(e.Cur)
+	return &c
+}
+
+// LevelVars returns the variable of each storage level of an access to op.
+func LevelVars(a *cin.Access, op *tree.Operand) []string {
+	vars := make([]string, len(a.Vars))
+	for level, mode := range op.Argument.Format.Order {
+		vars[level] = a.Vars[mode]
+	}
+	return vars
+}
+
+// Operand returns the workspace or the leaf's operand of the given name in e. It returns nil if the
+// name is a scalar's, or a workspace's that no consumer reads here.
+func (e *Env) Operand(name string) *tree.Operand {
+	l := e.Leaf
+	if op, ok := e.Made.Get(name); ok {
+		return op
+	}
+	return l.Ops[name]
+}
+
+// Reading returns a copy of e inside the consumer of a workspace. op is the workspace.
+func (e *Env) Reading(name string, op *tree.Operand) *Env {
+	in := e.Clone()
+	in.Made = e.Made.With(name, op)
+	return in
+}
+
+// RootCursor returns a's cursor before all levels, or nil if a is not an operand's in e.
+func (e *Env) RootCursor(a *cin.Access) *tree.Cursor {
+
+	op := e.Operand(a.Name)
+	if op == nil {
+		return nil
+	}
+	return &tree.Cursor{Of: op, Vars: LevelVars(a, op), Pos: ir.Int(0), Present: ir.Truth(true)}
+}
+
+// OpenCursors puts the cursors of all accesses in s that have none yet at their roots.
+func (e *Env) OpenCursors(s cin.Stmt) {
+
+	cin.Accesses(s, func(a *cin.Access) {
+		if key := a.Key(); e.Cur[key] == nil {
+			if c := e.RootCursor(a); c != nil {
+				e.Cur[key] = c
+			}
+		}
+	})
+}
+
+// Bind returns the environment of an iteration of a loop over v, at coordinate c. s is the loop's
+// body. cursors has the new cursors of the accesses that the loop iterates over.
+func (e *Env) Bind(s cin.Stmt, v string, c ir.Expr, cursors map[string]*tree.Cursor) *Env {
+
+	in := e.Clone()
+	in.Coord = in.Coord.With(v, c)
+	maps.Copy(in.Cur, cursors)
+	in.EnterAll(s)
+	return in
+}
+
+// EnterAll moves the cursors of all accesses in s down through all levels whose variables are
+// bound. It loads the value of each access that has passed all its levels.
+func (e *Env) EnterAll(s cin.Stmt) {
+
+	cin.Accesses(s, func(a *cin.Access) {
+		key := a.Key()
+		if c := e.Cur[key]; c != nil {
+			e.Cur[key] = e.Enter(c)
+		}
+	})
+}
+
+// Enter returns c after all levels whose variables are bound. It loads the value if c has passed
+// its last level.
+func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
+	l := e.Leaf
+	for c.Level < len(c.Vars) {
+		at, bound := e.Coord.Get(c.Next())
+		dense := c.Of.Kind(c.Level).CanLocate()
+		switch {
+		case dense && !bound:
+			if c.Base != nil {
+				return c
+			}
+			d := *c
+			d.Base = l.B.Named(c.Of.Prefix()+"_b", c.DenseBase())
+			return &d
+		case dense:
+			c = c.LocateDense(at)
+		case !bound:
+			return c
+		default:
+			c = c.LocateSearch(at)
+		}
+	}
+	if c.Value == nil && !ir.Never(c.Present) {
+		d := *c
+		d.Value = e.load(c)
+		c = &d
+	}
+	return c
+}
+
+// inCopy returns the index, in the copy of a cursor's row, of the last level's coordinate.
+func (e *Env) inCopy(c *tree.Cursor) ir.Expr {
+	v := c.Vars[len(c.Vars)-1]
+	if x, ok := e.Lanes.Get(v); ok {
+		return x
+	}
+	return ir.Minus(e.Coord.At(v), c.Row.Lo)
+}
+
+// load emits code that reads the value at a cursor that has passed all its levels.
+func (e *Env) load(c *tree.Cursor) ir.Expr {
+	l := e.Leaf
+	t := l.Spec.Compute
+	at := func(p ir.Expr) ir.Expr {
+		if c.Of.ValueAt != nil {
+			p = c.Of.ValueAt(p, e.Coord.At(c.Vars[len(c.Vars)-1]))
+		}
+		return ir.Convert(t, ir.At(c.Of.Vals(), p))
+	}
+	name := c.Of.Prefix() + "_v"
+	if c.Row != nil {
+		return l.B.Named(name, ir.Convert(t, ir.At(c.Row.A, e.inCopy(c))))
+	}
+	if c.End == nil && ir.Always(c.Present) {
+		return l.B.Named(name, at(c.Pos))
+	}
+	if c.End == nil {
+		v := l.B.Local(name, ir.Zero(t))
+		l.B.When(c.Present, func() { l.B.Set(v, at(c.Pos)) })
+		return v
+	}
+	// The repeats of a coordinate are summed in the tensor's own type.
+	v := l.B.Local(name, ir.Zero(c.Of.Argument.Type))
+	l.B.When(c.Present, func() {
+		l.B.Loop(c.Of.Prefix()+"_p", c.Pos, c.End, func(p *ir.Var) {
+			l.B.Incr(v, ir.At(c.Of.Vals(), p))
+		})
+	})
+	if t == c.Of.Argument.Type {
+		return v
+	}
+	return l.B.Named(name, ir.Convert(t, v))
+}
+
+// PlaceKey returns the key in env.parts for the positions of an access in the loop over v.
+func PlaceKey(key, v string) string { return key + " at " + v }
+
+// Value is the value of an expression. v is valid if pres is true. If zeroed is true, v is also
+// valid if pres is false: it is then 0.
+type Value struct {
+	Pres   ir.Expr
+	V      ir.Expr
+	Zeroed bool
+}
+
+// tile has the start of a tile of a row, and its number of places.
+type tile struct {
+	lo    ir.Expr
+	Width int64
+}
+
+// Row is a row workspace as a consumer reads it.
+type Row struct {
+	Sums *ir.Array
+	Pres ir.Expr
+}
+
+// Lane returns the place of v's coordinate in its tile.
+func (e *Env) Lane(v string) ir.Expr {
+	if x, ok := e.Lanes.Get(v); ok {
+		return x
+	}
+	return ir.Minus(e.Coord.At(v), e.Tiles.At(v).lo)
+}
+
+// Adder is a temporary over index variables that sums values at random coordinates.
+type Adder interface {
+	// Add adds x at the coordinates of access a in e.
+	Add(a *cin.Access, x ir.Expr, e *Env)
+	// HasPlaces reports whether the temporary is an array with a place for each coordinate or
+	// position, and needs no other bookkeeping.
+	HasPlaces() bool
+}
+
+// absentValue is the value of an expression that is absent.
+var absentValue = Value{Pres: ir.Truth(false)}
+
+// Point returns the coordinates of an access.
+func (e *Env) Point(a *cin.Access) space.Point {
+	return func(m int) ir.Expr { return e.Coord.At(a.Vars[m]) }
+}
+
+// InTile makes v's range a tile, or the rest of a row, which has fewer places than a tile.
+func (e *Env) InTile(v string, s tree.Range) {
+	e.Ranges = e.Ranges.With(v, s)
+	e.Tiles = e.Tiles.With(v, tile{lo: s.Lo, Width: max(s.Width, -s.Width)})
+}

@@ -1,0 +1,213 @@
+package scope
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+)
+
+// Masked returns the value, or 0 if it is absent.
+func (l *Leaf) Masked(x Value) ir.Expr {
+	zero := ir.Zero(l.Spec.Compute)
+	switch {
+	case ir.Never(x.Pres):
+		return zero
+	case ir.Always(x.Pres), x.Zeroed:
+		return x.V
+	}
+	return ir.Choose(x.Pres, x.V, zero)
+}
+
+// Presence returns the condition under which an expression is present. It does not compute the
+// value.
+func (e *Env) Presence(x cin.Expr) ir.Expr {
+
+	switch x := x.(type) {
+	case *cin.Access:
+		return e.accessPresence(x)
+	case *cin.Neg:
+		return e.Presence(x.X)
+	case *cin.Binary:
+		switch p := e.Presence(x.X); x.Op {
+		case '+', '-':
+			return ir.Either(p, e.Presence(x.Y))
+		case '*':
+			return ir.Both(p, e.Presence(x.Y))
+		case '/':
+			return p
+		}
+	}
+	return ir.Truth(true)
+}
+
+// Expr lowers an expression. under is the condition that all other factors of its term are present.
+// If under is false at run time, no division of integers fails.
+func (e *Env) Expr(x cin.Expr, under ir.Expr) Value {
+	l := e.Leaf
+	switch x := x.(type) {
+	case *cin.Access:
+		return e.Access(x)
+	case *cin.Lit:
+		return Value{Pres: ir.Truth(true), V: ir.Convert(l.Spec.Compute, x.Value), Zeroed: true}
+	case *cin.Neg:
+		y := e.Expr(x.X, under)
+		if ir.Never(y.Pres) {
+			return y
+		}
+		return Value{y.Pres, ir.Negated(y.V), ir.Always(y.Pres)} // -0 is not the zero of absence
+	case *cin.Binary:
+		if x.Op == '*' && l.Spec.Compute.IsInt() {
+			return l.product(e.Expr(x.X, ir.Both(under, e.Presence(x.Y))), e.Expr(x.Y, ir.Both(under,
+				e.Presence(x.X))))
+		}
+		if x.Op == '/' && ir.Never(e.Presence(x.X)) {
+			return absentValue
+		}
+		p := e.Expr(x.X, under)
+		if x.Op == '/' {
+			under = ir.Both(under, p.Pres)
+		}
+		q := e.Expr(x.Y, under)
+		switch x.Op {
+		case '+':
+			return l.sum(ir.Add, p, q)
+		case '-':
+			return l.sum(ir.Sub, p, q)
+		case '*':
+			return l.product(p, q)
+		case '/':
+			return e.quotient(p, q, under)
+		}
+	}
+	panic(fmt.Sprintf("BUG: lower: expression %T", x))
+}
+
+// accessPresence returns the condition under which an access is present. It may be called before
+// the access's dense levels have been entered.
+func (e *Env) accessPresence(a *cin.Access) ir.Expr {
+	if t, ok := e.Temps.Get(a.Name); ok {
+		return t.Pres
+	}
+	if r, ok := e.Rows.Get(a.Name); ok {
+		return r.Pres
+	}
+	if c := e.Cur[a.Key()]; c != nil {
+		return c.Present
+	}
+	panic("BUG: lower: access " + a.Key() + " is not in scope")
+}
+
+// Access returns the value of an access.
+func (e *Env) Access(a *cin.Access) Value {
+	if t, ok := e.Temps.Get(a.Name); ok {
+		return t
+	}
+	if r, ok := e.Rows.Get(a.Name); ok {
+		if ir.Never(r.Pres) {
+			return absentValue
+		}
+		return Value{r.Pres, ir.At(r.Sums, e.Lane(a.Vars[0])), true}
+	}
+	c := e.Cur[a.Key()]
+	if c == nil {
+		panic("BUG: lower: access " + a.Key() + " is not in scope")
+	}
+	if ir.Never(c.Present) {
+		return absentValue
+	}
+	if c.Value == nil {
+		panic("BUG: lower: the value of " + a.Key() + " is not known here")
+	}
+	return Value{c.Present, c.Value, true}
+}
+
+func (l *Leaf) sum(op ir.Op, p, q Value) Value {
+	switch {
+	case ir.Never(q.Pres):
+		return p
+	case ir.Never(p.Pres) && op == ir.Sub:
+		return Value{q.Pres, ir.Negated(q.V), ir.Always(q.Pres)}
+	case ir.Never(p.Pres):
+		return q
+	}
+	// If one side is absent, the result is the other side alone. Adding a zero instead would turn
+	// -0 into 0, and a division can distinguish the two. Both sides are written twice. Therefore a
+	// sum inside them gets a name; otherwise the code would double with every operand.
+	p, q = l.nameChoice(p), l.nameChoice(q)
+	alone := q.V
+	if op == ir.Sub {
+		alone = ir.Negated(q.V)
+	}
+	both := ir.Choose(q.Pres, ir.Bin(op, p.V, q.V), p.V)
+	return Value{ir.Either(p.Pres, q.Pres), ir.Choose(p.Pres, both, alone), ir.Always(p.Pres) ||
+		ir.Always(q.Pres) || q.Zeroed && op == ir.Add}
+}
+
+// nameChoice returns a value that costs nothing to repeat. If the value is a choice, it is stored
+// in a variable.
+func (l *Leaf) nameChoice(x Value) Value {
+	if _, ok := x.V.(*ir.Select); ok {
+		x.V = l.B.Named("sum", x.V)
+		x.Pres = l.nameCondition(x.Pres)
+	}
+	return x
+}
+
+// nameCondition returns pres as an expression that costs nothing to repeat: a constant or a
+// variable.
+func (l *Leaf) nameCondition(pres ir.Expr) ir.Expr {
+	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.Never(pres) {
+		return pres
+	}
+	return l.B.Named("some", pres)
+}
+
+func (l *Leaf) product(p, q Value) Value {
+	if ir.Never(p.Pres) || ir.Never(q.Pres) {
+		return absentValue
+	}
+	pres := ir.Both(p.Pres, q.Pres)
+	return Value{pres, ir.Times(p.V, q.V), ir.Always(pres)}
+}
+
+// quotient returns p/q. It is absent if p is absent. If only q is absent, it is a division by zero.
+func (e *Env) quotient(p, q Value, under ir.Expr) Value {
+	l := e.Leaf
+	if ir.Never(p.Pres) {
+		return p
+	}
+	if !l.Spec.Compute.IsInt() {
+		return Value{p.Pres, ir.Over(p.V, l.Masked(q)), ir.Always(p.Pres)}
+	}
+	t := l.Spec.Compute
+	r := l.B.Local("quot", ir.Zero(t))
+	l.B.When(under, func() {
+		den := l.B.Named("den", l.Masked(q))
+		l.B.When(ir.Equal(den, ir.Zero(t)),
+			func() { l.B.Emit(&ir.Fail{Code: ir.FailDivide, Coord: e.Coords()}) })
+		if ir.Never(ir.Unequal(den, ir.Zero(t))) {
+			return
+		}
+		// The quotient of the smallest integer and -1 wraps around, like its negation.
+		minus := ir.Negated(ir.One(t))
+		l.B.Set(r, ir.Choose(ir.Equal(den, minus), ir.Negated(p.V),
+			ir.Over(p.V, ir.Choose(ir.Equal(den, minus), ir.One(t), den))))
+	})
+	return Value{p.Pres, r, true}
+}
+
+// Coords returns the coordinates of the leaf's variables, in the order of its bounds, with -1 for a
+// variable that is not bound here.
+func (e *Env) Coords() []ir.Expr {
+	l := e.Leaf
+	var at []ir.Expr
+	for _, v := range l.Spec.Vars[:min(len(l.Spec.Vars), ir.MaxFailCoord)] {
+		if c, ok := e.Coord.Get(v); ok {
+			at = append(at, c)
+		} else {
+			at = append(at, ir.Int(-1))
+		}
+	}
+	return at
+}

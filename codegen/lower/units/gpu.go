@@ -1,0 +1,202 @@
+package units
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/bounds"
+	"distaff/codegen/lower/scope"
+	"distaff/io/tensor"
+)
+
+// Loops on a GPU's units become loops over blocks, warps and lanes. Their iterations have the usual
+// meaning, in any order. If several iterations add to one place of the result, they add atomically,
+// or they first sum into a scalar.
+
+// blockThreads and blockWarps are the number of threads, or warps, in a block if no constant bound
+// of the loop over them gives it.
+const (
+	BlockThreads = 256
+	blockWarps   = 16
+	mostThreads  = 1024 // the largest number of threads in a block
+	mostWarps    = mostThreads / ir.WarpSize
+)
+
+// onGPU gives a loop the kind and the width of its unit.
+func onGPU(f *cin.Forall, e *scope.Env, s *ir.For) {
+	l := e.Leaf
+	v := f.Var
+	if c := l.Comps[v]; c != nil && l.Graph.ReplacedBy(v) != nil {
+		// this loop determines the original variable
+		v = c.Leaves[len(c.Leaves)-1]
+	}
+	most := l.Graph.Most(v)
+	switch f.Unit {
+	case cin.GPUBlock:
+		s.Kind = ir.Blocks
+		return
+	case cin.GPUWarp:
+		s.Kind, s.Width = ir.Warps, blockWarps
+		if 0 < most && most <= mostWarps {
+			s.Width = most
+		}
+	case cin.GPUThread:
+		s.Kind, s.Width = ir.Lanes, ir.WarpSize
+		if e.Warps > 0 {
+			break
+		}
+		s.Width = ThreadsFor(most)
+	}
+	if most > s.Width && l.Spec.Note != nil {
+		l.Spec.Note(fmt.Sprintf(
+			"%s has %d iterations for %d units of %s: each runs several",
+			v, most, s.Width, f.Unit))
+	}
+}
+
+// ThreadsFor returns the number of threads in a block for a loop with at most bound iterations. If
+// bound is 0, the number of iterations is not known.
+func ThreadsFor(bound int64) int64 {
+	if 0 < bound && bound <= mostThreads {
+		return (bound + ir.WarpSize - 1) / ir.WarpSize * ir.WarpSize
+	}
+	return BlockThreads
+}
+
+// Spread emits a loop from lo to hi on all threads of a GPU, for code that lowering adds between
+// the loops of the schedule.
+func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
+	lo, hi = l.B.Named(name+"_lo", lo), l.B.Named(name+"_hi", hi)
+	b, v := l.B.Var(name+"_block"), l.B.Var(name)
+	n := ir.Over(ir.Plus(ir.Minus(hi, lo), ir.Int(BlockThreads-1)), ir.Int(BlockThreads))
+	l.B.Emit(&ir.For{V: b, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Blocks, Body: l.B.Within(func() {
+		from := l.B.Named(name+"_from", ir.Plus(lo, ir.Times(b, ir.Int(BlockThreads))))
+		to := l.B.Named(name+"_to", ir.Least(ir.Plus(from, ir.Int(BlockThreads)), hi))
+		l.B.Emit(&ir.For{V: v, Lo: from, Hi: to, Step: 1, Kind: ir.Lanes, Width: BlockThreads,
+			Body: l.B.InScope(func() { body(v) })})
+	})})
+}
+
+// SetOne emits code outside all loops that sets a[at]. On a GPU this code runs on the host, which
+// uses a fill.
+func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {
+	if l.Spec.GPU {
+		l.B.Emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
+		return
+	}
+	l.B.Store(a, at, x)
+}
+
+// blockRows has the rows where the blocks of a loop over tiles of fused positions begin. arrays[d],
+// if it is not nil, belongs to a level in which the row of a position must be searched for. It has
+// the row of each block's first position, and of the end.
+type blockRows struct {
+	c      *scope.Component
+	first  ir.Expr // the number of the first block
+	arrays []*ir.Array
+}
+
+// FindBlockRows emits a separate loop that stores the rows where the blocks of f begin, if warps or
+// threads of a block search for their rows. They then search only among the rows of their block. It
+// returns nil if no search is saved, or if the positions are for only some of the fused variables.
+func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
+	c := o.Of
+	l := e.Leaf
+	base := positionsAmong(o.Frames)
+	if f.Unit != cin.GPUBlock || len(c.Roots) < 2 || base == nil ||
+		len(base.Roots) != len(c.Roots) || !ir.Always(e.Cur[base.Key].Present) ||
+		!narrowsInBlock(f, c) {
+		return nil
+	}
+	cur := e.Cur[base.Key]
+	r := &blockRows{c: c, first: o.Iv.Lo, arrays: make([]*ir.Array, len(c.Roots))}
+	n := l.B.Named(f.Var+"_count", ir.Minus(o.Iv.Hi, o.Iv.Lo))
+	searched := false
+	for d := 1; d < len(c.Roots); d++ {
+		if cur.Of.Kind(cur.Level + d).HasPos() {
+			r.arrays[d] = l.B.Alloc(f.Var+"_rows", tensor.Int64, ir.Plus(n, ir.Int(1)), false)
+			searched = true
+		}
+	}
+	if !searched {
+		return nil
+	}
+	Spread(l, f.Var+"_start", ir.Int(0), ir.Plus(n, ir.Int(1)), func(b ir.Expr) {
+		at := ir.Plus(o.Iv.Lo, b)
+		iv := scope.Interval{Unit: scope.Numbers, Lo: at, Hi: at, Size: -1}
+		start := bounds.InPositions(iv, o.Frames, e)
+		for d, p := range cur.Ancestors(base.Ancestor, len(c.Roots), start.Lo) {
+			if d+1 < len(c.Roots) && r.arrays[d+1] != nil {
+				l.B.Store(r.arrays[d+1], b, p)
+			}
+		}
+	})
+	return r
+}
+
+// narrowsInBlock reports whether loops over warps or threads of a block cut the positions of c
+// further.
+func narrowsInBlock(f *cin.Forall, c *scope.Component) bool {
+	found := false
+	cin.Walk(f.Body, func(s cin.Stmt) {
+		g, ok := s.(*cin.Forall)
+		found = found || ok && g.Unit.OnGPU() && slices.Contains(c.Leaves, g.Var)
+	})
+	return found
+}
+
+// positionsAmong returns the outermost interval in frames whose unit is positions, or nil.
+func positionsAmong(frames []scope.Frame) *scope.Interval {
+	for k := range frames {
+		if frames[k].Iv.Unit == scope.Positions {
+			return &frames[k].Iv
+		}
+	}
+	return nil
+}
+
+// Inside restricts the searches in block v to the block's rows. It changes iv or, if iv is not an
+// interval of positions, the interval of positions that frames are tiles of.
+func (r *blockRows) Inside(l *scope.Leaf, v ir.Expr, iv scope.Interval,
+	frames []scope.Frame) (scope.Interval, []scope.Frame) {
+	if r == nil {
+		return iv, frames
+	}
+	narrow := func(iv scope.Interval) scope.Interval {
+		iv.Ancestor = slices.Clone(iv.Ancestor)
+		b := ir.Minus(v, r.first)
+		for d, a := range r.arrays {
+			if a != nil {
+				iv.Ancestor[2*d-2] = l.B.Named(a.Name+"_from", ir.At(a, b))
+				iv.Ancestor[2*d-1] = l.B.Named(a.Name+"_to", ir.At(a, ir.Plus(b, ir.Int(1))))
+			}
+		}
+		return iv
+	}
+	if iv.Unit == scope.Positions {
+		iv = narrow(iv)
+		iv.RowsKnown = true
+		return iv, frames
+	}
+	frames = slices.Clone(frames)
+	for k := range frames {
+		if frames[k].Iv.Unit == scope.Positions {
+			frames[k].Iv = narrow(frames[k].Iv)
+		}
+	}
+	return iv, frames
+}
+
+// Free frees the arrays after the loop.
+func (r *blockRows) Free(l *scope.Leaf) {
+	if r == nil {
+		return
+	}
+	for _, a := range r.arrays {
+		if a != nil {
+			l.B.Free(a)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package units
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/ir"
+	"distaff/codegen/lower/bounds"
+	"distaff/codegen/lower/scope"
+	"distaff/codegen/lower/tree"
+	"distaff/codegen/provenance"
+)
+
+// StoredOnce reports whether each value of a dense result that a row is summed into belongs to this
+// row alone. The row must be visited only once, and only one statement may assign to the result.
+// The rows are over c's first n variables, whose levels in op start at level first.
+func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int) bool {
+	l := e.Leaf
+	if l.Out.Sparse() || e.Private != nil || e.Res.Tile != nil {
+		return false
+	}
+	only := func(vars ...string) bool {
+		return !slices.ContainsFunc(vars,
+			func(v string) bool { return !slices.Contains(l.ResultVars, v) })
+	}
+	for j := range n {
+		if op.HasRepeats(first + j) {
+			return false
+		}
+	}
+	for _, v := range e.Coord.Names() {
+		if !only(v) {
+			return false
+		}
+	}
+	for _, top := range e.Open.Names() {
+		if k := l.Comps[top]; k != c && !only(k.Roots...) {
+			return false
+		}
+	}
+	for _, top := range e.Counts.Names() {
+		if k := l.Comps[top]; k != c && !only(k.Roots...) {
+			return false
+		}
+	}
+	assigned := 0
+	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {
+		if a, ok := s.(*cin.Assign); ok && a.LHS.Name == l.Out.Op.Argument.Name {
+			assigned++
+		}
+	})
+	return assigned == 1 && only(c.Roots[:n]...)
+}
+
+// OwnsRows reports whether only one thread adds to a row that is entirely inside an interval of
+// positions. This requires that the threads race only because they have different intervals of
+// component c, and that each row is stored once and has its own places in the result.
+func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
+	l := e.Leaf
+	if !e.Atomic || e.Racing != c || e.Private != nil {
+		return false
+	}
+	d := len(c.Roots) - 1
+	for j, root := range c.Roots[:d] {
+		if !slices.Contains(l.ResultVars, root) || op.HasRepeats(k-d+j) {
+			return false
+		}
+	}
+	return true
+}
+
+// StoresEachOnce reports whether the loops from f on, on a GPU, store each value of the result
+// exactly once. The loops must be over component c and directly nested, and the sum must be
+// computed in a scalar. Loops over positions of an operand are excluded, because they skip places
+// without an entry.
+func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
+	l := e.Leaf
+	if slices.ContainsFunc(l.Graph.Relations(),
+		func(r provenance.Relation) bool { return bounds.IsPosOf(l, r, c) }) {
+		return false
+	}
+	k := e.Res.Level
+	if !l.Spec.GPU || e.Res.Zeroed || len(c.Roots) != 1 || l.Out.Sparse() ||
+		k != l.Out.Op.Order()-1 || l.ResultVars[k] != c.Roots[0] {
+		return false
+	}
+	s := cin.Stmt(f)
+	for range c.Leaves {
+		g, ok := s.(*cin.Forall)
+		if !ok || !slices.Contains(c.Leaves, g.Var) {
+			return false
+		}
+		s = g.Body
+	}
+	in := e.Clone()
+	in.Coord = in.Coord.With(c.Roots[0], ir.Int(0))
+	switch s := s.(type) {
+	case *cin.Forall:
+		return SumsSingleValue(s, in)
+	case *cin.Assign:
+		return true
+	}
+	return false
+}
+
+// AtomicEnv returns the environment inside f. Additions to the result are atomic there if
+// different iterations may add to the same place.
+func AtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
+	l := e.Leaf
+	if f.Unit.OnGPU() {
+		in := gpuAtomicEnv(f, e).Clone()
+		if f.Unit == cin.GPUWarp {
+			in.Warps++
+		}
+		return in
+	}
+	if f.Unit != cin.CPUThread {
+		return e
+	}
+	in := e.Clone()
+	in.Threads = true
+	if f.Race != cin.Atomics || !l.Assigns(f) || !hasRaces(l, f) {
+		return in
+	}
+	by := l.Comps[f.Var]
+	if e.Atomic && e.Racing != by {
+		by = nil
+	}
+	in.Atomic, in.Racing, in.Own = true, by, nil
+	return in
+}
+
+// hasRaces reports whether different iterations of f may write to the same place of the result.
+func hasRaces(l *scope.Leaf, f *cin.Forall) bool {
+	return slices.ContainsFunc(l.Graph.Underived(f.Var),
+		func(r string) bool { return !slices.Contains(l.ResultVars, r) })
+}
+
+// AddsToBlock reports whether different iterations of f add to the same block of the result.
+func AddsToBlock(f *cin.Forall, e *scope.Env) bool {
+	l := e.Leaf
+	return l.Assigns(f) && hasRaces(l, f) && e.Res.Level < l.Out.Op.Order()
+}
+
+// SumsSingleValue reports whether f sums into a single value of the result.
+func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
+	l := e.Leaf
+	if !l.Assigns(f) {
+		return false
+	}
+	target := cin.Target(f)
+	for _, v := range target.Vars {
+		// A loop over positions may have reached the place of the result without knowing its
+		// coordinates.
+		if _, bound := e.Coord.Get(v); !bound && !slices.Contains(l.ResultVars[:e.Res.Level], v) {
+			return false
+		}
+	}
+	single := true
+	cin.Walk(f, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Assign:
+			if s.LHS.Name == target.Name && !s.Accumulate {
+				single = false
+			}
+		case *cin.Forall:
+			// If threads add atomically, or if the user says that they never meet, they add to the
+			// result itself.
+			if s.Unit == cin.CPUThread && (s.Race == cin.Atomics || s.Race == cin.IgnoreRaces) &&
+				cin.Target(s).Name == target.Name {
+				single = false
+			}
+			if s.Unit.OnGPU() && !sumsAcross(s) && cin.Target(s).Name == target.Name {
+				single = false
+			}
+		}
+	})
+	return single
+}
+
+// gpuAtomicEnv returns the environment inside f, a loop on a unit of a GPU. In it, additions to the
+// result are atomic under two conditions. Iterations of f may add to the same place. The command of
+// f, or of a loop inside f, says how concurrent additions are made. IgnoreRaces on f leaves this
+// decision to the loops inside. If none of these decides, the user guarantees that no two
+// iterations add to the same place, and the additions are not atomic.
+func gpuAtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
+	l := e.Leaf
+	if !l.Assigns(f) || !hasRaces(l, f) || f.Race == cin.NoRaces ||
+		f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
+		return e
+	}
+	// otherwise the sum would be in a scalar
+	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
+		l.Refuse(f.Var, "iterations of %s add to many elements of %s, of which a GPU's threads have no "+
+			"copies; use Atomics", f.Var, cin.Target(f).Key())
+	}
+	if l.Out.Op.Argument.Type.IsComplex() {
+		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add complex "+
+			"numbers atomically", f.Var, cin.Target(f).Key())
+	}
+	in := e.Clone()
+	by := l.Comps[f.Var]
+	if e.Atomic && e.Racing != by {
+		by = nil
+	}
+	in.Atomic, in.Racing, in.Own = true, by, nil
+	return in
+}
+
+// decidesRaces reports whether loops in s on units of a GPU say how they add to the result.
+func decidesRaces(l *scope.Leaf, s cin.Stmt) bool {
+	found := false
+	cin.Walk(s, func(s cin.Stmt) {
+		f, ok := s.(*cin.Forall)
+		found = found || ok && f.Unit.OnGPU() && cin.SettlesRaces(f.Race) && l.Assigns(f)
+	})
+	return found
+}
+
+// sumsAcross reports whether the iterations of a loop on units of a GPU sum one value that all of
+// them share.
+func sumsAcross(f *cin.Forall) bool {
+	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
+}
