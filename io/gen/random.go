@@ -8,8 +8,8 @@ import (
 // phi is 2^64 divided by the golden ratio. Its multiples are well distributed.
 const phi = 0x9e3779b97f4a7c15
 
-// mix maps 64 bits one to one to 64 bits, each of which depends on all bits of z. It is the
-// finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+// mix maps 64 bits one to one to 64 bits. Each bit of the result depends on all bits of z. mix is
+// the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 func mix(z uint64) uint64 {
 	z ^= z >> 30
 	z *= 0xbf58476d1ce4e5b9
@@ -43,7 +43,7 @@ func (r *random) normal() float64 {
 	return math.Sqrt(-2*math.Log(r.float())) * math.Cos(2*math.Pi*r.float())
 }
 
-// shuffle returns the number to which a pseudo-random permutation of [0, n) maps x. key selects the
+// shuffle returns the image of x under a pseudo-random permutation of [0, n). key selects the
 // permutation. shuffle applies a Feistel network on an even number of bits, again and again until
 // the result is less than n.
 func shuffle(key uint64, n, x int64) int64 {

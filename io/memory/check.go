@@ -222,8 +222,7 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 }
 
 // array returns an error unless array a has the length want. name and noun say in the error what
-// the array and its elements are called. expr is the expression from which want was computed, or
-// "".
+// the array and its elements are called. expr is the expression whose value is want, or "".
 func (w *words) array(name, noun string, a tcs.Array, want int64, expr string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {

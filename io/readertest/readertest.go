@@ -26,8 +26,9 @@ func Data(t testing.TB, name string) string {
 	return path
 }
 
-// known searches for the named files of real data, and returns the paths of those that exist, by
-// name. If some do not exist, it runs one subtest, which is skipped with a message that lists them.
+// known searches for the named files of real data, and returns the paths of the existing files, by
+// name. If some files do not exist, it runs one subtest, which is skipped with a message that lists
+// them.
 func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
