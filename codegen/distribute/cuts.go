@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// chunks adds to n the chunks into which peeled loops cut a variable of the statement. It sets the
-// numbers of iterations of these loops. name is the variable's name.
+// chunks adds to n how the peeled loops divide a variable of the statement into chunks. It also
+// sets the numbers of iterations of these loops. name is the variable's name.
 func (p *peeling) chunks(n *place.Nest, name string) error {
 	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {
@@ -22,7 +22,7 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 		if loop < 0 {
 			break
 		}
-		count, err := numbered(c.Cuts, even, size, by)
+		count, err := chunksPerRange(c.Cuts, even, size, by)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,8 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 	return nil
 }
 
-// digit returns the digit of a chunk's number that is the value of a peeled loop of n iterations.
+// digit returns one digit of a chunk's number. The number has a digit for each peeled loop. The
+// digit's value is the current iteration of the given loop, which has n iterations.
 func (p *peeling) digit(loop int, n int64) place.Digit {
 	d := place.Digit{Loop: loop, N: n}
 	for _, w := range p.peeled[loop].plus {
@@ -50,19 +51,20 @@ func (p *peeling) digit(loop int, n int64) place.Digit {
 	return d
 }
 
-// numbered returns into how many chunks each range of cuts is cut. If even is true, size is this
-// number. Otherwise size is the size of a chunk, and the largest range determines the number. by is
-// the command, for an error.
-func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64, error) {
+// chunksPerRange returns the number of chunks into which each of several consecutive ranges is
+// divided. Range k is from bounds[k] up to bounds[k+1]. If even is true, size is this number.
+// Otherwise size is the number of coordinates of a chunk, and there are enough chunks to cover the
+// largest range. by is the command that an error names.
+func chunksPerRange(bounds []int64, even bool, size int64, by *schedule.Command) (int64, error) {
 	count := size
 	if !even {
 		largest := int64(0)
-		for k, a := range cuts[:len(cuts)-1] {
-			largest = max(largest, cuts[k+1]-a)
+		for k, a := range bounds[:len(bounds)-1] {
+			largest = max(largest, bounds[k+1]-a)
 		}
 		count = max(1, (largest-1)/size+1)
 	}
-	if count > maxIterations/int64(len(cuts)-1) {
+	if count > maxIterations/int64(len(bounds)-1) {
 		return 0,
 			refuse(by,
 				"%s: one variable would have loops over more than %d chunks; want fewer chunks",
@@ -71,13 +73,14 @@ func numbered(cuts []int64, even bool, size int64, by *schedule.Command) (int64,
 	return count, nil
 }
 
-// tiled cuts each range of cuts into count ranges of size coordinates. The last ones in a range are
-// shorter or empty.
-func tiled(cuts []int64, size, count int64) []int64 {
-	out := make([]int64, 1, int64(len(cuts)-1)*count+1)
-	out[0] = cuts[0]
-	for k, end := range cuts[1:] {
-		at := cuts[k]
+// tiled divides each of several consecutive ranges into smaller ranges, and returns the new bounds.
+// Range k is from bounds[k] up to bounds[k+1]. It is divided into count ranges with size
+// coordinates each. The last ones in a range may be shorter or empty.
+func tiled(bounds []int64, size, count int64) []int64 {
+	out := make([]int64, 1, int64(len(bounds)-1)*count+1)
+	out[0] = bounds[0]
+	for k, end := range bounds[1:] {
+		at := bounds[k]
 		for range count {
 			at += min(size, end-at)
 			out = append(out, at)

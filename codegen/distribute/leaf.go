@@ -8,21 +8,27 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// leaf makes the schedule of the leaf, in terms of the variables of the statement. If the loop over
-// the chunks of a cut is peeled, the inner variable of the cut becomes the variable that was cut.
-// If the positions of a tensor are distributed, its blocks have only the positions of their chunks,
-// so loops over coordinates visit the right positions. The commands that take the positions are
-// then left out, unless other commands of the leaf need them.
+// leaf makes the schedule of the leaf. The schedule names only variables of the statement and
+// variables that commands of the leaf make.
+//
+// If the loop over the chunks of a variable is peeled, the leaf sees only one chunk. The variable
+// within the chunk then gets the name of the whole variable.
+//
+// If the stored positions of a tensor are distributed, each block of the tensor contains only the
+// positions of one chunk. Loops over coordinates then visit exactly these positions. The commands
+// that make loops over positions are therefore left out, unless other commands of the leaf need
+// them.
 func (p *peeling) leaf(n *place.Nest) error {
 	err := p.commands(n, func(s step) bool { return !p.stored.makes(s.Command) })
-	if err != nil || p.stored == nil || !p.stored.named(n.Leaf) {
+	if err != nil || p.stored == nil || !p.stored.isNamed(n.Leaf) {
 		return err
 	}
 	return p.commands(n, func(step) bool { return true })
 }
 
-// commands adds the leaf's commands for which wanted is true to the nest. A reorder that also names
-// peeled loops is added if it changes the order of the leaf's loops that it names.
+// commands adds to the nest the commands of the leaf for which wanted returns true. A reorder may
+// name both peeled loops and loops of the leaf. A reorder with both is added only if it changes the
+// order of the leaf's loops.
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
 	var order []*variable // the leaf's loops so far
@@ -35,7 +41,7 @@ func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 		}
 		if s.reordered != nil {
 			named := p.unpeeled(s.reordered)
-			before := placed(order, p.unpeeled(s.before))
+			before := sortByOrigin(order, p.unpeeled(s.before))
 			order = permuted(before, named)
 			if len(named) < len(s.reordered) {
 				if !slices.Equal(before, order) {
@@ -62,8 +68,9 @@ func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	return w
 }
 
-// placed returns loops in the order that the loops they were made from have in order.
-func placed(order, loops []*variable) []*variable {
+// sortByOrigin returns loops in the order of their origins. The origin of a loop is the loop in
+// order from which commands made it.
+func sortByOrigin(order, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(order, v) {
 			v = v.origin()
@@ -94,16 +101,17 @@ func (p *peeling) inLeaf(list []*variable) []string {
 	return out
 }
 
-// arguments returns the text of the arguments of a command of the leaf. words[k] is true if
-// argument k is a word of the language.
-func (p *peeling) arguments(list []schedule.Arg, words []bool) (string, error) {
+// arguments returns the text of list, the arguments of a command of the leaf. isWord[k] is true if
+// argument k is a keyword of the scheduling language. Other arguments are variables, and their
+// names in the leaf are used.
+func (p *peeling) arguments(list []schedule.Arg, isWord []bool) (string, error) {
 	out := make([]string, len(list))
 	for k, a := range list {
 		text, err := "", error(nil)
 		if a.List != nil {
 			text, err = p.arguments(a.List, nil)
 			text = "{" + text + "}"
-		} else if k < len(words) && words[k] {
+		} else if k < len(isWord) && isWord[k] {
 			text = a.Text
 		} else {
 			text, err = p.renamed(a, a.Text, p.leafWord)

@@ -52,8 +52,8 @@ func (v *variable) origin() *variable {
 	return v.place
 }
 
-// cut is a cut of a variable into chunks. If even is true, there are n chunks of equal size.
-// Otherwise a chunk has n coordinates.
+// cut says how a variable is divided into chunks. If even is true, there are n chunks of equal
+// size. Otherwise a chunk has n coordinates.
 type cut struct {
 	of, outer, inner *variable
 	even             bool
@@ -88,8 +88,9 @@ func (p *peeling) loopVariable(c *schedule.Command, a schedule.Arg) (*variable, 
 	return v, nil
 }
 
-// toPeel returns the variable in argument a, whose loop a command wants to peel. It refuses a
-// variable that an earlier command of the leaf names.
+// toPeel returns the variable that argument a names. The command c wants to peel this variable's
+// loop. toPeel returns an error if an earlier command of the leaf names the variable, because
+// commands of the leaf must come after c.
 func (p *peeling) toPeel(c *schedule.Command, a schedule.Arg) (*variable, error) {
 	v, err := p.loopVariable(c, a)
 	if err == nil && v.leaf != nil {
@@ -135,9 +136,9 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 	return x, nil
 }
 
-// leafMakes lists the commands of the leaf that make variables. The new variables' loops replace
-// the loops of the first arguments; replaced is the number of these arguments. made has the indices
-// of the arguments that name the new variables.
+// leafMakes describes the arguments of each command of the leaf that makes variables. made has the
+// indices of the arguments that name the new variables. replaced is a number of arguments, counted
+// from the first: the new loops replace the loops over the variables in these arguments.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int

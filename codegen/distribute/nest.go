@@ -8,13 +8,13 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// maxIterations is the largest number of chunks of a variable, and the largest number of iterations
-// of the loops at one point of the machine. An iteration runs a leaf, which takes at least
+// maxIterations limits the number of chunks of a variable, and the number of iterations that one
+// rank runs. More are refused because each iteration runs a leaf, which takes at least
 // microseconds.
 const maxIterations = 1 << 24
 
-// nest returns the nest that the commands describe. All commands must be read before. first is the
-// first distribute command.
+// nest returns the nest that the commands describe. It must be called after all commands have been
+// read. first is the first distribute command, which is named if the nest has too many iterations.
 func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	p.lift()
 	last := len(p.loops) - 1
@@ -52,7 +52,8 @@ func (p *peeling) nest(first *schedule.Command) (*place.Nest, error) {
 	return n, err
 }
 
-// checkIterations refuses a nest with too many iterations at one point of the machine.
+// checkIterations returns an error if one rank would run more than maxIterations iterations of the
+// nest. The error names the command first.
 func (p *peeling) checkIterations(n *place.Nest, first *schedule.Command) error {
 	extents := p.machine.Dims()
 	runs := int64(1)
@@ -113,9 +114,10 @@ func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	return p.checkWhole(at, x.of, x.outer.name)
 }
 
-// checkWhole returns an error unless v is a variable of the statement, or what remains of one
-// within chunks of peeled loops. name is the variable of the loop that goes through chunks or
-// coordinates of v.
+// checkWhole returns an error if a peeled loop cannot run over the variable v. v must be a variable
+// of the statement, or the variable within a chunk of it if the loop over these chunks is also
+// peeled. v may also be the variable of a pos command (see ofPositions). name is the variable of
+// the loop, which counts chunks or coordinates of v.
 func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) error {
 	switch v.kind {
 	case ofLeafCommand:

@@ -221,7 +221,9 @@ func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	return nil
 }
 
-// distributeOver distributes the loop over v over a dimension of the machine.
+// distributeOver distributes the iterations of v's loop among the ranks along dimension dim of the
+// machine. It returns an error if the loop is already distributed, or if another loop is
+// distributed over dim. c is the distribute command, and at is its argument that an error names.
 func (p *peeling) distributeOver(c *schedule.Command, at schedule.Arg, v *variable, dim int) error {
 	if v.dim >= 0 {
 		return refuse(at, "distribute: the loop over %s is already distributed", v.name)
@@ -297,8 +299,8 @@ func (p *peeling) rotate(c *schedule.Command) error {
 	return nil
 }
 
-// reorder puts the loops that the command names into the order of the command. Together they keep
-// the places that they had among the other loops.
+// reorder puts the loops that the command names into the command's order. The other loops stay
+// where they are: the named loops only exchange their places.
 func (p *peeling) reorder(c *schedule.Command) error {
 	var named []*variable
 	for _, a := range c.Args {
@@ -319,13 +321,14 @@ func (p *peeling) reorder(c *schedule.Command) error {
 	return nil
 }
 
-// permuted returns list with the named variables in their order, at the places that they had.
-func permuted(list, named []*variable) []*variable {
+// permuted returns list with the elements of subset in the order that they have in subset. They
+// occupy the same indices as before. All other elements stay where they are.
+func permuted(list, subset []*variable) []*variable {
 	out := slices.Clone(list)
 	next := 0
 	for k, v := range list {
-		if slices.Contains(named, v) {
-			out[k] = named[next]
+		if slices.Contains(subset, v) {
+			out[k] = subset[next]
 			next++
 		}
 	}

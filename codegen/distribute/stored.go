@@ -18,12 +18,13 @@ type stored struct {
 	outer  *variable // the part of the first of vars that remains under the cuts of its coordinates
 }
 
-// lift moves a peeled loop over chunks of positions out of the loops over the levels above, if pos
-// names only the innermost level. The reason is that pos(j,p,B) means the positions of j in all
-// rows of a range, and chunks continue from one row to the next.
+// lift moves a peeled loop over chunks of positions outwards, past the loops over the levels above.
+// It moves the loop only if pos names just the innermost level. The reason is that pos(j,p,B) means
+// the positions of j in all rows of a range. A chunk may therefore continue from one row to the
+// next, so the loop over the rows must be inside.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
-		at := p.takenAt(v)
+		at := p.positionVariable(v)
 		if v.by == nil || at == nil {
 			continue
 		}
@@ -40,9 +41,9 @@ func (p *peeling) lift() {
 	}
 }
 
-// takenAt returns the position variable whose chunks the loop over v visits, or nil if it visits
-// chunks of another kind of variable. A position variable is made by pos.
-func (p *peeling) takenAt(v *variable) *variable {
+// positionVariable returns the variable of a pos command, if the loop over v runs over chunks of
+// this variable's positions. Otherwise it returns nil.
+func (p *peeling) positionVariable(v *variable) *variable {
 	if v.kind == rotated {
 		v = v.turned
 	}
@@ -58,8 +59,9 @@ func (p *peeling) takenAt(v *variable) *variable {
 	return v
 }
 
-// root returns the variable from which v was cut, through any number of cuts. The root is a
-// variable of the statement or was made by a command of the leaf.
+// root returns the variable that was first divided to make v. The root is a variable of the
+// statement, or a command of the leaf made it. If v is not a variable within chunks, root returns
+// v.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -67,9 +69,10 @@ func (p *peeling) root(v *variable) *variable {
 	return v
 }
 
-// ofPositions returns an error if v, which a command of the leaf made, is not the variable of a pos
-// whose positions can be distributed. Otherwise it records the positions. name is the variable of
-// the loop over the chunks of v.
+// ofPositions records that a peeled loop runs over chunks of stored positions. name is the variable
+// of this loop. v is the variable that is divided into the chunks; a command of the leaf made it.
+// ofPositions returns an error if this command is not pos, or if its positions cannot be
+// distributed.
 func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) error {
 	switch {
 	case v.parts == nil || v.made.Name != "pos":
@@ -101,7 +104,8 @@ func (p *peeling) ofPositions(at *schedule.Command, v *variable, name string) er
 	return nil
 }
 
-// access returns the access whose positions a pos command takes.
+// access returns the access that the third argument of a pos command names. The command's variable
+// counts the stored positions of this access's tensor.
 func (p *peeling) access(c *schedule.Command) (*Access, error) {
 	text := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n", r) {
@@ -145,9 +149,9 @@ func (a *Access) levelVars() []string {
 // levelOf returns the level of a variable, or -1.
 func (a *Access) levelOf(v string) int { return slices.Index(a.levelVars(), v) }
 
-// levels determines which levels the distributed positions go through, and returns an error if they
-// cannot be distributed. They must be the outermost levels of a tensor. The coordinates of the
-// outermost one may be cut by loops outside.
+// levels determines the tensor's levels whose positions are distributed. It returns an error if
+// these positions cannot be distributed: the levels must be the tensor's outermost levels. Loops
+// outside may already divide the coordinates of the outermost level into chunks.
 func (p *peeling) levels(s *stored) error {
 	c, a := s.at.made, s.access
 	if a.Beside != "" {
@@ -197,8 +201,9 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused returns the variables whose positions pos took, outermost first. If a fuse made v, they are
-// the fused variables.
+// fused returns the variables over whose stored positions v runs, outermost first. v is the first
+// argument of a pos command. If a fuse command made v, the result has the variables that were
+// fused. Otherwise the result is v alone.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -209,9 +214,9 @@ func (v *variable) fused() (out []*variable) {
 	return out
 }
 
-// onPrefix returns an error if the variables taken are not variables of the tensor's outermost
-// levels. They must be whole, but outer loops may have cut the first one. The outermost variables
-// may be missing in taken, and are then loops of the leaf.
+// onPrefix returns an error if the variables in taken do not belong to consecutive levels that end
+// at the level s.level. Variables of levels above them become loops of the leaf. Peeled loops may
+// divide only the variable of the outermost level into chunks.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -255,8 +260,8 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	return nil
 }
 
-// positions adds to n the chunks of positions that the peeled loops visit, and sets the numbers of
-// iterations of these loops.
+// positions adds to n how the peeled loops divide stored positions into chunks. It also sets the
+// numbers of iterations of these loops.
 func (p *peeling) positions(n *place.Nest) error {
 	s := p.stored
 	c := place.Chunks{Positions: &place.Positions{Tensor: s.access.Tensor, Vars: s.vars}}
@@ -303,9 +308,9 @@ func (s *stored) makes(c *schedule.Command) bool {
 	return made
 }
 
-// named reports whether commands contain the name of the position variable or of a variable that
-// was fused before pos.
-func (s *stored) named(commands []string) bool {
+// isNamed reports whether one of the commands contains the name of the pos command's variable. It
+// also looks for the names of fused variables from which this variable was made.
+func (s *stored) isNamed(commands []string) bool {
 	found := false
 	s.at.each(func(v *variable) {
 		for _, c := range commands {
