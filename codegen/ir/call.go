@@ -57,29 +57,29 @@ func (s *Call) row(r *Row) {
 	if r.reader != nil {
 		s.Func = &Extern{Result: "void"}
 	}
-	r.is("call %(", label(&s.Func.Name))
-	for k := 0; r.another(k < len(s.Args), sep(k)); k++ {
+	r.add("call %(", label(&s.Func.Name))
+	for k := 0; r.hasNext(k < len(s.Args), sep(k)); k++ {
 		at(&s.Args, k).row(r)
 	}
-	r.is(") % = %", label(&s.Func.File), label(&s.Func.Text))
+	r.add(") % = %", label(&s.Func.File), label(&s.Func.Text))
 	if r.reader != nil {
 		s.Func.Params = s.Types()
 	}
 }
 
-// row describes the operands of the argument to r. In the text form, a pointer to a[x] is [a, x],
-// after += if the function adds to it.
+// row adds the argument's operands to r. The text form of a pointer to the element a[x] is [a, x].
+// If the function adds to the array, the text form has += before the bracket.
 func (a *Argument) row(r *Row) {
-	r.is("%", word(&a.Added, "+= "))
-	if !r.another(a.A != nil, "[") {
-		r.is("%", value(&a.X))
+	r.add("%", word(&a.Added, "+= "))
+	if !r.hasNext(a.A != nil, "[") {
+		r.add("%", value(&a.X))
 		return
 	}
 	array := loads(&a.A)
 	if a.Added {
 		array = updates(&a.A)
 	}
-	r.is("%, %]", array, num(&a.X, "place"))
+	r.add("%, %]", array, num(&a.X, "place"))
 }
 
 func (s *Call) clone() Stmt { return &Call{Func: s.Func, Args: slices.Clone(s.Args)} }

@@ -161,8 +161,9 @@ func onlySums(b *Block) bool {
 	return !slices.ContainsFunc(b.List, func(s Stmt) bool { return RowOf(s).Traits&Pure == 0 })
 }
 
-// bound returns x as a variable, and the load that the loop over parents declares the variable
-// with. The load is nil if x is not declared with a load there.
+// bound returns x if x is a variable, and otherwise nil. It also returns the load with which the
+// loop over parents declares this variable. The load is nil if the variable is not declared with a
+// load there.
 func (c *segments) bound(x Expr) (*Var, *Load) {
 	v, _ := x.(*Var)
 	l, _ := c.defs[v].(*Load)
@@ -194,7 +195,7 @@ func (c *segments) expanded(x Expr) Expr {
 	return nil
 }
 
-// byOne reports whether x, an expanded index, is 1 larger for each next parent.
+// byOne reports whether x grows by 1 from each parent to the next. x is an expanded index.
 func (c *segments) byOne(x Expr) bool {
 	if x, ok := x.(*Binary); ok {
 		return x.Op == Add && (c.byOne(x.X) && !c.mentions(x.Y) || !c.mentions(x.X) && c.byOne(x.Y)) ||
@@ -221,8 +222,8 @@ func (c *segments) at(x, p Expr) Expr {
 	return x
 }
 
-// carried returns the rewritten loop over parents with the given body, after a declaration of the
-// position.
+// carried returns a block of two statements: a declaration of the position, and the rewritten loop
+// over the parents. body is the body of that loop before it is rewritten.
 func (c *segments) carried(body *Block) Stmt {
 	loop := *c.parents
 	loop.Body = c.rewritten(body)

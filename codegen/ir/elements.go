@@ -68,38 +68,38 @@ type (
 
 func (s *Fill) row(r *Row) {
 	r.Traits = OnHost
-	r.is("fill %[% : %] = %", stores(&s.A), start(&s.Lo), end(&s.Hi), value(&s.X))
+	r.add("fill %[% : %] = %", stores(&s.A), start(&s.Lo), end(&s.Hi), value(&s.X))
 }
 
 func (s *Copy) row(r *Row) {
 	r.Traits = OnHost
-	r.is("% %[%] = %[%], %", word(&s.Stream, "stream|copy"), stores(&s.Dst), num(&s.DstLo, "start"),
+	r.add("% %[%] = %[%], %", word(&s.Stream, "stream|copy"), stores(&s.Dst), num(&s.DstLo, "start"),
 		loads(&s.Src), num(&s.SrcLo, "start"), count(&s.N, "length"))
 }
 
-func (s *Sort) row(r *Row) { r.is("sort %[% : %]", updates(&s.A), start(&s.Lo), end(&s.Hi)) }
+func (s *Sort) row(r *Row) { r.add("sort %[% : %]", updates(&s.A), start(&s.Lo), end(&s.Hi)) }
 
 func (s *SortBy) row(r *Row) {
 	r.Traits = Allocates
-	r.is("sortby %[% : %] (", updates(&s.Perm).of(tensor.Int64), start(&s.Lo), end(&s.Hi))
-	for k := 0; r.another(k < len(s.Keys), sep(k)); k++ {
-		r.is("%", loads(at(&s.Keys, k)))
+	r.add("sortby %[% : %] (", updates(&s.Perm).of(tensor.Int64), start(&s.Lo), end(&s.Hi))
+	for k := 0; r.hasNext(k < len(s.Keys), sep(k)); k++ {
+		r.add("%", loads(at(&s.Keys, k)))
 	}
-	r.is(")")
+	r.add(")")
 }
 
 func (s *Scan) row(r *Row) {
 	r.Traits = OnHost
-	r.is("scan %[% : %]", updates(&s.A), start(&s.Lo), end(&s.Hi))
+	r.add("scan %[% : %]", updates(&s.A), start(&s.Lo), end(&s.Hi))
 }
 
 func (s *Mark) row(r *Row) {
-	r.is("mark %[%], %, %", updates(&s.Bits).of(tensor.Int64), num(&s.At, "place"),
+	r.add("mark %[%], %, %", updates(&s.Bits).of(tensor.Int64), num(&s.At, "place"),
 		stores(&s.Words).of(tensor.Int32), sets(&s.N).of(tensor.Int64))
 }
 
 func (s *Collect) row(r *Row) {
-	r.is("collect %[%] = %[%], %, %, %", stores(&s.List).of(tensor.Int32), num(&s.Base, "base"),
+	r.add("collect %[%] = %[%], %, %, %", stores(&s.List).of(tensor.Int32), num(&s.Base, "base"),
 		updates(&s.Bits).of(tensor.Int64), num(&s.Len, "length"), updates(&s.Words).of(tensor.Int32),
 		updates(&s.Flags).of(tensor.Bool), sets(&s.N).of(tensor.Int64))
 }

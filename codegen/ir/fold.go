@@ -75,10 +75,10 @@ func foldInt(op Op, x, y Expr, lx, ly *Lit) Expr {
 			return Zero(t)
 		}
 	case Min, Max:
-		if Same(x, y) || isInner(op, x, y) {
+		if Same(x, y) || hasOperand(op, x, y) {
 			return x
 		}
-		if isInner(op, y, x) {
+		if hasOperand(op, y, x) {
 			return y
 		}
 	case Eq, Le:
@@ -93,9 +93,10 @@ func foldInt(op Op, x, y Expr, lx, ly *Lit) Expr {
 	return nil
 }
 
-// isInner reports whether outer is a min or a max (as op says) with y as an operand.
-func isInner(op Op, outer, y Expr) bool {
-	b, ok := outer.(*Binary)
+// hasOperand reports whether x is a Binary with the operator op and the operand y. op is the
+// operator min or max.
+func hasOperand(op Op, x, y Expr) bool {
+	b, ok := x.(*Binary)
 	return ok && b.Op == op && (Same(b.X, y) || Same(b.Y, y))
 }
 
@@ -220,8 +221,8 @@ func rounded(t tensor.Type, c complex128) complex128 {
 	return c
 }
 
-// foldLits returns the value of x op y as a literal. It returns nil if the value cannot be computed
-// here, such as a division by zero.
+// foldLits returns the value of x op y as a literal. It returns nil if the operation has no value
+// that can be computed at compile time, for example a division by zero.
 func foldLits(op Op, x, y *Lit) (folded *Lit) {
 	switch t := x.Typ; {
 	case t == tensor.Bool:

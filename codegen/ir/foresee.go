@@ -31,15 +31,15 @@ type Foreseen struct {
 	Coord []int64
 }
 
-// Foresee estimates the steps of a call without running it, and finds a failure that depends on the
-// bounds alone. It assumes that every argument stores an entry at least, and that entries are
-// spread evenly over the sizes. It follows only two iterations of a long loop, and counts each as
-// half of the iterations.
+// Foresee estimates the steps of a call without running it. It also finds a failure that depends on
+// the bounds alone. It assumes that every argument has at least one stored entry, and that entries
+// are spread evenly over the sizes. In a long loop it follows only two iterations, and each of them
+// stands for half of the iterations.
 //
-// A condition on stored data may hold or not. Foresee therefore computes two sums: the steps that
-// run in either case, and the steps of one way through the leaf that enters every such branch and
-// loop once. Steps is the larger sum. A loop over far too many coordinates is therefore found
-// even if it is inside such a branch.
+// Foresee does not know whether a condition on stored data holds. It therefore computes two sums.
+// The first has only the steps that run in any case. The second has the steps of an execution that
+// enters every uncertain branch and loop exactly once. Steps is the larger sum, because a loop over
+// far too many coordinates must be found even if it is inside an uncertain branch.
 func Foresee(f *Func, g Given) Foreseen {
 	x := &foreseer{given: g, vars: map[*Var]number{}, slots: map[*Array]Slot{}, certain: true,
 		assigned: map[*Block][]*Var{}}
@@ -79,8 +79,8 @@ func truth(b, sure bool) number {
 	return number{0, sure}
 }
 
-// cost counts the steps of a statement: the steps that run in any case, and the steps of one way
-// through it.
+// cost is an estimate of the steps of a statement. sure counts the steps that run in any case. once
+// counts the steps of an execution that enters every uncertain branch and loop exactly once.
 type cost struct{ sure, once float64 }
 
 // foreseer is a Foresee in progress.
@@ -99,7 +99,8 @@ type foreseer struct {
 	row      Row               // of the current statement
 }
 
-// scalar sets a parameter that is a number.
+// scalar records the value of the parameter p, which is a size, a number of entries or a number of
+// positions of an argument. It does nothing if the argument's levels are unknown.
 func (x *foreseer) scalar(p Param) {
 	levels := x.given.Args[p.Slot.Arg]
 	if levels == nil {
@@ -115,7 +116,8 @@ func (x *foreseer) scalar(p Param) {
 	}
 }
 
-// whole returns x as an integer, which is far from the end of its range.
+// whole returns x as an int64. If x exceeds 2^62, the result is 2^62, so that later additions do
+// not overflow.
 func whole(x float64) int64 { return int64(min(x, 1<<62)) }
 
 // forget deletes the values of the variables that statements of b assign to.
@@ -219,7 +221,8 @@ func (x *foreseer) set(v *Var, to Expr) {
 	}
 }
 
-// unsure marks the statements that follow as not sure to run. Calling its result ends this.
+// unsure records that the call may not reach the statements that follow. It returns a function that
+// restores the state before.
 func (x *foreseer) unsure() func() {
 	was := x.certain
 	x.certain = false
@@ -270,12 +273,14 @@ func (x *foreseer) branch(s *If) cost {
 	return cost{min(then.sure, other.sure), max(then.once, other.once)}
 }
 
-// mostDepth is the depth of nested loops from which only one iteration is followed. The time to
-// follow a leaf doubles with each loop above this depth.
+// mostDepth limits the time of the estimate. In a loop at this depth of nesting or deeper, only one
+// iteration is followed. In other long loops two are followed, so each level of nesting doubles the
+// time.
 const mostDepth = 12
 
 // mostTrips is the largest number of iterations of an outermost loop for which all iterations are
-// followed. Such a loop may be over the chunks of threads, and few chunks may have work.
+// followed. The loop may be over the chunks of threads. Only a few of the chunks may then have
+// work, and a sample of the iterations could miss them.
 const mostTrips = 256
 
 // loop returns the cost of a For.
@@ -321,8 +326,9 @@ func (x *foreseer) loop(s *For) cost {
 	return c
 }
 
-// samples yields the numbers of the iterations that are followed in a loop, each with the number of
-// iterations that it stands for.
+// samples selects the iterations of a loop that are followed, because following all would take too
+// long. trips is the number of iterations of the loop. samples yields the number of each selected
+// iteration, and how many iterations it stands for.
 func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 	return func(yield func(int64, float64) bool) {
 		switch {
@@ -345,9 +351,9 @@ func (x *foreseer) samples(trips float64) iter.Seq2[int64, float64] {
 // search takes fewer.
 const mostRounds = 128
 
-// while returns the cost of a While. If its body has no loops, it is a search, or takes no more
-// steps than there are entries. It then costs nothing, and its body is run on estimates to find the
-// values of variables.
+// while returns the cost of a While. If its body contains no loop and no operation on a range of
+// elements, the cost is 0: the While is a search, or takes at most one step for each entry. The
+// body is then run on estimates, to find the values that variables have after the While.
 func (x *foreseer) while(s *While) cost {
 	nested := false
 	WalkRows(s.Body, func(t Stmt, r *Row) {
@@ -512,9 +518,10 @@ func arith(op Op, a, b int64) (n int64, ok bool) {
 	return 0, false
 }
 
-// segments returns the level and the field of the array a, and how many positions of the level lie
-// below each position of the level above, on average. level is nil if nothing is known of a.
-func (x *foreseer) segments(a *Array) (each float64, level *GivenLevel, field Field) {
+// segments finds the level and the field to which the array a belongs. perParent is the average
+// number of the level's positions for each position of the level above. level is nil if nothing is
+// known about a.
+func (x *foreseer) segments(a *Array) (perParent float64, level *GivenLevel, field Field) {
 	slot, ok := x.slots[a]
 	if !ok || x.given.Args[slot.Arg] == nil || slot.Field != Pos && slot.Field != Crd {
 		return 0, nil, 0

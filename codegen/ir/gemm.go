@@ -29,28 +29,28 @@ type (
 
 func (s *Gemm) row(r *Row) {
 	r.Traits = Allocates | OnHost
-	r.is("gemm(")
-	r.together(&s.M, Count)
-	r.is(", ")
-	r.together(&s.N, Count)
-	r.is(", ")
-	r.together(&s.K, Count)
-	r.is(") ")
+	r.add("gemm(")
+	r.inBraces(&s.M, Count)
+	r.add(", ")
+	r.inBraces(&s.N, Count)
+	r.add(", ")
+	r.inBraces(&s.K, Count)
+	r.add(") ")
 	r.matrix(&s.C, Updates)
-	r.is(" += ")
+	r.add(" += ")
 	r.matrix(&s.A, Loads)
-	r.is(" * ")
+	r.add(" * ")
 	r.matrix(&s.B, Loads)
-	r.is(" * %", factor(&s.Alpha))
+	r.add(" * %", factor(&s.Alpha))
 }
 
 // matrix gives r the operands of a matrix.
 func (r *Row) matrix(m *Matrix, role Role) {
-	r.is("%[%, ", Operand{at: &m.A, Role: role}, num(&m.At, "number"))
-	r.together(&m.Row, Computes)
-	r.is(", ")
-	r.together(&m.Col, Computes)
-	r.is("]")
+	r.add("%[%, ", Operand{at: &m.A, Role: role}, num(&m.At, "number"))
+	r.inBraces(&m.Row, Computes)
+	r.add(", ")
+	r.inBraces(&m.Col, Computes)
+	r.add("]")
 }
 
 func (s *Gemm) clone() Stmt {

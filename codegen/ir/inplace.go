@@ -8,24 +8,25 @@ import (
 )
 
 // ReadInPlace tries to let f read the values of argument old from the memory of the result's
-// values, argument 0. That memory must contain old's values when f starts, and old has the same
-// levels as the result. ReadInPlace changes f and returns true if it proves that the result stays
-// the same. Otherwise it returns false and does not change f.
+// values, so that the caller needs no second array. The result is argument 0. Its memory must
+// contain old's values when f starts, and old must have the same levels as the result. ReadInPlace
+// changes f and returns true if it proves that the result stays the same. Otherwise it returns
+// false and does not change f.
 //
-// The proof shows that each value of old is read before the value at its place is written:
+// It must prove that each element of old is read before the same element of the result is written.
+// The proof has three conditions:
 //
 //   - The result's values are only written by plain stores. They are not read, filled, copied to or
 //     added to.
-//   - The place of a store depends on the variables of every loop around it, so that no loop stores
-//     to one place repeatedly. The caller guarantees that two iterations of a loop whose variables
-//     the place depends on store to different places.
-//   - After each read of old, a store to the same place follows in the same iteration of all loops
-//     around both, and no such store comes before the read. If a condition lets the read run
-//     without the store, the proof fails. Two consecutive loops with the same bounds visit the same
-//     places.
+//   - The index of a store depends on the variables of every loop around it. No loop then stores to
+//     one element repeatedly, because the caller guarantees that different values of these
+//     variables give different elements.
+//   - After each read of old, the same iteration of all loops around it stores to the same element,
+//     and no store to this element comes before. If a condition lets the read run without the
+//     store, the proof fails. Two consecutive loops with the same bounds visit the same elements.
 //
-// Other iterations, on whichever thread or lane, then store only to places that this iteration does
-// not read.
+// Other iterations, on whichever thread or lane, then store only to elements that this iteration
+// does not read.
 func ReadInPlace(f *Func, old int) bool {
 	c := &inPlace{stands: map[*Var]polynomial{}, depends: map[*Var][]*Var{}}
 	if !c.parameters(f, old) {
@@ -55,17 +56,19 @@ type inPlace struct {
 	otherwise bool // the proof has failed: values are used in another way
 }
 
-// places is a set of places, keyed by the text of their index.
+// places is a set of array elements. The key is the text of an element's index, and the value is
+// the index as a polynomial.
 type places map[string]polynomial
 
-// uses describes what a statement does with the values. reads are the places of old that it reads
-// and does not store to afterwards. stores are the places that it may store to, and sure the places
-// that it stores to whenever it runs.
+// uses describes the elements of old and of the result that a statement reads and writes. reads has
+// the elements of old that the statement reads and does not store to afterwards. stores has the
+// elements of the result that it may store to. sure has the elements that it stores to whenever it
+// runs.
 type uses struct{ reads, stores, sure places }
 
-// parameters finds the two parameters of f that are the values of the result and of old. It records
-// that old has the sizes and offsets of the result. It returns false unless both parameters exist
-// and have the same type.
+// parameters finds two parameters of f: the values of the result, and the values of argument old.
+// It returns false if one is missing, or if the types of their elements differ. It also records
+// that the sizes and offsets of old equal the sizes and offsets of the result.
 func (c *inPlace) parameters(f *Func, old int) bool {
 	heads := map[Slot]*Var{}
 	for _, p := range f.Params {
@@ -156,7 +159,7 @@ func (c *inPlace) stmt(t Stmt) uses {
 			{body.sure, u.sure}} {
 			for _, p := range l.from {
 				if ok {
-					p = p.over(t.V, bounds)
+					p = p.outsideLoop(t.V, bounds)
 				}
 				l.to[p.String()] = p
 			}
@@ -182,9 +185,9 @@ func (c *inPlace) stmt(t Stmt) uses {
 	return u
 }
 
-// handles reports whether t uses the values of the result or of old. t is a statement that names
-// arrays themselves, such as a Fill. A hint about old does not count. A Launch counts, because its
-// body is not examined.
+// handles reports whether t uses the values of the result or of old. t is a statement that works on
+// arrays and not on single elements, for example a Fill. A hint about old does not count, because a
+// hint does not read values. A Launch always counts, because its body is not examined.
 func (c *inPlace) handles(t Stmt) bool {
 	if _, ok := t.(*Launch); ok {
 		return true // what its threads do is not looked into
@@ -228,15 +231,16 @@ func (c *inPlace) bounds(t *For) (text string, ok bool) {
 	return fmt.Sprint(lo, ":", hi, ":", t.Step), okLo && okHi
 }
 
-// reads adds the places of old that x reads to the set to.
-func (c *inPlace) reads(x Expr, to places) {
+// reads adds the elements of old that the expression x reads to the set found. If x reads values in
+// a way that the proof does not cover, reads sets c.otherwise.
+func (c *inPlace) reads(x Expr, found places) {
 	WalkExpr(x, func(x Expr) {
 		switch x := x.(type) {
 		case *Load:
 			if x.A == c.old {
 				p, ok := c.polynomial(x.Index)
 				c.otherwise = c.otherwise || !ok
-				to[p.String()] = p
+				found[p.String()] = p
 			}
 			c.otherwise = c.otherwise || x.A == c.result
 		case *Search:
@@ -245,8 +249,8 @@ func (c *inPlace) reads(x Expr, to places) {
 	})
 }
 
-// store adds a store to u if it writes the result. The loads in the stored value come before the
-// store.
+// store adds the element that t stores to u, if t stores to the result. It sets c.otherwise if the
+// proof does not cover the store. stmt has already added the loads in the stored value to u.
 func (c *inPlace) store(t *Store, u uses) {
 	if t.A != c.result {
 		c.otherwise = c.otherwise || t.A == c.old
@@ -263,12 +267,13 @@ func (c *inPlace) store(t *Store, u uses) {
 	u.stores[at], u.sure[at] = p, p
 }
 
-// follow adds vars to the set on, with all variables that their values are computed from.
-func (c *inPlace) follow(vars []*Var, on map[*Var]bool) {
+// follow adds vars to the set found. It also adds all variables from which the values of vars are
+// computed.
+func (c *inPlace) follow(vars []*Var, found map[*Var]bool) {
 	for _, v := range vars {
-		if !on[v] {
-			on[v] = true
-			c.follow(c.depends[v], on)
+		if !found[v] {
+			found[v] = true
+			c.follow(c.depends[v], found)
 		}
 	}
 }

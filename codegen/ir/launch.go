@@ -44,18 +44,18 @@ type (
 
 func (s *Launch) row(r *Row) {
 	r.Traits = OnHost
-	r.is("launch %[%, %] %, % %", label(&s.Name), num(&s.Grid, "grid"), constant(&s.Threads),
+	r.add("launch %[%, %] %, % %", label(&s.Name), num(&s.Grid, "grid"), constant(&s.Threads),
 		counter(&s.Block), counter(&s.Thread), inside(&s.Body))
 }
 
 func (s *Barrier) row(r *Row) {
 	r.Traits = OnThread | OnlyThread | Waits
-	r.is("barrier%", word(&s.Warp, " warp"))
+	r.add("barrier%", word(&s.Warp, " warp"))
 }
 
 func (s *Shuffle) row(r *Row) {
 	r.Traits = Pure | OnThread | OnlyThread | Waits
-	r.is("shuffle % = %, %", sets(&s.V), value(&s.X), constant(&s.Mask))
+	r.add("shuffle % = %, %", sets(&s.V), value(&s.X), constant(&s.Mask))
 }
 
 func (s *Launch) clone() Stmt  { c := *s; return &c }

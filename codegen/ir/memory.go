@@ -81,57 +81,57 @@ type (
 
 func (s *Alloc) row(r *Row) {
 	r.Traits = Allocates | OnHost
-	r.is("alloc %[%]%", makes(&s.A), num(&s.Len, "length"), word(&s.Zero, " zero"))
+	r.add("alloc %[%]%", makes(&s.A), num(&s.Len, "length"), word(&s.Zero, " zero"))
 }
 
 func (s *Local) row(r *Row) {
 	r.Traits = OnHost | OnThread
-	r.is("local %[%]%", Operand{at: &s.A, Role: MakesLocal}, constant(&s.Len),
+	r.add("local %[%]%", Operand{at: &s.A, Role: MakesLocal}, constant(&s.Len),
 		word(&s.Undefined, " undefined"))
 }
 
 func (s *Shared) row(r *Row) {
 	r.Traits = OnThread | OnlyThread
-	r.is("shared %[%]", Operand{at: &s.A, Role: MakesShared}, constant(&s.Len))
+	r.add("shared %[%]", Operand{at: &s.A, Role: MakesShared}, constant(&s.Len))
 }
 
 func (s *Grow) row(r *Row) {
 	r.Traits = Allocates
-	r.is("grow %, %, %", owns(&s.A), sets(&s.Cap).of(tensor.Int64), num(&s.Need, "need"))
+	r.add("grow %, %, %", owns(&s.A), sets(&s.Cap).of(tensor.Int64), num(&s.Need, "need"))
 }
 
 func (s *Free) row(r *Row) {
 	r.Traits = Frees | OnHost
-	r.is("free %", owns(&s.A))
+	r.add("free %", owns(&s.A))
 }
 
 func (s *Publish) row(r *Row) {
 	r.Traits = OnHost
-	r.is("publish % = %, %", Operand{at: &s.Slot}, owns(&s.A), num(&s.Len, "length"))
+	r.add("publish % = %, %", Operand{at: &s.Slot}, owns(&s.A), num(&s.Len, "length"))
 }
 
 func (s *Prefetch) row(r *Row) {
 	r.Traits = Pure | OnHost | OnThread
-	r.is("prefetch %[%]%%", hints(&s.A), num(&s.Index, "index"), above(&s.Len, 1, ", "),
+	r.add("prefetch %[%]%%", hints(&s.A), num(&s.Index, "index"), above(&s.Len, 1, ", "),
 		word(&s.Far, " far"))
 }
 
 func (s *AllocTable) row(r *Row) {
 	r.Traits = Allocates
-	r.is("alloctable %[%]", table(&s.T, Makes), num(&s.Len, "length"))
+	r.add("alloctable %[%]", table(&s.T, Makes), num(&s.Len, "length"))
 }
 
 func (s *Keep) row(r *Row) {
-	r.is("keep %[%] = %", table(&s.T, Loads), num(&s.Index, "index"), owns(&s.A))
+	r.add("keep %[%] = %", table(&s.T, Loads), num(&s.Index, "index"), owns(&s.A))
 }
 
 func (s *Take) row(r *Row) {
-	r.is("take % = %[%]", makes(&s.A), table(&s.T, Loads), num(&s.Index, "index"))
+	r.add("take % = %[%]", makes(&s.A), table(&s.T, Loads), num(&s.Index, "index"))
 }
 
 func (s *FreeTable) row(r *Row) {
 	r.Traits = Frees
-	r.is("freetable %", table(&s.T, Owns))
+	r.add("freetable %", table(&s.T, Owns))
 }
 
 func (s *Alloc) clone() Stmt      { c := *s; return &c }

@@ -317,7 +317,7 @@ func (p *parser) operand(o Operand) {
 		*at = p.variable(o)
 	case *bool:
 		set, clear, _ := strings.Cut(o.text, "|")
-		if *at = p.flag(strings.TrimSpace(set)); !*at && clear != "" {
+		if *at = p.acceptFlag(strings.TrimSpace(set)); !*at && clear != "" {
 			p.expect(clear)
 		}
 	case *int64:
@@ -339,10 +339,10 @@ func (p *parser) operand(o Operand) {
 	}
 }
 
-// flag skips the text of a flag and reports whether it was there. If text is not a word of the text
-// form, it may also be the name with which the next statement begins. This is so if =, += or [
-// follows it, and flag then returns false.
-func (p *parser) flag(text string) bool {
+// acceptFlag reports whether the next token is the text of a flag, and skips it if it is. If text
+// is not a reserved word, the token may instead be the name with which the next statement begins.
+// The token is the name if =, += or [ follows. acceptFlag then skips nothing and returns false.
+func (p *parser) acceptFlag(text string) bool {
 	lex, tok := p.lex, p.tok
 	if !p.accept(text) {
 		return false
@@ -411,8 +411,9 @@ func (p *parser) failCode() FailCode {
 	return OK
 }
 
-// statements holds an empty statement of each kind, by each word that its text may begin with.
-// words is the set of all words that have a meaning in the text form.
+// statements maps the first word of a statement's text to an empty statement of that kind. A kind
+// whose text may begin with several words has several keys. words is the set of all words that have
+// a meaning in the text form.
 var (
 	statements = map[string]Stmt{}
 	words      = map[string]bool{}

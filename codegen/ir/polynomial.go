@@ -50,10 +50,11 @@ func (p polynomial) times(q polynomial) polynomial {
 	return out
 }
 
-// over returns p as seen from outside the loop over v: v gets a name that is made of the loop's
-// bounds, so that loops with the same bounds give the same polynomial. The name also contains a
-// number, one more than the largest such number in p, so that nested loops get different names.
-func (p polynomial) over(v *Var, bounds string) polynomial {
+// outsideLoop returns p with v, the variable of a loop, replaced by a name that is valid outside
+// the loop. The name is made of the loop's bounds, so that loops with the same bounds give the same
+// polynomial. The name also contains a number, which is one more than the largest number in other
+// names of p. Nested loops therefore get different names.
+func (p polynomial) outsideLoop(v *Var, bounds string) polynomial {
 	n := 0
 	has := false
 	for product := range p {

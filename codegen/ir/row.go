@@ -94,13 +94,13 @@ type Operand struct {
 // of returns the operand o with t as its required type.
 func (o Operand) of(t tensor.Type) Operand { o.typ = t; return o }
 
-// num returns the operand for an Int64 expression. Errors call it what.
-func num(x *Expr, what string) Operand {
-	return Operand{at: x, typ: tensor.Int64, text: what}
+// num returns the operand for an Int64 expression. name is the operand's name in error messages.
+func num(x *Expr, name string) Operand {
+	return Operand{at: x, typ: tensor.Int64, text: name}
 }
 
-func count(x *Expr, what string) Operand {
-	return Operand{at: x, typ: tensor.Int64, text: what, Role: Count}
+func count(x *Expr, name string) Operand {
+	return Operand{at: x, typ: tensor.Int64, text: name, Role: Count}
 }
 
 func start(x *Expr) Operand { return Operand{at: x, typ: tensor.Int64, text: "start", Role: From} }
@@ -243,9 +243,10 @@ func (r *Row) describe(s Stmt) {
 
 // The following methods are called by the methods row of statements.
 
-// is appends operands to the row. form is their text form, with a % for each operand. While a
-// statement is printed or parsed, is writes or reads the operands instead.
-func (r *Row) is(form string, operands ...Operand) {
+// add adds operands to the row. form is their text form, with a % for each operand. While a
+// statement is printed or parsed, add writes or reads the operands and does not add them to the
+// row.
+func (r *Row) add(form string, operands ...Operand) {
 	switch {
 	case r.writer != nil:
 		r.writer.form(form, operands)
@@ -261,10 +262,11 @@ func (r *Row) is(form string, operands ...Operand) {
 	}
 }
 
-// another reports whether a list has a further element. While a statement is read, it has one if
-// sep is next, or if sep is empty and no bracket closes. Otherwise the result is more, and the text
-// form writes sep before the element.
-func (r *Row) another(more bool, sep string) bool {
+// hasNext reports whether a list has another element. sep is the text before this element. While a
+// statement is parsed, there is another element if sep is the next token, which hasNext skips. If
+// sep is "", there is one if the next token is not a closing bracket. In all other cases the result
+// is more. While a statement is printed and more is true, hasNext also writes sep.
+func (r *Row) hasNext(more bool, sep string) bool {
 	switch {
 	case r.reader != nil && sep == "":
 		return !r.reader.is(")") && !r.reader.is("}")
@@ -294,20 +296,20 @@ func sep(k int) string {
 	return ", "
 }
 
-// together describes the extents or strides of several index variables to r. The text form writes
-// them in braces unless there is exactly one.
-func (r *Row) together(list *[]Expr, role Role) {
+// inBraces adds operands with the given role to r: the extents or strides of several index
+// variables. The text form has braces around them, unless there is exactly one.
+func (r *Row) inBraces(list *[]Expr, role Role) {
 	element := func(k int) {
-		r.is("%", Operand{at: at(list, k), typ: tensor.Int64, text: "number", Role: role})
+		r.add("%", Operand{at: at(list, k), typ: tensor.Int64, text: "number", Role: role})
 	}
-	if !r.another(len(*list) != 1, "{") {
+	if !r.hasNext(len(*list) != 1, "{") {
 		element(0)
 		return
 	}
-	for k := 0; r.another(k < len(*list), sep(k)); k++ {
+	for k := 0; r.hasNext(k < len(*list), sep(k)); k++ {
 		element(k)
 	}
-	r.is("}")
+	r.add("}")
 }
 
 // Statements returns an empty statement of each kind.

@@ -25,13 +25,13 @@ type SpMM struct {
 
 func (s *SpMM) row(r *Row) {
 	r.Traits = OnHost
-	r.is("spmm(%, %, %, %) ", num(&s.M, "number"), num(&s.N, "number"), num(&s.K, "number"),
+	r.add("spmm(%, %, %, %) ", num(&s.M, "number"), num(&s.N, "number"), num(&s.K, "number"),
 		num(&s.Entries, "number"))
 	r.matrix(&s.C, Updates)
-	r.is(" += (%[%], %[%], %) * ", loads(&s.Pos), num(&s.At, "number"), loads(&s.Crd),
+	r.add(" += (%[%], %[%], %) * ", loads(&s.Pos), num(&s.At, "number"), loads(&s.Crd),
 		num(&s.From, "number"), loads(&s.Vals))
 	r.matrix(&s.B, Loads)
-	r.is(" * %", factor(&s.Alpha))
+	r.add(" * %", factor(&s.Alpha))
 }
 
 func (s *SpMM) clone() Stmt {

@@ -101,7 +101,7 @@ type (
 
 func (s *Block) row(r *Row) {
 	r.Traits = OnHost | OnThread
-	r.is("%", Operand{at: s})
+	r.add("%", Operand{at: s})
 }
 
 // Comments have no operands. The printer and the parser write and read them.
@@ -109,12 +109,12 @@ func (s *Comment) row(r *Row) { r.Traits = OnHost | OnThread }
 
 func (s *Declare) row(r *Row) {
 	r.Traits = Pure | OnHost | OnThread
-	r.is("var % = %", declares(&s.V), value(&s.Init))
+	r.add("var % = %", declares(&s.V), value(&s.Init))
 }
 
 func (s *Assign) row(r *Row) {
 	r.Traits = Pure | OnHost | OnThread
-	r.is("% % %", sets(&s.V), word(&s.Accumulate, "+=|="), value(&s.X))
+	r.add("% % %", sets(&s.V), word(&s.Accumulate, "+=|="), value(&s.X))
 }
 
 func (s *Store) row(r *Row) {
@@ -123,24 +123,24 @@ func (s *Store) row(r *Row) {
 	if s.Accumulate {
 		a.Role = Updates
 	}
-	r.is("%%[%] % %", word(&s.Atomic, "atomic "), a, num(&s.Index, "index"),
+	r.add("%%[%] % %", word(&s.Atomic, "atomic "), a, num(&s.Index, "index"),
 		word(&s.Accumulate, "+=|="), value(&s.X))
 }
 
 func (s *For) row(r *Row) {
 	r.Traits = OnHost | OnThread
-	r.is("for % in % : %", counter(&s.V), num(&s.Lo, "start"), num(&s.Hi, "end"))
+	r.add("for % in % : %", counter(&s.V), num(&s.Lo, "start"), num(&s.Hi, "end"))
 	if r.reader != nil || r.writer != nil {
 		s.clauses(r)
 	}
-	if r.another(len(s.Reduce) > 0, " reduce") {
-		r.is("(")
-		for k := 0; r.another(k < len(s.Reduce), sep(k)); k++ {
-			r.is("%", Operand{at: at(&s.Reduce, k), Role: Sums})
+	if r.hasNext(len(s.Reduce) > 0, " reduce") {
+		r.add("(")
+		for k := 0; r.hasNext(k < len(s.Reduce), sep(k)); k++ {
+			r.add("%", Operand{at: at(&s.Reduce, k), Role: Sums})
 		}
-		r.is(")")
+		r.add(")")
 	}
-	r.is(" %", inside(&s.Body))
+	r.add(" %", inside(&s.Body))
 }
 
 // clauses adds the operands to r that say how the iterations run.
@@ -148,48 +148,48 @@ func (s *For) clauses(r *Row) {
 	if r.reader != nil {
 		s.Step = 1
 	}
-	r.is("%", above(&s.Step, 1, " step "))
+	r.add("%", above(&s.Step, 1, " step "))
 	for k := Parallel; k <= Lanes; k++ {
-		if r.another(s.Kind == k, " "+k.String()) && r.reader != nil {
+		if r.hasNext(s.Kind == k, " "+k.String()) && r.reader != nil {
 			s.Kind = k
 			break
 		}
 	}
 	switch s.Kind {
 	case Parallel:
-		if r.another(s.Dynamic || s.Chunk != 0, "(") {
-			r.is("%%)", word(&s.Dynamic, "dynamic|static"), above(&s.Chunk, 0, ", "))
+		if r.hasNext(s.Dynamic || s.Chunk != 0, "(") {
+			r.add("%%)", word(&s.Dynamic, "dynamic|static"), above(&s.Chunk, 0, ", "))
 		}
 	case Vector:
-		r.is("%", word(&s.Nontemporal, " nontemporal"))
+		r.add("%", word(&s.Nontemporal, " nontemporal"))
 	case Unrolled:
-		if r.another(s.Factor != 0, "(") {
-			r.is("%)", constant(&s.Factor))
+		if r.hasNext(s.Factor != 0, "(") {
+			r.add("%)", constant(&s.Factor))
 		}
 	case Warps, Lanes:
-		r.is("(%)", constant(&s.Width))
+		r.add("(%)", constant(&s.Width))
 	}
 }
 
 func (s *While) row(r *Row) {
 	r.Traits = OnHost | OnThread
-	r.is("while % %", cond(&s.Cond), inside(&s.Body))
+	r.add("while % %", cond(&s.Cond), inside(&s.Body))
 }
 
 func (s *If) row(r *Row) {
 	r.Traits = OnHost | OnThread
-	r.is("if % %%", cond(&s.Cond), inside(&s.Then), orElse(&s.Else))
+	r.add("if % %%", cond(&s.Cond), inside(&s.Then), orElse(&s.Else))
 }
 
-func (s *Ordered) row(r *Row) { r.is("ordered %", inside(&s.Body)) }
+func (s *Ordered) row(r *Row) { r.add("ordered %", inside(&s.Body)) }
 
 func (s *Fail) row(r *Row) {
 	r.Traits = Ends | OnHost | OnThread
-	r.is("fail %(", Operand{at: &s.Code})
-	for k := 0; r.another(k < len(s.Coord), sep(k)); k++ {
-		r.is("%", num(at(&s.Coord, k), "coordinate"))
+	r.add("fail %(", Operand{at: &s.Code})
+	for k := 0; r.hasNext(k < len(s.Coord), sep(k)); k++ {
+		r.add("%", num(at(&s.Coord, k), "coordinate"))
 	}
-	r.is(")")
+	r.add(")")
 }
 
 func (s *Block) clone() Stmt   { return &Block{List: slices.Clone(s.List)} }

@@ -13,9 +13,9 @@ import (
 // the order of the segments. N becomes the position after the last element.
 //
 // The coordinates of a segment ascend strictly. All coordinates are Int32, and all values have the
-// same float type. Crd and Vals have room for the coordinates of all segments. The first segment
-// may be in Crd and Vals itself if it starts at least the total length of the other segments after
-// N. Otherwise no array is both read and written.
+// same float type. Crd and Vals have room for the coordinates of all segments. No array may be both
+// read and written, with one exception: the first segment may be in Crd and Vals. It must then
+// start at position N+L or later, and L is the total length of the other segments.
 type Union struct {
 	Crd, Vals *Array
 	N         *Var
@@ -32,11 +32,11 @@ type Segment struct {
 }
 
 func (s *Union) row(r *Row) {
-	r.is("union %, %, % = ", stores(&s.Crd).of(tensor.Int32), stores(&s.Vals),
+	r.add("union %, %, % = ", stores(&s.Crd).of(tensor.Int32), stores(&s.Vals),
 		sets(&s.N).of(tensor.Int64))
-	for k := 0; k == 0 || r.another(k < len(s.Of), ", "); k++ {
+	for k := 0; k == 0 || r.hasNext(k < len(s.Of), ", "); k++ {
 		g := at(&s.Of, k)
-		r.is("(%[% : %], %, %)", loads(&g.Crd).of(tensor.Int32), num(&g.Lo, "start"), num(&g.Hi, "end"),
+		r.add("(%[% : %], %, %)", loads(&g.Crd).of(tensor.Int32), num(&g.Lo, "start"), num(&g.Hi, "end"),
 			loads(&g.Vals), value(&g.Factor))
 	}
 }

@@ -218,8 +218,8 @@ func (v *verifier) block(b *Block) error {
 // checker is a statement with rules that do not follow from its operands' roles.
 type checker interface{ check(v *verifier) error }
 
-// stmt checks that s is allowed at its place, then its operands by their roles, and then its own
-// rules.
+// stmt makes three checks: s is allowed at its place, its operands fit their roles, and s follows
+// the rules of its kind.
 func (v *verifier) stmt(s Stmt) error {
 	if s == nil {
 		return errors.New("a nil statement")

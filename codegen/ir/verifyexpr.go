@@ -53,13 +53,14 @@ func (v *verifier) expr(x Expr) error {
 	return fmt.Errorf("unknown expression %T", x)
 }
 
-// integers returns an error that ends with why unless a holds integers.
-func (v *verifier) integers(a *Array, why string) error {
+// integers returns an error if the elements of the array a are not integers. The error ends with
+// the text reason.
+func (v *verifier) integers(a *Array, reason string) error {
 	if err := v.known(a); err != nil {
 		return err
 	}
 	if !a.Elem.IsInt() {
-		return fmt.Errorf("%s holds %s, and %s", a.Name, a.Elem, why)
+		return fmt.Errorf("%s holds %s, and %s", a.Name, a.Elem, reason)
 	}
 	return nil
 }
