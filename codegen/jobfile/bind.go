@@ -12,10 +12,10 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Bind gives each param its value from params, or else its value in the file. It then puts the
-// values into the statements, sizes, conditions, commands and kinds that name the params. It is an
-// error (exit code 2) if the file does not have a param, if a value is not a number, or if a number
-// does not fit at the place of the param.
+// Bind sets each param to its value in params or, if it has none there, to its value in the file.
+// It then replaces the params by their values in statements, sizes, conditions, commands and kinds.
+// There is an error (exit code 2) in three cases: params names a param that the file does not
+// declare, a value is not a number, or a number is not allowed where the param is used.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)
@@ -262,9 +262,9 @@ func (c *Command) words() (list []edit) {
 	return list
 }
 
-// bind replaces params in c's arguments by their values. It does not replace a word that is an
-// index variable of the statement or a word of the scheduling language, that precedes a "(", is
-// part of a name with a point, or is in quotes.
+// bind replaces params in c's arguments by their values. It does not replace index variables of the
+// statement, which are the keys of vars. It also keeps words of the scheduling language, words
+// before "(", parts of a name with a point, and text in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
 	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false
@@ -291,7 +291,8 @@ func (c *Command) bind(f *File, vars map[string]bool) {
 	c.Text, c.edits = e.result()
 }
 
-// offsetBefore returns the offset, before the edits, of offset k in the text after them.
+// offsetBefore converts an offset in a text to an offset in the text before it was edited. k is the
+// offset in the edited text. edits has the edits in the order of the text.
 func offsetBefore(edits []edit, k int) int {
 	by := 0 // the difference in length so far
 	for _, e := range edits {

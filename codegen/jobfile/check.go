@@ -52,17 +52,18 @@ type state struct {
 	written bool          // the tensor has values
 }
 
-// name gives a name a meaning. Several sizes may have the same name.
-func (c *checker) name(name, what string, at notation.Span) error {
+// recordName records what a name stands for: thing is a noun such as "tensor". It returns an error
+// if the name already stands for something. Only sizes may have the same name several times.
+func (c *checker) recordName(name, thing string, at notation.Span) error {
 	old, ok := c.names[name]
 	if !ok {
-		c.names[name] = named{what, at}
+		c.names[name] = named{thing, at}
 		return nil
 	}
-	if old.what == "size" && what == "size" {
+	if old.what == "size" && thing == "size" {
 		return nil
 	}
-	return c.clash(name, what, at, old)
+	return c.clash(name, thing, at, old)
 }
 
 func (c *checker) clash(name, what string, at notation.Span, old named) error {
@@ -81,13 +82,13 @@ func (c *checker) declareNames() error {
 		var err error
 		switch it := it.(type) {
 		case *Param:
-			err = c.name(it.Name, "param", it.at)
+			err = c.recordName(it.Name, "param", it.at)
 		case *Machine:
-			if err = c.name(it.Name, "machine", it.at); err == nil {
-				err = c.levels(it)
+			if err = c.recordName(it.Name, "machine", it.at); err == nil {
+				err = c.recordLevels(it)
 			}
 		case *Tensor:
-			err = c.name(it.Name, "tensor", it.at)
+			err = c.recordName(it.Name, "tensor", it.at)
 			c.states[it.Name] = &state{t: it, at: it.at, written: it.given()}
 		}
 		if err != nil {
@@ -107,7 +108,7 @@ func (c *checker) declareNames() error {
 				if s.ranks && a.Name == "p" {
 					continue
 				}
-				if err := c.name(a.Name, "size", a.At); err != nil {
+				if err := c.recordName(a.Name, "size", a.At); err != nil {
 					return err
 				}
 			}
@@ -157,10 +158,10 @@ func (c *checker) declarations() error {
 		var err error
 		switch it := it.(type) {
 		case *Machine:
-			err = c.sizes(it.Extents, bound)
+			err = c.checkSizes(it.Extents, bound)
 		case *Tensor:
 			if err = c.tensor(it); err == nil {
-				err = c.sizes(it.Sizes, bound)
+				err = c.checkSizes(it.Sizes, bound)
 			}
 		}
 		if err != nil {
@@ -170,9 +171,9 @@ func (c *checker) declarations() error {
 	return nil
 }
 
-// sizes checks that each name in sizes gets a value. It evaluates those sizes whose names are
-// already known.
-func (c *checker) sizes(sizes []Size, bound map[string]bool) error {
+// checkSizes returns an error if a name in the size expressions never gets a value. bound has the
+// names that get one. An expression is also evaluated if the values of all its names are known.
+func (c *checker) checkSizes(sizes []Size, bound map[string]bool) error {
 	for _, s := range sizes {
 		constant := true
 		for _, a := range s.accesses() {

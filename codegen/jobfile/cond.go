@@ -119,9 +119,9 @@ func (c *Cond) String() string {
 // the type that a statement over the same scalars and numbers would have, but with 64-bit floats in
 // place of 32-bit floats. A comparison with NaN is false, except that != is true.
 //
-// Eval returns the errors of value, and errors with a place in the file: for an order of complex
-// numbers (exit code 2), and for a division of integers by zero or an integer beyond 2^63 (exit
-// code 3).
+// Eval returns the errors of value. It also returns an error with a place in the file in three
+// cases: complex numbers are compared by <, <=, > or >= (exit code 2), an integer is divided by
+// zero (exit code 3), or an integer does not fit into 64 bits (exit code 3).
 func (c *Cond) Eval(value func(scalar string) (tensor.Value, error)) (bool, error) {
 	e := &condEval{f: c.f, values: map[string]tensor.Value{}}
 	types := map[string]tensor.Type{}
@@ -248,8 +248,9 @@ func (v *condEval) binary(e notation.Expr, op byte, x, y tensor.Value,
 	return tensor.Value{C: complexArith(op, x.C, y.C, v.t)}
 }
 
-// spanOf returns the place of an expression that failed; for a negation, its sign. It walks the
-// whole expression, so it is called only for errors.
+// spanOf returns the place in the file of an expression whose evaluation failed. For a negation it
+// returns the place of the minus sign. spanOf is called only for errors, because it is slow: it
+// walks the whole expression.
 func spanOf(e notation.Expr) notation.Span {
 	if e, ok := e.(*notation.Neg); ok {
 		return e.At

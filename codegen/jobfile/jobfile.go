@@ -113,18 +113,19 @@ func statements(items []Item, yield func(*Statement) bool) bool {
 // Idle reports whether running f does nothing: it has no statement, prints nothing and writes no
 // file.
 func (f *File) Idle() bool {
-	return !acts(f.Items) &&
+	return !hasAction(f.Items) &&
 		!slices.ContainsFunc(f.Tensors, func(t *Tensor) bool { return t.To != "" })
 }
 
-// acts reports whether an item is a statement or prints.
-func acts(items []Item) bool {
+// hasAction reports whether at least one of the items is a statement or a print. It also looks
+// inside repeats.
+func hasAction(items []Item) bool {
 	return slices.ContainsFunc(items, func(it Item) bool {
 		switch it := it.(type) {
 		case *Statement, *Print:
 			return true
 		case *Repeat:
-			return acts(it.Body)
+			return hasAction(it.Body)
 		}
 		return false
 	})
@@ -318,7 +319,8 @@ type Place struct {
 	at        notation.Span // the place of Name
 }
 
-// Repeat runs Body N times, or until Until is true after a pass.
+// Repeat runs Body at most N times. After each pass it tests the condition Until, if there is one,
+// and ends if the condition is true.
 type Repeat struct {
 	span
 	N     int64

@@ -136,7 +136,7 @@ func (r *lineReader) end(from int) (int, error) {
 			if len(open) > 0 {
 				b := open[len(open)-1]
 				if b.close != c {
-					return 0, slip(r.unclosed(b, text[k:k+1]), text[from:], []string{"repeat"})
+					return 0, suggestKeyword(r.unclosed(b, text[k:k+1]), text[from:], []string{"repeat"})
 				}
 				open = open[:len(open)-1]
 			}
@@ -144,7 +144,7 @@ func (r *lineReader) end(from int) (int, error) {
 		last = k + 1
 	}
 	if len(open) > 0 {
-		return 0, slip(r.unclosed(open[0], ""), text[from:], []string{"repeat"})
+		return 0, suggestKeyword(r.unclosed(open[0], ""), text[from:], []string{"repeat"})
 	}
 	return last, nil
 }
@@ -190,8 +190,8 @@ func keyword(text string, at notation.Span, words ...string) string {
 	return ""
 }
 
-// afterParenthesis returns the text after the parenthesis that text begins with, or "" if the
-// parenthesis is not closed.
+// afterParenthesis returns the text after a pair of parentheses. text begins with the opening
+// parenthesis. The result is "" if the parenthesis is not closed.
 func afterParenthesis(text string) string {
 	depth := 0
 	for k := range len(text) {

@@ -87,8 +87,8 @@ func (m *Machine) shape() *place.Machine {
 		Grids: []place.Grid{{Extents: make([]int64, max(len(m.Extents), 1))}}}
 }
 
-// SetMachine makes M the machine that a text describes, as for -m, whether the file declares M or
-// not. It must be called before Check.
+// SetMachine makes M the machine that text describes. text has the syntax of the flag -m. If the
+// file declares M, the declaration is replaced. SetMachine must be called before Check.
 func (f *File) SetMachine(text string) error {
 	levels, err := place.ParseMachine(text)
 	if err != nil {
@@ -128,13 +128,14 @@ func (f *File) MachineOf(p place.Placement) *Machine {
 	return list[k]
 }
 
-// levels gives the names of a hierarchy's levels their meanings.
-func (c *checker) levels(m *Machine) error {
+// recordLevels records that the names of a machine's levels stand for machine levels. It returns an
+// error if a name already stands for something else.
+func (c *checker) recordLevels(m *Machine) error {
 	for _, g := range m.shape().Grids {
 		if g.Name == "" {
 			continue
 		}
-		if err := c.name(g.Name, "machine level", m.at); err != nil {
+		if err := c.recordName(g.Name, "machine level", m.at); err != nil {
 			return err
 		}
 	}

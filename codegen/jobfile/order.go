@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// order checks items in the order of the run. The body of a repeat runs at least once. If it reads
-// a tensor before it writes to the tensor, the first pass already does so. One walk over the body
-// therefore finds all mistakes.
+// order checks the items in the order in which the run executes them. It walks the body of a repeat
+// only once. This is enough because the body runs at least once: if it reads a tensor before the
+// tensor has values, the first pass already makes the mistake.
 func (c *checker) order() error {
 	c.f.statements(c.f.Items, func(s *Statement) error {
 		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
@@ -179,8 +179,8 @@ func (c *checker) temporarySizes(s *Statement) error {
 	return nil
 }
 
-// schedule checks those rules of the commands that do not depend on their loops. Distribution
-// commands are checked against their loops when the statement is planned.
+// schedule checks the commands of a statement as far as this is possible without its loops. When
+// the statement is planned, the distribution commands are also checked against the loops.
 func (c *checker) schedule(s *Statement) error {
 	var commands []*schedule.Command
 	for _, cmd := range s.Schedule {

@@ -127,8 +127,8 @@ func (r *reader) ends(want string) {
 	}
 }
 
-// until consumes the text before the next of some characters outside brackets, or before the end,
-// and returns its place.
+// until consumes text up to the first character that is in chars and not inside brackets, or up to
+// the end. It returns the place of the consumed text.
 func (r *reader) until(chars string) notation.Span {
 	r.space()
 	from, depth := r.at, 0

@@ -93,10 +93,11 @@ func (s Size) accesses() []*notation.Access {
 // String returns s as in the file.
 func (s Size) String() string { return notation.ExprString(s.raw) }
 
-// Eval returns the value of s. lookup returns the values of its Names. The errors have a place in
-// the file. It is an error if lookup does not know a name, if a number is not whole, if a divisor
-// is zero, or if a value, also of a part, does not fit an int64. A size below 0 or above 2^61 is
-// also an error, and so is an extent or a number of passes below 1.
+// Eval returns the value of s. lookup returns the value of a name in s. Eval returns an error with
+// a place in the file if lookup does not know a name, if a number is not an integer, or if a
+// divisor is zero. A value or an intermediate value that does not fit into an int64 is also an
+// error. A size must be between 0 and 2^61. An extent or a number of passes must be between 1 and
+// 2^61.
 func (s Size) Eval(lookup func(name string) (int64, bool)) (int64, error) {
 	e := &sizeEval{s.f, lookup, nil}
 	n := e.eval(s.expr)

@@ -26,7 +26,7 @@ func (p *parser) statement(l line) (Item, error) {
 	}
 	raw, err := notation.ParseIn(f.clean, l.at)
 	if err != nil {
-		return nil, slip(f.placed(err, 0), f.clean[l.at.Pos:l.at.End], keywords)
+		return nil, suggestKeyword(f.placed(err, 0), f.clean[l.at.Pos:l.at.End], keywords)
 	}
 	raw.Src = f.text
 	s := &Statement{span: span(l.at), Stmt: raw, file: f, raw: raw}
@@ -59,7 +59,7 @@ func (s *Statement) addLine(l line) error {
 		}
 		list, err := schedule.Parse([]string{f.clean[at.Pos:at.End]})
 		if err != nil {
-			return slip(withHint(f.placed(err, at.Pos)), f.clean[at.Pos:at.End], blockWords)
+			return suggestKeyword(withHint(f.placed(err, at.Pos)), f.clean[at.Pos:at.End], blockWords)
 		}
 		for _, c := range list {
 			s.Schedule = append(s.Schedule, newCommand(f, at, c))
@@ -110,11 +110,11 @@ func lineKeyword(text string, at notation.Span) string {
 	return ""
 }
 
-// slip adds a suggestion to an error about a line: an element of words that is similar to the
-// line's first word. It adds nothing unless another word, a number or a quote follows the first
-// word. If a "(" or an "=" follows, the line is a statement or a command, and not a misspelt
-// keyword.
-func slip(err error, text string, words []string) error {
+// suggestKeyword adds a suggestion to an error about a line: the keyword that is most similar to
+// the line's first word. text is the line. A suggestion is added only if another word, a number or
+// a quote follows the first word. If "(" or "=" follows, the line is a statement or a command, and
+// its first word is not a misspelt keyword.
+func suggestKeyword(err error, text string, keywords []string) error {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r > 0x7f || !wordByte(byte(r)) && r != '-'
 	})
@@ -124,7 +124,7 @@ func slip(err error, text string, words []string) error {
 	}
 	if after := strings.TrimLeft(text[end:], " \t\r"); after != text[end:] && after != "" &&
 		(wordByte(after[0]) || after[0] == '"') {
-		d.Msg += diag.Meant(text[:end], words)
+		d.Msg += diag.Meant(text[:end], keywords)
 	}
 	return err
 }
@@ -138,8 +138,9 @@ func withHint(err error) error {
 	return err
 }
 
-// atLine gives an error about a line's value its place in the file. The place is exact if the value
-// is written without spaces and params. Otherwise it is the whole value.
+// atLine returns err, an error about the value in line b, with its place in the file. If the value
+// is written without spaces and params, the place is the exact part of the value. Otherwise the
+// place is the whole value.
 func (s *Statement) atLine(err error, b blockLine) error {
 	f := s.file
 	var d *diag.Error
@@ -162,9 +163,10 @@ func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 	return Command{span: span(at), Text: text, raw: text}
 }
 
-// Locate gives an error about s its place in the file. The place is exact if the error's source
-// text is Stmt's, Text or a command of Schedule. Otherwise it is the whole statement. An error that
-// is not a *diag.Error is returned unchanged.
+// Locate returns err, an error about s, with its place in the file. The error has the text to which
+// its place refers. If this is the text of the statement, of one of its lines or of a command, the
+// place in the file is exact. Otherwise the place is the whole statement. An error that is not a
+// *diag.Error is returned unchanged.
 func (s *Statement) Locate(err error) error {
 	f := s.file
 	var d *diag.Error

@@ -9,7 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// givenTypes returns the types of tensors that the file gives without its inputs.
+// givenTypes returns the element types of tensors that the job file alone determines. They are
+// known before an input file is read.
 func (f *File) givenTypes() map[string]tensor.Type {
 	types := map[string]tensor.Type{}
 	for _, t := range f.Tensors {
