@@ -124,8 +124,9 @@ func (c *compiler) variable(v *ir.Var) int {
 	return k
 }
 
-// launchTracks replaces the list of tracks for an array that a Launch stores to. It is empty and
-// not nil: frame.touch then checks the threads of the Launch instead of the iterations of loops.
+// launchTracks takes the place of the list of tracks for an array that a Launch stores to. It has
+// no tracks because the races of a Launch are between threads and not between iterations of loops.
+// It is not nil, because accesses are not checked at all if the list is nil.
 var launchTracks = []int{}
 
 // tracks returns the numbers of the loops around the current statement whose iterations may race on

@@ -23,9 +23,9 @@ type kernel struct {
 	meetings      int // number of Barriers and Shuffles
 }
 
-// op is a step of a kernel's code. There are three kinds. If run is set, the step runs it. If meet
-// is set, the thread waits there. Otherwise the step jumps to the step with number to, unless cond
-// is set and its value is not 0.
+// op is a step of a kernel's code. There are three kinds. If run is set, the step calls run. If
+// meet is set, the thread waits at this meeting. Otherwise the step is a jump, and to is the number
+// of the next step. If cond is also set, the thread jumps only if the value of cond is 0.
 type op struct {
 	run  stmtFn
 	meet *meeting
@@ -207,8 +207,10 @@ func (b *coder) meeting(what, text string, warp bool) *meeting {
 	return m
 }
 
-// shuffle adds the meeting of a Shuffle. Each thread brings its value in a hidden variable, because
-// X may read V. If the partner has failed, V gets the value of memory that was never written.
+// shuffle generates the code of a Shuffle, in which threads of a warp exchange values. Each thread
+// first computes s.X into a hidden variable, because s.X may read s.V. Then s.V gets the value of
+// the other thread. If the other thread has failed, s.V gets the value of memory that was never
+// written.
 func (b *coder) shuffle(s *ir.Shuffle) {
 	x, v := b.hidden(s.V.Typ), b.c.variable(s.V)
 	m := b.meeting("shuffle", fmt.Sprintf("shuffle %s = %s, %d", s.V.Name, s.X, s.Mask), true)

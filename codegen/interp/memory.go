@@ -245,8 +245,8 @@ func (fr *frame) within(m *memory, i int64) {
 	}
 }
 
-// span returns the range [lo, hi), counted from m.first. It ends the run if the range is not within
-// m. An empty range is always accepted.
+// span converts the range [lo, hi) of an array to the same range counted from m.first. It ends the
+// run if m does not contain the range. An empty range is always accepted.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
 		fr.errorf("%s[%d : %d] is %s", m.name, lo, hi, stateNames[m.state])

@@ -23,7 +23,8 @@ type cell struct {
 	wroteOrdered, readOrdered bool
 }
 
-// many means several iterations, threads, warps or blocks.
+// many is recorded in place of the number of an iteration, thread, warp or block. It means that
+// several of them made the access.
 const many = -1
 
 // access says how an element is accessed.
@@ -35,8 +36,9 @@ const (
 	updating // by an atomic store
 )
 
-// cell returns the cell of element i for track d. It clears the cell if the cell is from an earlier
-// execution of the loop.
+// cell returns the record of the accesses to element i of m. The record has the accesses that the
+// iterations of one loop made; d is the track of this loop. If the record is from an earlier
+// execution of the loop, it is first cleared.
 func (m *memory) cell(fr *frame, d int, i int64) *cell {
 	for len(m.shadow) <= d {
 		m.shadow = append(m.shadow, nil)

@@ -13,9 +13,10 @@ type entry struct {
 	val float64
 }
 
-// union compiles a Union, which collects all entries before it writes any. It checks what the leaf
-// must guarantee: coordinates ascend, and there is room for all segments. If the first segment is
-// in the arrays that are written, it must start far enough after N.
+// union compiles a Union statement, which collects all entries before it writes any. The compiled
+// statement checks two conditions that the leaf must guarantee: coordinates ascend, and the arrays
+// have room for all entries. The first segment may be in the arrays that are written. It must then
+// start so far after the first written position that no entry is overwritten before it is read.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem
 	crdTracks, valTracks := c.tracks(s.Crd), c.tracks(s.Vals)
@@ -90,22 +91,22 @@ func (c *compiler) segment(g ir.Segment) func(fr *frame) []entry {
 	}
 }
 
-// merged returns the union of segments. out has the entries of all segments, one segment after
-// another.
-func merged(out []entry, t tensor.Type) []entry {
+// merged sorts entries by coordinate, adds up entries with equal coordinates and returns the
+// result. entries has the entries of all segments, one segment after another.
+func merged(entries []entry, t tensor.Type) []entry {
 	// The sort is stable: for equal coordinates, entries of earlier segments come first.
-	slices.SortStableFunc(out, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })
+	slices.SortStableFunc(entries, func(a, b entry) int { return int(int64(a.crd) - int64(b.crd)) })
 	k := 0
-	for _, e := range out {
-		if k > 0 && out[k-1].crd == e.crd {
-			out[k-1].val += e.val
+	for _, e := range entries {
+		if k > 0 && entries[k-1].crd == e.crd {
+			entries[k-1].val += e.val
 			if t == tensor.Float32 {
-				out[k-1].val = float64(float32(out[k-1].val))
+				entries[k-1].val = float64(float32(entries[k-1].val))
 			}
 			continue
 		}
-		out[k] = e
+		entries[k] = e
 		k++
 	}
-	return out[:k]
+	return entries[:k]
 }

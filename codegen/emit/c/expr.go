@@ -78,9 +78,10 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	return "", false
 }
 
-// isComputed reports whether x is a floating-point or complex number that is computed, and not just
-// loaded. Compilers may find a sum in such a number and fuse it with a negation (see
-// prelude/neg.h). vars holds the variables for which isComputed is true.
+// isComputed reports whether x is a floating-point or complex number that is the result of a
+// computation, and not just loaded. The negation of a computed number is printed as a call of a
+// helper (prelude/neg.h), because a C compiler might fuse it with a sum in x. vars has the
+// variables whose values are computed.
 func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	switch x := x.(type) {
 	case *ir.Load, *ir.Lit:
@@ -91,7 +92,8 @@ func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	return x.Type().IsFloat() || x.Type().IsComplex()
 }
 
-// computedVars returns the variables of a body for which isComputed holds.
+// computedVars returns the variables of a body to which a computed number is assigned (see
+// isComputed).
 func computedVars(body *ir.Block) map[*ir.Var]bool {
 	vars := map[*ir.Var]bool{}
 	for more := true; more; {

@@ -20,16 +20,16 @@ type file struct {
 
 func newFile(names *clike.Namer) *file { return &file{names: names, needs: map[string]bool{}} }
 
-// unknownPragmas stops warnings of compilers without OpenMP. They ignore the pragmas, and the leaf
-// is then serial.
+// unknownPragmas turns off warnings of compilers without OpenMP. They ignore the pragmas, and the
+// leaf is then serial.
 const unknownPragmas = `#ifndef _OPENMP
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #endif
 `
 
-// loopWarning stops a warning of GCC about loops from x + 1 up to x, which occur in later copies of
-// an unrolled body. GCC supposes that x + 1 may wrap because of -fwrapv, and warns about the number
-// of iterations in that case.
+// loopWarning turns off a warning of GCC that is false for leaves. GCC unrolls a body, and a later
+// copy may contain an empty loop from x + 1 up to x. Because of -fwrapv, GCC supposes that x + 1 may
+// wrap around, and warns that the loop would then have too many iterations.
 const (
 	loopWarning = `#if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
@@ -141,7 +141,8 @@ type usage struct {
 	piece      bool // the statements are in the function of a parallel loop
 }
 
-// usage returns what the given statements use, if they are not in the function of a parallel loop.
+// usage returns what the given statements use. The statements must be in the leaf's own function.
+// For statements in the function of a parallel loop, see usageIn.
 func (l *leaf) usage(list ...ir.Stmt) *usage { return l.usageIn(false, list...) }
 
 // usageIn returns what statements use. piece is true if they are in the function of a parallel
@@ -231,8 +232,8 @@ func (u *usage) table(t *ir.Table) {
 	}
 }
 
-// make records an array that the statements allocate. The code that releases the array needs the
-// environment.
+// make records that the statements allocate the array a. It also records that they use the
+// environment, because the code that releases the array needs it.
 func (u *usage) make(a *ir.Array) {
 	u.env = true
 	if !u.isMade[a] {

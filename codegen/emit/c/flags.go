@@ -16,10 +16,11 @@ func Header() string { return header }
 // Flags returns the compiler flags for a file of leaves, without the flags for the output. cpu is a
 // value for -march, or "" for the compiler's default.
 //
-// -fwrapv is part of the meaning: integers wrap. The floating-point flags relax only what no value
-// shows: errno and traps are not observed. NaN, infinity and the sign of zero keep their meaning.
-// Only sums in "omp simd reduction" are reordered. The text itself determines which products are
-// fused with a sum (dst_fma).
+// -fwrapv is required because integers wrap. The floating-point flags do not change any computed
+// value: they let the compiler ignore errno and traps. NaN, infinity and the sign of zero are kept.
+// Only sums in "omp simd reduction" are reordered. The compiler must not fuse products with sums by
+// itself, because the results would then depend on how much it optimizes. The C text calls dst_fma
+// where a product is fused.
 func Flags(cpu string) []string {
 	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno",
 		"-fno-trapping-math", "-ffp-contract=off"}
@@ -39,11 +40,11 @@ func Symbol(name string) string {
 // ir.Verify rejects a leaf.
 func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
 
-// Unnamed returns a C file with the given leaves that numbers variables and arrays instead of
-// naming them. Except for the leaf's own name, the text is the same for all leaves that differ only
-// in names and in numbers of the statement. The leaf reads those numbers from the environment, and
-// Values returns them. The text is for compilers and their caches. People and other programs get
-// the text of File, which contains the numbers.
+// Unnamed returns a C file with the given leaves, for compilers and their caches. Variables and
+// arrays have numbers in place of names. Numbers of the statement are not in the file: the leaf
+// reads them from the environment, and Values returns them. Leaves that differ only in names and in
+// numbers of the statement therefore have the same text, except for the leaf's own name. People and
+// other programs get the text of File, which contains the numbers.
 func Unnamed(funcs ...*ir.Func) string { return print(clike.NewUnnamed(), funcs) }
 
 func print(names *clike.Namer, funcs []*ir.Func) string {

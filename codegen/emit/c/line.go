@@ -102,13 +102,13 @@ func (l *lineLoop) declare(x ir.Expr, at string) {
 }
 
 // address prints the declaration of a variable with the address of the element that an iteration
-// stores, and returns the variable's name. first is the number of this iteration, a C expression.
-func (l *lineLoop) address(first string) string {
+// stores, and returns the variable's name. origin is the number of this iteration, a C expression.
+func (l *lineLoop) address(origin string) string {
 	to := l.function.Temps.Fresh(l.function.Array(l.st.A) + "_to")
 	l.function.Line("%s *%s;", ctype(l.st.A.Elem), to)
 	l.function.Line("{")
 	l.function.Scoped(func() {
-		l.declare(l.st.Index, first)
+		l.declare(l.st.Index, origin)
 		l.function.Line("%s = %s + %s;", to, l.function.Array(l.st.A),
 			l.function.expr(l.st.Index, clike.PrecSum))
 	})
@@ -116,9 +116,10 @@ func (l *lineLoop) address(first string) string {
 	return to
 }
 
-// wholeLines prints the loop from lo to hi as a loop over cache lines. The range must be a number
-// of whole lines. to is the address of the element that iteration number first stores.
-func (l *lineLoop) wholeLines(to, first, lo, hi string) {
+// wholeLines prints the loop from lo to hi as a loop over cache lines. The elements of this range
+// must fill whole lines. base is the address of the element that one iteration stores, and origin
+// is the number of this iteration. All other addresses are computed from base.
+func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
 		l.function.Temps.Fresh("line")
 	l.function.Line("for (int64_t %s = %s; %s < %s; %s += %d) {", at, lo, at, hi, at, l.n)
@@ -131,7 +132,7 @@ func (l *lineLoop) wholeLines(to, first, lo, hi string) {
 			l.function.Line("%s[%s] = %s;", line, lane, l.function.expr(l.st.X, 0))
 		})
 		l.function.Line("}")
-		l.function.Line("dst_put_line(%s + (%s - %s), %s);", to, at, first, line)
+		l.function.Line("dst_put_line(%s + (%s - %s), %s);", base, at, origin, line)
 	})
 	l.function.Line("}")
 }

@@ -65,8 +65,8 @@ func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 }
 
 // isTail reports whether a While loop stores the remaining entries of one operand, after a merge
-// has reached the end of the others. GCC would vectorize the loop, although few entries are usually
-// left.
+// has reached the end of the others. GCC must not vectorize this loop, because few entries are
+// usually left. The loop therefore contains dst_alone.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -82,9 +82,10 @@ func isTail(s *ir.While) bool {
 	return ok && stores && b.Op == ir.Lt
 }
 
-// picksRows reports whether the body of a loop reads a coordinate and contains a vector loop whose
-// accesses depend on that coordinate. An example is a loop over a row that the coordinate selects.
-// Vector loops with sums do not count.
+// picksRows reports whether the body of a loop loads a coordinate and uses it in a vector loop
+// inside. The coordinate may choose the row that the vector loop visits. Iterations of the outer
+// loop then work on unrelated rows, and GCC must not merge their vector loops. The outer loop
+// therefore contains dst_alone. Vector loops with sums do not count.
 func picksRows(b *ir.Block) bool {
 	indexed := map[*ir.Var]bool{} // variables that depend on a coordinate
 	follows := func(x ir.Expr) (yes bool) {
@@ -316,18 +317,19 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 }
 
-// splitSums prints statements and splits complex sums. An addition to a variable in split goes to
-// two scalars, whose names split has.
-func (f *cfunc) splitSums(list []ir.Stmt, split map[*ir.Var][2]string) {
+// splitSums prints statements in which sums of complex numbers are split. parts maps a complex
+// variable to the names of two scalars, for the real and the imaginary part. An addition to the
+// variable is printed as two additions, one to each scalar.
+func (f *cfunc) splitSums(list []ir.Stmt, parts map[*ir.Var][2]string) {
 	before := f.split
-	f.split = split
+	f.split = parts
 	f.stmts(list)
 	f.split = before
 }
 
-// parallel prints a parallel loop: an OpenMP loop over pieces of the range, which calls the
-// function of the loop for each piece, and the same calls without OpenMP for one thread. outermost
-// says that the loop is in no other loop.
+// parallel prints a parallel loop in two versions. With OpenMP, threads share the pieces of the
+// loop's range, and the loop's function is called for each piece. For one thread, the same calls
+// are printed without OpenMP. outermost is true if the loop is in no other loop.
 func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	p := f.leaf.pieceOf(s, outermost)
 	f.Line("{")
@@ -335,7 +337,8 @@ func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	f.Line("}")
 }
 
-// callPieces prints the code of a parallel loop inside the braces that parallel prints around it.
+// callPieces prints the code that calls the function of a parallel loop for each piece of its
+// range. The code is inside braces, which cfunc.parallel prints.
 func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	v := f.Variable(s.V)
 	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")

@@ -21,8 +21,8 @@ type piece struct {
 	reportsProgress bool // it reports the progress of each iteration
 }
 
-// pieceOf returns the function of a parallel loop. It prints the function at the first call.
-// outermost says that the loop is in no other loop.
+// pieceOf returns the C function that runs a piece of the parallel loop s. When pieceOf is called
+// for s the first time, it also prints the C function. outermost is true if s is in no other loop.
 func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 	if p, ok := l.printed[s]; ok {
 		return p
@@ -165,9 +165,10 @@ func storesAtomically(b *ir.Block) bool {
 	return found
 }
 
-// callOf returns the C call of a loop's function for the range [lo, hi). sums holds the pointers
-// for the piece's sums, and fault is a pointer to the fault. shared says that other threads run
-// pieces at the same time.
+// callOf returns a C call of a parallel loop's function, which runs the iterations in [lo, hi).
+// sums are C pointers to the variables that receive the sums of these iterations. fault is a C
+// pointer to the variable that receives a failure. shared is true if other threads run iterations
+// at the same time.
 func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
 	var args []string
 	for _, a := range c.piece.arrays {

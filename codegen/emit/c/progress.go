@@ -21,7 +21,7 @@ type share struct {
 }
 
 // shares returns the outermost loops of a block that run in strips, each with its share of the
-// block's work. piece says that the block is in the function of a parallel loop. Consecutive loops
+// block's work. piece is true if the block is in the function of a parallel loop. Consecutive loops
 // over adjacent ranges have one share.
 func (l *leaf) shares(b *ir.Block, piece bool) map[*ir.For]*share {
 	all := map[*ir.For]*share{}
@@ -127,8 +127,9 @@ func (f *cfunc) bound(x ir.Expr, name string, body *ir.Block) string {
 	return name
 }
 
-// serialStrips prints a serial loop in strips. Inside a chunk of a parallel loop it reports its
-// share of the chunk. Elsewhere it reports its own progress.
+// serialStrips prints a serial loop that runs in strips and reports progress after each strip. part
+// is the loop's share of the work. If the loop is inside a chunk of a parallel loop, it reports a
+// fraction of this share. Otherwise it reports its own progress.
 func (f *cfunc) serialStrips(s *ir.For, part *share) {
 	v := f.Variable(s.V)
 	from, end := f.bound(s.Lo, v+"_from", s.Body), f.bound(s.Hi, v+"_end", s.Body)
@@ -170,7 +171,8 @@ func (f *cfunc) tell(next string, s *share) {
 	f.Line("dst_tell(env, &%s, %s, %s);", f.toldVar, done, of)
 }
 
-// beginChunks prints the start of progress for a parallel loop whose iterations are chunks.
+// beginChunks prints the call that starts the progress report of a parallel loop whose iterations
+// are chunks. The call passes the number of iterations.
 func (f *cfunc) beginChunks(s *ir.For, c *call) {
 	f.leaf.file.need("progress")
 	n := fmt.Sprintf("%s - %s", c.end, c.begin)
@@ -180,8 +182,9 @@ func (f *cfunc) beginChunks(s *ir.For, c *call) {
 	f.Line("dst_begin(env, %s, 1);", n)
 }
 
-// beginPieces prints the start of progress for a parallel loop that reports after each piece. The
-// length of a piece must be declared before.
+// beginPieces prints the call that starts the progress report of a parallel loop, if the loop
+// reports after each piece of its range. The C variable with the length of a piece must already be
+// declared.
 func (f *cfunc) beginPieces(c *call) {
 	if c.reportsPieces {
 		f.leaf.file.need("progress")

@@ -146,14 +146,14 @@ func (f *cfunc) assign(s *ir.Assign) {
 	}
 }
 
-// added returns the assignment that adds x to a variable or array element. In a vector loop, a
-// product is fused with the sum. In other loops a sum usually waits for the previous one, and a
-// plain addition has less latency than a fused one.
-func (f *cfunc) added(to string, x ir.Expr) string {
+// added returns the C assignment that adds x to target, a variable or an array element. In a vector
+// loop, a product is fused with the sum. In other loops it is not fused. There a sum usually waits
+// for the previous sum, and a plain addition has less latency than a fused one.
+func (f *cfunc) added(target string, x ir.Expr) string {
 	if a, b, negative, ok := factors(x); ok && f.inVectorLoop {
-		return to + " = " + f.fma(a, b, negative, to)
+		return target + " = " + f.fma(a, b, negative, target)
 	}
-	return to + " += " + f.expr(x, 0)
+	return target + " += " + f.expr(x, 0)
 }
 
 func (f *cfunc) store(s *ir.Store) {
@@ -349,7 +349,8 @@ func (f *cfunc) publish(s *ir.Publish) {
 	f.Line("%s = 0;", a)
 }
 
-// declareLate declares the locals that hold published arrays until nothing can fail.
+// declareLate declares C variables for the arrays that the function publishes. The variables hold
+// the arrays until no later statement can fail. Only then are the arrays stored in the result.
 func (f *cfunc) declareLate() {
 	if f.leaf.tail {
 		return

@@ -28,11 +28,12 @@ const maxValues = 16
 // largest type.
 const valueBytes = 16
 
-// Values returns the numbers of the statement for a call of fn's unnamed text, as the contents of
-// the environment's values. They are in the order of their occurrence in fn, and each starts
-// valueBytes after the previous one. Numbers that influence the code stay in the text: 0, 1, -1,
-// infinities and divisors. Values returns nil if there are more than maxValues numbers, or if fn
-// calls a user's C function.
+// Values returns the numbers of the statement that are not in the C text of Unnamed. A call of the
+// leaf passes them as the environment's values, so that leaves that differ only in these numbers
+// share one text. They are in the order of their occurrence in fn, and each starts valueBytes after
+// the previous one. Numbers that influence the code stay in the text: 0, 1, -1, infinities and
+// divisors. Values returns nil if there are more than maxValues numbers, or if fn calls a user's C
+// function.
 func Values(fn *ir.Func) []byte {
 	list := values(fn)
 	out := make([]byte, valueBytes*len(list))

@@ -27,8 +27,9 @@ func Source(leaves ...Leaf) string {
 	return optimize + c.File(funcs...)
 }
 
-// optimize is C code that replaces compiler flags which a program's build may lack: integers wrap
-// around, and floating-point arithmetic is relaxed only in ways that do not change values.
+// optimize is C text with pragmas that replace compiler flags, because a program that includes the
+// library may be built without the flags. Integers wrap around. Floating-point arithmetic is
+// relaxed only in ways that do not change values.
 const optimize = `#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("wrapv", "no-math-errno", "no-trapping-math")
 #endif

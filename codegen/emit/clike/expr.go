@@ -20,7 +20,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Dialect is a language like C, in a function that is being printed.
+// Dialect is the interface through which this package prints expressions in C or CUDA. A Dialect
+// belongs to one function that is being printed, because it knows the names in the function.
 type Dialect interface {
 	// Type returns the language's type of a value.
 	Type(t tensor.Type) string

@@ -30,8 +30,8 @@ func (f *Function) Beside() *Function {
 	return &Function{Names: f.Names, Temps: f.Names, Depth: 1, vars: f.vars, arrays: f.arrays}
 }
 
-// Scoped calls write, which prints statements between two braces. Temporaries get names of their
-// own in this block.
+// Scoped calls write to print the statements of a block, indented by one more level. The caller
+// prints the braces. Temporaries of the block get names that are valid only there.
 func (f *Function) Scoped(write func()) {
 	before := f.Temps
 	f.Temps = NewNamer(before)

@@ -59,8 +59,8 @@ func (n *Namer) User(name string) string {
 	return n.Fresh(s)
 }
 
-// Part returns a name for a separate function that runs a part of the function whole. name is the
-// name of the part in the IR.
+// Part returns a name for a separate function that runs a part of an IR function. whole is the name
+// of the IR function, and name is the name of the part.
 func (n *Namer) Part(whole, name string) string {
 	if n.unnamed {
 		name = "part"
@@ -132,7 +132,9 @@ islessgreater isnan isnormal isunordered signbit major minor makedev bcmp bcopy 
 math_errhandling s_addr h_addr st_atime st_mtime st_ctime sa_handler sa_sigaction si_pid si_uid si_addr si_value
 main`)
 
-// libc has functions that a compiler knows, or that a leaf's shared object could replace.
+// libc has names of library functions that a leaf must not use. A compiler gives some of them a
+// special meaning. A leaf's shared object that defined one of the others could replace the
+// library's function.
 var libc = set(`
 abort abs acos acosh asin asinh atan atan2 atanh atexit atof atoi atol atoll bsearch cabs cacos calloc carg casin catan cbrt
 ccos ceil cexp cimag clearerr clock clog close connect conj copysign cos cosh cpow cproj creal csin csqrt ctan ctime

@@ -18,8 +18,9 @@ type Helper struct {
 	Uses []string
 }
 
-// Prelude returns the text of the helpers in needs, by name or by "name:type", and of the helpers
-// that these use, in the order of the list. Each helper begins with an empty line.
+// Prelude returns the text of the helpers that a file needs. The keys of needs are "name" or
+// "name:type". Prelude adds the helpers that these use. The helpers are printed in the order of the
+// list helpers, each after an empty line. text returns the text of one helper.
 func Prelude(helpers []Helper, needs map[string]bool,
 	text func(name string, t tensor.Type) string) string {
 	var pieces []string

@@ -15,8 +15,9 @@ import (
 //go:embed emulation.h
 var Emulation string
 
-// EmulationFlags returns the flags for compiling Emulated's text with g++ or clang++, without the
-// flags for the output. -fwrapv and -ffp-contract=fast have the same reasons as for C leaves.
+// EmulationFlags returns the flags with which g++ or clang++ compiles the text of Emulated, without
+// the flags for the output. -fwrapv is required because integers wrap. -ffp-contract=fast lets the
+// compiler fuse products with sums, as CUDA's compiler does.
 func EmulationFlags() []string {
 	return []string{"-x", "c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fwrapv",
 		"-ffp-contract=fast", "-fno-strict-aliasing", "-fno-exceptions", "-Wno-unknown-pragmas"}

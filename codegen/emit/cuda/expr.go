@@ -51,8 +51,9 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 	return k.typed(name, name, t)
 }
 
-// Special prints integer arithmetic that must wrap around, because CUDA's does not, and casts of
-// complex numbers, because they are structs.
+// Special prints two kinds of expressions in a special way. Integer arithmetic must wrap around,
+// but signed integers of CUDA do not. Complex numbers are structs, so casts of them are calls. The
+// second result is false for all other expressions.
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:

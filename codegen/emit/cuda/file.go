@@ -16,8 +16,9 @@ const MostStatic = 48 << 10
 // Arrays, then the values of Vars, each with the width of its ir.Type, and then, if Fails is true,
 // a pointer to a status word of StatusSize bytes.
 //
-// The caller must check the number of blocks, because it knows the value of Launch.Grid. A grid may
-// have at most MaxGrid blocks. If it has none, there must be no launch, which CUDA would refuse.
+// The caller must check the number of blocks, because only the caller knows the value of
+// Launch.Grid. The number must not exceed MaxGrid. If it is 0, the caller must not launch the
+// kernel, because CUDA refuses a launch without blocks.
 type Kernel struct {
 	Name   string // the kernel's name in the file
 	Launch *ir.Launch
@@ -61,9 +62,9 @@ func File(f *ir.Func) string {
 	return text
 }
 
-// Unnamed is like File, but numbers variables and arrays instead of naming them. The text is the
-// same for all leaves that differ only in their names. Kernels also says how its kernels are
-// called.
+// Unnamed is like File, but variables and arrays have numbers in place of names. The text is the
+// same for all leaves that differ only in their names. Its kernels have the same names and
+// parameters as the kernels of File, which Kernels returns.
 func Unnamed(f *ir.Func) string {
 	text, _ := print(f, clike.NewUnnamed())
 	return text

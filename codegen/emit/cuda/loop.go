@@ -27,9 +27,9 @@ func (k *kernel) loop(s *ir.For) {
 	k.Line("}")
 }
 
-// end returns the text of a loop's upper bound, which is evaluated before every iteration. If the
-// body may change its value, end prints the declaration of a constant before the loop and returns
-// the name of the constant.
+// end returns the CUDA text of a loop's upper bound hi. The loop evaluates this text before every
+// iteration. If it may not do so (see stable), end first prints the declaration of a constant with
+// the value of hi, and returns the constant's name. v is the name of the loop's variable.
 func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	if k.stable(hi, body) {
 		return k.expr(hi, clike.PrecSum)
@@ -39,9 +39,10 @@ func (k *kernel) end(hi ir.Expr, v string, body *ir.Block) string {
 	return name
 }
 
-// stable reports whether a loop may evaluate its bound before every iteration. A bound with a load
-// may not be: in a loop with atomic additions or barriers, a compiler moves a load out only if it
-// knows that the value cannot change.
+// stable reports whether a loop may evaluate its upper bound hi before every iteration. It may not
+// if the body may change the value of hi, or if hi contains a load. A load would often be repeated:
+// in a loop with atomic additions or barriers, a compiler does not know that the loaded value stays
+// the same.
 func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	ok := clike.Stable(hi, body)
 	ir.WalkExpr(hi, func(x ir.Expr) {
@@ -52,14 +53,14 @@ func (k *kernel) stable(hi ir.Expr, body *ir.Block) bool {
 	return ok
 }
 
-// mostStatements is approximately the largest number of statements that a loop may have after it is
-// unrolled. With more statements, fetching instructions costs more than the loop, and compiling
-// takes seconds.
+// mostStatements is approximately the largest number of statements of a loop's body after
+// unrolling. In longer code, fetching the instructions takes more time than unrolling saves, and
+// compiling takes seconds.
 const mostStatements = 4096
 
-// unrollFactor returns the number of copies of an unrolled loop's body. It is the requested number,
-// or for a full unrolling the number of iterations if it is known. It is limited so that all copies
-// together stay small.
+// unrollFactor returns the number of copies of an unrolled loop's body. Normally this is the
+// requested number. If full unrolling is requested, it is the number of iterations, or 16 if the
+// number of iterations is unknown. The result is smaller if all copies together would be too large.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if trips, ok := clike.Trips(s); ok && (n == 0 || n > trips) {

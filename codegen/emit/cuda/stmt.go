@@ -114,7 +114,8 @@ func operator(accumulate bool) string {
 }
 
 // store prints a store. An atomic store that does not accumulate is printed as a plain store,
-// because the hardware stores an element at once, except for the two parts of a complex128.
+// because the hardware writes an element in one step. Only a complex128 is written in two steps,
+// one for each of its parts.
 func (k *kernel) store(s *ir.Store) {
 	at := k.Array(s.A) + "[" + k.expr(s.Index, 0) + "]"
 	x := k.value(s.A, s.X)

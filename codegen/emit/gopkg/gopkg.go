@@ -51,9 +51,10 @@ func Name(text string) string {
 	return "leaf"
 }
 
-// Values compiles the numeric phase of a unit whose result has its own level arrays: a leaf that
-// computes values for the level arrays of an earlier result. It returns nil if the result does not
-// need such a leaf or if there is none.
+// Values compiles a second leaf for a unit whose result has its own level arrays. This leaf, the
+// numeric phase, computes new values for the level arrays of an earlier result. Values returns nil
+// if the result has no level arrays of its own, if the unit has a schedule, or if the second leaf
+// cannot be compiled with the same arguments.
 func Values(u *codegen.Unit) *codegen.Unit {
 	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Schedule != nil {
 		return nil

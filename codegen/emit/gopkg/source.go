@@ -15,7 +15,8 @@ var goTypes = map[tensor.Type]string{
 	tensor.Complex64: "complex64", tensor.Complex128: "complex128",
 }
 
-// fields makes different exported Go field names from users' names. It has the names made so far.
+// fields makes exported Go field names out of users' names. All names that it makes are different.
+// Its keys are the names made so far.
 type fields map[string]bool
 
 // add returns the field name for a user's name: the name with a capital first letter. If an earlier
@@ -212,8 +213,8 @@ func (s *source) entries() string {
 	return text
 }
 
-// ready prints the function ready, which checks sizes and operands and passes them to a call, and
-// the function result, which returns the expected levels of the result.
+// ready prints two functions. The printed function ready makes a call with sizes and operands,
+// after checking them. The printed function result returns the expected levels of the result.
 func (s *source) ready() {
 	var levels []string
 	for _, a := range s.sig.Args {

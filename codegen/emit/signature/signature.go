@@ -133,8 +133,9 @@ func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
 	return u.Request.Sizes[n.Source[v]]
 }
 
-// modes returns, for each tensor, the index in s.Vars of the variable of each mode. If other
-// variables index the same mode, it adds them to s.Same.
+// modes returns, for each tensor, the variables that index its modes. Element k of the list is an
+// index in s.Vars, and belongs to mode k. If several variables index the same mode, modes uses the
+// first, and adds the others to s.Same.
 func (s *Signature) modes(n *notation.Normal) map[string][]int {
 	out := map[string][]int{}
 	index := func(v string) int {
