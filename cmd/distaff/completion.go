@@ -63,8 +63,9 @@ func values(f cli.Flag) []string {
 	return out
 }
 
-// askWords is an argument of package cli. If it follows an incomplete word, the program prints the
-// completions of that word.
+// askWords is the argument with which a completion script asks for completions. The script adds it
+// after the incomplete word, and the program prints the completions of this word. Package cli
+// defines the argument.
 var askWords = "--" + cli.BashCompletionFlag.Names()[0]
 
 // complete prints the completions of the last typed word. Each line has a completion, a tab and
@@ -126,10 +127,11 @@ func complete(typed []string, w io.Writer) error {
 	return nil
 }
 
-// shells maps each shell to its completion script. A script runs the typed command with an
-// additional argument, which replaces ASK, and gets the completions. If there are none, the script
-// completes the name of a file. Bash splits the text from the last blank to the cursor at each =
-// and : in COMP_WORDBREAKS, and replaces only the text after the last split.
+// shells maps the name of each shell to its completion script. The script runs the typed command
+// with the additional argument askWords, and gets the completions. The text ASK in the script
+// stands for this argument. If there are no completions, the script completes the name of a file.
+// Bash splits the word at each = and : in COMP_WORDBREAKS, and replaces only the text after the
+// last split. The script for bash therefore removes the text before that from the completions.
 var shells = map[string]string{
 	"bash": `_distaff() {
     local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k

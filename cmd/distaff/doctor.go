@@ -144,56 +144,57 @@ func (t *teller) end() error {
 	return err
 }
 
-// examine looks for everything that jobs use, and reports it by line. well is true if statements
-// can be compiled and run on this CPU.
-func examine(ctx context.Context, line func(state, what, format string, args ...any)) (well bool,
-	err error) {
+// examine looks for everything that jobs use: the compiler, the cache, libraries, GPUs and memory.
+// It calls report for each line of its findings. canRun is true if statements can be compiled and
+// run on this CPU.
+func examine(ctx context.Context, report func(state, what, format string, args ...any)) (
+	canRun bool, err error) {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
 		return false, err
 	}
 	f := kernels.Doctor(ctx, cfg)
 	if f.CompilerErr != nil {
-		line("missing", "compiler", "%v", f.CompilerErr)
-		line("", "",
+		report("missing", "compiler", "%v", f.CompilerErr)
+		report("", "",
 			"only statements whose leaves are in the cache or built into distaff can run")
 	} else {
-		line("ok", "compiler", "%s (%s)", f.Compiler, f.Version)
+		report("ok", "compiler", "%s (%s)", f.Compiler, f.Version)
 	}
 	if f.OpenMPErr != nil {
-		line("missing", "OpenMP", "%v", f.OpenMPErr)
+		report("missing", "OpenMP", "%v", f.OpenMPErr)
 	} else {
-		line("ok", "OpenMP", "a parallel region runs on its threads")
+		report("ok", "OpenMP", "a parallel region runs on its threads")
 	}
-	line("ok", "threads", "%d (%s)", f.Threads, f.ThreadsWhy)
+	report("ok", "threads", "%d (%s)", f.Threads, f.ThreadsWhy)
 	if len(f.CPU) > 0 {
-		line("ok", "CPU", "native, %s", strings.Join(f.CPU, ", "))
+		report("ok", "CPU", "native, %s", strings.Join(f.CPU, ", "))
 	} else {
-		line("ok", "CPU", "native")
+		report("ok", "CPU", "native")
 	}
 	bytes, why := spmd.DefaultMemory()
-	line("ok", "memory", "%s for a job (90%% of %s)", spmd.FormatSize(bytes), why)
+	report("ok", "memory", "%s for a job (90%% of %s)", spmd.FormatSize(bytes), why)
 	if f.CacheErr != nil {
-		line("missing", "cache", "%v", f.CacheErr)
+		report("missing", "cache", "%v", f.CacheErr)
 	} else {
-		line("ok", "cache", "%s: %s, %s", f.Cache, leaves(f.CacheObjects),
+		report("ok", "cache", "%s: %s, %s", f.Cache, leaves(f.CacheObjects),
 			spmd.FormatSize(f.CacheBytes))
 		if f.CacheBad > 0 {
-			line("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
+			report("note", "", "%d of them are damaged and will be compiled again", f.CacheBad)
 		}
 	}
 	var blas *kernels.BLASError
 	if errors.As(f.BLASErr, &blas) && blas.BadName {
-		line("missing", "BLAS", "%v", blas)
+		report("missing", "BLAS", "%v", blas)
 	} else if f.BLASErr != nil {
-		line("note", "BLAS", "%v", f.BLASErr)
-		line("", "", "products of dense operands are computed by generated loops")
+		report("note", "BLAS", "%v", f.BLASErr)
+		report("", "", "products of dense operands are computed by generated loops")
 	} else {
-		line("ok", "BLAS", "%s (%s)", f.BLAS, f.BLASConfig)
+		report("ok", "BLAS", "%s (%s)", f.BLAS, f.BLASConfig)
 	}
-	line("ok", "temporary", "%s", tmpFolder())
-	doctorMPI(ctx, line)
-	doctorCUDA(line)
+	report("ok", "temporary", "%s", tmpFolder())
+	doctorMPI(ctx, report)
+	doctorCUDA(report)
 	return f.CompilerErr == nil, nil
 }
 

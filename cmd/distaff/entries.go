@@ -51,9 +51,9 @@ func (f *fileInfo) survey(s *coo.Survey) {
 	}
 }
 
-// matrix sets f.Matrix, from the survey s that coo.Look made of in. It reads in again to
-// compare the matrix with its transpose.
-func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
+// matrix sets f.Matrix from s, which coo.Look has found in the entries of stream. It reads stream a
+// second time, to compare the matrix with its transpose.
+func (f *fileInfo) matrix(s *coo.Survey, stream coo.Stream, cfg coo.Config) error {
 	if s.Matrix == nil {
 		return nil
 	}
@@ -74,10 +74,10 @@ func (f *fileInfo) matrix(s *coo.Survey, in coo.Stream, cfg coo.Config) error {
 			s.Entries, comparedMost))
 		return nil
 	}
-	if err := in.Rewind(); err != nil {
+	if err := stream.Rewind(); err != nil {
 		return err
 	}
-	sym, err := coo.CompareTransposed(in, cfg)
+	sym, err := coo.CompareTransposed(stream, cfg)
 	if err == nil {
 		f.Matrix.Symmetry = &symmetryInfo{sym.Pattern, sym.Values, sym.Symmetric, sym.Skew,
 			sym.Hermitian}
@@ -136,23 +136,23 @@ func tooLarge(bytes int64) string {
 		spmd.FormatSize(bytes), spmd.FormatSize(readMost))
 }
 
-// text prints the matrix's structure by calls of line.
-func (m *matrixInfo) text(line func(what, format string, args ...any)) {
+// text prints the structure of the matrix. It calls printLine once for each line.
+func (m *matrixInfo) text(printLine func(what, format string, args ...any)) {
 	if m.Diagonal != nil {
 		switch {
 		case m.places == 0:
-			line("diagonal", "empty")
+			printLine("diagonal", "empty")
 		case *m.Full:
-			line("diagonal", "full, %s", tensor.Count(m.places, "place"))
+			printLine("diagonal", "full, %s", tensor.Count(m.places, "place"))
 		default:
-			line("diagonal", "%d of %s filled", *m.Diagonal, tensor.Count(m.places, "place"))
+			printLine("diagonal", "%d of %s filled", *m.Diagonal, tensor.Count(m.places, "place"))
 		}
 	}
-	line("bandwidth", "lower %d, upper %d", m.Lower, m.Upper)
+	printLine("bandwidth", "lower %d, upper %d", m.Lower, m.Upper)
 	if m.Symmetry != nil {
-		line("symmetry", "%s", m.Symmetry.text())
+		printLine("symmetry", "%s", m.Symmetry.text())
 	} else if !m.square {
-		line("symmetry", "none: the matrix is not square")
+		printLine("symmetry", "none: the matrix is not square")
 	}
 }
 

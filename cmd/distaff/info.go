@@ -130,8 +130,8 @@ func info(x *invocation) error {
 	return out.print(x.stdout)
 }
 
-// fromTensor sets the fields of f from the header and, if read reads them, the arrays of a .tcs
-// file.
+// fromTensor sets the fields of f from the header of a .tcs file. If verify is set or the arrays
+// are small, it also reads the arrays and sets the fields that depend on them.
 func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	t, err := convert.OpenTensor(path, opt.Tmp)
 	if err != nil {

@@ -220,14 +220,14 @@ func (x *invocation) reading(j *spmd.Job) error {
 		return err
 	}
 	for name, in := range j.Inputs {
-		in.ZeroBased = base.of(name, "") == "0"
-		in.NoDuplicates = duplicates.of(name, "") == "error"
+		in.ZeroBased = base.valueFor(name, "") == "0"
+		in.NoDuplicates = duplicates.valueFor(name, "") == "error"
 		j.Inputs[name] = in
 	}
 	for name, t := range tensors {
 		if t.From != "" {
-			t.IndexBase, t.Duplicates = base.of(name, t.IndexBase),
-				duplicates.of(name, t.Duplicates)
+			t.IndexBase, t.Duplicates = base.valueFor(name, t.IndexBase),
+				duplicates.valueFor(name, t.Duplicates)
 		}
 	}
 	return nil
@@ -265,22 +265,28 @@ type perTensor struct {
 	all string // the value without T; "" if it is not set
 }
 
-// of returns the value for the tensor called name, or "" for the default. A value given for this
-// tensor comes first, then file, which is the value in the job file or "", then a value given
-// without a tensor.
-func (p perTensor) of(name, file string) string { return cmp.Or(p.own[name], file, p.all) }
+// valueFor returns the value of the flag for the tensor called name, or "" for the default. The
+// first of three values that is not "" counts. First comes the value that the command line gives
+// for this tensor. Then comes jobValue, the value in the job file. Last comes the value that the
+// command line gives for all tensors.
+func (p perTensor) valueFor(name, jobValue string) string {
+	return cmp.Or(p.own[name], jobValue, p.all)
+}
 
-// perTensor parses a flag of the form [T:]VALUE, whose VALUE must be a or b. Without T, the value
-// applies to every input that has no value of its own. files contains the file of each input.
-func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perTensor, error) {
+// perTensor parses a flag of the form [T:]VALUE. VALUE must be one of the two words choice1 and
+// choice2. Without T, the value applies to every input for which no other value is given. files
+// maps the name of each input to its file.
+func (x *invocation) perTensor(files map[string]string, flag, choice1, choice2 string) (perTensor,
+	error) {
 	p := perTensor{own: map[string]string{}}
 	for _, v := range x.flags.StringSlice(flag) {
 		name, value, ok := strings.Cut(v, ":")
 		if !ok {
 			name, value = "", v
 		}
-		if value != a && value != b {
-			return p, argv.Errorf("--%s=%s: got %q, want either %s or %s", flag, v, value, a, b)
+		if value != choice1 && value != choice2 {
+			return p, argv.Errorf("--%s=%s: got %q, want either %s or %s", flag, v, value, choice1,
+				choice2)
 		}
 		switch {
 		case !ok && p.all != "" && p.all != value:
@@ -303,9 +309,9 @@ func (x *invocation) perTensor(files map[string]string, flag, a, b string) (perT
 	return p, nil
 }
 
-// count returns the value of a flag, which must be a whole number of least or more. It returns 0 if
-// the flag is not set.
-func (x *invocation) count(flag string, least int64) (int64, error) {
+// count returns the value of a flag. The value must be an integer, and must not be less than
+// minimum. count returns 0 if the flag is not set.
+func (x *invocation) count(flag string, minimum int64) (int64, error) {
 	v := x.flags.String(flag)
 	if v == "" {
 		if x.flags.IsSet(flag) {
@@ -314,9 +320,9 @@ func (x *invocation) count(flag string, least int64) (int64, error) {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
-	if err != nil || n < least {
+	if err != nil || n < minimum {
 		return 0, argv.Errorf("--%s=%s: got %q, want a whole number of at least %d",
-			flag, v, v, least)
+			flag, v, v, minimum)
 	}
 	return n, nil
 }

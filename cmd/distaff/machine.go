@@ -27,7 +27,7 @@ func tellMachine(tell *teller, m *spmd.Machine) {
 		m = kept
 	}
 	tell.machine = m
-	tell.line("ok", "machine", "%s, at %s", m.CPU, figuresOf(m.Threads))
+	tell.line("ok", "machine", "%s, at %s", m.CPU, threadCounts(m.Threads))
 	if m.Disturbed() {
 		tell.line("note", "machine",
 			"%s, so that figures may be too low; distaff doctor --tune measures again",
@@ -84,15 +84,18 @@ func tellMessages(tell *teller, m *spmd.Machine) {
 	}
 }
 
-// figuresOf returns the numbers of threads, in words, that a pair of figures is for.
-func figuresOf(threads int) string {
+// threadCounts returns the numbers of threads for which pair formats values, in words. An example
+// is "1 and 8 threads".
+func threadCounts(threads int) string {
 	if threads == 1 {
 		return "1 thread"
 	}
 	return fmt.Sprintf("1 and %d threads", threads)
 }
 
-// pair formats a figure at one thread, and if there are more threads, also at all threads.
+// pair formats a value of the machine's description that depends on the number of threads. It
+// returns the value with one thread and, if the machine has more threads, also the value with all
+// threads. text formats one value.
 func pair(m *spmd.Machine, p spmd.MachinePair, text func(float64) string) string {
 	if m.Threads == 1 {
 		return text(p.One)

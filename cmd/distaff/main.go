@@ -175,18 +175,20 @@ func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// apartFrom is like apart, for a command that reads its job's inputs but does not write the job's
-// outputs. It writes only the file out, the value of the given flag, or no file if out is "".
-func (x *invocation) apartFrom(job []outfile.Use, flag, out string) error {
+// apartFrom returns an error if the command would write to one of its job's inputs, or to another
+// file that it reads. It is like apart, but for a command that does not write the job's outputs.
+// The command writes only the file path, which is the value of the given flag. If path is "", it
+// writes no file.
+func (x *invocation) apartFrom(job []outfile.Use, flag, path string) error {
 	for _, u := range job {
 		if !u.Writes {
 			x.reads = append(x.reads, u)
 		}
 	}
-	if out == "" {
+	if path == "" {
 		return nil
 	}
-	return x.apart(nil, outfile.Use{What: "--" + flag + "=" + out, Path: out, Writes: true})
+	return x.apart(nil, outfile.Use{What: "--" + flag + "=" + path, Path: path, Writes: true})
 }
 
 // note prints a message to standard error, unless -q is set.

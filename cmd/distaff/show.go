@@ -70,8 +70,9 @@ func show(x *invocation) error {
 	return w.Flush()
 }
 
-// printEntries prints the first head entries of a stream, or all entries if head is negative.
-// It calls stopped from time to time, and stops if that returns an error.
+// printEntries prints entries of a stream, beginning with the first. head is the number of entries
+// to print, or negative for all. From time to time printEntries calls stopped, and ends with the
+// error that stopped returns, if any.
 func printEntries(w *bufio.Writer, s coo.Stream, head int64, stopped func() error) error {
 	var b coo.Batch
 	size := int(s.Type().Size())

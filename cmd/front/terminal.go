@@ -108,8 +108,9 @@ func (t *Terminal) escape(b []byte) []byte {
 	return out
 }
 
-// maxLine is the largest number of characters of a line of a message that are printed. In a longer
-// line the middle is left out: the place is at the start, and the reason at the end.
+// maxLine is the largest number of characters that are printed of one line of a message. In a
+// longer line the middle is left out, because the start says where the mistake is, and the end says
+// what is wrong.
 const maxLine = 1000
 
 // Clip shortens the lines of a message that are longer than maxLine.

@@ -17,7 +17,8 @@ func (c class) text(dash string) string {
 	return fmt.Sprintf("%d%s%d", c.low, dash, c.high)
 }
 
-// entries formats the class as a number of entries.
+// entries formats the class as text, for example "2-5 entries". dash is the text between the two
+// numbers.
 func (c class) entries(dash string) string {
 	if c.high == 1 {
 		return "1 entry"
@@ -76,10 +77,10 @@ func niceStep(n int64, most int) int64 {
 	}
 }
 
-// ratios returns the classes from low to high. most is the largest number of classes. The classes
-// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten: the finest of these series that
-// gives at most most classes.
-func ratios(low, high int64, most int) []class {
+// ratios returns classes for the counts from low to high, at most maxClasses of them. The classes
+// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten. ratios uses the finest of these
+// series that has at most maxClasses classes.
+func ratios(low, high int64, maxClasses int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {
 			if every > 1 && len(leads) > 1 {
@@ -107,7 +108,7 @@ func ratios(low, high int64, most int) []class {
 					out = append(out, class{max(from, low), min(to, high)})
 				}
 			}
-			if len(out) <= most {
+			if len(out) <= maxClasses {
 				return out
 			}
 		}

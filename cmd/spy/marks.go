@@ -6,7 +6,8 @@ import (
 	"distaff/io/bins"
 )
 
-// A Braille character holds two dots across and four down, whose distances are about equal.
+// A Braille character has two dots across and four dots down. Neighbouring dots are about equally
+// far apart in both directions, so a dot serves as a square pixel.
 const (
 	dotsAcross = 2
 	dotsDown   = 4
@@ -105,11 +106,11 @@ func brailleLegend(g *bins.Grid, set charset) []string {
 	return append(binWords("a dot:", g), "with "+c.entries(set.dash))
 }
 
-// binWords returns what, followed by the size of a grid's bins in words. A line may be broken
-// between the returned pieces.
-func binWords(what string, g *bins.Grid) []string {
+// binWords returns label and then the size of a grid's bins in words. The text is returned in
+// pieces. A line may be broken between two pieces.
+func binWords(label string, g *bins.Grid) []string {
 	n, noun, _ := strings.Cut(bin(g), " c")
-	return []string{what, "a bin of", n, "c" + noun}
+	return []string{label, "a bin of", n, "c" + noun}
 }
 
 // shades draws each bin as size[0] lines of size[1] characters.

@@ -86,18 +86,19 @@ func (s *scene) text(x, y, size, anchor float64, text string) {
 // SVG file.
 func room(text string, size float64) float64 { return 1.15 * picture.Width(text, size, false) }
 
-// tint returns the color for at, a position between few entries (0) and many (1). Many entries are
-// dark. The brightest colors are not used because they resemble the page, and a single entry must
-// be visible.
-func tint(at float64) color.RGBA { return picture.Viridis(0.7 - 0.7*at) }
+// tint returns the color for a number of entries. fraction is the number's place on the color
+// scale, from 0 for few entries to 1 for many. Many entries are dark. The brightest colors are not
+// used because they resemble the page's color, and even a single entry must be visible.
+func tint(fraction float64) color.RGBA { return picture.Viridis(0.7 - 0.7*fraction) }
 
-// image returns a grid as an image with bins of sx by sy.
-func (s *scale) image(g *bins.Grid, sx, sy float64) image.Image {
+// image returns a grid as an image. Each bin is binWidth wide and binHeight high, in the picture's
+// unit, which is picture.Pixels pixels.
+func (s *scale) image(g *bins.Grid, binWidth, binHeight float64) image.Image {
 	colors := color.Palette{picture.Paper}
 	for k := range s.classes {
 		colors = append(colors, tint(s.at(k)))
 	}
-	w, h := int(sx*picture.Pixels), int(sy*picture.Pixels)
+	w, h := int(binWidth*picture.Pixels), int(binHeight*picture.Pixels)
 	m := image.NewPaletted(image.Rect(0, 0, w*g.Bins[1], h*g.Bins[0]), colors)
 	for y := range m.Rect.Dy() {
 		row, line := g.Row(y/h), m.Pix[y*m.Stride:]
