@@ -175,16 +175,16 @@ const (
 
 func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
 
-// DefaultLongRow is the default of Request.LongRow. The work on a row of this length takes the time
-// of several starts of a parallel region.
+// DefaultLongRow is the default of Request.LongRow, in entries. The work on a row of this length
+// takes several times as long as the start of a parallel region.
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of additional elements that the caller appends to a map because the leaf
 // reads ahead (see Arg.Map).
 const MapAhead = strategy.MapAhead
 
-// DefaultChunkWork is the default of Request.ChunkWork. The result of a chunk of this size fits in
-// a core's own cache.
+// DefaultChunkWork is the default of Request.ChunkWork, in stored entries. The result of a chunk
+// with this many entries fits into the cache of one core.
 const DefaultChunkWork = 1 << 13
 
 // DefaultFarBytes is the default of Request.FarBytes, in bytes. A core's own caches hold about this
@@ -201,8 +201,9 @@ type Tensor struct {
 	Counts             []int64 // number of positions of each level; nil if unknown
 }
 
-// Cut says that a range is cut into N parts. With one variable it is the variable's range. With
-// several, outermost first, it is the range of positions of the levels over these variables.
+// Cut says that a range is divided into N parts. If Vars has one variable, the range is the range
+// of this variable. If Vars has several variables, outermost first, the range consists of the
+// stored positions of the levels over these variables.
 type Cut struct {
 	Vars []string
 	N    int64
@@ -285,9 +286,11 @@ type Arg struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Result describes the result of a leaf. The caller allocates the memory of a dense result and need
-// not initialize it, because the leaf writes every value. The leaf allocates the arrays of any
-// other result, which belong to the caller after the call; Shares and FixedPattern are exceptions.
+// Result describes the result of a leaf. The caller allocates the memory of a dense result. The
+// caller need not initialize this memory, because the leaf writes every value. If the result is not
+// dense, the leaf allocates the arrays, and they belong to the caller after the call. The leaf does
+// not allocate level arrays that the result shares with an argument (see Shares) or that the caller
+// passes (see FixedPattern).
 type Result struct {
 	// Format has only dense and compressed levels (d and s).
 	Format tensor.Format
@@ -372,7 +375,8 @@ type compilation struct {
 	lowered      *lower.Lowered
 }
 
-// normalize brings the statement into the normal form, unless the request contains one.
+// normalize brings the statement into normal form (concrete index notation). If the request already
+// contains a statement in normal form, normalize uses a copy of that statement.
 func (c *compilation) normalize() error {
 	if c.request.Normal != nil {
 		normal := *c.request.Normal
@@ -466,7 +470,8 @@ func (c *compilation) collect() error {
 	return nil
 }
 
-// order determines the order of the loops, and the conversions that it forces.
+// order chooses the order of the loops. It also chooses the operands that must be converted to
+// another format, because their levels do not fit this order.
 func (c *compilation) order() error {
 	u := c.unit
 	u.Order, u.Notes = fit(c.normal, u.Result.Format, c.uses, c.size, c.conversionCost)
@@ -553,7 +558,8 @@ func (c *compilation) taken() map[string]bool {
 	return taken
 }
 
-// contract takes the intermediates of the chosen contractions out of the terms.
+// contract moves the intermediate results of the chosen contractions from the terms into sums that
+// are computed separately.
 func (c *compilation) contract() error {
 	c.nest.contract(c.contractions, c.normal.Vars)
 	c.unit.Network = c.networkText

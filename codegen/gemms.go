@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// findGemms looks for products of matrices that replace the innermost loops of a term and of its
-// parts, and adds them to n.gemms. left has the variables of the tensor that the term is added to,
-// in storage order.
+// findGemms looks for matrix products in the term x and in the sums that were taken out of x. A
+// matrix product can replace the innermost loops of a term. findGemms adds each product to n.gemms.
+// left has the variables of the tensor to which the term is added, in storage order.
 func (n *nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {
@@ -113,7 +113,8 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 	})
 }
 
-// strategyProducts returns the products of matrices of the default strategy, each with its reason.
+// strategyProducts returns the matrix products that the default strategy has chosen, each with the
+// reason for the choice. It returns nil if the request has a schedule.
 func (c *compilation) strategyProducts() (out []strategy.Chosen) {
 	if c.request.Schedule != nil {
 		return nil

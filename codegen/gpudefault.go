@@ -78,8 +78,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// partsOf returns the variables whose range a call of a default leaf may get only in part: all
-// variables except r.Exact.
+// partsOf returns the variables for which a call of a default leaf may compute only a part of the
+// range. These are all variables except r.Exact.
 func partsOf(r Request) []string {
 	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()
@@ -87,7 +87,8 @@ func partsOf(r Request) []string {
 		func(v string) bool { return slices.Contains(r.Exact, v) })
 }
 
-// lines returns the commands of the choice, and commands for the choices that the compiler added.
+// lines returns the schedule that the compiler chose: the commands of the form, and commands that
+// express the compiler's other decisions.
 func (g *gpuChoice) lines() []ScheduleLine {
 	why := map[string]string{}
 	for _, l := range g.form {
@@ -128,7 +129,8 @@ func (r *Request) resultName() string {
 	return r.Stmt.LHS.Name
 }
 
-// gpuShape has what the choice of a form must know about a statement.
+// gpuShape has the facts about a statement on which the choice of a GPU form depends: its loops,
+// its sum and its only sparse operand.
 type gpuShape struct {
 	c      *compilation
 	first  []string        // commands before the commands of the form
@@ -140,8 +142,9 @@ type gpuShape struct {
 	used   map[string]bool // names that a new loop or workspace may not have
 }
 
-// newGPUShape compiles a request as far as the nest after the given commands. The commands do not
-// assign loops to units of a GPU, so the request is compiled for a CPU, whose loops may be serial.
+// newGPUShape runs the compiler's passes on a request with the given commands, up to the pass that
+// schedules the loops. The commands do not assign loops to units of a GPU. The request is therefore
+// compiled for a CPU, because a schedule for a GPU must assign loops to units.
 func newGPUShape(r Request, commands []string) (*gpuShape, error) {
 	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
 	r.Network = network.Direct.String() // the nest is checked when a form is compiled

@@ -69,8 +69,9 @@ type positionLoop struct {
 	inner, sums []string // the variables of the loops inside: the result's, and summed ones
 }
 
-// positions returns the form that divides the positions of the driver evenly among the units of the
-// GPU.
+// positions returns the form that divides the stored positions of one sparse operand evenly among
+// the blocks, warps and threads. The operand is s.driver: its entries alone give values of the
+// statement.
 func (s *gpuShape) positions() gpuForm {
 	c := s.fusePositions()
 	if c == nil {
@@ -109,9 +110,10 @@ func (s *gpuShape) plainPositions() gpuForm {
 	return s.entriesOfThreads(c, false)
 }
 
-// fusePositions fuses the loops over the driver's levels to one loop over positions. It fuses all
-// levels down to the last one that is not dense or, if the result uses the driver's level arrays,
-// the levels that the result has too. It returns nil if the loops cannot be fused.
+// fusePositions replaces the loops over the levels of s.driver by one loop over positions. It
+// returns nil if these loops cannot be fused. If the result uses the level arrays of s.driver,
+// fusePositions fuses the levels that the result also has. Otherwise it fuses all levels down to
+// the last one that is not dense.
 func (s *gpuShape) fusePositions() *positionLoop {
 	levels := s.levels()
 	deep := s.deep
@@ -159,8 +161,8 @@ func (s *gpuShape) fusePositions() *positionLoop {
 	return c
 }
 
-// hasWalked reports whether one of vars belongs to a level of the driver that is its last sparse
-// level or above it.
+// hasWalked reports whether one of vars is the variable of the last sparse level of s.driver, or of
+// a level above it.
 func (s *gpuShape) hasWalked(vars []string) bool {
 	return slices.ContainsFunc(s.levels()[:s.deep],
 		func(v string) bool { return slices.Contains(vars, v) })
@@ -182,9 +184,10 @@ func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 	)...)
 }
 
-// rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
-// load the tile into shared memory, neighbouring threads neighbouring entries. Then each thread
-// sums a row of the tile, or each warp does if the tile has few rows.
+// rowsOfTiles returns the form in which each block works on a tile of neighbouring entries. The
+// threads load the tile into shared memory: neighbouring threads load neighbouring entries. Then
+// each thread sums the entries of one row in the tile. If the tile has few rows, each warp sums one
+// row.
 func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
@@ -297,8 +300,8 @@ func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	}
 }
 
-// ownPlaces returns the form that gives each thread a few positions. No other thread writes to the
-// places of these positions.
+// ownPlaces returns the form in which each thread works on a few stored positions. No other thread
+// writes to the result's elements that belong to these positions, so no additions are atomic.
 func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,

@@ -12,8 +12,9 @@ import (
 // The forms in this file have no loop over positions. They run over places of the result, or over
 // rows.
 
-// dense returns the form of a statement without sparse tensors. A thread computes each place of the
-// result. If there are sums and the result has few places or one mode, a warp computes each place.
+// dense returns the form for a statement without sparse tensors. Normally one thread computes each
+// element of the result. A whole warp computes each element if two conditions hold: the statement
+// has sums, and the result has either few elements or only one mode.
 func (s *gpuShape) dense() gpuForm {
 	var places, sums []string
 	for _, v := range s.loops {
@@ -63,20 +64,22 @@ func (s *gpuShape) dense() gpuForm {
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
 }
 
-// fused returns commands that fuse directly nested loops over vars into one, and the variable of
-// the fused loop.
-func (s *gpuShape) fused(vars []string) (one string, texts []string) {
-	one = vars[len(vars)-1]
+// fused returns the fuse commands that make one loop of the directly nested loops over vars.
+// fusedVar is the variable of this loop.
+func (s *gpuShape) fused(vars []string) (fusedVar string, texts []string) {
+	fusedVar = vars[len(vars)-1]
 	for k := len(vars) - 2; k >= 0; k-- {
 		f := s.name("f" + vars[k])
-		texts = append(texts, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], one, f))
-		one = f
+		texts = append(texts, fmt.Sprintf("fuse(%s,%s,%s)", vars[k], fusedVar, f))
+		fusedVar = f
 	}
-	return one, texts
+	return fusedVar, texts
 }
 
-// denseScalar returns the form of a scalar result without sparse tensors. The threads of a block
-// sum neighbouring terms, so that they read neighbouring values.
+// denseScalar returns the form for a statement without sparse tensors and with a scalar result.
+// texts are the commands before the form's own commands. sums are the summed variables. The threads
+// of a block sum neighbouring terms, so that they read neighbouring values. denseScalar returns nil
+// if sums is empty.
 func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 	if len(sums) == 0 {
 		return nil
@@ -94,8 +97,10 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 				"and in shared memory", thread))...)
 }
 
-// warpPerPlace returns the form that gives each place of the result to a warp. Its threads sum
-// together along the last summed variable.
+// warpPerPlace returns the form in which one warp computes each element of the result. texts are
+// the commands before the form's own commands. places are the variables of the result, and sums are
+// the summed variables. The warp's threads divide the coordinates of the last summed variable among
+// themselves.
 func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 	f, more := s.fused(places)
 	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("tile")
@@ -225,17 +230,18 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	return found
 }
 
-// rows returns the form that gives each coordinate of every outermost loop to a thread.
+// rows returns the form in which each thread computes one coordinate of every outermost loop.
 func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
 
-// tiledRows returns the form that gives a few coordinates of every outermost loop to each thread,
-// which searches for its first coordinate. The form serves loops that step from one entry of an
-// operand to the next and therefore cannot number their iterations.
+// tiledRows returns the form in which each thread computes several neighbouring coordinates of
+// every outermost loop. It is for loops that go from one stored entry of an operand to the next.
+// The iterations of these loops have no numbers, so each thread first searches for its first
+// coordinate. With several coordinates, a thread searches only once for all of them.
 func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
-// rowsOfThreads returns the form that gives each thread the given number of coordinates of every
-// outermost loop.
-func (s *gpuShape) rowsOfThreads(each int) gpuForm {
+// rowsOfThreads returns the form in which each thread computes coordinates of every outermost loop.
+// perThread is the number of coordinates for each thread.
+func (s *gpuShape) rowsOfThreads(perThread int) gpuForm {
 	var texts []string
 	if s.c.sharedWith == nil && !s.c.unit.Result.Format.AllDense() {
 		texts = append(texts, "assemble("+s.c.resultName()+
@@ -248,15 +254,15 @@ func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 		}
 		seen[v] = true
 		block, thread := s.name("block"), s.name("thread")
-		if each == 1 {
+		if perThread == 1 {
 			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread,
 				gpuThreads, v))
 		} else {
 			in, row := s.name(v+"1"), s.name(v+"_row")
 			texts = append(texts,
-				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*each),
-				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row, each,
-					each, v))
+				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*perThread),
+				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row,
+					perThread, perThread, v))
 		}
 		outer, inner := s.racesOver(v)
 		texts = append(texts, "parallelize("+block+",GPUBlock,"+outer,
@@ -265,8 +271,9 @@ func (s *gpuShape) rowsOfThreads(each int) gpuForm {
 	return s.lines(texts...)
 }
 
-// racesOver returns the race strategies of blocks and threads for a loop over v, with the reason
-// and the end of the command.
+// racesOver returns the ends of two parallelize commands for a loop over v. The end blocks is for
+// the loop over blocks, and threads is for the loop over threads. Each end has the race strategy,
+// the closing parenthesis and a comment with the reason.
 func (s *gpuShape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.c.normal.LHS.Vars) == 0:

@@ -19,8 +19,9 @@ import (
 //   - No coordinate is assigned twice. The default schedule guarantees this if it makes only
 //     plain stores. With a user's schedule, the loops must be over variables of the left side.
 //   - The leaf reads and stores in the order that ir.ReadInPlace describes.
+//   - The leaf runs on a CPU.
 //
-// If a condition does not hold, and on a GPU, the leaf uses separate memory for both.
+// If a condition does not hold, the leaf uses separate memory for the old value and the result.
 func (c *compilation) inPlace() error {
 	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() &&
 		ir.ReadInPlace(c.unit.Func, k) {
@@ -29,8 +30,9 @@ func (c *compilation) inPlace() error {
 	return nil
 }
 
-// verifyInPlace checks that the leaf is well formed, and that it does not load the values of an
-// argument that it reads from the result's memory.
+// verifyInPlace checks that the leaf is well formed. It also checks that the leaf reads an old
+// value that is in the result's memory only there: the leaf must not have a parameter for the
+// values of that argument.
 func (c *compilation) verifyInPlace() error {
 	if k := c.unit.Result.InPlace; k > 0 {
 		for _, p := range c.unit.Func.Params {

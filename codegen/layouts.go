@@ -11,9 +11,10 @@ import (
 	"distaff/io/tensor"
 )
 
-// layoutGain is the smallest number of reads of each value for which a dense operand is copied so
-// that the innermost loop runs along memory. Copying a value takes about 3 ns. Reading a value that
-// is not adjacent to the one before takes 1 ns more from a cache, and 10 ns more from memory.
+// layoutGain is the number of times that each value of a dense operand must be read so that a copy
+// pays off. In the copy, the innermost loop reads adjacent values. Copying a value takes about 3
+// ns. Reading a value that is not adjacent to the one before takes 1 ns more from a cache, and 10
+// ns more from memory.
 const layoutGain = 4
 
 // layouts chooses dense operands that are read from copies, so that the innermost loop runs along
@@ -68,7 +69,8 @@ func (c *compilation) innermostDense() string {
 	return order[len(order)-1]
 }
 
-// canCopy reports whether a use is of a dense operand that can be read from a copy.
+// canCopy reports whether the leaf may read the operand of use u from a copy with another layout.
+// The operand must be dense.
 func (c *compilation) canCopy(u *use) bool {
 	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.InPlace
 }
@@ -86,8 +88,9 @@ func (c *compilation) reads(v string) float64 {
 	return float64(max(least, 0)) * float64(c.size(v))
 }
 
-// readers returns the number of ranks that copy each value of an operand. A value is read by all
-// ranks that differ only in their parts of variables that the operand lacks.
+// readers returns the number of ranks that copy each value of an operand. Ranks copy the same value
+// if they compute the same parts of the operand's variables, and different parts only of other
+// variables.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
 	for _, cut := range c.request.Cuts {
@@ -98,7 +101,7 @@ func (c *compilation) readers(u *use) float64 {
 	return min(n, float64(max(c.request.Ranks, 1)))
 }
 
-// copyUse lets a use be read from a copy in format f.
+// copyUse records that the leaf reads the operand of use u from a copy in format f.
 func (c *compilation) copyUse(u *use, f tensor.Format) {
 	u.format, u.convert = f, true
 	note := fmt.Sprintf("copying %s from %s to %s", u.tensor, u.given.Format, f)

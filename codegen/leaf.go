@@ -31,9 +31,10 @@ func (c *compilation) arrays() error {
 	return nil
 }
 
-// addToResult makes the leaf add to an existing result, if the request asks for that and the result
-// is dense or has an operand's level arrays. In the latter case a map, which becomes the last
-// argument, gives the positions of the values.
+// addToResult makes the leaf add to an existing result. It does so if the request asks for this,
+// and the result is dense or uses an operand's level arrays. If the result uses an operand's level
+// arrays, the leaf gets a map as its last argument. The map gives for each entry the position of
+// its value in the existing result.
 func (c *compilation) addToResult() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
@@ -75,11 +76,11 @@ func (c *compilation) threads() error {
 	return nil
 }
 
-// lower makes the leaf. If lowering refuses, there are three cases:
+// lower makes the leaf. If lowering refuses the statement, there are three cases:
 //
-//   - The default strategy has products of matrices: the passes restart without them.
-//   - The leaf could make a result with its own level arrays instead of an operand's: the passes
-//     restart from "shared".
+//   - The default strategy has matrix products: the passes run again without them.
+//   - The result shares level arrays with an operand, but the leaf could make its own: the passes
+//     run again, beginning with the pass "shared".
 //   - Otherwise lower returns an error, which names the scheduling command that cannot be followed.
 func (c *compilation) lower() error {
 	u := c.unit
@@ -138,8 +139,9 @@ func (c *compilation) simplify() error {
 	return nil
 }
 
-// carry simplifies loops of a CPU that sum over segments: each segment starts at the position where
-// the one before ended (ir.Carry).
+// carry simplifies CPU loops in which each iteration sums over a segment of positions. A loop
+// qualifies if each segment starts at the position where the segment before it ended. The loop then
+// keeps this position in a variable (see ir.Carry).
 func (c *compilation) carry() error {
 	if c.request.Target == CPU {
 		ir.Carry(c.unit.Func)

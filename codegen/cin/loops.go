@@ -94,8 +94,8 @@ func Pairs(s, t Stmt, fn func(s, t Stmt)) {
 }
 
 // Standing returns the body of s with each loop variable v replaced by g.ConsumerVar(v). A
-// precompute replaces a variable by a new one in its producer. In the result, the producer's loop
-// again runs over the original variable.
+// precompute command gives the loop that fills a workspace a new variable in place of the original
+// one. Standing undoes this, so that the loop runs over the original variable.
 func Standing(s Stmt, g *provenance.Graph) Stmt {
 	return Map(Body(s), func(t Stmt) Stmt {
 		if f, ok := t.(*Forall); ok {
@@ -109,9 +109,9 @@ func Standing(s Stmt, g *provenance.Graph) Stmt {
 	})
 }
 
-// Natural reports whether the loops over c's variables come in the order of c.Leaves around every
-// assignment of s. Each of these loops then narrows the range that the loops before it left.
-// Natural returns false if c has no top variable.
+// Natural reports whether the loops over c's variables are nested in the order of c.Leaves around
+// every assignment of s. In this order, each loop narrows the range that the loops outside it
+// leave. Natural returns false if c has no top variable.
 func Natural(s Stmt, g *provenance.Graph, c *provenance.Component) bool {
 	if c.Top == "" {
 		return false

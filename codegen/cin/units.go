@@ -19,10 +19,11 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 	return p.bad, p.why
 }
 
-// SettlesRaces reports whether r keeps additions to the same place apart on a GPU, so that a loop
-// on a GPU unit may use it. An outer loop may have IgnoreRaces and leave the strategy to an inner
-// loop, as in the schedules of source 004, appendix A. If iterations of the outer loop may then add
-// to the same place, the inner loop's additions are atomic.
+// SettlesRaces reports whether the race strategy r makes concurrent additions to one element safe
+// on a GPU. A loop on a GPU unit may use only these strategies, with one exception. An outer loop
+// may have IgnoreRaces if an inner loop has a safe strategy, as in the schedules of source 004,
+// appendix A. If iterations of the outer loop may add to one element, the additions of the inner
+// loop are atomic.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current

@@ -132,8 +132,8 @@ func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	return lo, hi, left, right
 }
 
-// Lines returns a message of any number of lines with each line made Printable. It is for messages
-// that are printed without the usual processing of a command's errors.
+// Lines returns the message s with Printable applied to each of its lines. It is for messages that
+// are printed without the usual processing of a command's errors.
 func Lines(s string) string {
 	lines := strings.Split(s, "\n")
 	for k, l := range lines {

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Sprintf is fmt.Sprintf for messages. A string among args may come from the user, so it is shown
-// as by Printable, or clipped if its verb is %q. Errors among args already are messages.
+// Sprintf is like fmt.Sprintf, for messages. A string in args may come from the user, so Sprintf
+// passes it through Printable. For the verb %q it only shortens the string, because %q already
+// escapes characters. Errors in args are not changed, because their texts are already messages.
 func Sprintf(format string, args ...any) string {
 	shows := make([]any, len(args))
 	for k, a := range args {

@@ -96,7 +96,8 @@ type Point struct {
 	Universe bool
 }
 
-// covers reports whether p has all iterators of q, and Universe if q has it.
+// covers reports whether p has all iterators of q. If q.Universe is set, p.Universe must also be
+// set.
 func (p Point) covers(q Point) bool {
 	return p.Iters.Union(q.Iters) == p.Iters && (p.Universe || !q.Universe)
 }
@@ -126,9 +127,10 @@ type query func(a *cin.Access) kind
 // maxPoints is the largest number of points before a lattice becomes coarse.
 const maxPoints = 256
 
-// of returns the lattice of a loop with the body s. An access to a temporary is replaced by the
-// expression of its producer if the producer is in s.
-func of(s cin.Stmt, q query) *Lattice {
+// latticeOf returns the merge lattice of a loop with the body s. q returns how the loop visits an
+// access. An access to a temporary is replaced by the expression of its producer if the producer is
+// in s.
+func latticeOf(s cin.Stmt, q query) *Lattice {
 	b := &builder{q: q, temps: map[string]points{}}
 	pts := b.stmt(s)
 	if b.coarse {

@@ -46,7 +46,7 @@ func TestPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := of(s, kinds)
+		got := latticeOf(s, kinds)
 		if !sameText(got.String(), c.want) {
 			t.Errorf("%s: got %s, want %s", c.src, got, c.want)
 		}
@@ -91,7 +91,7 @@ func TestClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := of(s, kinds)
+		l := latticeOf(s, kinds)
 		has := map[Point]bool{}
 		for _, p := range l.Points {
 			has[p] = true
@@ -117,7 +117,7 @@ func TestCoarse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := of(s, kinds)
+	l := latticeOf(s, kinds)
 	if !l.Coarse || len(l.Points) != 1 || l.Points[0].Iters.Len() != len(names) || l.Universe() {
 		t.Errorf("got %s, coarse %v", l, l.Coarse)
 	}
@@ -125,7 +125,7 @@ func TestCoarse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l = of(s, kinds); !l.Coarse || !l.Universe() {
+	if l = latticeOf(s, kinds); !l.Coarse || !l.Universe() {
 		t.Errorf("got %s, coarse %v, want the universe", l, l.Coarse)
 	}
 }

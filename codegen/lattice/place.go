@@ -17,8 +17,9 @@ type Place struct {
 	Walked bool
 }
 
-// Below returns the place of access a to a tensor of format f inside loops over the variables for
-// which bound returns true. It assumes that a is not known to be absent.
+// Below returns the level of access a that the loop nest reaches next. f is the format of the
+// tensor. bound(v) is true if a surrounding loop runs over v. Below assumes that a may have a value
+// here.
 func Below(a *cin.Access, f tensor.Format, bound func(v string) bool) Place {
 	for l, mode := range f.Order {
 		if v := a.Vars[mode]; !bound(v) {
@@ -28,11 +29,11 @@ func Below(a *cin.Access, f tensor.Format, bound func(v string) bool) Place {
 	return Place{}
 }
 
-// Loop returns the lattice of a loop over v with the given body. place returns the place of an
-// access in the body. An access to a temporary is replaced by the expression of its producer if the
-// producer is in the body.
+// Loop returns the merge lattice of a loop over v with the given body. place(a) returns the level
+// of access a that is reached inside the loops around this loop. An access to a temporary is
+// replaced by the expression of its producer if the producer is in the body.
 func Loop(v string, body cin.Stmt, place func(a *cin.Access) Place) *Lattice {
-	return of(body, func(a *cin.Access) kind {
+	return latticeOf(body, func(a *cin.Access) kind {
 		switch p := place(a); {
 		case p.Absent:
 			return absent
