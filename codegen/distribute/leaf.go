@@ -68,8 +68,8 @@ func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	return w
 }
 
-// sortByOrigin returns loops in the order of their origins. The origin of a loop is the loop in
-// order from which commands made it.
+// sortByOrigin returns loops in the order of their origins. The origin of a loop is in the list
+// order: commands made the loop from it.
 func sortByOrigin(order, loops []*variable) []*variable {
 	at := func(v *variable) int {
 		for v != nil && !slices.Contains(order, v) {

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// maxIterations limits the number of chunks of a variable, and the number of iterations that one
-// rank runs. More are refused because each iteration runs a leaf, which takes at least
+// maxIterations is a limit for the number of chunks of a variable, and for the number of iterations
+// on one rank. More are refused because each iteration runs a leaf, which takes at least
 // microseconds.
 const maxIterations = 1 << 24
 

@@ -299,8 +299,8 @@ func (p *peeling) rotate(c *schedule.Command) error {
 	return nil
 }
 
-// reorder puts the loops that the command names into the command's order. The other loops stay
-// where they are: the named loops only exchange their places.
+// reorder puts the loops that the command names into the command's order. The named loops only
+// exchange their places. The other loops do not move.
 func (p *peeling) reorder(c *schedule.Command) error {
 	var named []*variable
 	for _, a := range c.Args {
@@ -322,7 +322,7 @@ func (p *peeling) reorder(c *schedule.Command) error {
 }
 
 // permuted returns list with the elements of subset in the order that they have in subset. They
-// occupy the same indices as before. All other elements stay where they are.
+// occupy the same indices as before. The other elements do not move.
 func permuted(list, subset []*variable) []*variable {
 	out := slices.Clone(list)
 	next := 0

@@ -308,8 +308,8 @@ func (s *stored) makes(c *schedule.Command) bool {
 	return made
 }
 
-// isNamed reports whether one of the commands contains the name of the pos command's variable. It
-// also looks for the names of fused variables from which this variable was made.
+// isNamed reports whether one of the commands contains the name of the pos command's variable. If
+// this variable was made from fused variables, isNamed also looks for their names.
 func (s *stored) isNamed(commands []string) bool {
 	found := false
 	s.at.each(func(v *variable) {

@@ -15,7 +15,7 @@ import (
 // Bind sets each param to its value in params or, if it has none there, to its value in the file.
 // It then replaces the params by their values in statements, sizes, conditions, commands and kinds.
 // There is an error (exit code 2) in three cases: params names a param that the file does not
-// declare, a value is not a number, or a number is not allowed where the param is used.
+// declare, a value is not a number, or a param's place in the file does not allow its number.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)

@@ -52,8 +52,9 @@ type state struct {
 	written bool          // the tensor has values
 }
 
-// recordName records what a name stands for: thing is a noun such as "tensor". It returns an error
-// if the name already stands for something. Only sizes may have the same name several times.
+// recordName records the meaning of a name. thing is the kind of the named thing, for example
+// "tensor". recordName returns an error if the name already has a meaning. Only sizes may have the
+// same name several times.
 func (c *checker) recordName(name, thing string, at notation.Span) error {
 	old, ok := c.names[name]
 	if !ok {

@@ -128,8 +128,8 @@ func (f *File) MachineOf(p place.Placement) *Machine {
 	return list[k]
 }
 
-// recordLevels records that the names of a machine's levels stand for machine levels. It returns an
-// error if a name already stands for something else.
+// recordLevels records that the names of a machine's levels mean machine levels. It returns an
+// error if a name already has another meaning.
 func (c *checker) recordLevels(m *Machine) error {
 	for _, g := range m.shape().Grids {
 		if g.Name == "" {

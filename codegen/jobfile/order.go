@@ -9,9 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// order checks the items in the order in which the run executes them. It walks the body of a repeat
-// only once. This is enough because the body runs at least once: if it reads a tensor before the
-// tensor has values, the first pass already makes the mistake.
+// order checks the items in the order of their execution. It walks the body of a repeat only once.
+// This is enough because the body runs at least once: if it reads a tensor before the tensor has
+// values, the first pass already makes the mistake.
 func (c *checker) order() error {
 	c.f.statements(c.f.Items, func(s *Statement) error {
 		if _, ok := c.firstWrite[s.raw.LHS.Name]; !ok {
@@ -179,8 +179,8 @@ func (c *checker) temporarySizes(s *Statement) error {
 	return nil
 }
 
-// schedule checks the commands of a statement as far as this is possible without its loops. When
-// the statement is planned, the distribution commands are also checked against the loops.
+// schedule checks the commands of a statement without knowing the statement's loops. When the
+// statement is planned, the distribution commands are also checked against the loops.
 func (c *checker) schedule(s *Statement) error {
 	var commands []*schedule.Command
 	for _, cmd := range s.Schedule {

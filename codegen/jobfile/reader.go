@@ -19,7 +19,7 @@ type reader struct {
 	at  int
 	end int
 	err error
-	// words are what a word that is not wanted may be a slip for.
+	// words are the keywords that an error may suggest in place of a word.
 	words []string
 }
 
