@@ -176,7 +176,7 @@ const (
 func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
 
 // DefaultLongRow is the default of Request.LongRow, in entries. The work on a row of this length
-// takes several times as long as the start of a parallel region.
+// takes several times the start of a parallel region.
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of additional elements that the caller appends to a map because the leaf

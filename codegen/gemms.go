@@ -10,7 +10,7 @@ import (
 
 // findGemms looks for matrix products in the term x and in the sums that were taken out of x. A
 // matrix product can replace the innermost loops of a term. findGemms adds each product to n.gemms.
-// left has the variables of the tensor to which the term is added, in storage order.
+// The term is added to a tensor, and left has the variables of this tensor in storage order.
 func (n *nest) findGemms(x *term, left []string) {
 	for _, p := range x.parts {
 		for _, y := range p.body {

@@ -129,8 +129,8 @@ func (r *Request) resultName() string {
 	return r.Stmt.LHS.Name
 }
 
-// gpuShape has the facts about a statement on which the choice of a GPU form depends: its loops,
-// its sum and its only sparse operand.
+// gpuShape has the facts about a statement that decide which GPU form fits it: its loops, its sum
+// and its only sparse operand.
 type gpuShape struct {
 	c      *compilation
 	first  []string        // commands before the commands of the form

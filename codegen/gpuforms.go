@@ -184,10 +184,9 @@ func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 	)...)
 }
 
-// rowsOfTiles returns the form in which each block works on a tile of neighbouring entries. The
-// threads load the tile into shared memory: neighbouring threads load neighbouring entries. Then
-// each thread sums the entries of one row in the tile. If the tile has few rows, each warp sums one
-// row.
+// rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
+// load the tile into shared memory: neighbouring threads load neighbouring entries. Then each
+// thread sums the entries of one row in the tile. If the tile has few rows, each warp sums one row.
 func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
@@ -300,8 +299,8 @@ func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
 	}
 }
 
-// ownPlaces returns the form in which each thread works on a few stored positions. No other thread
-// writes to the result's elements that belong to these positions, so no additions are atomic.
+// ownPlaces returns the form that gives each thread a few stored positions. No other thread writes
+// to the result's elements that belong to these positions, so no additions are atomic.
 func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,

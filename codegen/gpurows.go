@@ -97,7 +97,7 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 				"and in shared memory", thread))...)
 }
 
-// warpPerPlace returns the form in which one warp computes each element of the result. texts are
+// warpPerPlace returns the form that lets one warp compute each element of the result. texts are
 // the commands before the form's own commands. places are the variables of the result, and sums are
 // the summed variables. The warp's threads divide the coordinates of the last summed variable among
 // themselves.
@@ -230,16 +230,16 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	return found
 }
 
-// rows returns the form in which each thread computes one coordinate of every outermost loop.
+// rows returns the form that gives each thread one coordinate of every outermost loop.
 func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
 
-// tiledRows returns the form in which each thread computes several neighbouring coordinates of
-// every outermost loop. It is for loops that go from one stored entry of an operand to the next.
-// The iterations of these loops have no numbers, so each thread first searches for its first
-// coordinate. With several coordinates, a thread searches only once for all of them.
+// tiledRows returns the form that gives each thread several neighbouring coordinates of every
+// outermost loop. It is for loops that go from one stored entry of an operand to the next. The
+// iterations of such a loop have no numbers, so each thread first searches for its first
+// coordinate. If a thread has several coordinates, it searches only once.
 func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
 
-// rowsOfThreads returns the form in which each thread computes coordinates of every outermost loop.
+// rowsOfThreads returns the form that gives each thread coordinates of every outermost loop.
 // perThread is the number of coordinates for each thread.
 func (s *gpuShape) rowsOfThreads(perThread int) gpuForm {
 	var texts []string

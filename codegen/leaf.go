@@ -31,10 +31,10 @@ func (c *compilation) arrays() error {
 	return nil
 }
 
-// addToResult makes the leaf add to an existing result. It does so if the request asks for this,
-// and the result is dense or uses an operand's level arrays. If the result uses an operand's level
-// arrays, the leaf gets a map as its last argument. The map gives for each entry the position of
-// its value in the existing result.
+// addToResult makes the leaf add to an existing result, if the request asks for it and the result
+// is dense or uses an operand's level arrays. If the result uses an operand's level arrays, the
+// leaf gets a map as its last argument. The map gives for each entry the position of its value in
+// the existing result.
 func (c *compilation) addToResult() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
@@ -139,7 +139,7 @@ func (c *compilation) simplify() error {
 	return nil
 }
 
-// carry simplifies CPU loops in which each iteration sums over a segment of positions. A loop
+// carry simplifies CPU loops that sum over one segment of positions in each iteration. A loop
 // qualifies if each segment starts at the position where the segment before it ended. The loop then
 // keeps this position in a variable (see ir.Carry).
 func (c *compilation) carry() error {

@@ -78,8 +78,8 @@ func (f *file) userText() string {
 	return b.String()
 }
 
-// plainName returns a file name in which an underscore replaces each character that a C string
-// would have to escape, and each character that is not ASCII.
+// plainName returns a file name that a C string can contain. An underscore replaces each character
+// that would have to be escaped, and each character that is not ASCII.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || r == '\\' || r == '"' {

@@ -92,8 +92,7 @@ func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	return x.Type().IsFloat() || x.Type().IsComplex()
 }
 
-// computedVars returns the variables of a body to which a computed number is assigned (see
-// isComputed).
+// computedVars returns the variables of a body that get a computed number (see isComputed).
 func computedVars(body *ir.Block) map[*ir.Var]bool {
 	vars := map[*ir.Var]bool{}
 	for more := true; more; {

@@ -27,9 +27,9 @@ const unknownPragmas = `#ifndef _OPENMP
 #endif
 `
 
-// loopWarning turns off a warning of GCC that is false for leaves. GCC unrolls a body, and a later
-// copy may contain an empty loop from x + 1 up to x. Because of -fwrapv, GCC supposes that x + 1 may
-// wrap around, and warns that the loop would then have too many iterations.
+// loopWarning turns off a wrong warning of GCC. GCC unrolls a body, and a later copy may contain an
+// empty loop from x + 1 up to x. Because of -fwrapv, GCC supposes that x + 1 may wrap around, and
+// warns that the loop would then have too many iterations.
 const (
 	loopWarning = `#if defined __GNUC__ && !defined __clang__
 #pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"

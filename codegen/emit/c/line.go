@@ -117,8 +117,8 @@ func (l *lineLoop) address(origin string) string {
 }
 
 // wholeLines prints the loop from lo to hi as a loop over cache lines. The elements of this range
-// must fill whole lines. base is the address of the element that one iteration stores, and origin
-// is the number of this iteration. All other addresses are computed from base.
+// must fill whole lines. origin is the number of an iteration, and base is the address of the
+// element that this iteration stores. All other addresses are computed from base.
 func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
 	at, lane, line := l.function.Temps.Fresh(l.v+"_line"), l.function.Temps.Fresh("lane"),
 		l.function.Temps.Fresh("line")

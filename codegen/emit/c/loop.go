@@ -317,9 +317,9 @@ func (f *cfunc) vector(s *ir.For) {
 	}
 }
 
-// splitSums prints statements in which sums of complex numbers are split. parts maps a complex
-// variable to the names of two scalars, for the real and the imaginary part. An addition to the
-// variable is printed as two additions, one to each scalar.
+// splitSums prints statements, and splits sums of complex numbers. parts maps a complex variable to
+// the names of two scalars, for the real and the imaginary part. An addition to the variable is
+// printed as two additions, one to each scalar.
 func (f *cfunc) splitSums(list []ir.Stmt, parts map[*ir.Var][2]string) {
 	before := f.split
 	f.split = parts
