@@ -71,8 +71,9 @@ func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	return judge(c, part)
 }
 
-// judge checks that the kinds of entries in all parts may occur together in one file. If they look
-// wrong together, rank 0 reads the whole file to find the error. Every rank must call it.
+// judge checks that the parts of a text file contain only kinds of entries that may occur together
+// in one file. If the kinds look wrong together, rank 0 reads the whole file to find the error.
+// Every rank must call it.
 func judge(c comm.Comm, part text.Part) error {
 	p, ok := part.(text.Marked)
 	if !ok {

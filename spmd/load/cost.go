@@ -97,28 +97,30 @@ func ExistingCost(part *partition.Partition, sizes plan.Sizes, ranks int) Cost {
 	return c
 }
 
-// records returns the largest number of entries that a block receives.
-func records(in Input, roomed bool, sizes plan.Sizes, b plan.Block) int64 {
+// records returns an upper bound of the number of entries that block b receives. If makesRoom is
+// true, the bound includes the zeros that make room in the block for entries of other blocks (see
+// slots).
+func records(in Input, makesRoom bool, sizes plan.Sizes, b plan.Block) int64 {
 	if in.Records == nil {
 		return sizes(b).Most()
 	}
-	return in.Records(b, roomed)
+	return in.Records(b, makesRoom)
 }
 
-// RedistributeCost estimates the memory of Redistribute for blocks of the given sizes, in addition
-// to the blocks of from. moved is false if the new blocks are views of the old ones. Only Entries
-// and Records of in are used.
-func (g *Target) RedistributeCost(from *store.Blocks, asIs bool, in Input, sizes plan.Sizes,
+// RedistributeCost estimates the memory that Redistribute needs in addition to the old blocks,
+// which old describes. The function sizes returns the sizes of a new block. moved is false if the
+// new blocks are views of the old ones. Only the fields Entries and Records of input are used.
+func (g *Target) RedistributeCost(old *store.Blocks, asIs bool, input Input, sizes plan.Sizes,
 	ranks int, limit int64) (c Cost, moved bool) {
 	switch {
-	case asIs && g.Same(from):
+	case asIs && g.Same(old):
 		return Cost{}, false
-	case !asIs || !from.Layout.Format.AllDense():
-		return g.Cost(Input{Entries: in.Entries, Records: in.Records}, sizes, ranks, limit), true
+	case !asIs || !old.Layout.Format.AllDense():
+		return g.Cost(Input{Entries: input.Entries, Records: input.Records}, sizes, ranks, limit), true
 	}
 	c = g.Cost(Input{InPlace: true}, sizes, ranks, limit)
 	sent, largest, came := make([]int64, ranks), make([]int64, ranks), make([]int64, ranks)
-	g.parts(from, func(z plan.Size, from, to int) {
+	g.parts(old, func(z plan.Size, from, to int) {
 		n := z.Memory()
 		sent[from], largest[from], came[to] = sent[from]+n, max(largest[from], n), max(came[to], n)
 	})
@@ -170,7 +172,7 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	if in.Tensor != nil {
 		entries = coo.FromTensor(in.Tensor, coo.ZerosFor(in.Tensor, g.Spec.Format, false))
 	}
-	way = g.way(entries, roomed)
+	way = g.chooseWay(entries, roomed)
 	// coordinates may repeat
 	if way == joining && !g.Spec.Format.Repeats() &&
 		entries.(coo.Tensored).Tensor().Format().Repeats() {
@@ -185,17 +187,19 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 	return way, bytes
 }
 
-// travelling returns the largest number of bytes that a rank sends and receives at the same time.
-// entries is the number of entries over all ranks. In one round a rank sends at most sendRoom
-// bytes, plus its last batch and its staged entries. It receives at most inboxRooms times this
-// number.
-func (g *Target) travelling(entries int64, roomed bool, free int64) int64 {
+// travelling returns an upper bound of the number of bytes that a rank sends and receives at the
+// same time. In one round a rank sends at most sendRoom bytes, and its last batch and its staged
+// entries. The rank receives at most inboxRooms times as many bytes.
+//
+// entries is the number of entries over all ranks. makesRoom says that zeros are sent besides the
+// entries, to make room in other blocks. free is the number of free bytes of the rank.
+func (g *Target) travelling(entries int64, makesRoom bool, free int64) int64 {
 	modes, typ := g.Partition.Order, g.Spec.Type
 	entry := groupBytes + recordBytes(modes, typ)
 	blocks := g.Partition.Pieces()
 	stage := blocks * staged(blocks, recordBytes(modes, typ), free)
 	round := sendRoom(free) + entry*(stage+coo.BatchSize)
-	if roomed { // each entry may make room in each block
+	if makesRoom { // each entry may make room in each block
 		entries *= min(1+blocks, math.MaxInt64/(4*entry*max(entries, 1)))
 	}
 	// In a small tensor, each entry is at most one group, and nothing needs a whole cache line.

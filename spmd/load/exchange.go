@@ -167,8 +167,10 @@ func (x *exchange) deliver() error {
 	return nil
 }
 
-// turn exchanges the messages that are sent by the ranks whose number is turn modulo turns. counts
-// and got are the numbers of bytes to and from each rank; total is the sum of counts.
+// turn exchanges the messages of one turn: the messages that are sent by each rank r with r % turns
+// == turn. There are several turns if a rank would otherwise receive too many bytes at a time.
+// counts[r] and got[r] are the numbers of bytes that this rank sends to and receives from rank r in
+// all turns. total is the sum of counts. send holds the bytes to be sent.
 func (x *exchange) turn(send *tcs.Memory, total int64, counts, got []int64, turn, turns int) error {
 	sendCounts, recvCounts := make([]int64, len(counts)), make([]int64, len(got))
 	if x.c.Rank()%turns == turn {

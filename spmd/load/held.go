@@ -117,8 +117,9 @@ func (x *overlaps) of(n int) []wanted {
 	return x.list
 }
 
-// orderedRanges returns the ranges of an ordered axis whose boxes overlap a box in the axis's
-// outermost mode.
+// orderedRanges returns the half-open interval [first, end) of the ranges of ordered axis a that
+// overlap the box. It compares only coordinates of the axis's outermost mode, and so some of the
+// ranges may not really overlap the box.
 func (x *overlaps) orderedRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	r := box[a.Modes[0]]
 	n := int(a.Ranges())
@@ -136,8 +137,8 @@ func (x *overlaps) outerRange(a *partition.Axis, k int64) [2]int64 {
 	return a.Bounds(k, sizes)[0]
 }
 
-// axisRanges returns the half-open interval of the ranges of an axis that overlap a box in each of
-// the axis's modes.
+// axisRanges returns the half-open interval [first, end) of the ranges of axis a that overlap the
+// box. A range overlaps the box if it does so in every mode of the axis.
 func axisRanges(a *partition.Axis, box [][2]int64) [2]int64 {
 	all := [2]int64{0, a.Ranges()}
 	for _, m := range a.Modes {
@@ -269,14 +270,16 @@ func (m *moving) send(n int, w wanted, rank int) error {
 	return m.wait(aheadBytes)
 }
 
-// receive copies the overlap of block n and this rank's block to into to.
-func (m *moving) receive(n int, to *tcs.Tensor) error {
-	if !boxesOverlap(to.Header.Box, m.from.Boxes[n]) {
+// receive copies values of block n of the old tensor into dst, one of this rank's new blocks. It
+// copies the values at the coordinates that both blocks contain. If another rank owns block n,
+// receive first receives the values from that rank. It does nothing if the blocks do not overlap.
+func (m *moving) receive(n int, dst *tcs.Tensor) error {
+	if !boxesOverlap(dst.Header.Box, m.from.Boxes[n]) {
 		return nil
 	}
 	owner := m.from.Owners[n]
 	if owner == m.c.Rank() {
-		CopyCommon(to, m.from.Own[n])
+		CopyCommon(dst, m.from.Own[n])
 		return nil
 	}
 	like := transfer.Like{Name: m.g.Spec.Name, Layout: m.from.Layout}
@@ -284,7 +287,7 @@ func (m *moving) receive(n int, to *tcs.Tensor) error {
 	if err != nil {
 		return err
 	}
-	CopyCommon(to, t)
+	CopyCommon(dst, t)
 	return t.Close()
 }
 
@@ -403,8 +406,9 @@ func boxesOverlap(a, b [][2]int64) bool {
 	return true
 }
 
-// CopyCommon copies the values of the coordinates that two blocks of a dense tensor share. A block
-// may be a view, which has only a part of its levels.
+// CopyCommon copies values from one block of a dense tensor to another, at the coordinates that
+// both blocks contain. A block may be a view whose box is smaller than the levels that it has in
+// memory.
 func CopyCommon(to, from *tcs.Tensor) {
 	n := len(to.Levels)
 	if n == 0 {

@@ -12,10 +12,11 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Between makes this rank's blocks as views between keys. Every rank must have the tensor, which
-// must be cut along its storage order only. Between first computes the keys and stores them in the
-// partition. It returns false if blocks cannot be made in this way. Every rank must call it. The
-// caller closes the blocks, which retain the memory of the tensor.
+// Between makes this rank's blocks as views of a tensor. Every rank must have the whole tensor, and
+// the tensor must be cut only along its storage order. Between first computes the keys that
+// separate the blocks, and stores the keys in the partition. A key is a tuple of coordinates. ok is
+// false if the blocks cannot be views. Every rank must call it. The caller closes the blocks, which
+// retain the memory of the tensor.
 func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor, ok bool,
 	err error) {
 	if !g.canUseKeys(s.Tensor, s.AsIs, s.Alone, c.Size()) {
@@ -33,8 +34,9 @@ func (g *Target) Between(c comm.Comm, s Source) (own map[plan.Block]*tcs.Tensor,
 	return own, true, err
 }
 
-// canUseKeys reports whether blocks can be views of a tensor between keys. ranks is the number of
-// ranks.
+// canUseKeys reports whether each block can be a view of tensor t that is bounded by two keys. asIs
+// says that the blocks have the format and type of t, alone that only rank 0 has t, and ranks is
+// the number of ranks.
 func (g *Target) canUseKeys(t *tcs.Tensor, asIs, alone bool, ranks int) bool {
 	return asIs && (ranks > 1 && !alone || ranks == 1 && g.Partition.Pieces() > 1) &&
 		g.ViewableBetween(t)
@@ -57,39 +59,40 @@ func (g *Target) ViewableBetween(t *tcs.Tensor) bool {
 	return true
 }
 
-// shownParts returns the file parts of all blocks, which are views of t. If blocks are bounded by
-// keys, the dense levels of a view also show entries of neighbouring blocks; the block's part is
-// then a smaller view, of the block's own positions only. The views are valid until end is called.
+// shownParts returns, for each block, the part of the file that the block covers. All blocks are
+// views of t. If blocks are bounded by keys, the dense levels of a view include positions of
+// neighbouring blocks. The part of such a block is then a smaller view, which contains only the
+// block's own positions. The views are valid until release is called.
 func (g *Target) shownParts(t *tcs.Tensor, own map[plan.Block]*tcs.Tensor) (list []filePart,
-	end func(), err error) {
-	list, end = g.viewParts(own), func() {}
+	release func(), err error) {
+	list, release = g.viewParts(own), func() {}
 	a := g.Partition.Ordered()
 	if a == nil {
-		return list, end, nil
+		return list, release, nil
 	}
 	cut := map[plan.Block]*tcs.Tensor{}
-	end = func() { tcs.CloseAll(cut) }
+	release = func() { tcs.CloseAll(cut) }
 	for b := range own {
 		level := len(a.Modes) - 1
 		lo, hi := t.Interval(level)
 		from, to := g.Partition.Keys(b)
 		if from != nil {
 			if lo, err = t.Find(from); err != nil {
-				return nil, end, err
+				return nil, release, err
 			}
 		}
 		if to != nil {
 			if hi, err = t.Find(to); err != nil {
-				return nil, end, err
+				return nil, release, err
 			}
 		}
 		v, err := t.View(tcs.Block{Cut: true, Level: level, Lo: lo, Hi: max(lo, hi)})
 		if err != nil {
-			return nil, end, err
+			return nil, release, err
 		}
 		cut[b], list[b].view = v, v
 	}
-	return list, end, nil
+	return list, release, nil
 }
 
 // Findable reports whether keys can be found in a tensor: all its levels must be dense or
@@ -98,8 +101,9 @@ func Findable(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0 && t.Format().IsDenseOrCompressed()
 }
 
-// Keys returns what Locate returns, for a tensor that this rank has completely. It does not
-// communicate.
+// Keys returns the keys that separate the ranges into which o divides the entries of tensor t. It
+// returns the same keys as Locate, but needs no communication, because this rank must have the
+// whole tensor.
 func Keys(ctx context.Context, t *tcs.Tensor, o *place.Ordered) ([][]int64, error) {
 	c, end := local.Alone(ctx)
 	defer end()
@@ -155,10 +159,13 @@ func (f full) Key(l int, p int64) ([]int64, error) {
 	return key, nil
 }
 
-// Locate finds the keys between the ranges that o makes of a tensor's entries. The first and the
-// last key are nil. t is this rank's range of the outermost stored mode, in the order of ranks; a
-// single rank has the whole tensor. sizes holds the sizes of the tensor's modes. All levels must be
-// dense or compressed. Every rank must call it.
+// Locate finds the keys that separate the ranges into which o divides the entries of a tensor. A
+// key is a tuple of coordinates. The first and the last key are nil.
+//
+// t is this rank's part of the tensor, which is a range of coordinates of the outermost stored
+// mode. The parts of the ranks follow one another in the order of ranks. A single rank has the
+// whole tensor. sizes holds the sizes of the tensor's modes. All levels must be dense or
+// compressed. Every rank must call it.
 func Locate(c comm.Comm, t *tcs.Tensor, o *place.Ordered, sizes []int64) ([][]int64, error) {
 	x := &locating{c: c, t: t, sizes: sizes}
 	return x.keys(o)
@@ -179,24 +186,27 @@ type locating struct {
 	sizes []int64
 }
 
-// keys returns the keys between the ranges of o.
+// keys returns the keys that separate the ranges into which o divides the tensor's entries. The
+// first and the last key are nil. Every rank must call it.
 func (x *locating) keys(o *place.Ordered) (keys [][]int64, err error) {
 	keys = [][]int64{nil, nil}
 	for _, cut := range o.Cuts {
 		if cut.Level < 0 {
-			keys = x.coordinates(keys, cut.N, o)
+			keys = x.cutByCoordinates(keys, cut.N, o)
 			continue
 		}
-		if keys, err = x.positions(keys, cut, len(o.Modes)); err != nil {
+		if keys, err = x.cutByPositions(keys, cut, len(o.Modes)); err != nil {
 			return nil, err
 		}
 	}
 	return keys, nil
 }
 
-// coordinates cuts each range between neighbouring keys into n ranges by the coordinates of the
-// outermost mode. Each key must be the start of such a coordinate.
-func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
+// cutByCoordinates divides each range between neighbouring keys into n ranges with about equal
+// numbers of coordinates of the outermost mode. It returns all keys, the old ones and the new ones.
+// Each given key must be the first key with its coordinate of the outermost mode. o describes the
+// ranges and their modes.
+func (x *locating) cutByCoordinates(keys [][]int64, n int64, o *place.Ordered) [][]int64 {
 	first := func(key []int64, open int64) int64 {
 		if key == nil {
 			return open
@@ -216,8 +226,10 @@ func (x *locating) coordinates(keys [][]int64, n int64, o *place.Ordered) [][]in
 	return out
 }
 
-// positions cuts each range into ranges with equal numbers of positions of a level.
-func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64,
+// cutByPositions divides each range between neighbouring keys into cut.N ranges with about equal
+// numbers of positions of level cut.Level. It returns all keys, the old ones and the new ones.
+// coordinates is the number of coordinates in a key. Every rank must call it.
+func (x *locating) cutByPositions(keys [][]int64, cut place.OrderedCut, coordinates int) ([][]int64,
 	error) {
 	before, err := x.before(keys, cut.Level)
 	if err != nil {
@@ -229,7 +241,7 @@ func (x *locating) positions(keys [][]int64, cut place.OrderedCut, coordinates i
 			ends = append(ends, before[q]+at)
 		}
 	}
-	after, err := x.after(ends, cut.Level, coordinates)
+	after, err := x.keysAfter(ends, cut.Level, coordinates)
 	if err != nil {
 		return nil, err
 	}
@@ -273,9 +285,10 @@ func (x *locating) before(keys [][]int64, level int) ([]int64, error) {
 	return n[:len(keys)], err
 }
 
-// after returns the successor of the last entry before each of some positions of a level. ends
-// holds the positions, counted over all ranks. Each successor is a key.
-func (x *locating) after(ends []int64, level, coordinates int) ([][]int64, error) {
+// keysAfter returns, for each of some positions of a level, the smallest key that comes after all
+// entries before this position. ends holds the positions, which are counted over all ranks.
+// coordinates is the number of coordinates in a key. Every rank must call it.
+func (x *locating) keysAfter(ends []int64, level, coordinates int) ([][]int64, error) {
 	lo, hi := x.t.Interval(level)
 	counts := make([]int64, x.c.Size())
 	counts[x.c.Rank()] = hi - lo

@@ -57,13 +57,15 @@ type modeCuts struct {
 // free is the number of free bytes.
 func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
-// staged returns how many entries are staged for each block. record is the size of an entry in
-// bytes, and blocks the number of blocks.
+// staged returns how many entries are staged for each block. blocks is the number of blocks, record
+// the size of an entry in bytes, and free the number of free bytes. All blocks together stage about
+// stageBytes, or less if memory is low.
 func staged(blocks, record, free int64) int64 {
 	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }
 
-// recordBytes returns the size of an entry with the given number of modes that is not packed.
+// recordBytes returns the size in bytes of an unpacked entry: a coordinate of 8 bytes for each
+// mode, and the value.
 func recordBytes(modes int, typ tensor.Type) int64 { return int64(8*modes + int(typ.Size())) }
 
 // buffers returns the bytes that a rank needs during a whole Scatter in addition to blocks: staged
@@ -142,8 +144,10 @@ func (s *modeCuts) find(at []int32, col []int64) {
 	}
 }
 
-// blocks sets r.ids for a batch. The coordinates must be in range.
-func (r *router) blocks(cols [][]int64, n int) {
+// findBlocks finds the block of each of the n entries of a batch. It stores the numbers of the
+// blocks in r.ids. An entry that no block contains gets a negative number. cols holds the
+// coordinates by level, which must be in range.
+func (r *router) findBlocks(cols [][]int64, n int) {
 	if cap(r.ids) < n {
 		r.ids, r.at = make([]int32, n), make([]int32, n)
 	}
@@ -182,7 +186,7 @@ func (r *router) next() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	r.blocks(cols, n)
+	r.findBlocks(cols, n)
 	for from := 0; from < n; {
 		b := r.ids[from]
 		to := from + 1

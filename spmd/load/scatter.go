@@ -15,18 +15,20 @@ import (
 )
 
 // Scatter assembles the blocks that this rank owns from the pieces that all ranks read. in is this
-// rank's piece. Pieces follow one another in the order of ranks, so that values at equal
-// coordinates are summed in the order of the input. With one rank and one block, Scatter is
-// coo.Assemble.
+// rank's piece. The pieces follow one another in the order of ranks, so that values at equal
+// coordinates are summed in the order of the input. With one rank and one block, Scatter does the
+// same as coo.Assemble.
 //
-// If every piece comes in the storage order of the blocks, as the pieces of a .tcs file of the same
-// format do, each rank first counts its entries of each block. The owners combine the counts to
-// headers. A second pass then fills the arrays of the blocks in place. The counts before a sender
-// determine the place of its entries (source 000, sections 4.4.2 to 4.4.4). Other entries are
-// collected by the owners of their blocks, packed and sorted.
+// If every piece is in the storage order of the blocks, Scatter makes two passes (source 000,
+// sections 4.4.2 to 4.4.4). The pieces of a .tcs file of the same format have this order. In the
+// first pass, each rank counts its entries of each block, and the owner of a block computes the
+// sizes of the block's arrays from the counts. In the second pass, the entries are written directly
+// into the arrays. Where the entries of a rank are written follows from the counts of the ranks
+// before it. If some piece has another order, the owners of the blocks collect the entries, pack
+// them and sort them.
 //
-// A mistake in the input causes the same error for any number of ranks: the first one. Every rank
-// must call Scatter. The caller closes the blocks.
+// If the input has mistakes, the error is about the first mistake in the input, for any number of
+// ranks. Every rank must call Scatter. The caller closes the blocks.
 func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	if g.isWhole(c) { // nothing is cut and nothing is sent
 		t, err := coo.Assemble(in, g.Spec, g.Cfg)
@@ -93,7 +95,7 @@ func (s *scatterer) run(in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	}
 	defer g.Cfg.Limit.Release(held)
 	slots := newSlots(g, s.router.split)
-	way, err := comm.AllreduceValue(s.c.Uncounted(), g.way(in, slots), comm.Min)
+	way, err := comm.AllreduceValue(s.c.Uncounted(), g.chooseWay(in, slots), comm.Min)
 	if err != nil {
 		return nil, err
 	}
@@ -141,9 +143,10 @@ const (
 	joining                 // entries are counted first, then filled in place
 )
 
-// way returns how to assemble blocks from a stream. It judges by this rank's own piece only. s is
-// the result of newSlots.
-func (g *Target) way(in coo.Stream, s *slots) int64 {
+// chooseWay chooses how the blocks are assembled from a stream: collecting, spreading or joining.
+// The choice depends only on this rank's own piece, and so the ranks must still agree. s is the
+// result of newSlots.
+func (g *Target) chooseWay(in coo.Stream, s *slots) int64 {
 	_, stored := in.(coo.Tensored)
 	switch {
 	case g.Spec.Format.AllDense():
@@ -399,8 +402,9 @@ func (s *scatterer) join() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// count makes the first pass over this rank's piece and sends the counts to the owners. The result
-// has, for each block of this rank, the part of every rank.
+// count makes the first pass over this rank's piece: it counts the entries of each block and sends
+// the counts to the owner of the block. The result has, for each block that this rank owns, the
+// counts of every rank. Every rank must call it.
 func (s *scatterer) count() (map[plan.Block][]coo.PartCount, error) {
 	r, levels := s.router, len(s.g.Spec.Format.Levels)
 	counters := make([]*coo.PartCounter, len(s.owners))

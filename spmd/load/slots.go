@@ -1,12 +1,13 @@
 package load
 
-// slots makes room in blocks for entries of other blocks.
+// slots adds zeros to blocks that are cut along trailing dense levels, so that all blocks along the
+// cut store the same paths.
 //
-// Dense levels below the last level of another kind have a position for every coordinate under each
-// path that the levels above store. All these positions are present, if only with the value zero.
-// If these dense levels are cut, all their blocks must store the path, whichever block has its
-// entries. Therefore each entry is also sent, as a zero, to the other blocks that share its path.
-// Blocks sum the values at equal coordinates.
+// A path is the coordinates of an entry in the levels above the trailing dense levels. Under each
+// stored path, a dense level has a position for every coordinate, even if the value is zero. If a
+// dense level is cut, every block along the cut must store a path that any of the blocks stores.
+// Therefore each entry is also sent, as a zero, to the other blocks along the cut. Blocks sum the
+// values at equal coordinates.
 type slots struct {
 	from int       // the first of the dense levels
 	own  []int     // dense levels whose variable does not cut a level above them
@@ -16,7 +17,8 @@ type slots struct {
 	pick []int32   // by level, the current range
 }
 
-// newSlots returns the slots of a target. It returns nil if no entry makes room in other blocks.
+// newSlots returns the slots of a target, or nil if no entry has to be sent to other blocks as a
+// zero. split holds the cuts of each level.
 func newSlots(g *Target, split []modeCuts) *slots {
 	format := g.Spec.Format
 	from := len(format.Levels) - format.TrailingDense()
@@ -43,7 +45,10 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	return s
 }
 
-// makeRoom stages zeros for the n entries of a batch, whose blocks are known.
+// makeRoom stages zeros for the n entries of a batch, so that the paths of the entries are stored
+// in all blocks along a cut (see slots). It stages one zero for each of these blocks. cols holds
+// the coordinates of the entries by level. Consecutive entries with the same path need zeros only
+// once.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {
@@ -75,19 +80,20 @@ func (r *router) makeRoom(cols [][]int64, n int) error {
 	return nil
 }
 
-// stageZeros stages a zero for every block with any combination of ranges of the levels own. base
-// is the number of the block without these levels.
-func (r *router) stageZeros(base int32, own []int) error {
+// stageZeros stages a zero for each combination of ranges of the given dense levels, in the block
+// with these ranges. base is the sum of what all other levels contribute to the number of the
+// block.
+func (r *router) stageZeros(base int32, levels []int) error {
 	s := r.slots
-	if len(own) > 0 {
-		l := own[0]
+	if len(levels) > 0 {
+		l := levels[0]
 		c := &r.split[l]
 		for i := range int32(len(c.cuts) - 1) {
 			if c.cuts[i] == c.cuts[i+1] {
 				continue // an empty range
 			}
 			s.pick[l], s.cols[l][0] = i, c.cuts[i]
-			if err := r.stageZeros(base+i*c.stride, own[1:]); err != nil {
+			if err := r.stageZeros(base+i*c.stride, levels[1:]); err != nil {
 				return err
 			}
 		}

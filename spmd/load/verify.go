@@ -96,8 +96,9 @@ func firstFault(c comm.Comm, t *tcs.Tensor, fault error) error {
 	return Agree(c, fault)
 }
 
-// spanStarts returns the starts of each span in every section, followed by the lengths of the
-// sections. Every rank must call it.
+// spanStarts returns, for each span, the index of the span's first element in every array of the
+// tensor. It then appends the lengths of the arrays. spans holds the spans of all ranks; the result
+// is the same at every rank. Every rank must call it.
 func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error) {
 	var mine []int64
 	for k, s := range spans {
@@ -127,8 +128,10 @@ func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error)
 	return at, nil
 }
 
-// compareSums combines the checksums of all spans at rank 0. Other ranks would only repeat the
-// work. Every rank must call it.
+// compareSums compares the checksums of the spans with the checksums in the file. Rank 0 alone
+// combines and compares the spans' checksums, because other ranks would only repeat the work. mine
+// holds the checksums that this rank computed, and at is the result of spanStarts. fault is the
+// difference that rank 0 found, or nil. Every rank must call it.
 func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault,
 	err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)
@@ -146,8 +149,10 @@ func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, min
 	return tcsfile.CheckSums(t, at, sums), nil
 }
 
-// compareChunks combines the checksums of all chunks of a compressed file. Chunks that no rank has
-// read are divided among the ranks. Every rank must call it.
+// compareChunks compares the checksums of all chunks of a compressed file with the checksums in the
+// file. Chunks that no rank has read are divided among the ranks, which then compute their
+// checksums. fault says what is wrong with the file, or is nil; err is the error of communication.
+// Every rank must call it.
 func compareChunks(c comm.Comm, t *tcs.Tensor) (fault, err error) {
 	sums := tcsfile.ChunkSums(t)
 	if err := c.Uncounted().Allreduce(comm.Of(sums), comm.Max); err != nil {

@@ -19,12 +19,12 @@ func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int
 	return at.Refuse(b.Error())
 }
 
-// whichBound finds the bound() of a schedule that does not hold. It returns the beginning of a
-// message that names the bound, and the command.
+// whichBound finds a bound() command of the schedule that does not hold. It returns the beginning
+// of an error message that names the command, and the command itself.
 //
-// The bounds of the statement's variables are checked against the sizes. If all of these bounds
-// hold, another bound() is broken: the text then names all others, and the command is the first
-// one.
+// The function compares bounds of the statement's own variables with the sizes. If these bounds all
+// hold, a bound() of another variable is broken, and it is unknown which one. The message then
+// names every bound() of another variable, and the returned command is the first of them.
 func whichBound(list []string, sizes map[string]int64) (string, *schedule.Command) {
 	var others []string
 	var first *schedule.Command

@@ -68,30 +68,30 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// aim sets c.all to the arguments of the call, and returns the tensor that gets the result. made
-// reports whether the tensor is new.
+// aim sets c.all to the arguments of the call, and returns the tensor t that the call writes. made
+// reports whether t is a new tensor.
 //
-// A leaf that works in place on an operand either writes over the old value, and then gets the
-// operand itself as its result; or it makes a new block. For a new block it gets a copy of the
-// operand's values, which it also reads, because the operand's memory may be laid out differently.
-func (c *call) aim(to exec.Destination) (t *tcs.Tensor, made bool, err error) {
+// A leaf may work in place on an operand. If it writes over this old value, t is the operand
+// itself. Otherwise t is a new block, and aim first copies the operand's values into it. The leaf
+// then reads the operand from t too, because the memory of the operand may be laid out differently.
+func (c *call) aim(target exec.Destination) (t *tcs.Tensor, made bool, err error) {
 	s := c.leaf
 	old := s.unit.Result.InPlace
 	copy(c.all[1:], c.args)
-	if t = to.Block; t == nil {
+	if t = target.Block; t == nil {
 		made = true
-		if to.Kind == exec.Over {
+		if target.Kind == exec.Over {
 			t = c.args[old-1].Alias()
 		} else if t, err = s.newResult(c.args, c.box); err != nil {
 			return nil, false, err
 		}
 	}
 	switch {
-	case to.At != nil:
-		c.all = append(c.all, to.At)
-	case to.Kind == exec.Add && made:
+	case target.At != nil:
+		c.all = append(c.all, target.At)
+	case target.Kind == exec.Add && made:
 		reduce.Clear(t, s.k.Reader.Env.Threads)
-	case to.Kind == exec.Fresh && old > 0:
+	case target.Kind == exec.Fresh && old > 0:
 		from := c.args[old-1]
 		if s.unit.Result.Format.AllDense() {
 			load.CopyCommon(t, from)
@@ -168,8 +168,9 @@ func (s *leaf) once(operands map[string]*tcs.Tensor, vars []string, box [][2]int
 	return x.run(exec.Destination{}, false)
 }
 
-// conversions holds the operands that the last step's leaf read in another format. If the next step
-// reads the same block of an operand, its conversion is used again.
+// conversions holds copies of operand blocks in another format. The leaf of the last step reads an
+// operand in such a copy if it cannot read the operand's own format. If the next step has the same
+// leaf and reads the same block, it uses the copy again.
 type conversions struct {
 	leaf *leaf
 	of   []*tcs.Tensor // by argument: the tensor that was converted, or nil
@@ -232,8 +233,9 @@ func (c *conversions) close() {
 	*c = conversions{}
 }
 
-// ranges returns the ranges of variables in step s: of the variables that are split, and of those
-// that a chunk of entries covers.
+// ranges returns the range of each variable that step s restricts, by the variable's name. These
+// are the split variables. If the step reads a chunk of a tensor's entries, they are also the
+// variables of the levels that are cut into chunks.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}
 	for v, b := range k.Problem.Blocking.Vars {

@@ -72,9 +72,10 @@ func (k *Statement) Compile() error {
 	return k.loadSum()
 }
 
-// compileGroups compiles the units of all groups. If it is useful (see accumulates), it asks for
-// units that add to an existing result. If some unit cannot, it compiles all of them again without.
-// inPlace reports whether the units add. Every rank must call it.
+// compileGroups compiles the units of all groups. If it is useful that units add to an existing
+// result (see accumulates), it first asks the compiler for such units. If some unit cannot add, it
+// compiles all units again, and then none of them adds. inPlace reports whether the units add.
+// Every rank must call it.
 func (k *Statement) compileGroups() (inPlace bool, err error) {
 	like, err := k.operandSpecs()
 	if err != nil {
@@ -201,7 +202,7 @@ func (k *Statement) errorOfAllTerms(like map[string]codegen.Tensor, err error) e
 
 // part returns the normal form of the given terms, or nil if they are the whole statement.
 func (k *Statement) part(terms []int) *notation.Normal {
-	if k.asWritten(terms) {
+	if k.isAsWritten(terms) {
 		return nil
 	}
 	part := *k.Problem.Norm
@@ -212,10 +213,10 @@ func (k *Statement) part(terms []int) *notation.Normal {
 	return &part
 }
 
-// widen compiles leaf s of the first group again if the arrays of its result are too narrow for
-// sums of blocks, which hold the entries of all steps and groups. The leaf's own widths only
-// suffice for its own terms, or are the widths of an operand's block that shares its arrays with
-// the result.
+// widen compiles leaf s, the leaf of the first group, again if the arrays of its result are too
+// narrow for a sum of blocks. Such a sum has the entries of all steps and groups. The compiler
+// chose the widths only for the entries of the leaf's own terms. If the result shares the level
+// arrays of an operand's block, the widths are even those of this block.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,
@@ -240,16 +241,18 @@ func (k *Statement) widen(s *leaf) error {
 	return s.compile()
 }
 
-// asWritten reports whether the given terms, with their present names of operands, are exactly the
-// statement that the user wrote.
-func (k *Statement) asWritten(terms []int) bool {
+// isAsWritten reports whether a leaf of the given terms computes exactly the statement that the
+// user wrote. This is so if the terms are all terms, the old value is not added, and every operand
+// still has the name of its tensor. It is always so if one rank runs the whole statement.
+func (k *Statement) isAsWritten(terms []int) bool {
 	return k.Problem.Whole || len(terms) == len(k.Problem.Norm.Terms) && !k.p.Norm.Accumulate &&
 		!slices.ContainsFunc(k.Problem.Operands,
 			func(o plan.Operand) bool { return o.Name != o.Tensor })
 }
 
 // useDefaultSchedule lets the compiler choose the schedule of leaf s. The compiler may then use the
-// sizes of variables that are not cut. Long terms over empty index spaces are left out.
+// sizes of variables that are not cut. A term with an empty index space adds nothing, and so the
+// leaf omits such a term if its loops would be long.
 func (k *Statement) useDefaultSchedule(s *leaf) {
 	s.schedule, s.elsewhere, s.parts, s.exact = nil, nil, nil, k.uncut()
 	if n := s.normal(); k.withoutEmptyTerms(n, n.Accumulate && s.old != nil) != n {
@@ -412,9 +415,10 @@ func (k *Statement) compileAdded() error {
 	return s.load()
 }
 
-// operandSpecs returns the specification of each operand for the compiler, by name, the same at
-// every rank. Its arrays are as wide as in the widest block. Numbers of entries and of positions
-// are summed over all blocks; copies of a block count once. Every rank must call it.
+// operandSpecs returns the specification of each operand for the compiler, by the operand's name.
+// The result is the same at every rank. The width of an array is the width in the operand's widest
+// block at any rank. The numbers of entries and positions are sums over all blocks, in which copies
+// of a block count once. Every rank must call it.
 func (k *Statement) operandSpecs() (map[string]codegen.Tensor, error) {
 	out := map[string]codegen.Tensor{}
 	for i, o := range k.Problem.Operands {

@@ -12,22 +12,24 @@ import (
 // short. Therefore leaves leave out these terms. If a user's schedule would have long loops for an
 // empty term, the leaf gets the default schedule instead.
 
-// fewPoints decides whether an empty term is left out of the leaf. It stays if its variables whose
-// sizes are not 0 have together at most this number of coordinates. The leaf is then the same as
-// for other sizes.
+// fewPoints is the largest product of sizes for which an empty term stays in the leaf. The product
+// is over the sizes of the term's variables that are not 0. A short term stays, so that the leaf is
+// the same as for other sizes.
 const fewPoints = 1 << 20
 
-// withoutEmptyTerms returns normal form n without its long terms over empty index spaces. It
-// returns n itself if there are none. If no term would be left, it returns n as well, unless old is
-// true: the leaf then still has the old value of the result to read.
-func (k *Statement) withoutEmptyTerms(n *notation.Normal, old bool) *notation.Normal {
+// withoutEmptyTerms returns normal form n without the terms whose index space is empty and whose
+// loops would be long. It returns n itself if there is no such term. If every term is of this kind,
+// the result depends on hasOld, which says that the leaf has the old value of the result to read.
+// If hasOld is true, the result has no terms; otherwise it is n, because a leaf must read
+// something.
+func (k *Statement) withoutEmptyTerms(n *notation.Normal, hasOld bool) *notation.Normal {
 	var kept []*notation.Term
 	for _, t := range n.Terms {
 		if empty, points := k.space(n, t); !empty || points <= fewPoints {
 			kept = append(kept, t)
 		}
 	}
-	if len(kept) == len(n.Terms) || len(kept) == 0 && !old {
+	if len(kept) == len(n.Terms) || len(kept) == 0 && !hasOld {
 		return n
 	}
 	c := *n
@@ -69,9 +71,10 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 	return empty, points
 }
 
-// idleVars lists the variables whose loops a leaf can skip because all of its terms have empty
-// index spaces. A variable is not skipped if an operand with coordinates, the old value, or an
-// array of the result has it. idleVars returns nil if some term is not empty.
+// idleVars lists the variables whose loops the leaf can skip because all of its terms have empty
+// index spaces. It returns nil if some term is not empty. A loop is not skipped if its variable
+// indexes an operand or an old value that has coordinates, or a dense level of the result whose
+// positions the leaf writes.
 func (s *leaf) idleVars() []string {
 	k, n := s.k, s.normal()
 	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {

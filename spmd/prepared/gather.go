@@ -20,9 +20,11 @@ import (
 // rows, it gathers all rows, because packing single rows would cost more than it saves.
 const wholeShare = 3
 
-// rows returns the rows of a gathered operand that this rank's steps read. They are known if the
-// operand is multiplied by sparse operands, and this rank owns the blocks of these that it reads:
-// then they are the coordinates in these blocks. Otherwise rows returns all rows.
+// rows returns the rows of a gathered operand that this rank's steps read. A row is a coordinate of
+// the operand's outermost stored mode. The rows are known if sparse operands multiply the gathered
+// operand, and this rank owns all blocks of the sparse operands that its steps read. The
+// coordinates in these blocks are then the rows. If the rows are not known, or if they are most of
+// all rows, the function returns all rows.
 func (k *Statement) rows(operand int) exec.Rows {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
@@ -58,9 +60,10 @@ func (k *Statement) rows(operand int) exec.Rows {
 	return exec.Rows{List: list, Within: k.accessRange(v, all.Within), Spans: all.Spans}
 }
 
-// rowsOfSteps returns, for each step, a range that contains the rows that the step reads. The
-// coordinates of the rows are found in drivers, levels of other operands; block returns the blocks
-// of these operands that a step reads. The result is nil if there is at most one step.
+// rowsOfSteps returns, for each step, a range that contains all rows of a gathered operand that the
+// step reads. drivers are levels of other operands whose coordinates are the numbers of the rows.
+// The function block returns the block of such an operand that a step reads. The result is nil if
+// there is at most one step.
 func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	block func(plan.Need) *tcs.Tensor) (list [][2]int64) {
 	several := 0
@@ -94,8 +97,8 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	return list
 }
 
-// accessRange returns a range of v that contains every coordinate where leaves access operands. The
-// loops of a leaf may access an operand anywhere in this range. all is the full range of v.
+// accessRange returns a range that contains every value of variable v at which a leaf may access an
+// operand. The result is all, the full range of v, if nothing smaller is known.
 func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
 	list := k.boundingLevels(v)
 	r := [2]int64{all[1], all[0]}
@@ -183,11 +186,11 @@ func (k *Statement) mayVisitUnstored() bool {
 		has("fuse") && has("reorder")
 }
 
-// Drivers returns two lists of operands. The operands in by have the coordinates of the rows that
-// are read of a gathered operand; by is nil if all rows are read. The operands in bounding have
-// coordinates that bound the rows that must be in memory; bounding is nil if all rows must be.
-// Drivers must be called after Units.
-func (k *Statement) Drivers(operand int) (by, bounding []int) {
+// Drivers returns the indices of the operands that determine which rows of a gathered operand are
+// needed. The coordinates of the operands in drivers are the numbers of the rows that are read. The
+// coordinates of the operands in bounding bound the rows that must be in memory. A list is nil if
+// all rows are needed. Drivers must be called after Units.
+func (k *Statement) Drivers(operand int) (drivers, bounding []int) {
 	o := &k.Problem.Operands[operand]
 	mode := k.Reader.Formats[o.Tensor].Order[0]
 	for _, s := range k.boundingLevels(o.Vars[mode]) {
@@ -201,9 +204,9 @@ func (k *Statement) Drivers(operand int) (by, bounding []int) {
 		if s.operand < 0 {
 			return nil, nil
 		}
-		by = append(by, s.operand)
+		drivers = append(drivers, s.operand)
 	}
-	return by, bounding
+	return drivers, bounding
 }
 
 // readsOperand reports whether a term has an access with that name.
@@ -222,8 +225,9 @@ func readsOperand(t *notation.Term, name string) bool {
 // the operand whose entries are cut into chunks for the ranks.
 type coordLevel struct{ operand, level int }
 
-// driver returns a level that determines v, from a factor of term t: the term is zero at all values
-// of v that the level does not have. If there is none, its operand is -1.
+// driver returns a level of a factor of term t that determines variable v. The term is zero at
+// every value of v that the level does not store. If there is no such level, the operand of the
+// result is -1.
 func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
@@ -281,8 +285,9 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel extends r to the coordinates of a level where leaves may access other operands. For a
-// dense level, these are all coordinates of the block.
+// spanLevel extends the range r so that it contains the coordinates of a level of tensor t. A loop
+// over the level visits only these coordinates. For a dense level, the loop visits all coordinates
+// of the block.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {

@@ -45,8 +45,10 @@ func (k *Statement) source(group int) int {
 	return slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == name })
 }
 
-// inPlace reports whether every step of every rank can add in place. All leaves must support it.
-// For a sparse result, each rank must also own the operand's blocks whose patterns its steps add.
+// inPlace reports whether every step at every rank can add its contribution directly to the block
+// of the result. The leaves of all groups must be able to add. For a sparse result, the blocks of
+// the result have the patterns of an operand's blocks (see source). Each rank must then also own
+// the blocks of this operand that its steps read.
 func (k *Statement) inPlace() bool {
 	if k.Reader.Formats[k.p.Result].AllDense() {
 		return !slices.ContainsFunc(k.leaves, func(s *leaf) bool { return !s.unit.Result.Accumulate })
@@ -64,7 +66,8 @@ func (k *Statement) AddsInPlace() bool {
 	return k.exec.Adds
 }
 
-// accumulate prepares package exec for steps that add to one sparse block.
+// accumulate tells package exec how to let several steps add to the same sparse block. It describes
+// the shape and the box of such a block, and the operands from which its pattern comes.
 func (k *Statement) accumulate() {
 	result := k.leaves[0].unit.Result
 	like := k.exec.Result

@@ -120,9 +120,9 @@ func overlap(a, b tcs.Array) bool {
 		other < from+uintptr(a.Len)*uintptr(a.Width)
 }
 
-// likeOperand reports whether given has equal level arrays to an operand: the operand whose level
-// arrays the leaf's result shares. It returns false if the result shares none. bound holds the
-// leaf's arguments.
+// likeOperand reports whether the level arrays of the tensor e.given equal the level arrays of an
+// operand. The operand is the one with which the leaf's result shares its arrays. likeOperand
+// returns false if the result shares no arrays. bound holds the leaf's arguments.
 func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {

@@ -17,8 +17,9 @@ import (
 	"distaff/spmd/fault"
 )
 
-// leaf is a statement, or some terms of one, compiled and loaded. It is called on whole tensors, or
-// on blocks. They have the format and widths that were given to the compiler.
+// leaf is the compiled and loaded code of a statement, or of some terms of a statement. Its
+// arguments are whole tensors or blocks of tensors. An argument must have the format and the array
+// widths that were given to the compiler.
 type leaf struct {
 	k          *Statement
 	name       string           // name of the function; "" lets the compiler choose
@@ -278,9 +279,9 @@ func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error
 	return t, nil
 }
 
-// sharing returns a result that shares the level arrays of the tensor from, down to the result's
-// last compressed level, and has memory of its own for values.
-func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error) {
+// sharing returns a new result with the given header. Its levels down to the result's last
+// compressed level share the level arrays of the tensor source. Its values have their own memory.
+func (s *leaf) sharing(header tcs.Header, source *tcs.Tensor) (*tcs.Tensor, error) {
 	f := s.unit.Result.Format
 	t := &tcs.Tensor{Header: header.Clone(), Levels: make([]tcs.Level, len(f.Order))}
 	n, first := int64(1), int64(0) // positions of the last level, and the first of them
@@ -288,9 +289,9 @@ func (s *leaf) sharing(header tcs.Header, from *tcs.Tensor) (*tcs.Tensor, error)
 		lev := tcs.Level{Kind: tensor.Dense, Size: t.Header.Box[m][1] - t.Header.Box[m][0],
 			Offset: t.Header.Box[m][0]}
 		if l < len(f.Order)-f.TrailingDense() {
-			lev = from.Levels[l]
-			t.ShareArray(from, lev.Pos.Ptr)
-			t.ShareArray(from, lev.Crd.Ptr)
+			lev = source.Levels[l]
+			t.ShareArray(source, lev.Pos.Ptr)
+			t.ShareArray(source, lev.Crd.Ptr)
 		}
 		lev.Mode = m
 		t.Levels[l] = lev

@@ -73,10 +73,10 @@ func (k *Statement) LocateChunks() error {
 	return nil
 }
 
-// adoptCuts changes the plan so that an operand's entries are cut where the program's tensor for it
-// is cut already. Then no entries move. The tensor must have the planned number of chunks, the
-// planned ranks must own them, and the lengths of chunks may differ by at most 1. Every rank must
-// call it.
+// adoptCuts changes the plan of an operand that is cut into chunks of entries, so that no entries
+// move. The new chunks are the chunks into which the program's tensor is already cut. The plan is
+// changed only if the tensor has the planned number of chunks, the planned ranks own them, and the
+// longest chunk has at most one position more than the shortest. Every rank must call it.
 func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
@@ -134,10 +134,10 @@ func (k *Statement) WholeOperand(name string) (*tcs.Tensor, error) {
 	return own[0], nil
 }
 
-// ResultBlocks returns a description of all blocks of the result, with the tensors own that this
-// rank has.
-func (k *Statement) ResultBlocks(own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	b := k.blocksOf(k.p.Result, k.ResultPartition(), own)
+// ResultBlocks returns a description of all blocks of the result. tensors holds the blocks that
+// this rank has.
+func (k *Statement) ResultBlocks(tensors map[plan.Block]*tcs.Tensor) *store.Blocks {
+	b := k.blocksOf(k.p.Result, k.ResultPartition(), tensors)
 	b.Sums = k.Sums()
 	return b
 }
@@ -171,18 +171,19 @@ func (k *Statement) OperandBlocks(operand int) *store.Blocks {
 	return k.blocksOf(o.Tensor, o.Before(), k.exec.Own[operand])
 }
 
-// blocksOf returns a description of all blocks of a tensor in partition part. It has the tensors in
-// own that this rank owns. Tensors in own that copy another rank's block are left out.
+// blocksOf returns a description of all blocks of a tensor in partition part. It includes the given
+// tensors, except for tensors that copy another rank's block.
 func (k *Statement) blocksOf(name string, part *partition.Partition,
-	own map[plan.Block]*tcs.Tensor) *store.Blocks {
-	return k.withOwn(load.Blocks(part, k.likeOf(name, k.Reader.Formats[name])), own)
+	tensors map[plan.Block]*tcs.Tensor) *store.Blocks {
+	return k.withTensors(load.Blocks(part, k.likeOf(name, k.Reader.Formats[name])), tensors)
 }
 
-// withOwn returns a copy of b with the tensors of own, except for blocks that other ranks own.
-func (k *Statement) withOwn(b *store.Blocks, own map[plan.Block]*tcs.Tensor) *store.Blocks {
+// withTensors returns a copy of b that includes the given tensors, by block number, as this rank's
+// blocks. A tensor is left out if another rank owns the block, because the tensor is then a copy.
+func (k *Statement) withTensors(b *store.Blocks, tensors map[plan.Block]*tcs.Tensor) *store.Blocks {
 	c := *b
-	c.Own = make(map[int]*tcs.Tensor, len(own))
-	for n, t := range own {
+	c.Own = make(map[int]*tcs.Tensor, len(tensors))
+	for n, t := range tensors {
 		if b.Owners[n] == k.Reader.Env.Comm.Rank() { // other blocks are copies
 			c.Own[int(n)] = t
 		}

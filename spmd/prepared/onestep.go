@@ -45,9 +45,10 @@ type bound struct {
 	ready bool // whether the arguments are set
 }
 
-// smallWork is the least work for which several threads are used; waking a thread takes longer than
-// less work. It is compared with the number of coordinates of a leaf call, or with the number of
-// entries of all tensors of a statement. The number of threads does not affect any bit of a result.
+// smallWork is the least work for which several threads are used. One thread finishes less work
+// sooner, because waking a thread takes longer. The work is the number of coordinates of a leaf
+// call, or the number of entries of all tensors of a statement. The number of threads does not
+// affect any bit of a result.
 const smallWork = 1 << 15
 
 // newOneStep returns the statement as a oneStep on several ranks, or nil if it cannot be one.
@@ -137,11 +138,12 @@ func (n *oneStep) block(h *input.Held) *tcs.Tensor {
 // on blocks that the rank has already.
 func (k *Statement) Near() bool { return k.oneStep != nil && !k.oneStep.whole }
 
-// NearSum reports whether the statement is near and adds the ranks' parts, so that all ranks have
-// the result.
+// NearSum reports whether each rank runs one step on blocks that it has already (see Near), and the
+// ranks then add their partial results, so that every rank has the whole result.
 func (k *Statement) NearSum() bool { return k.Near() && k.oneStep.sum }
 
-// NearKnown reports whether the statement is near and every rank has the whole result afterwards.
+// NearKnown reports whether each rank runs one step on blocks that it has already (see Near), and
+// every rank has the whole result afterwards.
 func (k *Statement) NearKnown() bool { return k.Near() && k.oneStep.isKnown() }
 
 // CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
@@ -259,17 +261,18 @@ func (k *Statement) unbind() {
 	k.bound = nil
 }
 
-// destination returns where the one call writes its result. It may be over, a former result, or nil
-// if the caller wants a new tensor. The former result must share no memory with another operand,
-// and have the level arrays that a new result would have; otherwise a new tensor is made.
-func (k *Statement) destination(over *input.Held) exec.Destination {
+// destination returns where the one call writes its result. target is a former result whose memory
+// may be used again, or nil. It is not used if it shares memory with another operand, or if its
+// level arrays differ from the arrays that a new result would have. The call then makes a new
+// tensor.
+func (k *Statement) destination(target *input.Held) exec.Destination {
 	switch {
 	case k.into != nil:
 		return exec.Destination{Kind: exec.Pattern, Block: k.into.made}
-	case over == nil || k.needsNarrowing():
+	case target == nil || k.needsNarrowing():
 		return exec.Destination{}
 	}
-	t, c := k.oneStep.block(over), &k.bound.call
+	t, c := k.oneStep.block(target), &k.bound.call
 	if k.oneStep.whole && !(c.leaf.sharesNoMemory(t, c.args) && c.leaf.hasLevels(t, c.args)) {
 		return exec.Destination{}
 	}
@@ -277,8 +280,8 @@ func (k *Statement) destination(over *input.Held) exec.Destination {
 }
 
 // computeHere performs the one call of this rank. It returns the result, which is a new tensor or
-// over.
-func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
+// target. target may be nil.
+func (k *Statement) computeHere(target *input.Held) (*input.Held, error) {
 	n, at := k.oneStep, time.Now()
 	if err := k.Reader.Env.Ctx.Err(); err != nil {
 		return nil, fmt.Errorf("stopped before step 0: %w", err)
@@ -286,7 +289,7 @@ func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
 	if err := k.bind(); err != nil {
 		return nil, err
 	}
-	c, to := &k.bound.call, k.destination(over)
+	c, to := &k.bound.call, k.destination(target)
 	k.work.count(c)
 	c.env.Progress = k.Reader.Env.Leaf
 	t, err := c.run(to, k.isOnlyWriter() && !n.everywhere)
@@ -314,14 +317,15 @@ func (k *Statement) computeHere(over *input.Held) (*input.Held, error) {
 	}
 	switch {
 	case to.Kind == exec.Over:
-		return over, nil
+		return target, nil
 	case n.whole:
 		return k.deliver(map[plan.Block]*tcs.Tensor{0: t})
 	}
 	return n.held(k, t), nil
 }
 
-// held returns the result of a near statement as a distributed tensor. t is this rank's part.
+// held describes the result of a statement whose ranks each ran one step (see Near) as a
+// distributed tensor. t is this rank's block, or the whole result if every rank has it.
 func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}

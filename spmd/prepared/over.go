@@ -7,10 +7,10 @@ import (
 	"distaff/spmd/store"
 )
 
-// oldOperand returns the name of the operand that is the result's old value, if a leaf may write
-// over it, and otherwise "". A leaf may if three conditions hold. The caller has asked for it
-// (Options.Over). Only one access reads the old value. Each block of the result is made by one
-// step, at the rank that owns the old block.
+// oldOperand returns the name of the operand that is the result's old value, or "" if no leaf may
+// write over this operand. A leaf may write over it if three conditions hold. The caller has asked
+// for it (Options.Over). Only one access reads the old value. A single step makes each block of the
+// result, at the rank that owns the old block.
 func (k *Statement) oldOperand() string {
 	if !k.o.Over || k.needsNarrowing() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""
@@ -76,9 +76,10 @@ func (s *leaf) sharesNoMemory(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	return true
 }
 
-// hasLevels reports whether t, a former result, has the level arrays that a new result would have.
-// A dense result has none, so the answer is true. A new result that shares level arrays shares them
-// with an operand; t must then share the same arrays, at the same addresses.
+// hasLevels reports whether a former result t has the level arrays that a new result would have. It
+// returns true for a dense result, which has no level arrays. If a new result would share the level
+// arrays of an operand, t must share the same arrays, at the same addresses. It returns false if a
+// new result would have level arrays of its own.
 func (s *leaf) hasLevels(t *tcs.Tensor, args []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Format.AllDense() || u.InPlace > 0 && t.Vals.Ptr == args[u.InPlace-1].Vals.Ptr {

@@ -9,10 +9,10 @@ import (
 	"distaff/spmd/store"
 )
 
-// PlacementPieces returns the pieces of the placement h of a tensor, if the statement moves the
-// tensor: an operand from these pieces before the first step, or the result to them after the last.
-// Otherwise it returns nil. In a program it always returns nil, because the program moves its
-// tensors itself.
+// PlacementPieces returns the partition that placement h gives to a tensor, if the statement itself
+// moves the tensor. The statement moves an operand from this partition before the first step, and
+// the result to this partition after the last step. The function returns nil if the tensor is not
+// moved. In a program it always returns nil, because the program moves its tensors itself.
 func (k *Statement) PlacementPieces(h plan.Home) *partition.Partition {
 	if !k.o.Places {
 		return nil
@@ -103,9 +103,10 @@ func (k *Statement) Complete(b *store.Blocks) error {
 	return assemble.Complete(k.Reader.Env.Comm, b, k.pieces())
 }
 
-// Completing returns, by rank, the most memory that Complete needs besides the blocks. pos and crd
-// are the widths of the blocks' arrays in bytes, and size their sizes. Outside of a program it is
-// 0, because the result is then only written to files.
+// Completing returns, for each rank, an upper bound of the number of bytes that Complete needs
+// besides the blocks. pos and crd are the element widths of the blocks' arrays in bytes, and the
+// function size returns the sizes of a block. Outside of a program the bound is 0, because a result
+// that is only written to files is not completed.
 func (k *Statement) Completing(pos, crd []uint8, size plan.Sizes) []int64 {
 	if k.o.Places {
 		return make([]int64, k.Problem.Ranks)

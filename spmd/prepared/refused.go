@@ -12,21 +12,24 @@ import (
 	"distaff/spmd/plan"
 )
 
-// maxSteps is the limit, for each thread of a rank, of the steps that the loops of the rank's
-// leaves may take. A run that needs more is refused; a core would take weeks for the run.
+// maxSteps is the largest number of loop steps that the leaves of a rank may take in a run, for
+// each thread of the rank. A run that needs more is refused, because it would occupy a core for
+// weeks.
 const maxSteps = 1 << 53
 
-// maxLoops is more than the number of loops that a leaf can have. Each loop takes at most one step
-// for each point.
+// maxLoops is greater than the number of loops that a leaf can have. Each loop takes at most one
+// step for each point, and so a call takes fewer than maxLoops steps for each point.
 const maxLoops = 1 << 10
 
-// maxStepsOfCall returns the most loop steps that are not refused: maxSteps for each thread.
+// maxStepsOfCall returns the largest number of loop steps that a call of the leaf may take. This is
+// maxSteps for each thread of the rank.
 func (s *leaf) maxStepsOfCall() float64 {
 	return maxSteps * float64(max(s.k.Reader.Env.Threads, 1))
 }
 
-// hasFewPoints reports whether a call over bounds has few points. The call is then sure to end, and
-// sure to be able to number the points of fused variables.
+// hasFewPoints reports whether a call over the given bounds is accepted without a closer look. This
+// is so if the product of the ranges is at most maxStepsOfCall/maxLoops. The call then ends in time
+// whatever its loops are, and the points of fused variables can be numbered without overflow.
 func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	points := 1.0
 	for _, b := range bounds {
@@ -137,10 +140,11 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// endsAtWidest reports whether no step is refused, because a step with the widest ranges of the
-// plan would not be refused and a rank has few steps. It is false if that is not known without
-// looking at each step, which takes minutes for tens of thousands of ranks. bounded reports, by
-// leaf, whether it depends on where ranges end.
+// endsAtWidest is a quick test that reports whether all steps are accepted. It returns true if a
+// step with the widest ranges of the plan would be accepted, and each rank has so few steps that
+// their sum is accepted too. It returns false if each step must be examined, which takes minutes
+// for tens of thousands of ranks. bounded[g] says that leaf g has a bound(), so that the answer
+// also depends on where ranges end.
 func (k *Statement) endsAtWidest(bounded []bool) bool {
 	widest := map[string][2]int64{}
 	for _, b := range k.Problem.Blocking.Vars {
@@ -182,9 +186,10 @@ func (s *leaf) hasBound() bool {
 	return found
 }
 
-// sureRanges returns the ranges of a step. If the chunks of a tensor's entries are only guessed,
-// their variables get a range of one coordinate, which is the least that a chunk with an entry
-// covers.
+// sureRanges returns the range that a step covers at least, for each variable that the step
+// restricts, by name. This is the range of the step itself if it is known. If the boundaries of the
+// chunks of entries are only guessed, the variables of the chunks get a range of one coordinate,
+// because a chunk contains at least one entry.
 func (k *Statement) sureRanges(s *plan.Step) map[string][2]int64 {
 	ranges := k.ranges(*s)
 	for _, b := range k.Problem.Blocking.Vars {

@@ -80,7 +80,7 @@ func (k *Statement) loadOperand(operand int) (own map[plan.Block]*tcs.Tensor, re
 		if k.gathered[operand] {
 			replica, err = k.gatherNew(o.Tensor, b)
 		} else if own, err = k.Reader.Blocks(k.Reader.Env.Comm, o.Partition, o.Tensor); err == nil {
-			replica, err = k.spread(o.Tensor, own[0], owner)
+			replica, err = k.broadcast(o.Tensor, own[0], owner)
 		}
 	}
 	if err != nil {
@@ -188,16 +188,16 @@ func (k *Statement) gather(t *tcs.Tensor, b *store.Blocks) error {
 	return nil
 }
 
-// spread broadcasts a whole dense tensor and returns it at every rank. The rank owner has it in t.
-// Every rank must call it.
-func (k *Statement) spread(name string, t *tcs.Tensor, owner int) (*tcs.Tensor, error) {
+// broadcast sends a whole dense tensor from rank root to all ranks, and returns it at every rank. t
+// is the tensor at rank root and is ignored at other ranks. Every rank must call it.
+func (k *Statement) broadcast(name string, t *tcs.Tensor, root int) (*tcs.Tensor, error) {
 	var err error
-	if k.Reader.Env.Comm.Rank() == owner {
+	if k.Reader.Env.Comm.Rank() == root {
 		t = t.Alias()
 	} else if t, err = k.newDense(name); err != nil {
 		return nil, err
 	}
-	if err := k.Reader.Env.Comm.Bcast(transfer.Values(t), owner); err != nil {
+	if err := k.Reader.Env.Comm.Bcast(transfer.Values(t), root); err != nil {
 		t.Close()
 		return nil, err
 	}

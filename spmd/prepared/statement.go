@@ -108,21 +108,22 @@ func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
 
 // Compute runs the statement once and returns its result. Every rank must call it.
 //
-// If over is not nil, Compute may write the result into the memory of over and return over. It is a
-// former result (see CanWriteOver), or the old value of the result if Overwrites returns true.
-// After an error the contents of over are undefined.
+// target may be nil. If it is not nil, Compute may write the result into the memory of target and
+// return target. target is a former result (see CanWriteOver), or the old value of the result if
+// Overwrites returns true. After an error the contents of target are undefined.
 //
-// Before it closes a new result, the caller calls env.Env.Forget on each of its blocks. They may be
-// kept on a device, and with Options.Leaves have their values only there.
-func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
+// Before the caller closes a new result, it must call env.Env.Forget for each of the result's
+// blocks, because a device may keep copies of the blocks. With Options.Leaves, the values of a
+// block may be only on the device.
+func (k *Statement) Compute(target *input.Held) (*input.Held, error) {
 	k.work.begin()
 	if k.oneStep != nil {
-		return k.computeHere(over)
+		return k.computeHere(target)
 	}
 	if err := k.fetch(); err != nil {
 		return nil, k.exec.Abort(err)
 	}
-	own, err := k.exec.Compute(over != nil)
+	own, err := k.exec.Compute(target != nil)
 	k.spent = k.exec.Spent()
 	k.conversions.close()
 	if err != nil {
@@ -131,9 +132,9 @@ func (k *Statement) Compute(over *input.Held) (*input.Held, error) {
 	if !k.work.done {
 		k.work.end(k, slices.Collect(maps.Values(own))...)
 	}
-	if over != nil {
+	if target != nil {
 		tcs.CloseAll(own)
-		return over, nil
+		return target, nil
 	}
 	return k.deliver(own)
 }
@@ -154,7 +155,7 @@ func (k *Statement) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err 
 	if k.result == nil {
 		k.result = k.ResultBlocks(nil)
 	}
-	return &input.Held{Blocks: k.withOwn(k.result, own), AsIs: k.ResultStored()}, nil
+	return &input.Held{Blocks: k.withTensors(k.result, own), AsIs: k.ResultStored()}, nil
 }
 
 // Spent returns how the last Compute spent its time.

@@ -11,15 +11,16 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Work is the least work of this rank's leaves in one run.
+// Work is a lower bound of the work that this rank's leaves do in one run: their operations and the
+// bytes that they read and write.
 type Work struct {
 	Model     tune.Work
 	Estimated bool // whether operations are estimates, because patterns of operands intersect
 }
 
-// Work returns the least work of this rank in the first run. Each array of an operand counts as
-// read once, without values that are not used. Each block of the result that this rank owns counts
-// as written once.
+// Work returns a lower bound of the work of this rank's leaves, counted in the first run. Each
+// array of an operand counts as read once; values that are not used do not count. Each block of the
+// result that this rank owns counts as written once.
 func (k *Statement) Work() Work { return k.work.sum }
 
 // work counts the work of the first run.
@@ -115,12 +116,12 @@ func (w *work) count(c *call) {
 	}
 }
 
-// mostHasty is the most work for which a leaf is compiled with less optimization. Work is the
-// number of operations in all runs, and of values read and written.
+// maxHastyWork is the largest work for which a leaf is compiled with less optimization. The work is
+// the number of operations and of values that are read or written, in all runs together.
 //
-// A leaf does 0.2 to 1 of them in a nanosecond on each thread. Full optimization takes 50 to 100 ms
-// longer on one processor, and saves up to two thirds of the leaf's time.
-const mostHasty = 20e6
+// A leaf does 0.2 to 1 unit of this work in a nanosecond on each thread. Full optimization takes 50
+// to 100 ms longer on one processor, and saves up to two thirds of the leaf's time.
+const maxHastyWork = 20e6
 
 // setHasty requests fast compilation with less optimization if the leaf has little work in all
 // runs. All ranks decide the same.
@@ -130,7 +131,7 @@ func (s *leaf) setHasty() {
 		return
 	}
 	all := s.steps() * float64(k.o.Runs)
-	if s.unit.Hasty = all <= mostHasty; s.unit.Hasty {
+	if s.unit.Hasty = all <= maxHastyWork; s.unit.Hasty {
 		k.Reader.Env.Detail(fmt.Sprintf(
 			"the leaf of %s is compiled with less optimization, because it does only %.3g "+
 				"operations in all", s.stmt,
@@ -169,8 +170,8 @@ func (s *leaf) steps() float64 {
 	return all
 }
 
-// bytesRead returns the bytes of t's level arrays and of the given number of values, at most of all
-// values of t.
+// bytesRead returns how many bytes a leaf reads from t if it reads all level arrays and the given
+// number of values. The number is limited to the number of values that t has.
 func bytesRead(t *tcs.Tensor, values float64) int64 {
 	n := min(int64(math.Round(values)), t.Vals.Len)
 	return levelBytes(t) + n*int64(t.Vals.Width)

@@ -38,15 +38,16 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Layout.Format.Order, t.Layout.Dims)
 }
 
-// Boxed returns the tensor in blocks that are boxes. Blocks between keys become views of their
-// boxes, which end closes. If all blocks are boxes already, Boxed returns t.
-func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
+// Boxed returns a description of the same tensor whose blocks are all boxes. A block that is
+// bounded by keys is replaced by views of its boxes. The caller must call release, which closes
+// these views. If no block is bounded by keys, Boxed returns t.
+func (t *Blocks) Boxed() (x *Blocks, release func(), err error) {
 	if t.From == nil {
 		return t, func() {}, nil
 	}
 	y := *t
 	y.Owners, y.Boxes, y.From, y.To, y.Own = nil, nil, nil, nil, map[int]*tcs.Tensor{}
-	end = func() {
+	release = func() {
 		for _, v := range y.Own {
 			v.Close()
 		}
@@ -56,7 +57,7 @@ func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 			if b := t.Own[k]; b != nil {
 				v, err := b.View(tcs.Block{Box: box})
 				if err != nil {
-					end()
+					release()
 					return nil, nil, err
 				}
 				y.Own[len(y.Owners)] = v
@@ -64,7 +65,7 @@ func (t *Blocks) Boxed() (x *Blocks, end func(), err error) {
 			y.Owners, y.Boxes = append(y.Owners, owner), append(y.Boxes, box)
 		}
 	}
-	return &y, end, nil
+	return &y, release, nil
 }
 
 // InBoxes returns the description of the blocks that Boxed returns, without their entries.
@@ -119,8 +120,8 @@ func (t *Blocks) spec() coo.Spec {
 	return coo.Spec{Format: t.Layout.Format, Dims: t.Layout.Dims, Type: t.Layout.Type}
 }
 
-// rowwise returns the blocks sorted by their range in a mode. ok is false if the blocks do not tile
-// that mode, or if they are cut in another mode.
+// rowwise returns the numbers of the blocks, sorted by their ranges in a mode. ok is false if the
+// blocks do not tile this mode, or if they are cut along any other mode.
 func (t *Blocks) rowwise(mode int) (order []int, ok bool) {
 	for k, box := range t.Boxes {
 		for m, r := range box {

@@ -23,8 +23,9 @@ func bufferBytes(c comm.Comm, limit *tcs.Limit) (int64, error) {
 	return comm.AllreduceValue(c, rankBufferBytes(limit.Max() > 0, limit.Free()), comm.Min)
 }
 
-// rankBufferBytes returns bufferMemory, or half of free if the rank has a memory limit and that is
-// less. free is the number of bytes that the limit leaves.
+// rankBufferBytes returns how many bytes a rank may use for buffers. The result is bufferMemory,
+// but at most free/2 if the rank has a memory limit. free is the number of bytes that remain below
+// the limit.
 func rankBufferBytes(limited bool, free int64) int64 {
 	if !limited {
 		return bufferMemory

@@ -94,7 +94,8 @@ func isSkewed(share []int64) bool {
 	return float64(most) > maxSkew*float64(total)/float64(len(share)) && total > smallResult
 }
 
-// smallResult is the largest number of entries for which a skewed distribution does not matter.
+// smallResult is the largest number of entries for which blocks are concatenated even if one rank
+// holds most entries. One rank writes this number of entries quickly.
 const smallResult = 1 << 16
 
 // positions returns the number of positions of level l of block b, for which isExact holds.
@@ -158,10 +159,11 @@ func (x *concat) section(sec tcs.Section, b *tcs.Tensor, start []int64, first bo
 // piece is the number of bytes that are written at a time.
 const piece = 1 << 20
 
-// array writes the elements of a, each increased by shift, to section sec. The first one becomes
-// the section's element number from.
-func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.FileRange, error) {
-	span := coo.FileRange{From: from, N: a.Len}
+// array writes the elements of a, each increased by shift, to section sec of the file. The first
+// element is written to index start of the section. array returns the range of elements with its
+// checksum.
+func (x *concat) array(sec tcs.Section, a tcs.Array, start, shift int64) (coo.FileRange, error) {
+	span := coo.FileRange{From: start, N: a.Len}
 	width := int64(sec.Width)
 	step := piece / width
 	var buf []int64 // converted elements
@@ -175,27 +177,28 @@ func (x *concat) array(sec tcs.Section, a tcs.Array, from, shift int64) (coo.Fil
 		}
 		bytes := part.Bytes()
 		span.CRC = crc32.Update(span.CRC, crc32.IEEETable, bytes)
-		if _, err := x.w.WriteAt(bytes, sec.Offset+(from+i)*width); err != nil {
+		if _, err := x.w.WriteAt(bytes, sec.Offset+(start+i)*width); err != nil {
 			return span, err
 		}
 	}
 	return span, nil
 }
 
-// shifted returns a's elements plus shift in buf's memory, each width bytes wide. It is not used
-// for crd, whose -1 marks padding.
-func shifted(buf []int64, a tcs.Array, width uint8, shift int64) tcs.Array {
+// shifted returns an array with the given elements, each increased by shift. Its elements are width
+// bytes wide and are stored in the memory of buf. shifted must not be used for crd arrays, where -1
+// marks padding.
+func shifted(buf []int64, array tcs.Array, width uint8, shift int64) tcs.Array {
 	out := tcs.Of(buf)
-	out.Width, out.Len = width, a.Len
-	if a.Width == 4 && width == 4 {
+	out.Width, out.Len = width, array.Len
+	if array.Width == 4 && width == 4 {
 		dst, d := tcs.Slice[int32](out), int32(shift)
-		for i, v := range tcs.Slice[int32](a) {
+		for i, v := range tcs.Slice[int32](array) {
 			dst[i] = v + d
 		}
 		return out
 	}
-	for i := range a.Len {
-		out.SetInt(i, a.Int(i)+shift)
+	for i := range array.Len {
+		out.SetInt(i, array.Int(i)+shift)
 	}
 	return out
 }

@@ -21,10 +21,13 @@ type Forecast struct {
 	Threads     int   // of a rank
 }
 
-// Cost returns how many bytes each rank needs besides its blocks while Write writes the tensor to
-// the file name: its buffers, unless blocks are written directly from memory, and copies of blocks
-// that must be sorted. With very many ranks it may be more. used is what each rank holds already.
-// If name has no known format, the cost is 0, because Write refuses it.
+// Cost returns how many bytes each rank needs, besides its blocks, while Write writes the tensor to
+// a file. A rank needs memory for copies of blocks that must be sorted. It also needs buffers,
+// unless it writes its blocks directly from memory. If there are very many ranks, they may need
+// more.
+//
+// name is the name of the file. If it has no known format, the cost is 0, because Write refuses the
+// file. used[r] is the number of bytes that rank r uses already.
 func (f *Forecast) Cost(name string, used []int64) []int64 {
 	cost := make([]int64, f.Ranks)
 	form, err := convert.FormatOf(name)
@@ -120,10 +123,11 @@ func (f *Forecast) sorting(modes []int) coo.SortCost {
 	return coo.NewSortCost(sizes, f.Blocks.Layout.Type, f.Threads)
 }
 
-// SummaryCost returns how many bytes each rank needs at most, besides its blocks, while Summary
-// counts the entries of a sparse tensor whose blocks cannot simply be concatenated. It needs room
-// for two messages to each rank that gets some of this rank's entries, and two from each rank that
-// sends some. The size of a message is limited by the memory for buffers.
+// SummaryCost returns an upper bound of the number of bytes that each rank needs, besides its
+// blocks, while Summary counts the entries of a sparse tensor. The bound is for blocks that cannot
+// simply be concatenated. A rank has two buffers for each rank that receives entries from it, and
+// two for each rank that sends entries to it. Each buffer holds one message. The memory for buffers
+// limits the size of a message.
 func (f *Forecast) SummaryCost() []int64 {
 	cost := make([]int64, f.Ranks)
 	if f.Blocks.isDense() {
@@ -147,8 +151,9 @@ func (f *Forecast) SummaryCost() []int64 {
 	return cost
 }
 
-// GatherCost returns how many bytes each rank needs at most, besides its blocks, while Gather sends
-// all entries to rank 0: two messages at each other rank, and two for each of them at rank 0.
+// GatherCost returns an upper bound of the number of bytes that each rank needs, besides its
+// blocks, while Gather sends all entries to rank 0. Every other rank has two buffers, each for one
+// message. Rank 0 has two buffers for each other rank.
 func (f *Forecast) GatherCost() []int64 { return f.gathering(f.Blocks.Layout.Format.Order, false) }
 
 // gathering does the same as GatherCost, for entries in the order of modes. sum means that entries
@@ -188,11 +193,13 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 	return false
 }
 
-// buffers returns how many bytes the windows or messages of a rank occupy. share is the number of
-// bytes that the rank holds, total the number of bytes at all ranks, and free the memory that is
-// left. The rank has two windows that arrive, one that it assembles, and two for each other rank.
-// The windows for other ranks are parts of share. The window that it assembles may be any part of
-// total.
+// buffers returns how many bytes the buffers for a rank's windows or messages occupy. share is the
+// number of bytes of the tensor that the rank holds, total the number that all ranks hold, and free
+// the rank's free memory in bytes.
+//
+// The rank has buffers for two windows that arrive, for one window that it assembles, and for two
+// messages to each other rank. The messages to other ranks contain only bytes of the rank's own
+// share. The window that it assembles may contain bytes of all ranks.
 func (f *Forecast) buffers(share, total, free int64) int64 {
 	windows := int64(2*f.Ranks + 4)
 	n := max(rankBufferBytes(f.Limit > 0, free), windows*minWindow)

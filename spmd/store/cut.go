@@ -6,10 +6,12 @@ import (
 	"distaff/spmd/comm"
 )
 
-// samples is the smallest number of samples for each piece. Each run can move a cut by the distance
-// between two of its samples. There are at least samplesPerRun samples of a piece for each run, so
-// all runs together move a cut by at most 1/samplesPerRun of a piece, unless maxSamples makes the
-// samples fewer. Windows use windowSamples instead of samples, because a rank has many windows.
+// samples is the smallest number of samples that are taken for each piece. A cut is placed between
+// samples, and so each run can shift it by at most the distance between two of the run's samples.
+// At least samplesPerRun samples of a piece are taken for each run. All runs together then shift a
+// cut by at most 1/samplesPerRun of a piece. maxSamples can reduce the number of samples, and then
+// the shift is larger. Windows use windowSamples instead of samples, because a rank has many
+// windows.
 const (
 	samples       = 1024
 	windowSamples = 32

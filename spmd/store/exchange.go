@@ -26,10 +26,12 @@ const (
 	minBatch = 64
 )
 
-// exchange sends the parts of all runs that belong to a piece to the piece's rank. For each other
-// rank, a rank has at most one sender and one receiver of a sorted stream, with two buffers each. A
-// sender is a goroutine that serves its stream until the receiver ends it. Pieces may therefore be
-// read at different times, and more than once.
+// exchange distributes the entries of sorted runs among the ranks: each rank receives the entries
+// of its own piece of the result. Between each pair of ranks there is at most one sorted stream in
+// each direction. The sender and the receiver of a stream have two buffers each.
+//
+// A sender is a goroutine that serves its stream until the receiver ends the stream. Ranks may
+// therefore read their pieces at different times, and more than once.
 type exchange struct {
 	c      comm.Comm
 	t      *Blocks
@@ -118,8 +120,9 @@ func (x *exchange) note(err error) {
 	}
 }
 
-// pass runs f, which reads a piece, and tells the watchdog that this rank computes meanwhile: other
-// ranks may wait for this rank's senders.
+// pass runs f, which reads this rank's piece. While f runs, the watchdog counts the rank as
+// computing. The rank's senders may be waiting for commands from other ranks meanwhile, and this is
+// no deadlock.
 func (x *exchange) pass(f func() error) error {
 	defer x.c.Busy()()
 	return f()

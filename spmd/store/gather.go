@@ -5,11 +5,13 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Gather calls write at rank 0 with a stream of the whole tensor's entries, in the order of modes.
-// write may read the stream again. Only one batch of each rank is in memory at a time. zeros says
-// whether zeros count as entries if they are stored only because a dense level has room for them.
-// If it is coo.DropFill they do not, as in files, and entries with equal coordinates are added.
-// Every rank must call Gather.
+// Gather calls write at rank 0 with a stream of all entries of the tensor, in the order of modes.
+// write may read the stream several times. Only one batch of entries from each rank is in memory at
+// a time.
+//
+// A dense level also stores zeros that are not entries. If zeros is coo.DropFill, the stream omits
+// such zeros, as files do, and entries with equal coordinates are added. Every rank must call
+// Gather.
 func Gather(c comm.Comm, t *Blocks, modes []int, zeros coo.Zeros, cfg coo.Config,
 	write func(coo.Stream) error) error {
 	c = c.Uncounted()

@@ -39,8 +39,9 @@ func (p *pieces) close(err error) error {
 	return err
 }
 
-// count makes the first pass over this rank's piece and combines its counts with the counts of all
-// other pieces. Every rank must call it.
+// count makes the first pass over this rank's piece: it counts the entries and the nodes of each
+// level. It then combines the numbers with the numbers of all other pieces. Every rank must call
+// it.
 func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	if f := p.exchange.t.Layout.Format; f.LeadingDense() == levels-1 &&
@@ -127,8 +128,9 @@ func addEnds(a, b []int64) {
 	}
 }
 
-// join combines the counts of this rank's piece with the counts of all other pieces. Every rank
-// must call it.
+// join combines the numbers of entries and nodes in all pieces, so that each rank knows the sizes
+// of the file's arrays and where its own piece begins in each array. mine holds the numbers that
+// this rank counted in its piece. Every rank must call it.
 func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	all := make([]int64, len(mine)*p.exchange.c.Size())

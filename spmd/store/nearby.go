@@ -6,10 +6,10 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// nearby returns the blocks as if all of them belonged to this rank, which reads the blocks of
-// other ranks directly, so that nothing is sent. It returns nil unless all ranks are in one
-// process. The blocks stay open until close, even if their owners close them before. Every rank
-// must call it.
+// nearby returns a description of the same tensor that says that this rank has all blocks. The rank
+// can then read the blocks of other ranks directly, and no messages are needed. nearby returns nil
+// unless all ranks are in one process. The caller must call close. Until then the blocks stay open,
+// even if their owners close them. Every rank must call nearby.
 func (t *Blocks) nearby(c comm.Comm) (*Blocks, error) {
 	if !c.OneProcess() {
 		return nil, nil

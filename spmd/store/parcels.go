@@ -20,8 +20,9 @@ type parcels struct {
 	near bool                    // this rank has all parts of its windows, so that nothing is sent
 }
 
-// exchange sends this rank's messages to other ranks and meanwhile runs receive. receive must
-// assemble this rank's windows by calling each. Every rank must call exchange.
+// exchange sends this rank's messages to the other ranks and runs the function receive at the same
+// time. receive must call p.eachWindow to assemble this rank's windows from the messages of the
+// other ranks. Every rank must call exchange.
 func (p *parcels) exchange(receive func() error) error {
 	var senders sync.WaitGroup
 	var mu sync.Mutex
@@ -89,9 +90,9 @@ func (p *parcels) send(to int) error {
 	return err
 }
 
-// most returns the largest number of bytes of all messages for one of this rank's windows,
-// including room for the rank's own part.
-func (p *parcels) most() int64 {
+// largestWindow returns the size in bytes of the largest of this rank's windows. The size of a
+// window is the total size of all messages for the window, including room for this rank's own part.
+func (p *parcels) largestWindow() int64 {
 	most, me := int64(0), p.c.Rank()
 	for w := p.first[me]; w < p.first[me+1]; w++ {
 		n := int64(0)
@@ -128,10 +129,10 @@ func (p *parcels) ask(w int, mem []byte) (*coming, error) {
 	return v, nil
 }
 
-// each calls f with each of this rank's windows, in order. in[r] is the message of rank r for
-// window w. For this rank itself, in[r] has the size of the message but undefined contents. bufs
-// are two buffers of most bytes each.
-func (p *parcels) each(bufs [2][]byte, f func(w int, in [][]byte) error) error {
+// eachWindow calls f for each window w of this rank, in order. messages[r] is the message of rank r
+// for the window. For this rank itself, messages[r] has the right size but undefined contents, and
+// f may use it as working memory. bufs holds two buffers with p.largestWindow() bytes each.
+func (p *parcels) eachWindow(bufs [2][]byte, f func(w int, messages [][]byte) error) error {
 	first, end := p.first[p.c.Rank()], p.first[p.c.Rank()+1]
 	if first == end {
 		return nil

@@ -16,14 +16,14 @@ func (x *rows) count() error {
 		pack: func(mem []byte, w int) { x.packHeading(x.headingOf(mem, w, x.c.Rank()), w) },
 	}
 	err := p.exchange(func() error {
-		n, _ := x.most()
+		n, _ := x.largestCounts()
 		n = (8*n + 15) &^ 15
-		bufs, mem, err := rooms(x.limit, []int64{p.most(), p.most(), n, n})
+		bufs, mem, err := rooms(x.limit, []int64{p.largestWindow(), p.largestWindow(), n, n})
 		if err != nil {
 			return err
 		}
 		defer mem.Release()
-		return p.each([2][]byte{bufs[0], bufs[1]}, func(w int, in [][]byte) error {
+		return p.eachWindow([2][]byte{bufs[0], bufs[1]}, func(w int, in [][]byte) error {
 			me := x.c.Rank()
 			x.packHeading(x.headingOf(in[me], w, me), w)
 			var lists [][]int64
@@ -80,8 +80,9 @@ func below(keys []int64, end int64) int {
 	return i
 }
 
-// scan computes how many nodes come before each window. A node counts in the window where it
-// begins.
+// scan computes, for each level, how many nodes begin before each window. found holds what nodesOf
+// stored for each window. A node may extend over several windows and is then counted only in the
+// window where it begins.
 func (x *rows) scan(found []int64) {
 	levels := x.row + 1 - x.dense
 	x.nodes = make([][]int64, levels)

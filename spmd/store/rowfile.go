@@ -9,7 +9,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// rowFile assembles the windows of a rank and writes them. Only listed rows have columns.
+// rowFile assembles the windows of a rank and writes them to the file. If rows are listed, it also
+// writes the levels above the rows. For each array of these levels it has a column, which is a
+// buffer for numbers that are appended to the array.
 type rowFile struct {
 	x *rows
 	s *sharedFile
@@ -47,9 +49,10 @@ func (x *rows) sections() []int {
 // width returns the width in bytes of a section's elements.
 func (x *rows) width(section int) int64 { return int64(x.lay.Sections()[section].Width) }
 
-// most returns the largest number of rows and of entries in a window of this rank. A listed row
-// counts once for each rank that has a part.
-func (x *rows) most() (rows, entries int64) {
+// largestCounts returns the largest number of rows in any window of this rank, and the largest
+// number of entries in any window. If rows are listed, a row is counted once for each rank that has
+// some of its entries.
+func (x *rows) largestCounts() (rows, entries int64) {
 	ranks := x.c.Size()
 	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {
 		lo, hi := x.span(w)
@@ -77,7 +80,7 @@ func (x *rows) receive(s *sharedFile, p *parcels) ([]coo.FileRange, error) {
 		return nil, err
 	}
 	defer mem.Release()
-	if err := p.each(in, a.window); err != nil {
+	if err := p.eachWindow(in, a.window); err != nil {
 		return nil, err
 	}
 	if end == len(x.ends) { // the end of the last node's segments
@@ -100,13 +103,13 @@ func (x *rows) receive(s *sharedFile, p *parcels) ([]coo.FileRange, error) {
 	return spans, nil
 }
 
-// allocate allocates the memory that all windows of this rank use, and prepares a for the first
-// window w. It returns two buffers for messages; the caller frees mem.
-func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, err error) {
+// allocate allocates the memory that all windows of this rank share, and prepares the rowFile for
+// its first window w. received is two buffers for received messages. The caller must release mem.
+func (a *rowFile) allocate(w int, p *parcels) (received [2][]byte, mem *tcs.Memory, err error) {
 	x := a.x
-	rows, entries := x.most()
+	rows, entries := x.largestCounts()
 	wide := func(n, width int64) int64 { return (n*width + 15) &^ 15 }
-	sizes := []int64{p.most(), p.most(), wide(rows+1, x.width(x.pos[x.row+1]))}
+	sizes := []int64{p.largestWindow(), p.largestWindow(), wide(rows+1, x.width(x.pos[x.row+1]))}
 	if x.isListed() {
 		sizes = append(sizes, wide(rows, x.width(x.crd[x.row])))
 	}
@@ -121,10 +124,10 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 	sizes = append(sizes, x.columns(w, x.first[x.c.Rank()+1])...)
 	bufs, mem, err := rooms(x.limit, sizes)
 	if err != nil {
-		return in, nil, err
+		return received, nil, err
 	}
 	next := func() (b []byte) { b, bufs = bufs[0], bufs[1:]; return b }
-	in = [2][]byte{next(), next()}
+	received = [2][]byte{next(), next()}
 	if a.rowPos = next(); x.isListed() {
 		a.rowCrd = next()
 	}
@@ -134,12 +137,13 @@ func (a *rowFile) allocate(w int, p *parcels) (in [2][]byte, mem *tcs.Memory, er
 		}
 	}
 	a.begin(w, next)
-	return in, mem, nil
+	return received, mem, nil
 }
 
-// columns returns the sizes of the columns' buffers for windows [w, end). The order of the sizes is
-// the order in which begin takes the buffers: for each level crd (except the crd of the rows) and
-// then pos.
+// columns returns the sizes in bytes of the buffers of all columns, for a rank with the windows [w,
+// end). The sizes are in the order in which begin assigns the buffers. For each level this is first
+// the buffer for crd and then the buffer for pos. The crd of the rows has no column. columns
+// returns nil if rows are not listed.
 func (x *rows) columns(w, end int) (sizes []int64) {
 	if !x.isListed() {
 		return nil
@@ -173,8 +177,9 @@ func (x *rows) denseBefore(w int) int64 {
 	return (x.ends[w-1] + x.underDense() - 1) / x.underDense()
 }
 
-// begin prepares a for window w: it sets the counts of the nodes before w and opens the columns.
-// next returns the buffer for the next column.
+// begin prepares the rowFile for its first window w. It computes how many nodes of each level come
+// before w, and opens the columns. The function next returns the buffer for one column at each
+// call.
 func (a *rowFile) begin(w int, next func() []byte) {
 	x := a.x
 	lo, _ := x.span(w)
@@ -211,11 +216,12 @@ func (a *rowFile) begin(w int, next func() []byte) {
 	}
 }
 
-// window assembles a window from the messages in, and writes it.
-func (a *rowFile) window(w int, in [][]byte) (err error) {
+// window assembles window w from the messages of all ranks and writes it to the file. messages[r]
+// is the message of rank r.
+func (a *rowFile) window(w int, messages [][]byte) (err error) {
 	x, me := a.x, a.x.c.Rank()
-	bundles := make([]bundle, len(in))
-	for rank, mem := range in {
+	bundles := make([]bundle, len(messages))
+	for rank, mem := range messages {
 		bundles[rank] = x.bundle(mem, w, rank)
 	}
 	x.packHeading(bundles[me], w)
@@ -337,9 +343,10 @@ func beginsIn[T int32 | int64](dst []T, ends []int32, base int64) []byte {
 	return tcs.Of(dst).Bytes()
 }
 
-// nodes writes the levels above the rows of a window with these keys. A node and the start of its
-// segment are written with the window where the node begins. nodes returns the rows' coordinates in
-// the width of the file.
+// nodes writes the nodes of the levels above the rows that begin in window w. keys holds the keys
+// of the window's rows. A node that extends over several windows is written by the first of them,
+// together with the start of its segment. nodes returns the rows' coordinates in the width of the
+// file.
 func (a *rowFile) nodes(w int, keys []int64) (crd []byte, err error) {
 	if a.x.width(int(a.spans[spanRows].Section)) == 4 {
 		crd = nodesIn(a, w, keys, words[int32](a.rowCrd))

@@ -35,18 +35,18 @@ func isIncreasing[T int32 | int64](pos []T) bool {
 	return less >= 0
 }
 
-// before returns how many rows of block k have a key less than key. The block must belong to this
-// rank. The caller knows that the number is not less than least.
-func (x *rows) before(k int, least, key int64) int64 {
+// rowsBefore returns how many rows of block k have keys below bound. The block must belong to this
+// rank. lower is a lower bound of the result, from which the search starts.
+func (x *rows) rowsBefore(k int, lower, bound int64) int64 {
 	if !x.isListed() {
-		return max(least, x.f.before(x.t.Boxes[k], key))
+		return max(lower, x.f.before(x.t.Boxes[k], bound))
 	}
 	b := x.t.Own[k]
-	n := b.Levels[x.row].Crd.Len - least
-	return least + int64(sort.Search(int(n), func(i int) bool {
+	n := b.Levels[x.row].Crd.Len - lower
+	return lower + int64(sort.Search(int(n), func(i int) bool {
 		var at [1]int64
-		x.keys(at[:], b, least+int64(i))
-		return at[0] >= key
+		x.keys(at[:], b, lower+int64(i))
+		return at[0] >= bound
 	}))
 }
 
@@ -69,7 +69,7 @@ func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 			top = p
 		}
 	}
-	under := x.denseKey(b, top)
+	under := x.firstKey(b, top)
 	parent := func(l int) (p, key int64) {
 		if l == x.dense {
 			return top, under
@@ -84,7 +84,7 @@ func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 	next = func(l int) {
 		if l < x.dense {
 			top++
-			under = x.denseKey(b, top)
+			under = x.firstKey(b, top)
 			return
 		}
 		at[l]++
@@ -109,13 +109,13 @@ func (x *rows) keys(dst []int64, b *tcs.Tensor, lo int64) {
 	}
 }
 
-// denseKey returns the first key below position p of the dense levels.
-func (x *rows) denseKey(b *tcs.Tensor, p int64) int64 {
+// firstKey returns the smallest key under a position of the last leading dense level of block b.
+func (x *rows) firstKey(b *tcs.Tensor, position int64) int64 {
 	key := int64(0)
 	for l := x.dense - 1; l >= 0; l-- {
-		lev, c := &b.Levels[l], p
+		lev, c := &b.Levels[l], position
 		if l > 0 {
-			c, p = p%lev.Size, p/lev.Size
+			c, position = position%lev.Size, position/lev.Size
 		}
 		key += (lev.Offset + c) * x.f.stride[l]
 	}

@@ -20,9 +20,10 @@ func (l *rowList) drop(p rowList) {
 	l.crd, l.vals = l.crd[len(p.crd):], l.vals[len(p.vals):]
 }
 
-// mergeRows merges the rows of two lists into dst, which has room for all rows of both, and returns
-// the part of dst that it filled. If both lists have a row, x's entries come first. width and size
-// are the bytes of a coordinate and of a value.
+// mergeRows merges the rows of x and y by key into dst, which has room for the rows of both lists.
+// It returns the part of dst that it filled. If both lists have a row with the same key, the row
+// gets the entries of x, followed by the entries of y. width and size are the bytes of a coordinate
+// and of a value.
 func mergeRows(dst, x, y rowList, width, size int64) rowList {
 	n := 0
 	switch {
@@ -73,8 +74,9 @@ func mergeOf[C, V any](dst, x, y rowList) int {
 	return d.row
 }
 
-// fewRows is the smallest number of rows that singles merges. runs merges at most this number of
-// rows before both chooses again between singles and runs.
+// fewRows is the smallest number of rows of each list for which the function singles is called. A
+// call of the function runs merges at most fewRows rows, and then the function both decides anew
+// which of the two merges the next rows.
 const fewRows = 32
 
 // both merges rows until one list ends.
@@ -101,10 +103,14 @@ func (x *typed[C, V]) single() int {
 	return n/2 + sort.Search(min(n, len(ends))-n/2, func(i int) bool { return more(n/2 + i) })
 }
 
-// singles merges n rows of x and m rows of y, which have one entry each, until either list ends.
-// Keys come in random order, so the code has no branch that depends on them. It writes x's entry to
-// the next place. If y's row comes before x's, it overwrites that place with y's entry. Otherwise
-// it writes y's entry to the place after, where the entry stays if both lists have the row.
+// singles merges rows that have one entry each: the next n rows of x and the next m rows of y. It
+// stops when the n or the m rows are used up.
+//
+// Which list has the next key is unpredictable, and so the code has no branch that depends on keys.
+// It always writes the entry of x at the next position of d. If the key of y is smaller, it then
+// overwrites this entry with the entry of y. Otherwise it writes the entry of y at the position
+// after. This second entry is kept only if both lists have the same key; otherwise the next
+// iteration overwrites it.
 func (d *typed[C, V]) singles(x, y *typed[C, V], n, m int) {
 	i, j, r := 0, 0, 0
 	xk, xc, xv := x.keys[x.row:][:n], x.crd[x.done:][:n], x.vals[x.done:][:n]
@@ -171,36 +177,37 @@ func (d *typed[C, V]) rest(x *typed[C, V]) {
 	d.done += len(x.crd) - x.done
 }
 
-// place copies the entries of rows from l to dst. The entries of row i end at ends[i] in l and are
-// copied to position at[i] of dst. place then sets at[i] to the end of the copy. from is where the
-// first row starts in l. place returns where the last row ends in l.
-func place[C int32 | int64](at, ends []int32, from int32, dst, l rowList, size int64) int32 {
+// place copies rows from l to dst. Row i ends at index ends[i] of l, and the first row starts at
+// index start. Row i is copied to index targets[i] of dst, and place then sets targets[i] to the
+// end of the copy. size is the number of bytes of a value. place returns the index of l where the
+// last row ends.
+func place[C int32 | int64](targets, ends []int32, start int32, dst, l rowList, size int64) int32 {
 	crd, c := words[C](dst.crd), words[C](l.crd)
 	switch size {
 	case 4:
-		return placeOf(at, ends, from, crd, c, words[uint32](dst.vals), words[uint32](l.vals))
+		return placeOf(targets, ends, start, crd, c, words[uint32](dst.vals), words[uint32](l.vals))
 	case 8:
-		return placeOf(at, ends, from, crd, c, words[uint64](dst.vals), words[uint64](l.vals))
+		return placeOf(targets, ends, start, crd, c, words[uint64](dst.vals), words[uint64](l.vals))
 	}
-	return placeOf(at, ends, from, crd, c, words[[2]uint64](dst.vals), words[[2]uint64](l.vals))
+	return placeOf(targets, ends, start, crd, c, words[[2]uint64](dst.vals), words[[2]uint64](l.vals))
 }
 
-// placeOf is place with known types.
-func placeOf[C, V any](at, ends []int32, from int32, crd, c []C, vals, v []V) int32 {
+// placeOf does the work of place for coordinates of type C and values of type V.
+func placeOf[C, V any](targets, ends []int32, start int32, crd, c []C, vals, v []V) int32 {
 	for i, end := range ends {
-		p, n := at[i], end-from
+		p, n := targets[i], end-start
 		if n > 16 {
-			copy(crd[p:p+n], c[from:end])
-			copy(vals[p:p+n], v[from:end])
+			copy(crd[p:p+n], c[start:end])
+			copy(vals[p:p+n], v[start:end])
 		} else {
-			d, s, e, u := crd[p:p+n], c[from:end], vals[p:p+n], v[from:end]
+			d, s, e, u := crd[p:p+n], c[start:end], vals[p:p+n], v[start:end]
 			for j := range d {
 				d[j], e[j] = s[j], u[j]
 			}
 		}
-		at[i], from = p+n, end
+		targets[i], start = p+n, end
 	}
-	return from
+	return start
 }
 
 // words returns memory as numbers of type T. The memory must be aligned for T.

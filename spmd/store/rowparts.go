@@ -48,8 +48,8 @@ func (x *rows) offsets(w, rank int) (crd, vals int64) {
 // crdWidth returns the width in bytes of the last level's coordinates in the file.
 func (x *rows) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
 
-// headingOf returns a rank's bundle for window w with its row counts and keys only. mem has at
-// least heading(w, rank) bytes.
+// headingOf returns a rank's bundle for window w, in which only the row counts and the keys have
+// memory. mem is this memory and has at least heading(w, rank) bytes.
 func (x *rows) headingOf(mem []byte, w, rank int) (q bundle) {
 	n, rows := x.held[rank], x.rows[w*x.c.Size()+rank]
 	if rows > 0 {
@@ -122,9 +122,10 @@ func (x *rows) pack(q bundle, w int) {
 	}
 }
 
-// part returns the rows of this rank's block k in window w. Keys must be in buf already. part
-// stores the ends in buf, and also the coordinates if their width in the file differs from the
-// block's. Otherwise coordinates and values are in the block's own memory.
+// part returns the rows of this rank's block k that belong to window w. The function computes where
+// each row ends and stores the ends in buf. If rows are listed, buf must already contain their
+// keys. Coordinates and values are not copied and stay in the block's own memory. Only if the file
+// has another width of coordinates, the converted coordinates are stored in buf.
 func (x *rows) part(k, w int, buf rowList) (p rowList) {
 	lo, hi := x.cuts[k][w], x.cuts[k][w+1]
 	if lo == hi {

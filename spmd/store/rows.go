@@ -49,7 +49,8 @@ type rows struct {
 	vals     int
 }
 
-// maxWindowCounts bounds how many numbers about windows the ranks exchange.
+// maxWindowCounts is the largest accepted product of the numbers of windows and ranks. The ranks
+// exchange one count of rows and one count of entries for each window and rank.
 const maxWindowCounts = 1 << 20
 
 // shrinkWindows divides the sizes of windows. Tests set it to get many windows from little data.
@@ -99,8 +100,9 @@ func isCountable(dims []int64, modes []int) bool {
 // isListed reports whether only rows with entries are stored.
 func (x *rows) isListed() bool { return x.dense <= x.row }
 
-// entry returns the largest number of bytes that an entry occupies in a message and in an assembled
-// window. Every entry may be a listed row, with a key and an end.
+// entry returns an upper bound of the bytes that one entry occupies, both in a message and in an
+// assembled window. If rows are listed, the bound includes a key and the end of a row, because each
+// entry may be in a row of its own.
 func (x *rows) entry() int64 {
 	if x.isListed() {
 		return 20 + int64(x.t.Layout.Type.Size())
@@ -108,9 +110,9 @@ func (x *rows) entry() int64 {
 	return 8 + int64(x.t.Layout.Type.Size())
 }
 
-// perRow returns the largest number of bytes that a row occupies besides its entries: an end in
-// each block that has a part of the row, and the row's start. It returns 0 if rows are listed,
-// because entry includes them.
+// perRow returns an upper bound of the bytes that a row occupies in addition to its entries. These
+// are the start of the row, and the row's end in each block that has entries of the row. perRow
+// returns 0 if rows are listed, because the function entry then includes these bytes.
 func (x *rows) perRow() int64 {
 	if x.isListed() {
 		return 0
@@ -122,8 +124,9 @@ func (x *rows) perRow() int64 {
 	return int64(4*len(parts) + 16)
 }
 
-// cut divides the rows into windows and the windows among the ranks. ok is false if that is
-// impossible within the bounds. Every rank must call it.
+// cut divides the rows into windows, and the windows among the ranks. ok is false if there would be
+// too many windows (see maxWindowCounts), or if some window has too many entries for the buffers.
+// Every rank must call it.
 func (x *rows) cut() (ok bool, err error) {
 	ranks, entry, perRow := x.c.Size(), x.entry(), x.perRow()
 	sum := []int64{0}
@@ -190,7 +193,7 @@ func (x *rows) cutBlocks() {
 	for k := range x.t.Own {
 		at := []int64{0}
 		for _, end := range x.ends {
-			at = append(at, x.before(k, at[len(at)-1], end))
+			at = append(at, x.rowsBefore(k, at[len(at)-1], end))
 		}
 		x.cuts[k] = at
 	}
@@ -246,8 +249,8 @@ func (t *Blocks) along(mode int) []int {
 	return order
 }
 
-// nearby makes this rank read all blocks itself. t is the same tensor as if all blocks belonged to
-// this rank.
+// nearby prepares x for a rank that reads all blocks itself, so that nothing is sent. t describes
+// the same tensor and says that all blocks belong to this rank (see Blocks.nearby).
 func (x *rows) nearby(t *Blocks) {
 	x.t, x.near = t, true
 	x.cutBlocks()

@@ -12,7 +12,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// sharedFile is the shared file as this rank writes it.
+// sharedFile is one rank's handle of a file that all ranks write together. In ordered mode the
+// ranks write one after another.
 type sharedFile struct {
 	c       comm.Comm
 	file    *outfile.File // at rank 0 only
@@ -64,8 +65,9 @@ func newSharedFile(c comm.Comm, file *outfile.File, ordered bool) (s *sharedFile
 	return nil, false, nil
 }
 
-// open opens the file. In ordered mode rank 0 opens it too, in order to see what others have
-// written.
+// open opens the file at this rank. If all ranks write at the same time, rank 0 uses the descriptor
+// with which it created the file. In ordered mode rank 0 opens the file again, so that it sees what
+// other ranks have written.
 func (s *sharedFile) open() (err error) {
 	if s.c.Rank() == 0 && !s.ordered {
 		s.part = s.file.Writer()
@@ -117,8 +119,9 @@ func (s *sharedFile) resizing(n int64, f func() error) error {
 	return err
 }
 
-// write calls f, which writes this rank's spans: immediately, or in ordered mode when it is this
-// rank's turn. Afterwards the data is on disk, or is written by rank 0's own flush.
+// write calls f, which writes this rank's spans of the file. In ordered mode it first waits for
+// this rank's turn. When write returns, the data is on disk, or rank 0 will bring it to disk when
+// rank 0 flushes the file. The second case applies to ranks on the machine of rank 0.
 func (s *sharedFile) write(f func() error) error {
 	if !s.ordered {
 		if err := f(); err != nil {

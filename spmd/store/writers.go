@@ -25,7 +25,8 @@ type writer struct {
 	applies func(s *sharedFile, o *output) (write func() error, err error)
 }
 
-// writers lists all ways. The first one that applies is used; the last one always applies.
+// writers lists all methods of writing a file, in the order in which they are tried. The first
+// method that applies to an output is used; some method always applies.
 var writers = []writer{
 	{"dense", denseFile},
 	{"array", denseArray},
@@ -35,9 +36,9 @@ var writers = []writer{
 	{"merged", mergedFile},
 }
 
-// choose returns the name of the way for an output, and the function that writes. Every rank must
-// call it.
-func choose(s *sharedFile, o *output) (way string, write func() error, err error) {
+// choose selects the method of writing an output. It returns the name of the method and the
+// function that writes the output. Every rank must call it.
+func choose(s *sharedFile, o *output) (method string, write func() error, err error) {
 	if o.dense = o.t.isDense(); o.dense {
 		if o.dense, err = agree(s.c, o.t.hasTensorFormat()); err != nil {
 			return "", nil, err
@@ -105,7 +106,8 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// listedFile returns the function that writes any other output that is not a .tcs file.
+// listedFile returns the function that writes the entries of a tensor to a file in a format other
+// than .tcs. It is tried after denseArray, and so the file is not an array of all values.
 func listedFile(s *sharedFile, o *output) (func() error, error) {
 	if o.tcs() {
 		return nil, nil
@@ -132,7 +134,8 @@ func concatFile(s *sharedFile, o *output) (func() error, error) {
 	}, nil
 }
 
-// rowsFile returns the function that writes a .tcs file of rows, whose parts the blocks hold.
+// rowsFile returns the function that writes a .tcs file row by row. The entries of a row may be
+// spread over several blocks.
 func rowsFile(s *sharedFile, o *output) (func() error, error) {
 	x, err := newRows(s.c, o.t, o.cfg.Limit)
 	if err != nil || x == nil {

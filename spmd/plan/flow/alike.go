@@ -49,8 +49,10 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 	}
 }
 
-// representatives returns, for each rank, the lowest rank that needs the same pieces: the rank with
-// the same coordinates except for 0 in the free loops. The value is -1 if a rank runs nothing.
+// representatives returns, for each rank, the lowest rank that needs the same pieces in the same
+// instances. This rank has the same coordinates in the machine, except that they are 0 in the
+// dimensions of the free loops, which do not affect the pieces. The value is -1 for a rank that
+// runs nothing.
 func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first
@@ -74,9 +76,10 @@ func (f *Flow) representatives() []int {
 	return f.first
 }
 
-// multicastsAlike appends the multicasts of piece b without visiting every rank of a list of Alike.
-// It returns false if the ranks of a list may fetch the piece from different ranks: because some
-// ranks needed it in the instance before, or because several ranks own it.
+// multicastsAlike appends the multicasts of piece b to list. It looks at one rank of each list that
+// Alike yields, and not at every rank. It returns false if ranks of the same list may fetch the
+// piece from different ranks. This is possible if some ranks needed the piece in the instance
+// before and may forward it, or if several ranks own it.
 func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.owners(b)
 	if len(f.free) == 0 || len(homes) > 1 {

@@ -10,9 +10,10 @@ type Need struct {
 	Homes []int // ranks that own the piece, sorted
 }
 
-// Needs yields each instance of a rank that reads something, with the pieces that it needs, each
-// once, in the order of their first use. It combines Instances and Fetches for callers that only
-// count. The slice is reused for the next instance.
+// Needs yields, for a rank, the number of each instance that reads something, and the pieces that
+// the rank needs in this instance. Each piece occurs once, in the order of first use. Callers that
+// only count use Needs instead of Instances and Fetches, because it yields both in one pass. The
+// slice is reused for the next instance.
 func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	return func(yield func(int64, []Need) bool) {
 		f.tabulate()
@@ -57,33 +58,35 @@ func (f *Flow) Multicasts() iter.Seq[Multicast] {
 	}
 }
 
-// multicastsOf appends the multicasts of a piece. to must be all 0, and is all 0 again afterwards.
-func (f *Flow) multicastsOf(b int64, list []Multicast, to []int) []Multicast {
+// multicastsOf appends the multicasts of piece b in all instances to list, and returns the list.
+// counts is working memory with one element for each rank. Its elements must be 0 at the call, and
+// are 0 again afterwards.
+func (f *Flow) multicastsOf(b int64, list []Multicast, counts []int) []Multicast {
 	f.eachUse(b, func(_ int64, had, now []int) {
-		f.roots = f.addRoots(b, had, now, to, f.roots[:0])
+		f.roots = f.addRoots(b, had, now, counts, f.roots[:0])
 		for _, r := range f.roots {
-			list = append(list, Multicast{b, r, to[r]})
-			to[r] = 0
+			list = append(list, Multicast{b, r, counts[r]})
+			counts[r] = 0
 		}
 	})
 	return list
 }
 
-// addRoots counts the sources of piece b in an instance. now lists the ranks that need the piece,
-// and had lists the ranks that needed it in the instance before. For each rank of now that fetches
-// the piece from another rank, addRoots increments the source's element of to. It appends each new
-// source to roots.
-func (f *Flow) addRoots(b int64, had, now, to, roots []int) []int {
+// addRoots counts, for each rank, the ranks that fetch piece b from it in an instance. readers
+// lists the ranks that need the piece in this instance, and holders the ranks that needed it in the
+// instance before. For each reader that fetches the piece from rank r, addRoots increments
+// counts[r]. It appends each r whose count was 0 to roots and returns roots.
+func (f *Flow) addRoots(b int64, holders, readers, counts, roots []int) []int {
 	homes := f.owners(b)
-	for _, r := range now {
-		if hasRank(had, r) || hasRank(homes, r) {
+	for _, r := range readers {
+		if hasRank(holders, r) || hasRank(homes, r) {
 			continue
 		}
-		from := f.source(r, b, had)
-		if to[from] == 0 {
+		from := f.source(r, b, holders)
+		if counts[from] == 0 {
 			roots = append(roots, from)
 		}
-		to[from]++
+		counts[from]++
 	}
 	return roots
 }

@@ -47,13 +47,13 @@ func (f *Flow) holders(list []int, t int64, b int64) []int {
 	return f.readers(list, t, b)
 }
 
-// source returns the rank that sends piece b to a rank that does not own it: an owner or one of
-// had, the ranks that needed the piece in the instance before.
-func (f *Flow) source(rank int, b int64, had []int) int {
+// source returns the rank that sends piece b to a rank that does not own it. The result is an owner
+// of the piece or one of the holders, the ranks that needed the piece in the instance before.
+func (f *Flow) source(rank int, b int64, holders []int) int {
 	homes := f.owners(b)
 	forwarder, several := -1, false
 	if f.forwarding() {
-		forwarder, several = f.forwarder(rank, homes, had)
+		forwarder, several = f.forwarder(rank, homes, holders)
 	}
 	if forwarder >= 0 && !several {
 		return forwarder
@@ -68,12 +68,13 @@ func (f *Flow) source(rank int, b int64, had []int) int {
 	return home
 }
 
-// forwarder chooses a rank that can forward a piece to rank, among the ranks in had, which have
-// received the piece. It returns the nearest one that does not own the piece, or -1 if there is
-// none. several reports whether more than one qualified. homes lists the owners.
-func (f *Flow) forwarder(rank int, homes, had []int) (nearest int, several bool) {
+// forwarder chooses one of the holders to forward a piece to rank. The holders needed the piece in
+// the instance before and so have received it. forwarder returns the nearest holder that does not
+// own the piece, or -1 if there is none. several reports whether more than one holder qualified.
+// homes lists the owners of the piece.
+func (f *Flow) forwarder(rank int, homes, holders []int) (nearest int, several bool) {
 	nearest = -1
-	for _, r := range had {
+	for _, r := range holders {
 		switch {
 		case hasRank(homes, r):
 		case nearest < 0:

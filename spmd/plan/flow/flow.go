@@ -31,7 +31,7 @@ type Flow struct {
 	t      Tensor
 	chunks []*place.Chunks
 	counts []int64 // by axis, the number of its chunks
-	once   []bool  // loops that are not distributed and do not affect this tensor
+	fixed  []bool  // loops that are not distributed and do not affect this tensor
 	times  []int   // loops of the scope that are not distributed
 	steps  int64   // number of instances of each rank, if the walk is aligned
 
@@ -67,11 +67,12 @@ type Flow struct {
 	slab     []int64   // memory for the slices that chunksOf returns
 }
 
-// New returns the flow of a tensor over a walk.
+// New returns a Flow, which computes how the pieces of tensor t move between the ranks while they
+// run the points of the walk w.
 func New(w *Walk, t Tensor) *Flow {
 	loops := len(w.extents)
 	f := &Flow{
-		w: w, t: t, once: make([]bool, loops), steps: 1, homePiece: -1, prefixes: map[int][]int64{},
+		w: w, t: t, fixed: make([]bool, loops), steps: 1, homePiece: -1, prefixes: map[int][]int64{},
 		point: make([]int64, loops), at: make([]int64, len(t.Cut)),
 	}
 	for _, c := range t.Cut {
@@ -89,22 +90,24 @@ func New(w *Walk, t Tensor) *Flow {
 	return f
 }
 
-// compile makes the systems for the equations of the tensor's chunks.
+// compile prepares the systems that find the points that need a given piece. Each system solves
+// equations for the values of some loops. eqs are the equations between the loops and the numbers
+// of the piece's chunks.
 func (f *Flow) compile(eqs []equation) {
 	var inner []int
-	known := slices.Clone(f.once)
+	known := slices.Clone(f.fixed)
 	for k, l := range f.w.Nest.Loops {
 		switch {
 		case l.Dim >= 0:
 		case l.N == 1:
-			f.once[k], known[k] = true, true
+			f.fixed[k], known[k] = true, true
 		case k < f.t.Scope:
 			f.times = append(f.times, k)
 			f.steps *= l.N
 			known[k] = true
 		case f.t.Reads == nil &&
 			!slices.ContainsFunc(eqs, func(e equation) bool { return slices.Contains(e.loops, k) }):
-			f.once[k], known[k] = true, true
+			f.fixed[k], known[k] = true, true
 		default:
 			inner = append(inner, k)
 		}
@@ -116,8 +119,8 @@ func (f *Flow) compile(eqs []equation) {
 	f.free = f.freeLoops(eqs)
 	// instances come first, because uses are listed by instance
 	all := slices.Concat(f.times, f.w.spread, inner)
-	f.all = find(f.once, all)
-	f.some = find(f.once, slices.DeleteFunc(all,
+	f.all = find(f.fixed, all)
+	f.some = find(f.fixed, slices.DeleteFunc(all,
 		func(k int) bool { return slices.Contains(f.free, k) }))
 	f.spread = find(known, f.w.spread)
 	for _, k := range f.w.spread {

@@ -27,13 +27,14 @@ func (f *Flow) Instances(rank int) iter.Seq2[int64, [][]int64] {
 	}
 }
 
-// instances calls yield with each instance of a rank that reads something, until yield returns
-// false. The slice is reused for the next instance.
+// instances calls yield for each instance of a rank that reads something, until yield returns
+// false. t is the number of the instance. needs lists the pieces that the rank needs in this
+// instance, each piece once. The slice is reused for the next instance.
 func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 	last, t := make([]int64, f.t.Scope), int64(-1)
 	used := used{f: f, only: -1}
 	var needs []need
-	done := f.w.each(rank, f.once, func(point []int64) bool {
+	done := f.w.each(rank, f.fixed, func(point []int64) bool {
 		if t < 0 || !slices.Equal(last, point[:len(last)]) {
 			if len(needs) > 0 && !yield(t, needs) {
 				return false
@@ -60,7 +61,8 @@ func (f *Flow) instances(rank int, yield func(t int64, needs []need) bool) {
 	}
 }
 
-// used stores, for each piece that a rank needs, the last instance of the rank that needed it.
+// used stores, for each piece that a rank has needed so far, the number of the latest instance that
+// needed the piece.
 type used struct {
 	f        *Flow
 	all      map[int64]int64
@@ -111,14 +113,17 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 	return slices.Compact(list)
 }
 
-// seek makes the equations describe piece b: it sets their right sides to the digits of the piece.
+// seek prepares the systems for a search for the points that need piece b. It splits the number of
+// each of the piece's chunks into mixed-radix digits. The digits become the right sides of the
+// equations, f.right.
 func (f *Flow) seek(b int64) {
 	f.chunksInto(b, f.at)
 	digits(f.w.Nest, f.t.Cut, f.at, f.right)
 }
 
-// rankFound appends the rank of the current point to f.ranks if the leaf reads the piece for some
-// values of the inner loops.
+// rankFound is called at each solution of f.spread, which gives the distributed loops values. It
+// appends the rank of this point to f.ranks if the leaf reads the piece for some values of the
+// inner loops. It always returns true, so that the search continues.
 func (f *Flow) rankFound() bool {
 	f.hit = false
 	f.inner.each(f.point, f.right, f.test)
@@ -149,8 +154,9 @@ func (u use) compare(v use) int {
 // next call.
 func (f *Flow) allUses(b int64) []use { return f.usesOf(f.all, b) }
 
-// usesOf returns the uses of piece b that system s finds, sorted. Free loops that s does not find
-// are at 0.
+// usesOf returns the uses of piece b, sorted by instance and then by rank. It searches only the
+// points that are solutions of system s. In these points, a free loop that s does not solve for has
+// the value 0. The slice is valid until the next call.
 func (f *Flow) usesOf(s *system, b int64) []use {
 	f.uses = f.uses[:0]
 	if f.isMissing(b) {
@@ -204,15 +210,16 @@ func (f *Flow) prefix(point []int64) int64 {
 	return number
 }
 
-// prefixesOf returns, for each instance of a rank, the number (prefix) of the values of the scope's
-// loops, in order.
+// prefixesOf returns a list with one number for each instance of a rank, in the order of the
+// instances. The number tells which iteration of the scope's loops the instance belongs to (see
+// prefix). Numbers increase along the list.
 func (f *Flow) prefixesOf(rank int) []int64 {
-	once := make([]bool, len(f.w.extents))
-	for k := f.t.Scope; k < len(once); k++ {
-		once[k] = f.w.Nest.Loops[k].Dim < 0
+	fixed := make([]bool, len(f.w.extents))
+	for k := f.t.Scope; k < len(fixed); k++ {
+		fixed[k] = f.w.Nest.Loops[k].Dim < 0
 	}
 	var list []int64
-	f.w.each(rank, once, func(point []int64) bool {
+	f.w.each(rank, fixed, func(point []int64) bool {
 		if p := f.prefix(point); len(list) == 0 || p != list[len(list)-1] {
 			list = append(list, p)
 		}

@@ -32,8 +32,8 @@ func (f *Flow) Sends(rank int) iter.Seq[Send] {
 // ownedSends appends the multicasts of the pieces that a rank owns.
 func (f *Flow) ownedSends(list []Send, rank int) []Send {
 	for _, b := range f.ownedBy(rank) {
-		f.eachUse(b, func(t int64, had, now []int) {
-			if to := f.receiversFrom(rank, b, had, now); len(to) > 0 {
+		f.eachUse(b, func(t int64, holders, readers []int) {
+			if to := f.receiversFrom(rank, b, holders, readers); len(to) > 0 {
 				list = append(list, Send{t, f.chunksOf(b), to})
 			}
 		})
@@ -41,16 +41,17 @@ func (f *Flow) ownedSends(list []Send, rank int) []Send {
 	return list
 }
 
-// eachUse calls yield for each instance that needs piece b. had lists the ranks that needed it in
-// the instance before, and now lists the ranks that need it in this one.
+// eachUse calls yield with the number t of each instance if some rank needs piece b in instance t.
+// readers lists the ranks that need the piece in this instance, and holders the ranks that needed
+// it in the instance before.
 func (f *Flow) eachUse(b int64,
-	yield func(t int64, had, now []int)) {
+	yield func(t int64, holders, readers []int)) {
 	f.eachInstance(f.allUses(b), yield)
 }
 
 // eachInstance groups the uses of a piece by instance and calls yield for each instance, as eachUse
 // does.
-func (f *Flow) eachInstance(uses []use, yield func(t int64, had, now []int)) {
+func (f *Flow) eachInstance(uses []use, yield func(t int64, holders, readers []int)) {
 	last := int64(-1)
 	now, had := f.now[:0], f.had[:0]
 	for k := 0; k < len(uses); {
@@ -68,7 +69,9 @@ func (f *Flow) eachInstance(uses []use, yield func(t int64, had, now []int)) {
 	f.now, f.had = now, had
 }
 
-// forwardedSends appends the multicasts of pieces that a rank needed in the instance before.
+// forwardedSends appends to list the multicasts that the rank starts for pieces that it does not
+// own. The rank has such a piece because it needed the piece in the instance before. If pieces are
+// not forwarded, the list is unchanged.
 func (f *Flow) forwardedSends(list []Send, rank int) []Send {
 	if !f.forwarding() {
 		return list
@@ -92,25 +95,27 @@ func (f *Flow) forwardedSends(list []Send, rank int) []Send {
 	return list
 }
 
-// receiversFrom returns the ranks of now that fetch piece b from rank from. now lists the ranks
-// that need it in an instance, and had lists the ranks that needed it in the instance before.
-func (f *Flow) receiversFrom(from int, b int64, had, now []int) []int {
+// receiversFrom returns the ranks that fetch piece b from the rank `sender` in an instance. readers
+// lists the ranks that need the piece in this instance, and holders the ranks that needed it in the
+// instance before. Holders and owners fetch nothing, because they already have the piece.
+func (f *Flow) receiversFrom(sender int, b int64, holders, readers []int) []int {
 	var to []int
 	homes := f.owners(b)
-	for _, r := range now {
-		if !hasRank(had, r) && !hasRank(homes, r) && f.source(r, b, had) == from {
+	for _, r := range readers {
+		if !hasRank(holders, r) && !hasRank(homes, r) && f.source(r, b, holders) == sender {
 			to = append(to, r)
 		}
 	}
 	return to
 }
 
-// Receivers returns, sorted, the ranks that fetch a piece from rank from in their instance t. at
-// has the piece's chunks.
-func (f *Flow) Receivers(t int64, at []int64, from int) []int {
-	b := f.pieceAt(at)
+// Receivers returns, in ascending order, the ranks that fetch a piece from the rank `sender` in
+// instance t. The instance is counted at the receivers. chunks[k] is the number of the piece's
+// chunk along axis k.
+func (f *Flow) Receivers(t int64, chunks []int64, sender int) []int {
+	b := f.pieceAt(chunks)
 	if f.w.aligned {
-		return f.receiversFrom(from, b, f.readers(nil, t-1, b), f.readers(nil, t, b))
+		return f.receiversFrom(sender, b, f.readers(nil, t-1, b), f.readers(nil, t, b))
 	}
 	var had, now []int
 	for _, u := range f.allUses(b) {
@@ -121,5 +126,5 @@ func (f *Flow) Receivers(t int64, at []int64, from int) []int {
 			now = append(now, u.rank)
 		}
 	}
-	return f.receiversFrom(from, b, had, now)
+	return f.receiversFrom(sender, b, had, now)
 }

@@ -13,8 +13,10 @@ type equation struct {
 	n     int64
 }
 
-// equations returns the equations for the digits of chunks, in the order of the chunks and their
-// digits.
+// equations returns the equations that hold at the points in given chunks. The number of a chunk is
+// written in mixed-radix digits. Each digit is the sum of the values of some loops, modulo the
+// radix of the digit. There is one equation for each digit, in the order of the chunks and then of
+// their digits. The right sides are not part of the equations (see digits).
 func equations(n *place.Nest, chunks []int) []equation {
 	var eqs []equation
 	for _, c := range chunks {
@@ -25,12 +27,13 @@ func equations(n *place.Nest, chunks []int) []equation {
 	return eqs
 }
 
-// digits computes the right sides of the equations for chunks whose numbers are at, and stores them
-// in right.
-func digits(n *place.Nest, chunks []int, at, right []int64) {
+// digits splits the numbers of chunks into mixed-radix digits and stores the digits in right. They
+// are the right sides of the equations that the function equations returns. numbers[k] is the
+// number of chunk chunks[k].
+func digits(n *place.Nest, chunks []int, numbers, right []int64) {
 	end := 0
 	for k, c := range chunks {
-		list, left := n.Chunks[c].Digits, at[k]
+		list, left := n.Chunks[c].Digits, numbers[k]
 		for i := len(list) - 1; i >= 0; i-- {
 			right[end+i] = left % list[i].N
 			left /= list[i].N
@@ -39,8 +42,8 @@ func digits(n *place.Nest, chunks []int, at, right []int64) {
 	}
 }
 
-// system finds the values of loops that satisfy equations. Its steps determine the order of the
-// loops.
+// system solves equations for the values of some loops by a search. Each step of the search finds
+// the value of one loop. The order of the steps also determines the order of the solutions.
 type system struct {
 	extents []int64
 	eqs     []equation
@@ -56,18 +59,18 @@ type step struct {
 	checks []int // further equations whose last unknown loop is this one
 }
 
-// newSystem returns the system that finds the values of the loops of find, in this order. known
-// marks the other loops whose values are given. Equations that contain any further loop are
-// ignored.
-func newSystem(extents []int64, eqs []equation, known []bool, find []int) *system {
-	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(find))}
-	for p, l := range find {
+// newSystem returns the system that finds the values of the loops in the list unknowns. Its steps
+// have the order of this list. known[i] says that the value of loop i is given before the search
+// starts. An equation is ignored if it contains a loop that is neither in unknowns nor known.
+func newSystem(extents []int64, eqs []equation, known []bool, unknowns []int) *system {
+	s := &system{extents: extents, eqs: eqs, steps: make([]step, len(unknowns))}
+	for p, l := range unknowns {
 		s.steps[p] = step{loop: l, by: -1}
 	}
 	for e, eq := range eqs {
 		last, whole := -1, true
 		for _, l := range eq.loops {
-			p := slices.Index(find, l)
+			p := slices.Index(unknowns, l)
 			last = max(last, p)
 			whole = whole && (p >= 0 || known[l])
 		}
@@ -82,7 +85,10 @@ func newSystem(extents []int64, eqs []equation, known []bool, find []int) *syste
 	return s
 }
 
-// add adds equation e to the step that finds the last unknown loop of the equation.
+// add makes the step use equation eq, whose index is e. The step's loop is the last unknown loop of
+// the equation. If no other equation determines the value of this loop yet and the loop occurs in
+// eq only once, the step computes the value from eq. Otherwise the step checks whether a value
+// satisfies eq.
 func (st *step) add(e int, eq equation) {
 	others := slices.DeleteFunc(slices.Clone(eq.loops), func(l int) bool { return l == st.loop })
 	if st.by < 0 && len(others) == len(eq.loops)-1 {
@@ -92,11 +98,12 @@ func (st *step) add(e int, eq equation) {
 	st.checks = append(st.checks, e)
 }
 
-// determinedFirst returns the loops of find in an order that needs less search: if an equation
-// determines the value of a loop, the loop comes before loops whose values must be tried.
-func determinedFirst(eqs []equation, known []bool, find []int) []int {
-	known, left := slices.Clone(known), slices.Clone(find)
-	order := make([]int, 0, len(find))
+// determinedFirst returns the loops in the list unknowns in an order that shortens the search for
+// solutions. If an equation determines the value of a loop, the loop comes before loops whose
+// values must be tried one by one. known[i] says that the value of loop i is given.
+func determinedFirst(eqs []equation, known []bool, unknowns []int) []int {
+	known, left := slices.Clone(known), slices.Clone(unknowns)
+	order := make([]int, 0, len(unknowns))
 	for len(left) > 0 {
 		k := max(0, slices.IndexFunc(left, func(l int) bool {
 			return slices.ContainsFunc(eqs, func(e equation) bool { return e.determines(l, known) })
@@ -107,8 +114,9 @@ func determinedFirst(eqs []equation, known []bool, find []int) []int {
 	return order
 }
 
-// determines reports whether the equation determines the value of a loop if the known loops have
-// values.
+// determines reports whether the equation can be solved for the value of a loop. known[i] says that
+// the value of loop i is given. All other loops of the equation must be known, and the loop must
+// occur once.
 func (e *equation) determines(loop int, known []bool) bool {
 	times := 0
 	for _, l := range e.loops {
@@ -121,9 +129,11 @@ func (e *equation) determines(loop int, known []bool) bool {
 	return times == 1
 }
 
-// each calls yield for each solution, in lexicographic order of the steps. It stores the values of
-// the loops in point. right holds the right sides of the equations. If yield returns false, each
-// stops and returns false.
+// each calls yield for each solution of the equations, after it has stored the values of the
+// system's loops in point. The values of known loops must be in point already. right holds the
+// right sides of the equations. Solutions come in lexicographic order of the loops' values, where
+// the loops have the order of the system's steps. If yield returns false, each stops and returns
+// false.
 func (s *system) each(point, right []int64, yield func() bool) bool {
 	if !s.areSatisfied(s.given, point, right) {
 		return true

@@ -118,16 +118,17 @@ func (w *Walk) Points(rank int) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, nil, yield) }
 }
 
-// Some yields those points of a rank at which the loops of once are 0. once must mark no
-// distributed loop.
-func (w *Walk) Some(rank int, once []bool) iter.Seq[[]int64] {
-	return func(yield func([]int64) bool) { w.each(rank, once, yield) }
+// Some yields the points of a rank at which every loop i with fixed[i] has the value 0. Distributed
+// loops must not be fixed. The slice is reused for the next point.
+func (w *Walk) Some(rank int, fixed []bool) iter.Seq[[]int64] {
+	return func(yield func([]int64) bool) { w.each(rank, fixed, yield) }
 }
 
-// At yields all points whose chunks have the numbers at, in the order of the loops. chunks are
-// indices in the nest's Chunks. The slice is reused for the next point.
-func (w *Walk) At(chunks []int, at []int64) iter.Seq[[]int64] {
-	return w.Finder(chunks, make([]bool, len(w.extents))).At(at)
+// At yields all points in given chunks, in the order of the nest's loops. chunks holds indices in
+// the nest's Chunks, and numbers[k] is the number that chunk chunks[k] must have at the point. The
+// slice is reused for the next point.
+func (w *Walk) At(chunks []int, numbers []int64) iter.Seq[[]int64] {
+	return w.Finder(chunks, make([]bool, len(w.extents))).At(numbers)
 }
 
 // Finder finds the points whose chunks have given numbers.
@@ -137,19 +138,20 @@ type Finder struct {
 	system *system
 }
 
-// Finder returns a Finder for chunks, which are indices in the nest's Chunks. Points have the loops
-// of once at 0; no digit of the chunks may use these loops.
-func (w *Walk) Finder(chunks []int, once []bool) *Finder {
-	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return once[k] })
-	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), once, find)}
+// Finder returns a Finder for given chunks, which are indices in the nest's Chunks. If fixed[i] is
+// true, loop i has the value 0 at all points that the Finder finds. No digit of the chunks may
+// depend on a fixed loop.
+func (w *Walk) Finder(chunks []int, fixed []bool) *Finder {
+	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return fixed[k] })
+	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), fixed, find)}
 }
 
-// At yields the points in the chunks with the numbers in at, one number for each of the Finder's
-// chunks. Points come in the order of the nest's loops. The slice is reused for the next point.
-func (x *Finder) At(at []int64) iter.Seq[[]int64] {
+// At yields the points whose chunks have the given numbers: numbers[k] belongs to the Finder's
+// chunk k. Points come in the order of the nest's loops. The slice is reused for the next point.
+func (x *Finder) At(numbers []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		right := make([]int64, len(x.system.eqs))
-		digits(x.w.Nest, x.chunks, at, right)
+		digits(x.w.Nest, x.chunks, numbers, right)
 		point := make([]int64, len(x.w.extents))
 		x.system.each(point, right, func() bool { return yield(point) })
 	}
@@ -203,35 +205,36 @@ func (w *Walk) active(at []int64) ([]int64, bool) {
 	return list, sum == 0 // a dimension without a loop only runs at 0
 }
 
-// each calls yield with the points of a rank in the order of the loops, until yield returns false.
-// The loops of once, which must not be distributed, stay at 0.
-func (w *Walk) each(rank int, once []bool, yield func([]int64) bool) bool {
+// each calls yield for each point of a rank, in the order of the loops, until yield returns false.
+// If fixed[i] is true, loop i keeps the value 0; such a loop must not be distributed. each returns
+// false if yield did.
+func (w *Walk) each(rank int, fixed []bool, yield func([]int64) bool) bool {
 	places := w.places(rank)
 	if len(places) == 0 {
 		return true
 	}
-	v := visit{w, once, make([]int64, len(w.extents)), yield}
+	v := visit{w, fixed, make([]int64, len(w.extents)), yield}
 	return v.loop(0, places, 0)
 }
 
 // visit iterates over the points of a rank.
 type visit struct {
 	w     *Walk
-	once  []bool
+	fixed []bool
 	point []int64
 	yield func([]int64) bool
 }
 
-// loop runs loop k and the loops inside it. places lists the rank's points of the machine that
-// agree with the loops outside k, that is, in their first d coordinates. loop returns false if
-// yield did.
+// loop iterates over the values of loop k that the rank runs, and over the loops inside loop k. It
+// calls v.yield at each point. places lists the rank's points of the machine whose first d
+// coordinates agree with the values of the loops outside loop k. loop returns false if yield did.
 func (v *visit) loop(k int, places [][]int64, d int) bool {
 	if k == len(v.point) {
 		return v.yield(v.point)
 	}
 	n, dim := v.w.extents[k], v.w.Nest.Loops[k].Dim
 	if dim < 0 {
-		if v.once != nil && v.once[k] {
+		if v.fixed != nil && v.fixed[k] {
 			n = 1
 		}
 		for x := range n {
