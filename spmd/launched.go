@@ -11,25 +11,25 @@ import (
 	"distaff/spmd/launch"
 )
 
-// OtherRank is the error of a process of a launcher's job if another process reports the failure.
-// It has the exit code of that failure.
+// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and
+// another process reports this failure. It has the exit code of the reported failure.
 type OtherRank = launch.OtherRank
 
-// EndLaunched ends a job of mpirun or srun for a process that fails before all ranks have met. A
-// program's main calls it with the error that the process ends with.
+// EndLaunched ends the job if one of its processes failed before MPI was open, or while MPI was
+// opened or closed. mpirun or srun must have started the process. The program's main function calls
+// EndLaunched with the error that ends the process.
 //
-// If the process fails before MPI is open (for example because of a wrong flag), or if opening or
-// closing MPI failed, other ranks may wait for this process forever. EndLaunched then calls say
-// with the error, at one rank only if all ranks fail in the same way, and ends the job. It returns
-// the error that the process should exit with: an *OtherRank if the error was reported, otherwise
-// err.
-func EndLaunched(ctx context.Context, err error, say func(error)) error {
+// After such a failure (for example, a wrong flag) other ranks may wait for this process forever.
+// Therefore EndLaunched reports the error by a call of report, and ends the job. If all ranks fail
+// in the same way, only one rank calls report. EndLaunched returns the error for the exit code of
+// the process: an *OtherRank if the error was reported, otherwise err.
+func EndLaunched(ctx context.Context, err error, report func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet
 	if err == nil || !ok || mpi.Opened() && !errors.As(err, &unmet) {
 		return err
 	}
-	l.Refuse(ctx, err, os.Getenv, say)
+	l.Refuse(ctx, err, os.Getenv, report)
 	return &OtherRank{Err: err}
 }
 

@@ -26,16 +26,19 @@ type (
 	How     = program.How
 )
 
-// Start calls f with a new program at every rank, and frees everything that the program holds when
-// f has returned. In a process that mpirun or srun started, f runs as the rank that this process
-// is. Otherwise, if o.Ranks is more than 1, it runs on one goroutine for each rank; and on one rank
-// it runs on the calling goroutine, which is locked to its thread meanwhile. All ranks must make
-// the same calls of the program's methods in the same order, because most of the methods
-// communicate.
+// Start calls f with a new program at every rank. When f has returned, it frees everything that the
+// program holds.
 //
-// The memory limit holds for all tensors and statements together. Options that schedule or store a
-// single statement are ignored: see How. The returned error is f's, or the error of the rank that
-// failed first. If f fails at one rank, the program ends at all ranks.
+//   - In a process that mpirun or srun started, f runs once, as the rank of this process.
+//   - Otherwise, if o.Ranks is more than 1, f runs in one goroutine for each rank.
+//   - Otherwise f runs on the calling goroutine, which is locked to its thread until f returns.
+//
+// All ranks must make the same calls of the program's methods in the same order, because most of
+// the methods communicate. The memory limit holds for all tensors and statements together. Options
+// that schedule or store a single statement are ignored; How and Storage take their place.
+//
+// Start returns the error of f, or the error of the rank that failed first. If f fails at one rank,
+// the program ends at all ranks.
 func Start(ctx context.Context, o Options, f func(p *Program) error) error {
 	same := launch.Description{{"version", Version()}}
 	o.describe(&same)

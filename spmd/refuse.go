@@ -53,7 +53,8 @@ func (o *Options) refuse() error {
 	return network.CheckWay(o.Network)
 }
 
-// tuneOff is the value of Options.Tune for the default forms of code.
+// tuneOff is the value of Options.Tune that turns tuning off. Leaves then have the default variants
+// of code, and not the variants that are fastest by measurement on this machine.
 const tuneOff = "off"
 
 // userCode returns the C files that schedules may name.

@@ -28,8 +28,9 @@ func (j *Job) description() launch.Description {
 	return t
 }
 
-// description returns the description of the job file that must be the same at all ranks. The
-// printed file contains the tensors as flags changed them, but the params without such changes.
+// description lists the properties of the job file that must be the same at all ranks. The text of
+// the file contains the tensors with the changes that flags made. It contains the params without
+// such changes, and so the values that flags give to params are listed besides.
 func (j *FileJob) description() launch.Description {
 	t := launch.Description{{"version", Version()}, {"job file", j.File.String()}}
 	t.Add("-D", launch.Named(j.File.Given())...)

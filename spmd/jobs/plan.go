@@ -513,9 +513,10 @@ func (x *follower) share(b *store.Blocks) {
 	x.lists[key] = append(x.lists[key], b)
 }
 
-// fetch follows the loading of a tensor that no item has read yet, as program.Place and the reading
-// of values load it. mode is the mode that is cut evenly over the ranks, or -1 if rank 0 gets the
-// whole tensor. If mode is nil, a statement that reads the tensor decides.
+// fetch predicts the loading of a tensor that no item has read yet. The program loads it in order
+// to place it (program.Place) or to read its values. *mode is the mode that is cut evenly over the
+// ranks, or -1 if rank 0 gets the whole tensor. If mode is nil, a statement reads the tensor, and
+// the plan of this statement decides how it is cut.
 func (x *follower) fetch(name string, mode *int) error {
 	t := x.names.f.Tensor(name)
 	in, ok := x.names.input(t)

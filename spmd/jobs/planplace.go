@@ -12,9 +12,9 @@ import (
 	"distaff/spmd/program"
 )
 
-// placing identifies the move of a tensor from the blocks of from to a placement.
+// placing identifies the move of a tensor to a placement. old describes the blocks before the move.
 type placing struct {
-	from      *input.Held
+	old       *input.Held
 	placement string
 }
 

@@ -54,11 +54,12 @@ func (r *running) leave() {
 	r.repeats = r.repeats[:len(r.repeats)-1]
 }
 
-// text describes what runs: its line, the passes of the repeats around it, the seconds since the
-// job began, the progress of its leaf, and the statement. took is the time since the job began.
-// leaf describes the leaf's progress, or is "" if it is unknown. text returns "" between statements
-// outside of repeats.
-func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string {
+// text describes the statement that is running: its line in the file, the current pass of each
+// enclosing repeat, the seconds since the job began, the progress of its leaf, and its text.
+// elapsed is the time since the job began. leaf describes the progress of the leaf, or is "" if it
+// is unknown. Between statements, text describes the innermost repeat; outside of repeats it
+// returns "".
+func (r *running) text(f *jobfile.File, elapsed time.Duration, leaf string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now == nil && len(r.repeats) == 0 {
@@ -73,7 +74,7 @@ func (r *running) text(f *jobfile.File, took time.Duration, leaf string) string 
 	for _, p := range r.repeats {
 		words = append(words, fmt.Sprintf("pass %d of %d", p.pass+1, p.t.N))
 	}
-	words = append(words, fmt.Sprintf("%.0f s", took.Seconds()))
+	words = append(words, fmt.Sprintf("%.0f s", elapsed.Seconds()))
 	if leaf != "" {
 		words = append(words, leaf)
 	}

@@ -22,7 +22,8 @@ import (
 	"distaff/spmd/program"
 )
 
-// names resolves the names of a file: the inputs of tensors, and sizes.
+// names resolves the names that a job file uses. It finds the input of each tensor and the value of
+// each named size.
 type names struct {
 	f     *jobfile.File
 	given map[string]input.Input // inputs that flags give; they replace the inputs in the file
@@ -35,8 +36,8 @@ type names struct {
 	grids map[*jobfile.Machine]*place.Machine
 }
 
-// newNames returns the names of file f, with the values of sizes that flags give
-// (jobfile.File.Sizes). given holds the inputs that flags give.
+// newNames returns the names of job file f. The sizes that flags give a value to
+// (jobfile.File.Sizes) are known from the start. given holds the inputs that flags give, by tensor.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},
 		grids: map[*jobfile.Machine]*place.Machine{}}
@@ -56,8 +57,9 @@ func Notes(f *jobfile.File, given map[string]input.Input) (notes []string) {
 	return append(notes, newNames(f, given).overwritten()...)
 }
 
-// overwritten returns a line for each input of a flag whose values no item reads, because a
-// statement writes the tensor before that. Only the sizes and the type of this input are used.
+// overwritten returns a note for each input that a flag gives although its values are never used.
+// This is so if a statement overwrites the tensor before any item reads it. Only the sizes and the
+// type of such an input are used.
 func (r *names) overwritten() (notes []string) {
 	used := map[string]bool{} // tensors that an item above reads or writes
 	var walk func(items []jobfile.Item)
@@ -94,8 +96,9 @@ func (r *names) overwritten() (notes []string) {
 	return notes
 }
 
-// bind finds the values of the names of sizes, and the types of tensors. Rank 0 reads them from the
-// inputs. A type that cannot hold the values of an input is an error. Every rank must call it.
+// bind determines the value of each named size and the type of each tensor. Rank 0 reads them from
+// the inputs. It is an error if the declared type of a tensor cannot hold the values of its input.
+// Every rank must call it.
 func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
@@ -220,7 +223,8 @@ func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	return how, nil
 }
 
-// sizeFrom returns a text that names what gives the size of a tensor's mode, for messages.
+// sizeFrom describes, for error messages, where the size of a mode of tensor t was determined: by a
+// line of the file, a flag, an input or an earlier statement.
 func (r *names) sizeFrom(t *jobfile.Tensor, mode int) string {
 	if mode >= len(t.Sizes) {
 		return "an earlier statement"

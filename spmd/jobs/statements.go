@@ -177,7 +177,8 @@ func (s Statement) renamed() string {
 	return strings.Join(append(parts, names.rename(scheduleText(&own), isUsed)), "\n")
 }
 
-// timesOf returns the largest number of runs of each statement in items.
+// timesOf returns, for each statement in items, how many times it runs if no repeat ends early.
+// math.MaxInt64 means this many or more.
 func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	times := map[*jobfile.Statement]int64{}
 	var count func(items []jobfile.Item, n int64)
@@ -199,9 +200,10 @@ func timesOf(items []jobfile.Item) map[*jobfile.Statement]int64 {
 	return times
 }
 
-// givenOf returns what is known of the tensors of statement s before it runs. It adds the sizes of
-// the result to dims, and the result to written. types and dims hold types and sizes of the file's
-// tensors, and written the results of earlier statements.
+// givenOf returns what is known about the tensors of statement s before it runs. types and dims
+// hold the types and sizes of the file's tensors. written contains the names of the results of
+// earlier statements; their inputs are not read any more. givenOf then adds the sizes of this
+// statement's result to dims, and its name to written.
 func (r *names) givenOf(s *jobfile.Statement, types map[string]tensor.Type, dims map[string][]int64,
 	written map[string]bool) (input.Given, error) {
 	g := input.Given{Statement: s.Text, Formats: map[string]string{}, Types: map[string]string{},
@@ -276,7 +278,8 @@ func (r *names) inputTypes() (map[string]tensor.Type, error) {
 	return types, nil
 }
 
-// typeOf returns the type of a file's values.
+// typeOf returns the element type of the values in the file of an input. order is the number of
+// modes of the tensor.
 func typeOf(in input.Input, order int) (tensor.Type, error) {
 	if convert.Ext(in.File) == ".tcs" {
 		t, err := tcsfile.Open(in.File)

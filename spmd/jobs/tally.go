@@ -18,21 +18,21 @@ type tally map[count]int64
 // the route that it concerns.
 type count struct {
 	item     jobfile.Item
-	what     what
+	what     quantity
 	tensor   string      // the tensor that moves; "" for the traffic of the computation itself
 	comm     *stats.Comm // for carries: the traffic of one time
 	from, to int         // for route: the sender and the receiver
 }
 
-// what is the meaning of a number in a tally.
-type what byte
+// quantity says what a number in a tally counts.
+type quantity byte
 
 const (
-	runs    what = iota // how many times the item runs
-	carries             // how many times the traffic in count.comm occurs
-	times               // how many times the tensor moves
-	inexact             // not 0 if the counts of the tensor are estimates
-	route               // the bytes that go from count.from to count.to
+	runs    quantity = iota // how many times the item runs
+	carries                 // how many times the traffic in count.comm occurs
+	times                   // how many times the tensor moves
+	inexact                 // not 0 if the counts of the tensor are estimates
+	route                   // the bytes that go from count.from to count.to
 )
 
 // add adds n times the numbers of o to t.
@@ -48,14 +48,15 @@ func (t tally) travel(it jobfile.Item, name string, c *stats.Comm) {
 	t[count{item: it, what: carries, tensor: name, comm: c}]++
 }
 
-// route counts bytes of a tensor that one rank sends to another. It joins senders from rank
-// maxRouted on to Others, and ignores such receivers.
-func (t tally) route(it jobfile.Item, name string, from, to int, bytes int64) {
-	if from >= maxRouted {
-		from = Others
+// route counts bytes of tensor name that rank sender sends to rank receiver. The ranks from
+// maxRouted on have no routes of their own: as senders they are counted together (Others), and
+// bytes that they receive are not counted.
+func (t tally) route(it jobfile.Item, name string, sender, receiver int, bytes int64) {
+	if sender >= maxRouted {
+		sender = Others
 	}
-	if to < maxRouted && from != to && bytes > 0 {
-		k := count{item: it, what: route, tensor: name, from: from, to: to}
+	if receiver < maxRouted && sender != receiver && bytes > 0 {
+		k := count{item: it, what: route, tensor: name, from: sender, to: receiver}
 		t[k] = tensor.Plus(t[k], bytes)
 	}
 }
@@ -111,8 +112,8 @@ func (x *follower) report() *Planned {
 	return out
 }
 
-// transfer adds the number n of a tally to the transfer of its tensor. c says what the number
-// means.
+// transfer adds n to the transfer of tensor c.tensor in the plan of this item. c is the key of n in
+// a tally and says which number of the transfer is increased.
 func (p *PlannedItem) transfer(c count, n int64) {
 	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
 	if k < 0 {

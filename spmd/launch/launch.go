@@ -18,8 +18,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// OtherRank is the error of a process of a launcher's job if another process reports the failure.
-// It has the exit code of that failure.
+// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and
+// another process reports this failure. It has the exit code of the reported failure.
 type OtherRank struct{ Err error }
 
 func (e *OtherRank) Error() string { return e.Err.Error() }
@@ -52,7 +52,8 @@ type Rank struct {
 // them needs a process that is started before MPI is open.
 const mostCompilers = 4
 
-// Run opens MPI and calls f as the rank that this process is.
+// Run opens MPI in a process that the launcher l started, and calls f once, as the rank of this
+// process. f gets the communicator of all ranks and a description of this rank.
 func Run(ctx context.Context, l mpi.Launcher, set Options,
 	f func(c comm.Comm, r Rank) error) error {
 	if set.Ranks > 1 {

@@ -171,14 +171,15 @@ func (t *tree) run(most int) int {
 }
 
 // precedes reports whether entry i of leaf l comes before the current entry of leaf other. If the
-// coordinates are equal, the entry of the earlier stream comes first; earlier means that this is l.
-func (t *tree) precedes(l *leaf, i int, other *leaf, earlier bool) bool {
+// coordinates of the two entries are equal, the entry of the earlier stream comes first. isEarlier
+// says that l has the earlier stream.
+func (t *tree) precedes(l *leaf, i int, other *leaf, isEarlier bool) bool {
 	for _, m := range t.modes {
 		if c, d := l.b.Coords[m][i], other.b.Coords[m][other.at]; c != d {
 			return c < d
 		}
 	}
-	return earlier
+	return isEarlier
 }
 
 // Next fills b with entries in order. The next call reuses the memory of b.

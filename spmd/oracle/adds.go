@@ -9,8 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// addsShare sets how often the leaf that adds to a dense result is tested: in one of addsShare cases
-// with a dense result.
+// addsShare says how often adding is tested: one of addsShare cases with a dense result also
+// compiles and tests a leaf that adds to its result.
 const addsShare = 4
 
 // readd runs the leaf that adds to a dense result twice. The first run starts from zeros and must

@@ -6,10 +6,12 @@ import (
 	"distaff/codegen/notation"
 )
 
-// ForcedConversion reports whether no order of the loops suits the storage orders of all tensors.
-// Only then may an engine convert an operand. A level that stores coordinates can be iterated only
-// inside the loops of the levels above it, and a dense level anywhere. The loops of the variables
-// that a sum() binds are inside the loops of the other variables of the sum().
+// ForcedConversion reports whether an operand must be converted, because no order of the loops
+// suits the storage orders of all tensors. Only then may an engine convert an operand.
+//
+// A level that stores coordinates can be iterated only inside the loops of the levels above it. A
+// dense level can be iterated inside any loops. A sum() binds variables. Their loops are inside the
+// loops of the other variables of the sum().
 func (p *Prepared) ForcedConversion() bool {
 	g := precedence{}
 	for _, a := range append(p.Normal.Accesses(), p.Normal.LHS) {

@@ -34,9 +34,9 @@ func (c *Case) hasWideIndices() bool { return c.Variant%5 == 0 }
 // compile stores the operands and compiles the case to a leaf with the given name.
 func compile(p *Prepared, name string) (*compiled, error) { return compileAs(p, name, nil) }
 
-// compileAs does what compile does, and calls change, if not nil, with the request before it
-// compiles.
-func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c *compiled,
+// compileAs does the same as compile, but calls the function modify with the request before it
+// compiles the request. modify may be nil. name is the name of the leaf.
+func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c *compiled,
 	err error) {
 	c = &compiled{p: p, threads: 1 + int(p.Case.Variant%3)}
 	defer func() {
@@ -87,8 +87,8 @@ func compileAs(p *Prepared, name string, change func(*codegen.Request) error) (c
 	}
 	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: p.Result,
 		Dims: left.Dims, NNZ: -1}
-	if change != nil {
-		if err = change(&req); err != nil {
+	if modify != nil {
+		if err = modify(&req); err != nil {
 			return c, err
 		}
 	}
@@ -218,7 +218,8 @@ func scribble(a tcs.Array) {
 	}
 }
 
-// execute runs the leaf with call, and returns the result in the format of the case.
+// execute passes the leaf's arguments and bounds to the function call, which runs the leaf. It then
+// returns the result in the format of the case.
 func (c *compiled) execute(call func(args []*tcs.Tensor, bounds [][2]int64) error) (*Output,
 	error) {
 	if err := call(c.args, c.bounds); err != nil {

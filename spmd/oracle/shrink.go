@@ -246,8 +246,9 @@ func simplerFormats(c *Case, yield func(*Case) bool) bool {
 	return true
 }
 
-// complexity returns a number that is smaller for plainer formats. A level counts by its kind's
-// position in tensor.Kinds, and by whether the levels are permuted.
+// complexity returns a number that is smaller for simpler formats. It is the sum of a number for
+// each level: twice the position of the level's kind in tensor.Kinds, and 1 more if the level does
+// not store the mode with its own number.
 func complexity(f tensor.Format) int {
 	n := 0
 	for l, k := range f.Levels {
@@ -259,8 +260,8 @@ func complexity(f tensor.Format) int {
 	return n
 }
 
-// simplerTypes yields cases with the type float64 instead of another type of one tensor, and a case
-// whose result's type is inferred.
+// simplerTypes yields variants of a case with simpler types. In each variant, one input that has
+// another type gets the type float64, or a result whose type is given gets its type by inference.
 func simplerTypes(c *Case, yield func(*Case) bool) bool {
 	for k, t := range c.Tensors {
 		d := c.Clone()

@@ -93,7 +93,8 @@ func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSuffix(s, "\n"), "\n", "\n    ") + "\n"
 }
 
-// Report summarizes a sweep. Divided, Empty and Converted count cases whose result was correct.
+// Report summarizes a sweep. A case counts in Divided, Empty and Converted only if its result was
+// correct.
 type Report struct {
 	Cases     int // cases that ran
 	Divided   int // cases that divide an integer by zero
@@ -113,9 +114,10 @@ type batcher interface {
 // batchSize is the number of cases that a batcher compiles at once.
 const batchSize = 100
 
-// Sweep runs cases first to first+n-1 of a seed on an engine, in the given number of goroutines. It
-// reduces failing cases, and stops after three failures.
-func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, workers int) Report {
+// Sweep runs n cases on an engine. The seed and a number determine a case; the numbers are start to
+// start+n-1. workers is the number of goroutines. Sweep makes failing cases small, and stops after
+// three failures.
+func Sweep(ctx context.Context, e Engine, o Options, seed, start, n uint64, workers int) Report {
 	const enough = 3
 	var rep Report
 	var mu sync.Mutex
@@ -135,7 +137,7 @@ func Sweep(ctx context.Context, e Engine, o Options, seed, first, n uint64, work
 				if done || ctx.Err() != nil {
 					return
 				}
-				sweepBatch(ctx, e, o, seed, first+from, min(size, n-from), func(got outcome, f *Failure) {
+				sweepBatch(ctx, e, o, seed, start+from, min(size, n-from), func(got outcome, f *Failure) {
 					mu.Lock()
 					defer mu.Unlock()
 					rep.add(got, f)
@@ -226,7 +228,8 @@ func shrunk(ctx context.Context, e Engine, c *Case, err error) *Failure {
 	return f
 }
 
-// isRefused reports whether an error refuses the request (exit code 2).
+// isRefused reports whether err says that a case was refused as invalid or unsupported (exit code
+// 2), and not that it failed.
 func isRefused(err error) bool {
 	var d *diag.Error
 	return errors.As(err, &d) && d.ExitCode() == 2

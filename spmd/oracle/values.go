@@ -85,8 +85,9 @@ func (c *compiled) sharePosition(x, y Entry) bool {
 	return true
 }
 
-// absent draws up to four entries that a result with the entries have does not store.
-func (c *compiled) absent(have []Entry) []Entry {
+// absent draws up to four entries that the result does not store. stored holds the entries that it
+// stores.
+func (c *compiled) absent(stored []Entry) []Entry {
 	var more []Entry
 	seed := c.p.Case.Variant
 	dims := c.p.Case.Tensors[0].Dims
@@ -99,7 +100,7 @@ func (c *compiled) absent(have []Entry) []Entry {
 			seed = seed*6364136223846793005 + 1442695040888963407
 			e.Coord[m] = int64(seed >> 33 % uint64(d))
 		}
-		if !slices.ContainsFunc(append(slices.Clone(have), more...),
+		if !slices.ContainsFunc(append(slices.Clone(stored), more...),
 			func(x Entry) bool { return c.sharePosition(x, e) }) {
 			more = append(more, e)
 		}
@@ -107,9 +108,10 @@ func (c *compiled) absent(have []Entry) []Entry {
 	return more
 }
 
-// valuesInto runs c.values on a result with the coordinates of pattern. It returns an error unless
-// the result then has the entries want, and zeros elsewhere. If points has the coordinate of an
-// entry, it suffices that the value agrees with that point.
+// valuesInto runs c.values on a result that has the coordinates of pattern. It returns an error
+// unless the result then has the entries of want, and zeros at all other coordinates of pattern.
+// points has a point for some coordinates. There the value may also differ from the value in want,
+// if it agrees with the point.
 func (c *compiled) valuesInto(pattern, want []Entry, points map[string]reference.Point,
 	call func(args []*tcs.Tensor, bounds [][2]int64) error) error {
 	left, u := c.p.Case.Tensors[0], c.unit.Result

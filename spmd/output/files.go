@@ -42,8 +42,8 @@ func Writable(list []Output, orders map[string]int) error {
 
 func (o Output) flag() string { return "-o=" + o.Tensor + ":" + o.File }
 
-// Uses lists the files that a job will write: the files of list, and the file for statistics stats
-// unless it is "".
+// Uses lists the files that a job will write: the files of the outputs in list, and the file for
+// statistics. stats is the name of this file, or "" if no statistics are written.
 func Uses(list []Output, stats string) (uses []outfile.Use) {
 	for _, o := range list {
 		uses = append(uses, convert.Writes(o.flag(), o.File))
@@ -98,10 +98,11 @@ func (f *Files) Writes(tensor string) bool {
 	return slices.ContainsFunc(f.list, func(o Output) bool { return o.Tensor == tensor })
 }
 
-// Store writes the contents of every output file; write is the mode of --write. For a tensor for
-// which result returns blocks, all ranks write together. For any other tensor, rank 0 writes the
-// whole tensor that operand returns. Every rank must call it.
-func (f *Files) Store(result func(name string) *Result, write string,
+// Store writes the contents of every output file. If the function result returns the distributed
+// blocks of a tensor, all ranks write the tensor's file together. If it returns nil, rank 0 writes
+// the whole tensor, which the function operand returns. writeMode is the value of --write. Every
+// rank must call Store.
+func (f *Files) Store(result func(name string) *Result, writeMode string,
 	operand func(name string) (*tcs.Tensor, error)) error {
 	for n, o := range f.list {
 		if err := f.env.Ctx.Err(); err != nil {
@@ -112,7 +113,7 @@ func (f *Files) Store(result func(name string) *Result, write string,
 			file = f.files[n]
 		}
 		if r := result(o.Tensor); r != nil {
-			mode, err := store.ParseMode(write)
+			mode, err := store.ParseMode(writeMode)
 			if err != nil {
 				return fault.Commandf("--write: %v", err)
 			}

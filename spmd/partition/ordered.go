@@ -16,8 +16,8 @@ func (a *Axis) Located() bool {
 	return a.Ordered == nil || a.Keys != nil
 }
 
-// Range returns the index of the range of an ordered axis that contains the tuple key of
-// coordinates.
+// Range returns the index of the range of an ordered axis that contains a tuple of coordinates. key
+// is the tuple, in the order of the axis's modes.
 func (a *Axis) Range(key []int64) int64 {
 	last := len(a.Keys) - 2
 	return int64(sort.Search(last, func(k int) bool { return slices.Compare(key, a.Keys[k+1]) < 0 }))
@@ -39,7 +39,8 @@ func (p *Partition) Given() bool {
 		func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
 }
 
-// Located reports whether all pieces are known.
+// Located reports whether the boundaries of all pieces are known. The boundaries along an ordered
+// axis are unknown until they are computed from the tensor's entries or guessed.
 func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
@@ -73,15 +74,17 @@ func (p *Partition) GuessedIn(m int) *Axis {
 	return nil
 }
 
-// Guessed reports whether some pieces are guesses.
+// Guessed reports whether the boundaries of some pieces are estimates (see Axis.Guess), and were
+// not computed from the tensor's entries.
 func (p *Partition) Guessed() bool {
 	return slices.ContainsFunc(p.Axes,
 		func(a Axis) bool { return a.Guessed || a.Image != nil && a.Image.Of.Guessed })
 }
 
-// Keys returns the keys that bound piece b along the ordered axis: its tuples start at from and
-// come before to. nil means that the piece is unbounded on that side.
-func (p *Partition) Keys(b Piece) (from, to []int64) {
+// Keys returns the two keys that bound piece b along the ordered axis. The piece contains the
+// tuples of coordinates t with lower <= t < upper. A nil key means that the piece is unbounded on
+// that side.
+func (p *Partition) Keys(b Piece) (lower, upper []int64) {
 	for k := len(p.Axes) - 1; k >= 0; k-- {
 		a := &p.Axes[k]
 		i := int64(b) % a.Ranges()

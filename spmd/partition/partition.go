@@ -14,10 +14,16 @@ import (
 // Piece is the number of a piece: the indices of its ranges of all axes as one row-major number.
 type Piece int64
 
-// Axis is a list of modes that are cut together. There are three kinds. Usually an axis is one
-// mode, or several modes whose coordinates an access names by the same variable; its pieces then
-// are on the diagonal. An ordered axis has the modes of the outermost levels, and ranges of tuples
-// of their coordinates. An image has ranges that follow from the ordered axis of another tensor.
+// Axis is a list of modes that are cut together. There are three kinds.
+//
+// A plain axis is usually one mode. It has several modes if an access indexes them by the same
+// variable, as in A(i,i). Only pieces on the diagonal exist then.
+//
+// An ordered axis has the modes of the outermost levels. Its ranges are ranges of tuples of their
+// coordinates, in storage order.
+//
+// An image is an axis whose ranges are computed from the ranges of an ordered axis of another
+// tensor.
 type Axis struct {
 	Modes []int
 	// range k is [Cuts[k], Cuts[k+1]), which may be empty; nil for the other kinds of axes
@@ -158,8 +164,8 @@ func (p *Partition) AxisOf(mode int) int {
 	return slices.IndexFunc(p.Axes, func(a Axis) bool { return slices.Contains(a.Modes, mode) })
 }
 
-// Diagonal reports whether some modes are cut together by coordinates. The pieces then do not cover
-// the whole tensor.
+// Diagonal reports whether some axis cuts several modes by the same variable. Only the pieces on
+// the diagonal exist then, and so the pieces do not cover the whole tensor.
 func (p *Partition) Diagonal() bool {
 	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Cuts != nil && len(a.Modes) > 1 })
 }

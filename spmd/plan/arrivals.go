@@ -72,23 +72,23 @@ func (p *Problem) Traffic() *Traffic {
 func (p *Problem) lane(operand int, n int64) *Lane {
 	o, t := &p.Operands[operand], p.flow(operand)
 	out := make([]int64, len(o.Parts.Axes))
-	t.Lacks = func(at []int64) bool { return !o.parts.at(at, n, out) }
+	t.Lacks = func(at []int64) bool { return !o.parts.rangesOf(at, n, out) }
 	t.Owner = func(at []int64) int {
-		if !o.parts.at(at, n, out) {
+		if !o.parts.rangesOf(at, n, out) {
 			return 0
 		}
 		return o.Parts.Owner(out)
 	}
 	if t.Copies = nil; o.Parts.Copies != nil {
 		t.Copies = func(at []int64) []int {
-			if !o.parts.at(at, n, out) {
+			if !o.parts.rangesOf(at, n, out) {
 				return []int{0}
 			}
 			return o.Parts.Copies(out)
 		}
 	}
 	return &Lane{Flow: flow.New(p.Walk(), t), p: p, o: o, part: func(at []int64) (Block, bool) {
-		ok := o.parts.at(at, n, out)
+		ok := o.parts.rangesOf(at, n, out)
 		return o.Parts.Of(out), ok
 	}}
 }
@@ -106,10 +106,11 @@ func (l *Lane) Block(b Block) (Block, bool) {
 	return l.part(l.at)
 }
 
-// partAt returns what is sent of the block whose range along axis k is at[k]. The block must have
-// the lane's part.
-func (l *Lane) partAt(at []int64) Block {
-	b, _ := l.part(at)
+// partAt returns the number of the block whose range along axis k is ranges[k]. If the operand is
+// stored in parts, it returns the number of the block's part that the lane is about. The block must
+// have such a part.
+func (l *Lane) partAt(ranges []int64) Block {
+	b, _ := l.part(ranges)
 	return b
 }
 
@@ -173,15 +174,16 @@ func (l *Lane) arrivals(rank, operand int) (list []Arrival) {
 		}
 		fetch := Fetch{Need: Need{operand, l.partAt(x.At)}, From: x.From}
 		if x.From != rank {
-			fetch.List = l.list(x, rank)
+			fetch.List = l.multicast(x, rank)
 		}
 		list[k].Fetches = append(list[k].Fetches, fetch)
 	}
 	return list
 }
 
-// list returns the ranks of the multicast by which a rank gets fetch x, the sender first.
-func (l *Lane) list(x flow.Fetch, rank int) []int {
+// multicast returns the ranks of the multicast that brings the piece of fetch x to a rank. The
+// sender is the first of them, and the receivers follow.
+func (l *Lane) multicast(x flow.Fetch, rank int) []int {
 	if l.p.Direct() {
 		return []int{x.From, rank}
 	}
@@ -237,8 +239,9 @@ func (p *Problem) Arrivals(rank,
 // Sends returns what a rank sends of an operand, as Traffic.Sends does.
 func (p *Problem) Sends(rank, operand int) []Send { return p.Traffic().Sends(rank, operand) }
 
-// Needs yields the scopes of an operand at a rank whose steps read it, in order, and the blocks
-// that they read. The slice is reused for the next scope.
+// Needs yields, in order, the number of each scope of an operand at a rank whose steps read the
+// operand. With the number it yields the blocks that the steps of this scope read. The slice is
+// reused for the next scope.
 func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 	return t.flows[operand].Needs(rank)
 }
@@ -250,9 +253,10 @@ func (t *Traffic) Alike(operand int) iter.Seq[[]int] { return t.flows[operand].A
 // Lanes returns the lanes of an operand: one for its blocks, or one for each part of a block.
 func (t *Traffic) Lanes(operand int) []*Lane { return t.lanes[operand] }
 
-// Sent yields the transfers of an operand by all ranks: the block or part, its sender, and how many
-// times the sender sends it. In a direct plan the block is sent once to each receiver, otherwise
-// once for each multicast.
+// Sent yields each block, or part of a block, of an operand that some rank sends. With the block it
+// yields two numbers: the sender, and how many times the sender sends the block. If owners send
+// blocks directly (see Direct), this is once for each receiver. Otherwise it is once for each
+// multicast.
 func (t *Traffic) Sent(operand int) iter.Seq2[Block, [2]int] {
 	return func(yield func(Block, [2]int) bool) {
 		for _, l := range t.lanes[operand] {

@@ -50,11 +50,11 @@ type summing struct {
 func (p *Problem) summing() *summing {
 	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)),
 		tuple: make([]int64, len(p.Blocking.Vars)), seen: map[Partial]bool{}}
-	once := make([]bool, len(p.Nest.Loops))
+	fixed := make([]bool, len(p.Nest.Loops))
 	if p.isUniform() {
-		once, _ = p.repeats(x.extended)
+		fixed, _ = p.repeats(x.extended)
 	}
-	x.finder = p.Walk().Finder(p.ResultCut, once)
+	x.finder = p.Walk().Finder(p.ResultCut, fixed)
 	return x
 }
 

@@ -53,7 +53,8 @@ func (p *Problem) StepsApart() bool {
 	return *p.facts.apart
 }
 
-// sumFacts returns the properties of the sums.
+// sumFacts returns the properties of the plan that depend on how partial blocks are summed. It
+// computes them at the first call.
 func (p *Problem) sumFacts() sumFacts {
 	if p.facts.sums == nil {
 		f := &sumFacts{}

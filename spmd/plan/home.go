@@ -48,9 +48,12 @@ func (p *Problem) setHomes(g *Given) (err error) {
 const largeOperand = 1 << 17
 
 // gathered returns the initial partition of an operand whose rows are gathered, or nil if the
-// operand is not gathered. An operand is gathered if its levels are dense, the nest does not cut
-// it, and either its placement cuts only the mode of its outermost level, or it has no placement,
-// is large, and chunks of entries determine the rows that are read.
+// operand is not gathered.
+//
+// Two conditions are necessary: the operand has only dense levels, and the nest does not cut it. In
+// addition, one of two cases must apply. The operand may have a placement that cuts only the mode
+// of its outermost level. Or it has no placement, is large, and chunks of another operand's entries
+// determine which rows are read.
 func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
@@ -111,9 +114,9 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 	return home, nil
 }
 
-// placedPieces returns the partition that a placement makes of a tensor. It is called if the blocks
-// of the steps are different pieces. It returns nil if there is one rank, or if the partition's
-// pieces depend on keys that are not known yet.
+// placedPieces returns the partition that a placement gives to a tensor. It is called if a block
+// that steps use is not inside one piece of this partition, so that data must be moved. It returns
+// nil if there is one rank, or if the pieces depend on keys that are not known yet.
 func (p *Problem) placedPieces(g *Given, placed place.Placement, tensor string,
 	sizes []int64) (*partition.Partition, error) {
 	if p.Ranks == 1 {
@@ -135,9 +138,10 @@ func (g *Given) modes(vars []string) []int64 {
 	return sizes
 }
 
-// Placed returns the partition that a placement on a machine makes of a tensor. sizes holds the
-// sizes of its modes, and its level l stores mode order[l]. An ordered axis of the result is not
-// located.
+// Placed returns the partition that a placement on machine m gives to a tensor. sizes holds the
+// sizes of the tensor's modes, and level l of the tensor stores mode order[l]. If the placement
+// cuts the tensor's entries in storage order, the keys of the ordered axis are not set yet (see
+// Axis.Located).
 func Placed(placed place.Placement, m *place.Machine, sizes []int64, order []int,
 	ranks int) (*partition.Partition, error) {
 	if err := m.CheckRanks(ranks); err != nil {
@@ -230,14 +234,17 @@ func (x *blockHomes) placeWithin(h *place.Home, sizes []int64) bool {
 	x.of = make([]int32, 0, x.part.Pieces())
 	for b := range Block(x.part.Pieces()) {
 		x.part.At(b, at)
-		x.of = append(x.of, x.piece(h, of, at))
+		x.of = append(x.of, x.homeOf(h, of, at))
 	}
 	return true
 }
 
-// contained returns, for each range of fine, the range of coarse that contains it. It returns false
-// if a range overlaps several. If each range of coarse is cut into equally many ranges of fine, an
-// empty range belongs to the range that it was cut from.
+// contained returns, for each range of fine, the index of the range of coarse that contains it.
+// fine and coarse hold the ends of consecutive ranges. contained returns false if a range of fine
+// overlaps several ranges of coarse.
+//
+// An empty range of fine may touch two ranges of coarse. If each range of coarse is cut into the
+// same number n of ranges of fine, range k of fine belongs to range k/n of coarse.
 func contained(fine, coarse []int64) ([]int64, bool) {
 	of := make([]int64, len(fine)-1)
 	if n := evenly(fine, coarse); n > 0 {
@@ -274,16 +281,18 @@ func evenly(fine, coarse []int64) int {
 	return n
 }
 
-// piece returns the element of x.of for the block whose range along axis k is at[k]. For each mode,
-// of lists the range of the placement that contains each range of the axis. If several dimensions
-// of the machine cut a mode or the storage order, the last one varies fastest.
-func (x *blockHomes) piece(h *place.Home, of [][]int64, at []int64) int32 {
+// homeOf returns the number under which the ranks of a block are stored; it becomes the element of
+// x.of for the block. block[k] is the block's range along axis k. containing has a list for each
+// mode that the placement cuts. Element r of the list is the placement's range that contains range
+// r of the mode's axis. If several dimensions of the machine cut a mode or the storage order, the
+// last dimension varies fastest.
+func (x *blockHomes) homeOf(h *place.Home, containing [][]int64, block []int64) int32 {
 	coordinates := make([]int64, len(h.Dims))
 	left := map[int]int64{}
 	ordered := int64(0)
 	for k := range x.part.Axes {
 		if x.part.Axes[k].Ordered != nil {
-			ordered = at[k]
+			ordered = block[k]
 		}
 	}
 	for d := len(h.Dims) - 1; d >= 0; d-- {
@@ -297,20 +306,22 @@ func (x *blockHomes) piece(h *place.Home, of [][]int64, at []int64) int32 {
 			if !ok {
 				k := int64(0)
 				if axis := x.part.AxisOf(c.Mode); axis >= 0 {
-					k = at[axis]
+					k = block[axis]
 				}
-				n = of[c.Mode][k]
+				n = containing[c.Mode][k]
 			}
 			coordinates[d], left[c.Mode] = n%x.machine[d], n/x.machine[d]
 		}
 	}
-	return x.points(h, coordinates)
+	return x.homeAt(h, coordinates)
 }
 
-// points returns the element of x.of for a block that the placement stores at the given coordinates
-// of the machine and at all points that differ from them in copied dimensions only. coordinates
-// must be 0 in copied dimensions. Blocks with the same ranks share an element of x.lists.
-func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
+// homeAt returns the number under which the ranks of a block are stored. The placement stores the
+// block at the given coordinates of the machine. In copied dimensions, it stores the block at all
+// coordinates; the given coordinates must be 0 there. If the placement has copied dimensions, the
+// number is an index of x.lists, and blocks with the same ranks share a list. Otherwise it is the
+// rank.
+func (x *blockHomes) homeAt(h *place.Home, coordinates []int64) int32 {
 	if !slices.ContainsFunc(h.Dims, func(d place.HomeDim) bool { return d.Kind == place.Copy }) {
 		return int32(x.rank(coordinates))
 	}
@@ -324,7 +335,7 @@ func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
 	}
 	var list []int
 	had := map[int]bool{}
-	x.each(h, coordinates, 0, func() {
+	x.eachCopy(h, coordinates, 0, func() {
 		if r := x.rank(coordinates); !had[r] {
 			had[r], list = true, append(list, r)
 		}
@@ -337,19 +348,19 @@ func (x *blockHomes) points(h *place.Home, coordinates []int64) int32 {
 	return k
 }
 
-// each calls yield for every combination of coordinates of the copied dimensions from dimension d
-// on, with the coordinates in at.
-func (x *blockHomes) each(h *place.Home, at []int64, d int, yield func()) {
+// eachCopy calls yield for each combination of coordinates in the copied dimensions from number d
+// on. Before each call it stores the combination in at.
+func (x *blockHomes) eachCopy(h *place.Home, at []int64, d int, yield func()) {
 	switch {
 	case d == len(at):
 		yield()
 	case h.Dims[d].Kind == place.Copy:
 		for at[d] = 0; at[d] < x.machine[d]; at[d]++ {
-			x.each(h, at, d+1, yield)
+			x.eachCopy(h, at, d+1, yield)
 		}
 		at[d] = 0
 	default:
-		x.each(h, at, d+1, yield)
+		x.eachCopy(h, at, d+1, yield)
 	}
 }
 

@@ -16,7 +16,7 @@ type Mapping struct {
 	Working int      // number of ranks that run a block
 }
 
-// Blocks returns the number of blocks that run, summed over the groups of terms.
+// Blocks returns the number of pairs of a block and a group of terms that runs on the block.
 func (p *Problem) Blocks() int64 {
 	total := int64(0)
 	for _, g := range p.Blocking.Groups {

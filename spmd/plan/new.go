@@ -103,8 +103,8 @@ func (p *Problem) cuts(vars []string) []int {
 	return out
 }
 
-// oldSuffix makes the name of the operand that is the old value of the result of +=, from the
-// result's name.
+// oldSuffix is appended to the name of the result of a += statement. The new name denotes the
+// operand that holds the old value of the result.
 const oldSuffix = "_old"
 
 // nameOperands makes an operand of each access and gives it a unique name. Accesses with the same

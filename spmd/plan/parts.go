@@ -72,10 +72,10 @@ func (p *Problem) setParts(g *Given, o *Operand) error {
 	return nil
 }
 
-// at computes part number n of a block. block holds the block's ranges of the axes of
-// Operand.Partition. at sets out to the part's ranges of the axes of Operand.Parts. It returns
-// false if the block has no such part.
-func (x *parts) at(block []int64, n int64, out []int64) bool {
+// rangesOf computes the ranges of part number n of a block. block[k] is the block's range along
+// axis k of Operand.Partition. The part's range along each axis of Operand.Parts is stored in out.
+// rangesOf returns false if the block has no such part.
+func (x *parts) rangesOf(block []int64, n int64, out []int64) bool {
 	for k := len(x.axes) - 1; k >= 0; k-- {
 		a, r := &x.axes[k], int64(0)
 		if a.block >= 0 {
@@ -97,7 +97,7 @@ func (o *Operand) PartsOf(b Block) (list []Block) {
 	block, at := make([]int64, len(o.Partition.Axes)), make([]int64, len(o.Parts.Axes))
 	o.Partition.At(b, block)
 	for n := range o.parts.maxCount {
-		if o.parts.at(block, n, at) {
+		if o.parts.rangesOf(block, n, at) {
 			list = append(list, o.Parts.Of(at))
 		}
 	}

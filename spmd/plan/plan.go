@@ -107,9 +107,10 @@ type Operand struct {
 	Scope int
 }
 
-// Addend is the old value of the result that += adds, if the steps run over chunks of a tensor's
-// entries. No step reads the old value, because a chunk contributes to only a part of a row's sum.
-// The pieces of the old value are added like the result of one more step before all others.
+// Addend is the old value of the result of a += statement whose steps run over chunks of a tensor's
+// entries. A chunk contributes only part of a row's sum, and so no step can read the old value.
+// Instead the pieces of the old value are added as if they were the result of one more step, before
+// the results of all other steps.
 type Addend struct {
 	Operand int
 	Term    *notation.Term // the operand as a term
@@ -161,8 +162,8 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	return part, cut
 }
 
-// block returns the row-major number of the combination of ranges that the split variables vars
-// have at tuple.
+// block returns the number of a block that the split variables vars cut. tuple holds the range of
+// every split variable. The ranges of vars determine the number, in row-major order.
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {
@@ -212,7 +213,8 @@ func (p *Problem) groupRuns(g int, tuple []int64) bool {
 	return true
 }
 
-// extended returns the indices of the extended variables.
+// extended returns the indices of the extended variables. These are split reduction variables whose
+// ranges have partial blocks of their own (see Partial).
 func (p *Problem) extended() []int {
 	var list []int
 	for k, v := range p.Blocking.Vars {

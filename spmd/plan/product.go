@@ -30,8 +30,10 @@ func (g *Given) Grid() (*place.Machine, error) {
 	return m, err
 }
 
-// compute replaces a machine that must be computed for a product by its grid. If the user gave no
-// schedule, it sets the schedule of COSMA.
+// compute chooses the machine if the user asked for one that suits a product of matrices. It sets
+// the machine to the grid that COSMA computes for the statement, which must be a product of two
+// dense matrices. If the user gave no schedule, it also sets the schedule of COSMA. Otherwise the
+// machine stays as it is.
 func (g *Given) compute() error {
 	if g.Machine == nil || !g.Machine.OfProduct {
 		return nil
@@ -60,9 +62,9 @@ func (g *Given) compute() error {
 // matrices is a product left(i,k)*right(k,j). The variables are named as in the normal form.
 type matrices struct{ i, j, k, left, right string }
 
-// product returns the statement as a product of dense matrices. If it is something else, why is the
-// reason; otherwise it is empty.
-func (g *Given) product() (x matrices, why string) {
+// product returns the statement as a product of two dense matrices. If the statement has another
+// form, reason says which condition fails. Otherwise reason is "".
+func (g *Given) product() (x matrices, reason string) {
 	n := g.Norm
 	if len(n.LHS.Vars) != 2 || n.LHS.Vars[0] == n.LHS.Vars[1] {
 		return x, n.LHS.Name + " is not a matrix"

@@ -16,7 +16,8 @@ func (p *Problem) Walk() *flow.Walk {
 	return flow.NewWalk(p.Nest, p.Ranks)
 }
 
-// tuple sets out to the range of each split variable at a point.
+// tuple computes, for each split variable, the number of the range that a point is in. It stores
+// the numbers in out.
 func (p *Problem) tuple(point, out []int64) {
 	for k := range p.Nest.Chunks {
 		out[k] = p.Nest.Chunks[k].Of(point)
@@ -170,8 +171,9 @@ func (m *startedPartials) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank makes, each with a number of steps that add to it. A
-// partial block may be yielded several times; its steps are then the sum of the numbers.
+// Made yields the partial blocks that a rank computes. With a block it yields a number of the
+// rank's steps that add to the block. A block may be yielded several times, and its number of steps
+// is then the sum.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.isUniform() {
@@ -183,8 +185,8 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 			return
 		}
 		extended, tuple := p.extended(), make([]int64, len(p.Blocking.Vars))
-		once, times := p.repeats(extended)
-		for point := range p.Walk().Some(rank, once) {
+		fixed, times := p.repeats(extended)
+		for point := range p.Walk().Some(rank, fixed) {
 			p.tuple(point, tuple)
 			part := Partial{p.block(p.ResultCut, tuple), p.block(extended, tuple), rank}
 			if !yield(part, times*int64(len(p.Blocking.Groups))) {
@@ -206,18 +208,18 @@ func (p *Problem) isUniform() bool {
 }
 
 // repeats finds the loops that only repeat a partial block: they are not distributed, and change
-// neither the block of the result nor the ranges of the extended variables. once is true for these
-// loops. times is the product of their numbers of iterations.
-func (p *Problem) repeats(extended []int) (once []bool, times int64) {
-	once, times = make([]bool, len(p.Nest.Loops)), 1
+// neither the block of the result nor the ranges of the extended variables. fixed[k] is true if
+// loop k is one of these loops. times is the product of their numbers of iterations.
+func (p *Problem) repeats(extended []int) (fixed []bool, times int64) {
+	fixed, times = make([]bool, len(p.Nest.Loops)), 1
 	for k, l := range p.Nest.Loops {
 		changes := func(v int) bool { return p.Nest.Chunks[v].Uses(k) }
 		if l.Dim < 0 && !slices.ContainsFunc(p.ResultCut, changes) &&
 			!slices.ContainsFunc(extended, changes) {
-			once[k], times = true, times*l.N
+			fixed[k], times = true, times*l.N
 		}
 	}
-	return once, times
+	return fixed, times
 }
 
 // Reads yields the blocks of an operand that a rank's steps read, each once.

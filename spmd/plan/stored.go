@@ -57,8 +57,9 @@ func (p *Problem) cutStored(g *Given) {
 }
 
 // mergesLevel reports whether o has a dense level whose variable is also the variable of a level
-// with stored coordinates in some operand. Leaves then iterate over the stored coordinates. The
-// other operand is not cut together with o, so that each block of o must cover the whole level.
+// with stored coordinates, in any operand. Leaves then iterate over the stored coordinates. The
+// coordinates are not cut together with o, and therefore each block of o must cover the whole
+// level.
 func (p *Problem) mergesLevel(g *Given, o *Operand) bool {
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].CanLocate() {
@@ -90,10 +91,11 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 	return slices.Insert(slices.Clone(cut), at, v)
 }
 
-// assemble determines the final partition of a result whose blocks overlap. It uses the placement
-// of the result if that cuts coordinates. Otherwise, if the outer levels of the result have the
-// variables of the chunks in the same order, a row is stored with the entries that contribute to
-// it. In all other cases the result is cut evenly over the ranks.
+// assemble chooses the final partition of a result whose blocks overlap. If the result has a
+// placement that cuts coordinates, the placement determines the partition. Otherwise, if the
+// outermost levels of the result have the same variables as the chunks, in the same order, each row
+// of the result belongs to the rank whose chunk contributes to the row. In all other cases the
+// result is cut evenly over the ranks.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {
@@ -156,9 +158,10 @@ func (p *Problem) assemble(g *Given) error {
 	return nil
 }
 
-// addend determines the partition of the operand that is added while the result is assembled, and
-// that no step reads. It uses the operand's placement if that cuts coordinates; if the placement
-// makes copies, only one is read. Otherwise the operand is cut evenly over the ranks.
+// addend determines the partition of the old value of a += statement if no step reads the old
+// value. The operand o is then added while the result is assembled. If o has a placement that cuts
+// coordinates, the placement determines the partition; if the placement has copies, only one copy
+// is read. Otherwise o is cut evenly over the ranks.
 func (p *Problem) addend(g *Given, o *Operand) error {
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
 	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
@@ -217,9 +220,9 @@ func (p *Problem) Locate(keys [][]int64) {
 	}
 }
 
-// Guess sets the keys under the assumption that the operand's entries are spread evenly. sizes
-// holds the operand's sizes, and entries is the estimated number of its entries. A chunk that
-// starts within a row shares the row with the chunk before.
+// Guess sets the keys that bound the chunks of an operand's entries, as if the entries were spread
+// evenly. sizes holds the sizes of the operand's modes, and entries is the estimated number of its
+// entries. A chunk that starts in the middle of a row shares this row with the chunk before it.
 func (p *Problem) Guess(sizes []int64, entries float64) {
 	a := p.Operands[p.Stored()].Partition.Ordered()
 	a.Guess(sizes, entries)
@@ -232,9 +235,10 @@ func (p *Problem) Guess(sizes []int64, entries float64) {
 	}
 }
 
-// shortened returns the first n coordinates of key, as a key of the same place. If key comes after
-// some of the tuples that start with these coordinates, it increments the last one, so that the
-// result comes after all of them.
+// shortened returns a key of n coordinates that cuts the entries at nearly the same point as key,
+// but not earlier. Its coordinates are the first n coordinates of key. If some tuples that start
+// with these coordinates come before key, the last of the n coordinates is incremented. The new key
+// then comes after all tuples that start with the first n coordinates of key.
 func shortened(key []int64, n int) []int64 {
 	if key == nil || n == len(key) {
 		return key
@@ -246,8 +250,9 @@ func shortened(key []int64, n int) []int64 {
 	return short
 }
 
-// Bounds sets the ranges of the variables of the levels whose entries are cut into chunks. Each
-// range contains the coordinates of a chunk.
+// Bounds computes, for each variable of the levels that are cut into chunks of entries, a range
+// that contains all coordinates of a chunk. chunk is the number of the chunk. The ranges are stored
+// in ranges by the variables' names.
 func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	o := &p.Operands[p.Stored()]
 	a := o.Partition.Ordered()
@@ -269,10 +274,10 @@ func (p *Problem) Splits() (list []string) {
 	return list
 }
 
-// Part returns the region of block b of the result: its box, and the keys from and to that bound
-// its entries in storage order. The keys are nil if only the box bounds the block. sizes holds the
-// sizes of the result's modes.
-func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64) {
+// Part returns the region of block b of the result. The region is a box that may also be bounded in
+// storage order: its entries start at key lower and come before key upper. Both keys are nil if
+// only the box bounds the block. sizes holds the sizes of the result's modes.
+func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, lower, upper []int64) {
 	box = p.Result.Box(b, sizes)
 	assembled := p.Assembled.Ordered()
 	if assembled == nil || assembled.Keys == nil {
@@ -282,9 +287,9 @@ func (p *Problem) Part(b Block, sizes []int64) (box [][2]int64, from, to []int64
 	p.Result.At(b, at)
 	for k, a := range p.Result.Axes {
 		if a.Image != nil {
-			from, to = a.Image.Of.Keys[at[k]], a.Image.Of.Keys[at[k]+1]
+			lower, upper = a.Image.Of.Keys[at[k]], a.Image.Of.Keys[at[k]+1]
 		}
 	}
 	n := len(assembled.Modes)
-	return box, from[:min(n, len(from))], shortened(to, n)
+	return box, lower[:min(n, len(lower))], shortened(upper, n)
 }

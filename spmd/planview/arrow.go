@@ -202,7 +202,8 @@ func head(from, end picture.Point) (left, right picture.Point) {
 		picture.Point{X: end.X - dx + dy*.6, Y: end.Y - dy - dx*.6}
 }
 
-// drawsSums reports whether any arrow is a block of the result. Such arrows are dashed.
+// drawsSums reports whether some arrow shows a block of the result that is moved. Such arrows are
+// dashed.
 func (x *flow) drawsSums() bool {
 	return slices.ContainsFunc(x.moments, func(m moment) bool {
 		return len(m.moves) > 0 && m.moves[0].sum

@@ -57,12 +57,12 @@ func cutsOf(list []axis) (cuts []int) {
 	return cuts
 }
 
-// blockAt returns the number of a block of tensor t. at has, for each cut, the range that contains
-// the block; a cut that is not in at has range 0. Blocks are numbered in row-major order.
-func blockAt(t forecast.PlannedTensor, at map[int]int) int {
+// blockAt returns the number of a block of tensor t. ranges holds the block's range in each cut;
+// the range is 0 in a cut that is not in the map. Blocks are numbered in row-major order.
+func blockAt(t forecast.PlannedTensor, ranges map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {
-		n = n*(len(a.Cuts)-1) + at[k]
+		n = n*(len(a.Cuts)-1) + ranges[k]
 	}
 	return n
 }

@@ -37,7 +37,8 @@ type moment struct {
 	idle  []int    // the ranks that run no step
 }
 
-// flow is the run of a plan as a list of moments, or the transfers of tensors to a statement.
+// flow describes the pictures of a page. They show the run of a plan, or the transfers of tensors
+// before a statement runs. Each moment is one part of the run.
 type flow struct {
 	p       *forecast.Planned
 	drawn   int // number of drawn ranks
@@ -230,13 +231,13 @@ func (x *flow) sums() (list []moment) {
 	return list
 }
 
-// block returns a block and its size in words.
+// block returns the name and the size of a block as text.
 func (x *flow) block(b forecast.PlannedBlock) string {
 	return fmt.Sprintf("%v, %s,", b, About(x.exact[b.Tensor], tensor.Bytes(b.Bytes)))
 }
 
-// travels returns how many blocks travel in a moment and their size, in words, and says how many of
-// them have arrows.
+// travels returns a text about the blocks that travel in a moment: their number and total size. If
+// the picture does not draw an arrow for each block, the text also says how many arrows it draws.
 func (x *flow) travels(m *moment) string {
 	if len(m.moves) == 0 {
 		return "; nothing is sent"
@@ -269,10 +270,10 @@ func (x *flow) says() string {
 	return s
 }
 
-// transfers returns the flow of the tensors that an item of a job file needs, from the ranks where
-// earlier items left them. on is the plan whose machine is drawn.
-func transfers(it jobs.PlannedItem, on *forecast.Planned) *flow {
-	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: on.Machine}
+// transfers returns a flow with the transfers of tensors that an item of a job file needs. Earlier
+// items left the tensors at other ranks. The picture shows the machine of the given plan.
+func transfers(it jobs.PlannedItem, plan *forecast.Planned) *flow {
+	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: plan.Machine}
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}
 	m := moment{name: "tensors are moved to the ranks that need them"}
 	for _, t := range it.Moves {

@@ -25,7 +25,8 @@ type budget struct {
 	bars   int // bars of the profile of a quantity
 }
 
-// share returns the budget of one of several statements.
+// share returns how much a page may draw for one statement if it shows the given number of
+// statements.
 func share(statements int) budget {
 	part := func(all, least int) int { return max(all/max(statements, 1), least) }
 	return budget{blocks: part(12<<10, 256), arrows: part(6<<10, 128), rows: part(1<<10, 16),
@@ -138,8 +139,9 @@ func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	return d.html()
 }
 
-// machineOf returns the plan whose machine is used to draw the moves of item k: the item's own
-// plan, or the plan of the nearest statement.
+// machineOf returns the plan whose machine is drawn for the moves of item k. This is the plan of
+// item k. If the item has no plan, it is the plan of the nearest item in the list that has one,
+// before or after item k.
 func machineOf(items []jobs.PlannedItem, k int) *forecast.Planned {
 	for away := range items {
 		for _, n := range []int{k - away, k + away} {

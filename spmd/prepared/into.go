@@ -121,8 +121,8 @@ func overlap(a, b tcs.Array) bool {
 }
 
 // likeOperand reports whether the level arrays of the tensor e.given equal the level arrays of an
-// operand. The operand is the one with which the leaf's result shares its arrays. likeOperand
-// returns false if the result shares no arrays. bound holds the leaf's arguments.
+// operand: the operand that shares its arrays with the leaf's result. It returns false if the
+// result shares no arrays. bound holds the leaf's arguments.
 func (e *into) likeOperand(s *leaf, bound []*tcs.Tensor) bool {
 	u := s.unit.Result
 	if u.Shares < 0 || u.Repack {

@@ -300,8 +300,9 @@ func (j *Job) statistics(start time.Time) ([]byte, error) {
 	return st.JSON(), nil
 }
 
-// addWork adds to the statistics the work of the leaves, and the fraction that they reached of the
-// speed that the machine model allows. It does so only if statistics or details were requested.
+// addWork adds the work of the leaves to the statistics. It also adds the speed of the leaves as a
+// fraction of the speed that the machine model predicts. It does nothing unless statistics or
+// details were requested.
 func (j *Job) addWork(ranks []stats.Rank) {
 	if j.spec.StatsFile == "" && j.spec.Settings.Detail == nil {
 		return

@@ -69,10 +69,11 @@ type Spent struct {
 // Spent returns the time that this rank has spent so far outside the runs of statements.
 func (p *Program) Spent() Spent { return p.spent }
 
-// since adds the time since at to *to, and returns the current time.
-func since(at time.Time, to *time.Duration) time.Time {
+// since adds the time that has passed since the moment start to *total, and returns the current
+// time.
+func since(start time.Time, total *time.Duration) time.Time {
 	now := time.Now()
-	*to += now.Sub(at)
+	*total += now.Sub(start)
 	return now
 }
 
@@ -228,8 +229,9 @@ func (p *Program) usable() error {
 	return context.Cause(p.env.Ctx)
 }
 
-// Locate sets a function that adds to an error where it arose, before other ranks receive the
-// error. nil removes the function.
+// Locate sets a function that adds a position to an error: the place in the user's input that
+// caused the error. The program calls f before it sends an error to other ranks. If f is nil,
+// errors stay as they are.
 func (p *Program) Locate(f func(error) error) { p.env.Locate = f }
 
 // failed handles an error of an operation that all ranks perform together, and returns the error.

@@ -59,24 +59,25 @@ func (p *Program) fetch(t *programTensor, blocks *place.BlockSpec) error {
 	return s.prepare()
 }
 
-// Loading returns a statement that reads the tensor name (its sum over all modes), and the index
-// variables of the modes. order is the number of modes. taken reports whether a name is in use; the
-// statement's result gets a name that is not.
-func Loading(name string, order int, taken func(name string) bool) (statement string,
+// Loading returns the text of a statement whose only purpose is to load a tensor, and the index
+// variables of the tensor's modes. The statement sums the tensor over all modes. name is the name
+// of the tensor, and order the number of its modes. The result of the statement gets a name for
+// which isTaken returns false.
+func Loading(name string, order int, isTaken func(name string) bool) (statement string,
 	vars []string) {
 	for k := range order {
 		vars = append(vars, name+"_"+string(rune('a'+k%26))+string(rune('a'+k/26)))
 	}
 	sum := name + "_"
-	for taken(sum) {
+	for isTaken(sum) {
 		sum += "_"
 	}
 	return sum + " = " + name + "(" + strings.Join(vars, ",") + ")", vars
 }
 
-// Evenly returns a block schedule that cuts one mode of the tensor evenly over the ranks, for the
-// statement of Loading. If mode is -1, rank 0 gets the whole tensor. vars holds the variables of
-// the modes.
+// Evenly returns a block schedule for the statement that Loading returns. The schedule cuts one
+// mode of the loaded tensor evenly over the ranks. If mode is -1, rank 0 gets the whole tensor.
+// vars holds the index variables of the modes. The result is nil for a scalar.
 func Evenly(vars []string, mode, ranks int) *place.BlockSpec {
 	switch {
 	case len(vars) == 0:
@@ -182,8 +183,8 @@ func (p *Program) Statistics(parts ...comm.Counters) ([]stats.Rank, error) {
 	return p.StatisticsWith(stats.Rank{}, parts...)
 }
 
-// StatisticsWith is Statistics with further statistics of this rank in mine. Every rank must call
-// it.
+// StatisticsWith returns the same as Statistics, and includes further statistics of each rank. mine
+// holds the further statistics of this rank. Every rank must call it.
 func (p *Program) StatisticsWith(mine stats.Rank, parts ...comm.Counters) ([]stats.Rank, error) {
 	all := p.Traffic()
 	if parts != nil {
@@ -222,13 +223,14 @@ func (p *Program) Summary(name string) (string, error) {
 // completely, or none does. Every rank must call it.
 func (p *Program) Write(list ...output.Output) error { return p.WriteWith("", nil, list...) }
 
-// WriteWith is Write with one more file, called name. Its contents are the result of stats at rank
-// 0. stats is called at every rank after the tensors were written. If name is "", it writes no
-// such file, and stats must be nil. Every rank must call WriteWith.
-func (p *Program) WriteWith(name string, stats func() ([]byte, error),
+// WriteWith writes tensors to files as Write does, and one more file, whose name is statsFile.
+// After the tensors were written, every rank calls stats. Rank 0 writes the result of its call to
+// this file. If statsFile is "", there is no such file, and stats must be nil. Every rank must call
+// WriteWith.
+func (p *Program) WriteWith(statsFile string, stats func() ([]byte, error),
 	list ...output.Output) error {
 	if p.env.Root() {
-		if err := outfile.Apart(output.Uses(list, name)...); err != nil {
+		if err := outfile.Apart(output.Uses(list, statsFile)...); err != nil {
 			return p.failed(err)
 		}
 	}
@@ -241,7 +243,7 @@ func (p *Program) WriteWith(name string, stats func() ([]byte, error),
 			return err
 		}
 	}
-	files, err := output.Create(p.env, list, name)
+	files, err := output.Create(p.env, list, statsFile)
 	if err != nil {
 		return p.failed(err)
 	}

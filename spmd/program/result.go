@@ -203,11 +203,13 @@ func (p *Program) memoryOf(name string) place.Memory {
 // LoadedBy is the mode that cuts a tensor while it is loaded, before it is placed on a machine.
 const LoadedBy = 0
 
-// place moves a tensor to another partition. cut returns this partition, for the tensor's blocks.
-// loaded checks the number of modes. It returns the mode that is cut while the tensor is loaded, if
-// it was not loaded yet.
-func (p *Program) place(name string, loaded func(order int) (int, error),
-	cut func(*store.Blocks) (*partition.Partition, error)) error {
+// place moves a tensor to another partition. If the tensor is not loaded yet, place loads it first.
+// The function modeFor is called with the number of the tensor's modes. It returns an error if this
+// number is wrong, and otherwise the mode that is cut while the tensor is loaded. The function
+// partitionFor is called with the blocks of the loaded tensor and returns the new partition. Every
+// rank must call place.
+func (p *Program) place(name string, modeFor func(order int) (int, error),
+	partitionFor func(*store.Blocks) (*partition.Partition, error)) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 	} else if order, err = t.order(); err != nil {
 		return err
 	}
-	mode, err := loaded(order)
+	mode, err := modeFor(order)
 	if err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (p *Program) place(name string, loaded func(order int) (int, error),
 			return err
 		}
 	}
-	part, err := cut(t.held.Blocks)
+	part, err := partitionFor(t.held.Blocks)
 	if err != nil {
 		return err
 	}
@@ -281,8 +283,9 @@ func Placed(b *store.Blocks, part *partition.Partition) *load.Target {
 		Spec: coo.Spec{Format: b.Layout.Format, Dims: b.Layout.Dims, Type: b.Layout.Type}}
 }
 
-// PlacedEvenly returns the load.Target that Program.Place moves a tensor with blocks b to: mode is
-// cut evenly over the ranks.
+// PlacedEvenly returns the target of Program.Place for a tensor whose blocks are b. In the target,
+// the tensor is cut evenly over the ranks along the given mode. If mode is -1, rank 0 gets the
+// whole tensor.
 func PlacedEvenly(b *store.Blocks, mode, ranks int) *load.Target {
 	return Placed(b, partition.Evenly(b.Layout.Dims, mode, ranks))
 }

@@ -314,8 +314,8 @@ func (s *Statement) fits() error {
 	return forecast.NewLeast(s.k, noResult).Fits()
 }
 
-// Prepared returns the options for compiling and running a statement of a program that has the
-// options o.
+// Prepared returns the options of one prepared statement of a program. o are the options of the
+// program, and how describes the schedule of the statement.
 func (o Options) Prepared(how How) prepared.Options {
 	return prepared.Options{MemoryLimit: o.MemoryLimit, Several: true, Locked: true, Over: !o.Fresh,
 		Replicas: true, Leaves: true, Verify: o.Verify,
@@ -373,8 +373,9 @@ func (s *Statement) adopt() error {
 	return nil
 }
 
-// ownsBlocks reports whether the statement reads the program's own blocks of an operand, in all its
-// accesses, and not copies. It is the same at every rank.
+// ownsBlocks reports whether all accesses of an operand read the very blocks that the program
+// stores, not copies of them. h is the tensor that the program stores. The result is the same at
+// every rank.
 func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 	if !h.AsIs {
 		return false
@@ -441,8 +442,9 @@ func (s *Statement) refresh() (again string, err error) {
 	return "", nil
 }
 
-// resultChange returns why the result can no longer be stored, or added to, as the statement was
-// prepared for. It returns "" if it can.
+// resultChange returns the reason why the prepared statement does not fit its result tensor any
+// more, for example because the tensor now has another format. It returns "" if the statement still
+// fits.
 func (s *Statement) resultChange() string {
 	name := s.parsed.Result
 	t := s.p.tensors[name]

@@ -82,14 +82,15 @@ func (of[T]) dense(a, b *tcs.Tensor, threads int) {
 	parallel(int64(len(x)), int64(len(x)), threads, func(lo, hi int64) { addTo(x[lo:hi], y[lo:hi]) })
 }
 
-// AddRuns adds runs of values of one tensor to another tensor of the same type. walk calls add with
-// the start of each run in the values of both tensors, and its length.
-func AddRuns(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
-	adderOf(to, from).runs(to, from, walk)
+// AddRuns adds runs of consecutive values of src to values of dst. Both tensors must have the same
+// type. AddRuns calls walk, which must call add(i, j, n) once for each run. Each call adds n values
+// of src, from index j on, to the values of dst from index i on.
+func AddRuns(dst, src *tcs.Tensor, walk func(add func(to, from, n int64))) {
+	adderOf(dst, src).runs(dst, src, walk)
 }
 
-func (of[T]) runs(to, from *tcs.Tensor, walk func(add func(to, from, n int64))) {
-	x, y := tcs.Values[T](to), tcs.Values[T](from)
+func (of[T]) runs(dst, src *tcs.Tensor, walk func(add func(to, from, n int64))) {
+	x, y := tcs.Values[T](dst), tcs.Values[T](src)
 	walk(func(q, p, n int64) { addTo(x[q:q+n], y[p:p+n]) })
 }
 
@@ -101,22 +102,22 @@ func addTo[T number](x, y []T) {
 	}
 }
 
-// Add adds the values of block to sum. sum has a union of patterns, and at is the map of block into
-// this union (see Union). In the dense levels below the last compressed level, block may cover only
-// a part of sum's box; its other values count as 0.
-func Add(sum, block, at *tcs.Tensor,
+// Add adds the values of block to sum. The pattern of sum is a union of patterns, and mapping maps
+// the positions of block into this union (see Union). In the dense levels below the last compressed
+// level, block may cover only a part of sum's box. In the rest of the box it counts as 0.
+func Add(sum, block, mapping *tcs.Tensor,
 	threads int) {
-	adderOf(sum, block).at(sum, block, at, threads)
+	adderOf(sum, block).at(sum, block, mapping, threads)
 }
 
-func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
-	if at.Levels[0].Size == 0 {
+func (of[T]) at(sum, block, mapping *tcs.Tensor, threads int) {
+	if mapping.Levels[0].Size == 0 {
 		return
 	}
-	crd := at.Levels[0].Crd.Sub(0, at.Levels[0].Size)
+	crd := mapping.Levels[0].Crd.Sub(0, mapping.Levels[0].Size)
 	x, y := tcs.Values[T](sum), tcs.Values[T](block)
 	b := below(sum, block)
-	if b.from*crd.Len != int64(len(y)) {
+	if b.blockLen*crd.Len != int64(len(y)) {
 		panic("BUG: reduce: a map of another block's positions")
 	}
 	if crd.Width == 4 {
@@ -126,45 +127,47 @@ func (of[T]) at(sum, block, at *tcs.Tensor, threads int) {
 	}
 }
 
-// values says which values a sum and a block have below one position of their last compressed
-// level: to is their number in the sum, from their number in the block, and overlaps are the runs
-// of values that both have.
+// values describes the values below one position of the last compressed level, in a sum and in a
+// block. sumLen is the number of values in the sum, and blockLen the number in the block. overlaps
+// lists the runs of values that both have.
 type values struct {
-	to, from int64
-	overlaps []overlap
+	sumLen, blockLen int64
+	overlaps         []overlap
 }
 
 // overlap is a run of n values that is contiguous in the sum and in the block.
 type overlap struct{ to, from, n int64 }
 
-// below returns the values below one position of a sum and of a block.
+// below returns the numbers of values that a sum and a block have below each position of their last
+// compressed level, and the runs of values that both have.
 func below(sum, block *tcs.Tensor) values {
-	v := values{to: 1, from: 1, overlaps: []overlap{{0, 0, 1}}}
+	v := values{sumLen: 1, blockLen: 1, overlaps: []overlap{{0, 0, 1}}}
 	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tensor.Full; l-- {
 		a, b := &sum.Levels[l], &block.Levels[l]
-		if one := v.overlaps[0]; v.from == v.to && one.n == v.to {
-			v.overlaps = []overlap{{v.to * (b.Offset - a.Offset), 0, one.n * b.Size}}
+		if one := v.overlaps[0]; v.blockLen == v.sumLen && one.n == v.sumLen {
+			v.overlaps = []overlap{{v.sumLen * (b.Offset - a.Offset), 0, one.n * b.Size}}
 		} else {
 			inner := v.overlaps
 			v.overlaps = make([]overlap, 0, int64(len(inner))*b.Size)
 			for c := range b.Size {
 				for _, r := range inner {
 					v.overlaps = append(v.overlaps,
-						overlap{(c+b.Offset-a.Offset)*v.to + r.to, c*v.from + r.from, r.n})
+						overlap{(c+b.Offset-a.Offset)*v.sumLen + r.to, c*v.blockLen + r.from, r.n})
 				}
 			}
 		}
-		v.to, v.from = v.to*a.Size, v.from*b.Size
+		v.sumLen, v.blockLen = v.sumLen*a.Size, v.blockLen*b.Size
 	}
 	return v
 }
 
-// addAt adds the rows y of a block to the rows x of a sum. at has the target of each row. No two
-// rows have the same target, so threads need no locks.
-func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
-	parallel(int64(len(at)), int64(len(y)), threads, func(lo, hi int64) {
-		if b.to == 1 {
-			for p, q := range at[lo:hi] {
+// addAt adds the rows of a block to rows of a sum. y holds the values of the block and x the values
+// of the sum; b describes a row of each. Row i of the block is added to the row of the sum with
+// number targets[i] (see addRow). The targets all differ, so that threads need no locks.
+func addAt[T number, I int32 | int64](x, y []T, targets []I, b values, threads int) {
+	parallel(int64(len(targets)), int64(len(y)), threads, func(lo, hi int64) {
+		if b.sumLen == 1 {
+			for p, q := range targets[lo:hi] {
 				if q < 0 {
 					x[-1-q] = y[lo+int64(p)]
 				} else {
@@ -174,17 +177,18 @@ func addAt[T number, I int32 | int64](x, y []T, at []I, b values, threads int) {
 			return
 		}
 		for p := lo; p < hi; p++ {
-			addRow(x, y[p*b.from:][:b.from], int64(at[p]), b)
+			addRow(x, y[p*b.blockLen:][:b.blockLen], int64(targets[p]), b)
 		}
 	})
 }
 
-// addRow adds row to the values of x at position q. If q is negative, the row is the first one for
-// position -1-q, and addRow stores it instead.
-func addRow[T number](x, row []T, q int64, b values) {
-	if q < 0 {
-		to := x[(-1-q)*b.to:][:b.to]
-		if b.from < b.to {
+// addRow adds a row of a block to the row of a sum x at a position. b says which values of the two
+// rows correspond. A negative position q means position -1-q of a sum that has no values there yet.
+// addRow then stores the row at this position.
+func addRow[T number](x, row []T, position int64, b values) {
+	if position < 0 {
+		to := x[(-1-position)*b.sumLen:][:b.sumLen]
+		if b.blockLen < b.sumLen {
 			clear(to)
 		}
 		for _, r := range b.overlaps {
@@ -192,7 +196,7 @@ func addRow[T number](x, row []T, q int64, b values) {
 		}
 		return
 	}
-	to := x[q*b.to:][:b.to]
+	to := x[position*b.sumLen:][:b.sumLen]
 	for _, r := range b.overlaps {
 		to := to[r.to:][:r.n]
 		for i, v := range row[r.from:][:r.n] {
@@ -201,11 +205,12 @@ func addRow[T number](x, row []T, q int64, b values) {
 	}
 }
 
-// Compose changes at, a map into a pattern, to a map into a larger union that has this pattern as
-// one of its sources. first is the map from the pattern into the larger union.
-func Compose(at, first *tcs.Tensor) {
-	a, b := at.Levels[0].Crd, first.Levels[0].Crd
-	for i := range at.Levels[0].Size {
+// Compose replaces the map inner by its composition with the map outer. inner maps a block into a
+// pattern, and outer maps this pattern into a larger union that has the pattern as a source.
+// Afterwards inner maps the block into the larger union.
+func Compose(inner, outer *tcs.Tensor) {
+	a, b := inner.Levels[0].Crd, outer.Levels[0].Crd
+	for i := range inner.Levels[0].Size {
 		q := a.Int(i)
 		set := q < 0
 		if set {

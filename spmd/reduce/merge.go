@@ -35,7 +35,9 @@ const (
 // coordinates for each entry, otherwise by merging with a heap.
 const denseRatio = 4
 
-// merge visits, in order, the coordinates of level l that the sources have below heads.
+// merge calls u.visit, in ascending order, for each coordinate of level l that some source has.
+// heads holds the positions of the sources in the level above; only coordinates below these
+// positions count.
 func (u *union) merge(l int, heads []head) {
 	s := &u.scratch[l]
 	s.runs = s.runs[:0]
@@ -61,8 +63,8 @@ func (u *union) merge(l int, heads []head) {
 	}
 }
 
-// alone visits the coordinates of a segment that has no segment of another source to be merged
-// with.
+// alone visits the coordinates of the only segment, when no other source has coordinates here. No
+// merge is needed then.
 func (u *union) alone(l int, s *scratch) {
 	x := &s.runs[0]
 	for more := true; more && u.err == nil; more = x.next() {

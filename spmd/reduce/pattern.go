@@ -52,7 +52,8 @@ func (p *Pattern) Block(alloc Alloc) (*tcs.Tensor, error) {
 	return t, mem.Release()
 }
 
-// Close releases the level arrays. Blocks of the pattern keep them alive.
+// Close gives up the pattern's reference to the level arrays. Blocks of the pattern have their own
+// references, and the arrays stay in memory until the last block is closed.
 func (p *Pattern) Close() error { return p.t.Close() }
 
 // ErrWidth is the error of a union that has more positions than its arrays of 32 bits can count.

@@ -70,18 +70,20 @@ type scratch struct {
 	all   []head
 }
 
-// Union returns the union of the sources' patterns, and a map for each source. A map is a tensor
-// with one compressed level. Its crd has, for each position of the source in the last compressed
-// level of s, the position q in the union, or -1-q for the first source that has q. The level's
-// Size is the number of these elements; after them crd has ahead more elements, which are 0.
+// Union returns the union of the sources' patterns, and a map for each source. A map says where
+// each element of the source is in the union.
 //
-// The levels of a source down to the last compressed level must be the levels of s. Below, a source
-// may have other levels. A source may cover less than the box; it may extend beyond the box only in
-// dense levels.
+// A map is a tensor with one compressed level. Its crd has one element for each position of the
+// source in the last compressed level of s. The element is q, the corresponding position in the
+// union. If the source is the first one that has position q, the element is -1-q instead. The
+// level's Size is the number of these elements. After them, crd has `extra` elements, which are 0.
 //
-// limit counts the arrays. The caller must close the pattern and the maps. The error is a
-// *tcs.MemoryError or an *ErrWidth.
-func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
+// Down to the last compressed level, a source must have the levels of s. Below, it may have other
+// levels. A source may cover less than the box. It may extend beyond the box only in dense levels.
+//
+// The memory of the arrays is counted against limit. The caller must close the pattern and the
+// maps. The error is a *tcs.MemoryError or an *ErrWidth.
+func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, extra int64,
 	limit *tcs.Limit) (*Pattern, []*tcs.Tensor, error) {
 	u := &union{shape: s, deep: s.deep(), box: box, sources: sources,
 		scratch: make([]scratch, len(s.Layout.Format.Levels)+1)}
@@ -110,7 +112,7 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	}
 	var roots []head
 	for k, t := range sources {
-		m, err := s.newMap(t.Levels[u.deep].Crd, ahead, limit)
+		m, err := s.newMap(t.Levels[u.deep].Crd, extra, limit)
 		if err != nil {
 			return fail(err)
 		}
@@ -129,10 +131,11 @@ func Union(s *Shape, box [][2]int64, sources []*tcs.Tensor, ahead int64,
 	return u.pattern(), u.maps, nil
 }
 
-// newMap returns a map for a source, with room for the elements of crd, the coordinates of the last
-// compressed level of the source, and for ahead more elements.
-func (s *Shape) newMap(crd tcs.Array, ahead int64, limit *tcs.Limit) (*tcs.Tensor, error) {
-	n, width := crd.Len+ahead, s.PosWidth[s.deep()]
+// newMap allocates the map of a source (see Union). crd holds the coordinates of the last
+// compressed level of the source. The map has room for one number for each element of crd, and for
+// `extra` more numbers at the end.
+func (s *Shape) newMap(crd tcs.Array, extra int64, limit *tcs.Limit) (*tcs.Tensor, error) {
+	n, width := crd.Len+extra, s.PosWidth[s.deep()]
 	mem, err := tcs.Alloc(limit, n*int64(width), "where partial results of "+s.Name+" are added")
 	if err != nil {
 		return nil, err
@@ -181,8 +184,9 @@ func (u *union) push(c *column, v int64) {
 	}
 }
 
-// below merges the children of heads in level l, which is at most the last compressed level. The
-// heads are in the order of their sources.
+// below merges the coordinates that the sources have in level l below the given heads. A head is a
+// position of one source in the level above. The heads are in the order of their sources. Level l
+// must not be below the last compressed level.
 func (u *union) below(l int, heads []head) {
 	if u.err != nil {
 		return
@@ -221,7 +225,8 @@ func (u *union) dense(l int, heads []head) {
 	}
 }
 
-// segment returns the range [lo, hi) of the children of a head in crd.
+// segment returns the coordinates below a head in level l. crd holds all coordinates of this level
+// in the head's source, and [lo, hi) is the range of crd below the head.
 func (u *union) segment(l int, h head) (crd *ints, lo, hi int64) {
 	lev := &u.arrays[l][h.src]
 	crd = &lev.crd

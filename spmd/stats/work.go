@@ -8,7 +8,7 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Work is the least work of the leaves of a run, over all ranks.
+// Work is a lower bound of the work of the leaves in one run, over all ranks.
 type Work struct {
 	// Bytes is the size of the operands, each array read once without the values that are not used,
 	// and of the result, written once.
@@ -26,8 +26,8 @@ type Work struct {
 	least, took float64 // in seconds, if Share is not nil
 }
 
-// WorkOf adds up the work of the ranks. If m is not nil, it also computes Share: the least time of
-// the work in the machine model m, as a share of the time that the leaves took.
+// WorkOf adds up the work of the ranks. If m is not nil, it also computes Share: the least time
+// that the machine model m predicts for this work, divided by the time that the leaves took.
 func WorkOf(ranks []Rank, m *tune.Model) *Work {
 	w, all, flops := &Work{}, map[string]*Rank{}, 0.0
 	for n := range ranks {

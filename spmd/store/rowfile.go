@@ -141,9 +141,9 @@ func (a *rowFile) allocate(w int, p *parcels) (received [2][]byte, mem *tcs.Memo
 }
 
 // columns returns the sizes in bytes of the buffers of all columns, for a rank with the windows [w,
-// end). The sizes are in the order in which begin assigns the buffers. For each level this is first
-// the buffer for crd and then the buffer for pos. The crd of the rows has no column. columns
-// returns nil if rows are not listed.
+// end). The function begin assigns the buffers in this order. For each level, the first buffer is
+// for crd and the second for pos. The crd of the rows has no column. columns returns nil if rows
+// are not listed.
 func (x *rows) columns(w, end int) (sizes []int64) {
 	if !x.isListed() {
 		return nil

@@ -48,8 +48,8 @@ func (x *rows) offsets(w, rank int) (crd, vals int64) {
 // crdWidth returns the width in bytes of the last level's coordinates in the file.
 func (x *rows) crdWidth() int64 { return int64(x.lay.Sections()[x.crd[x.row+1]].Width) }
 
-// headingOf returns a rank's bundle for window w, in which only the row counts and the keys have
-// memory. mem is this memory and has at least heading(w, rank) bytes.
+// headingOf returns a rank's bundle for window w that has memory only for the row counts and the
+// keys. mem is this memory and has at least heading(w, rank) bytes.
 func (x *rows) headingOf(mem []byte, w, rank int) (q bundle) {
 	n, rows := x.held[rank], x.rows[w*x.c.Size()+rank]
 	if rows > 0 {

@@ -65,8 +65,8 @@ func newSharedFile(c comm.Comm, file *outfile.File, ordered bool) (s *sharedFile
 	return nil, false, nil
 }
 
-// open opens the file at this rank. If all ranks write at the same time, rank 0 uses the descriptor
-// with which it created the file. In ordered mode rank 0 opens the file again, so that it sees what
+// open opens the file at this rank. If all ranks write at the same time, rank 0 continues to use
+// the file that it has created. In ordered mode rank 0 opens the file again, so that it sees what
 // other ranks have written.
 func (s *sharedFile) open() (err error) {
 	if s.c.Rank() == 0 && !s.ordered {

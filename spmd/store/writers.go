@@ -25,8 +25,8 @@ type writer struct {
 	applies func(s *sharedFile, o *output) (write func() error, err error)
 }
 
-// writers lists all methods of writing a file, in the order in which they are tried. The first
-// method that applies to an output is used; some method always applies.
+// writers lists all methods of writing a file. They are tried in this order, and the first method
+// that applies to an output is used. Some method always applies.
 var writers = []writer{
 	{"dense", denseFile},
 	{"array", denseArray},

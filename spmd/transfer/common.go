@@ -66,11 +66,11 @@ func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, li
 	return t, nil
 }
 
-// announce sends message says, which locates t's memory, to the other ranks, and waits until they
-// have mapped the memory. t is nil if the memory could not be allocated.
-func announce(c comm.Comm, t *tcs.Tensor, others []int, says []int64, tag int) error {
+// announce sends a control message to the other ranks, and waits until they have mapped the memory
+// of tensor t. message tells where this memory is. t is nil if the memory could not be allocated.
+func announce(c comm.Comm, t *tcs.Tensor, others []int, message []int64, tag int) error {
 	for _, rank := range others {
-		if err := comm.Send(c.Uncounted(), says, rank, tag); err != nil {
+		if err := comm.Send(c.Uncounted(), message, rank, tag); err != nil {
 			return err
 		}
 		if t == nil || !c.OneProcess() {

@@ -131,9 +131,10 @@ func treeRanks(list []int, at int) []int {
 	return to
 }
 
-// share passes t to every rank of to. All of them are in this process.
-func (s *Sending) share(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
-	for _, rank := range to {
+// share passes t itself, without a copy, to each of the receivers. All of them must be in this
+// process.
+func (s *Sending) share(c comm.Comm, t *tcs.Tensor, receivers []int, tag int) error {
+	for _, rank := range receivers {
 		one, err := share(c.Uncounted(), t, rank, tag)
 		if err != nil {
 			return err
@@ -143,26 +144,29 @@ func (s *Sending) share(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
 	return nil
 }
 
-// start starts to send t to every rank of to.
-func (s *Sending) start(c comm.Comm, t *tcs.Tensor, to []int, tag int) error {
+// start starts to send tensor t to each of the receivers, and does not wait until the messages are
+// sent.
+func (s *Sending) start(c comm.Comm, t *tcs.Tensor, receivers []int, tag int) error {
 	s.meta = meta(t)
-	if err := s.forward(c, comm.Of(s.meta), to, tag); err != nil {
+	if err := s.forward(c, comm.Of(s.meta), receivers, tag); err != nil {
 		return err
 	}
 	for _, a := range arrays(t) {
 		if a.Len == 0 {
 			continue
 		}
-		if err := s.forward(c, buf(t, a), to, tag); err != nil {
+		if err := s.forward(c, buf(t, a), receivers, tag); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// relay forwards the control message, and then each array of t when it has arrived.
-func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sendOn int) error {
-	err := s.forward(c, comm.Of(s.meta), to, sendOn)
+// relay forwards the control message to the receivers. It then forwards each array of t when the
+// array has arrived.
+func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, receivers []int,
+	sendOn int) error {
+	err := s.forward(c, comm.Of(s.meta), receivers, sendOn)
 	if err != nil {
 		return err
 	}
@@ -182,7 +186,7 @@ func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sen
 	}
 	for k := 0; k < len(coming) && err == nil; k++ {
 		if err = coming[k].Wait(); err == nil {
-			err = s.forward(c, bufs[k], to, sendOn)
+			err = s.forward(c, bufs[k], receivers, sendOn)
 		}
 	}
 	if werr := comm.WaitAll(coming...); err == nil {
@@ -191,9 +195,10 @@ func (s *Sending) relay(c comm.Comm, t *tcs.Tensor, from, tag int, to []int, sen
 	return err
 }
 
-// forward starts a message to every rank of to. Counters do not count it.
-func (s *Sending) forward(c comm.Comm, b comm.Buf, to []int, tag int) error {
-	for _, rank := range to {
+// forward starts to send b to each of the receivers. The counters of messages do not include these
+// messages.
+func (s *Sending) forward(c comm.Comm, b comm.Buf, receivers []int, tag int) error {
+	for _, rank := range receivers {
 		r, err := c.Uncounted().Isend(b, rank, tag)
 		if err != nil {
 			return err
