@@ -15,9 +15,9 @@ import (
 // another process reports this failure. It has the exit code of the reported failure.
 type OtherRank = launch.OtherRank
 
-// EndLaunched ends the job if one of its processes failed before MPI was open, or while MPI was
-// opened or closed. mpirun or srun must have started the process. The program's main function calls
-// EndLaunched with the error that ends the process.
+// EndLaunched ends the job if this process failed before MPI was open, or while MPI was opened or
+// closed. It does so only in a process that mpirun or srun started. The program's main function
+// calls EndLaunched with the error that ends the process.
 //
 // After such a failure (for example, a wrong flag) other ranks may wait for this process forever.
 // Therefore EndLaunched reports the error by a call of report, and ends the job. If all ranks fail

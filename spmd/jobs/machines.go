@@ -30,11 +30,11 @@ func (r *execution) machines() error {
 	return nil
 }
 
-// target returns the destination of a placement on the given number of ranks. If the placement cuts
-// one mode evenly over all ranks, mode is that mode and on is nil. If rank 0 gets the whole tensor,
-// which a single rank always does, mode is -1 and on is nil. Otherwise on is the machine of the
-// placement.
-func (r *names) target(p place.Placement, ranks int) (mode int, on *place.Machine, err error) {
+// target returns the destination of a placement on the given number of ranks. There are three
+// cases. If the placement cuts one mode evenly over all ranks, the result is this mode and a nil
+// machine. If rank 0 gets the whole tensor, mode is -1 and machine is nil; a single rank always
+// gets the whole tensor. Otherwise machine is the machine of the placement.
+func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)
 	m := r.grids[over]
 	if m == nil {

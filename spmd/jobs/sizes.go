@@ -36,7 +36,7 @@ type names struct {
 	grids map[*jobfile.Machine]*place.Machine
 }
 
-// newNames returns the names of job file f. The sizes that flags give a value to
+// newNames returns the names of job file f. Sizes whose values were given by flags
 // (jobfile.File.Sizes) are known from the start. given holds the inputs that flags give, by tensor.
 func newNames(f *jobfile.File, given map[string]input.Input) *names {
 	r := &names{f: f, given: given, dir: filepath.Dir(f.Name), sizes: map[string]int64{},

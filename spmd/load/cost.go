@@ -188,8 +188,8 @@ func (g *Target) forecast(in Input, ranks int, limit int64) (way, bytes int64) {
 }
 
 // travelling returns an upper bound of the number of bytes that a rank sends and receives at the
-// same time. In one round a rank sends at most sendRoom bytes, and its last batch and its staged
-// entries. The rank receives at most inboxRooms times as many bytes.
+// same time. In one round a rank sends at most sendRoom bytes, plus its last batch and its staged
+// entries. What it receives is at most inboxRooms times as large.
 //
 // entries is the number of entries over all ranks. makesRoom says that zeros are sent besides the
 // entries, to make room in other blocks. free is the number of free bytes of the rank.

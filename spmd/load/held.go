@@ -20,50 +20,50 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Redistribute makes this rank's blocks of a tensor that is distributed over the ranks in the
-// blocks of from. If the blocks are the same, the results are views of the old blocks and moved is
-// false. asIs says that from has the target's format and type. Every rank must call it. The caller
-// closes the blocks.
-func (g *Target) Redistribute(c comm.Comm, from *store.Blocks,
+// Redistribute makes this rank's blocks of a tensor that is distributed over the ranks. old
+// describes the blocks where the tensor is now. If the target has the same blocks, the results are
+// views of the old blocks and moved is false. asIs says that the old blocks have the target's
+// format and type. Every rank must call it. The caller closes the blocks.
+func (g *Target) Redistribute(c comm.Comm, old *store.Blocks,
 	asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
-	if asIs && g.Same(from) {
+	if asIs && g.Same(old) {
 		own = map[plan.Block]*tcs.Tensor{}
-		for n, t := range from.Own {
+		for n, t := range old.Own {
 			own[plan.Block(n)] = t.Alias()
 		}
 		return own, false, nil
 	}
 	// if boxes of blocks between keys overlap, only one block has the entries of the overlap
-	from, end, err := from.Boxed()
+	old, end, err := old.Boxed()
 	if err := Agree(c, err); err != nil {
 		return nil, true, err
 	}
 	defer end()
-	if asIs && from.Layout.Format.AllDense() {
-		own, err = g.moveDense(c, from)
+	if asIs && old.Layout.Format.AllDense() {
+		own, err = g.moveDense(c, old)
 		return own, true, err
 	}
-	own, err = g.Scatter(c, g.entries(from))
+	own, err = g.Scatter(c, g.entries(old))
 	return own, true, err
 }
 
-// Same reports whether the blocks of from are the blocks that the target describes, with the same
+// Same reports whether the old blocks are the blocks that the target describes, with the same
 // owners. All ranks return the same result.
-func (g *Target) Same(from *store.Blocks) bool {
+func (g *Target) Same(old *store.Blocks) bool {
 	n := g.Partition.Pieces()
 	keyed := g.Partition.Ordered() != nil
-	if int64(len(from.Owners)) != n || !g.Partition.Located() || keyed != (from.From != nil) {
+	if int64(len(old.Owners)) != n || !g.Partition.Located() || keyed != (old.From != nil) {
 		return false
 	}
 	for b := range plan.Block(n) {
 		if keyed {
 			lo, hi := g.Partition.Keys(b)
-			if !slices.Equal(lo, from.From[b]) || !slices.Equal(hi, from.To[b]) {
+			if !slices.Equal(lo, old.From[b]) || !slices.Equal(hi, old.To[b]) {
 				return false
 			}
 		}
-		if from.Owners[b] != g.Partition.OwnerOf(b) ||
-			!slices.Equal(from.Boxes[b], g.Partition.Box(b, from.Layout.Dims)) {
+		if old.Owners[b] != g.Partition.OwnerOf(b) ||
+			!slices.Equal(old.Boxes[b], g.Partition.Box(b, old.Layout.Dims)) {
 			return false
 		}
 	}
@@ -308,25 +308,25 @@ func (m *moving) wait(rest int64) (err error) {
 // Moves calls travel for each message that Redistribute sends from rank to rank, with the sizes
 // that comm.Counters would count. The sizes are exact if the tensor is dense with the target's
 // format and type, or if nothing is sent. Otherwise they assume that entries are spread evenly.
-func (g *Target) Moves(from *store.Blocks, asIs bool, entries int64,
+func (g *Target) Moves(old *store.Blocks, asIs bool, entries int64,
 	travel func(z plan.Size, from, to int)) (exact bool) {
-	exact = !from.Guessed && !g.Partition.Guessed()
-	if asIs && g.Same(from) {
+	exact = !old.Guessed && !g.Partition.Guessed()
+	if asIs && g.Same(old) {
 		return exact
 	}
-	from = from.InBoxes()
-	if asIs && from.Layout.Format.AllDense() {
-		g.parts(from, travel)
+	old = old.InBoxes()
+	if asIs && old.Layout.Format.AllDense() {
+		g.parts(old, travel)
 		return exact
 	}
-	x := g.overlaps(from)
-	for n, owner := range from.Owners {
+	x := g.overlaps(old)
+	for n, owner := range old.Owners {
 		for rank, blocks := range x.receivers(n) {
 			exact = false
 			var z plan.Size
 			for _, w := range blocks {
-				box := g.Partition.Box(w.b, from.Layout.Dims)
-				if share := volume(intersection(box, from.Boxes[n])) / volume(whole(from.Layout.Dims)); share >
+				box := g.Partition.Box(w.b, old.Layout.Dims)
+				if share := volume(intersection(box, old.Boxes[n])) / volume(whole(old.Layout.Dims)); share >
 					0 {
 					z.Entries += int64(math.Ceil(float64(entries) * share))
 				}
@@ -407,8 +407,8 @@ func boxesOverlap(a, b [][2]int64) bool {
 }
 
 // CopyCommon copies values from one block of a dense tensor to another, at the coordinates that
-// both blocks contain. A block may be a view whose box is smaller than the levels that it has in
-// memory.
+// both blocks contain. A block may be a view: its levels then have the sizes of a larger block, but
+// only the values in its own box are used.
 func CopyCommon(to, from *tcs.Tensor) {
 	n := len(to.Levels)
 	if n == 0 {

@@ -14,32 +14,32 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Scatter assembles the blocks that this rank owns from the pieces that all ranks read. in is this
-// rank's piece. The pieces follow one another in the order of ranks, so that values at equal
-// coordinates are summed in the order of the input. With one rank and one block, Scatter does the
-// same as coo.Assemble.
+// Scatter assembles the blocks that this rank owns from the pieces that all ranks read. The
+// argument piece is this rank's piece. The pieces follow one another in the order of ranks, so that
+// values at equal coordinates are summed in the order of the input. With one rank and one block,
+// Scatter does the same as coo.Assemble.
 //
 // If every piece is in the storage order of the blocks, Scatter makes two passes (source 000,
 // sections 4.4.2 to 4.4.4). The pieces of a .tcs file of the same format have this order. In the
-// first pass, each rank counts its entries of each block, and the owner of a block computes the
-// sizes of the block's arrays from the counts. In the second pass, the entries are written directly
-// into the arrays. Where the entries of a rank are written follows from the counts of the ranks
-// before it. If some piece has another order, the owners of the blocks collect the entries, pack
-// them and sort them.
+// first pass, each rank counts its entries of each block. The owner of a block computes the sizes
+// of the block's arrays from the counts. In the second pass, the entries are written directly into
+// the arrays. The counts of the ranks before a rank determine where the entries of this rank are
+// written. If some piece has another order, the owners of the blocks collect the entries, pack them
+// and sort them.
 //
 // If the input has mistakes, the error is about the first mistake in the input, for any number of
 // ranks. Every rank must call Scatter. The caller closes the blocks.
-func (g *Target) Scatter(c comm.Comm, in coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
+func (g *Target) Scatter(c comm.Comm, piece coo.Stream) (map[plan.Block]*tcs.Tensor, error) {
 	if g.isWhole(c) { // nothing is cut and nothing is sent
-		t, err := coo.Assemble(in, g.Spec, g.Cfg)
+		t, err := coo.Assemble(piece, g.Spec, g.Cfg)
 		if err != nil {
 			return nil, err
 		}
 		return map[plan.Block]*tcs.Tensor{0: t}, nil
 	}
-	s := &scatterer{g: g.withDefaults(in.Type()), c: c}
-	s.part, _ = in.(text.Part)
-	own, err := s.run(in)
+	s := &scatterer{g: g.withDefaults(piece.Type()), c: c}
+	s.part, _ = piece.(text.Part)
+	own, err := s.run(piece)
 	if err != nil {
 		tcs.CloseAll(own)
 		return nil, err
@@ -336,12 +336,12 @@ func (s *scatterer) collect() (map[plan.Block]*tcs.Tensor, error) {
 	return finish(s.c, makers, nil)
 }
 
-// wide reports whether blocks need positions of 64 bits. most is the largest number of entries of a
-// block of this rank. If any rank has a block that needs 64 bits, all blocks use them, so that one
-// leaf can read all blocks.
-func (s *scatterer) wide(most int64) (bool, error) {
-	most, err := comm.AllreduceValue(s.c.Uncounted(), most, comm.Max)
-	return most > math.MaxInt32, err
+// wide reports whether blocks need positions of 64 bits. maxEntries is the largest number of
+// entries of a block of this rank. If any rank has a block that needs 64 bits, all blocks get them,
+// so that one leaf can read all blocks. Every rank must call it.
+func (s *scatterer) wide(maxEntries int64) (bool, error) {
+	maxEntries, err := comm.AllreduceValue(s.c.Uncounted(), maxEntries, comm.Max)
+	return maxEntries > math.MaxInt32, err
 }
 
 // joins is the sink for blocks whose entries were counted.

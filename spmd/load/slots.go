@@ -3,11 +3,11 @@ package load
 // slots adds zeros to blocks that are cut along trailing dense levels, so that all blocks along the
 // cut store the same paths.
 //
-// A path is the coordinates of an entry in the levels above the trailing dense levels. Under each
-// stored path, a dense level has a position for every coordinate, even if the value is zero. If a
-// dense level is cut, every block along the cut must store a path that any of the blocks stores.
-// Therefore each entry is also sent, as a zero, to the other blocks along the cut. Blocks sum the
-// values at equal coordinates.
+// A path consists of the coordinates of an entry in the levels above the trailing dense levels.
+// Under each stored path, a dense level has a position for every coordinate, even if the value is
+// zero. If a dense level is cut, every block along the cut must store a path that any of the blocks
+// stores. Therefore each entry is also sent, as a zero, to the other blocks along the cut. Blocks
+// sum the values at equal coordinates.
 type slots struct {
 	from int       // the first of the dense levels
 	own  []int     // dense levels whose variable does not cut a level above them
@@ -45,10 +45,9 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	return s
 }
 
-// makeRoom stages zeros for the n entries of a batch, so that the paths of the entries are stored
-// in all blocks along a cut (see slots). It stages one zero for each of these blocks. cols holds
-// the coordinates of the entries by level. Consecutive entries with the same path need zeros only
-// once.
+// makeRoom stages zeros for the n entries of a batch, so that all blocks along a cut store the
+// paths of the entries (see slots). It stages one zero for each of these blocks. cols holds the
+// coordinates of the entries by level. Consecutive entries with the same path need zeros only once.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {

@@ -130,23 +130,23 @@ func spanStarts(c comm.Comm, t *tcs.Tensor, spans []filePart) ([][]int64, error)
 
 // compareSums compares the checksums of the spans with the checksums in the file. Rank 0 alone
 // combines and compares the spans' checksums, because other ranks would only repeat the work. mine
-// holds the checksums that this rank computed, and at is the result of spanStarts. fault is the
+// holds the checksums that this rank computed, and starts is the result of spanStarts. fault is the
 // difference that rank 0 found, or nil. Every rank must call it.
-func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, at [][]int64, mine []int64) (fault,
-	err error) {
+func compareSums(c comm.Comm, t *tcs.Tensor, spans []filePart, starts [][]int64,
+	mine []int64) (fault, err error) {
 	all, err := comm.Allgatherv(c.Uncounted(), mine)
 	if err != nil || c.Rank() != 0 {
 		return nil, err
 	}
 	sums := make([][]uint32, len(spans))
 	for k, s := range spans {
-		for range at[k] {
+		for range starts[k] {
 			part := all[s.owner]
 			sums[k] = append(sums[k], uint32(part[0]))
 			all[s.owner] = part[1:]
 		}
 	}
-	return tcsfile.CheckSums(t, at, sums), nil
+	return tcsfile.CheckSums(t, starts, sums), nil
 }
 
 // compareChunks compares the checksums of all chunks of a compressed file with the checksums in the

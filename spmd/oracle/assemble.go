@@ -21,7 +21,7 @@ func (t *Tensor) Assemble(wide bool) (*tcs.Tensor, error) {
 	return coo.Assemble(&entryStream{t: t, typ: typ}, spec, coo.Config{Threads: 1})
 }
 
-// typed returns value v with type t, for an entry of a tensor of this type.
+// typed returns v with its type set to t, so that v can be stored in a tensor of this type.
 func typed(t tensor.Type, v tensor.Value) tensor.Value {
 	v.Type = t
 	return v

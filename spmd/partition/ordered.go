@@ -108,19 +108,19 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 }
 
 // Bounds returns the smallest box that contains the tuples of range i of an ordered axis, in the
-// order of the axis's modes. own holds the sizes of these modes. If the axis is not located, Bounds
-// returns the box of an even cut of its first mode.
-func (a *Axis) Bounds(i int64, own []int64) [][2]int64 {
+// order of the axis's modes. sizes holds the sizes of these modes. If the axis is not located,
+// Bounds returns the box of an even cut of its first mode.
+func (a *Axis) Bounds(i int64, sizes []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
-		return Bounds(a.Keys[i], a.Keys[i+1], own)
+		return Bounds(a.Keys[i], a.Keys[i+1], sizes)
 	}
-	box := make([][2]int64, len(own))
-	for k, n := range own {
+	box := make([][2]int64, len(sizes))
+	for k, n := range sizes {
 		box[k] = [2]int64{0, n}
 	}
 	if !a.Wide {
 		n := a.Ranges()
-		box[0] = [2]int64{place.EvenCut(own[0], n, i), place.EvenCut(own[0], n, i+1)}
+		box[0] = [2]int64{place.EvenCut(sizes[0], n, i), place.EvenCut(sizes[0], n, i+1)}
 	}
 	return box
 }

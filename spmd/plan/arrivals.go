@@ -239,9 +239,8 @@ func (p *Problem) Arrivals(rank,
 // Sends returns what a rank sends of an operand, as Traffic.Sends does.
 func (p *Problem) Sends(rank, operand int) []Send { return p.Traffic().Sends(rank, operand) }
 
-// Needs yields, in order, the number of each scope of an operand at a rank whose steps read the
-// operand. With the number it yields the blocks that the steps of this scope read. The slice is
-// reused for the next scope.
+// Needs yields the number of each scope that reads an operand at a rank, in order. With each number
+// it yields the blocks that the steps of the scope read. The slice is reused for the next scope.
 func (t *Traffic) Needs(rank, operand int) iter.Seq2[int64, []flow.Need] {
 	return t.flows[operand].Needs(rank)
 }

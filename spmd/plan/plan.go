@@ -162,8 +162,9 @@ func (p *Problem) Partition(vars []int) (part *partition.Partition, cut []int) {
 	return part, cut
 }
 
-// block returns the number of a block that the split variables vars cut. tuple holds the range of
-// every split variable. The ranges of vars determine the number, in row-major order.
+// block returns the number of the block that has given ranges. tuple holds the range of every split
+// variable. Only the ranges of vars, the variables that cut the blocks, determine the number.
+// Blocks are numbered in row-major order.
 func (p *Problem) block(vars []int, tuple []int64) Block {
 	var b int64
 	for _, v := range vars {

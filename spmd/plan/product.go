@@ -30,10 +30,10 @@ func (g *Given) Grid() (*place.Machine, error) {
 	return m, err
 }
 
-// compute chooses the machine if the user asked for one that suits a product of matrices. It sets
-// the machine to the grid that COSMA computes for the statement, which must be a product of two
-// dense matrices. If the user gave no schedule, it also sets the schedule of COSMA. Otherwise the
-// machine stays as it is.
+// compute replaces the machine "cosma" by a grid of ranks that it computes. The statement must be a
+// product of two dense matrices, and the grid suits this product. If the user gave no schedule,
+// compute also sets the schedule of COSMA. It does nothing if the user gave another machine, or
+// none.
 func (g *Given) compute() error {
 	if g.Machine == nil || !g.Machine.OfProduct {
 		return nil

@@ -57,8 +57,9 @@ func cutsOf(list []axis) (cuts []int) {
 	return cuts
 }
 
-// blockAt returns the number of a block of tensor t. ranges holds the block's range in each cut;
-// the range is 0 in a cut that is not in the map. Blocks are numbered in row-major order.
+// blockAt returns the number of a block of tensor t. Blocks are numbered in row-major order of
+// their ranges along the axes of t. ranges maps the index of an axis to the block's range along
+// this axis. If an axis is not in the map, the range is 0.
 func blockAt(t forecast.PlannedTensor, ranges map[int]int) int {
 	n := 0
 	for k, a := range t.Axes {

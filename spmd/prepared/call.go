@@ -68,18 +68,18 @@ func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
 	return t, nil
 }
 
-// aim sets c.all to the arguments of the call, and returns the tensor t that the call writes. made
+// aim sets c.all to the arguments of the call, and returns the tensor t that the call writes. isNew
 // reports whether t is a new tensor.
 //
 // A leaf may work in place on an operand. If it writes over this old value, t is the operand
 // itself. Otherwise t is a new block, and aim first copies the operand's values into it. The leaf
 // then reads the operand from t too, because the memory of the operand may be laid out differently.
-func (c *call) aim(target exec.Destination) (t *tcs.Tensor, made bool, err error) {
+func (c *call) aim(target exec.Destination) (t *tcs.Tensor, isNew bool, err error) {
 	s := c.leaf
 	old := s.unit.Result.InPlace
 	copy(c.all[1:], c.args)
 	if t = target.Block; t == nil {
-		made = true
+		isNew = true
 		if target.Kind == exec.Over {
 			t = c.args[old-1].Alias()
 		} else if t, err = s.newResult(c.args, c.box); err != nil {
@@ -89,7 +89,7 @@ func (c *call) aim(target exec.Destination) (t *tcs.Tensor, made bool, err error
 	switch {
 	case target.At != nil:
 		c.all = append(c.all, target.At)
-	case target.Kind == exec.Add && made:
+	case target.Kind == exec.Add && isNew:
 		reduce.Clear(t, s.k.Reader.Env.Threads)
 	case target.Kind == exec.Fresh && old > 0:
 		from := c.args[old-1]
@@ -101,7 +101,7 @@ func (c *call) aim(target exec.Destination) (t *tcs.Tensor, made bool, err error
 		c.all[old] = t
 	}
 	c.all[0] = t
-	return t, made, nil
+	return t, isNew, nil
 }
 
 // call calls a leaf for package exec.
@@ -233,8 +233,8 @@ func (c *conversions) close() {
 	*c = conversions{}
 }
 
-// ranges returns the range of each variable that step s restricts, by the variable's name. These
-// are the split variables. If the step reads a chunk of a tensor's entries, they are also the
+// ranges returns the range of each variable that step s restricts, by the variable's name. A step
+// restricts the split variables. If it reads a chunk of a tensor's entries, it also restricts the
 // variables of the levels that are cut into chunks.
 func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
 	ranges := map[string][2]int64{}

@@ -216,7 +216,7 @@ func (k *Statement) part(terms []int) *notation.Normal {
 // widen compiles leaf s, the leaf of the first group, again if the arrays of its result are too
 // narrow for a sum of blocks. Such a sum has the entries of all steps and groups. The compiler
 // chose the widths only for the entries of the leaf's own terms. If the result shares the level
-// arrays of an operand's block, the widths are even those of this block.
+// arrays of an operand's block, it even has the widths of these arrays.
 func (k *Statement) widen(s *leaf) error {
 	r := s.unit.Result
 	summed := slices.ContainsFunc(k.Problem.Blocking.Vars,

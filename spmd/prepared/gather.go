@@ -98,17 +98,18 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 }
 
 // accessRange returns a range that contains every value of variable v at which a leaf may access an
-// operand. The result is all, the full range of v, if nothing smaller is known.
-func (k *Statement) accessRange(v string, all [2]int64) [2]int64 {
+// operand. The argument full is the whole range of v, which is returned if nothing smaller is
+// known.
+func (k *Statement) accessRange(v string, full [2]int64) [2]int64 {
 	list := k.boundingLevels(v)
-	r := [2]int64{all[1], all[0]}
+	r := [2]int64{full[1], full[0]}
 	for _, s := range list {
 		if !k.eachBlock(s, func(t *tcs.Tensor) { spanLevel(&r, t, s.level) }) {
-			return all
+			return full
 		}
 	}
 	if len(list) == 0 {
-		return all
+		return full
 	}
 	return [2]int64{min(r[0], r[1]), r[1]}
 }
@@ -285,9 +286,9 @@ func markLevel(seen []uint64, t *tcs.Tensor, level int) {
 	})
 }
 
-// spanLevel extends the range r so that it contains the coordinates of a level of tensor t. A loop
-// over the level visits only these coordinates. For a dense level, the loop visits all coordinates
-// of the block.
+// spanLevel extends the range r so that it contains the coordinates of a level of tensor t. While a
+// leaf iterates over this level, it may access other operands at these coordinates. For a dense
+// level, these are all coordinates of the block.
 func spanLevel(r *[2]int64, t *tcs.Tensor, level int) {
 	if lev := &t.Levels[level]; lev.Form() == tensor.Full {
 		if own := t.Header.Range(lev.Mode); own[0] < own[1] {

@@ -74,9 +74,10 @@ func (k *Statement) LocateChunks() error {
 }
 
 // adoptCuts changes the plan of an operand that is cut into chunks of entries, so that no entries
-// move. The new chunks are the chunks into which the program's tensor is already cut. The plan is
-// changed only if the tensor has the planned number of chunks, the planned ranks own them, and the
-// longest chunk has at most one position more than the shortest. Every rank must call it.
+// move. The new chunks are the chunks into which the program's tensor is already cut. Three
+// conditions must hold: the tensor has the planned number of chunks, the planned ranks own them,
+// and their lengths differ by at most one position. Otherwise the plan stays. Every rank must call
+// it.
 func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil

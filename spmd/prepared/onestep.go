@@ -138,12 +138,13 @@ func (n *oneStep) block(h *input.Held) *tcs.Tensor {
 // on blocks that the rank has already.
 func (k *Statement) Near() bool { return k.oneStep != nil && !k.oneStep.whole }
 
-// NearSum reports whether each rank runs one step on blocks that it has already (see Near), and the
-// ranks then add their partial results, so that every rank has the whole result.
+// NearSum reports whether the statement needs only one step at each rank, on blocks that the rank
+// has already (see Near), and then a sum. For the sum, the ranks add their partial results, and
+// every rank gets the whole result.
 func (k *Statement) NearSum() bool { return k.Near() && k.oneStep.sum }
 
-// NearKnown reports whether each rank runs one step on blocks that it has already (see Near), and
-// every rank has the whole result afterwards.
+// NearKnown reports whether the statement needs only one step at each rank, on blocks that the rank
+// has already (see Near), and every rank has the whole result afterwards.
 func (k *Statement) NearKnown() bool { return k.Near() && k.oneStep.isKnown() }
 
 // CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
@@ -262,9 +263,9 @@ func (k *Statement) unbind() {
 }
 
 // destination returns where the one call writes its result. target is a former result whose memory
-// may be used again, or nil. It is not used if it shares memory with another operand, or if its
-// level arrays differ from the arrays that a new result would have. The call then makes a new
-// tensor.
+// may be used again, or nil. The memory is not used if target shares it with another operand, or if
+// the level arrays of target differ from the arrays that a new result would have. The call then
+// makes a new tensor.
 func (k *Statement) destination(target *input.Held) exec.Destination {
 	switch {
 	case k.into != nil:
@@ -324,8 +325,9 @@ func (k *Statement) computeHere(target *input.Held) (*input.Held, error) {
 	return n.held(k, t), nil
 }
 
-// held describes the result of a statement whose ranks each ran one step (see Near) as a
-// distributed tensor. t is this rank's block, or the whole result if every rank has it.
+// held returns the result of the ranks' calls as a distributed tensor, for a statement that needs
+// one call at each rank (see Near). t is this rank's block, or the whole result if every rank has
+// it.
 func (n *oneStep) held(k *Statement, t *tcs.Tensor) *input.Held {
 	b := *n.result
 	b.Own = map[int]*tcs.Tensor{}

@@ -140,11 +140,11 @@ func (k *Statement) Refused(counted map[string][]int64) error {
 	return cmp.Or(err, s.refuseSteps(n))
 }
 
-// endsAtWidest is a quick test that reports whether all steps are accepted. It returns true if a
-// step with the widest ranges of the plan would be accepted, and each rank has so few steps that
-// their sum is accepted too. It returns false if each step must be examined, which takes minutes
-// for tens of thousands of ranks. bounded[g] says that leaf g has a bound(), so that the answer
-// also depends on where ranges end.
+// endsAtWidest is a quick test that reports whether all steps are accepted. It computes the loop
+// steps of a call with the widest ranges of the plan. It returns true if this call is accepted, and
+// each rank's calls together are accepted too. It returns false if each call must be examined,
+// which takes minutes for tens of thousands of ranks. bounded[g] says that leaf g has a bound(), so
+// that the answer also depends on where ranges end.
 func (k *Statement) endsAtWidest(bounded []bool) bool {
 	widest := map[string][2]int64{}
 	for _, b := range k.Problem.Blocking.Vars {
@@ -187,9 +187,9 @@ func (s *leaf) hasBound() bool {
 }
 
 // sureRanges returns the range that a step covers at least, for each variable that the step
-// restricts, by name. This is the range of the step itself if it is known. If the boundaries of the
-// chunks of entries are only guessed, the variables of the chunks get a range of one coordinate,
-// because a chunk contains at least one entry.
+// restricts, by name. This is the range of the step itself if it is known. The boundaries of the
+// chunks of entries may be only guessed. The variables of the chunks then get a range of one
+// coordinate, because a chunk contains at least one entry.
 func (k *Statement) sureRanges(s *plan.Step) map[string][2]int64 {
 	ranges := k.ranges(*s)
 	for _, b := range k.Problem.Blocking.Vars {

@@ -104,7 +104,8 @@ func addTo[T number](x, y []T) {
 
 // Add adds the values of block to sum. The pattern of sum is a union of patterns, and mapping maps
 // the positions of block into this union (see Union). In the dense levels below the last compressed
-// level, block may cover only a part of sum's box. In the rest of the box it counts as 0.
+// level, block may cover only a part of sum's box. Outside of this part, the values of block count
+// as 0.
 func Add(sum, block, mapping *tcs.Tensor,
 	threads int) {
 	adderOf(sum, block).at(sum, block, mapping, threads)
@@ -138,8 +139,8 @@ type values struct {
 // overlap is a run of n values that is contiguous in the sum and in the block.
 type overlap struct{ to, from, n int64 }
 
-// below returns the numbers of values that a sum and a block have below each position of their last
-// compressed level, and the runs of values that both have.
+// below describes the values that a sum and a block have below each position of their last
+// compressed level. It computes their numbers, and the runs of values that both have.
 func below(sum, block *tcs.Tensor) values {
 	v := values{sumLen: 1, blockLen: 1, overlaps: []overlap{{0, 0, 1}}}
 	for l := len(sum.Levels) - 1; l >= 0 && sum.Levels[l].Form() == tensor.Full; l-- {

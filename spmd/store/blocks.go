@@ -38,7 +38,7 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Layout.Format.Order, t.Layout.Dims)
 }
 
-// Boxed returns a description of the same tensor whose blocks are all boxes. A block that is
+// Boxed returns a description of the same tensor that has only boxes as blocks. A block that is
 // bounded by keys is replaced by views of its boxes. The caller must call release, which closes
 // these views. If no block is bounded by keys, Boxed returns t.
 func (t *Blocks) Boxed() (x *Blocks, release func(), err error) {

@@ -194,8 +194,8 @@ func (f *Forecast) inPlace(form *convert.Format, modes []int, entries []int64) b
 }
 
 // buffers returns how many bytes the buffers for a rank's windows or messages occupy. share is the
-// number of bytes of the tensor that the rank holds, total the number that all ranks hold, and free
-// the rank's free memory in bytes.
+// number of bytes of the tensor that the rank holds, and total the number that all ranks hold. free
+// is the rank's free memory in bytes.
 //
 // The rank has buffers for two windows that arrive, for one window that it assembles, and for two
 // messages to each other rank. The messages to other ranks contain only bytes of the rank's own

@@ -121,8 +121,8 @@ func (x *exchange) note(err error) {
 }
 
 // pass runs f, which reads this rank's piece. While f runs, the watchdog counts the rank as
-// computing. The rank's senders may be waiting for commands from other ranks meanwhile, and this is
-// no deadlock.
+// computing. At the same time the rank's senders wait for commands from other ranks, and without
+// pass the watchdog would see only a rank that waits.
 func (x *exchange) pass(f func() error) error {
 	defer x.c.Busy()()
 	return f()

@@ -128,9 +128,9 @@ func addEnds(a, b []int64) {
 	}
 }
 
-// join combines the numbers of entries and nodes in all pieces, so that each rank knows the sizes
-// of the file's arrays and where its own piece begins in each array. mine holds the numbers that
-// this rank counted in its piece. Every rank must call it.
+// join combines the numbers of entries and nodes in all pieces. Each rank then knows the sizes of
+// the file's arrays, and where its own piece begins in each array. mine holds the numbers that this
+// rank counted in its piece. Every rank must call it.
 func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	all := make([]int64, len(mine)*p.exchange.c.Size())

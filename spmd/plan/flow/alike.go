@@ -50,9 +50,9 @@ func (f *Flow) Alike() iter.Seq[[]int] {
 }
 
 // representatives returns, for each rank, the lowest rank that needs the same pieces in the same
-// instances. This rank has the same coordinates in the machine, except that they are 0 in the
-// dimensions of the free loops, which do not affect the pieces. The value is -1 for a rank that
-// runs nothing.
+// instances. Free loops do not affect the pieces. The lowest rank therefore has coordinate 0 in the
+// machine's dimensions of the free loops, and otherwise the same coordinates. The value is -1 for a
+// rank that runs nothing.
 func (f *Flow) representatives() []int {
 	if f.first != nil {
 		return f.first

@@ -113,7 +113,7 @@ func (f *Flow) readers(list []int, t int64, b int64) []int {
 	return slices.Compact(list)
 }
 
-// seek prepares the systems for a search for the points that need piece b. It splits the number of
+// seek prepares the systems to search for the points that need piece b. It splits the number of
 // each of the piece's chunks into mixed-radix digits. The digits become the right sides of the
 // equations, f.right.
 func (f *Flow) seek(b int64) {
