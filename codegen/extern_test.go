@@ -21,7 +21,7 @@ func TestExternRefused(t *testing.T) {
 		fits                bool
 	}{
 		{sparse + "-s=%s,parallelize(i,CPUThread,NoRaces)", "{i,j}",
-			"the loop over i already runs on CPUThread, so f cannot run it", true},
+			"the loop over i already runs on CPUThread, so f cannot replace it", true},
 		{"y(i)=A(i,j)*x(j)\n-s=split(i,i0,i1,4),reorder(i1,i0,j),%s", "{i0,j}",
 			"a function gets a range of coordinates, but the loops over i0 and i1 visit coordinates out of order",
 			true},
@@ -41,16 +41,16 @@ func TestExternRefused(t *testing.T) {
 		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}",
 			"a function must know where each value is stored, but C (its format is ds) is written in order, one coordinate at a time", true},
 		{"C(i,j)=A(i,j)*B(i,j)\nC:ds\nA:ds\n-s=%s", "{i,j}",
-			"C has the level arrays of A(i,j), whose positions are not known before the loops run", true},
+			"a function cannot write to C: its positions are those of A(i,j), which are known only while the loops run", true},
 		{"y(j)=A(i,j)\n-s=reorder(i,j),parallelize(i,CPUThread,Atomics),%s", "{j}",
 			"iterations of outer loops may add to the same element of y, which needs atomic additions; a function adds without them",
 			true},
 		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),tile(k,8),%s", "{k}",
-			"rows of C are summed in registers, which a function cannot do", true},
+			"a function cannot write to C, because the loops sum its rows in registers", true},
 		{"C(i,j)=A(i)+B(i,j)\nA:s\n-s=%s", "{j}",
-			"A(i) may be absent here, but a function needs a value", true},
+			"A(i) may have no entry at some coordinates, but a function needs a value at each; store A(i) with dense levels", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nA:ss\n-s=%s", "{j}",
-			"A(i,j) may be absent here, but a function needs a value", true},
+			"A(i,j) may have no entry at some coordinates, but a function needs a value at each; store A(i,j) with dense levels", true},
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{j}",
 			"a function needs the values of W(j) in an array in the order of positions, but they are stored in another way", true},
 		{"y(i)=A(i,j)*x(j)\nA:uq\n-s=%s", "{i,j}",
@@ -62,16 +62,16 @@ func TestExternRefused(t *testing.T) {
 		{"A(k)=B(j,k,i)\nA:s\nB:dds\n-s=assemble(A,Append),%s", "{i}",
 			"a function that gets compressed levels cannot report which entries of A the loops store", true},
 		{sparse + "-s=%s", "{i,j}",
-			"got void f() in f.c, want void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
+			"got the function void f() in f.c, want the prototype void f(int64_t i_begin, int64_t i_end, int64_t j_begin, int64_t j_end, double *y, int64_t y_i, " +
 				"const int32_t *A_pos1, int64_t A_pos1_i, const int32_t *A_crd1, const double *A, const double *x, int64_t x_j)", false},
 		{"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=reorder(i,j,k),%s", "{k}",
-			"got void f() in f.c, want void f(int64_t k_begin, int64_t k_end, double *C, int64_t C_k, double A, const double *B, int64_t B_k)", false},
+			"got the function void f() in f.c, want the prototype void f(int64_t k_begin, int64_t k_end, double *C, int64_t C_k, double A, const double *B, int64_t B_k)", false},
 	} {
 		r := goldenRequest(t, fmt.Sprintf(x.text, `substitute(`+x.command+`,"f.c:f")`))
 		fn := &ir.Extern{File: "f.c", Name: "f", Result: "void"}
 		r.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
 		err := refusedExtern(t, r)
-		if _, params, ok := strings.Cut(err.Msg, ", want void f("); ok && x.fits {
+		if _, params, ok := strings.Cut(err.Msg, ", want the prototype void f("); ok && x.fits {
 			fn = &ir.Extern{File: "f.c", Name: "f", Result: "void", Params: typesOf(params)}
 			err = refusedExtern(t, r)
 		}
@@ -106,7 +106,7 @@ func typesOf(params string) (out []string) {
 func TestExternUnknown(t *testing.T) {
 	r := goldenRequest(t, "y(i)=x(i)\n-s=substitute({i},\"f.c:f\")")
 	if got, want := refusedExtern(t, r).Msg,
-		"substitute: C functions cannot be used here; want gemm or loops"; got != want {
+		"substitute: a GPU and the interpreter cannot call C functions; want gemm or loops"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Extern = func(file, name string) (*ir.Extern, error) {
@@ -126,7 +126,7 @@ func TestExternUnknown(t *testing.T) {
 	} {
 		r.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
 		got := refusedExtern(t, r).Msg
-		if want := fmt.Sprintf("substitute: got %s f(%s) in f.c, want void f(int64_t i_begin,", fn.Result,
+		if want := fmt.Sprintf("substitute: got the function %s f(%s) in f.c, want the prototype void f(int64_t i_begin,", fn.Result,
 			strings.Join(fn.Params, ", ")); !strings.HasPrefix(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -137,11 +137,11 @@ func TestExternUnknown(t *testing.T) {
 // loop in lanes.
 func TestExternTwoNests(t *testing.T) {
 	for text, want := range map[string]string{
-		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, but a function can run only one",
+		"y(i)=A(i,j)*x(j)+B(i,j)*w(j)\nA:ds\nB:ds\n-s=temporaries(y),substitute({j},\"f.c:f\")": "substitute: 2 nests of loops are over j, but a function can replace only one",
 		"y(i)=A(i,j)*x(j)+z(i)\nA:ds\n-s=substitute({i,j},\"f.c:f\")":                           "substitute: the loops over i, j must be directly inside one another, around only one assignment; commands that change loops must come first",
-		"y(i)=A(i,j)*x(j)\n-s=parallelize(j,CPUVector,IgnoreRaces),substitute({j},\"f.c:f\")":   "substitute: the loop over j already runs on CPUVector, so f cannot run it",
-		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),parallelize(j,CPUVector,IgnoreRaces)":   "substitute: the loop over j already runs on CPUVector, so f cannot run it",
-		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),unroll(j,2)":                            "substitute: the loop over j is unrolled or has a mergeby, so f cannot run it",
+		"y(i)=A(i,j)*x(j)\n-s=parallelize(j,CPUVector,IgnoreRaces),substitute({j},\"f.c:f\")":   "substitute: the loop over j already runs on CPUVector, so f cannot replace it",
+		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),parallelize(j,CPUVector,IgnoreRaces)":   "substitute: the loop over j already runs on CPUVector, so f cannot replace it",
+		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),unroll(j,2)":                            "substitute: the loop over j is unrolled or has a mergeby, so f cannot replace it",
 	} {
 		r := goldenRequest(t, text)
 		r.Extern = func(string, string) (*ir.Extern, error) {

@@ -37,7 +37,9 @@ func (c *compilation) verifyInPlace() error {
 	if k := c.unit.Result.InPlace; k > 0 {
 		for _, p := range c.unit.Func.Params {
 			if p.Slot.Arg == k && p.Slot.Field == ir.Vals {
-				return fmt.Errorf("the leaf reads values of argument %d from memory of its own", k)
+				return fmt.Errorf("argument %d must share the memory of the result, but the leaf has a "+
+					"separate "+
+					"parameter for its values", k)
 			}
 		}
 	}

@@ -146,8 +146,8 @@ func (c *compilation) givenLayouts() error {
 		case u.convert:
 			return at.Refuse("layout: " + at.Text + " already has a layout command")
 		case !c.canCopy(u):
-			return at.Refuse("layout: the result is added to " + u.tensor + ", so " + u.tensor +
-				" cannot be copied")
+			return at.Refuse("layout: " + u.tensor + " cannot be copied to another layout, because the " +
+				"statement adds to it")
 		case len(modes) != len(u.vars):
 			return at.Refuse(fmt.Sprintf(
 				"layout: got an order of %[3]d modes for %[1]s, want %[2]d", u.tensor,
@@ -185,7 +185,7 @@ func (c *compilation) verifyLayouts() error {
 		if u.given.Format.AllDense() &&
 			!(u.format.AllDense() && len(modes) == len(u.vars) &&
 				slices.Equal(slices.Compact(modes), modes)) {
-			return fmt.Errorf("a copy of %s is stored as %s", u.tensor, u.format)
+			return fmt.Errorf("a copy of %s would be stored as %s, but a copy can only have dense levels", u.tensor, u.format)
 		}
 	}
 	return nil

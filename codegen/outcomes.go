@@ -60,9 +60,10 @@ func (c *compilation) verifyResult() error {
 	for l, k := range r.Format.Levels {
 		switch {
 		case !k.IsDenseOrCompressed():
-			return fmt.Errorf("level %d of the result has kind %v", l, k)
+			return fmt.Errorf("level %d of the result has the kind %v, want dense or compressed", l, k)
 		case k == tensor.Compressed && (r.PosWidth[l] == 0 || r.CrdWidth[l] == 0):
-			return fmt.Errorf("level %d of the result must have widths", l)
+			return fmt.Errorf("level %d of the result needs the widths of its positions and coordinates",
+				l)
 		}
 	}
 	return nil
@@ -98,7 +99,7 @@ func (c *compilation) verifyOrder() error {
 	order, all := slices.Sorted(slices.Values(c.unit.Order)),
 		slices.Sorted(slices.Values(c.normal.Vars))
 	if !slices.Equal(order, all) {
-		return fmt.Errorf("the order %v must have the variables %v", order, all)
+		return fmt.Errorf("got the loop order %v, want an order of the variables %v", order, all)
 	}
 	g := newGraph(c.normal.Vars)
 	g.access(c.normal.LHS.Vars, c.unit.Result.Format)
@@ -171,7 +172,8 @@ func (c *compilation) verifyOperands() error {
 	}
 	for _, u := range c.uses {
 		if f, ok := c.formatOf(u.name); !ok || !f.Equal(u.format) {
-			return fmt.Errorf("%s is read as %s, but no operand has this format",
+			return fmt.Errorf("the statement reads %s in the format %s, but the operand has another "+
+				"format",
 				u.tensor, u.format)
 		}
 	}
@@ -203,7 +205,7 @@ func (c *compilation) verifyShared() error {
 			a.Key() == c.sharedWith.Key() && c.sharesLevels(a)
 	})
 	if !found {
-		return fmt.Errorf("%s must be read with the levels that the result shares",
+		return fmt.Errorf("the statement must read the levels of %s, because the result shares them",
 			c.sharedWith.Key())
 	}
 	return nil
@@ -233,12 +235,13 @@ func (c *compilation) verifyStrategy() error {
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })
 	for s, width := range c.strategy.Tiles {
 		if width <= 0 || !statements[s] {
-			return fmt.Errorf("tiles of %d values in %s", width, cin.String(s))
+			return fmt.Errorf("got tiles of %d values for a loop of %s, want 1 or more", width,
+				cin.String(s))
 		}
 	}
 	for l := range c.strategy.Loops {
 		if !statements[l] {
-			return fmt.Errorf("the statement has no loop over %s that has a strategy", l.Var)
+			return fmt.Errorf("the strategy has a choice for a loop over %s that is not in the statement", l.Var)
 		}
 	}
 	for v, n := range c.strategy.Trips {

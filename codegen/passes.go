@@ -87,7 +87,8 @@ var passes = []pass{
 		(*compilation).schedule, (*compilation).cinText, (*compilation).verifyCIN},
 	{"arrays", []fact{sameLevels, loopNest, operandList, resultKinds}, []fact{levelArrays},
 		(*compilation).arrays, (*compilation).resultText, (*compilation).verifyResult},
-	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions}, (*compilation).addToResult,
+	{"into", []fact{loopNest, levelArrays, operandList}, []fact{additions},
+		(*compilation).addToResult,
 		(*compilation).cinText, (*compilation).verifyCIN},
 	{"threads", []fact{additions, resultKinds, operandList, levelArrays, computeType, plans},
 		[]fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
@@ -95,13 +96,16 @@ var passes = []pass{
 		(*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
 	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode},
 		(*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
-	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize, (*compilation).irText,
+	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize,
+		(*compilation).irText,
 		(*compilation).verifyIR},
-	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify, (*compilation).irText,
+	{"simplify", []fact{laneLoops}, []fact{simplified}, (*compilation).simplify,
+		(*compilation).irText,
 		(*compilation).verifyIR},
 	{"simt", []fact{simplified}, []fact{launched}, (*compilation).launch, (*compilation).irText,
 		(*compilation).verifyLaunches},
-	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop}, []fact{oneMemory},
+	{"inplace", []fact{launched, tensorUses, operandList, levelArrays, unitsOfLoop},
+		[]fact{oneMemory},
 		(*compilation).inPlace, (*compilation).irText, (*compilation).verifyInPlace},
 	{"carry", []fact{oneMemory}, []fact{finalCode}, (*compilation).carry, (*compilation).irText,
 		(*compilation).verifyIR},
@@ -146,12 +150,12 @@ func checkPasses(list []pass) error {
 		at[p.name] = k
 		for _, f := range p.needs {
 			if given[f] == "" {
-				return fmt.Errorf("pass %s needs %s, but no pass before it gives this", p.name, f)
+				return fmt.Errorf("pass %s needs %s, but no earlier pass provides it", p.name, f)
 			}
 		}
 		for _, f := range p.gives {
 			if given[f] != "" {
-				return fmt.Errorf("passes %s and %s both give %s; want only one",
+				return fmt.Errorf("passes %s and %s both provide %s; want only one of them to",
 					given[f], p.name, f)
 			}
 			given[f] = p.name
@@ -193,7 +197,8 @@ func (c *compilation) run() error {
 		}
 		if c.request.Verify {
 			if err := p.verify(c); err != nil {
-				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal, p.text(c)))
+				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal,
+					p.text(c)))
 			}
 		}
 		if c.request.Trace != nil {

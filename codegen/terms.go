@@ -214,7 +214,7 @@ func verifyFactors(before, after []*term) error {
 	for k, x := range before {
 		y := after[k].multipliedOut()
 		if got, want := sortedKeys(y), sortedKeys(x); !slices.Equal(got, want) || x.neg != y.neg {
-			return fmt.Errorf("got the term %s, want %s", after[k], x)
+			return fmt.Errorf("the pass changed a term: got %s, want %s", after[k], x)
 		}
 	}
 	return nil

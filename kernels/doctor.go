@@ -61,7 +61,7 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	found, err := cc.Find(cfg.Compiler, cfg.Path)
 	if err != nil {
 		f.CompilerErr = err
-		f.OpenMPErr = errors.New("not tried, because there is no C compiler")
+		f.OpenMPErr = errors.New("OpenMP was not tried, because there is no C compiler")
 		return f
 	}
 	f.Compiler = found.Real
@@ -78,7 +78,9 @@ func (f *Facts) cacheFacts(cfg cc.Config) error {
 		return errors.New("there is no cache, so every leaf is compiled again; set DISTAFF_CACHE")
 	}
 	if _, err := cc.OpenCache(cfg.Cache, "leaf"); err != nil {
-		return fmt.Errorf("the cache cannot be used, so every leaf is compiled again: %w", err)
+		return fmt.Errorf("the cache of compiled leaves cannot be used, so every leaf is compiled "+
+			"again; set "+
+			"DISTAFF_CACHE to a folder that can be written: %w", err)
 	}
 	list, err := cc.List(cfg.Cache)
 	for _, e := range list {

@@ -63,7 +63,7 @@ func checkBLAS(f *ir.Func, note func(string)) error {
 	case e.BadName:
 		return e
 	case e.NoRoom:
-		note("products of matrices are computed by generated loops, without a BLAS: " + e.Why)
+		note("matrix products use generated loops instead of a BLAS: " + e.Why)
 	}
 	return nil
 }

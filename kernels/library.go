@@ -161,7 +161,8 @@ func (l *Library) leaf(name string, values []byte) (Leaf, error) {
 	defer C.free(unsafe.Pointer(s))
 	fn := C.dst_symbol(l.handle, s)
 	if fn == nil {
-		return nil, &LoadError{name, errors.New("the object must contain the leaf's function")}
+		return nil, &LoadError{name, errors.New("the compiled object does not contain the function " +
+			"of the leaf")}
 	}
 	l.leaves++
 	return &cLeaf{fn: fn, lib: l, values: values}, nil

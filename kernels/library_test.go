@@ -87,7 +87,7 @@ func TestLibraryOutlivedByItsLeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := lib.Leaf("none", nil); err == nil ||
-		!strings.Contains(err.Error(), "the object must contain the leaf's function") {
+		!strings.Contains(err.Error(), "the compiled object does not contain the function of the leaf") {
 		t.Errorf("a function that is not there: %v", err)
 	}
 	if err := lib.Close(); err != nil {
@@ -219,7 +219,7 @@ func TestLoadShared(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = LoadShared(o, "none", nil)
-		if err == nil || !strings.Contains(err.Error(), "the object must contain the leaf's function") {
+		if err == nil || !strings.Contains(err.Error(), "the compiled object does not contain the function of the leaf") {
 			t.Errorf("a function that is not there: %v", err)
 		}
 		for _, l := range leaves {

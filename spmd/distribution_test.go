@@ -37,7 +37,7 @@ func TestDistributionRefused(t *testing.T) {
 		{spmd.Options{Placements: []string{"x(i) -> M(i)", "x(i) -> M(*)"}}, "want one placement for x",
 			""},
 		{spmd.Options{Placements: []string{"x(i) -> N(i)"}},
-			"got the placement (i) -> N(i): it names machine N, want M", "placement"},
+			"got the placement (i) -> N(i): the placement names machine N, want M", "placement"},
 		{spmd.Options{Placements: []string{"A(i,j) -> M(~j)"}},
 			"got the placement (i,j) -> M(~j): the placement partitions the stored entries of j but not i, which is stored outside it; want ~(i,j)", "placement"},
 		{spmd.Options{Placements: []string{"x(i) -> M(2)"}}, "got coordinate 2 of M, want less than its extent, 2",

@@ -104,7 +104,7 @@ func compile(x *invocation) (err error) {
 		return argv.Errorf("--emit=go must have --out=FOLDER for the package")
 	}
 	if stage == "" && out != "" {
-		return argv.Errorf("--out=%s is only for --emit; give both", out)
+		return argv.Errorf("--out=%s needs --emit, as in --emit=c", out)
 	}
 	if !x.isJobFile() {
 		j, err := x.job(statement)
@@ -140,7 +140,8 @@ func compile(x *invocation) (err error) {
 			to = filepath.Join(out, fmt.Sprintf("line%d", p.Line)) + "/"
 		}
 		err := x.emit(p.Job, stage, pass, to, func(text string) error {
-			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage), tensor.Printable(x.flags.Args().First()),
+			fmt.Fprintf(&all, "%s %s:%d: %s\n%s\n", comment(stage),
+				tensor.Printable(x.flags.Args().First()),
 				p.Line, p.Statement, text)
 			return nil
 		})
@@ -297,7 +298,8 @@ func folderName(path string) string {
 func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) error {
 	left := u.Unit.Args[0].Tensor
 	if u.Unit.Result.Repack {
-		x.note("%s has levels %s, because no leaf can make %s", left, u.Unit.Result.Format,
+		x.note("%s gets the levels %s, because generated code cannot write the levels %s", left,
+			u.Unit.Result.Format,
 			u.Unit.Request.Tensors[left].Format)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {

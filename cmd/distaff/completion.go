@@ -27,7 +27,7 @@ values of flags that have some words to choose from:
 		action: func(x *invocation) error {
 			script := shells[x.flags.Args().First()]
 			if x.flags.Args().Len() != 1 || script == "" {
-				return argv.Errorf("got no known shell for completion, want bash, zsh or fish")
+				return argv.Errorf("want one shell after completion: bash, zsh or fish")
 			}
 			_, err := io.WriteString(x.stdout, strings.ReplaceAll(script, "ASK", askWords))
 			return err

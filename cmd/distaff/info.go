@@ -139,7 +139,7 @@ func (f *fileInfo) fromTensor(path string, opt coo.Options, verify bool) error {
 	}
 	defer t.Close()
 	if opt.Dims != nil && !slices.Equal(opt.Dims, t.Header.Dims) {
-		return argv.Errorf("-d=%s: %s already has sizes: %s",
+		return argv.Errorf("-d=%s: the file %s already has the sizes %s; leave out -d",
 			joinSizes(opt.Dims), tensor.Printable(path),
 			joinSizes(t.Header.Dims))
 	}

@@ -34,7 +34,8 @@ func (x *invocation) statement() (string, error) {
 	}
 	s := x.flags.Args().First()
 	if len(x.flags.StringSlice("D")) > 0 {
-		return "", argv.Errorf("-D=%s sets a param of a job file, but %q is a statement",
+		return "", argv.Errorf("-D=%s sets a param of a job file, but %q is a statement; "+
+			"write the number in the statement",
 			x.flags.StringSlice("D")[0], s)
 	}
 	return s, nil

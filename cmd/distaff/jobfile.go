@@ -165,7 +165,8 @@ func override(f *jobfile.File, j *spmd.Job) error {
 			return err
 		}
 		if n := levels.NumModes(); n != order {
-			return argv.Errorf("%s: got %s, want %d: %s has %s", flag, tensor.Count(int64(n), "level"),
+			return argv.Errorf("%s: got %s, want %d, because tensor %s has %s", flag,
+				tensor.Count(int64(n), "level"),
 				order, name, tensor.Count(int64(order), "mode"))
 		}
 		if t != nil {
@@ -224,7 +225,7 @@ func overrideSizes(f *jobfile.File, given map[string][]int64) error {
 			}
 			continue
 		case len(sizes) != t.Order:
-			return argv.Errorf("%s: got %s, want %d: %s has %s", flag,
+			return argv.Errorf("%s: got %s, want %d, because tensor %s has %s", flag,
 				tensor.Count(int64(len(sizes)), "size"), t.Order, name,
 				tensor.Count(int64(t.Order), "mode"))
 		}
@@ -256,7 +257,7 @@ func noTensor(f *jobfile.File, flag, name string) error {
 	if len(names) > 0 {
 		has = strings.Join(names, ", ")
 	}
-	return argv.Errorf("%s: the job file %s no tensor %s; it %[2]s %[4]s", flag, verb, name, has)
+	return argv.Errorf("%s: the job file %s no tensor %s; its tensors are: %s", flag, verb, name, has)
 }
 
 // runningAfter is the time after which a terminal shows the running statement of a job file.
@@ -317,7 +318,7 @@ func runFile(x *invocation) error {
 	}
 	for _, s := range report.Statements {
 		if x.flags.Bool("v") && s.Runs > 0 {
-			x.note("%s:%d: %s: %s, %.3g ms, of which %.3g ms the first", x.flags.Args().First(), s.Line,
+			x.note("%s:%d: %s: %s in %.3g ms; the first took %.3g ms", x.flags.Args().First(), s.Line,
 				s.Statement, tensor.Count(s.Runs, "run"), 1e3*s.Seconds, 1e3*s.First)
 		}
 	}

@@ -53,12 +53,12 @@ func TestVerify(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"forall(i, where(y(i) = t, forall(j, t += B(i,j) * x(j))))", ""},
 		{"forall(i, where(forall(j, A(i,j) = w(j)), forall(k, forall(j, w(j) += B(i,k) * C(k,j)))))", ""},
-		{"forall(i, y(i) = B(i,j))", "is read outside the loop over j, in B(i,j)"},
+		{"forall(i, y(i) = B(i,j))", "B(i,j) reads B outside the loop over j"},
 		{"forall(i, forall(i, y(i) = b))", "forall over i inside another forall over it; want different variables"},
 		{"where(a = t, t += t)", "temporary t must not be read in its producer"},
 		{"where(t = b, t += c)", "temporary t must not be assigned in its consumer"},
 		{"forall(i, where(y(i) = t(i), t += B(i)))", "temporary t has 0 modes, but is read with 1"},
-		{"seq(a += b, c += d)", "a seq must assign one variable; got a and c"},
+		{"seq(a += b, c += d)", "the parts of a sequence must assign the same variable; got a and c"},
 		{
 			"forall(i, GPUBlock/NoRaces, forall(j, GPUWarp/NoRaces, forall(k, GPUThread/Atomics, y(i,j) += B(i,j,k))))", ""},
 		{

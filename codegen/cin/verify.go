@@ -105,7 +105,8 @@ func (v *verifier) seq(s *Seq) error {
 	}
 	for _, t := range s.List {
 		if got, want := Target(t).Key(), Target(s).Key(); got != want {
-			return fmt.Errorf("a seq must assign one variable; got %s and %s", want, got)
+			return fmt.Errorf("the parts of a sequence must assign the same variable; got %s and %s",
+				want, got)
 		}
 		if err := v.stmt(t); err != nil {
 			return err
@@ -121,8 +122,8 @@ func (v *verifier) access(a *Access, left bool) error {
 		}
 		for _, y := range v.relations.FullyDerived(x) {
 			if !slices.Contains(v.bound, y) {
-				return fmt.Errorf("%s is read outside the loop over %s, in %s",
-					a.Name, y, a.Key())
+				return fmt.Errorf("%s reads %s outside the loop over %s",
+					a.Key(), a.Name, y)
 			}
 		}
 	}

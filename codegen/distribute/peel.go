@@ -282,7 +282,7 @@ func (p *peeling) rotate(c *schedule.Command) error {
 		case err != nil:
 			return err
 		case w == v:
-			return refuse(a, "rotate: got %s twice; want other variables to rotate it by", v.name)
+			return refuse(a, "rotate: %s cannot be rotated by itself; want other variables", v.name)
 		case slices.Contains(r.plus, w):
 			return refuse(a, "rotate: got %s twice; want each variable once", w.name)
 		}

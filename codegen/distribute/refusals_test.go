@@ -86,7 +86,7 @@ func TestRefusals(t *testing.T) {
 			"communicate: got z, want a variable that the statement loops over", "z"},
 		{"distribute(i), rotate(j,{i},r)", "rotate: got j, want a loop over chunks made by divide or split",
 			"j"},
-		{"distribute(i), divide(j,jo,ji,2), rotate(jo,{jo},r)", "rotate: got jo twice; want other variables to rotate it by",
+		{"distribute(i), divide(j,jo,ji,2), rotate(jo,{jo},r)", "rotate: jo cannot be rotated by itself; want other variables",
 			"jo"},
 		{"distribute(i), divide(j,jo,ji,2), rotate(jo,{i,i},r)", "rotate: got i twice; want each variable once", "i"},
 		{"distribute(i), divide(j,jo,ji,2), rotate(jo,{},r)", "rotate: got no variables to rotate jo by; want at least one",

@@ -86,8 +86,10 @@ func (s *Call) clone() Stmt { return &Call{Func: s.Func, Args: slices.Clone(s.Ar
 
 func (s *Call) check(*verifier) error {
 	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
-		return fmt.Errorf("%s is %s(%s), and is called with (%s)", s.Func.Name, s.Func.Result,
-			strings.Join(s.Func.Params, ", "), strings.Join(s.Types(), ", "))
+		return fmt.Errorf("got a call of the function %s with (%s), want one of type void with "+
+			"(%s); its type is %s",
+			s.Func.Name,
+			strings.Join(s.Types(), ", "), strings.Join(s.Func.Params, ", "), s.Func.Result)
 	}
 	for k, a := range s.Args {
 		switch {
@@ -98,7 +100,8 @@ func (s *Call) check(*verifier) error {
 		}
 		for j, b := range s.Args {
 			if j != k && b.A == a.A {
-				return fmt.Errorf("%s is added to, and is another argument too", a.A.Name)
+				return fmt.Errorf("the function adds to %s, so %[1]s must not be another argument too",
+					a.A.Name)
 			}
 		}
 	}

@@ -41,14 +41,20 @@ func TestCalls(t *testing.T) {
 		t.Errorf("simplified, got\n%s\nwant\n%s", got, calls)
 	}
 	for want, spoil := range map[string]func(f *Func, c *Call){
-		"is called with": func(f *Func, c *Call) { c.Args = c.Args[1:] },
-		"rows is int(":   func(f *Func, c *Call) { c.Func.Result = "int" },
+		"got a call of the function rows with (int64_t, double *, const double *, double), want one " +
+			"of type void with (int64_t, int64_t, double *, const double *, double); its type is void": func(f *Func, c *Call) { c.Args = c.Args[1:] },
+		"got a call of the function rows with (int64_t, int64_t, double *, const double *, double), " +
+			"want one of type void with (int64_t, int64_t, double *, const double *, double); its " +
+			"type is int": func(f *Func, c *Call) { c.Func.Result = "int" },
 		"x is const": func(f *Func, c *Call) {
 			c.Args[3].Added, c.Func.Params[3] = true,
 				"double *"
 		},
-		"is another argument too": func(f *Func, c *Call) { c.Args[3].A = c.Args[2].A },
-		"z is neither a parameter": func(f *Func,
+		"the function adds to y, so y must not be another argument too": func(f *Func,
+			c *Call) {
+			c.Args[3].A = c.Args[2].A
+		},
+		"array z is used before it is allocated, and it is not a parameter": func(f *Func,
 			c *Call) {
 			c.Args[3].A = NewArray("z", tensor.Float64)
 		},

@@ -116,7 +116,9 @@ func (s *Fill) check(*verifier) error { return fits(s.A, s.X) }
 
 func (s *Copy) check(*verifier) error {
 	if s.Dst.Elem != s.Src.Elem {
-		return fmt.Errorf("%s holds %s, %s holds %s", s.Dst.Name, s.Dst.Elem, s.Src.Name, s.Src.Elem)
+		return fmt.Errorf("cannot copy from %s, which holds %s, to %s, which holds %s; want equal "+
+			"types",
+			s.Src.Name, s.Src.Elem, s.Dst.Name, s.Dst.Elem)
 	}
 	return nil
 }
@@ -129,7 +131,8 @@ func (s *SortBy) check(*verifier) error {
 	}
 	for _, k := range s.Keys {
 		if k == s.Perm || k.Elem != tensor.Int64 {
-			return fmt.Errorf("%s cannot be a key: want another array, of int64", k.Name)
+			return fmt.Errorf("array %s cannot be a sort key; want an array of int64 other than the "+
+				"permutation", k.Name)
 		}
 	}
 	return nil

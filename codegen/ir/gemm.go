@@ -130,18 +130,22 @@ func (s *Gemm) Loops() *Block {
 func (s *Gemm) check(*verifier) error {
 	t := s.Alpha.Type()
 	if !t.IsFloat() && !t.IsComplex() {
-		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
+		return fmt.Errorf("a product of matrices cannot have the type %s; want floats or complex "+
+			"numbers", t)
 	}
 	for k, m := range []Matrix{s.C, s.A, s.B} {
 		rows, cols := [][]Expr{s.M, s.M, s.K}[k], [][]Expr{s.N, s.K, s.N}[k]
 		switch {
 		case m.A.Elem != t:
-			return fmt.Errorf("%s holds %s, in a product of matrices of %s", m.A.Name, m.A.Elem, t)
+			return fmt.Errorf("matrix %s holds %s, but its product has the type %s; want equal types",
+				m.A.Name, m.A.Elem, t)
 		case len(m.Row) != len(rows) || len(m.Col) != len(cols):
-			return fmt.Errorf("%s has %d and %d strides, for %d and %d extents", m.A.Name, len(m.Row),
+			return fmt.Errorf("matrix %s has %d row strides and %d column strides, want %d and %d: "+
+				"one for each loop", m.A.Name, len(m.Row),
 				len(m.Col), len(rows), len(cols))
 		case k > 0 && m.A == s.C.A:
-			return fmt.Errorf("%s is read and added to", m.A.Name)
+			return fmt.Errorf("%s is both an operand and the result of the product; want different "+
+				"arrays", m.A.Name)
 		}
 	}
 	return nil

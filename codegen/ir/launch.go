@@ -64,14 +64,15 @@ func (s *Shuffle) clone() Stmt { c := *s; return &c }
 
 func (s *Launch) check(v *verifier) error {
 	if s.Threads < WarpSize || s.Threads > MaxThreads || s.Threads%WarpSize != 0 {
-		return fmt.Errorf("a launch of %d threads a block, want a multiple of %d up to %d", s.Threads,
+		return fmt.Errorf("a launch has %d threads in each block, want a multiple of %d up to %d",
+			s.Threads,
 			WarpSize, MaxThreads)
 	}
 	switch {
 	case v.units:
-		return errors.New("a launch in a leaf with a blocks loop")
+		return errors.New("a leaf with a blocks loop must not contain a launch")
 	case s.Name == "" || v.kernels[s.Name]:
-		return fmt.Errorf("the name %q of a launch is empty or another's", s.Name)
+		return fmt.Errorf("got the name %q for a launch, want a name that no other launch has", s.Name)
 	}
 	for _, outer := range v.loops {
 		if outer.guarded() {
@@ -87,7 +88,7 @@ func (s *Launch) check(v *verifier) error {
 
 func (s *Shuffle) check(v *verifier) error {
 	if s.Mask < 1 || s.Mask >= WarpSize {
-		return fmt.Errorf("a shuffle by mask %d, want 1 to %d", s.Mask, WarpSize-1)
+		return fmt.Errorf("a shuffle has the mask %d, want 1 to %d", s.Mask, WarpSize-1)
 	}
 	return v.assign(s.V, s.X.Type(), false)
 }

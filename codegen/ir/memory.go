@@ -151,18 +151,20 @@ const MaxLocal = 1 << 14
 
 func (s *Local) check(v *verifier) error {
 	if s.Len < 1 || s.Len > MaxLocal {
-		return fmt.Errorf("a local array of %d elements, want 1 to %d", s.Len, MaxLocal)
+		return fmt.Errorf("a local array has %d elements, want 1 to %d", s.Len, MaxLocal)
 	}
 	return nil
 }
 
 func (s *Shared) check(v *verifier) error {
 	if s.Len < 1 || s.Len > MaxShared {
-		return fmt.Errorf("a shared array of %d elements, want at least 1 and at most %d bytes", s.Len,
+		return fmt.Errorf("a shared array has %d elements, want at least 1 element and at most %d "+
+			"bytes", s.Len,
 			MaxShared)
 	}
 	if v.sharedBytes += s.Len * s.A.Elem.Size(); v.sharedBytes > MaxShared {
-		return fmt.Errorf("shared arrays of %d bytes, want at most %d", v.sharedBytes, MaxShared)
+		return fmt.Errorf("the shared arrays of a GPU block have %d bytes together, want at most %d",
+			v.sharedBytes, MaxShared)
 	}
 	return nil
 }
@@ -187,7 +189,9 @@ func (s *Take) check(*verifier) error { return s.T.holds(s.A) }
 // holds returns an error if a cannot be in the table because of its type.
 func (t *Table) holds(a *Array) error {
 	if a.Elem != t.Elem {
-		return fmt.Errorf("%s holds arrays of %s, %s is of %s", t.Name, t.Elem, a.Name, a.Elem)
+		return fmt.Errorf("table %s holds arrays of %s, but array %s holds %s; want equal types",
+			t.Name, t.Elem,
+			a.Name, a.Elem)
 	}
 	return nil
 }

@@ -106,9 +106,9 @@ func (p *parser) newVar(name string, t tensor.Type) *Var {
 		if old.Typ == t {
 			return old
 		}
-		p.failf("%s is of type %s here and %s before", name, t, old.Typ)
+		p.failf("%s has the type %s here, but it was first used with the type %s", name, t, old.Typ)
 	default:
-		p.failf("%s is no variable", name)
+		p.failf("%s is not a variable", name)
 	}
 	v := NewVar(name, t)
 	p.names[name] = v
@@ -122,9 +122,9 @@ func (p *parser) newArray(name string, t tensor.Type, constant bool) *Array {
 		if old.Elem == t && old.Const == constant {
 			return old
 		}
-		p.failf("array %s differs from the one before", name)
+		p.failf("the type of array %s differs from its first use", name)
 	default:
-		p.failf("%s is no array", name)
+		p.failf("%s is not an array", name)
 	}
 	a := &Array{Name: name, Elem: t, Const: constant}
 	p.names[name] = a
@@ -135,7 +135,7 @@ func (p *parser) oldVar() *Var {
 	name := p.name()
 	v, ok := p.names[name].(*Var)
 	if !ok {
-		p.failf("%s is no variable", name)
+		p.failf("%s is not a variable", name)
 	}
 	return v
 }
@@ -144,7 +144,7 @@ func (p *parser) oldArray() *Array {
 	name := p.name()
 	a, ok := p.names[name].(*Array)
 	if !ok {
-		p.failf("%s is no array", name)
+		p.failf("%s is not an array", name)
 	}
 	return a
 }
@@ -195,7 +195,7 @@ func (p *parser) numbered(prefix string) int {
 	digits, ok := strings.CutPrefix(p.tok.text, prefix)
 	n, err := strconv.Atoi(digits)
 	if !ok || err != nil || n < 0 || p.tok.kind != tokName {
-		p.failf("got %s, want %s and a number", p.tok, prefix)
+		p.failf("got %s, want %s followed by a number", p.tok, prefix)
 	}
 	p.advance()
 	return n
@@ -214,7 +214,7 @@ func (p *parser) slot() Slot {
 			return s
 		}
 	}
-	p.failf("got %s, want a part of a tensor", p.tok)
+	p.failf("got %s, want a field of a tensor, such as vals or pos0", p.tok)
 	return s
 }
 
@@ -383,9 +383,9 @@ func (p *parser) newTable(name string, t tensor.Type) *Table {
 		if old.Elem == t {
 			return old
 		}
-		p.failf("table %s differs from the one before", name)
+		p.failf("the type of table %s differs from its first use", name)
 	default:
-		p.failf("%s is no table", name)
+		p.failf("%s is not a table", name)
 	}
 	x := &Table{Name: name, Elem: t}
 	p.names[name] = x
@@ -396,7 +396,7 @@ func (p *parser) oldTable() *Table {
 	name := p.name()
 	t, ok := p.names[name].(*Table)
 	if !ok {
-		p.failf("%s is no table", name)
+		p.failf("%s is not a table", name)
 	}
 	return t
 }

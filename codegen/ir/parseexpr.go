@@ -124,7 +124,7 @@ func (p *parser) cast() Expr {
 		re, okr := x.(*Lit)
 		im, oki := p.expr().(*Lit)
 		if !okr || !oki || re.Typ != tensor.Float64 || im.Typ != tensor.Float64 {
-			p.failf("the parts of a %s literal are numbers", t)
+			p.failf("a literal of type %s must have two float64 literals as its parts", t)
 		}
 		p.expect(")")
 		return &Lit{Typ: t, C: rounded(t, complex(real(re.C), real(im.C)))}
@@ -161,7 +161,7 @@ func (p *parser) number(negative bool) Expr {
 	if negative {
 		sign = "-"
 	}
-	bad := func() { p.failf("got %s, which is no number", p.tok) }
+	bad := func() { p.failf("got %s, want a number", p.tok) }
 	l := &Lit{}
 	digits, is32 := strings.CutSuffix(text, "i32")
 	single, isFloat32 := strings.CutSuffix(text, "f")

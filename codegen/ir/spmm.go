@@ -71,24 +71,28 @@ func (s *SpMM) Loops() *Block {
 func (s *SpMM) check(*verifier) error {
 	t := s.Alpha.Type()
 	if !t.IsFloat() && !t.IsComplex() {
-		return fmt.Errorf("a product of matrices of %s, want floats or complex numbers", t)
+		return fmt.Errorf("a product of matrices cannot have the type %s; want floats or complex "+
+			"numbers", t)
 	}
 	if slices.Contains(s.Arrays()[1:], s.C.A) {
-		return fmt.Errorf("%s is read and added to", s.C.A.Name)
+		return fmt.Errorf("%s is both an operand and the result of the product; want different arrays",
+			s.C.A.Name)
 	}
 	for _, a := range []*Array{s.C.A, s.B.A, s.Vals} {
 		if a.Elem != t {
-			return fmt.Errorf("%s holds %s, in a product of matrices of %s", a.Name, a.Elem, t)
+			return fmt.Errorf("matrix %s holds %s, but its product has the type %s; want equal types",
+				a.Name, a.Elem, t)
 		}
 	}
 	for _, m := range []Matrix{s.C, s.B} {
 		if len(m.Row) != 1 || len(m.Col) != 1 {
-			return fmt.Errorf("%s has %d and %d strides, want one and one", m.A.Name, len(m.Row),
+			return fmt.Errorf("matrix %s has %d row strides and %d column strides, want one of each",
+				m.A.Name, len(m.Row),
 				len(m.Col))
 		}
 	}
 	if !s.Pos.Elem.IsInt() || s.Pos.Elem != s.Crd.Elem {
-		return errors.New("positions and coordinates are no integers of one width")
+		return errors.New("positions and coordinates must be integers of the same width")
 	}
 	return nil
 }

@@ -207,7 +207,8 @@ func (s *Block) check(v *verifier) error { return v.block(s) }
 
 func (s *Declare) check(v *verifier) error {
 	if s.Init.Type() != s.V.Typ {
-		return fmt.Errorf("%s is of type %s, its value %s", s.V.Name, s.V.Typ, s.Init.Type())
+		return fmt.Errorf("variable %s has the type %s, but its value has the type %s; want equal "+
+			"types", s.V.Name, s.V.Typ, s.Init.Type())
 	}
 	return v.introduce(s.V, local)
 }
@@ -232,7 +233,8 @@ func (s *For) check(v *verifier) error {
 	}
 	for _, x := range s.Reduce {
 		if k, ok := v.visible[x]; !ok || k == fixed || !x.Typ.IsNumber() {
-			return fmt.Errorf("%s cannot be reduced: want a number declared outside", x.Name)
+			return fmt.Errorf("a loop cannot reduce %s; want a number that is declared outside of the "+
+				"loop", x.Name)
 		}
 	}
 	if err := v.nested(s); err != nil {
@@ -249,17 +251,18 @@ func (s *For) check(v *verifier) error {
 func (s *For) checkKind(v *verifier) error {
 	switch {
 	case v.launched && s.Kind != Serial && s.Kind != Unrolled:
-		return fmt.Errorf("a %s loop in a launch", s.Kind)
+		return fmt.Errorf("a launch must not contain a %s loop", s.Kind)
 	case s.Step < 1 || s.Factor < 0 || s.Chunk < 0 || s.Kind > Lanes:
 		return fmt.Errorf(
 			"step %d, factor %d, chunk %d, kind %d: want a step of at least 1 and none below 0", s.Step,
 			s.Factor, s.Chunk, s.Kind)
 	case s.Factor != 0 && s.Kind != Unrolled:
-		return fmt.Errorf("factor %d: want none but of an unrolled loop", s.Factor)
+		return fmt.Errorf("got the factor %d, which only an unrolled loop can have", s.Factor)
 	case s.Nontemporal && (s.Kind != Vector || len(s.Reduce) > 0):
-		return fmt.Errorf("nontemporal: want a vector loop that reduces nothing, got a %s loop", s.Kind)
+		return fmt.Errorf("got a nontemporal %s loop, want a vector loop that has no reduction", s.Kind)
 	case s.Kind != Warps && s.Kind != Lanes && s.Width != 0:
-		return fmt.Errorf("width %d of a %s loop: want none but of warps and lanes", s.Width, s.Kind)
+		return fmt.Errorf("got the width %d for a %s loop; only loops over warps and lanes have a "+
+			"width", s.Width, s.Kind)
 	}
 	return nil
 }

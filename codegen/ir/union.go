@@ -46,7 +46,7 @@ func (s *Union) clone() Stmt { c := *s; c.Of = slices.Clone(s.Of); return &c }
 func (s *Union) check(*verifier) error {
 	t := s.Vals.Elem
 	if !t.IsFloat() {
-		return errors.New("a union of values that are no floats")
+		return errors.New("the values of a union must be floats")
 	}
 	if len(s.Of) < 2 || len(s.Of) > MostSegments {
 		return fmt.Errorf("a union of %d segments", len(s.Of))
@@ -54,10 +54,12 @@ func (s *Union) check(*verifier) error {
 	for k, g := range s.Of {
 		switch own := g.Crd == s.Crd && g.Vals == s.Vals; {
 		case g.Vals.Elem != t || g.Factor.Type() != t:
-			return fmt.Errorf("a union of %s with a segment of %s times %s", t, g.Vals.Elem,
+			return fmt.Errorf("a union of %s has a segment of %s with a factor of %s; want equal types",
+				t, g.Vals.Elem,
 				g.Factor.Type())
 		case !(own && k == 0) && (g.Crd == s.Crd || g.Vals == s.Vals):
-			return fmt.Errorf("a union reads what it writes to: %s", g.Crd.Name)
+			return fmt.Errorf("a union must not write to %s, because it also reads this array",
+				g.Crd.Name)
 		}
 	}
 	return nil

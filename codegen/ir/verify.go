@@ -123,12 +123,12 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 	}
 	if !q.Slot.Field.IsArray() {
 		if q.A != nil || q.V == nil {
-			return fmt.Errorf("slot %s is a number, and needs a variable", q.Slot)
+			return fmt.Errorf("slot %s holds a number, so its parameter must be a variable", q.Slot)
 		}
 		return v.head(q.V)
 	}
 	if q.A == nil || q.V != nil {
-		return fmt.Errorf("slot %s is an array, and needs one", q.Slot)
+		return fmt.Errorf("slot %s holds an array, so its parameter must be an array", q.Slot)
 	}
 	key := q.Slot
 	if !key.Field.HasLevel() {
@@ -153,7 +153,7 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 
 func (v *verifier) slotElem(s Slot, a *Array) error {
 	if s.Field != Vals && s.Field != Rows && !a.Elem.IsInt() {
-		return fmt.Errorf("%s holds %s, and %s wants integers", a.Name, a.Elem, s)
+		return fmt.Errorf("array %s holds %s, but slot %s needs integers", a.Name, a.Elem, s)
 	}
 	if a.Elem == tensor.None || a.Elem.Size() == 0 {
 		return fmt.Errorf("%s has no element type", a.Name)
@@ -164,7 +164,7 @@ func (v *verifier) slotElem(s Slot, a *Array) error {
 // head introduces an Int64 variable of the function's head.
 func (v *verifier) head(x *Var) error {
 	if x.Typ != tensor.Int64 {
-		return fmt.Errorf("%s is of type %s, want int64", x.Name, x.Typ)
+		return fmt.Errorf("variable %s has the type %s, want int64", x.Name, x.Typ)
 	}
 	return v.introduce(x, fixed)
 }
@@ -188,7 +188,7 @@ func (v *verifier) introduce(x *Var, k varKind) error {
 		return fmt.Errorf("%s has no type", x.Name)
 	}
 	if _, ok := v.visible[x]; ok {
-		return fmt.Errorf("%s is declared where it is visible already", x.Name)
+		return fmt.Errorf("variable %s is declared twice in one scope", x.Name)
 	}
 	v.visible[x] = k
 	v.home[x] = v.innermost()
@@ -227,9 +227,9 @@ func (v *verifier) stmt(s Stmt) error {
 	v.row.describe(s)
 	switch traits := v.row.Traits; {
 	case v.launched && traits&OnThread == 0:
-		return errors.New("it cannot stand in a launch")
+		return errors.New("a launch must not contain this operation")
 	case !v.launched && traits&OnlyThread != 0:
-		return errors.New("it stands in no launch")
+		return errors.New("only a launch may contain this operation")
 	}
 	for k := range v.row.Operands {
 		if err := v.operand(&v.row.Operands[k]); err != nil {
@@ -285,7 +285,7 @@ func (v *verifier) array(a *Array, o *Operand) error {
 	}
 	switch {
 	case !known:
-		return fmt.Errorf("%s is neither a parameter nor allocated before", a.Name)
+		return fmt.Errorf("array %s is used before it is allocated, and it is not a parameter", a.Name)
 	case o.Role == Owns:
 		return v.owned(a)
 	case a.Const && (o.Role == Stores || o.Role == Updates):
@@ -308,7 +308,7 @@ func (v *verifier) table(t *Table, role Role) error {
 		v.home[t] = v.innermost()
 		return v.named(t.Name, t)
 	case !v.tables[t]:
-		return errors.New("a table that is not allocated before")
+		return errors.New("a table is used before it is allocated")
 	case role != Loads:
 		return v.within(t, t.Name)
 	}
@@ -320,7 +320,8 @@ func (v *verifier) table(t *Table, role Role) error {
 func (v *verifier) within(object any, name string) error {
 	for _, l := range v.loops {
 		if l.guarded() && !v.home[object].within(l) {
-			return fmt.Errorf("%s is from outside the %s", name, l)
+			return fmt.Errorf("the %[2]s uses %[1]s from outside; want it declared within the %[2]s",
+				name, l)
 		}
 	}
 	return nil
@@ -331,7 +332,7 @@ func (v *verifier) known(a *Array) error { return v.array(a, &Operand{Role: Load
 
 func want(t tensor.Type, x Expr, what string) error {
 	if got := x.Type(); got != t {
-		return fmt.Errorf("%s %s is of type %s, want %s", what, x, got, t)
+		return fmt.Errorf("%s %s has the type %s, want %s", what, x, got, t)
 	}
 	return nil
 }
@@ -339,7 +340,8 @@ func want(t tensor.Type, x Expr, what string) error {
 // fits returns an error if x cannot be stored to a because of its type.
 func fits(a *Array, x Expr) error {
 	if t := x.Type(); t != a.Elem && !(t == tensor.Int64 && a.Elem == tensor.Int32) {
-		return fmt.Errorf("%s holds %s, the value is of type %s", a.Name, a.Elem, t)
+		return fmt.Errorf("array %s holds %s, but a value of type %s is stored in it", a.Name, a.Elem,
+			t)
 	}
 	return nil
 }
@@ -352,14 +354,15 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 	case !ok:
 		return fmt.Errorf("%s is not declared here", x.Name)
 	case k == fixed:
-		return fmt.Errorf("%s is a loop variable or of the function's head, and cannot be assigned",
+		return fmt.Errorf("%s cannot be assigned, because it is a loop variable or a parameter of "+
+			"the function",
 			x.Name)
 	case t != x.Typ:
-		return fmt.Errorf("%s is of type %s, its value %s", x.Name, x.Typ, t)
+		return fmt.Errorf("variable %s has the type %s, but its value has the type %s", x.Name, x.Typ, t)
 	}
 	for _, l := range v.loops {
 		if l.guarded() && !v.home[x].within(l) && !(accumulate && slices.Contains(l.reduce, x)) {
-			return fmt.Errorf("%s is from outside the %s; it is neither its own nor in reduce", x.Name, l)
+			return fmt.Errorf("the %[2]s assigns %[1]s, which it neither declares nor reduces", x.Name, l)
 		}
 	}
 	return nil
@@ -369,7 +372,7 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 // innermost parallel loop.
 func (v *verifier) owned(a *Array) error {
 	if v.arrays[a] == param {
-		return fmt.Errorf("%s is a parameter, and not the leaf's own", a.Name)
+		return fmt.Errorf("array %s is a parameter, but the leaf must have allocated it", a.Name)
 	}
 	return v.within(a, a.Name)
 }
@@ -377,7 +380,7 @@ func (v *verifier) owned(a *Array) error {
 // make introduces an array that the leaf owns.
 func (v *verifier) make(a *Array) error {
 	if a.Const || a.Elem == tensor.None || a.Elem.Size() == 0 {
-		return fmt.Errorf("%s is const or has no element type", a.Name)
+		return fmt.Errorf("array %s must not be const, and must have an element type", a.Name)
 	}
 	if _, known := v.arrays[a]; known {
 		return v.owned(a)

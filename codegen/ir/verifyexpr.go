@@ -74,7 +74,7 @@ func (v *verifier) variable(x *Var) error {
 	}
 	for _, l := range v.loops {
 		if l.guarded() && slices.Contains(l.reduce, x) {
-			return fmt.Errorf("%s is read in the %s that reduces it", x.Name, l)
+			return fmt.Errorf("%s must not be read in the %s, which reduces it", x.Name, l)
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func sameValue(x, y float64) bool { return x == y || x != x && y != y }
 func verifyBinary(x *Binary) error {
 	t := x.X.Type()
 	if u := x.Y.Type(); u != t {
-		return fmt.Errorf("operands of %s are of types %s and %s", x, t, u)
+		return fmt.Errorf("the operands of %s have the types %s and %s, want equal types", x, t, u)
 	}
 	ok := false
 	switch x.Op {
@@ -123,7 +123,7 @@ func verifyBinary(x *Binary) error {
 		ok = true
 	}
 	if !ok {
-		return fmt.Errorf("%s has no operator %s: %s", t, x.Op, x)
+		return fmt.Errorf("in %[3]s: the type %[1]s has no operator %[2]s", t, x.Op, x)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func verifyUnary(x *Unary) error {
 func verifyCast(x *Cast) error {
 	from := x.X.Type()
 	if x.Typ == tensor.None || x.Typ.Size() == 0 || from.IsComplex() && x.Typ.IsInt() {
-		return fmt.Errorf("no cast from %s to %s", from, x.Typ)
+		return fmt.Errorf("cannot convert a value from %s to %s", from, x.Typ)
 	}
 	return nil
 }

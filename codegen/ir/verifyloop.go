@@ -82,7 +82,7 @@ func (v *verifier) nested(s *For) error {
 	if s.Kind == Parallel {
 		for _, outer := range v.loops {
 			if outer.kind == Vector || outer.kind.OnGPU() {
-				return fmt.Errorf("a parallel loop in a %s", outer)
+				return fmt.Errorf("a %s must not contain a parallel loop", outer)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func (v *verifier) nested(s *For) error {
 	unit := Serial // the kind of the innermost GPU loop around s
 	for _, outer := range v.loops {
 		if outer.kind == Parallel || outer.kind == Vector {
-			return fmt.Errorf("a %s loop in a %s", s.Kind, outer)
+			return fmt.Errorf("a %[2]s must not contain a %[1]s loop", s.Kind, outer)
 		}
 		if outer.kind.OnGPU() {
 			unit = outer.kind
@@ -102,7 +102,7 @@ func (v *verifier) nested(s *For) error {
 	switch {
 	case s.Kind == Blocks && unit == Serial:
 		if len(v.kernels) > 0 {
-			return errors.New("a blocks loop in a leaf with a launch")
+			return errors.New("a leaf with a launch must not contain a blocks loop")
 		}
 		v.units = true
 		return nil
@@ -111,12 +111,13 @@ func (v *verifier) nested(s *For) error {
 	case s.Kind == Lanes && unit == Blocks:
 	case s.Kind == Lanes && unit == Warps:
 		if s.Width != WarpSize {
-			return fmt.Errorf("%d lanes in a warp, want %d", s.Width, WarpSize)
+			return fmt.Errorf("a lanes loop has the width %d, want %d: the lanes of a warp", s.Width,
+				WarpSize)
 		}
 	case unit == Serial:
-		return fmt.Errorf("a %s loop outside of a blocks loop", s.Kind)
+		return fmt.Errorf("a %s loop must be within a blocks loop", s.Kind)
 	default:
-		return fmt.Errorf("a %s loop in a %s loop", s.Kind, unit)
+		return fmt.Errorf("a %[2]s loop must not contain a %[1]s loop", s.Kind, unit)
 	}
 	if s.Width < 1 || s.Width > widest {
 		return fmt.Errorf("a %s loop of width %d, want 1 to %d", s.Kind, s.Width, widest)

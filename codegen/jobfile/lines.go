@@ -28,7 +28,8 @@ func clean(f *File) (string, error) {
 			return "", f.Errorf(notation.Span{Pos: quote, End: quote + 1}, Syntax,
 				"got a file name without its second quote, want one on the same line")
 		case c == 0:
-			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want text")
+			return "", f.Errorf(notation.Span{Pos: k, End: k + 1}, Syntax, "got a NUL character, want "+
+				"text")
 		case c == '"' && quote >= 0:
 			quote = -1
 		case c == '"':
@@ -155,7 +156,8 @@ func (r *lineReader) unclosed(b bracket, got string) error {
 		return r.f.Errorf(at, Syntax, "got the end of the file, want %q for this bracket",
 			string(b.close))
 	}
-	return r.f.Errorf(at, Syntax, "got %q, want %q first, for this bracket", got, string(b.close))
+	return r.f.Errorf(at, Syntax, "got %q, but a bracket before it is open; want %q first", got,
+		string(b.close))
 }
 
 // continues reports whether a line that ends with text continues on the next line, because text

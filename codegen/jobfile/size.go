@@ -137,7 +137,9 @@ func (v *sizeEval) eval(e notation.Expr) int64 {
 	case *notation.Access:
 		n, ok := v.lookup(e.Name)
 		if !ok && v.err == nil {
-			v.err = v.f.Errorf(e.At, diag.SizeUnknown, "the size %s is not known", e.Name)
+			v.err = v.f.Errorf(e.At, diag.SizeUnknown, "the size %s is not known; want param %[1]s = "+
+				"NUMBER, or -d=%[1]s:SIZE",
+				e.Name)
 		}
 		return n
 	case *notation.Neg:

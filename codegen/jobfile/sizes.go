@@ -78,7 +78,8 @@ type sizeChecker struct {
 func (c *sizeChecker) bind(t *Tensor) error {
 	known := c.known[t.Name]
 	if known != nil && len(known) != t.Order {
-		return c.f.Errorf(t.FromAt, diag.OrderMismatch, "got %s with %s in %s, want %d as declared",
+		return c.f.Errorf(t.FromAt, diag.OrderMismatch, "tensor %s has %s in %s, but its "+
+			"declaration has %d",
 			t.Name, tensor.Count(len(known), "mode"), known[0].From, t.Order)
 	}
 	for m, k := range known {

@@ -45,7 +45,7 @@ s = z(i) * x(i)
 		"names": {map[string][]notation.Known{"A": input(true, 3, 4), "x": input(true, 5)},
 			"job.dst:2:10: got size 4 for m from mode 1 of A (its file), but 5 from mode 0 of x (its file); want the same size"},
 		"modes": {map[string][]notation.Known{"A": input(true, 3)},
-			"job.dst:1:25: got A with 1 mode in its file, want 2 as declared"},
+			"job.dst:1:25: tensor A has 1 mode in its file, but its declaration has 2"},
 	} {
 		got := ""
 		if s, err := f.CheckSizes(c.known); err != nil {

@@ -36,7 +36,7 @@ func (h *Home) Ordered() *Ordered { return h.ordered }
 // machine's. In a hierarchy, each level must name its grid, in the order of the machine.
 func (p Placement) Check(m *Machine, modes int) error {
 	if len(p) != len(m.Grids) {
-		return p.refused("it has %s, want %[3]d: one for each grid of the machine %[2]s",
+		return p.refused("the placement has %s, want %[3]d: one for each grid of the machine %[2]s",
 			tensor.Count(len(p), "level"), m, len(m.Grids))
 	}
 	for k, l := range p {
@@ -44,14 +44,15 @@ func (p Placement) Check(m *Machine, modes int) error {
 		names := m.gridNames(g)
 		switch {
 		case !slices.Contains(names, l.Machine):
-			return p.refused("it names machine %s, want %s", l.Machine,
+			return p.refused("the placement names machine %s, want %s", l.Machine,
 				strings.Join(names, " or "))
 		case len(l.Modes) != modes:
-			return p.refused("it names %s, want %d: one for each mode of the tensor",
+			return p.refused("the placement names %s, want %d: one for each mode of the tensor",
 				tensor.Count(len(l.Modes), "mode"),
 				modes)
 		case len(l.Dims) != len(g.Extents):
-			return p.refused("%s has %s, want %d: one for each dimension of the grid", l.Machine,
+			return p.refused("the placement has %[2]s of %[1]s, want %[3]d: one for each dimension of "+
+				"the grid", l.Machine,
 				tensor.Count(len(l.Dims), "dimension"), len(g.Extents))
 		}
 		for n, d := range l.Dims {

@@ -91,17 +91,17 @@ func TestHomePieces(t *testing.T) {
 
 func TestHomeErrors(t *testing.T) {
 	for _, c := range []struct{ machine, placement, want string }{
-		{"2", "(x,y) -> N(x)", "it names machine N, want M"},
-		{"nodes=2", "(x,y) -> gpus(x)", "it names machine gpus, want M or nodes"},
+		{"2", "(x,y) -> N(x)", "the placement names machine N, want M"},
+		{"nodes=2", "(x,y) -> gpus(x)", "the placement names machine gpus, want M or nodes"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(x); (x,y) -> M(x)",
-			"it names machine M, want gpus"},
+			"the placement names machine M, want gpus"},
 		{"nodes=2;gpus=2", "(x,y) -> nodes(x)",
-			"it has 1 level, want 2: one for each grid of the machine nodes=2;gpus=2"},
+			"the placement has 1 level, want 2: one for each grid of the machine nodes=2;gpus=2"},
 		{"2", "(x,y) -> M(x); (x,y) -> M(x)",
-			"it has 2 levels, want 1: one for each grid of the machine 2"},
-		{"2", "(x) -> M(x)", "it names 1 mode, want 2: one for each mode of the tensor"},
-		{"2", "(x,y) -> M(x,y)", "M has 2 dimensions, want 1: one for each dimension of the grid"},
-		{"2x2", "(x,y) -> M(x)", "M has 1 dimension, want 2: one for each dimension of the grid"},
+			"the placement has 2 levels, want 1: one for each grid of the machine 2"},
+		{"2", "(x) -> M(x)", "the placement names 1 mode, want 2: one for each mode of the tensor"},
+		{"2", "(x,y) -> M(x,y)", "the placement has 2 dimensions of M, want 1: one for each dimension of the grid"},
+		{"2x2", "(x,y) -> M(x)", "the placement has 1 dimension of M, want 2: one for each dimension of the grid"},
 		{"2x2", "(x,y) -> M(x,2)", "got coordinate 2 of M, want less than its extent, 2"},
 	} {
 		_, err := home(t, c.machine, c.placement, []int{0, 1})

@@ -73,7 +73,7 @@ func TestRefusalsOnGPUs(t *testing.T) {
 			"got Atomics, but complex numbers cannot be added atomically; use Temporary", "Atomics"},
 		{complexGPU,
 			"split(j,j0,j1,4),reorder(j0,i,j1,k),parallelize(j0,GPUBlock,IgnoreRaces),parallelize(k,GPUThread,Atomics)",
-			"j0 on GPUBlock: its iterations add to the same elements of C(i,k), and a GPU cannot add complex numbers atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
+			"j0 on GPUBlock: several iterations add to the same element of C(i,k), and a GPU cannot add complex numbers atomically", "parallelize(j0,GPUBlock,IgnoreRaces)"},
 		{spaceGPU, "parallelize(i,GPUBlock,NoRaces),parallelize(j,GPUThread,Atomics)",
 			"the iterations of j share the workspace W(j), so that they can run on", "Atomics"},
 		{addGPU, "split(i,i0,i1,4),parallelize(i0,GPUBlock,Atomics)",
@@ -108,6 +108,6 @@ func TestRefusalsOnGPUs(t *testing.T) {
 			"the loop over tile writes a different element of y(j) for each position; it must sum rows",
 			"parallelize(tile,GPUThread,Atomics,Rows)"},
 		{totalGPU, tiled("parallelize(tile,GPUThread,Atomics,Rows)"),
-			"s is one value for all rows of A(i,j); want one for each row", "parallelize(tile,GPUThread,Atomics,Rows)"},
+			"s is one sum of all rows of A(i,j); want a sum for each row", "parallelize(tile,GPUThread,Atomics,Rows)"},
 	})
 }

@@ -107,7 +107,7 @@ func (s *state) positions(v string, a *cin.Access) error {
 		}
 	}
 	if first < 0 {
-		return s.refuse(2, "got %s, want a tensor with the variable %s", a.Key(), roots[0])
+		return s.refuse(2, "got %s, want an access that has the variable %s", a.Key(), roots[0])
 	}
 	for k, r := range roots {
 		if first+k >= len(f.Order) || a.Vars[f.Order[first+k]] != r {

@@ -165,8 +165,8 @@ func (r *recipe) read() error {
 	}
 	from, to := list(1), list(2)
 	if len(from) != len(to) {
-		return r.state.refuse(2, "got %s, want as many as %s has", plural(len(to), "variable"),
-			r.state.cmd.Args[1].Text)
+		return r.state.refuse(2, "got %s, want %d, one for each variable of %s",
+			plural(len(to), "variable"), len(from), r.state.cmd.Args[1].Text)
 	}
 	inside := exprVars(r.expr)
 	for k, a := range from {
@@ -178,7 +178,7 @@ func (r *recipe) read() error {
 		}
 		if r.isTiles(a.Text) {
 			if w := to[k].Text; w != a.Text && (!notation.IsName(w) || r.state.inUse(w)) {
-				return r.state.refuse(2, "got %s, want either %s or a new name", w, a.Text)
+				return r.state.refuse(2, "got %s as the workspace's variable, want either %s or a new name", w, a.Text)
 			}
 			r.tiles = append(r.tiles, a.Text)
 			continue
@@ -189,7 +189,7 @@ func (r *recipe) read() error {
 		}
 		for _, v := range roots {
 			if !slices.Contains(inside, v) {
-				return r.state.refuse(1, "got %s, want a variable of %s",
+				return r.state.refuse(1, "got %s, want a variable that occurs in %s",
 					v, r.state.cmd.Args[0].Text)
 			}
 		}
@@ -197,7 +197,8 @@ func (r *recipe) read() error {
 		r.state.giveWay(w)
 		if w != a.Text && (!notation.IsName(w) || r.state.inUse(w) || r.state.g.Original(w) != w ||
 			r.state.g.ConsumerVar(w) != w || slices.Contains(r.names, w)) {
-			return r.state.refuse(2, "got %s, want either %s or a new name", w, a.Text)
+			return r.state.refuse(2, "got %s as the workspace's variable, want either %s or a new name",
+				w, a.Text)
 		}
 		r.loops, r.names = append(r.loops, a.Text), append(r.names, w)
 		r.vars = append(r.vars, roots...)
@@ -472,7 +473,7 @@ func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	for _, v := range r.tiles {
 		at := slices.IndexFunc(chain, func(f *cin.Forall) bool { return f.Var == v })
 		if at < 0 {
-			return r.state.refuse(1, "the loop over %s must be around %s", v, expr)
+			return r.state.refuse(1, "the loop over %s must contain %s", v, expr)
 		}
 		for _, f := range chain[at+1 : d] {
 			if !slices.Contains(r.tiles, f.Var) {

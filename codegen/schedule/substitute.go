@@ -27,9 +27,9 @@ func checkTarget(s *state, kernel string) error {
 	case s.problem.GPU && !gpu:
 		return s.refuse(1, "got gemm, which runs on a CPU, want cublas for --target=cuda")
 	case !s.problem.GPU && kernel == strategy.CuBLAS:
-		return s.refuse(1, "got cublas, which runs on a GPU, want either gemm or --target=cuda")
+		return s.refuse(1, "got cublas, which runs on a GPU; write gemm, or add --target=cuda")
 	case !s.problem.GPU && gpu:
-		return s.refuse(1, "got %s, which runs on a GPU, want --target=cuda too", kernel)
+		return s.refuse(1, "got %s, which runs on a GPU; add --target=cuda", kernel)
 	}
 	return nil
 }
@@ -67,7 +67,8 @@ func substitute(s *state) error {
 
 // orderSubstitute tells the strategy that a library or function (by) runs the loops over vars.
 func orderSubstitute(s *state, vars []string, by string) error {
-	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","), Word: by})
+	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","),
+		Word: by})
 }
 
 // spmm makes cuSPARSE run the loops over vars. Whether they are a product with a sparse matrix is
@@ -116,10 +117,10 @@ func callFunction(s *state, vars []string, name string) error {
 func refuseScheduled(s *state, f *cin.Forall, by string) error {
 	switch {
 	case f.Unit != cin.Serial:
-		return s.refuse(0, "the loop over %s already runs on %s, so %s cannot run it",
+		return s.refuse(0, "the loop over %s already runs on %s, so %s cannot replace it",
 			f.Var, f.Unit, by)
 	case f.Unroll != 0 || f.Gallop:
-		return s.refuse(0, "the loop over %s is unrolled or has a mergeby, so %s cannot run it",
+		return s.refuse(0, "the loop over %s is unrolled or has a mergeby, so %s cannot replace it",
 			f.Var, by)
 	}
 	return nil

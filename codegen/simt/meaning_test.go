@@ -228,13 +228,13 @@ func TestRefusals(t *testing.T) {
 		{"for b in 0 : n blocks {\n sort z[b * 3 : b * 3 + 3]\n}",
 			"loop b: sort cannot run on a GPU's threads"},
 		{"for b in 0 : n blocks {\n alloc w int64[x[b]]\n free w\n}",
-			"loop b: the length of w must be known before the loop begins"},
+			"loop b: the length of array w must be known before the loop begins"},
 		{
-			"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of w must be known before the loop begins"},
+			"for b in 0 : n blocks {\n var m int64 = b\n for i in 0 : 3 {\n m += i\n }\n alloc w int64[m]\n free w\n}", "loop b: the length of array w must be known before the loop begins"},
 		{"for i in 0 : n parallel {\n z[i] = 1\n}",
 			"loop i: a loop that is parallel cannot run on the host of a GPU"},
 		{"sort z[0 : 3]", "sort can run neither on the host of a GPU nor on its threads"},
-		{"for b in 0 : 1 blocks {\n copy z[0] = z[4], 3\n}", "loop b: z is copied within itself"},
+		{"for b in 0 : 1 blocks {\n copy z[0] = z[4], 3\n}", "loop b: a GPU cannot copy from z to z itself"},
 	} {
 		f := parse(t, leafOf(c.body))
 		before := ir.Print(f)

@@ -92,7 +92,7 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 // not overlap.
 func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	if s.Dst == s.Src {
-		l.refuse("%s is copied within itself, which a GPU's threads cannot do", s.Dst.Name)
+		l.refuse("a GPU cannot copy from %s to %[1]s itself", s.Dst.Name)
 		return
 	}
 	k := l.h.names.newVar("k", tensor.Int64)
@@ -117,7 +117,7 @@ type hoisted struct {
 func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
-		l.refuse("the length of %s must be known before the loop begins", a.Name)
+		l.refuse("the length of array %s must be known before the loop begins", a.Name)
 		return nil
 	}
 	t := hoisted{

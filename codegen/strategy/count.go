@@ -23,7 +23,7 @@ func followCount(f *facts, v *Value, o Order) error {
 	x := o.Loop.Var
 	switch {
 	case !slices.Contains(f.problem.Exact, x):
-		return fmt.Errorf("the range of %s must be whole, and not divided into blocks", x)
+		return fmt.Errorf("the loop over %s must run over all coordinates, but blocks divide its range", x)
 	case f.problem.Sizes[x] != o.N:
 		return fmt.Errorf("got %[3]d, want the number of coordinates of %[1]s: %[2]d",
 			x, f.problem.Sizes[x], o.N)

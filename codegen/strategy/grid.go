@@ -64,7 +64,7 @@ func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
 		for _, m := range loops {
 			if err == nil && f.assigns(a) && m.Unit.OnGPU() && m.Race == cin.IgnoreRaces &&
 				f.problem.Compute.IsComplex() && f.hasRaces(m, a.LHS) && f.decidesRaces(m.Body) {
-				l, err = m, fmt.Errorf("its iterations add to the same elements of %s, and a GPU cannot "+
+				l, err = m, fmt.Errorf("several iterations add to the same element of %s, and a GPU cannot "+
 					"add complex numbers atomically", a.LHS.Key())
 			}
 		}

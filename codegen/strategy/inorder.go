@@ -125,7 +125,7 @@ func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 			"%s has %.4g coordinates, but an array can have at most %.4g", t.Key(), n,
 			float64(maxArray))
 	case !isFilledUniformly(f, s, t):
-		return fmt.Errorf("%s must be filled everywhere or nowhere", t.Key())
+		return fmt.Errorf("the loops must fill either all of %s or none of it", t.Key())
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func followMerge(f *facts, v *Value, o Order) error {
 	if o.Word == OneBody {
 		f.merges(f.stmt, scope{}, func(u string, _ int) { found = found || u == x })
 		if !found {
-			return fmt.Errorf("the loop over %s must step through several operands", o.Loop)
+			return fmt.Errorf("the loop over %s must merge several sparse operands", o.Loop)
 		}
 		v.OneBody[x] = true
 		return nil

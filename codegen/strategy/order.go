@@ -145,7 +145,7 @@ func Number(k int, text string, least int64) (int64, error) {
 	case err != nil:
 		return 0, misspelt(k, "got %s, want a whole number", text)
 	case n < least || n > 1<<40:
-		return 0, refused(k, "got %d, want %d to 2^40", n, least)
+		return 0, refused(k, "got the number %d, want %d to 2^40", n, least)
 	}
 	return n, nil
 }

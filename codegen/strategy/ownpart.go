@@ -80,7 +80,7 @@ func parts(f *facts, l *cin.Forall, v string) error {
 				"a part",
 			target.Key())
 	case !slices.Contains(f.vars, v):
-		return fmt.Errorf("got %s, want a variable of %s", v, target.Key())
+		return fmt.Errorf("got %s, want an index variable of %s", v, target.Key())
 	case slices.ContainsFunc(f.g.Relations(),
 		func(r provenance.Relation) bool {
 			return slices.Contains(r.From, v) ||
@@ -93,7 +93,9 @@ func parts(f *facts, l *cin.Forall, v string) error {
 		if t := f.tensor(a.Name); t != nil {
 			for level, u := range t.levels(a) {
 				if u == v && !t.caps(level).CanLocate() {
-					err = fmt.Errorf("%s must not store a list of coordinates of %s", a.Key(), v)
+					err = fmt.Errorf("%s must not store the coordinates of %s in a list, because threads "+
+						"cannot find "+
+						"their parts of a list", a.Key(), v)
 				}
 			}
 		}

@@ -106,7 +106,8 @@ func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 		return fmt.Errorf(
 			"the loop over %s must be innermost and contain only one sum", l.Var)
 	case !f.assigns(l) || !f.result.Format.AllDense():
-		return fmt.Errorf("%s must be a dense result: the loop over %s sums into its rows",
+		return fmt.Errorf("%s must be a result with dense levels, because the loop over %s adds to "+
+			"its rows",
 			a.LHS.Key(), l.Var)
 	case !a.Accumulate || slices.Contains(a.LHS.Vars, c.Roots[len(c.Roots)-1]):
 		return fmt.Errorf(
@@ -116,7 +117,7 @@ func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 	}
 	key := f.g.PositionsOf(l.Var)
 	if !slices.ContainsFunc(c.Roots, func(r string) bool { return slices.Contains(a.LHS.Vars, r) }) {
-		return fmt.Errorf("%s is one value for all rows of %s; want one for each row",
+		return fmt.Errorf("%s is one sum of all rows of %s; want a sum for each row",
 			a.LHS.Key(), key)
 	}
 	return placesOfRows(f, l, a, c.Roots, key, v)

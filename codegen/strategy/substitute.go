@@ -79,7 +79,7 @@ func callExtern(f *facts, v *Value, x *Extern) error {
 		v.loop(found[0]).Extern = x
 		return nil
 	}
-	return fmt.Errorf("%d nests of loops are over %s, but a function can run only one",
+	return fmt.Errorf("%d nests of loops are over %s, but a function can replace only one",
 		len(found),
 		strings.Join(names, ", "))
 }
@@ -96,7 +96,7 @@ const (
 var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 
 // gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
-const gemmNeedsArrays = "gemm multiplies matrices that must be arrays"
+const gemmNeedsArrays = "gemm multiplies matrices, which must be stored as arrays"
 
 // matrices turns the workspaces that matrix products read or add to into arrays, whatever their
 // size. sums has the assignments of the products. An error says why a workspace cannot be an array.

@@ -59,7 +59,7 @@ func markChunks(f *facts, o Order) (cin.Stmt, error) {
 		return nil, refused(3,
 			"chunks of work are for the threads of a CPU, but --target=cuda compiles for a GPU")
 	case unit != cin.CPUThread.String():
-		return nil, refused(1, "chunks of work need CPUThread; got %s", unit)
+		return nil, refused(1, "got the unit %s, want CPUThread: chunks of work are for threads of a CPU", unit)
 	case !slices.Contains(cutWords[:], cut):
 		return nil, misspelt(3,
 			"got %s with %s, want either a number of iterations, or NoRaces with "+
@@ -205,8 +205,7 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 		case how == Blocks && o.N > 0:
 			return c,
 				fmt.Errorf(
-					"got %d chunks, want none: a loop that does not sum has chunks by the "+
-						"number of threads",
+					"got %d chunks, want no number: only a loop that sums into one scalar has one",
 					o.N)
 		case sums(l):
 			return c,
@@ -225,7 +224,7 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 					"be divided into chunks",
 				target.Key(), f.vars[0])
 		case how == Blocks && f.problem.Assembly == Append:
-			return c, fmt.Errorf("%s is appended to in order; want Ordered chunks", target.Key())
+			return c, fmt.Errorf("entries of %s must be appended in order, so the chunks must be Ordered", target.Key())
 		case how == Ordered && f.problem.Assembly != Append:
 			return c, fmt.Errorf(
 				"%s is not appended to; want chunks of Work, which need no order", target.Key())
@@ -250,7 +249,8 @@ func orderedTo(f *facts, l *cin.Forall, o Order) (Cut, error) {
 	case Reduction:
 		switch {
 		case !scalar:
-			return c, fmt.Errorf("partial sums need a loop that sums into one scalar; got %s",
+			return c, fmt.Errorf("partial sums need a loop that sums into one scalar, but the loop "+
+				"sums into %s",
 				target.Key())
 		case o.N < 1 || o.N > mostParts:
 			return c, fmt.Errorf("got %d partial sums, want 1 to %d", o.N, mostParts)

@@ -38,7 +38,7 @@ func followVectorize(f *facts, v *Value, o Order) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s must store entries along %s", a.Key(), o.Loop)
+	return fmt.Errorf("the level of %s that stores %s must be compressed", a.Key(), o.Loop)
 }
 
 // defaultLanes returns the vectorize commands that apply if the schedule has none: for all loops

@@ -57,7 +57,7 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			"got %s, want a workspace of the statement over index variables", o.Name)
 	}
 	if s.Multiplied && kind != Array {
-		return fmt.Errorf("%s, but %s is one of them", gemmNeedsArrays, o.Name)
+		return fmt.Errorf("%s; workspace %s is one of them", gemmNeedsArrays, o.Name)
 	}
 	s.Why, s.Said = "so ordered", true
 	var err error
@@ -84,7 +84,7 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			ok, once := inOrder(f, producer, t)
 			s.Form.Once = once
 			if !ok {
-				err = fmt.Errorf("%s must be filled in the order of its variables", t.Key())
+				err = fmt.Errorf("the loops must fill %s in the order of its variables", t.Key())
 			}
 		case Positions:
 			s.Form, err = positional(f, w, t)

@@ -81,7 +81,7 @@ type Joined struct {
 // ErrUnordered reports that the parts do not follow one another in storage order, or that
 // coordinates repeat in a tensor that must not keep repeats. A Sorter can handle such entries, but
 // Join cannot.
-var ErrUnordered = errors.New("parts must be in storage order")
+var ErrUnordered = errors.New("the parts of a tensor must be in storage order")
 
 // Join plans the assembly of the parts into the tensor of spec. The sizes, modes and type of spec
 // must be set.

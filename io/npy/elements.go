@@ -44,7 +44,8 @@ func (e *elements) read(n int) ([]byte, int, error) {
 		if short(err) {
 			return nil, 0, fmt.Errorf(
 				"got %s, want %d, as for the shape %v: the data end too early",
-				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)), "element"),
+				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)),
+					"element"),
 				e.header.count, e.header.shape)
 		}
 		return nil, 0, err
@@ -149,7 +150,7 @@ func (d dtype) convert(dst, raw []byte, n int) error {
 		for k := range out {
 			v := binary.LittleEndian.Uint64(raw[8*k:])
 			if v > math.MaxInt64 {
-				return fmt.Errorf("got the value %d, which int64 cannot hold", v)
+				return fmt.Errorf("got the value %d, want less than 2^63: it is stored as int64", v)
 			}
 			out[k] = int64(v)
 		}

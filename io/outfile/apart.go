@@ -173,5 +173,5 @@ func resolve(path string) (string, error) {
 		}
 	}
 	return "", &fs.PathError{Op: "open", Path: path,
-		Err: errors.New("too many levels of symbolic links")}
+		Err: errors.New("the path goes through too many symbolic links")}
 }

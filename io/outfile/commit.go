@@ -120,7 +120,7 @@ func (r *replaced) keep() error {
 	case err != nil:
 		return err
 	case st.IsDir():
-		return errors.New("got a folder, want a file")
+		return fmt.Errorf("%s is a folder, want a file", r.target)
 	}
 	name := strings.TrimSuffix(tempName(r.target), ".tmp") + ".old"
 	err := os.Link(r.target, name)

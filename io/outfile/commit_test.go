@@ -97,7 +97,7 @@ func TestDescriptor(t *testing.T) {
 	}
 	defer read.Close()
 	for path, says := range map[string]string{"/dev/fd/" +
-		strconv.Itoa(int(read.Fd())): "it must be open for writing",
+		strconv.Itoa(int(read.Fd())): "the file descriptor must be open for writing",
 		"/dev/fd/987": "bad file descriptor"} {
 		if _, err := Create(path); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", path, err)

@@ -60,7 +60,7 @@ func openDescriptor(path string, fd int) (*File, error) {
 	o := &File{path: path}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err == nil && flags&unix.O_ACCMODE == unix.O_RDONLY {
-		err = errors.New("it must be open for writing")
+		err = errors.New("the file descriptor must be open for writing")
 	}
 	if err != nil {
 		return nil, o.Errorf(err)

@@ -110,7 +110,7 @@ func openToken(name string, token []byte) (*os.File, error) {
 	got := make([]byte, len(token))
 	if _, err := f.ReadAt(got, 0); err != nil || string(got) != string(token) {
 		f.Close()
-		return nil, errors.New("another file now has this name")
+		return nil, errors.New("another process has replaced the file")
 	}
 	return f, nil
 }

@@ -140,8 +140,8 @@ func Collect(s coo.Stream) ([]Entry, error) {
 			return all, err
 		}
 		if b.N == 0 || len(b.Coords) != len(dims) {
-			return all, fmt.Errorf("BUG: batch of %d entries with %d coordinates, want some with "+
-				"%d", b.N, len(b.Coords), len(dims))
+			return all, fmt.Errorf("BUG: got a batch of %d entries with %d coordinates each, want "+
+				"at least one entry with %d", b.N, len(b.Coords), len(dims))
 		}
 		for k := range b.N {
 			e := Entry{Coords: make([]int64, len(b.Coords))}

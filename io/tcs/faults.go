@@ -8,7 +8,7 @@ import (
 )
 
 // ErrShrank is the error of Faultless if a page of a mapped file no longer exists.
-var ErrShrank = errors.New("the file became shorter while it was read")
+var ErrShrank = errors.New("another process made the file shorter while it was read")
 
 // Faultless runs f and converts a fault, from reading a page that no longer exists, into
 // ErrShrank. It catches only faults of its own goroutine.

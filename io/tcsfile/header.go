@@ -148,7 +148,7 @@ func decodeFixed(b []byte, size int64) (h *fileHeader, order, sections int, err 
 			b[:min(len(b), 8)], magic)
 	}
 	if len(b) < fixedLen {
-		return nil, 0, 0, fmt.Errorf("truncated: got %s, but the header alone has %d",
+		return nil, 0, 0, fmt.Errorf("the file is truncated: it has %s, but its header needs %d",
 			tensor.Count(len(b), "byte"), fixedLen)
 	}
 	if v := le.Uint32(b[8:]); v != version {
@@ -306,18 +306,19 @@ func (h *fileHeader) checkSections() error {
 		what := fmt.Sprintf("section %d (%v of level %d)", i, want.Array, want.Level)
 		switch {
 		case got.section.Level != want.Level || got.section.Array != want.Array:
-			return fmt.Errorf("section %d is part %d of level %d, want %v of level %d", i,
+			return fmt.Errorf("section %d stores array %d of level %d, want %v of level %d", i,
 				got.section.Array, got.section.Level, want.Array, want.Level)
 		case got.section.Len != want.Len:
-			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.section.Len, "element"), want.Len)
+			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.section.Len, "element"),
+				want.Len)
 		case want.Array == tcs.ValsArray && got.section.Width != want.Width,
 			want.Array != tcs.ValsArray && got.section.Width != 4 && got.section.Width != 8,
 			got.section.Width < want.Width:
-			return fmt.Errorf("%s has elements of %s, want %d", what,
+			return fmt.Errorf("each element of %s has %s, want %d", what,
 				tensor.Count(int(got.section.Width), "byte"),
 				want.Width)
 		case got.section.Offset%tcs.Align != 0 || got.section.Offset < end:
-			return fmt.Errorf("%s is at byte %d, want a multiple of %d from %d on", what,
+			return fmt.Errorf("%s begins at byte %d, want a multiple of %d that is at least %d", what,
 				got.section.Offset, tcs.Align, end)
 		case got.section.Bytes()/int64(got.section.Width) != got.section.Len:
 			return fmt.Errorf("%s is too long", what)
@@ -325,7 +326,7 @@ func (h *fileHeader) checkSections() error {
 			return fmt.Errorf("%s has %s, want %d", what, tensor.Count(got.stored, "byte"),
 				got.section.Bytes())
 		case h.compress == compressZstd && got.stored < 8*chunks(got.section.Bytes(), h.chunk):
-			return fmt.Errorf("%s has %s, which is less than its table of chunks", what,
+			return fmt.Errorf("%s has %s, but its table of chunks alone has more", what,
 				tensor.Count(got.stored, "byte"))
 		case got.section.Offset > h.total || got.stored > h.total-got.section.Offset:
 			return fmt.Errorf("%s ends at byte %d, but the file ends at byte %d", what,
@@ -341,7 +342,7 @@ func (h *fileHeader) checkSections() error {
 	for l, st := range h.stats.Levels {
 		if st.Positions != lay.Positions[l] {
 			return fmt.Errorf(
-				"the header says that level %d has %s, but its arrays have %d",
+				"the header gives level %d %s, but the level's arrays have %d",
 				l, tensor.Count(st.Positions, "position"),
 				lay.Positions[l])
 		}

@@ -141,7 +141,7 @@ func readHeader(f io.ReaderAt, size int64) (*fileHeader, error) {
 	}
 	all := make([]byte, h.length)
 	if _, err := f.ReadAt(all, 0); err != nil {
-		return nil, fmt.Errorf("truncated in its header of %d bytes", h.length)
+		return nil, fmt.Errorf("the file is truncated: it ends within its header of %d bytes", h.length)
 	}
 	return h, h.decodeTables(all, order, sections)
 }

@@ -98,10 +98,10 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 	out, err := dec.DecodeAll(stored, dst[:0:len(dst)])
 	switch {
 	case errors.Is(err, zstd.ErrWindowSizeExceeded):
-		return fmt.Errorf("its window, or what it refers back to, is larger than %s",
+		return fmt.Errorf("its zstd window is larger than %s; compress it with a smaller window",
 			tensor.Bytes(maxWindow))
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("it has more bytes than the %s that are wanted",
+		return fmt.Errorf("it has more than %s when decompressed",
 			tensor.Count(len(dst), "byte"))
 	case err != nil:
 		return err
@@ -121,7 +121,7 @@ func frameOffsets(stored []byte, n int64) ([]int64, error) {
 	for i := range n {
 		k := binary.LittleEndian.Uint64(stored[8*i:])
 		if k > uint64(int64(len(stored))-at[i]) {
-			return nil, fmt.Errorf("chunk %d has %s, past the section's end", i,
+			return nil, fmt.Errorf("chunk %d has %s, and therefore ends after its section", i,
 				tensor.Count(k, "byte"))
 		}
 		at[i+1] = at[i] + int64(k)

@@ -98,7 +98,7 @@ func (r *spoolReader) Read(p []byte) (int, error) {
 }
 
 // errBefore is the error of a file that refers to a place before its start.
-var errBefore = errors.New("a part must not begin before the start of the file")
+var errBefore = errors.New("got an offset before the start of the file")
 
 // ReadAt implements io.ReaderAt.
 func (s *spool) ReadAt(p []byte, off int64) (int, error) {

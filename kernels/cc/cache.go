@@ -68,7 +68,8 @@ func (c *Cache) read(name string, used bool) (*Object, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if o.Meta.Key != c.key(name) {
-		return nil, fmt.Errorf("%s: got another object, which was stored as %q", path, o.Meta.Key)
+		return nil, fmt.Errorf("%s contains the object of another leaf, %q; remove it with distaff "+
+			"cache clear", path, o.Meta.Key)
 	}
 	o.Cached = true
 	return o, nil

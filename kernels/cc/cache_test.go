@@ -258,7 +258,7 @@ func TestObjectUnderAnotherName(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o, err := c.Get(names[0]); err == nil ||
-			!strings.Contains(err.Error(), "another object") {
+			!strings.Contains(err.Error(), "the object of another leaf") {
 			t.Errorf("%s: got %+v, %v", kind, o, err)
 		}
 		if o := c.Find(names[0]); o != nil {

@@ -77,7 +77,7 @@ func TestSplitFlags(t *testing.T) {
 		{`'' x`, []string{"", "x"}, ""},
 		{`'a\b'`, []string{`a\b`}, ""},
 		{`-DX=$(rm)`, []string{"-DX=$(rm)"}, ""},
-		{`'a`, nil, "unclosed"},
+		{`'a`, nil, "not closed"},
 		{`a\`, nil, "backslash"},
 	} {
 		got, err := splitFlags(c.in)
@@ -127,7 +127,7 @@ func TestFind(t *testing.T) {
 		{filepath.Join(dir, "c/notexec"), path, "", "not executable"},
 		{filepath.Join(dir, "none"), path, "", "does not exist"},
 		{dir, path, "", "is a folder"},
-		{"'gcc", path, "", "unclosed"},
+		{"'gcc", path, "", "not closed"},
 		{" ", path, "", "got an empty name, want a compiler"},
 	} {
 		got, err := Find(c.command, c.path)

@@ -121,10 +121,10 @@ func TestNoPlaceToCompile(t *testing.T) {
 	for _, tmp := range []string{"", none + "/there"} {
 		cfg.Tmp = tmp
 		b, _ := newBuilder(t, cfg)
-		want := "no folder to compile in: TMPDIR=" + none +
+		want := "cannot make a temporary folder for the compiler: TMPDIR=" + none +
 			": no such file or directory; choose another folder for temporary files with TMPDIR, --tmp or DISTAFF_TMP"
 		if tmp != "" {
-			want = "no folder to compile in: temporary files in " + tmp +
+			want = "cannot make a temporary folder for the compiler: temporary files in " + tmp +
 				": no such file or directory; choose another folder with --tmp or DISTAFF_TMP"
 		}
 		if _, err := b.Build(context.Background(), Source{Text: add}); err == nil ||

@@ -44,7 +44,8 @@ func (e *CompileError) ExitCode() int { return 1 }
 func (e *CompileError) Unwrap() error { return e.Err }
 
 // noOpenMP is the warning that is given if a leaf is compiled without OpenMP.
-const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; install gcc with libgomp, " +
+const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; install gcc " +
+	"with libgomp, " +
 	"and name it with DISTAFF_CC if needed"
 
 // compile runs the compiler on src in a temporary folder. It keeps the folder only if the compiler
@@ -52,7 +53,7 @@ const noOpenMP = "the C compiler %s has no OpenMP, so leaves run on one thread; 
 func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	dir, err := outfile.MkdirTemp(b.cfg.Tmp, "distaff-leaf-")
 	if err != nil {
-		return nil, fmt.Errorf("no folder to compile in: %w", err)
+		return nil, fmt.Errorf("cannot make a temporary folder for the compiler: %w", err)
 	}
 	keep := false
 	defer func() {
@@ -62,7 +63,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 	}()
 	in, out := filepath.Join(dir, "leaf.c"), filepath.Join(dir, "leaf.so")
 	if err := os.WriteFile(in, []byte(src.Text), 0o600); err != nil {
-		return nil, fmt.Errorf("no folder to compile in: %w", outfile.InTemp(b.cfg.Tmp, err))
+		return nil, fmt.Errorf("cannot make a temporary folder for the compiler: %w",
+			outfile.InTemp(b.cfg.Tmp, err))
 	}
 	flags := slices.Concat(b.flags(src), marchFlags(b.cfg.CPU), b.cfg.UserFlags, linkFlags)
 	warning := ""
@@ -111,7 +113,8 @@ func (b *Builder) compile(ctx context.Context, src Source) (*Object, error) {
 
 // compiledWithLess is the warning that is given if the compiler crashed on a leaf and then compiled
 // it with less optimization.
-const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s), which is therefore compiled %s"
+const compiledWithLess = "the C compiler %s crashes on the leaf of %s (%s), which is therefore " +
+	"compiled %s"
 
 // lessOptimized lists flags that turn off optimizations. After the compiler crashed, they are tried
 // one entry after another.

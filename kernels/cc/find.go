@@ -181,7 +181,7 @@ func splitFlags(s string) ([]string, error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("%q has an unclosed %c, want a second one", s, quote)
+		return nil, fmt.Errorf("%q has a %c that is not closed, want a second one", s, quote)
 	}
 	if in {
 		out = append(out, word.String())

@@ -78,7 +78,8 @@ func Seal(payload []byte, m Meta) (*Object, error) {
 	return &Object{Bytes: out, Meta: m}, nil
 }
 
-var errDamaged = errors.New("got a damaged or incomplete object: its length or its hash is wrong")
+var errDamaged = errors.New("the object is damaged or incomplete, because its length or its " +
+	"hash is wrong")
 
 // Decode reads an object from its bytes and keeps a reference to them. It fails if the bytes do not
 // match the hash in their trailer.

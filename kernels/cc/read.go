@@ -37,13 +37,14 @@ func readChecked(path string, used bool) ([]byte, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return nil, fmt.Errorf("%s must be a regular file", path)
 	}
 	if err := trustedStat(path, st, false); err != nil {
 		return nil, err
 	}
 	if st.Size() > maxObject {
-		return nil, fmt.Errorf("%s has %d bytes, too many for an object", path, st.Size())
+		return nil, fmt.Errorf("%s has %d bytes, which is too many for a compiled leaf", path,
+			st.Size())
 	}
 	b := make([]byte, st.Size())
 	if _, err := io.ReadFull(f, b); err != nil {

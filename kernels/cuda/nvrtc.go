@@ -103,7 +103,7 @@ func (n *nvrtcCompiler) payload(object []byte) ([]byte, error) {
 		return nil, err
 	}
 	if o.Meta.CPU != n.machine() {
-		return nil, fmt.Errorf("it was compiled for %s, but %s is %s", o.Meta.CPU, n.dev.name,
+		return nil, fmt.Errorf("the kernel was compiled for %s, but %s is %s", o.Meta.CPU, n.dev.name,
 			n.machine())
 	}
 	return o.Payload(), nil
@@ -126,7 +126,7 @@ func (n *nvrtcCompiler) build(ctx context.Context, src source) ([]byte, error) {
 		return nil, fmt.Errorf("the kernels of %s: %w", src.label, err)
 	}
 	if said = strings.TrimSpace(said); said != "" {
-		n.note("NVRTC's messages for the kernels of " + src.label + ": " + said)
+		n.note("NVRTC says of the kernels of " + src.label + ": " + said)
 	}
 	o, err := cc.Seal(code, cc.Meta{
 		Label: src.label, Compiler: "NVRTC " + n.version() + " for " + target, Path: n.lib.Path(),

@@ -32,7 +32,7 @@ func name() string {
 // Keep stores a model in the cache at root and replaces the model that was there.
 func Keep(root string, m *Model) error {
 	if root == "" {
-		return errors.New("there is no cache: set DISTAFF_CACHE")
+		return errors.New("there is no cache; set DISTAFF_CACHE to a folder")
 	}
 	c, err := cc.OpenCache(root, folder)
 	if err != nil {
@@ -72,7 +72,7 @@ func Kept(root string) (*Model, error) {
 	}
 	m := &Model{}
 	if err := json.Unmarshal(o.Payload(), m); err != nil {
-		return nil, fmt.Errorf("the machine model in the cache: %w", err)
+		return nil, fmt.Errorf("cannot read the machine model in the cache: %w", err)
 	}
 	if err := m.check(); err != nil {
 		return nil, err
@@ -80,22 +80,25 @@ func Kept(root string) (*Model, error) {
 	return m, nil
 }
 
+// again ends the message about a machine model that cannot be used.
+const again = "; run distaff doctor --tune again"
+
 // check returns an error if the model lacks a figure that every model has, or if a figure is
 // impossible.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
-		return errors.New("the machine model in the cache must have levels, gathers and threads")
+		return errors.New("the machine model in the cache lacks levels, gathers or threads" + again)
 	}
 	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse,
 		m.Files.Store} {
 		if !(x > 0) {
-			return errors.New("the machine model in the cache is incomplete")
+			return errors.New("the machine model in the cache is incomplete" + again)
 		}
 	}
 	for _, g := range m.Gathers {
 		for _, x := range []float64{g.Values.One, g.Values.All, g.Rows.One, g.Rows.All} {
 			if !(x > 0) || g.Bytes <= 0 {
-				return errors.New("the machine model in the cache must have rates of gathers")
+				return errors.New("the machine model in the cache lacks the rates of gathers" + again)
 			}
 		}
 	}
@@ -105,13 +108,13 @@ func (m *Model) check() error {
 			m.MultiplyAdds32.All} {
 			if !(x > 0) {
 				return fmt.Errorf(
-					"the machine model in the cache must have a rate for %s", l.Name)
+					"the machine model in the cache lacks a rate of %s%s", l.Name, again)
 			}
 		}
 	}
 	if list := m.impossible(); len(list) > 0 {
-		return fmt.Errorf("the machine model in the cache has an impossible value: %s",
-			list[0].why)
+		return fmt.Errorf("the machine model in the cache has an impossible value: %s%s",
+			list[0].why, again)
 	}
 	return nil
 }

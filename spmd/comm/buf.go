@@ -58,7 +58,7 @@ func (b Buf) isOfTypeOf(o Buf) bool {
 func (b Buf) check() error {
 	switch {
 	case b.Len < 0:
-		return fmt.Errorf("got a buffer of %d elements", b.Len)
+		return fmt.Errorf("got a buffer of %d elements, want 0 or more", b.Len)
 	case b.Len > 0 && b.Ptr == nil:
 		return fmt.Errorf("a buffer of %d elements must have memory", b.Len)
 	case b.Type >= tensor.NumTypes || b.Type == tensor.None && b.Len > 0:

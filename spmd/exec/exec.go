@@ -145,7 +145,8 @@ func (r *Rank) steps(f *fetcher) (map[plan.Partial]*tcs.Tensor, error) {
 	n := 0
 	for s := range r.Plan.Steps(r.Comm.Rank()) {
 		if err := r.Comm.Context().Err(); err != nil {
-			return partials, fmt.Errorf("the rank stopped before step %d: %w", n, err)
+			return partials, fmt.Errorf("the rank stopped before its step %d, because the job ended: %w",
+				n, err)
 		}
 		at := time.Now()
 		operands, err := f.blocks(s)

@@ -260,7 +260,7 @@ func (m spreads) add(b plan.Block, lane int, cols [][]int64, vals []byte, n int)
 
 // errRepeated says, at every rank, that a coordinate repeats. Its values must then be summed in the
 // order of the input.
-var errRepeated = errors.New("got a coordinate twice, want it once")
+var errRepeated = errors.New("a coordinate occurs twice in the input, want it once")
 
 // spread makes dense blocks: each entry is stored at its position when it arrives. how says what
 // happens to repeated coordinates. If how is coo.Once and a coordinate repeats at any rank, spread

@@ -86,11 +86,11 @@ func (n *externNest) loops() *cin.Assign {
 		f := s.(*cin.Forall)
 		s = f.Body
 		if f.Unit != cin.Serial {
-			n.refuse("the loop over %s already runs on %s, so %s cannot run it",
+			n.refuse("the loop over %s already runs on %s, so %s cannot replace it",
 				f.Var, f.Unit, n.o.Name)
 		}
 		if f.Unroll != 0 || f.Gallop {
-			n.refuse("the loop over %s is unrolled or has a mergeby, so %s cannot run it", f.Var,
+			n.refuse("the loop over %s is unrolled or has a mergeby, so %s cannot replace it", f.Var,
 				n.o.Name)
 		}
 		v, c := f.Var, l.Comps[f.Var]
@@ -245,7 +245,8 @@ func (n *externNest) values() segment {
 	}
 	switch {
 	case e.Res.Level <= l.Out.Deep:
-		n.refuse("%s has the level arrays of %s, whose positions are not known before the loops run",
+		n.refuse("a function cannot write to %s: its positions are those of %s, which are known "+
+			"only while the loops run",
 			op.Argument.Name, l.Out.Pattern)
 	case e.Atomic:
 		n.refuse(
@@ -253,7 +254,7 @@ func (n *externNest) values() segment {
 				"additions; a function adds without them",
 			op.Argument.Name)
 	case e.Res.Tile != nil:
-		n.refuse("rows of %s are summed in registers, which a function cannot do",
+		n.refuse("a function cannot write to %s, because the loops sum its rows in registers",
 			op.Argument.Name)
 	}
 	e = merge.Zero(e)
@@ -276,7 +277,7 @@ func (n *externNest) known(v string) ir.Expr {
 		return nil
 	}
 	if n.e.Coord.At(v) == nil {
-		n.refuse("a function needs the range of %s, which is not known before the loops run", v)
+		n.refuse("a function needs the range of %s, but the range is known only while the loops run", v)
 	}
 	return n.e.Coord.At(v)
 }
@@ -306,13 +307,15 @@ func (n *externNest) operand(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := n.e.Access(x)
 		if !ir.Always(v.Pres) {
-			n.refuse("%s may be absent here, but a function needs a value", x.Key())
+			n.refuse("%s may have no entry at some coordinates, but a function needs a value at each; "+
+				"store %[1]s with dense levels", x.Key())
 		}
 		n.pass(n.unused(x.Name), ir.Argument{X: v.V})
 		return
 	}
 	if !ir.Always(c.Present) {
-		n.refuse("%s may be absent here, but a function needs a value", x.Key())
+		n.refuse("%s may have no entry at some coordinates, but a function needs a value at each; "+
+			"store %[1]s with dense levels", x.Key())
 	}
 	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
 		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
@@ -373,7 +376,7 @@ func (n *externNest) unused(name string) string {
 // function returns the function, if it has the prototype that the loops need.
 func (n *externNest) function() *ir.Extern {
 	if n.l.Spec.Extern == nil {
-		n.refuse("C functions cannot be used here; want gemm or loops")
+		n.refuse("a GPU and the interpreter cannot call C functions; want gemm or loops")
 	}
 	fn, err := n.l.Spec.Extern(n.o.File, n.o.Name)
 	call := &ir.Call{Func: fn, Args: n.args}
@@ -390,7 +393,7 @@ func (n *externNest) function() *ir.Extern {
 		n.refuse("%s, want %s", tensor.Printable(err.Error()), prototype)
 	}
 	if fn.Result != "void" || !slices.Equal(fn.Params, call.Types()) {
-		n.refuse("got %s %s(%s) in %s, want %s", fn.Result, n.o.Name,
+		n.refuse("got the function %s %s(%s) in %s, want the prototype %s", fn.Result, n.o.Name,
 			tensor.Printable(strings.Join(fn.Params, ", ")), tensor.Printable(n.o.File), prototype)
 	}
 	return fn

@@ -35,7 +35,7 @@ func SpMM(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 			l.Out.Op.Argument.Name, o.Name)
 	}
 	if a.LHS.Name != l.Out.Op.Argument.Name || !a.Accumulate {
-		n.externNest.refuse("%s adds to the result, but the loops assign to %s", o.Name,
+		n.externNest.refuse("%s adds to the result, but the loops replace the values of %s", o.Name,
 			a.LHS.Key())
 	}
 	result := n.externNest.values()
@@ -98,7 +98,7 @@ func (n *spmmNest) factor(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := n.externNest.e.Access(x)
 		if !ir.Always(v.Pres) {
-			n.externNest.refuse("%s may be absent here, but %s needs a value",
+			n.externNest.refuse("%s may have no entry at some coordinates, but %s needs a value at each",
 				x.Key(),
 				n.externNest.o.Name)
 		}
@@ -107,7 +107,7 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 	switch {
 	case !ir.Always(c.Present):
-		n.externNest.refuse("%s may be absent here, but %s needs a value",
+		n.externNest.refuse("%s may have no entry at some coordinates, but %s needs a value at each",
 			x.Key(),
 			n.externNest.o.Name)
 	case c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||

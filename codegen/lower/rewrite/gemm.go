@@ -86,7 +86,7 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	}
 	s, ok := n.inner(list).(*ir.Store)
 	if !ok || !s.Accumulate || s.Atomic {
-		n.refuse("the loops must only add products, and not atomically")
+		n.refuse("the loops must only add products, and must not use Atomics")
 	}
 	n.store = s
 	return before
@@ -181,7 +181,8 @@ type gemmMatrix struct {
 func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	by, at, ok := n.strides(index)
 	if !ok {
-		n.refuse("the values of %s must be at a fixed stride along each loop",
+		n.refuse("each loop must step through the values of %s with a fixed stride, as through dense "+
+			"levels",
 			n.name(a))
 	}
 	for d := range by {
@@ -223,7 +224,7 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 		of = append(of, n.matrix(a, index))
 	}, func(x ir.Expr) { g.Alpha = ir.Times(g.Alpha, x) })
 	if len(of) != 2 {
-		n.refuse("the loops multiply %d tensors, but gemm multiplies two matrices", len(of))
+		n.refuse("the loops multiply %d tensors, want two: gemm multiplies two matrices", len(of))
 	}
 	a, b := of[0], of[1]
 	rows, cols, sums := n.roles(c, a, b)
@@ -264,7 +265,9 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 		}
 	}
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
-		n.refuse("the loops must compute a product of two matrices")
+		n.refuse("the loops must compute a product of two matrices, with loops over rows, over " +
+			"columns " +
+			"and over a sum")
 	}
 	return rows, cols, sums
 }
@@ -297,5 +300,5 @@ func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant fu
 			"gemm needs values of one type, but values of %s are converted to %s",
 			x.X.Type(), x.Typ)
 	}
-	n.refuse("the loops must add a product")
+	n.refuse("the loops must add products of two tensors to the result")
 }

@@ -101,7 +101,8 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 		case v != nil:
 			w.Fail(comm.Failure(r, len(w.ranks), &comm.PanicError{Value: v, Stack: debug.Stack()}))
 		case !returned:
-			w.Fail(comm.Failure(r, len(w.ranks), errors.New("the rank's function ended its goroutine")))
+			w.Fail(comm.Failure(r, len(w.ranks), errors.New("the function of the rank called "+
+				"runtime.Goexit instead of returning")))
 		}
 		p.board.Finish()
 	}()

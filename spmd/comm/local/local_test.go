@@ -136,7 +136,7 @@ func TestGoexit(t *testing.T) {
 		}
 		return c.Barrier()
 	})
-	if err == nil || !strings.Contains(err.Error(), "[0] the rank's function ended its goroutine") {
+	if err == nil || !strings.Contains(err.Error(), "[0] the function of the rank called runtime.Goexit instead of returning") {
 		t.Fatal(err)
 	}
 }

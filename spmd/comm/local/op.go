@@ -95,7 +95,7 @@ func (x *pair) copy() {
 func deliver(r *op, data []byte) {
 	n := int64(len(data))
 	if n > r.n {
-		r.finish(0, fmt.Errorf("%w: it has %d bytes, and the buffer %d",
+		r.finish(0, fmt.Errorf("%w: the message has %d bytes, but the buffer has %d",
 			comm.ErrTruncated, n, r.n))
 		return
 	}

@@ -272,7 +272,7 @@ func (e *engine) probe(link int64, tag int) (found bool, from int, n int64, err 
 func cAlloc(n int64) (unsafe.Pointer, error) {
 	p := C.aligned_alloc(64, C.size_t((n+63)&^63))
 	if p == nil && n > 0 {
-		return nil, fmt.Errorf("there is no memory for a buffer of %d bytes", n)
+		return nil, fmt.Errorf("cannot allocate a buffer of %d bytes for messages", n)
 	}
 	return p, nil
 }

@@ -37,7 +37,7 @@ func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error)
 	cmd.Env = append(os.Environ(), probeVar+"="+path, "OMPI_MCA_ess_singleton_isolated=1")
 	out, err := cmd.Output()
 	if err != nil {
-		return "", "", fmt.Errorf("opening the MPI of %s: %w", w.From, err)
+		return "", "", fmt.Errorf("cannot open the MPI library of %s: %w", w.From, err)
 	}
 	library, threads, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return library, threads, nil

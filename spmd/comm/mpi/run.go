@@ -150,7 +150,8 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 			err = &comm.PanicError{Value: v, Stack: debug.Stack()}
 		case !returned:
 			// Goexit ended this goroutine, so another one must end the job.
-			go t.mon.finish(errors.New("the rank's function ended its goroutine"))
+			go t.mon.finish(errors.New("the function of the rank called runtime.Goexit instead of " +
+				"returning"))
 		}
 	}()
 	// A separate view of the world, so that the job's collectives count from 1.
@@ -166,7 +167,7 @@ func (t *transport) call(j *Job, f func(comm.Comm, Info) error) (err error) {
 	}
 	returned = true
 	if n := t.pending.Load(); err == nil && n > 0 {
-		err = fmt.Errorf("the rank ended while %d messages were still being sent", n)
+		err = fmt.Errorf("the function of the rank returned while %d messages were still being sent", n)
 	}
 	return err
 }
@@ -207,7 +208,7 @@ func (j *Job) finalize() error {
 	case err := <-done:
 		return err
 	case <-time.After(10 * time.Second):
-		j.o.Note("MPI_Finalize does not return, so the process ends without it")
+		j.o.Note("MPI_Finalize did not return within 10 seconds, so the process ends without it")
 		return nil
 	}
 }

@@ -98,7 +98,7 @@ func identify(from string, b []byte) (*Wrapper, error) {
 	text, _, ok2 := bytes.Cut(rest[:min(len(rest), 200)], []byte("@"))
 	f := strings.SplitN(string(text), " ", 3)
 	if !ok || !ok2 || len(f) != 3 {
-		return nil, fmt.Errorf("%s is not an MPI wrapper", from)
+		return nil, fmt.Errorf("%s is not an MPI wrapper; build one with distaff wrappers", from)
 	}
 	if v, err := strconv.Atoi(f[0]); err != nil || v != abi {
 		return nil,

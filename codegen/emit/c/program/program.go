@@ -144,7 +144,7 @@ type Outcome struct {
 // Output parses the program's standard output. It stores the arrays, as the leaf left them, in
 // args, which are the arguments that were given to Input.
 func Output(text []byte, f *ir.Func, args []interp.Arg) (Outcome, error) {
-	short := fmt.Errorf("the program's output ends too early")
+	short := fmt.Errorf("the output of the compiled program ends too early")
 	var o Outcome
 	number := func() (n int64) {
 		if len(text) < 8 {
