@@ -34,7 +34,8 @@ func ShareRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, n int64) {
 	a, ok := f.Body.(*cin.Assign)
 	if o.Iv.Unit != scope.Positions || cur == nil || !ok || e.Private != nil || e.Res.Tile != nil ||
 		!valuedAtAll(a, o.Iv.Key, e) {
-		l.Refuse(f.Var, "the loop over %s must do nothing but add a value of each stored entry to a row", f.Var)
+		l.Refuse(f.Var, "the loop over %s must do nothing but add a value of each stored entry to a "+
+			"row", f.Var)
 	}
 	e = merge.Zero(e)
 	if ir.Never(cur.Present) {
