@@ -89,9 +89,9 @@ func (x Insert) RadixDigits() float64 {
 	return math.Ceil(math.Log2(max(x.Places, 2)) / digitBits)
 }
 
-// EntriesPerPass returns the number of entries that the workspace has when it is read, in one pass.
-// A workspace that is Kept has an entry for each stored value. Other workspaces have an entry for
-// each place that values were added to.
+// EntriesPerPass returns the number of entries in the workspace when it is read once. If the
+// workspace is Kept, each value that is added is an entry of its own. Otherwise there is one entry
+// for each place that values were added to.
 func (x Insert) EntriesPerPass() float64 {
 	n := x.PlacesFilled()
 	if x.Kept {
@@ -132,10 +132,11 @@ func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
 	return len(a.Vars) - 1
 }
 
-// density returns the share of the coordinates of vars that may have a value in the expression x.
-// vars are the variables of loops, outermost first. For a sparse operand, the levels whose
-// variables are in vars determine the share. For a temporary, the expressions that make it do,
-// together with the share of its places that are filled if this share is known.
+// density returns the share of the coordinates of vars at which the expression x may have a value.
+// vars are the variables of loops, outermost first. For a sparse operand, the share follows from
+// the levels whose variables are in vars. For a temporary, it follows from the expressions that are
+// assigned to the temporary. If the share of the temporary's filled places is known, it is used
+// too.
 func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -205,9 +206,9 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 	return w.density(x, vars) < w.density(x, vars[:n])*(1-1e-9)
 }
 
-// walkedAccesses lists the accesses in x whose segments the innermost of the loops over vars walks.
-// If there are any, it adds the workspaces of which that loop reads only some coordinates. sum is
-// true if x contains an addition or subtraction.
+// walkedAccesses lists the accesses in x whose segments the innermost of the loops over vars
+// traverses. If there are any, the list also has the workspaces that this loop reads at only some
+// of their coordinates. sum is true if x contains an addition or subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
@@ -302,9 +303,10 @@ func (w *opCounter) loop(body cin.Stmt, vars []string) {
 // windowStep is the number of coordinates of a windowed merge that take the time of one step.
 const windowStep = 2
 
-// windows returns the number of steps of a sum x that is merged in windows in loops over vars. One
-// union merges at most ir.MostSegments segments. The first union merges the first terms, and each
-// further union merges the result so far with the next terms.
+// windows returns the number of steps of a sum x that is merged in windows. x is inside loops over
+// vars. One union can merge at most ir.MostSegments segments, so a longer sum needs several unions.
+// The first union merges the first terms. Each further union merges the result of the union before
+// it with the next terms.
 func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
 	var sums []cin.Expr // the sums of the first two terms, of the first three, and so on
 	for b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-'); b, ok = b.X.(*cin.Binary) {
@@ -320,9 +322,10 @@ func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// intersect counts the steps of an intersection of the accesses in list, which begins enters times.
-// It also counts the steps that advance another operand than the step before. For operands with a
-// and b entries in random order, their expected number is 2ab/(a+b), the expected number of runs.
+// intersect counts the steps of an intersection of the accesses in list. The intersection is
+// started enters times. intersect also counts the steps that advance a different operand from the
+// step before, because the processor cannot predict their branches. For two operands with a and b
+// entries in random order there are 2ab/(a+b) of them, the expected number of runs.
 func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0
@@ -443,9 +446,10 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	}
 }
 
-// pick counts the rows of an access that are picked by loops that skip coordinates. A row begins
-// below the innermost dense level whose variable belongs to such a loop, and consists of the
-// adjacent values there. skips says for each of the loops over vars whether it skips coordinates.
+// pick counts the rows of an access that loops read when they skip coordinates. A row is a run of
+// adjacent values. Rows begin below the innermost dense level whose variable belongs to a loop that
+// skips coordinates. skips[k] is true if the loop over vars[k] skips coordinates. arg is the number
+// of the access's argument, and rhs is the right side that contains the access.
 func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1

@@ -12,11 +12,14 @@ import (
 
 // nest builds the concrete index notation of a normal form.
 //
-// It follows the order of the variables from the outermost inward, with all terms together. A
+// It goes through the variables from the outermost inward, at first with all terms together. A
 // variable of the left side becomes one loop around all terms. At a summed variable, the terms that
-// sum over it are separated and become producers. A producer assigns to a scalar if no variable of
-// the left side remains, and to the result itself if the remaining part of the result can be
-// written in any order. Otherwise it assigns to a workspace over the remaining variables.
+// sum over it are separated from the others and become producers.
+//
+// What a producer assigns to depends on the remaining variables and levels. If no variable of the
+// left side remains, it assigns to a scalar. If the remaining levels of the result can be written
+// in any order, it assigns to the result itself. Otherwise it assigns to a workspace over the
+// remaining variables.
 type nest struct {
 	order  []string
 	name   func(*notation.Access) string
@@ -310,8 +313,8 @@ func (n *nest) groups(terms []*term, v string) [][]*term {
 	return out
 }
 
-// walkKey returns a key that is equal for summing terms which walk the same sparse accesses, wait
-// for the same temporaries and sum over the same variables.
+// walkKey returns a key of term x, which sums. Two terms have the same key if they traverse the
+// same sparse accesses, need the same temporaries and sum over the same variables.
 func (n *nest) walkKey(x *term) string {
 	var keys []string
 	x = x.multipliedOut()

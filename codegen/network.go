@@ -22,24 +22,24 @@ type contractedTerm struct {
 	direct  *network.Plan // one nest of loops, in the order that all terms share
 }
 
-// networkGain is the largest cost, relative to one nest of loops, of a plan with intermediates that
-// is chosen by default. filledGain is the same for a plan whose intermediates are all scalars and
-// arrays, because their cost is known better. The rest leaves room for errors of the estimate.
+// networkGain limits the plans with intermediates that are chosen by default: such a plan may cost
+// at most networkGain times the cost of one nest of loops. filledGain is this limit if all
+// intermediates are scalars and arrays, because the plan's cost is then known better. Both are
+// below 1 because costs are only estimates.
 const networkGain, filledGain = 0.8, 0.9
 
-// serialLoss is the factor for the cost of an intermediate that one thread makes outside all loops,
-// because the other threads wait meanwhile.
+// serialLoss multiplies the cost of an intermediate made by one thread while the others wait.
 const serialLoss = 16
 
-// serialGain is the largest cost, relative to one nest of loops, of a plan that is chosen by
-// default and in which one thread makes an intermediate outside all loops. The limit does not apply
-// if the result comes from one product of matrices.
+// serialGain limits the plans in which one thread makes an intermediate outside all loops. By
+// default such a plan may cost at most serialGain times the cost of one nest of loops. The limit
+// does not apply if one matrix product computes the result.
 const serialGain = 0.5
 
 // network chooses a plan for the contractions of each term. If the statement has one term, the
-// order of the loops and the conversions of operands then follow the plan. Several terms keep the
-// order that they share. A tree applies to the terms that have exactly its factors; other terms are
-// contracted as by default.
+// order of the loops and the conversions of operands then follow the plan. Several terms keep their
+// common order. If --network gives a tree, only the plans of terms with exactly its factors follow
+// the tree. The plans of other terms are chosen as they are without --network.
 func (c *compilation) network() error {
 	c.contractions = make([]*contractedTerm, len(c.normal.Terms))
 	way, tree, err := c.networkWay()
@@ -117,17 +117,16 @@ func planFor(p *network.Problem) *network.Plan {
 
 // manyTimes, longNest and longGPU decide which terms are too slow in one nest of loops. A nest is
 // too slow if its cost is more than manyTimes the cost of contracting two tensors at a time, and if
-// it makes more than longNest multiply-adds (longGPU on a GPU). So many multiply-adds take some
-// seconds.
+// it makes more than longNest multiply-adds (longGPU on a GPU), which take some seconds.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
-// checkNest checks a term that is computed in one nest of loops. If contracting two tensors at a
-// time costs far less, it chooses a plan that does so. It returns an error if a schedule, a GPU or
-// --intermediate-order forbids this plan. A nest that --network asks for, by direct or by a tree,
-// is accepted.
+// checkNest checks term t, which x computes in one nest of loops. If contracting two tensors at a
+// time would cost far less, checkNest chooses such a plan instead. If a schedule, a GPU or
+// --intermediate-order forbids that plan, checkNest returns an error. It accepts a nest that
+// --network asks for, by direct or by a tree.
 //
-// If --network=pairwise asks for two tensors at a time but the term stays in one nest, checkNest
-// notes it, or returns an error if --intermediate-order is the reason.
+// If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
+// --intermediate-order is the reason, it returns an error instead.
 func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
@@ -294,9 +293,9 @@ func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 	return x
 }
 
-// hoistedSum is a sum that is taken out of a term. It is computed into a temporary (at), which
-// replaces it as a factor of the term. The loops of the sum are placed where the consumer's loop
-// over order[k] would begin. They follow order, which has all variables.
+// hoistedSum is a sum that is computed outside its term, into the temporary at, which replaces it
+// as a factor of the term. The sum's loops are placed where the consumer's loop over order[k] would
+// begin. They are nested as order says, which lists all variables.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -313,8 +312,9 @@ func (c *compilation) mostOrder() int {
 	return c.request.IntermediateOrder
 }
 
-// factorOf returns a factor of a term for a contraction problem. ok is false if the factor cannot
-// be moved out of a sum: it contains a sum, or a quotient, whose evaluation may fail.
+// factorOf converts a factor of a term to a factor of a contraction problem. ok is false if the
+// factor cannot be moved out of a sum: it contains a sum, or a quotient, which can fail when it is
+// evaluated.
 func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	out, ok := network.Factor{}, true
 	add := func(a *notation.Access) {
@@ -352,8 +352,8 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	return out, ok
 }
 
-// parallelCost returns the cost of a plan if other threads wait for the parts that run on one
-// thread.
+// parallelCost returns the cost of plan p on several threads. The part of the cost that runs on
+// only one thread counts serialLoss times, because the other threads wait meanwhile.
 func parallelCost(p *network.Plan) float64 { return p.Cost + (serialLoss-1)*p.Serial }
 
 // withIntermediates returns the cheapest plan that makes intermediates. If no plan makes any, it
@@ -364,9 +364,10 @@ func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan whose intermediates are all made inside loops. The argument
-// is a plan with an intermediate outside all loops. insideLoops returns the argument if it finds no
-// other plan, or if the argument pays and costs less.
+// insideLoops returns the cheapest plan whose intermediates are all made inside loops. outside is a
+// plan with an intermediate outside all loops. insideLoops returns outside if it finds no other
+// plan, or if outside is cheaper, and enough cheaper than one nest of loops to be chosen by
+// default.
 func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -440,8 +441,8 @@ func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]
 }
 
-// adoptLoops changes the order of the loops, the formats of uses and their conversions to those of
-// a plan.
+// adoptLoops takes three things from plan: the order of the loops, the format of each use of a
+// tensor, and the conversions to these formats. p is the problem that plan solves.
 func (c *compilation) adoptLoops(p *network.Problem, plan *network.Plan) {
 	u := c.unit
 	u.Notes = nil
@@ -574,7 +575,8 @@ func (c *compilation) intermediates() (made map[string]strategy.Intermediate, re
 	return made, rest
 }
 
-// networkText describes the chosen plan of each term, and the cost of the other ways.
+// networkText returns a text that describes the plan chosen for each term. It also gives the costs
+// of the plans that other values of --network would choose.
 func (c *compilation) networkText() string {
 	var b strings.Builder
 	for k, x := range c.contractions {

@@ -40,9 +40,9 @@ type Operations struct {
 	Moves  Moves
 }
 
-// Operations counts the operations of a call by the loops of its concrete index notation. Each
-// assignment runs once for each coordinate that has a value on its right side, and then adds once
-// if it accumulates.
+// Operations counts the operations of a call with the sizes x. It follows the loops of the leaf's
+// concrete index notation. Each assignment runs once for each coordinate of its right side that has
+// a value. If the assignment accumulates, each run is also one addition.
 func (u *Unit) Operations(x Extents) Operations {
 	w := &opCounter{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
@@ -66,10 +66,10 @@ func (u *Unit) Operations(x Extents) Operations {
 	return out
 }
 
-// Foresee estimates the steps that the loops of a call take, and finds a failure that depends on
-// sizes alone (see ir.Foresee). bounds has the range of each variable of Vars. counts has, by
-// argument, the number of positions of each level. counts is nil if nothing is known, and an
-// element is nil if that argument is not known.
+// Foresee estimates how many steps the loops of a call take on the given number of threads. It also
+// finds a failure that depends only on sizes (see ir.Foresee). bounds[k] is the range of variable
+// Vars[k]. counts[n] lists the number of positions of each level of argument n, or is nil if it is
+// not known. counts is nil if nothing is known.
 func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
 	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
 	for n, a := range u.Args {
@@ -102,9 +102,9 @@ type fraction struct {
 
 var everywhere = fraction{1, true}
 
-// and returns the fraction of coordinates where two things hold. It assumes that they are
-// independent. The result is certain if one of them certainly holds nowhere, or if both are certain
-// and one holds everywhere.
+// and returns the fraction of coordinates where two conditions both hold. One condition holds at
+// fraction s, and the other at fraction t. and assumes that they are independent. The result is
+// sure in two cases: one of the fractions is surely 0, or both are sure and one of them is 1.
 func (s fraction) and(t fraction) fraction {
 	sure := s.sure && t.sure && (s.value == 1 || t.value == 1)
 	return fraction{s.value * t.value, sure || s.never() || t.never()}
@@ -168,9 +168,9 @@ func (w *opCounter) roots(v string) []string {
 	return w.relations.Underived(v)
 }
 
-// stmt counts a statement in loops over vars. The statement runs only at a fraction of their
-// coordinates.
-func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
+// stmt counts the operations of statement s, which is inside loops over vars. s runs at only a
+// fraction, share, of the coordinates of vars.
+func (w *opCounter) stmt(s cin.Stmt, vars []string, share fraction) {
 	if w.unit.kept[s] {
 		w.kept++
 		defer func() { w.kept-- }()
@@ -193,22 +193,22 @@ func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
 				}
 			}
 		}
-		w.stmt(s.Body, vars, at)
+		w.stmt(s.Body, vars, share)
 	case *cin.Seq:
 		for _, t := range s.List {
-			w.stmt(t, vars, at)
+			w.stmt(t, vars, share)
 		}
 	case *cin.Where:
 		t := cin.Target(s.Producer)
 		w.outer[t.Name] = len(vars)
-		w.stmt(s.Producer, vars, at.and(w.wanted(s.Consumer, t.Name, vars)))
+		w.stmt(s.Producer, vars, share.and(w.wanted(s.Consumer, t.Name, vars)))
 		w.made[t.Name] = w.filled(s.Producer, t, vars)
-		w.stmt(s.Consumer, vars, at)
+		w.stmt(s.Consumer, vars, share)
 	case *cin.Assign:
 		n := w.space(vars)
-		w.expr(s.RHS, n, at)
+		w.expr(s.RHS, n, share)
 		if s.Accumulate {
-			w.count(&w.additions, n, at.and(w.present(s.RHS)))
+			w.count(&w.additions, n, share.and(w.present(s.RHS)))
 		}
 		if !w.extents.NoMoves {
 			w.assign(s, vars)
@@ -216,14 +216,15 @@ func (w *opCounter) stmt(s cin.Stmt, vars []string, at fraction) {
 	}
 }
 
-// count adds operations to a total. They are done at a fraction of n coordinates.
-func (w *opCounter) count(to *float64, n float64, at fraction) {
-	*to += n * at.value
-	w.exact = w.exact && at.sure
+// count adds a number of operations to the total *to. There is one operation at each coordinate in
+// a fraction, share, of n coordinates.
+func (w *opCounter) count(to *float64, n float64, share fraction) {
+	*to += n * share.value
+	w.exact = w.exact && share.sure
 }
 
-// wanted returns the fraction of the coordinates of vars for which a consumer reads a temporary.
-// The temporary is not needed where another factor is known to have no value; only factors whose
+// wanted returns the fraction of the coordinates of vars that the consumer reads of the temporary.
+// The consumer does not read it where another factor is known to have no value. Only factors whose
 // variables are all in vars are considered.
 func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) fraction {
 	most := fraction{0, true}
@@ -269,8 +270,9 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 	return all
 }
 
-// summed returns the fraction of coordinates where the sum of x over vars has a value. It is
-// certain if a single sparse operand decides it and vars are the variables of its inner levels.
+// summed returns the fraction of coordinates at which the sum of x over vars has a value. The
+// fraction is sure if it depends on a single sparse operand and vars are the variables of this
+// operand's inner levels.
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
 	if len(vars) == 0 || s.value >= 1 || s.never() {
@@ -290,10 +292,10 @@ func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	return fraction{-math.Expm1(w.space(vars) * math.Log1p(-s.value)), false}
 }
 
-// prefix returns the fraction of the coordinates of an operand's outer levels that are stored. The
-// inner levels are the levels below the first one whose variable is in vars. The second result is
-// false if an inner level has a variable outside vars, or if a position of the last outer level may
-// have nothing below it.
+// prefix looks at the outer levels of access a: the levels above the first level whose variable is
+// in vars. It returns the fraction of their coordinates that are stored. The second result is false
+// if one of the other levels, the inner ones, has a variable outside vars. It is also false if a
+// position of the last outer level may have nothing below it.
 func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	arg := w.arg(a.Name)
 	if arg < 0 {
@@ -411,33 +413,33 @@ func (w *opCounter) product(factors []cin.Expr) fraction {
 
 // expr counts the evaluations of an expression at a fraction of n coordinates. Coordinates where
 // the expression has no value are not counted.
-func (w *opCounter) expr(x cin.Expr, n float64, at fraction) {
+func (w *opCounter) expr(x cin.Expr, n float64, share fraction) {
 	switch x := x.(type) {
 	case *cin.Access:
-		w.reads[x.Name] += n * at.value * w.present(x).value
+		w.reads[x.Name] += n * share.value * w.present(x).value
 	case *cin.Neg:
-		w.expr(x.X, n, at)
+		w.expr(x.X, n, share)
 	case *cin.Binary:
-		w.binary(x, n, at)
+		w.binary(x, n, share)
 	}
 }
 
-func (w *opCounter) binary(x *cin.Binary, n float64, at fraction) {
+func (w *opCounter) binary(x *cin.Binary, n float64, share fraction) {
 	a := w.present(x.X)
 	switch x.Op {
 	case '*':
 		factors := factorsOf(x)
-		w.count(&w.multiplications, n*float64(len(factors)-1), at.and(w.product(factors)))
+		w.count(&w.multiplications, n*float64(len(factors)-1), share.and(w.product(factors)))
 		for _, f := range factors {
-			w.expr(f, n, at.and(w.product(others(factors, f))))
+			w.expr(f, n, share.and(w.product(others(factors, f))))
 		}
 	case '/':
-		w.count(&w.multiplications, n, at.and(a))
-		w.expr(x.X, n, at)
-		w.expr(x.Y, n, at.and(a))
+		w.count(&w.multiplications, n, share.and(a))
+		w.expr(x.X, n, share)
+		w.expr(x.Y, n, share.and(a))
 	default:
-		w.count(&w.additions, n, at.and(a.and(w.present(x.Y))))
-		w.expr(x.X, n, at)
-		w.expr(x.Y, n, at)
+		w.count(&w.additions, n, share.and(a.and(w.present(x.Y))))
+		w.expr(x.X, n, share)
+		w.expr(x.Y, n, share)
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"distaff/io/tensor"
 )
 
-// graph holds constraints on the one order of all variables.
+// graph holds constraints on the order of the variables, which is one order for all terms. The
+// constraints have three sources.
 //
-// A sparse level can be iterated only when the coordinates of the levels above it are known, so
-// their variables come first. A sparse result is appended to in its own order. An explicit sum()
-// next to other factors is computed when the variables that it only reads are known.
+// A sparse level can be iterated only when the coordinates of the levels above it are known, so the
+// variables of those levels come first. A sparse result is appended to in its storage order. An
+// explicit sum() next to other factors is computed when its free variables, which it reads but does
+// not sum, are known.
 type graph struct {
 	vars  []string
 	after map[string]map[string]bool // after[u][v]: u comes before v

@@ -228,8 +228,9 @@ func (c *compilation) verifyLaunches() error {
 // strategyText returns the default strategy as commands, or the commands of the schedule.
 func (c *compilation) strategyText() string { return strings.Join(c.scheduleLines(), "\n") + "\n" }
 
-// verifyStrategy checks that the strategy only refers to statements that the nest has, and that
-// only the sizes of variables whose whole range is passed in every call are compiled in.
+// verifyStrategy checks two things. The strategy may refer only to statements that the nest has.
+// The size of a variable may be a constant in the code only if every call passes the variable's
+// whole range.
 func (c *compilation) verifyStrategy() error {
 	statements := map[cin.Stmt]bool{}
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })

@@ -178,7 +178,8 @@ type restart struct{ from string }
 
 func (e *restart) Error() string { return "restart from pass " + e.from }
 
-// run runs the passes. An error of type *restart sets it back to the named pass.
+// run runs the passes in order. If a pass returns an error of type *restart, run continues with the
+// earlier pass that the error names.
 func (c *compilation) run() error {
 	times := make([]PassTime, len(passes))
 	for k := 0; k < len(passes); k++ {

@@ -9,8 +9,8 @@ import (
 )
 
 // positionTiles counts the overhead of a loop over tiles of an operand's positions, if the
-// positions are of several of its levels. Each tile finds its first coordinates by a binary search
-// in each level above the last, and cuts the segment that it begins in.
+// positions combine several levels. Each tile finds its first coordinates by a binary search in
+// each level above the last. It also begins inside a segment, which it processes only in part.
 func (w *opCounter) positionTiles(s *cin.Forall) {
 	if w.relations == nil {
 		return
@@ -49,8 +49,9 @@ func (w *opCounter) positionTiles(s *cin.Forall) {
 	}
 }
 
-// newSearchSteps is the assumed number of unpredictable steps in the search of one tile. The tile
-// before began nearby, so the two searches differ only in their last steps.
+// newSearchSteps is the assumed number of mispredicted branches in the binary search of one tile.
+// The previous tile's search ended nearby. So the two searches differ only in their last steps, and
+// the processor predicts the others.
 const newSearchSteps = 2
 
 // positionsDownTo returns the number of positions of each level of an operand, from the outermost

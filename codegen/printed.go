@@ -54,9 +54,9 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 	return c.dropUnneeded(lines, ir.Print(c.unit.Func))
 }
 
-// givenLines returns the commands of the request's schedule. It adds commands for choices that the
-// schedule leaves open: the assembly, the workspaces, and the orders that the strategy follows by
-// itself.
+// givenLines returns the commands of the request's schedule. It adds a command for each choice that
+// the schedule leaves open: how the result is assembled, the workspaces, and the strategy's default
+// instructions.
 func (c *compilation) givenLines() (out []line) {
 	for _, x := range c.commands {
 		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
@@ -84,9 +84,10 @@ func (c *compilation) resultName() string {
 	return cmp.Or(c.request.Names[c.request.Stmt.LHS.Name], c.request.Stmt.LHS.Name)
 }
 
-// line is a line of a schedule. A minor command may have no effect on the leaf. It is then left
-// out. To find out, the schedule is compiled without it, or with the command off in its place if
-// off is not "".
+// line is a line of a printed schedule. A minor command is left out if it has no effect on the
+// leaf. To find out, the schedule is compiled once more, without the command. If off is not "", it
+// is a command that turns the effect off, and it replaces the minor command in this second
+// schedule.
 type line struct {
 	scheduleLine ScheduleLine
 	minor        bool

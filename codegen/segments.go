@@ -14,9 +14,9 @@ type Segments struct {
 // power is 0. Lengths that follow Zipf's law have power 1.
 type lengths struct{ longest, count, power float64 }
 
-// lengths returns the model for a level whose segments have the given number of entries together.
-// It searches for the power that gives this number. parents is the number of segments, including
-// empty ones.
+// lengths returns a model of the segment lengths of a level: they follow a power law. parents is
+// the number of segments, including empty ones, and entries is their total length. lengths searches
+// for the power that gives this total.
 func (x Segments) lengths(parents, entries float64) lengths {
 	l := lengths{longest: float64(x.Longest), count: parents - float64(x.Empty)}
 	low, high := 0.0, 64.0

@@ -10,13 +10,14 @@ import (
 )
 
 // shared finds an operand whose level arrays the result can use as its own, down to the result's
-// last compressed level. It finds none if the caller passes the level arrays, or if an earlier run
-// of the passes found that the result needs its own.
+// last compressed level, and stores it in c.sharedWith. It finds none if the caller passes the
+// level arrays of the result, or if an earlier run of the passes found that the result needs its
+// own.
 //
-// The operand's levels must equal the result's. Each loop over a compressed level must visit
-// exactly what the operand stores, and each loop over a dense level the whole range. Each entry of
-// the operand must give a value. This relies on a rule for all stored tensors: a coordinate in a
-// compressed level has entries below it.
+// Three conditions must hold. The operand's levels equal the result's levels. Each loop over a
+// compressed level visits exactly what the operand stores, and each loop over a dense level visits
+// the whole range. Each entry of the operand gives a value. The last condition is checked with the
+// help of a rule for all stored tensors: a coordinate in a compressed level has entries below it.
 func (c *compilation) shared() error {
 	c.sharedWith = nil
 	if c.unit.Result.Format.AllDense() || c.ownArrays || c.request.FixedPattern {
@@ -48,7 +49,8 @@ func (c *compilation) takesWidths(o tree.Argument) bool {
 	return true
 }
 
-// sharedWidths returns the widths of a result that uses the outer level arrays of o.
+// sharedWidths returns the widths of the result's positions and coordinates, in bytes, for each
+// level. The result uses the level arrays of operand o down to its last compressed level.
 func (c *compilation) sharedWidths(o tree.Argument) (pos, crd []uint8) {
 	f := c.unit.Result.Format
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
@@ -127,8 +129,9 @@ func (c *compilation) samePattern(s cin.Stmt, a *cin.Access, bound []string,
 	return false
 }
 
-// denseBelow reports whether a temporary is a scalar, or has only variables of the result's levels
-// below its last compressed level.
+// denseBelow reports whether temporary t belongs to one dense block of the result. This is so if t
+// is a scalar, or if all its variables belong to levels of the result below the last compressed
+// level.
 func (c *compilation) denseBelow(t *cin.Access) bool {
 	f := c.unit.Result.Format
 	for _, v := range t.Vars {
@@ -147,8 +150,9 @@ func (c *compilation) isCompressedAt(a *cin.Access, v string) bool {
 	return m >= 0 && f.Levels[f.Level(m)] == tensor.Compressed
 }
 
-// isAlwaysPresent reports whether x has a value in every iteration of the loops around it. An
-// access with the same variable twice is searched, and may have none.
+// isAlwaysPresent reports whether x has a stored value in every iteration of the loops around it.
+// The answer is false if an access has the same variable twice, because its diagonal element is
+// searched for and may be missing.
 func (c *compilation) isAlwaysPresent(x cin.Expr) bool {
 	ok := true
 	cin.ExprAccesses(x, func(a *cin.Access) {
@@ -159,9 +163,10 @@ func (c *compilation) isAlwaysPresent(x cin.Expr) bool {
 	return ok
 }
 
-// place returns a function that says how a loop over v, inside loops over bound, finds an access.
-// The loop walks a workspace's list of coordinates, unless the workspace is a row of the result's
-// dense levels.
+// place returns a function that says how a loop over v, inside loops over bound, finds the values
+// of an access. If the access is a stored tensor, its format determines how. If it is a workspace,
+// the loop traverses the workspace's list of coordinates. A workspace that is part of a dense block
+// of the result has no list.
 func (c *compilation) place(v string, bound []string) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		f, ok := c.formatOf(a.Name)

@@ -29,7 +29,7 @@ func (c *compilation) choose() error {
 	return nil
 }
 
-// strategyOrders returns the orders that the schedule gives the strategy.
+// strategyOrders returns the instructions that the schedule's commands give the lowering strategy.
 func (c *compilation) strategyOrders() []strategy.Order {
 	orders := make([]strategy.Order, len(c.orders))
 	for k, o := range c.orders {

@@ -133,7 +133,7 @@ func (j *FileJob) leaves(ctx context.Context, s jobs.Statement, ranks int) ([]*c
 // checkMemories refuses placements in a memory that the job's ranks do not have.
 func (j *FileJob) checkMemories() error {
 	for p := range j.File.Placements() {
-		if err := p.Placement.Lies(j.Target == target.CUDA); err != nil {
+		if err := p.Placement.CheckMemory(j.Target == target.CUDA); err != nil {
 			return err
 		}
 	}

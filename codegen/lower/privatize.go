@@ -66,10 +66,11 @@ func (l *lowerer) privateLoop(f *cin.Forall, e *scope.Env, want bool) (some ir.E
 	return nil, false
 }
 
-// pieces emits a parallel loop over pieces of the range of f. each lowers one piece. It gets the
-// piece's number, its environment, which it may change, and a function that emits the piece.
-func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, pieces ir.Expr,
-	each func(c *ir.Var, in *scope.Env, run func())) {
+// pieces emits a parallel loop over pieces of the range of f. count is the number of pieces.
+// lowerPiece lowers one piece. Its arguments are the number of the piece, the environment of the
+// piece, which it may change, and a function that emits f's loop for the piece.
+func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, count ir.Expr,
+	lowerPiece func(c *ir.Var, in *scope.Env, run func())) {
 	g := *f
 	g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
 	c := l.b.Var("piece")
@@ -80,7 +81,7 @@ func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, pieces ir.Expr,
 			s := e.RangeOf(f.Var)
 			at := func(k ir.Expr) ir.Expr {
 				return l.b.Named(f.Var+"_cut",
-					emit.Part(s.Lo, s.Hi, k, pieces))
+					emit.Part(s.Lo, s.Hi, k, count))
 			}
 			in.Ranges = in.Ranges.With(f.Var, tree.Range{Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))),
 				Clip: true})
@@ -88,11 +89,11 @@ func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, pieces ir.Expr,
 				in.Parts = in.Parts.Without(scope.PlaceKey(key, f.Var))
 			}
 		} else {
-			in.Piece = &scope.PieceOf{V: f.Var, Number: c, Of: pieces}
+			in.Piece = &scope.PieceOf{V: f.Var, Number: c, Of: count}
 		}
-		each(c, in, func() { l.stmt(&g, in, false) })
+		lowerPiece(c, in, func() { l.stmt(&g, in, false) })
 	})
-	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel, Body: body})
+	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: count, Step: 1, Kind: ir.Parallel, Body: body})
 }
 
 // pieceRange returns the part of the range of the loop over v that belongs to e's piece. If e has
@@ -185,15 +186,18 @@ func (l *lowerer) handOut(x space.Entries, tables []*ir.Table, made *ir.Array, c
 	}
 }
 
-// addPieces adds the entries in the tables to workspace t, starting with slot 0.
-func (l *lowerer) addPieces(t *cin.Access, e *scope.Env, tables []*ir.Table, made *ir.Array,
+// addPieces emits code that adds the entries of all pieces to workspace t. Each table has one array
+// for each piece: the arrays have the coordinates of the entries and, in the last table, their
+// values. counts has the number of entries of each piece. The pieces are added in order, so that
+// the sums do not depend on the threads.
+func (l *lowerer) addPieces(t *cin.Access, e *scope.Env, tables []*ir.Table, counts *ir.Array,
 	pieces ir.Expr) {
 	l.b.Loop("piece", ir.Int(0), pieces, func(c *ir.Var) {
 		arrays := l.arraysOf(tables)
 		for k, a := range arrays {
 			l.b.Emit(&ir.Take{A: a, T: tables[k], Index: c})
 		}
-		l.b.Loop("entry", ir.Int(0), ir.At(made, c), func(s *ir.Var) {
+		l.b.Loop("entry", ir.Int(0), ir.At(counts, c), func(s *ir.Var) {
 			in := e.Clone()
 			for m, v := range t.Vars {
 				in.Coord = in.Coord.With(v, l.b.Named(v, ir.Coord(arrays[m], s)))

@@ -11,7 +11,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// parallelScalar lowers a loop that sums into a scalar. Each of n chunks has its own sum.
+// parallelScalar lowers the parallel loop f, which sums into a scalar. The loop is divided into n
+// chunks. Each chunk has its own sum, and the sums are added in the order of the chunks. If want is
+// true, the result is the condition that a chunk added something.
 func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool) ir.Expr {
 	t := e.Sum(cin.Target(f).Name)
 	parts := l.b.Alloc(t.Name+"_parts", t.Typ, ir.Int(n), false)
@@ -52,11 +54,14 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool
 	return ir.Truth(true)
 }
 
-// parallelDense sums into n partial results and adds them in order. A partial result is the block
-// of values below the result's cursor. The thread that sums into it first sets it to 0. If the
-// partial results of all chunks would not stay in a cache, chunks run in waves of one chunk for
-// each thread. The sums of a wave are added to the first partial result, and the next wave reuses
-// the other partial results. A sum does not depend on the number of waves.
+// parallelDense lowers loop f, which sums into a dense result, as n chunks. Each chunk has a
+// partial result, and the partial results are added in order. A partial result is a copy of the
+// block of values below the result's cursor. The thread that runs the chunk first sets the copy to
+// 0.
+//
+// If the partial results of all chunks would not stay in a cache, the chunks run in waves of one
+// chunk for each thread. The sums of a wave are added to the first partial result, and the next
+// wave reuses the other partial results. A sum does not depend on the number of waves.
 func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 	a, one := l.leaf.Out, ir.Int(1)
 	if e.Res.First != nil {
@@ -107,12 +112,13 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 	l.b.Free(parts)
 }
 
-// ownRows lowers a loop that sums into a dense result that is too large for partial results. Each
-// thread has an even part of the range of a variable v of the result, and runs the whole loop for
-// this part. For example, if a CSC matrix multiplies a vector, each thread has a range of rows, and
-// searches each column for the first of these rows. Intermediates over v have places only for the
-// thread's part. Every value is summed in the order of the loop, so the result does not depend on
-// the number of threads.
+// ownRows lowers loop f, which sums into a dense result that is too large for partial results. The
+// range of v, a variable of the result, is divided evenly among the threads. Each thread runs the
+// whole loop f for its part of this range. For example, if a CSC matrix multiplies a vector, each
+// thread has a range of rows, and searches each column for the first of these rows.
+//
+// Intermediates over v have places only for the thread's part. Every value is summed in the order
+// of the loop, so the result does not depend on the number of threads.
 func (l *lowerer) ownRows(f *cin.Forall, e *scope.Env, v string) {
 	serial := &cin.Forall{Var: f.Var, Body: f.Body}
 	if v != l.leaf.ResultVars[0] {

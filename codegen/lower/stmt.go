@@ -9,9 +9,10 @@ import (
 	"distaff/codegen/lower/scope"
 )
 
-// Stmt lowers s. If want is true, it returns the condition that s assigned something, as an
-// expression of variables that are visible after s and no longer change. Otherwise the result is
-// meaningful only if it folds to false: then nothing was assigned.
+// stmt lowers statement s and returns a condition. If want is true, it is the condition that s
+// assigned something. It uses only variables that are visible after s and no longer change. If want
+// is false, the caller may use the result only for one test: if it is the constant false, s never
+// assigns anything.
 func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 	if width := l.rowTile(s); width > 0 && e.Ranges.At(l.spec.Strategy.Row.Var).Lo == nil {
 		return l.tiled(s, e, width, want)
@@ -29,9 +30,9 @@ func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 	panic(fmt.Sprintf("BUG: lower: statement %T", s))
 }
 
-// seq lowers statements one after another. If they assign to the result, the result is set to 0
-// first. In a scheduled leaf whose result is the whole target of s, the first statement sets it to
-// 0 itself.
+// seq lowers the statements of s one after another. If they assign to the result, seq first emits
+// code that sets the result to 0. There is one exception: in a scheduled leaf whose whole result is
+// the target of s, the first statement sets the result to 0 itself.
 func (l *lowerer) seq(s *cin.Seq, e *scope.Env, want bool) ir.Expr {
 	some := ir.Expr(ir.Truth(false))
 	list := s.List

@@ -12,10 +12,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// termRows is a workspace with a list of terms, if it is filled everywhere or nowhere along its
-// last variables. Each term adds a row, but stores only the row's factors: the values of accesses
-// that have no variable along the row, and the coordinates that select the other accesses. At the
-// end, the terms are sorted by their keys. When the consumer is at a key, the terms of this key are
+// termRows is a workspace that stores a list of terms. It is used if the workspace has values at
+// all coordinates of its last variables or at none, so that each key has a row of values.
+//
+// Each term adds a row, but the list stores only the row's factors: the values of accesses that
+// have no variable along the row, and the coordinates that select the other accesses. At the end,
+// the terms are sorted by their keys. When the consumer is at a key, the terms of this key are
 // added, in the order of their insertion, to an array that all rows share. No row is stored, and
 // none is read twice.
 type termRows struct {
@@ -110,7 +112,8 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env) 
 	w.fill = l.refilled(f, &assign)
 }
 
-// refilled returns a copy of the loop f and the loops inside it, with a as the innermost statement.
+// refilled returns a copy of loop f and of the loops inside it, with assignment a as the innermost
+// statement. In the copy all loops are serial. It computes a row from stored factors.
 func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
 	g := l.leaf.SerialCopy(f)
 	g.Body = a
@@ -180,8 +183,8 @@ func (w *termRows) sumRow(l *lowerer, p ir.Expr) {
 // the order of insertion, but read in sorted order.
 const termsAhead = 32
 
-// fetch emits the prefetching of the stored parts of the term at place s in the sorted order, if
-// there is one.
+// fetch emits code that prefetches the stored parts of the term at place s of the sorted order. The
+// code does nothing if the order has no place s.
 func (w *termRows) fetch(l *lowerer, s ir.Expr) {
 	l.b.When(ir.Less(s, w.n), func() {
 		next := l.b.Named(w.name+"_next", ir.At(w.terms.Perm, s))

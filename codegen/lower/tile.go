@@ -140,8 +140,9 @@ func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Exp
 	return ir.Truth(true)
 }
 
-// storeTile emits code for the sums of a tile of the row along v, which has width values. It stores
-// them at the places from first on, or adds them to the existing values.
+// storeTile emits code that stores the sums of one tile in the result. The tile is a part of the
+// row along v, and has width values. The code writes the sums to consecutive places that start at
+// first, or adds them to the values at these places.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *scope.Env) {
 	a, unset := l.leaf.Out.Vals(), e.Res.Unset()
 	lanes := func(store func(at, x ir.Expr)) func() {

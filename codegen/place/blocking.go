@@ -40,8 +40,9 @@ func (v *BlockVar) Ranges() int64 {
 	return int64(len(v.Cuts) - 1)
 }
 
-// Group is a set of terms of the normal form. Held lists the split reduction variables that the
-// terms contain, as indices of Blocking.Vars.
+// Group is a set of terms of the normal form that contain the same split reduction variables. Held
+// lists these variables, as indices of Blocking.Vars. A reduction variable is a variable that is
+// summed.
 type Group struct {
 	Terms []int
 	Held  []int

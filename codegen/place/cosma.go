@@ -14,11 +14,12 @@ const idleMost = 3
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n
 // elements, as COSMA chooses it (Kwasniewski et al., "Red-Blue Pebbling Revisited", 2019).
 //
-// It considers grids of at most ranks points whose ranks have about the least possible work. Among
-// them it takes the grid whose ranks receive the fewest elements on average. The operands are
-// assumed to be stored on faces of the grid. A rank computes the k of its block in Steps parts, the
-// smallest number for which its memory suffices. memory is the number of elements that a rank can
-// store, or 0 if it is not limited.
+// It considers the grids of at most ranks points whose ranks have about the least possible work.
+// From these it takes the grid whose ranks receive the fewest elements on average. It assumes that
+// each operand is stored on one face of the grid. A rank divides the range of k of its block into
+// Steps parts, and computes one part after another. Steps is the smallest number for which the
+// rank's memory suffices. memory is the number of elements that a rank can store, or 0 for
+// unlimited memory.
 func Cosma(m, n, k int64, ranks int64, memory int64) (*Machine, error) {
 	p := product{m: max(m, 1), n: max(n, 1), k: max(k, 1), memory: memory}
 	least := -1.0
@@ -86,9 +87,11 @@ func (p *product) words(g grid3) float64 {
 	return m*k/(x*z)*(1-1/y) + k*n/(y*z)*(1-1/x) + m*n/(x*y)*(1-1/z)
 }
 
-// steps returns how many parts a rank divides its k into, or 0 if no number fits in memory. A rank
-// stores its own blocks, its partial result, another partial result that is added, and for each
-// operand the part in use and the part that arrives.
+// steps returns the number of parts into which a rank divides the range of k of its block. It
+// returns 0 if the data does not fit in memory with any number of parts. A rank stores its own
+// blocks of the operands, its partial result, and another partial result that it receives and adds.
+// For each operand it also stores two parts: the part that it multiplies, and the part that it is
+// receiving.
 func (p *product) steps(g grid3) int64 {
 	if p.memory == 0 {
 		return 1

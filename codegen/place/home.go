@@ -28,7 +28,8 @@ type HomeDim struct {
 	At   int64 // Fix: the coordinate of the machine
 }
 
-// Ordered returns how the tensor is cut along its storage order, or nil if no dimension does so.
+// Ordered returns how the machine divides the tensor along the tensor's storage order. It returns
+// nil if no dimension of the machine divides the tensor in this way.
 func (h *Home) Ordered() *Ordered { return h.ordered }
 
 // Check returns an error if a tensor with the given number of modes cannot have the placement on
@@ -66,9 +67,9 @@ func (p Placement) Check(m *Machine, modes int) error {
 	return nil
 }
 
-// Lies returns an error if the placement is in a device's memory but leaves do not run on a device.
-// device is true if they do.
-func (p Placement) Lies(device bool) error {
+// CheckMemory returns an error if the placement is in the memory of a device and leaves do not run
+// on a device. device is true if leaves run on a device.
+func (p Placement) CheckMemory(device bool) error {
 	if p.Memory() == Device && !device {
 		return p.refused(
 			"got a device's memory, but the job runs on CPUs; want either in host or " +

@@ -70,8 +70,8 @@ func ParseMachine(text string) (*Machine, error) {
 	return m, nil
 }
 
-// parseGrid reads one level of a machine from part, which starts at text[at:]. If named is true,
-// the level must have a name.
+// parseGrid parses part, the description of one level of a machine. part begins at text[at], and
+// errors show this place in text. If named is true, the level must have a name.
 func parseGrid(text string, at int, part string, named bool) (Grid, error) {
 	var g Grid
 	name, extents, ok := strings.Cut(part, "=")

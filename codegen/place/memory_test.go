@@ -24,7 +24,7 @@ func TestMemory(t *testing.T) {
 			q.String() != p.String() || q.Memory() != want {
 			t.Errorf("%s: %s reads back as %v, %v", text, p, q, err)
 		}
-		if err := p.Lies(false); (err != nil) != (want == Device) || p.Lies(true) != nil {
+		if err := p.CheckMemory(false); (err != nil) != (want == Device) || p.CheckMemory(true) != nil {
 			t.Errorf("%s: got %v for CPUs", text, err)
 		}
 	}

@@ -2,8 +2,9 @@ package place
 
 import "slices"
 
-// Nest holds the loops around the leaf: loops that are distributed over ranks, and loops that run
-// in order because they are around others or communicate pieces of tensors.
+// Nest holds the loops around the leaf. Some loops are distributed over ranks. The others run in
+// order on each rank, because they enclose distributed loops or because pieces of tensors are
+// fetched in each of their iterations.
 type Nest struct {
 	Machine *Machine
 	Loops   []Loop // outermost first
@@ -16,8 +17,9 @@ type Nest struct {
 	Written []Written
 }
 
-// Written is a command in the user's text: text[Pos:End]. Args are the places of its arguments, as
-// in schedule.Places. Args is nil if the command of the leaf has other arguments than the user's.
+// Written is a command as the user wrote it, at text[Pos:End]. Args lists the places of its
+// arguments in the same form as schedule.Places. It is nil if the leaf gets a changed command,
+// whose arguments are not the user's.
 type Written struct {
 	Text     string
 	Pos, End int
@@ -36,8 +38,9 @@ type Loop struct {
 	Communicate []string
 }
 
-// Digit is one digit of a chunk's number: the value of a loop with N values. If other loops rotate
-// this loop, the digit is the sum of its value and theirs, mod N.
+// Digit is one digit of a chunk's number: the current value of a loop with N values. Other loops
+// can rotate this loop, as the command rotate says. The digit is then the sum of the values of this
+// loop and the loops that rotate it, mod N.
 type Digit struct {
 	Loop int   // an index of Nest.Loops
 	Plus []int // the loops that rotate it

@@ -7,10 +7,10 @@ import (
 	"distaff/codegen/notation"
 )
 
-// Nest returns the block schedule as a nest. Each split variable has a loop, in the same order. The
-// loops of mapping variables are distributed over a machine whose extents are their numbers of
-// ranges. The number of a point of the machine is then the number that the mapping gives to a
-// block.
+// Nest returns the block schedule as a nest. There is one loop for each split variable, in the same
+// order. The loops of mapping variables are distributed over a machine. The machine has a dimension
+// for each of these variables, and its extent is the variable's number of ranges. The points of the
+// machine therefore have the same numbers that the mapping gives to the blocks.
 func (b *Blocking) Nest() *Nest {
 	n := &Nest{Machine: &Machine{Name: "M", Grids: []Grid{{}}}}
 	extents := &n.Machine.Grids[0].Extents
@@ -26,13 +26,14 @@ func (b *Blocking) Nest() *Nest {
 	return n
 }
 
-// Blocking returns the blocks into which the nest divides the statement. Its variables are split at
-// the nest's chunks, and the groups of terms are the same as in a block schedule with these
-// variables. There is no mapping, because the nest says which rank runs a block.
+// Blocking returns the blocks into which the nest divides the statement. Each variable is split
+// where the nest's chunks begin. The terms are grouped as in a block schedule with these variables.
+// The blocks have no mapping, because the nest itself says which rank runs a block.
 //
-// Chunks of the entries of a tensor add to one block of the result if the result has none of their
-// variables. Otherwise each chunk makes its own block. Blocking returns an error if the nest cuts
-// the range of a sum inside a product or quotient.
+// A nest can divide the entries of a tensor into chunks. If the result has none of the variables
+// that these chunks divide, all chunks add to the same block of the result. Otherwise each chunk
+// makes a block of its own. Blocking returns an error if the nest divides the range of a sum inside
+// a product or quotient.
 func (n *Nest) Blocking(norm *notation.Normal) (*Blocking, error) {
 	b := &Blocking{}
 	for _, c := range n.Chunks {

@@ -31,13 +31,13 @@ func (o *Ordered) Ranges() int64 {
 	return n
 }
 
-// Even returns the tuples where the ranges begin if the entries are spread evenly over all
-// coordinates. sizes are the sizes of Modes. The first and the last tuple, for the two ends, are
-// nil.
+// Even returns the tuples of coordinates where the ranges begin if the entries are spread evenly
+// over all coordinates. sizes are the sizes of Modes. The first and the last tuple, for the two
+// ends, are nil.
 //
-// If Modes has several modes and a range inside a row of parts would begin at coordinate 0 of the
-// innermost mode, it begins at coordinate 1 instead. It then begins within a row, and neighbouring
-// ranges share a row wherever possible.
+// If a row is divided into parts, a range that would begin at coordinate 0 of the innermost mode
+// begins at coordinate 1 instead. The range then begins within a row, so that neighbouring ranges
+// share this row.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
@@ -102,10 +102,11 @@ func (o *Ordered) Equal(p *Ordered) bool {
 	return slices.Equal(o.Modes, p.Modes) && slices.Equal(o.Cuts, p.Cuts)
 }
 
-// nonzeros adds a dimension of the machine that cuts the stored entries into n parts, by the
-// positions of the innermost of modes. If this is impossible, it returns the reason, otherwise "".
-// The modes of the levels above must be in modes, or earlier dimensions must cut them along the
-// storage order.
+// nonzeros adds a dimension of the machine that divides the stored entries of a tensor into n equal
+// parts. The entries are the positions of one level: the innermost level that stores one of modes.
+// Each mode of a level above it must be in modes too, unless earlier dimensions divide it along the
+// storage order. If the division is impossible, nonzeros returns the reason, otherwise "". order
+// lists the tensor's modes in storage order.
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {

@@ -16,8 +16,9 @@ import (
 // machine's hierarchy, with the nodes first.
 type Placement []Level
 
-// Level places a tensor on one grid: (Modes...) -> Machine(Dims...), with a Dim for each dimension
-// of the grid. The placement chooses the names in Modes itself.
+// Level says how a tensor is placed on one grid: (Modes...) -> Machine(Dims...). There is a Dim for
+// each dimension of the grid. The names in Modes belong to the placement only. They need not be
+// variables of the statement.
 type Level struct {
 	Modes   []string
 	Machine string
@@ -58,14 +59,15 @@ const (
 	Fix
 )
 
-// ParsePlacement reads a placement at src[from:end], such as
+// ParsePlacement reads a placement at src[from:end]. Some placements:
 //
-//	(x,y) -> M(x)            rows over the machine
-//	(x,y) -> M(*)            a copy everywhere
-//	(x,y) -> M(~(x,y))       equal counts of stored entries
-//	(x,y) -> M(x,0)          at column 0 of a grid
+//	(x,y) -> M(x)            rows over the machine M
+//	(x,y) -> M(*)            a copy at every point
+//	(x,y) -> M(~(x,y))       equal counts of stored entries at each point
+//	(x,y) -> M(x,0)          rows over column 0 of a grid
 //	(x,y) -> M(x); (x,y) -> N(y)
-//	(x,y) -> M(x) in device  in the memory of a GPU; in host, in the memory of its machine
+//	                         rows over the nodes M, and columns over the grid N inside each node
+//	(x,y) -> M(x) in device  in the memory of the GPU; "in host": in the memory of the host
 //
 // It also returns the offset in src where the placement ends. An error is a *diag.Error with the
 // place in src.

@@ -29,8 +29,9 @@ func Points(spans []Range) Form {
 	return n
 }
 
-// Times returns the range of points that belong to the rows x, if each row has n points. Points are
-// numbered row by row from 0. v is the name of the points' variable.
+// Times returns the range of the points in the rows x of a space whose rows have n points each. The
+// points are numbered row by row from 0. v is the variable whose values are the points' numbers.
+// name gives the new limits names that begin with v.
 func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
@@ -77,8 +78,8 @@ type TileOptions struct {
 	Some bool
 }
 
-// Tile cuts a range into tiles as the Split or Divide r says. whole is the range. Tile also returns
-// the range of the tile numbers.
+// Tile divides the range whole into tiles, as r, a Split or Divide, says. It returns the tiling and
+// the range of the tile numbers. o has properties of whole. name gives the computed values names.
 func (r *Relation) Tile(whole Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
 	t = Tiling{Rel: r, Of: whole, Length: Const(r.N), Known: r.N}
 	extent := whole.Extent()
@@ -172,8 +173,9 @@ type Narrowed struct {
 	name Namer
 }
 
-// Narrow returns the whole space of component c. span returns the range of a root. The result is
-// nil if a loop runs over positions.
+// Narrow returns the space of component c before any of its loops narrows it. Enter then narrows it
+// loop by loop. span returns the range of a root. name gives the computed values names. The result
+// is nil if a loop of the component runs over positions.
 func (g *Graph) Narrow(c *Component, span func(root string) Range, name Namer) *Narrowed {
 	n := &Narrowed{Roots: g.Underived(c.Top), g: g, span: span, name: name}
 	all := span(n.Roots[0])
@@ -191,8 +193,9 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend follows relations from x to the next variable that has a loop. left is the remaining part
-// of x's range. The result is nil if a relation goes to positions.
+// descend follows the relations that replaced x, down to the next variable that has a loop, and
+// returns n with this loop as its next one. left is the part of x's range that remains inside the
+// outer loops. The result is nil if a relation replaces coordinates with positions.
 func (n *Narrowed) descend(x string, left Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {
@@ -220,8 +223,9 @@ func (n *Narrowed) descend(x string, left Range) *Narrowed {
 	return &out
 }
 
-// Enter returns what remains of n inside tile number v, or nil if a loop inside the tile runs over
-// positions.
+// Enter returns the part of the component's space that remains inside one iteration of n's next
+// loop, which is a loop over tiles. v is the number of the tile. The result is nil if a loop inside
+// the tile runs over positions.
 func (n *Narrowed) Enter(v Form) *Narrowed {
 	last := len(n.Tiles) - 1
 	t := n.Tiles[last]
@@ -230,7 +234,8 @@ func (n *Narrowed) Enter(v Form) *Narrowed {
 	return out.descend(t.Rel.To[1], t.At(v, n.name))
 }
 
-// At returns the coordinates of the roots. x is the value of the last loop.
+// At returns the coordinates of the component's roots, its underived variables, in one iteration of
+// the innermost loop. x is the value of that loop's variable.
 func (n *Narrowed) At(x Form) []Form {
 	if len(n.Roots) == 1 {
 		return []Form{x}

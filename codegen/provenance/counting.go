@@ -2,16 +2,17 @@ package provenance
 
 import "maps"
 
-// Counting computes coordinates in a component whose loops are not in natural order. Its variables
-// count from 0. N holds the number of values of each variable, and Value the current value of each
-// bound variable. If a variable counts positions, the root's value is the coordinate that is stored
-// at the position.
+// Counting computes the coordinates of a component whose loops are not in natural order. Each
+// variable of the component counts from 0. N holds the number of values of each variable, and Value
+// holds the current value of each bound variable. If a variable counts positions, the value of the
+// original variable is the coordinate that is stored at the position.
 type Counting struct {
 	G        *Graph
 	N, Value map[string]Form
 }
 
-// Bind returns the counting inside a loop over v. value is the current value of v.
+// Bind returns a copy of c with the given value of variable v. The copy is used inside the loop
+// over v.
 func (c *Counting) Bind(v string, value Form) *Counting {
 	out := &Counting{G: c.G, N: c.N, Value: maps.Clone(c.Value)}
 	if out.Value == nil {
@@ -21,8 +22,9 @@ func (c *Counting) Bind(v string, value Form) *Counting {
 	return out
 }
 
-// Count sets N for the variables that r makes, from N of the variables that it replaces. It is not
-// called for a pos, whose new variable counts positions.
+// Count sets N, the number of values, for the variables that relation r makes. It computes N from N
+// of the variables that r replaces. It is not called for a Pos relation, whose new variable counts
+// positions. name gives the computed numbers names.
 func (c *Counting) Count(r *Relation, name Namer) {
 	n := c.N[r.From[0]]
 	switch r.Kind {
@@ -90,8 +92,8 @@ func even(x Form, n int64) bool {
 	return ok && int64(c)%n == 0
 }
 
-// valueOf returns the value of variable x. It returns nil if the surrounding loops do not determine
-// the value, or determine it only through the coordinate stored at a position.
+// valueOf returns the value of variable x. It returns nil in two cases: the surrounding loops do
+// not determine the value, or the value must be read from the coordinates that an operand stores.
 func (c *Counting) valueOf(x string) Form {
 	r := c.G.ReplacedBy(x)
 	if r == nil {
@@ -120,9 +122,10 @@ func (c *Counting) valueOf(x string) Form {
 	return v
 }
 
-// Recover sets Value for the variables that r replaced, from the values of the variables that it
-// made. It is not called for a pos. sure contains the variables that Reach keeps in their ranges.
-// guarded is true if the value may be outside its range, so that the iteration must check it.
+// Recover sets Value for the variables that relation r replaced. It computes them from the values
+// of the variables that r made. It is not called for a Pos relation. sure contains the variables
+// whose values Reach keeps in their ranges. guarded is true if the value may be outside its range,
+// so that each iteration must check it.
 func (c *Counting) Recover(r *Relation, sure map[string]bool, name Namer) (guarded bool) {
 	x := c.Value[r.To[0]]
 	switch r.Kind {

@@ -204,8 +204,8 @@ func (g *Graph) ConsumerVar(v string) string {
 	return v
 }
 
-// cutApart reports whether one of the variables of the Precompute r was replaced itself, so that
-// the loops of producer and consumer are different.
+// cutApart reports whether a later relation replaced one of the two variables that r, a Precompute,
+// relates. The loops of the producer and the consumer are then different.
 func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
@@ -221,9 +221,9 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled returns the consumer variables (see TileOf) whose values a producer visits completely.
-// This is so if loops, the producer's loops, include all variables derived from the producer's
-// variable.
+// Filled returns the consumer variables (see TileOf) whose values the producer's loops visit
+// completely. loops lists the variables of the producer's loops. A consumer variable is in the
+// result if loops has all variables that are derived from the producer's variable.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {
@@ -342,8 +342,9 @@ func (g *Graph) Component(v string) *Component {
 	return c
 }
 
-// narrows fills in the component c if v is its outermost root and its loops, in natural order,
-// visit the points of all roots in lexicographic order. Otherwise it returns false.
+// narrows reports whether the loops of component c can narrow its space one after another: v is c's
+// outermost root, and the loops, in natural order, visit the points of all roots in lexicographic
+// order. If so, narrows sets the fields of c.
 func (g *Graph) narrows(v string, c *Component) bool {
 	roots, leaves, top := []string{v}, []string(nil), v
 	whole := true // nothing was cut yet

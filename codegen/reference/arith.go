@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// fit returns the result of an operation in type t: integers wrap and floats are rounded. An
-// operation on 32-bit floats may be computed in 64 bits. After the rounding it has the 32-bit
-// result.
+// fit converts v, the result of an operation, to type t: integers wrap around and floats are
+// rounded. An operation on 32-bit floats may be computed in 64 bits, because fit then rounds it to
+// the value that a 32-bit operation would give.
 func fit(t tensor.Type, v tensor.Value) tensor.Value {
 	switch v.Type = t; t {
 	case tensor.Int32:
@@ -100,8 +100,8 @@ func marked(v tensor.Value) flags {
 	return 0
 }
 
-// madeWild returns wild if v is not finite, although its operands a and b are not NaN. Otherwise it
-// returns 0.
+// madeWild returns the flag wild if v is infinite or NaN, although neither a nor b is NaN. v is the
+// result of an operation on a and b. Otherwise madeWild returns 0.
 func madeWild(v tensor.Value, a, b *num) flags {
 	if !finite(v) && !cmplx.IsNaN(a.v.C) && !cmplx.IsNaN(b.v.C) {
 		return wild

@@ -233,10 +233,10 @@ func (a *accumulator) num() num {
 	return x
 }
 
-// term is a product, and the accesses that must be present so that the product is present (needs).
-// The join finds the entries of these accesses step by step. When it finds the entry of a leading
-// factor, it multiplies the factor at once, so that a factor found in an outer step is multiplied
-// only once for all points of the inner steps.
+// term is a product. The product has a value at a point if each access in needs has an entry there.
+// The join finds these entries step by step. When it has found the entry of a leading factor, it
+// multiplies by this factor at once. A factor that an outer step finds is therefore multiplied only
+// once for all points of the inner steps.
 type term struct {
 	product product
 	needs   []*access
@@ -245,10 +245,11 @@ type term struct {
 	x       num   // the value
 }
 
-// lead multiplies the leading factors with numbers in [from, to). The join must have found their
-// entries.
-func (t *term) lead(from, to int) {
-	for k := from; k < to; k++ {
+// lead multiplies by t's leading factors with the numbers first to end-1. It continues with the
+// product of the leading factors before them. The join must have found the entries of these
+// factors.
+func (t *term) lead(first, end int) {
+	for k := first; k < end; k++ {
 		a := t.product.factors[k].(*access)
 		if k == 0 {
 			t.led[1] = a.num(a.entry)

@@ -70,8 +70,9 @@ func newPlan(t *term, open []int, sizes []int64, pulse *pulse) *plan {
 	return p
 }
 
-// order returns needs in the cheapest order. It tries all orders of up to 6 accesses. If there are
-// more, it always takes the cheapest next one.
+// order returns the accesses in needs in the cheapest order for joining them. isOpen has the
+// variables whose values the join must find. order tries all orders of up to 6 accesses. If there
+// are more, it repeatedly takes the access that has the fewest matches.
 func order(needs []*access, isOpen map[int]bool) []*access {
 	known := map[int]bool{} // open variables found so far
 	best, bestCost := []*access(nil), math.Inf(1)
@@ -131,7 +132,8 @@ func matches(a *access, isOpen, known map[int]bool) float64 {
 // each calls f at every point, with env set to the point. An error of f stops it.
 func (p *plan) each(env []int64, f func() error) error { return p.step(0, env, piece{}, f) }
 
-// piece is the k-th of n consecutive pieces of the points of a plan. If n is 0, it is all points.
+// piece is one of n consecutive parts of the points that a plan visits. k is the number of the
+// part, counted from 0. If n is 0, the piece is all points.
 type piece struct{ k, n int }
 
 // of returns the part of [lo, hi) that belongs to the piece.

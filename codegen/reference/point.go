@@ -21,11 +21,12 @@ type Point struct {
 	compute, result tensor.Type
 }
 
-// Tolerance returns the largest difference that a correct evaluation in another order may have, for
-// each component if the value is complex. It is 0 if Exact is set. It is the standard bound on the
-// error of a sum of products: Ops times the rounding unit times Mag for each of the two
-// evaluations, plus the loss by underflow. The rounding unit is the larger one of the compute type
-// and the result type, because a sum may be accumulated in either.
+// Tolerance returns the largest difference from p that a correct evaluation in another order may
+// have. If the value is complex, the tolerance applies to each component. It is 0 if Exact is set.
+//
+// Otherwise it is the standard error bound of a sum of products. Each of the two evaluations adds
+// Ops times the rounding unit times Mag, and the loss by underflow. The rounding unit is the larger
+// one of the compute type and the result type, because a sum may be accumulated in either.
 func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0

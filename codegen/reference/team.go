@@ -56,10 +56,11 @@ func (t *Team) Progress() (done, total int64) {
 	return t.runsDone.Load()*n + t.done.Load(), t.runs.Load() * n
 }
 
-// Each divides the range of the first mode into ranges [lo,hi) ([0,1) for a scalar), opens a
-// Visitor for each, and gives it the points of its range. Visitors of different ranges run in
-// parallel. An error is an integer division by zero, an error of a Visitor, or the end of the
-// context; if there are several, Each returns the error at the lowest coordinates.
+// Each divides the range of the result's first mode into ranges [lo,hi). For a scalar it uses one
+// range, [0,1). It opens a Visitor for each range, and passes it the points in this range. Visitors
+// of different ranges run in parallel. Each returns an error if an integer is divided by zero, if a
+// Visitor returns an error, or if ctx is done. If there are several errors, it returns the error at
+// the lowest coordinates.
 func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error)) error {
 	e := t.members[0]
 	t.begin(1)
@@ -191,9 +192,10 @@ func (t *Team) begin(runs int) {
 	t.done.Store(0)
 }
 
-// run does the pieces of work 0 to n-1, each on one of the members. After an error, later pieces
-// are neither started nor finished. All earlier pieces are done, so that run returns the first
-// error.
+// run does the pieces of work with the numbers 0 to n-1 in parallel, each on one of the members.
+// After an error in a piece, pieces with higher numbers are not started, and running ones are
+// stopped. Pieces with lower numbers are completed. So run returns the error of the piece with the
+// lowest number.
 func (t *Team) run(ctx context.Context, members, n int,
 	work func(e *Evaluator, k int) error) error {
 	t.done.Store(0)

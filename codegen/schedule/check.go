@@ -48,8 +48,9 @@ func (s *state) check() error {
 	return s.refuseCutApart()
 }
 
-// refuseCutApart refuses loops of a producer and a consumer that are cut in different ways, unless
-// the workspace can have one place for each position of their tile.
+// refuseCutApart returns an error if the loops of a producer and its consumer are divided in
+// different ways. It accepts them if the workspace can have one place for each position of the tile
+// that both visit.
 func (s *state) refuseCutApart() (err error) {
 	cin.Walk(s.body, func(t cin.Stmt) {
 		w, ok := t.(*cin.Where)
@@ -164,8 +165,9 @@ func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	return nil
 }
 
-// checkOrder refuses an access if the loops reach a level that must be entered in order before they
-// have determined the levels above it.
+// checkOrder returns an error if the order of the loops does not suit access a. Some levels can be
+// entered only in order: the loops must determine the levels above such a level first. p is the
+// path of loops to the access.
 func (s *state) checkOrder(p *path, a *cin.Access) error {
 	f := s.formatOf(a)
 	var above []string
@@ -269,8 +271,8 @@ func containsAccess(t cin.Stmt, key string) bool {
 	return found
 }
 
-// checkPos checks a pos relation: the positions must be known where its loops begin, and the
-// loops' order must be able to visit them.
+// checkPos checks the Pos relation r. The positions must be known before the loops over them begin,
+// and these loops must be in an order that visits the positions one after another.
 func (s *state) checkPos(r *provenance.Relation) error {
 	c := s.g.Component(r.From[0])
 	roots := s.g.Underived(r.From[0])

@@ -5,10 +5,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// coord replaces a variable that runs over positions with one that runs over coordinates: coord(p,
-// c). Earlier tiles of positions stay. Later splits cut the coordinates between the first and the
-// last one of a tile. If several variables are fused, these coordinates are ordered
-// lexicographically.
+// coord replaces a variable p, which runs over positions, with a variable c, which runs over
+// coordinates: coord(p, c). Earlier tiles of positions stay. Later commands split the range of
+// coordinates from the first to the last position of a tile. If several variables are fused, c runs
+// over tuples of coordinates in lexicographic order.
 func coord(s *state) error {
 	p, err := s.variable(0)
 	if err != nil {

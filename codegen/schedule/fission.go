@@ -7,12 +7,12 @@ import (
 )
 
 // fission performs loop fission: forall i { S; forall j T } becomes forall i S; forall i forall j
-// T. S are the statements next to the loop over j, such as the statement that adds the old value of
-// a +=. fission moves a statement only if the statement adds to a result or temporary with random
-// access, because then the order affects only rounding. The new loops around S are over the
-// original variables, even if other loops replaced these variables, and only parallelize and unroll
-// may change the new loops. fission returns the loops over i that are now directly around the loops
-// over j.
+// T. Here S denotes the statements next to the loop over j, such as the statement that adds the old
+// value of a "+=". fission moves a statement only if the statement adds to a result or temporary
+// with random access, because the new order then changes only the rounding. The new loops around S
+// are over the original variables, even if other loops replaced these variables. Only parallelize
+// and unroll may change the new loops. fission returns the loops over i that are now directly
+// around the loops over j.
 func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -102,9 +102,10 @@ func usesName(t cin.Stmt, name string) bool {
 	return found
 }
 
-// splitWhere splits a where whose temporary is a scalar: one term of the consumer, or a factor of
-// one term. In own, the producer adds to the consumer's target directly. others has the other terms
-// of the consumer. own is nil if the where cannot be split.
+// splitWhere splits a where statement into two statements, if possible. Its temporary must be a
+// scalar, and must occur in the consumer once, as a term or as a factor of a term. In own, the
+// producer adds this term directly to the consumer's target. others computes the other terms of the
+// consumer. own is nil if the statement cannot be split.
 func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name
 	t := w.Consumer
@@ -199,11 +200,12 @@ func terms(x cin.Expr, neg bool) []signed {
 	return []signed{{x, neg}}
 }
 
-// originals dissolves the component of a chain's last loop: the variables of the statement replace
-// the variables derived from them. vars has an element for each loop of the chain from the
-// component's first loop on: the variables of the loops that replace it. The component's last loop
-// is replaced by loops over all its original variables, its other loops are dropped, and loops of
-// other components stay. ok is false if the chain does not have all loops of the component.
+// originals finds the original variables of a component: the component of chain's last loop. vars
+// says which loops replace the loops of chain, beginning with the component's first loop. Each
+// element of vars belongs to one loop and lists the variables of its replacements. The component's
+// last loop is replaced by loops over all original variables of the component, and its other loops
+// are removed. Loops of other components are kept. ok is false if chain lacks a loop of the
+// component.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.g.OfLoop(chain[len(chain)-1].Var)
 	if c == nil {

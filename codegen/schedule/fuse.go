@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// fuse replaces two directly nested loops with one: fuse(i, j, f). f runs over the pairs in the
-// order of the nest. If other terms of an accumulating result are next to the loop over j, they
-// first get loops of their own (fission.go).
+// fuse replaces two directly nested loops with one: fuse(i, j, f). f runs over the pairs of i and j
+// in the order of the nest. The loop over i may contain other terms of the result next to the loop
+// over j, if the result is added to. These terms first get loops of their own (fission.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
 	if err != nil {

@@ -74,8 +74,8 @@ type replaced struct {
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment to the result of rest and the other terms. rest reads the new
-// workspace, and stands between the terms before and after it.
+// consumer returns the assignment that adds all terms into the result: the terms before the
+// replaced one, rest, and the terms after it. rest is the expression that reads the new workspace.
 func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), rest), x.after...)
 	sum := terms[0]
@@ -85,9 +85,9 @@ func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
 	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
 }
 
-// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. It
-// can be replaced if it is assigned unchanged to the result, and if all terms except a are in loops
-// over the workspace's own variables.
+// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. There
+// are two conditions. The consumer assigns the workspace unchanged to the result. Each other term
+// that is added to the workspace is only inside loops over the workspace's variables.
 func replaceable(s *state, a *cin.Assign) *replaced {
 	name := a.LHS.Name
 	if len(a.LHS.Vars) == 0 || !s.isImplicit(name) {

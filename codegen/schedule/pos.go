@@ -95,7 +95,8 @@ func (s *state) access(k int) (*cin.Access, error) {
 		"%s is accessed with different variables; name one access, as in B(i,j)", text)
 }
 
-// positions refuses an access if v cannot run over its positions.
+// positions returns an error if the loop over v cannot run over the positions of access a instead
+// of over coordinates.
 func (s *state) positions(v string, a *cin.Access) error {
 	roots := s.g.Underived(v)
 	f := s.problem.Formats[a.Name]

@@ -15,10 +15,11 @@ import (
 // precompute(EXPR, i, iw[, W]) computes it into W over i, in a loop over iw. precompute(EXPR,
 // {i,j}, {iw,jw}, W) makes a workspace over several variables, and {} makes a scalar.
 //
-// i may be a derived variable if its loop determines the coordinates and is inside the loops over
-// its tiles. The workspace then stores one tile and is indexed by the original variables, and the
-// producer's loop visits the same tile. i may also be the variable that numbers the tiles. W then
-// stores the sum of EXPR over one tile, and is filled and read in one iteration of the loop over i.
+// i may be a derived variable in two cases. In the first case i runs inside a tile, and its loop
+// determines the coordinates. The workspace then stores one tile and is indexed by the original
+// variables, and the producer's loop visits the same tile. In the second case i is the number of a
+// tile. W then stores the sum of EXPR over one tile, and is filled and read in one iteration of the
+// loop over i.
 //
 // If EXPR is a factor of a term, the loops over variables that only EXPR uses move into the
 // producer, which sums over them. This is valid because the other factors distribute over the sum.
@@ -296,8 +297,9 @@ func exprVars(x cin.Expr) []string {
 	return out
 }
 
-// shape returns a key that is the same for expressions that differ only in the order of factors or
-// terms, and in the names that format conversions gave their operands.
+// shape returns a key for expression x. Two expressions have the same key if they differ only in
+// the order of their factors or terms, or in names that operands got when their formats were
+// converted.
 func (s *state) shape(x cin.Expr) string {
 	switch x := x.(type) {
 	case *cin.Access:
@@ -403,7 +405,7 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 			func(v string) bool { return slices.Contains(inside, v) })
 	}
 	d := len(chain)
-	for d > 0 && !r.around(chain[d-1]) &&
+	for d > 0 && !r.enclosesBoth(chain[d-1]) &&
 		(r.over(chain[d-1]) || producer(chain[d-1]) || consumer(chain[d-1])) {
 		d--
 	}
@@ -466,8 +468,9 @@ func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	return out, nil
 }
 
-// sumsTiles refuses a workspace if it would not hold the whole sum of its expression over a tile.
-// The producer and the consumer are inside the first d loops of the chain.
+// sumsTiles returns an error if the workspace would get only a part of the sum of its expression
+// over a tile. chain lists the loops around the expression. The producer and the consumer are put
+// inside its first d loops.
 func (r *recipe) sumsTiles(chain []*cin.Forall, d int) error {
 	expr := r.state.cmd.Args[0].Text
 	for _, v := range r.tiles {
@@ -501,8 +504,9 @@ func positive(x cin.Expr) cin.Expr {
 // over reports whether f is a loop over a variable of the workspace.
 func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
 
-// around reports whether f is a loop over tiles and the workspace belongs to a single tile.
-func (r *recipe) around(f *cin.Forall) bool {
+// enclosesBoth reports whether loop f must be around both the producer and the consumer. This is
+// the case if f is a loop over tiles and the workspace stores only one tile.
+func (r *recipe) enclosesBoth(f *cin.Forall) bool {
 	if slices.Contains(r.tiles, f.Var) {
 		return true
 	}

@@ -10,9 +10,9 @@ import (
 // present. Elsewhere no integers are divided, so a divisor of 0 is harmless there. A workspace is
 // filled before it is known which of its values will be read.
 
-// refuseDivision refuses to precompute r's expression, a part of x, if it divides integers at
-// coordinates where x might not divide them. loops are the loops of x over variables that the
-// expression does not have.
+// refuseDivision returns an error if precomputing r's expression may divide integers at coordinates
+// where x does not divide them, because a divisor of 0 is an error. r's expression is a part of x.
+// loops are the loops around x over variables that the expression does not have.
 func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	if !r.state.problem.Compute.IsInt() || !mayDivideByZero(r.expr) {
 		return nil
@@ -37,8 +37,8 @@ func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	return nil
 }
 
-// coFactors lists the expressions in x that are needed besides r's expression to evaluate it: the
-// factors next to it, and the numerator if it is in a denominator.
+// coFactors lists the expressions in x that are multiplied with r's expression or divided by it:
+// the factors next to r's expression and, if r's expression is in a denominator, the numerator.
 func (r *recipe) coFactors(x cin.Expr) (list []cin.Expr) {
 	if _, rest, ok := r.split(x); ok {
 		return rest

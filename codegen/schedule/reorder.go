@@ -66,9 +66,9 @@ func reorder(s *state) error {
 	return nil
 }
 
-// hasOrder reports whether the loops have the given order already, even if other statements are
-// between them. Some assignment must be inside all of the loops, and others may be inside only
-// some.
+// hasOrder reports whether the loops are already nested in the given order. Other statements may be
+// between them: at least one assignment must be inside all of the loops, but other assignments may
+// be inside only the outer ones.
 func (s *state) hasOrder(order []string) bool {
 	all, sorted := false, true
 	cin.Paths(s.body, func(loops []*cin.Forall, _ *cin.Assign) {

@@ -248,10 +248,10 @@ func Help() [][2]string {
 	return out
 }
 
-// Blame returns a refusal of the commands in list for the reason why. The reason was found only
-// when s, the statement that they made, was lowered. The refusal names the command that is most
-// likely responsible: in this order, a command that substitutes a kernel for the loop over v, one
-// that runs the loop in parallel, one that made v, or the last command.
+// Blame returns an error that refuses one of the commands in list. why is the reason. It was found
+// only when s, the statement that the commands made, was lowered. Blame chooses the first of these
+// that exists: a command that substitutes a kernel for the loop over v, a command that runs this
+// loop in parallel, a command that made v, the last command.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]

@@ -13,7 +13,7 @@ var bounds = []string{"MinExact", "MinConstraint", "MaxExact", "MaxConstraint"}
 // words lists the words of the language. They occur only after the first argument of a command.
 var words = slices.Concat(bounds, choiceWords())
 
-// choiceWords returns the words of all choices.
+// choiceWords returns the words that the strategy's choices accept as arguments, such as CPUThread.
 func choiceWords() (out []string) {
 	for _, c := range strategy.Choices {
 		for _, p := range c.Params {
@@ -28,10 +28,11 @@ func choiceWords() (out []string) {
 var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeStrategy",
 	"AssembleStrategy"}
 
-// synonyms maps commands of source 002 and source 004 to the names that they have here.
+// synonyms maps names of commands in publications about TACO and DISTAL to the names that they have
+// here.
 var synonyms = map[string]string{"order": "reorder", "collapse": "fuse"}
 
-// kernels maps source 002's names of libraries to the names that they have here.
+// kernels maps DISTAL's names of libraries to the names that they have here.
 var kernels = map[string]string{"CuBLAS::GeMM": strategy.CuBLAS}
 
 // spell changes a command to this language's spelling. It translates names and words that TACO and

@@ -160,9 +160,10 @@ func (s *state) replace(v string, fn func(*cin.Forall) cin.Stmt) {
 	s.body = cin.MapLoops(s.body, v, fn)
 }
 
-// mayReplace refuses to replace the loop over v if the loop is unrolled or if a workspace's
-// producer and consumer share v. How the loop merges does not matter, because a replacement merges
-// in the same way.
+// mayReplace returns an error if the loop over v, argument k of the command, cannot be replaced.
+// This is the case if the loop is unrolled, or if a workspace's producer and consumer share v. It
+// does not matter how the loop merges operands, because its replacement merges them in the same
+// way.
 func (s *state) mayReplace(k int, v string) error {
 	if err := s.ofWorkspace(k, v); err != nil {
 		return err
@@ -170,8 +171,8 @@ func (s *state) mayReplace(k int, v string) error {
 	return s.refuseUnrolled(k, v)
 }
 
-// ofWorkspace refuses to replace v if a precompute related it to another variable: if one of the
-// two is the producer's name for the other.
+// ofWorkspace returns an error if a precompute command prevents that v, argument k, is replaced.
+// There are two cases: the command gave v a new name in the producer, or v is such a new name.
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,

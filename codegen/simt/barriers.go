@@ -7,8 +7,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// role says which threads of a block, or of a warp, run a statement. Unless all of them run it, the
-// statement contains no barriers, except in a loop of Warps.
+// role says which threads of a block, or of a warp, run a statement. If all of them run it, the
+// statement may contain barriers. Otherwise it may not, unless it is a loop of Warps.
 type role uint8
 
 const (
@@ -208,10 +208,13 @@ func (w *barrierPlacer) within(s ir.Stmt, since accesses) {
 	}
 }
 
-// loopBody places barriers in the body of a loop, also between one iteration and the next. cond has
-// the accesses of the loop's condition between two iterations. If strided is true, the loop divides
-// the iterations of a loop of Blocks or Warps; its iterations share only arrays that the launch
-// itself makes.
+// loopBody places barriers in the body of a loop, including the barriers that are needed between
+// two iterations. cond has the accesses of the loop's condition, which is evaluated between two
+// iterations. since has the accesses since the last barrier.
+//
+// strided is true if the loop runs the iterations of a loop of Blocks or Warps that belong to one
+// block or warp. Its iterations are independent, except for the arrays that the launch itself
+// makes, which they reuse.
 func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
@@ -264,12 +267,13 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 	}
 }
 
-// reads adds to does the accesses to the arrays that expressions read. how is the kind of access.
-func (w *barrierPlacer) reads(list []ir.Expr, how access, does accesses) {
+// reads adds the arrays that the expressions in list read to the given set of accesses, each with
+// the given kind of access.
+func (w *barrierPlacer) reads(list []ir.Expr, kind access, set accesses) {
 	for _, x := range list {
 		ir.WalkExpr(x, func(x ir.Expr) {
 			if a := ir.ArrayOf(x); a != nil && w.shares(a) {
-				does[a] |= how
+				set[a] |= kind
 			}
 		})
 	}

@@ -5,22 +5,22 @@ import (
 )
 
 // inside returns the code that each thread runs for b.
-func (l *launcher) inside(b *ir.Block, at level) *ir.Block {
+func (l *launcher) inside(b *ir.Block, unitLevel level) *ir.Block {
 	out := &ir.Block{}
 	if b == nil {
 		return out
 	}
 	for _, s := range b.List {
-		l.stmt(s, at, out)
+		l.stmt(s, unitLevel, out)
 	}
 	return out
 }
 
 // stmt appends the code that each thread runs for s.
-func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
+func (l *launcher) stmt(s ir.Stmt, unitLevel level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:
-		out.Append(l.inside(s, at))
+		out.Append(l.inside(s, unitLevel))
 	case *ir.Comment:
 		out.Append(s)
 	case *ir.Declare:
@@ -31,15 +31,15 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 	case *ir.Store:
 		a, i := l.rewriter.place(s.A, s.Index)
 		l.single(&ir.Store{A: a, Index: i, Accumulate: s.Accumulate, Atomic: s.Atomic,
-			X: l.rewriter.expr(s.X)}, at, out)
+			X: l.rewriter.expr(s.X)}, unitLevel, out)
 	case *ir.For:
-		l.loopIn(s, at, out)
+		l.loopIn(s, unitLevel, out)
 	case *ir.While:
-		out.Append(&ir.While{Cond: l.rewriter.expr(s.Cond), Body: l.inside(s.Body, at)})
+		out.Append(&ir.While{Cond: l.rewriter.expr(s.Cond), Body: l.inside(s.Body, unitLevel)})
 	case *ir.If:
-		t := &ir.If{Cond: l.rewriter.expr(s.Cond), Then: l.inside(s.Then, at)}
+		t := &ir.If{Cond: l.rewriter.expr(s.Cond), Then: l.inside(s.Then, unitLevel)}
 		if s.Else != nil {
-			t.Else = l.inside(s.Else, at)
+			t.Else = l.inside(s.Else, unitLevel)
 		}
 		out.Append(t)
 	case *ir.Fail:
@@ -47,18 +47,18 @@ func (l *launcher) stmt(s ir.Stmt, at level, out *ir.Block) {
 		// statement guards.
 		out.Append(&ir.Fail{Code: s.Code, Coord: l.rewriter.exprs(s.Coord)})
 	case *ir.Prefetch:
-		if at == ofThread {
+		if unitLevel == ofThread {
 			a, i := l.rewriter.place(s.A, s.Index)
 			out.Append(&ir.Prefetch{A: a, Index: i, Len: s.Len, Far: s.Far})
 		}
 	default:
-		l.memory(s, at, out)
+		l.memory(s, unitLevel, out)
 	}
 }
 
 // single appends code that lets one thread of the block or warp run s.
-func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
-	if at == ofThread {
+func (l *launcher) single(s ir.Stmt, unitLevel level, out *ir.Block) {
+	if unitLevel == ofThread {
 		out.Append(s)
 		return
 	}
@@ -68,17 +68,18 @@ func (l *launcher) single(s ir.Stmt, at level, out *ir.Block) {
 			return
 		}
 	}
-	n, _ := l.number(at)
+	n, _ := l.number(unitLevel)
 	guard := &ir.If{Cond: ir.Equal(n, ir.Int(0)), Then: ir.Seq(s)}
 	l.roles[guard] = oneThread
 	out.Append(guard)
 }
 
-// loopIn appends a loop that is inside Blocks.
-func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
+// loopIn appends s, a loop inside a loop of Blocks, to out. unitLevel says which unit runs the
+// loop: a block, a warp or a thread.
+func (l *launcher) loopIn(s *ir.For, unitLevel level, out *ir.Block) {
 	switch s.Kind {
 	case ir.Warps, ir.Lanes:
-		l.spread(s, at, out)
+		l.spread(s, unitLevel, out)
 	case ir.Serial, ir.Unrolled, ir.Vector:
 		kind := s.Kind
 		if kind == ir.Vector {
@@ -86,7 +87,7 @@ func (l *launcher) loopIn(s *ir.For, at level, out *ir.Block) {
 		}
 		out.Append(&ir.For{
 			V: s.V, Lo: l.rewriter.expr(s.Lo), Hi: l.rewriter.expr(s.Hi), Step: s.Step, Kind: kind,
-			Factor: s.Factor, Body: l.inside(s.Body, at),
+			Factor: s.Factor, Body: l.inside(s.Body, unitLevel),
 		})
 	default:
 		l.h.refuse(s.V.Name, "a loop that is %s cannot run on a GPU's threads", s.Kind)

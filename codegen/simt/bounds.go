@@ -166,8 +166,9 @@ func (s *search) atMost(l linear) (int64, bool) {
 	return 0, false
 }
 
-// declared applies to a variable whose declaration is known. It bounds the sum with the initial
-// value in place of the variable. For another term, applies is false.
+// declared returns an upper bound n of the sum l if its term i is a variable whose declaration is
+// known. It replaces the variable with its initial value. ok is false if no bound of the new sum is
+// found. applies is false if term i is anything else.
 func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.stands[v] == nil || v.Typ != tensor.Int64 {
@@ -194,9 +195,10 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger bounds the sum l if term i is a Max that is added, or a Min that is subtracted. Each of
-// the two operands, in place of the term, is bounded, and n is the larger bound. ok is false unless
-// both bounds are found. applies is false if term i has another form.
+// larger returns an upper bound n of the sum l if its term i is a Max that is added or a Min that
+// is subtracted. It replaces the term with each of the two operands, and returns the larger one of
+// the two bounds. ok is false if one of these bounds is not found. applies is false if term i is
+// anything else.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -228,8 +230,9 @@ func sides(t term, plus, minus ir.Op) (x, y ir.Expr, ok bool) {
 	return nil, nil, false
 }
 
-// quotient applies to a remainder or a quotient whose divisor is a positive constant. A quotient
-// must be the only term.
+// quotient returns an upper bound n of the sum l if its term i is x % c or x / c, where c is a
+// positive constant. A quotient x / c must be the only term of l. ok is false if no bound is found.
+// applies is false if term i is anything else.
 func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	e, isBinary := l.terms[i].x.(*ir.Binary)
 	if !isBinary || e.Op != ir.Div && e.Op != ir.Rem {
@@ -250,8 +253,10 @@ func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	return m/c.I*l.terms[i].k + l.n, ok, true
 }
 
-// looped applies to a loop variable. It puts the first value in place of a variable that is
-// subtracted, and the end of the range in place of one that is added.
+// looped returns an upper bound n of the sum l if its term i is a loop variable. If the term is
+// added, looped replaces the variable with the last value of its range. If the term is subtracted,
+// it replaces the variable with the first value. ok is false if no bound of the new sum is found.
+// applies is false if term i is anything else.
 func (s *search) looped(l linear, i int) (n int64, ok, applies bool) {
 	v, isVar := l.terms[i].x.(*ir.Var)
 	if !isVar || s.b.loops[v] == nil {

@@ -101,7 +101,10 @@ func (l *launcher) finish(body *ir.Block, grid ir.Expr, out *ir.Block) {
 		Thread: l.ids.thread, Body: head})
 }
 
-// strided returns the loop that makes each block run every grid-th iteration.
+// strided returns the loop in which a block runs its share of the iterations of the launched loop.
+// The block begins with the iteration that has the block's own number, and advances by grid, the
+// number of blocks. blocks is the number of iterations of the launched loop, and lo is the first
+// value of its variable. body is the loop's body.
 func (l *launcher) strided(body *ir.Block, lo, blocks, grid ir.Expr) ir.Stmt {
 	s, turn := l.loop, l.h.names.newVar("turn", tensor.Int64)
 	turns := ir.Over(ir.Minus(ir.Plus(blocks, ir.Minus(grid, ir.Int(1))), l.ids.block), grid)
@@ -162,10 +165,10 @@ func declaredIn(s *ir.For) map[*ir.Var]bool {
 	return in
 }
 
-// before returns an expression for the value that x has before any of the threads continues. If x
-// reads memory that the leaf may store to, it appends the declaration of a new variable with this
-// value.
-func (l *launcher) before(name string, x ir.Expr, out *ir.Block) ir.Expr {
+// savedValue returns an expression for the value that x has at the end of out. If x reads memory
+// that the leaf may store to, a thread that runs ahead could change the value. savedValue then
+// appends a declaration to out, which saves the value in a new variable called name.
+func (l *launcher) savedValue(name string, x ir.Expr, out *ir.Block) ir.Expr {
 	if !changeable(x) {
 		return x
 	}
@@ -186,8 +189,8 @@ func (l *launcher) refuse(format string, args ...any) {
 // number returns the variable with the number of a thread among the threads at a level, and how
 // many threads these are. At the level ofWarp they are the threads of a warp, and otherwise of the
 // block.
-func (l *launcher) number(at level) (n *ir.Var, width int64) {
-	if at == ofWarp {
+func (l *launcher) number(unitLevel level) (n *ir.Var, width int64) {
+	if unitLevel == ofWarp {
 		return l.ids.lane, ir.WarpSize
 	}
 	return l.ids.thread, l.threads

@@ -4,8 +4,8 @@ import "distaff/codegen/ir"
 
 // spread appends the code that each thread runs for a loop of Warps or Lanes. Thread or warp n runs
 // the iterations n, n+Width, n+2*Width and so on.
-func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
-	unit, units, inner := l.unitOf(s, at)
+func (l *launcher) spread(s *ir.For, unitLevel level, out *ir.Block) {
+	unit, units, inner := l.unitOf(s, unitLevel)
 	sums := l.beginSums(s)
 	body := l.inside(s.Body, inner)
 	l.endInner(sums)
@@ -15,13 +15,13 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 		whole.Append(&ir.Declare{V: r.part, Init: ir.Zero(r.part.Typ)})
 	}
 	loop := l.iterations(s, unit, units, body,
-		func(name string, x ir.Expr) ir.Expr { return l.before(name, x, whole) })
+		func(name string, x ir.Expr) ir.Expr { return l.savedValue(name, x, whole) })
 	l.roles[loop] = eachThread
 	if inner == ofWarp {
 		l.roles[loop] = eachWarp
 	}
 	whole.Append(loop)
-	l.total(s, sums, at, whole)
+	l.total(s, sums, unitLevel, whole)
 	if len(sums) == 0 {
 		out.List = append(out.List, whole.List...)
 		return
@@ -31,19 +31,20 @@ func (l *launcher) spread(s *ir.For, at level, out *ir.Block) {
 
 // unitOf returns the number of the warp or thread that runs an iteration of s, how many of these
 // units a block or warp has, and the level of the loop's body.
-func (l *launcher) unitOf(s *ir.For, at level) (unit *ir.Var, units int64, inner level) {
+func (l *launcher) unitOf(s *ir.For, unitLevel level) (unit *ir.Var, units int64, inner level) {
 	switch {
 	case s.Kind == ir.Warps:
 		return l.ids.warp, l.threads / ir.WarpSize, ofWarp
-	case at == ofWarp:
+	case unitLevel == ofWarp:
 		return l.ids.lane, ir.WarpSize, ofThread
 	}
 	return l.ids.thread, l.threads, ofThread
 }
 
-// iterations returns the code of one thread for the loop s. It is a loop over the thread's
-// iterations. If no unit has two iterations, it is a branch, and if each unit has exactly one, a
-// plain block.
+// iterations returns the code that one thread runs for the loop s. A unit, which is a warp or a
+// thread, runs some of the iterations. Usually the code is a loop over the unit's iterations. If no
+// unit has more than one iteration, the code is a branch. If each unit has exactly one iteration,
+// it is a plain block.
 func (l *launcher) iterations(s *ir.For, unit *ir.Var, units int64, body *ir.Block,
 	before func(string, ir.Expr) ir.Expr) ir.Stmt {
 	lo, hi := before("first", l.rewriter.expr(s.Lo)), before("end", l.rewriter.expr(s.Hi))

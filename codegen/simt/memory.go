@@ -19,20 +19,20 @@ func (l *launcher) share(a *ir.Array, n int64) bool {
 
 // memory appends to out the code for s, a statement that allocates, frees, fills or copies an
 // array.
-func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
+func (l *launcher) memory(s ir.Stmt, unitLevel level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Local:
-		l.make(s.A, ir.Int(s.Len), !s.Undefined, at, out)
+		l.make(s.A, ir.Int(s.Len), !s.Undefined, unitLevel, out)
 	case *ir.Alloc:
-		l.make(s.A, s.Len, s.Zero, at, out)
+		l.make(s.A, s.Len, s.Zero, unitLevel, out)
 	case *ir.Free: // arrays are freed by the launch's end, or by the host after it
 	case *ir.Fill:
 		k, v := l.h.names.newVar("k", tensor.Int64), l.rewriter.array(s.A)
-		x := l.before("x", l.rewriter.expr(s.X), out)
+		x := l.savedValue("x", l.rewriter.expr(s.X), out)
 		lo, hi := ir.Plus(v.base, l.rewriter.expr(s.Lo)), ir.Plus(v.base, l.rewriter.expr(s.Hi))
-		l.spreadOver(k, lo, hi, at, &ir.Store{A: v.a, Index: k, X: x}, out)
+		l.spreadOver(k, lo, hi, unitLevel, &ir.Store{A: v.a, Index: k, X: x}, out)
 	case *ir.Copy:
-		l.copy(s, at, out)
+		l.copy(s, unitLevel, out)
 	default:
 		l.refuse("%s cannot run on a GPU's threads", firstWord(s))
 	}
@@ -41,22 +41,23 @@ func (l *launcher) memory(s ir.Stmt, at level, out *ir.Block) {
 // make makes array a with a separate instance for each thread, warp or block that runs the code. A
 // small array of constant length is in registers or shared memory. Any other array is a part of one
 // array that the host allocates before the launch.
-func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *ir.Block) {
+func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, unitLevel level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
 	switch {
 	case constant && n.I < 1:
 		n = ir.Int(1)
 		fallthrough
-	case constant && at == ofThread && n.I <= ir.MaxLocal:
+	case constant && unitLevel == ofThread && n.I <= ir.MaxLocal:
 		l.own[a] = ofThread
 		out.Append(&ir.Local{A: a, Len: n.I, Undefined: !zero})
 		return
-	case constant && at == ofBlock && l.share(a, n.I):
-	case constant && at == ofWarp && n.I <= ir.MaxShared && l.share(a, n.I*l.threads/ir.WarpSize):
+	case constant && unitLevel == ofBlock && l.share(a, n.I):
+	case constant && unitLevel == ofWarp && n.I <= ir.MaxShared &&
+		l.share(a, n.I*l.threads/ir.WarpSize):
 		l.rewriter.views[a] = view{a, ir.Times(l.ids.warp, n)}
 		l.own[a] = ofWarp
 	default:
-		length = l.hoist(a, length, at)
+		length = l.hoist(a, length, unitLevel)
 		if length == nil {
 			return
 		}
@@ -64,20 +65,21 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, at level, out *i
 	if zero {
 		v := l.rewriter.array(a)
 		k := l.h.names.newVar("k", tensor.Int64)
-		l.spreadOver(k, v.base, ir.Plus(v.base, length), at,
+		l.spreadOver(k, v.base, ir.Plus(v.base, length), unitLevel,
 			&ir.Store{A: v.a, Index: k, X: ir.Zero(a.Elem)}, out)
 	}
 }
 
 // spreadOver appends code that runs s for k from lo to hi. At the level ofThread each thread
 // runs the whole range. At other levels the threads of the block or warp divide the range.
-func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, out *ir.Block) {
-	if at == ofThread {
+func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, unitLevel level, s ir.Stmt,
+	out *ir.Block) {
+	if unitLevel == ofThread {
 		out.Append(&ir.For{V: k, Lo: lo, Hi: hi, Step: 1, Body: ir.Seq(s)})
 		return
 	}
-	lo, hi = l.before("first", lo, out), l.before("end", hi, out)
-	n, width := l.number(at)
+	lo, hi = l.savedValue("first", lo, out), l.savedValue("end", hi, out)
+	n, width := l.number(unitLevel)
 	var each ir.Stmt = &ir.For{V: k, Lo: ir.Plus(lo, n), Hi: hi, Step: width, Body: ir.Seq(s)}
 	if most, known := l.h.bounds.atMost(ir.Minus(hi, lo)); known && most <= width {
 		each = &ir.Block{List: []ir.Stmt{
@@ -90,7 +92,7 @@ func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, at level, s ir.Stmt, ou
 
 // copy divides a copy among the threads. The two arrays must be different, so that the ranges do
 // not overlap.
-func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
+func (l *launcher) copy(s *ir.Copy, unitLevel level, out *ir.Block) {
 	if s.Dst == s.Src {
 		l.refuse("a GPU cannot copy from %s to %[1]s itself", s.Dst.Name)
 		return
@@ -98,8 +100,8 @@ func (l *launcher) copy(s *ir.Copy, at level, out *ir.Block) {
 	k := l.h.names.newVar("k", tensor.Int64)
 	dst, to := l.rewriter.place(s.Dst, s.DstLo)
 	src, from := l.rewriter.place(s.Src, s.SrcLo)
-	to, from = l.before("to", to, out), l.before("from", from, out)
-	l.spreadOver(k, ir.Int(0), l.rewriter.expr(s.N), at,
+	to, from = l.savedValue("to", to, out), l.savedValue("from", from, out)
+	l.spreadOver(k, ir.Int(0), l.rewriter.expr(s.N), unitLevel,
 		&ir.Store{A: dst, Index: ir.Plus(to, k), X: ir.At(src, ir.Plus(from, k))}, out)
 }
 
@@ -114,7 +116,7 @@ type hoisted struct {
 
 // hoist makes a a part of an array that the host allocates, and returns the part's length. If the
 // length is known only inside the launch, it refuses the loop and returns nil.
-func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
+func (l *launcher) hoist(a *ir.Array, length ir.Expr, unitLevel level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
 		l.refuse("the length of array %s must be known before the loop begins", a.Name)
@@ -128,7 +130,7 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	// a block runs several iterations, so the block number is not the loop's variable now
 	l.ids.block = l.h.ids.block
 	unit := ir.Expr(l.ids.block)
-	switch at {
+	switch unitLevel {
 	case ofWarp:
 		t.units = l.threads / ir.WarpSize
 		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.ids.warp)
@@ -140,8 +142,8 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, at level) ir.Expr {
 	l.bases = append(l.bases, &ir.Declare{V: base, Init: ir.Times(unit, t.length)})
 	l.rewriter.views[a] = view{t.a, base}
 	l.made[t.a] = true
-	if at != ofBlock {
-		l.own[t.a] = at
+	if unitLevel != ofBlock {
+		l.own[t.a] = unitLevel
 	}
 	l.hoisted = append(l.hoisted, t)
 	return t.length

@@ -24,8 +24,8 @@ func (l *launcher) beginSums(s *ir.For) []sum {
 	return sums
 }
 
-// endInner ends the effect of beginSums after the body: the reduced variables mean the outer ones
-// again.
+// endInner undoes the renaming that beginSums made for the body of a loop. After it, the name of
+// each reduced variable refers again to the variable outside the loop.
 func (l *launcher) endInner(sums []sum) {
 	for _, r := range sums {
 		l.rewriter.vars[r.total] = r.outer
@@ -34,13 +34,13 @@ func (l *launcher) endInner(sums []sum) {
 
 // total appends code that adds the partial sums of the threads or warps. All threads add them in
 // the same order, and all get the total.
-func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
+func (l *launcher) total(s *ir.For, sums []sum, unitLevel level, out *ir.Block) {
 	if s.Kind == ir.Lanes {
 		for _, r := range sums {
 			l.overWarp(r.part, out)
 		}
 	}
-	if at == ofBlock && l.threads > ir.WarpSize && len(sums) > 0 {
+	if unitLevel == ofBlock && l.threads > ir.WarpSize && len(sums) > 0 {
 		warps := s.Width // the warps whose partial sums are added
 		if s.Kind == ir.Lanes {
 			warps = (s.Width + ir.WarpSize - 1) / ir.WarpSize
@@ -53,8 +53,9 @@ func (l *launcher) total(s *ir.For, sums []sum, at level, out *ir.Block) {
 	}
 }
 
-// overWarp appends code that makes v the sum over the warp's threads. Threads that exchange their
-// sums add the same two numbers, so all of them get the same bits.
+// overWarp appends code that sets v, in each thread of a warp, to the sum of v over all threads of
+// the warp. In each step two threads exchange their sums, and both add the same two numbers. All
+// threads therefore get exactly the same result.
 func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	other := l.h.names.newVar(v.Name+"_other", v.Typ)
 	out.Append(&ir.Declare{V: other, Init: ir.Zero(v.Typ)})

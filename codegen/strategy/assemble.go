@@ -10,13 +10,15 @@ import (
 // assemble(T,Append) appends entries in order to memory that grows. Each chunk of a parallel loop
 // builds its own piece, and the pieces are joined at the end. assemble(T,Insert) makes two passes:
 // the first counts the coordinates, and after a prefix sum of the counts the second writes the
-// coordinates to their places. With Insert no memory grows and nothing is joined, and the code that
-// finds coordinates runs twice. A result of dense levels, or of levels that it shares with an
-// operand, is written at random in both cases.
+// coordinates to their places. With Insert no memory grows and nothing is joined. However, the code
+// that finds coordinates runs twice.
 //
-// TACO's third argument, true or false, defines if the loops that count have scheduling commands of
-// their own. Here these loops are always scheduled like the loops that compute, so both values mean
-// the same.
+// A result of dense levels, or of levels that it shares with an operand, has a place for each
+// value. The command does not change how this result is written.
+//
+// TACO's third argument, true or false, gives the loops that count scheduling commands of their
+// own, or not. Here these loops always have the schedule of the loops that compute, so the argument
+// has no effect.
 var Assemble = &Choice{
 	Name: "assemble",
 	Params: []Param{{Kind: ResultParam, Name: "T"},

@@ -13,7 +13,8 @@ import (
 // common. Loops that later replace the loop over i inherit it.
 //
 //	mergeby(i,TwoFinger)  visits all coordinates of each operand
-//	mergeby(i,Gallop)     searches each operand for the largest coordinate that another one is at
+//	mergeby(i,Gallop)     takes the largest of the operands' current coordinates, and searches each
+//	                      other operand for it
 var Gallop = &Choice{
 	Name: "mergeby",
 	Params: []Param{{Kind: VarParam, Name: "i"},

@@ -88,9 +88,9 @@ func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err err
 	return nil, nil
 }
 
-// decidesRaces reports whether s contains a loop on a unit of a GPU that says how concurrent
-// additions to the result are made. If a loop around s has IgnoreRaces, it leaves the decision to
-// that inner loop.
+// decidesRaces reports whether s contains a loop on a unit of a GPU whose command says how
+// concurrent additions to the result are made. If so, a loop around s may have IgnoreRaces, because
+// the inner loop decides.
 func (f *facts) decidesRaces(s cin.Stmt) (found bool) {
 	cin.Walk(s, func(t cin.Stmt) {
 		l, ok := t.(*cin.Forall)

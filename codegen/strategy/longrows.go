@@ -175,8 +175,9 @@ const bandsMost = 64
 
 // precomputedRows returns how the long rows are computed before loop l, one row after another, with
 // all threads working on each row. The loop must sum each row in a workspace. Otherwise
-// precomputedRows returns the zero value. Each entry of an operand in a row adds terms to it. If
-// several operands have such rows, the operand with the most entries decides which rows are long.
+// precomputedRows returns the zero value. A row is long if an operand has many entries in it,
+// because each entry adds terms to the row. If several operands have such rows, the operand with
+// the most entries decides.
 func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 	s, ok := l.Body.(*cin.Where)
 	if !ok || !f.result.caps(0).CanLocate() {

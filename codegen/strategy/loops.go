@@ -36,7 +36,7 @@ func (f *facts) isKnown(v string, loops []string) bool {
 // determined returns the variables of the statement whose values are known inside the last of the
 // given loops but not outside it. They are listed outermost first. If walked is true, the last loop
 // visits their coordinates in the same order as loops over the variables would. If walked is false,
-// each coordinate is computed, and the operands are searched for it.
+// each coordinate is computed, and the operands are searched for this coordinate.
 func (f *facts) determined(loops []string) (vars []string, walked bool) {
 	v := loops[len(loops)-1]
 	c, natural := f.component(v)
@@ -50,8 +50,9 @@ func (f *facts) determined(loops []string) (vars []string, walked bool) {
 }
 
 // loweredVar returns the name that the lowered code uses for the coordinates of the loop over v.
-// Usually this is v itself. If v is derived, its loops are in natural order and v is the innermost
-// of them, it is the innermost variable of the statement that these loops visit.
+// Usually this is v itself. The exception is a derived variable v whose loops are in natural order,
+// if v is the innermost one. The name is then the innermost variable of the statement that these
+// loops visit.
 func (f *facts) loweredVar(v string) string {
 	if c, natural := f.component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]

@@ -70,9 +70,9 @@ func resultValues(f *facts) float64 {
 	return n
 }
 
-// storesRows returns an error that says why not, unless the result is written in rows of
-// consecutive values and each value is written once. A result in memory that grows, or that is
-// added to, is not.
+// storesRows returns an error with the reason if the result is not written in rows of consecutive
+// values, each value once. A result in memory that grows, or a result that is added to, is not
+// written in this way.
 func storesRows(f *facts) error {
 	key := cin.Target(f.stmt).Key()
 	switch {

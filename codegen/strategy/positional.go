@@ -195,9 +195,10 @@ func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
 const maxEach = 64
 
 // eachPlace reports whether the consumer of workspace t is lowered to one loop over all places of a
-// tile, instead of a loop over rows. The first case is an unrolled loop, because an unrolled loop
-// over rows would have one copy for each row. The second case is a GPU, where a thread's registers
-// have no addresses. A loop over places has constant indices, so the tile stays in registers.
+// tile, instead of a loop over rows. There are two cases. One is an unrolled loop, because an
+// unrolled loop over rows would have one copy for each row. The other is a GPU, where a thread's
+// registers have no addresses. A loop over places has constant indices, so the tile stays in
+// registers.
 func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string, form Form) bool {
 	var last *cin.Forall
 	s := consumer

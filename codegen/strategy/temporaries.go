@@ -6,11 +6,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// Temporaries is the choice to compute sums in temporaries before storing them, as the default
-// schedule does: temporaries(T). The temporaries are scalars if the loops around the sum determine
-// the place, and workspaces over a row if a factor can be moved out of the sum. The statement is
-// built with the temporaries before the commands are applied. Without the command, every sum adds
-// directly to the result whenever the loops can be nested in that way.
+// Temporaries is the choice to compute sums in temporaries and then to store them, as the default
+// schedule does: temporaries(T). If the loops around a sum determine the element of the result, the
+// temporary is a scalar. If a factor can be moved out of a sum, the temporary is a workspace over a
+// row. The statement is built with the temporaries before the commands are applied. Without the
+// command, a sum adds directly to the result wherever the loops can be nested so.
 var Temporaries = &Choice{
 	Name:    "temporaries",
 	Params:  []Param{{Kind: ResultParam, Name: "T"}},

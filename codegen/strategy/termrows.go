@@ -7,11 +7,11 @@ import (
 	"distaff/codegen/cin"
 )
 
-// termRows returns the form in which workspace t is stored as a list of terms. Each term adds a
-// whole row to t, but the list stores only the term's factors. w is the statement that fills t.
-// operand is the access whose entries produce the terms. ok is true if this form is possible: the
-// right side is a product of dense operands and one operand that is not dense, and the consumer
-// copies each row once, in order.
+// termRows returns the form of workspace t as a list of terms. Each term adds a whole row to t, but
+// the list stores only the term's factors. w is the statement that fills t. operand is the access
+// whose entries produce the terms. ok is true if this form is possible: the right side is a product
+// of dense operands and one operand that is not dense, and the consumer copies each row once, in
+// order.
 func termRows(f *facts, w *cin.Where, t *cin.Access) (form Form, operand *cin.Access, ok bool) {
 	form = Form{Kind: Terms, Dense: rowVars(f, w.Producer, t)}
 	keys := t.Vars[:len(t.Vars)-form.Dense]

@@ -38,7 +38,7 @@ type Given struct {
 // deterministic, so that every rank computes the same problem from the same input.
 func New(g Given) (*Problem, error) {
 	for _, name := range g.Names {
-		if err := g.Placements[name].Lies(g.Device); err != nil {
+		if err := g.Placements[name].CheckMemory(g.Device); err != nil {
 			return nil, err
 		}
 	}

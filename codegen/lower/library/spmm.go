@@ -53,8 +53,8 @@ type spmmNest struct {
 	alpha         ir.Expr   // the product of all other factors
 }
 
-// factors finds the two factors of x that change in the loops, and multiplies the others into
-// alpha.
+// factors finds the two factors of x that depend on the loop variables. It multiplies the other
+// factors into n.alpha, the number that scales the product.
 func (n *spmmNest) factors(x cin.Expr) {
 	l := n.externNest.l
 	n.alpha = ir.One(l.Spec.Compute)
@@ -136,7 +136,8 @@ func (n *spmmNest) factor(x *cin.Access) {
 	}
 }
 
-// product returns the statement that replaces the loops.
+// product returns the statement that replaces the loops of n: a product of a sparse matrix with a
+// dense one. result is the part of the result that the statement writes.
 func (n *spmmNest) product(result segment) *ir.SpMM {
 	l := n.externNest.l
 	if l.Spec.Parts[l.Graph.Original(n.cols)] || l.Comps[n.cols] != nil {

@@ -23,8 +23,8 @@ func Zero(e *scope.Env) *scope.Env {
 	return in
 }
 
-// fillBelow emits code that sets values below the result's cursor to 0: the values that the
-// surrounding loops visit.
+// fillBelow emits code that sets values below the result's cursor to 0. If the surrounding loops
+// visit only a part of these values, such as a tile of a row, only this part is set to 0.
 func fillBelow(e *scope.Env) {
 	l := e.Leaf
 	r := l.Out

@@ -17,23 +17,24 @@ import (
 // can replace all cases. It computes all terms, and replaces the value of an absent term with a
 // number that does not change a sum: -0 if it is added, and 0 if it is subtracted.
 
-// canPredicate reports whether one body can replace the cases of a merge loop at the lattice point
-// with the iterators its. The strategy must say so, and the body must be a suitable sum. cases has
-// the points under that point.
-func (p *Loop) canPredicate(its []*Iter, cases []lattice.Point) bool {
+// canPredicate reports whether one predicated body can replace the cases of a merge loop. iters are
+// the iterators of the loop's lattice point, and cases has the points below that point in the
+// lattice. The strategy must choose predication for the loop, and the body must be a sum of a
+// suitable form.
+func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
 	l := p.E.Leaf
 	return l.Spec.Strategy.Predicated[p.V()] &&
-		p.CanPredicateTerms(its, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
+		p.CanPredicateTerms(iters, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
 // CanPredicateTerms makes the same checks as canPredicate, except that it accepts sums of any type
 // and does not ask the strategy. The function placed gets an operand that no iterator of the loop
 // visits. It reports whether the operand has a value at each coordinate.
-func (p *Loop) CanPredicateTerms(its []*Iter, cases []lattice.Point,
+func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	l := p.E.Leaf
 	s, ok := p.F.Body.(*cin.Assign)
-	if !ok || len(its) < 2 || len(cases) != 1<<len(its)-1 || p.Lat.Coarse || p.Lat.Universe() {
+	if !ok || len(iters) < 2 || len(cases) != 1<<len(iters)-1 || p.Lat.Coarse || p.Lat.Universe() {
 		return false
 	}
 	float := l.Spec.Compute.IsFloat()
@@ -72,9 +73,9 @@ func (p *Loop) CanPredicateTerms(its []*Iter, cases []lattice.Point,
 // NegativeZero can be added to any sum without a change, even to a sum of negative zeros.
 var NegativeZero = math.Copysign(0, -1)
 
-// eachTerm calls fn with every term of a sum until fn returns false, and reports whether fn
-// accepted all terms. It also returns false if a term has a sum inside or if a sum is subtracted,
-// because then no single number can replace an absent term.
+// eachTerm calls fn with each term of the sum x until fn returns false. It reports whether fn
+// accepted all terms. It also returns false if a term contains a sum or if a sum is subtracted,
+// because an absent term could then not be replaced by a single number.
 func eachTerm(x cin.Expr, fn func(cin.Expr) bool) bool {
 	if b, ok := x.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-' && Product(b.Y)) {
 		return eachTerm(b.X, fn) && eachTerm(b.Y, fn)
@@ -94,21 +95,21 @@ func Product(x cin.Expr) bool {
 	return true
 }
 
-// predicatedMerge lowers the body at coordinate c of a point with the iterators its. It stores in
-// each iterator whether it is at c. To advance, this is used instead of a new comparison, because
-// the C compiler turns such comparisons into branches that depend on the data.
-func (p *Loop) predicatedMerge(c ir.Expr, its []*Iter) ir.Expr {
+// predicatedMerge lowers the body of the merge loop p at coordinate c, once for all cases. iters
+// are the iterators that are not at their end. Each of them may or may not be at coordinate c. The
+// code computes a predicate for each iterator, and the body uses the predicates.
+func (p *Loop) predicatedMerge(c ir.Expr, iters []*Iter) ir.Expr {
 	l := p.E.Leaf
 	cursors, predicates := map[string]*tree.Cursor{}, map[string]ir.Expr{}
 	for _, it := range p.Iters {
 		cursors[it.Key] = it.Cur.Absent()
 	}
-	for k, it := range its {
+	for k, it := range iters {
 		cursors[it.Key] = it.Enter(ir.Truth(true))
 		// Each iterator's coordinate is compared with the others instead of c, so that the
 		// comparison need not wait for c. The iterators' steps are a dependence chain through the
 		// whole loop.
-		others := slices.Delete(slices.Clone(its), k, k+1)
+		others := slices.Delete(slices.Clone(iters), k, k+1)
 		least := fold(ir.Least, ofAll(others, func(it *Iter) ir.Expr { return it.c }))
 		it.here = l.B.Named(it.Name()+"_at", ir.AtMost(it.c, least))
 		predicates[it.Key] = it.here

@@ -59,9 +59,10 @@ var Caches = []struct {
 	Name string
 }{{true, "_far"}, {false, "_next"}}
 
-// fetchRows emits the prefetching of rows. Rows for the second-level cache come first. at(n)
-// returns the coordinate n iterations ahead, and the condition that this iteration exists.
-func (p *Loop) fetchRows(list []fetched, at func(n int64) (there, next ir.Expr)) {
+// fetchRows emits code that prefetches the rows in list, first the rows for the second-level cache.
+// ahead(n) returns two expressions: the condition that there is an iteration n steps later, and
+// that iteration's coordinate.
+func (p *Loop) fetchRows(list []fetched, ahead func(n int64) (there, next ir.Expr)) {
 	l := p.E.Leaf
 	for _, c := range Caches {
 		var order []int64
@@ -71,7 +72,7 @@ func (p *Loop) fetchRows(list []fetched, at func(n int64) (there, next ir.Expr))
 			}
 		}
 		for _, n := range order {
-			there, next := at(n)
+			there, next := ahead(n)
 			l.B.When(there, func() {
 				next := l.B.Named(p.V()+c.Name, next)
 				for _, r := range list {
@@ -101,21 +102,21 @@ func fetchSegment(l *scope.Leaf, c *tree.Cursor, next ir.Expr, name string, far 
 	})
 }
 
-// split emits a loop over the segment of an operand's level in two parts if loops over the levels
-// below it fetch rows ahead. In the first part, enough entries follow for the prefetch distance, so
-// no iteration tests whether an entry exists. Such tests cost more than the fetching saves if the
-// inner loops have few iterations. loop emits one part.
-func (p *Loop) split(it *Iter, loop func(lo, hi ir.Expr)) {
+// split emits the loop over the segment of iterator it. If loops over deeper levels prefetch rows,
+// it emits the loop in two parts. In the first part the entry at the prefetch distance always
+// exists, so that no iteration needs a test. If the inner loops have few iterations, such tests
+// cost more than prefetching saves. emitPart emits one part, for positions lo to hi-1.
+func (p *Loop) split(it *Iter, emitPart func(lo, hi ir.Expr)) {
 	end, places := p.earlyEnd(it)
 	if len(places) == 0 {
-		loop(it.Lo, it.Hi)
+		emitPart(it.Lo, it.Hi)
 		return
 	}
 	part := func(early bool, lo, hi ir.Expr) {
 		for _, x := range places {
 			p.E.Early = p.E.Early.With(x, early)
 		}
-		loop(lo, hi)
+		emitPart(lo, hi)
 	}
 	outer := p.E
 	p.E = outer.Clone()
@@ -124,9 +125,12 @@ func (p *Loop) split(it *Iter, loop func(lo, hi ir.Expr)) {
 	p.E = outer
 }
 
-// earlyEnd returns the position where the first part of a split loop ends. Before it, the loops at
-// places request no entry past the operand's end. places is empty if rows are fetched ahead only at
-// this level, because the end of this level's segment is the end of all entries.
+// earlyEnd returns the position where the first part of a split loop ends. In the first part, no
+// prefetch goes past the end of the operand's entries. places identifies the loops that prefetch
+// without a test in this part, by their operand and variable.
+//
+// places is empty if the loop is not split. A loop is not split if only the loop itself prefetches
+// rows, and no loop over a deeper level does.
 func (p *Loop) earlyEnd(it *Iter) (end *ir.Var, places []string) {
 	l := p.E.Leaf
 	op, level := it.Cur.Of, it.Cur.Level
@@ -165,10 +169,11 @@ func farthest(l *scope.Leaf, v string) (n int64) {
 	return n
 }
 
-// streamed prepares the prefetching of the entries that a loop over the last level of a sparse
-// operand reads, if the strategy says so. It returns a function that emits the prefetching in the
-// loop. For each vector that the body reads, the element that a later entry selects is also
-// fetched. The later entry is read only if it exists, which is tested once for a whole segment.
+// streamed prepares prefetching for a loop over the last level of a sparse operand, if the strategy
+// says so. It returns a function that emits the prefetching in the body of the loop. Two things are
+// prefetched: later entries of the operand, and the elements that a later entry selects in the
+// vectors that the body reads. To find these elements, the code reads the coordinate of the later
+// entry. A test before the loop, once for each segment, ensures that this entry exists.
 func (p *Loop) streamed(it *Iter) func() {
 	l := p.E.Leaf
 	op, how := it.Cur.Of, l.Spec.Strategy.Fetched(it.Key, p.V())
@@ -258,8 +263,9 @@ func (p *Loop) rowAddedTo() *fetched {
 	return &r
 }
 
-// fetchedRow returns how rows of op along v that p's variable selects are fetched ahead, and the
-// part of them that the loops visit. ok is false if they are not fetched.
+// fetchedRow returns how rows of op are prefetched (r), and which part of a row the loops visit
+// (s). The rows are along variable v, and p's variable selects them. key is the key of op's access.
+// ok is false if the rows are not prefetched.
 func (p *Loop) fetchedRow(key string, op *tree.Operand, v string) (r fetched,
 	s tree.Range, ok bool) {
 	l := p.E.Leaf

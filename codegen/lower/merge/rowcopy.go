@@ -12,11 +12,13 @@ import (
 // maxCopied is the largest size in bytes of a row that is read from a copy in registers.
 const maxCopied = 256
 
-// copyRows makes the loops in p's body read rows of operands from copies in registers, if p's
-// variable selects the rows. A row is copied if its length is compiled in and two or more loops are
-// around the loop along the row, so that it is read repeatedly. The C compiler does not do this: it
-// cannot move a load before a loop that may have no iterations, and loads a row again for each of
-// the inner loops' segments.
+// copyRows makes the loops in p's body read rows of operands from copies in registers. p's variable
+// must select the rows. A row is copied if its length is a constant in the leaf and at least two
+// loops are around the loop along the row, so that the row is read repeatedly.
+//
+// The C compiler does not make such copies, for two reasons. It cannot move a load out of a loop
+// that may have no iterations. It also loads a row again for each segment that the inner loops
+// traverse.
 func (p *Loop) copyRows(in *scope.Env) {
 	l := p.E.Leaf
 	if l.Spec.GPU || p.onUnits() {
@@ -45,8 +47,9 @@ func knownRange(e *scope.Env, v string) (s tree.Range, ok bool) {
 	return s, s.Width > 0
 }
 
-// copyRowsAlong emits copies of the rows along the variable of f that an iteration of p selects. s
-// is the range of f. in is the iteration's environment, whose cursors then read the copies.
+// copyRowsAlong emits code that copies rows of operands. The rows run along f's variable, and the
+// current iteration of p selects them. s is the range of f. in is the environment of the iteration,
+// whose cursors copyRowsAlong changes so that they read the copies.
 func (p *Loop) copyRowsAlong(f *cin.Forall, s tree.Range, in *scope.Env) {
 	l := p.E.Leaf
 	var done []string

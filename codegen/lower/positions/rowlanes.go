@@ -96,29 +96,29 @@ func (r *rowLanes) byThreads(lo, hi ir.Expr) {
 	if r.tile.e.Warps == 0 {
 		width = laneWidth(r.tile.e.Leaf, r.tile.f)
 	}
-	r.over(lo, hi, &ir.For{Kind: ir.Lanes, Width: width}, ir.For{})
+	r.rowLoop(lo, hi, &ir.For{Kind: ir.Lanes, Width: width}, ir.For{})
 }
 
 // byLanes emits the loop over rows. Each warp sums one row at a time.
 func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 	lanes := ir.For{Kind: ir.Lanes, Width: ir.WarpSize}
 	if r.tile.e.Warps > 0 {
-		r.over(lo, hi, &ir.For{}, lanes)
+		r.rowLoop(lo, hi, &ir.For{}, lanes)
 		return
 	}
-	r.over(lo, hi, &ir.For{Kind: ir.Warps,
+	r.rowLoop(lo, hi, &ir.For{Kind: ir.Warps,
 		Width: laneWidth(r.tile.e.Leaf, r.tile.f) / ir.WarpSize}, lanes)
 }
 
-// over emits a loop over rows. s has the kind of this loop, and places has the kind of the loops
-// over places inside it.
-func (r *rowLanes) over(lo, hi ir.Expr, s *ir.For, places ir.For) {
+// rowLoop emits a loop over the rows lo to hi-1. template gives the kind of this loop, and places
+// gives the kind of the loops over places inside it.
+func (r *rowLanes) rowLoop(lo, hi ir.Expr, template *ir.For, places ir.For) {
 	l := r.tile.e.Leaf
 	q := l.B.Var(r.tile.cur.Of.Prefix() + "_p")
-	s.V, s.Lo, s.Hi, s.Step = q, lo, hi, 1
-	l.Lanes.Over[s] = r.tile.f.Var
-	s.Body = l.B.InScope(func() { r.sum(q, places) })
-	l.B.Emit(s)
+	template.V, template.Lo, template.Hi, template.Step = q, lo, hi, 1
+	l.Lanes.Over[template] = r.tile.f.Var
+	template.Body = l.B.InScope(func() { r.sum(q, places) })
+	l.B.Emit(template)
 }
 
 // sum sums the places of row q that are in the tile, and adds the sum to the result.
@@ -183,9 +183,10 @@ func (r *rowLanes) inRow(q ir.Expr) *scope.Env {
 	return in
 }
 
-// store adds a row's sum to its place in the result. The addition is atomic if others may add to
-// the same place. If the whole row is in the tile and nothing else adds to the place, the place is
-// not read.
+// store emits code that adds the sum of a row to its place in the result. The addition is atomic if
+// other threads may add to the same place. whole is the condition that the whole row is in the
+// tile. If it holds and nothing else adds to the place, the code stores the sum without reading the
+// old value.
 func (r *rowLanes) store(in *scope.Env, whole ir.Expr) {
 	l := r.tile.e.Leaf
 	add := func(atomic, whole bool) {

@@ -78,9 +78,10 @@ func newPositionSpace(l *scope.Leaf, t *cin.Access, form strategy.Form,
 	return w
 }
 
-// Where lowers a where whose workspace has a place for each position of a tile. The
-// consumer reads the workspace as an operand with the level arrays of the operand that the
-// positions belong to. The loops visit that operand's tile.
+// Where lowers a where statement whose workspace t has a place for each position in a tile of an
+// operand. The loops of the statement visit this tile. The consumer reads t like an operand: it
+// uses the level arrays of that operand, and t's values. If want is true, the result is the
+// condition that the statement assigned something.
 func Where(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	l := e.Leaf
 	form := l.Spec.Strategy.Spaces[t.Name].Form
@@ -117,9 +118,10 @@ func Where(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	return l.Stmt(s.Consumer, in, want)
 }
 
-// fill lowers a producer whose loops are derived from w.own, and not from the consumer's variable.
-// If one of the loops is unrolled, there is a separate copy for whole tiles, with constant trip
-// counts.
+// fill lowers a producer that has a loop variable of its own, w.own, instead of the consumer's
+// variable. The producer's loops are derived from w.own. If one of these loops is unrolled, fill
+// emits two copies of the loops. One copy is for whole tiles and has constant trip counts, and the
+// other is for shorter tiles.
 func (w *positionSpace) fill(producer cin.Stmt, e *scope.Env) {
 	l := w.tile.e.Leaf
 	over := func(hi ir.Expr, size int64) *ir.Block {
@@ -171,9 +173,9 @@ func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	return e
 }
 
-// arrive returns the environment for the assignment a to w. e has only the position that the
-// producer is at. If a reads coordinates of the rows that contain this position, arrive emits the
-// search for the rows.
+// arrive returns the environment in which assignment a is lowered, whose target is w. In e only the
+// position of the producer's loop is known. If a reads coordinates of the rows that contain this
+// position, arrive also emits the search for these rows.
 func (w *positionSpace) arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, rootsRead(p.e.Leaf, a, p.c, w.key)
@@ -262,9 +264,10 @@ func (p *placeLoop) in(e *scope.Env, at ir.Expr) *scope.Env {
 	return in
 }
 
-// emit emits the loop. A completely unrolled loop has two copies. The copy for a whole tile has a
-// constant trip count and constant places. The copy for a shorter tile is a plain loop or, if all
-// places must be constant, a loop that tests each place.
+// emit emits the loop over the places of a tile. If the loop is completely unrolled, it has two
+// copies. The copy for a whole tile has a constant trip count, so that each place is a constant.
+// The copy for a shorter tile is usually a plain loop. If all places must be constants, it has the
+// constant trip count too, and skips the places after the tile's end.
 func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.e.Leaf, p.iv, p.w
 	last := len(p.c.Roots) - 1
@@ -313,9 +316,10 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l.B.Emit(s)
 }
 
-// rootsRead returns, for each original variable of a component, whether s needs its coordinates. s
-// is a statement that fills a workspace. It needs the variables of all accesses except the one with
-// the given key. If a division may fail, it needs all variables, because the error names them.
+// rootsRead returns, for each original variable of component c, whether statement s needs its
+// coordinate. s fills a workspace, and needs the variables of all its accesses, with one exception.
+// The values of the access with the given key are found by position. If a division of integers in s
+// can fail, s needs all variables, because the error shows their values.
 func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool {
 	reads := make([]bool, len(c.Roots))
 	divides := false
@@ -338,9 +342,9 @@ func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool
 // completely.
 const maxUnrolledPlaces = 64
 
-// unrolls reports whether the loop f over an interval is unrolled for all of w's places. The
-// interval must be the whole tile. Either f's schedule says so, or the places must be known because
-// the consumer is a loop over each place.
+// unrolls reports whether loop f over interval iv is unrolled for all places of w. The interval
+// must be the whole tile. In addition, the schedule must unroll f, or the places must be constants
+// because the consumer is a loop over all places.
 func (w *positionSpace) unrolls(f *cin.Forall, iv scope.Interval) bool {
 	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.Lo == w.lo && iv.Hi == w.hi

@@ -10,10 +10,10 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// Sum lowers f as one loop over the positions of its tile, if f is the innermost loop of a
-// consumer that reads a workspace by position, and only sums. It sums into a scalar or, if the
-// strategy says so, into the sum of a row, which is added to the result when the row ends (source
-// 004, figure 2-2). It returns false if rows are walked instead.
+// Sum lowers f as one loop over the positions of its tile, if possible. f must be the innermost
+// loop of a consumer that reads a workspace by position and only sums. The loop sums into a scalar,
+// or into a sum of the current row that is added to the result when the row ends (source 004,
+// figure 2-2). The strategy says which. Sum returns false if a loop over rows is needed instead.
 func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -42,8 +42,8 @@ func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	return true
 }
 
-// valuedAtAll reports whether an assignment has a value wherever the access with the given key has
-// one, because everything else that it reads is dense.
+// valuedAtAll reports whether assignment a has a value at every stored entry of the access with the
+// given key. This is so if all other operands that a reads are dense.
 func valuedAtAll(a *cin.Assign, key string, e *scope.Env) bool {
 	all := true
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
@@ -63,8 +63,9 @@ type rowWalk struct {
 	later *ir.Var
 }
 
-// sumRows emits the loop with a sum for the current row. The sum is added to the result when the
-// next row begins, and at the end.
+// sumRows emits the loop over the positions of the tile, with a variable for the sum of the current
+// row. The sum is added to the result when the next row begins, and once more after the last
+// position.
 func (p *placeLoop) sumRows(a *cin.Assign) {
 	l := p.e.Leaf
 	l.B.When(ir.Less(p.iv.Lo, p.iv.Hi), func() {
@@ -104,11 +105,11 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 	return w
 }
 
-// endBelow returns the end of the positions in level to below the current position of level d. The
-// component's levels are numbered from 0.
-func (w *rowWalk) endBelow(d, to int) ir.Expr {
-	p := ir.Plus(w.at[d], ir.Int(1))
-	for k := d + 1; k <= to; k++ {
+// endBelow returns a position of level inner: the end of the positions that belong to the current
+// position of level outer. The component's levels are numbered from 0.
+func (w *rowWalk) endBelow(outer, inner int) ir.Expr {
+	p := ir.Plus(w.at[outer], ir.Int(1))
+	for k := outer + 1; k <= inner; k++ {
 		p = w.tile.cur.Of.Below(w.tile.cur.Level+k, p)
 	}
 	return p
@@ -143,10 +144,14 @@ func (w *rowWalk) inRow(reads []bool) *scope.Env {
 }
 
 // add emits code that adds the sum of the current row to the result. ended is true if the row ends
-// before the interval does. Only the first and the last row of an interval may continue in other
-// intervals. Their additions are atomic if other threads may add to the same row. On a GPU, a row
-// that has ended is inside the interval if another row ended before it. The last row is added after
-// the loop, where the threads of a warp meet and threads in one long row add together.
+// before the interval does. The rows of an interval belong to it alone, except for the first and
+// the last row, which may continue in other intervals. Their additions are atomic if other threads
+// may add to the same row.
+//
+// On a GPU the code tests at run time whether the row is the first row of the interval: it is not
+// if another row has ended before. The last row is added after the loop. All threads of a warp are
+// at that place together, and if several of them have parts of one long row, they first add up
+// these parts.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	l := w.tile.e.Leaf
 	assigned := make([]bool, len(w.tile.c.Roots))

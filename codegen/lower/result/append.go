@@ -13,7 +13,9 @@ import (
 // joined.go), which are joined in order.
 type appendResult struct{ growing }
 
-// Whole appends to new arrays, unless parallel loops make the result.
+// Whole emits the code for the whole result. run emits the loops. If the loops are not parallel,
+// they append to new arrays, which Whole makes before the loops and publishes after the loops. If
+// parallel is true, Whole makes no arrays, because each chunk of a parallel loop makes its own.
 func (a *appendResult) Whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -24,8 +26,9 @@ func (a *appendResult) Whole(parallel bool, run func()) {
 	a.publishAll()
 }
 
-// open makes empty arrays with capacity for the given number of entries. pos, if it is not nil, is
-// the pos array of the outermost compressed level, which is written after index first.
+// open emits code that makes empty arrays with capacity for the given number of entries. pos is the
+// pos array of the outermost compressed level, or nil if the code makes a new one. The elements of
+// pos after index first are written later.
 func (a *appendResult) open(entries ir.Expr, pos *ir.Array, first ir.Expr) {
 	a.use(a.newArrays())
 	a.alloc(entries)

@@ -97,7 +97,8 @@ func ThatSums(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
 	return nil
 }
 
-// publish emits code that gives n elements of an array to the caller.
+// publish emits code that gives the caller the array arr, which has n elements. level and part say
+// which array of the result it becomes, such as the coordinates of level 1.
 func publish(r *scope.Result, level int, part ir.Field, arr *ir.Array, n ir.Expr) {
 	r.Leaf.B.Emit(&ir.Publish{Slot: ir.Slot{Arg: 0, Level: level, Field: part}, A: arr, Len: n})
 }

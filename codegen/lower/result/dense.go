@@ -25,8 +25,8 @@ func (a randomAccess) Store(x scope.Value, e *scope.Env) {
 	a.out.Leaf.B.Emit(s)
 }
 
-// denseResult is a result with only dense levels. The position of a coordinate is computed from the
-// coordinate.
+// denseResult is a result with only dense levels. The position of a value is computed from its
+// coordinates.
 type denseResult struct{ randomAccess }
 
 func newDenseResult(r *scope.Result) *denseResult {

@@ -11,19 +11,19 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fixedResult is the numeric phase of a result with a fixed pattern. The level arrays are given,
-// for example by an earlier result over operands with the same patterns. The leaf writes the
-// values.
+// fixedResult is a result whose pattern is known before the leaf runs, for example from an earlier
+// call with operands of the same patterns. The level arrays are given, and the leaf computes only
+// the values. Such a leaf is called a numeric phase.
 //
-// It visits the coordinates that it would otherwise append, in the same order. It finds the
-// position of each by moving along the result's row that has the coordinate. It fails if the row
+// The leaf visits the coordinates that it would otherwise append, in the same order. It finds the
+// position of each coordinate by moving forward along the row of the result. It fails if the row
 // does not have the coordinate. Positions are visited in ascending order, so a single count says
-// which values have been written. Values that the count skips are set to 0.
+// which values have been written. Values that are skipped are set to 0.
 //
 // Two forms are lowered in another way. A sum of the entries of several rows walks the result's row
-// and looks up each of the operands' rows (mergeRows). A sum that another leaf would collect in
-// a workspace is computed in the result (sums.go), so no list of coordinates is made and
-// nothing is sorted.
+// and looks up each of the operands' rows (mergeRows). A sum that another leaf would collect in a
+// workspace is computed in the result (sums.go), so no list of coordinates is made and nothing is
+// sorted.
 type fixedResult struct {
 	out *scope.Result
 	// These fields describe the whole result or the current chunk. done is the first position of
@@ -81,8 +81,8 @@ func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.
 	return ir.Truth(true)
 }
 
-// write lowers run, which writes the values below the positions lo to hi of level 0. If s is not
-// nil, it writes only the values of the rows and parts of rows in s.
+// write lowers run, which writes the result's values below positions lo to hi-1 of level 0. If s is
+// not nil, it writes only the values of the rows, and of the parts of rows, in range s.
 func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.out.Leaf, a.out.Op
 	a.lo, a.hi = l.B.Named(op.Prefix()+"_lo", lo), l.B.Named(op.Prefix()+"_hi", hi)
@@ -131,8 +131,9 @@ func (a *fixedResult) children(k int, p ir.Expr) ir.Expr {
 	return ir.Times(p, a.out.Op.Size(k))
 }
 
-// firstBelow returns the first position of the last compressed level that is below position p of
-// level k-1, or below a later position.
+// firstBelow returns the first position of the last compressed level that belongs to position p of
+// level k-1. If there is none, it returns the first position that belongs to a later position of
+// level k-1.
 func (a *fixedResult) firstBelow(k int, p ir.Expr) ir.Expr {
 	for ; k <= a.out.Deep; k++ {
 		p = a.children(k, p)
@@ -285,9 +286,10 @@ func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env,
 	return body(in, false)
 }
 
-// writeBlock lowers the body for one coordinate of v, the variable of the last compressed level, if
-// a block of values is below it. If the result does not have the coordinate, the body is run only
-// to find out whether anything would be written.
+// writeBlock lowers the body of f for one coordinate of the last compressed level. Each position of
+// this level has a block of values below it. If the result lacks the coordinate, the leaf runs a
+// second copy of the body without its stores. The leaf fails if this copy would write something.
+// The returned condition is the constant false if the body never writes anything.
 func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 	end ir.Expr) ir.Expr {
 	l := a.out.Leaf
@@ -329,10 +331,11 @@ func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 	return some
 }
 
-// mergeRows lowers the loop over the last level of a fixed pattern if it sums the entries of
-// several rows. The loop then walks the result's row instead of merging the operands' rows (see
-// followsResult). mergeRows returns false if the loop has another form. If some rows are empty,
-// which is known only at run time, the rows are merged like in any other result.
+// mergeRows lowers loop p over the last level of a result with a fixed pattern, if p sums the
+// entries of several rows of operands. The code walks the row of the result instead of merging the
+// rows of the operands (see followsResult). If one of these rows is empty, which is known only at
+// run time, the code merges the rows as for other results. mergeRows returns false if the loop has
+// another form.
 func (a *fixedResult) mergeRows(p *merge.Loop, end ir.Expr) bool {
 	l := a.out.Leaf
 	its := p.Subset(p.Lat.All())
@@ -370,11 +373,14 @@ func followsResult(p *merge.Loop, its []*merge.Iter) bool {
 	})
 }
 
-// walkRow emits a loop over the coordinates of a row of the result, which ends at position end. The
-// operands' rows that have the coordinate advance. An operand's row stays at its last entry, whose
-// coordinate does not occur again. No load and no branch therefore depends on the end of an
-// operand's row. After the loop, the number of entries found must equal the number of entries in
-// the operands' rows.
+// walkRow emits a loop over the coordinates of one row of the result, which ends at position end.
+// At each coordinate, each operand's row that has this coordinate advances to its next entry. An
+// operand's row that is at its last entry stays there, because that entry's coordinate does not
+// occur again. So no load and no branch depends on the end of an operand's row.
+//
+// After the loop, the code compares the number of entries that were found with the number of
+// entries in each operand's row. If fewer were found, the result's row lacks a coordinate, and the
+// leaf fails.
 func (a *fixedResult) walkRow(p *merge.Loop, its []*merge.Iter, end ir.Expr) {
 	l := a.out.Leaf
 	_, crd := a.arrays(a.out.Deep)

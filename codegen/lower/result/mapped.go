@@ -9,11 +9,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// mappedResult is a result whose pattern is a union of patterns, including an operand's pattern. It
-// may already have values of other leaves. This leaf then adds to these values. The leaf does not
-// read the result's level arrays. Instead an array maps the operand's positions to the result's
-// positions. Leaves that add to the same result must run one after another, because the first leaf
-// at a position sets its values.
+// mappedResult is a result whose pattern is a union of patterns, including an operand's pattern.
+// The result may already have values of other leaves. This leaf then adds to these values. The leaf
+// does not read the result's level arrays. Instead an array maps the operand's positions to the
+// result's positions. The first leaf that reaches a position sets its values, and later leaves add
+// to these values. Leaves that add to the same result must therefore run one after another.
 type mappedResult struct {
 	sharedResult
 	positions *ir.Array
@@ -35,10 +35,10 @@ func newMappedResult(r *scope.Result) *mappedResult {
 	return m
 }
 
-// at reads the position in the result from the map. A negative entry means that this leaf is the
-// first at the position, and sets the values there to 0. Rows that are summed in registers and
-// stored past the caches are an exception: the first leaf stores them, and later leaves add to
-// them.
+// at emits code that reads the result's position for position p of the operand from the map. If the
+// entry in the map is negative, this leaf is the first at the position, and the code sets the
+// values there to 0. Rows that are summed in registers and stored past the caches need no 0: the
+// first leaf stores such a row, and later leaves add to this row.
 func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 	l, name := a.out.Leaf, a.out.Op.Prefix()
 	how := l.Spec.Strategy
@@ -81,9 +81,10 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch fetches the result's blocks ahead of position p of the map, as the strategy says. If
-// first is false, it does not fetch blocks for which this leaf is the first, because they are
-// stored past the caches and should not be cached.
+// prefetch emits code that prefetches blocks of the result. They belong to positions after p of the
+// map, at the distance that the strategy says. If first is false, the code does not prefetch blocks
+// that no leaf has written yet. This leaf will store them past the caches, so they should not be in
+// a cache.
 func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 	l, size := a.out.Leaf, a.out.Block(a.out.Deep+1)
 	how := l.Spec.Strategy.Result.Fetched

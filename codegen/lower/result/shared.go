@@ -38,8 +38,8 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 }
 
 // ClearBefore emits code, before all loops, that sets the values of a result that shares a pattern
-// to 0. It does so only if loops visit values several times, or cannot tell which values are
-// absent.
+// to 0. It does so only in two cases: the loops visit some values several times, or it is not known
+// at a visit which values are absent.
 func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	l := e.Leaf
 	a, ok := how.(clearing)
@@ -50,8 +50,8 @@ func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 }
 
 // ClearAbsent emits code that sets the values at the positions below e to 0, in a result that
-// shares an operand's pattern. The values that would be stored there are absent, but the pattern
-// includes their positions anyway.
+// shares an operand's pattern. The pattern includes these positions, but the statement has no
+// values there.
 func ClearAbsent(how Assembly, e *scope.Env) {
 	l := e.Leaf
 	var shared *sharedResult
@@ -80,9 +80,11 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 	shared.cleared = false
 }
 
-// absentInTiles reports whether a dense workspace may be absent inside loops of a schedule, while
-// its consumer has loops over compressed levels of the result. The positions of a tile are not a
-// known range there, so its values cannot be cleared.
+// absentInTiles reports whether values of the result may be missing in tiles whose positions are
+// not a known range. This is so if a dense workspace is filled inside loops that the schedule
+// derived, and its consumer has derived loops over variables of the result's compressed levels. The
+// values of such a tile cannot be set to 0 when the workspace is empty, so the whole result is set
+// to 0 before all loops.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	if len(l.Comps) == 0 {
 		return false
@@ -110,14 +112,19 @@ func isMapped(how Assembly) bool {
 	return mapped
 }
 
-// revisitsValues reports whether loops visit a value more than once, or visit parts of a block that
-// is set to 0 as one. This is so if a loop over another variable is around a loop over a variable
-// of the result down to its last compressed level, or is fused with one. Other variables are the
-// summed ones, and the variables of dense levels below the first dense one, because chunks of their
-// ranges are not set to 0 separately. A loop that is fused over positions is allowed, because it
-// visits every place once, with all its terms in sequence. The blocks of a mapped result are set to
-// 0 at their first visit. For it, loops over all dense levels below and fused loops over positions
-// count too.
+// revisitsValues reports whether the loops of s visit a value of the result more than once, or
+// visit parts of a block that is set to 0 as one.
+//
+// The main variables are the result's variables down to its last compressed level. The other
+// variables are the summed ones, and the variables of dense levels below the first dense one,
+// because parts of their ranges are not set to 0 separately. Values are visited again if a loop
+// over another variable is around a loop over a main variable, or is fused with such a loop. A loop
+// that is fused over positions is an exception, because it visits every place once, with all its
+// terms in sequence.
+//
+// The blocks of a mapped result are set to 0 at their first visit. In a mapped result, the
+// variables of all dense levels below the last compressed level are other variables, and fused
+// loops over positions count too.
 func revisitsValues(l *scope.Leaf, s cin.Stmt, how Assembly) bool {
 	mapped := isMapped(how)
 	compressed := l.ResultVars[:l.Out.Deep+1]

@@ -44,8 +44,9 @@ type passLevel struct {
 	chunks, all ir.Expr
 }
 
-// Whole makes a single chunk, unless parallel loops make the result. On a GPU there is a chunk for
-// each coordinate of level 0.
+// Whole emits the code for the whole result, in two passes. run emits the loops of one pass.
+// Without parallel loops the result is one chunk. If parallel is true, parallel loops make the
+// chunks, and Whole only calls run. On a GPU there is a chunk for each coordinate of level 0.
 func (a *twoPassResult) Whole(parallel bool, run func()) {
 	if a.out.Leaf.Spec.GPU {
 		a.byRows(run)
@@ -317,8 +318,8 @@ func (a *twoPassResult) row(x ir.Expr, body func() ir.Expr) ir.Expr {
 	return some
 }
 
-// rowsOf returns the assembly if f is the loop over a dense level 0 of a result whose rows are
-// chunks. Otherwise it returns nil.
+// rowsOf returns the two-pass result if f is the loop over its level 0, this level is dense, and
+// each row of the result is a chunk. Otherwise it returns nil.
 func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
 	a, ok := how.(*twoPassResult)
 	if !ok || a.rows == nil || f.Var != a.out.Leaf.ResultVars[0] || !a.out.Op.Kind(0).CanLocate() ||
@@ -340,8 +341,10 @@ func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 	return p.Loops()
 }
 
-// closeRows closes the parents of all rows as if the rows were empty, if the first compressed level
-// is below several dense levels. Rows that are not empty write their parents again.
+// closeRows emits code that fills the pos array of the first compressed level as if all rows were
+// empty. It does so only if several dense levels are above this level, because the loops may then
+// skip some of a row's positions. Rows that are not empty write their elements of the array again
+// later.
 func (t *passes) closeRows() {
 	p, l := &t.levels[0], t.a.out.Leaf
 	if p.level < 2 {

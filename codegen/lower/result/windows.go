@@ -17,16 +17,18 @@ import (
 // are merged first, then their sum and the next ones, and so on, in the order of the sum. Partial
 // sums are in the result's own arrays, after the capacity for the remaining segments.
 
-// scaledSegment is a term of a sum that is merged in windows: the segment of iterator it,
-// multiplied by factor. If factor is nil, it means 1. The term is subtracted if minus is true.
+// scaledSegment is a term of a sum that is merged in windows. The term is the segment of an
+// iterator (field it), multiplied by factor. A nil factor means 1. If minus is true, the term is
+// subtracted.
 type scaledSegment struct {
 	it     *merge.Iter
 	factor cin.Expr
 	minus  bool
 }
 
-// appendUnions emits unions that append to level k what the loops over p's iterators would append.
-// It returns false if the strategy does not say so, or if the loops have another form.
+// appendUnions emits code that appends to level k the same coordinates and values as the loops over
+// p's iterators would. The code computes them as unions of segments, in windows. appendUnions
+// returns false if the strategy does not choose windows, or if the loops have another form.
 func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	l, lev := a.out.Leaf, &a.levels[k]
 	s, ok := p.F.Body.(*cin.Assign)
@@ -67,8 +69,9 @@ func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	return true
 }
 
-// scaledSegments returns the terms of a sum in the order of addition, one for each of p's
-// iterators. It returns false if the sum has another form.
+// scaledSegments returns the terms of the sum x. Each term is the segment of one of p's iterators,
+// multiplied by a factor. The terms are in x's order of addition. scaledSegments returns false if x
+// has another form.
 func scaledSegments(p *merge.Loop, x cin.Expr) ([]scaledSegment, bool) {
 	var terms []scaledSegment
 	minus := false
@@ -83,8 +86,8 @@ func scaledSegments(p *merge.Loop, x cin.Expr) ([]scaledSegment, bool) {
 	return append(terms, t), ok
 }
 
-// scaled returns x as a term. x must be an access of an iterator, or its product with a factor
-// without one.
+// scaled returns x as one term of a sum. x must be an access of one of p's iterators, or the
+// product of such an access and a factor. The factor must contain no sum. Otherwise ok is false.
 func scaled(p *merge.Loop, x cin.Expr) (t scaledSegment, ok bool) {
 	switch x := x.(type) {
 	case *cin.Neg:

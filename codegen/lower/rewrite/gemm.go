@@ -61,8 +61,9 @@ func (n *gemmNest) refuse(format string, args ...any) {
 	panic(refusal(fmt.Sprintf(format, args...)))
 }
 
-// read parses the loops around declarations and one addition. It returns the statements before the
-// loops.
+// read parses the nest of loops that is the last statement of b, and stores its parts in n. Inside
+// the loops there may be only declarations and one statement that adds a product to an array. read
+// returns the statements of b before the loops.
 func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	last := len(b.List) - 1
 	if last < 0 {
@@ -170,8 +171,8 @@ func (n *gemmNest) strides(x ir.Expr) (by []ir.Expr, rest ir.Expr, ok bool) {
 	return by, ir.Bin(b.Op, atP, atQ), true
 }
 
-// gemmMatrix is an array that the loops access. at is the index where the loops begin, and by are
-// its strides.
+// gemmMatrix is an array that the loops access. Field at is the index in the first iteration of all
+// loops. Field by has, for each loop, the stride of the index from one iteration to the next.
 type gemmMatrix struct {
 	a  *ir.Array
 	at ir.Expr
@@ -202,7 +203,8 @@ func (n *gemmNest) name(a *ir.Array) string {
 // over reports whether the matrix has loop d as a dimension.
 func (m gemmMatrix) over(d int) bool { return !ir.Is(m.by[d], 0) }
 
-// matrix returns m with the given loops as its rows and columns.
+// matrix returns m as an operand of a matrix product. The loops with the numbers in rows run over
+// the rows of the matrix, and the loops with the numbers in cols run over its columns.
 func (m gemmMatrix) matrix(rows, cols []int) ir.Matrix {
 	return ir.Matrix{A: m.a, At: m.at, Row: pick(m.by, rows), Col: pick(m.by, cols)}
 }

@@ -92,11 +92,12 @@ func (v *vectorLoop) fits() bool {
 	return useful
 }
 
-// storesOnce reports whether the body only stores one value that is written once.
-func (v *vectorLoop) storesOnce(once map[*ir.Store]bool) bool {
+// storesOnce reports whether the body of the loop writes only one value, with a store in
+// onceStores. onceStores has the stores that write each element at most once.
+func (v *vectorLoop) storesOnce(onceStores map[*ir.Store]bool) bool {
 	n := 0
 	for _, s := range v.f.Body.List {
-		if s, ok := s.(*ir.Store); ok && once[s] {
+		if s, ok := s.(*ir.Store); ok && onceStores[s] {
 			n++
 		}
 	}

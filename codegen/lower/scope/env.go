@@ -308,7 +308,8 @@ func (e *Env) Point(a *cin.Access) space.Point {
 	return func(m int) ir.Expr { return e.Coord.At(a.Vars[m]) }
 }
 
-// InTile makes v's range a tile, or the rest of a row, which has fewer places than a tile.
+// InTile sets the range of v to s. s is a tile of a row, or the rest of a row, which is shorter
+// than a tile.
 func (e *Env) InTile(v string, s tree.Range) {
 	e.Ranges = e.Ranges.With(v, s)
 	e.Tiles = e.Tiles.With(v, tile{lo: s.Lo, Width: max(s.Width, -s.Width)})

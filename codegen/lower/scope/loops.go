@@ -75,16 +75,18 @@ type Frame struct {
 	Iv     Interval
 }
 
-// Counts is the state of a component whose loops count. It has the number of values of each
-// variable, and the current values of the variables that are bound.
+// Counts is the lowering state of a component whose loop variables count from 0 instead of visiting
+// coordinates in order. It has the number of values of each variable, and the current values of the
+// variables that are bound.
 type Counts struct {
 	Counting *provenance.Counting
 	// Start is the first of the positions that a pos relation refers to.
 	Start ir.Expr
 }
 
-// PrivateCopy is the target of additions that would otherwise go to the result. The value at
-// position p of the result is at p+Shift.
+// PrivateCopy is an array with a copy of a part of the result. One piece of a parallel loop adds to
+// its copy instead of to the result. The value at position p of the result is at index p+Shift of
+// the array.
 type PrivateCopy struct {
 	Vals  *ir.Array
 	Shift ir.Expr

@@ -121,8 +121,8 @@ func (r *Result) Prefixed(f *cin.Forall) bool {
 	return r.Op.Order() > 0 && r.Leaf.ResultVars[0] == f.Var
 }
 
-// Unset returns the condition that the values below are neither 0 yet nor values that the leaf adds
-// to.
+// Unset returns the condition that the values below the cursor must still be initialized. This is
+// not so if they were already set to 0, or if the leaf adds to existing values.
 func (c *ResultCursor) Unset() ir.Expr {
 	switch {
 	case c.Zeroed:

@@ -17,9 +17,10 @@ func (m *Maker) newArrays(name string) Arrays {
 	return Arrays{m: m, name: name, caps: map[*ir.Array]*ir.Var{}}
 }
 
-// RoomFor returns arrays for a workspace. If operand is not "", their initial capacity is
-// sufficient for all entries of this operand. Nothing is then moved while entries are added, and a
-// leaf that runs again can reuse memory of the same size.
+// RoomFor returns the arrays of the workspace with the given name. If operand is not "", the arrays
+// are allocated with room for all entries of this operand. They are then never moved while entries
+// are added, and a leaf that runs again can reuse memory of the same size. If operand is "", the
+// arrays start small and grow.
 func (m *Maker) RoomFor(name, operand string) Arrays {
 	s := m.newArrays(name)
 	if operand != "" {
@@ -30,7 +31,8 @@ func (m *Maker) RoomFor(name, operand string) Arrays {
 	return s
 }
 
-// Array makes an array in the enclosing scope.
+// Array makes an array with elements of type t in the enclosing scope. The array's name is the name
+// of the workspace, an underscore and part.
 func (s Arrays) Array(part string, t tensor.Type) *ir.Array {
 	first := s.first
 	if first == nil {

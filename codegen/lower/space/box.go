@@ -27,9 +27,10 @@ func (b Box) spaces(m int) ir.Expr {
 	return n
 }
 
-// Places returns the number of places. If the product of sizes that are not compiled in overflows,
-// it returns emit.MaxPoints, for which an allocation fails. A workspace has a box only if the box
-// is small, but a leaf may be called with other sizes than it was compiled for.
+// Places returns the number of places. If the sizes are not constants in the leaf, their product
+// may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can happen
+// although a box is used only if it is small, because a leaf may be called with other sizes than
+// the sizes that it was compiled for.
 func (b Box) Places() ir.Expr {
 	n := ir.Expr(ir.Int(1))
 	known := true

@@ -10,12 +10,14 @@ import (
 	"distaff/io/tensor"
 )
 
-// Hash is a workspace over several variables, or over one variable that is too large for a
-// place for each coordinate. Entries are numbered in the order of their insertion. Entry s has
-// coordinate keys[m][s] of variable m, and value vals[s]. table is a hash table with open
-// addressing. A slot contains s+1, or 0 if it is free, and slot[s] is the index of entry s's slot.
-// If only the first variables are keys, entry s has a row of values instead, whose places start at
-// s*width. Rows stay at their places when the table grows and when the keys are sorted.
+// Hash is a workspace that stores its entries in a hash table. It is used for several variables, or
+// for one variable with too many coordinates for an array. Entries are numbered in the order of
+// their insertion. Entry s has coordinate keys[m][s] of variable m, and value vals[s].
+//
+// table is a hash table with open addressing. A slot contains s+1, or 0 if it is free, and slot[s]
+// is the index of the slot of entry s. If only the first variables are keys, entry s has a row of
+// width values instead of one value. The row begins at index s*width of vals. Rows are not moved
+// when the table grows or when the keys are sorted.
 type Hash struct {
 	m      *Maker
 	arrays Arrays

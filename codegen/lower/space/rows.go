@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// RowList has the starts of the rows of a workspace over several variables, as its consumer reads
-// it. All levels except the last are dense, and the last level has a list of coordinates for each
-// row.
+// RowList describes a workspace over several variables to its consumer, as levels. All levels
+// except the last are dense. The last level has a list of coordinates for each row, and RowList
+// stores the positions of the starts of the rows.
 type RowList struct {
 	m    *Maker
 	box  Box
@@ -19,8 +19,9 @@ type RowList struct {
 	row  *ir.Var // the last row whose start is known
 }
 
-// RowsIf returns the rows of a workspace over variables. It returns nil if the workspace is read as
-// a list, because rows is false or because there is only one variable.
+// RowsIf returns the rows of a workspace over vars, or nil if the workspace has no rows. It has
+// none if rows is false or if there is only one variable. The consumer then reads the workspace as
+// one list.
 func (m *Maker) RowsIf(name string, vars []string, rows bool) *RowList {
 	if !rows || len(vars) == 1 {
 		return nil
@@ -37,13 +38,13 @@ func (r *RowList) begin() {
 	r.m.B.Store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next emits a loop. While the condition behind is true, the next row is started at position p.
-// then emits further code for each of these rows.
-func (r *RowList) next(p, behind ir.Expr, then func()) {
-	r.m.B.While(behind, func() {
+// next emits a loop that starts further rows at position p. The loop starts one row after another
+// while the condition cond is true. After the start of each row it runs the code that body emits.
+func (r *RowList) next(p, cond ir.Expr, body func()) {
+	r.m.B.While(cond, func() {
 		r.m.B.Incr(r.row, ir.Int(1))
 		r.m.B.Store(r.pos, r.row, p)
-		then()
+		body()
 	})
 }
 
@@ -63,8 +64,8 @@ func (r *RowList) keyed(n ir.Expr, keys []*ir.Array) {
 	r.end(n)
 }
 
-// operand returns the workspace as its consumer reads it, with coordinates of the last variable and
-// values by position.
+// operand returns the workspace as an operand for its consumer. crd has the coordinates of the last
+// variable, and vals has the values. Both are indexed by position.
 func (r *RowList) operand(crd, vals *ir.Array) *tree.Operand {
 	o := tree.Argument{Name: r.name, Number: -1, Type: r.m.Type,
 		Format: tensor.DenseOf(len(r.box.Lo))}

@@ -41,12 +41,16 @@ func NewSortedTerms(s Arrays, keys int) SortedTerms {
 	return t
 }
 
-// Sort emits code that sorts n terms, and returns the number of their different coordinates. from
-// is the index of a term. It calls again for a term with the same coordinates as the term before
-// it; last is the index of these coordinates. It calls other for a term with new coordinates; made
-// is their index, and at is the term's place in the sorted order.
-func (t *SortedTerms) Sort(n *ir.Var, again func(from, last ir.Expr),
-	other func(from, made, at ir.Expr)) *ir.Var {
+// Sort emits code that sorts n terms by their coordinates, and returns the number of different
+// coordinates. The code visits the terms in sorted order. from is the index of the current term in
+// the list of terms.
+//
+// If a term has the same coordinates as the term before it, Sort emits the code of onRepeat. last
+// is the index of these coordinates among the different ones. If a term has new coordinates, Sort
+// emits the code of onNew. made is the index of the new coordinates, and at is the place of the
+// term in the sorted order.
+func (t *SortedTerms) Sort(n *ir.Var, onRepeat func(from, last ir.Expr),
+	onNew func(from, made, at ir.Expr)) *ir.Var {
 	b := t.Arrays.m.B
 	for _, a := range append([]*ir.Array{t.Perm}, t.Sorted...) {
 		t.Arrays.Reserve(a, n)
@@ -61,11 +65,11 @@ func (t *SortedTerms) Sort(n *ir.Var, again func(from, last ir.Expr),
 		for m, k := range t.Keys {
 			same = append(same, ir.Equal(ir.At(t.Sorted[m], last), ir.At(k, from)))
 		}
-		b.Choose(ir.Both(same...), func() { again(from, last) }, func() {
+		b.Choose(ir.Both(same...), func() { onRepeat(from, last) }, func() {
 			for m, k := range t.Keys {
 				b.Store(t.Sorted[m], made, ir.At(k, from))
 			}
-			other(from, made, p)
+			onNew(from, made, p)
 			b.Incr(made, ir.Int(1))
 		})
 	})

@@ -105,19 +105,19 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
-// Ancestors returns the positions that contain position p of the last of n fused levels, which
-// start at the cursor's next level. There is one position for each of these levels, outermost
-// first, with p itself last. within has the range of positions of each level, as pairs. One search
-// is made for each compressed level except the first.
-func (c *Cursor) Ancestors(within []ir.Expr, n int, p ir.Expr) []ir.Expr {
+// Ancestors returns the positions in n fused levels that contain position p of the last of these
+// levels. The first of them is the cursor's next level. The result has one position for each level,
+// outermost first, and ends with p. ranges has the range of positions of each level, as pairs. For
+// each compressed level except the first, the emitted code makes one binary search in this range.
+func (c *Cursor) Ancestors(ranges []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p
 	for d := n - 1; d > 0; d-- {
 		k := c.Level + d
 		switch caps := c.Of.Kind(k); {
 		case caps.HasPos():
-			s := &ir.Search{A: c.Of.Pos(k), Lo: within[2*d-2],
-				Hi: ir.Plus(within[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
+			s := &ir.Search{A: c.Of.Pos(k), Lo: ranges[2*d-2],
+				Hi: ir.Plus(ranges[2*d-1], ir.Int(1)), Key: at[d], Upper: true}
 			at[d-1] = c.Of.b.Named(c.Of.Prefix()+"_row", ir.Minus(s, ir.Int(1)))
 		case caps.CanLocate():
 			at[d-1] = c.Of.b.Named(c.Of.Prefix()+"_row", ir.Over(at[d], c.Of.Size(k)))

@@ -53,8 +53,8 @@ type Operand struct {
 	Trips map[int]int64
 }
 
-// levels returns the operand whose level arrays o uses: o itself, except in a workspace by
-// position.
+// levels returns the operand whose level arrays o uses. Usually this is o itself. A workspace with
+// a value for each position of another operand uses the level arrays of that operand.
 func (o *Operand) levels() *Operand {
 	if o.Pattern != nil {
 		return o.Pattern.levels()
@@ -68,7 +68,8 @@ func NewOperand(args *Arguments, o Argument) *Operand {
 		sizes: map[ir.Slot]*ir.Var{}, Trips: map[int]int64{}}
 }
 
-// Give makes a, an array of a workspace, the operand's array for a level and part.
+// Give sets the operand's array for the given level and part to a. The operand is a workspace, and
+// a is one of the workspace's arrays.
 func (o *Operand) Give(level int, part ir.Field, a *ir.Array) {
 	o.arrays[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = a
 }

@@ -15,8 +15,8 @@ import (
 // meaning, in any order. If several iterations add to one place of the result, they add atomically,
 // or they first sum into a scalar.
 
-// blockThreads and blockWarps are the number of threads, or warps, in a block if no constant bound
-// of the loop over them gives it.
+// blockThreads and blockWarps are the default numbers of threads and warps in a block. They are
+// used if the loop over threads or warps has no constant bound.
 const (
 	BlockThreads = 256
 	blockWarps   = 16
@@ -89,18 +89,20 @@ func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {
 	l.B.Store(a, at, x)
 }
 
-// blockRows has the rows where the blocks of a loop over tiles of fused positions begin. arrays[d],
-// if it is not nil, belongs to a level in which the row of a position must be searched for. It has
-// the row of each block's first position, and of the end.
+// blockRows holds the row where each block begins, for a loop over tiles of fused positions.
+// arrays[d] belongs to fused level d. If it is not nil, the row of a position must be searched for
+// in that level. The array then has the row of the first position of each block, and after these
+// the row of the end of the last block.
 type blockRows struct {
 	c      *scope.Component
 	first  ir.Expr // the number of the first block
 	arrays []*ir.Array
 }
 
-// FindBlockRows emits a separate loop that stores the rows where the blocks of f begin, if warps or
-// threads of a block search for their rows. They then search only among the rows of their block. It
-// returns nil if no search is saved, or if the positions are for only some of the fused variables.
+// FindBlockRows emits a separate loop that stores the rows where the blocks of f begin. It does so
+// if the warps or threads of a block search for their rows, because they can then search among the
+// rows of their block only. FindBlockRows returns nil if no search is saved, or if the positions
+// belong to only some of the fused variables.
 func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	c := o.Of
 	l := e.Leaf
@@ -136,8 +138,8 @@ func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	return r
 }
 
-// narrowsInBlock reports whether loops over warps or threads of a block cut the positions of c
-// further.
+// narrowsInBlock reports whether loops over warps or threads inside f, a loop over blocks, divide
+// the block's positions of component c among them.
 func narrowsInBlock(f *cin.Forall, c *scope.Component) bool {
 	found := false
 	cin.Walk(f.Body, func(s cin.Stmt) {
@@ -147,7 +149,8 @@ func narrowsInBlock(f *cin.Forall, c *scope.Component) bool {
 	return found
 }
 
-// positionsAmong returns the outermost interval in frames whose unit is positions, or nil.
+// positionsAmong returns the outermost of the intervals in frames that is a range of positions, not
+// of coordinates. It returns nil if there is none.
 func positionsAmong(frames []scope.Frame) *scope.Interval {
 	for k := range frames {
 		if frames[k].Iv.Unit == scope.Positions {
@@ -157,8 +160,9 @@ func positionsAmong(frames []scope.Frame) *scope.Interval {
 	return nil
 }
 
-// Inside restricts the searches in block v to the block's rows. It changes iv or, if iv is not an
-// interval of positions, the interval of positions that frames are tiles of.
+// Inside restricts the searches in block v to the rows of the block. It changes the interval of
+// positions that is searched. This is iv, or, if iv is not an interval of positions, the interval
+// in frames whose tiles contain iv. Inside returns iv and frames after the change.
 func (r *blockRows) Inside(l *scope.Leaf, v ir.Expr, iv scope.Interval,
 	frames []scope.Frame) (scope.Interval, []scope.Frame) {
 	if r == nil {

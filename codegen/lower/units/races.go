@@ -217,8 +217,8 @@ func decidesRaces(l *scope.Leaf, s cin.Stmt) bool {
 	return found
 }
 
-// sumsAcross reports whether the iterations of a loop on units of a GPU sum one value that all of
-// them share.
+// sumsAcross reports whether all iterations of loop f, which runs on units of a GPU, add to the
+// same value.
 func sumsAcross(f *cin.Forall) bool {
 	return f.Unit != cin.GPUBlock && (f.Race == cin.Temporary || f.Race == cin.ParallelReduction)
 }
