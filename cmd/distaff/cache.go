@@ -20,12 +20,12 @@ func cacheCommand() *command {
 	return &command{
 		name: "cache", args: "path|list|clear",
 		short: "shows or empties the cache of compiled leaves",
-		long: `path prints the cache's folder, list prints its contents, clear removes all of
-it. The folder is DISTAFF_CACHE, or distaff in XDG_CACHE_HOME, or
-~/.cache/distaff. The list has a line for each leaf, the last used first: the
-beginning of its key, size, when it was made and last used, its CPU, the
-statement, and the format and type of each tensor as the leaf takes it. The use
-of a leaf in a cache that only others may write is not recorded.`,
+		long: `cache path prints the folder of the cache, cache list prints its contents, and
+cache clear removes its contents. The cache folder is DISTAFF_CACHE, or distaff
+in XDG_CACHE_HOME, or ~/.cache/distaff. The list has one line for each leaf, the
+last used first. A line has the beginning of the key, the size, the times of
+making and last use, the CPU, the statement, and the format and type of each
+tensor. The use of a leaf is not recorded if you may not write to the cache.`,
 		examples: []string{"distaff cache list", "distaff cache list --json",
 			"distaff cache clear"},
 		flags:  join([]cliFlag{on("json", nil, "", "prints the list as JSON")}, talkFlags()),

@@ -30,33 +30,32 @@ func compileCommand() *command {
   cin      concrete index notation: loops, workspaces, assignments
   provenance  where the schedule's index variables come from, as a DOT graph
   lattice  the merge lattice of every loop: where it looks for values
-  schedule the commands that make the leaf, also of the default schedule, a
-           line each, with the reason for it; given back by -s=@FILE they make the same leaf
-  network  how a product of several tensors is contracted: the tree, loops and intermediates,
-           what they cost, and what one nest of loops and two at a time would
+  schedule the commands that make the leaf, one on each line, with the reason for
+           each. With -s=@FILE they make the same leaf again
+  network  how a product of several tensors is contracted: the tree, the loops, the
+           intermediates, and their cost
   ir       the imperative leaf, independent of the target
-  c        the leaf in C99 with OpenMP (the default). With --out=FOLDER/ it is for other
+  c        the leaf in C99 with OpenMP (the default). --out=FOLDER/ writes C for other
            programs: FOLDER/NAME.c and FOLDER/NAME.h, named after the folder
-  cuda     the kernels of the leaf in CUDA C++, with --target=cuda, which it implies, and
-           then the default; ir shows their launches. Neither needs a GPU
+  cuda     the kernels of the leaf in CUDA C++ (the default with --target=cuda);
+           needs no GPU
   go       a Go package with the C under cgo, ready to import: --out names its folder
   after:PASS  the result of one pass of the compiler, for its developers
 
-If every operand has an input, the operands are loaded and the leaf is the one
-that run would call. Otherwise a tensor without an input is float64 and dense
-unless -t and -f say otherwise, a size that nothing gives is taken as large, and
-the leaf of a += has an operand for the old value of the left side.
+If every operand has an input, compile loads the operands and prints the leaf
+that run would call. A tensor without an input is float64 and dense unless -t
+and -f say otherwise, and a size without a value is assumed to be large. The
+leaf of a += has an operand for the old value of the left side.
 
---cache compiles the C for --cpu into the cache, where run finds it on a machine
-without a compiler. If an operand has no input, or with --ranks or --split, it
-adds a leaf for any sizes, which serves any data of the same formats and types,
-on any number of ranks. If every operand has an input, --ranks and --split add
-the leaves that their blocks need.
+With --cache, compile adds the compiled C for --cpu to the cache, where run
+finds the leaf on a machine without a compiler. If an operand has no input, or
+with --ranks or --split, --cache also adds a general leaf for all sizes and any
+number of ranks. If every operand has an input, --ranks and --split add to the
+cache the leaves of their blocks.
 
-Flags that only concern a run change nothing. With -v each pass says how long it
-took, and its result is verified, the C too. Of a job file it prints the stage of
-each statement, under a line that names it; go makes a package for each, in a
-folder named by its line.`,
+Flags that only concern a run have no effect on compile. With -v, compile prints
+the time of each pass and verifies each result. For a job file, compile prints
+the stage of each statement, and --emit=go writes one package per statement.`,
 		examples: []string{
 			`distaff compile "y(i) = A(i,j) * x(j)" -f=A:ds`,
 			`distaff compile "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss --emit=cin`,

@@ -15,8 +15,8 @@ func completionCommand() *command {
 	return &command{
 		name: "completion", args: "bash|zsh|fish",
 		short: "prints a script that completes command lines",
-		long: `Prints a script for the shell that completes distaff's commands, flags, and the
-values of flags that have some words to choose from:
+		long: `Prints a shell script that completes the commands and flags of distaff, and the
+values of flags that accept a fixed set of words:
 
   bash   source <(distaff completion bash)
   zsh    distaff completion zsh > "${fpath[1]}/_distaff"

@@ -16,10 +16,11 @@ import (
 func diffCommand() *command {
 	return &command{
 		name: "diff", args: "A B", short: "compares two files as tensors",
-		long: `Compares two files of any formats as tensors; an absent entry is zero. Values
-are equal if |a-b| <= atol + rtol*|b|, if both are NaN, or if they are the same
-infinity. The exit code is 0 if the tensors are equal, and 4 if values or sizes
-differ. A file without sizes matches all sizes that hold its coordinates.`,
+		long: `Compares two files of any formats as tensors; an absent entry is zero. Two
+values a and b are equal if |a-b| <= atol + rtol*|b|, if both values are NaN, or
+if both are the same infinity. The exit code is 0 if the tensors are equal, and
+4 if values or sizes differ. If one file has no sizes, its coordinates must be
+within the sizes of the other file.`,
 		examples: []string{"distaff diff a.tcs a.mtx",
 			"distaff diff y.npy reference.npy --rtol=1e-12"},
 		flags: join([]cliFlag{

@@ -392,23 +392,30 @@ func commandsText() string {
 	var b strings.Builder
 	shared := map[string]string{} // the first command that has a flag, by the flag's text
 	for _, c := range visible() {
-		fmt.Fprintf(&b, "### %s\n\n    %s\n\n", c.name, c.usage())
-		for _, part := range strings.Split(strings.TrimSpace(c.long), "\n\n") {
+		fmt.Fprintf(&b, "### %s\n\n```text\n%s\n```\n\n", c.name, c.usage())
+		long := strings.TrimSpace(c.long)
+		if !strings.HasPrefix(long, c.name) {
+			long = "`distaff " + c.name + "` " + strings.ToLower(long[:1]) + long[1:]
+		}
+		for _, part := range strings.Split(long, "\n\n") {
 			if strings.HasPrefix(part, "  ") {
-				part = "    " + strings.ReplaceAll(part, "\n", "\n    ")
+				part = "```text\n" + part + "\n```"
 			}
 			b.WriteString(part + "\n\n")
 		}
-		rows, same := "", map[string]bool{}
-		var also []string
+		rows := ""
+		var also []string // the flags that an earlier command has too; every command has talkFlags
+		ofRun := 0        // how many of these flags the command run has
 		for _, f := range c.flags {
 			head, usage := argv.Describe(f)
 			row := fmt.Sprintf("| `%s` | %s |\n", strings.ReplaceAll(head, "|", "\\|"),
 				strings.ReplaceAll(usage, "|", "\\|"))
 			if first, ok := shared[row]; ok {
-				if !same[first] {
-					same[first] = true
-					also = append(also, first)
+				if first == "run" {
+					ofRun++
+				}
+				if name := f.Names()[len(f.Names())-1]; name != "verbose" && name != "quiet" {
+					also = append(also, "`--"+name+"`")
 				}
 				continue
 			}
@@ -418,8 +425,11 @@ func commandsText() string {
 		if rows != "" {
 			b.WriteString("| flag | |\n| --- | --- |\n" + rows + "\n")
 		}
-		if len(also) > 0 {
-			fmt.Fprintf(&b, "It also takes the flags of %s.\n\n", strings.Join(also, ", "))
+		if ofRun == len(visible()[0].flags) {
+			fmt.Fprintf(&b, "`distaff %s` also accepts all flags of `distaff run`.\n\n", c.name)
+		} else if len(also) > 0 {
+			fmt.Fprintf(&b, "`distaff %s` also accepts these flags of other commands: %s.\n\n", c.name,
+				strings.Join(also, ", "))
 		}
 	}
 	return b.String()

@@ -23,17 +23,19 @@ func doctorCommand() *command {
 	return &command{
 		name: "doctor", short: "says what this machine has, what is missing and what that costs",
 		long: `Looks for everything that jobs use: a C compiler with OpenMP, caches, MPI, BLAS,
-CUDA (the driver, NVRTC, cuBLAS, cuSPARSE and each GPU), and the cores and memory
-that this process may use. Each line says ok, note or missing, what was found and
-where; a missing thing is followed by its cost. The exit code is 0 if
-statements can be compiled and run on this CPU, and 1 otherwise.
+CUDA (the driver, NVRTC, cuBLAS, cuSPARSE and each GPU), and the cores and
+memory that this process may use. Each line of the output says ok, note or
+missing, what was found, and where. If something is missing, the line says what
+its absence costs. The exit code is 0 if statements can be compiled and run on
+this CPU, and 1 if they cannot.
 
---tune first measures the machine for 3 seconds, and nothing else should run
-then: the speeds of caches, memory, gathers, multiply-adds, atomic additions,
-parallel regions, calls of leaves, and messages between ranks of a process.
-Under mpirun or srun it measures and prints only the messages between the ranks
-that were started. The results stay in the cache, and doctor shows them without
---tune; --json has them as the machine model, in bytes and seconds.`,
+With --tune, doctor first measures the machine for 3 seconds, during which
+nothing else should run. The measurement covers the speeds of caches, memory,
+gathers, multiply-adds, atomic additions, parallel regions, calls of leaves, and
+messages between ranks of a process. Under mpirun or srun, --tune measures only
+the messages between the ranks. The measured values are stored in the cache, and
+doctor prints the values without --tune; --json prints the machine model, in
+bytes and seconds.`,
 		examples: []string{"distaff doctor", "distaff doctor --json", "distaff doctor --tune",
 			"mpirun -n 2 distaff doctor --tune"},
 		flags: join(talkFlags(), []cliFlag{on("json", nil, catOutput, "prints JSON"),

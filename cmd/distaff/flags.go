@@ -72,8 +72,7 @@ func dataFlags() []cli.Flag {
 			"`N` fixes generated data, together with the tensor's name (default: 0)"),
 		on("trust-input", nil, catData,
 			"skips the checks of a .tcs file's checksums and level arrays: a bad file may "+
-				"then crash the job, keep it from ending or give garbage; outputs and "+
-				"statistics still get their names only at the end"),
+				"then crash the job, keep it from ending or give garbage"),
 	}
 }
 
@@ -87,9 +86,9 @@ func placeFlags() []cli.Flag {
 			"`GRID` arranges the ranks in a grid named M, as in 2x2 or Grid(2,2), or in a "+
 				"hierarchy, as in \"nodes=2x2;gpus=4\" (default: one dimension with all ranks)"),
 		list("p", al("place"), catSchedule,
-			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B are: a mode is cut evenly over a "+
-				"dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+
-				"takes one for each level, with ; between them"),
+			"`\"B(x,y) -> M(x)\"` where the pieces of tensor B are: a mode is divided evenly over "+
+				"a dimension of the machine, * copies, a number fixes a coordinate; a hierarchy "+
+				"has a part for each level, separated by ;"),
 		list("split", nil, catSchedule,
 			"`i:4` or i:100,200 divides an index variable's range into blocks"),
 		text("order", nil, catSchedule, "`j,i` the order of the block loops"),
@@ -97,9 +96,9 @@ func placeFlags() []cli.Flag {
 			"`j` partial outputs for each block of a reduction variable, summed in a tree"),
 		text("map", nil, catSchedule, "`i,j` the variables that decide which rank runs a block"),
 		text("network", nil, catSchedule,
-			"`auto|direct|pairwise|TREE` how a product of many tensors is contracted: in several "+
-				"steps if that pays, in one nest of loops, two at a time, or as a tree, such "+
-				"as ((A*B)*C)*D; docs/networks.md (default: auto)"),
+			"`auto|direct|pairwise|TREE` how a product of many tensors is contracted: in the "+
+				"cheapest steps, in one nest of loops, two at a time, or as a tree, such as "+
+				"((A*B)*C)*D; docs/networks.md (default: auto)"),
 		text("intermediate-order", nil, catSchedule,
 			"`N` the largest number of index variables of an intermediate (default: the "+
 				"smallest that costs no more)"),
@@ -113,23 +112,21 @@ func machineFlags() []cli.Flag {
 	return []cli.Flag{
 		text("ranks", nil, catRun, "`N` ranks inside one process, without MPI (default: 1)"),
 		text("threads", nil, catRun,
-			"`N` threads a rank; with --target=cuda they load, sort and check, and leaves run on "+
-				"the GPU (default: OMP_NUM_THREADS, or the rank's share of the cores that "+
-				"affinity, cgroup and Slurm leave; at most 8 times the machine's hardware "+
-				"threads, or 64)"),
+			"`N` threads for each rank (default: OMP_NUM_THREADS, or the rank's share of the "+
+				"cores that affinity, cgroup and Slurm allow; at most 8 times the machine's "+
+				"hardware threads, or 64)"),
 		text("target", nil, catRun,
-			"`cpu|cuda|interpreter` what leaves run on: code compiled for this CPU; an NVIDIA "+
-				"GPU, assigned to ranks round-robin (docs/gpu.md); or an "+
-				"interpreter, which needs no C compiler, checks every access to memory and "+
+			"`cpu|cuda|interpreter` what leaves run on: this CPU, an NVIDIA GPU (docs/gpu.md), or "+
+				"an interpreter, which needs no C compiler, checks every access to memory and "+
 				"is very slow (default: cpu)"),
 		text("cpu", nil, catRun,
 			"`native|x86-64-v2|x86-64-v3|x86-64-v4` what CPU leaves are compiled for; not with "+
 				"--target=cuda (default: native)"),
 		text("tune", nil, catRun,
-			"`auto|off` whether leaves have the forms that distaff doctor --tune found to be "+
-				"fastest on this CPU, or the defaults; results are the same (default: auto)"),
+			"`auto|off` auto uses the forms of code that distaff doctor --tune found to be fastest "+
+				"on this CPU; off uses the defaults; results are the same (default: auto)"),
 		text("memory-limit", nil, catRun,
-			"`SIZE` of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 "+
+			"`SIZE` limit of a rank's tensors, workspaces and buffers; K M G T are powers of 1024 "+
 				"(default: DISTAFF_MEMORY_LIMIT, or the rank's share of 90% of the memory that "+
 				"machine, cgroup and Slurm allow)"),
 		text("tmp", nil, catRun, "`DIR` for temporary files (default: DISTAFF_TMP, or TMPDIR)"),
@@ -142,8 +139,7 @@ func runFlags() []cli.Flag {
 		text("repeat", nil, catRun,
 			"`N` runs the compute phase N times; the result is the result of one run (default: 1)"),
 		text("warmup", nil, catRun,
-			"`N` further runs before those, untimed (default: 0); of a job file they print "+
-				"nothing"),
+			"`N` more runs before the timed ones (default: 0)"),
 		on("check", nil, catRun,
 			"compares the result with the reference evaluator, on all threads; exit 4 if they "+
 				"differ"),
@@ -157,12 +153,10 @@ func runFlags() []cli.Flag {
 			"`auto|parallel|ordered` how ranks write an output: at once, or one after another "+
 				"(default: auto, which is ordered on network file systems only)"),
 		text("stats", nil, catOutput,
-			"`FILE.json` writes times, volumes and balance; it and the outputs are replaced "+
-				"together, or none is"),
+			"`FILE.json` writes times, volumes and balance, together with the outputs"),
 		text("progress", nil, catOutput,
-			"`auto|always|never` shows how far loading, computing (the loop of rank 0) and "+
-				"--check are, and which statement of a job file runs (default: auto, which "+
-				"means on a terminal)"),
+			"`auto|always|never` shows the progress of loading, computing and --check, and the "+
+				"statement of a job file that runs (default: auto, which means on a terminal)"),
 		list("D", al("define"), catData,
 			"`NAME=NUMBER` gives another value to a param of a job file"),
 	}

@@ -22,13 +22,12 @@ func infoCommand() *command {
 	return &command{
 		name: "info", args: "FILE", short: "tells what a file of tensors holds",
 		long: `Prints a file's sizes, value type, storage, widths of numbers, statistics and
-checksum. Of a matrix it also prints the diagonal, the bandwidth, and how many
-entries off the diagonal have a mirror image, in the pattern and with the same
-value. Of a .tcs file of more than 64 MiB it reads only the header, unless
---verify is given: this reads everything, and checks checksums and level arrays
-(exit 3 if they are wrong). Other files are read to their end, with progress.
-A line says what was not computed, and why: symmetry is not computed for more
-than 33554432 entries.`,
+checksum. For a matrix, info also prints the diagonal, the bandwidth, and how
+many entries off the diagonal have a mirror image, in the pattern and with the
+same value. Symmetry is not computed for more than 33554432 entries. In a .tcs
+file of more than 64 MiB, info reads only the header, unless --verify is given.
+With --verify, info reads the whole file, and checks checksums and level arrays
+(exit 3 if they are wrong). Files of other formats are read to their end.`,
 		examples: []string{"distaff info b.tcs", "distaff info b.tcs --verify",
 			"distaff info matrix.mtx.gz --json"},
 		flags: join([]cliFlag{

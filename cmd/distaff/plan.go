@@ -15,22 +15,23 @@ func planCommand() *command {
 		name: "plan", args: "STATEMENT|FILE.dst",
 		short: "prints what every rank would do, without running it",
 		long: `Prints what every rank owns, fetches, computes and sends, step by step, with
-bytes, messages, memory and balance. It runs and compiles nothing, needs no MPI,
-and ignores flags that only concern a run. It reads headers only, except for a
-.tns file without sizes and a .tcs file whose entries are cut.
+bytes, messages, memory and balance. A plan runs and compiles nothing, and needs
+no MPI. A plan reads only headers, except for a .tns file without sizes and a
+.tcs file whose entries are divided among ranks.
 
-Bytes of dense tensors are exact. Bytes of sparse blocks are estimates for
-evenly spread entries, marked with ~. Counts of entries are exact for .tcs
-files, generated tensors, and files that were read and repeat no coordinate.
-If a text file has no header, its first lines give an estimate.
+In a plan, the bytes of dense tensors are exact. Bytes of sparse blocks are
+estimates for evenly distributed entries, marked with ~. Counts of entries are
+exact for .tcs files, generated tensors, and files without repeated coordinates
+that were read. The entries of a text file without a header are estimated from
+its first lines.
 
-Of many ranks it prints the first four in full, with --json the first 4096, and
-with -v all. Of a job file it prints the plan of each statement, and what the
-whole file sends, with all passes of its repeats.
+A plan prints the first four ranks in full, with --json the first 4096, and with
+-v all ranks. For a job file, the plan has each statement and the totals of the
+whole file, with all passes of its repeats.
 
-A plan is refused if its run would be refused for sizes alone: too many points
-of fused loops, a bound that does not hold, loops that would not end. After
-distaff doctor --tune, each phase has a line with its predicted time, in --json
+A plan is refused if the sizes alone would make its run fail: too many points of
+fused loops, a bound that is false, or loops that would not end. After distaff
+doctor --tune, a plan has the predicted time of each phase, in --json
 predicted_seconds.`,
 		examples: []string{`distaff plan "y(i) = A(i,j) * x(j)" -i=A:matrix.tcs -g=x:dense --ranks=64`,
 			`distaff plan "y(i) = A(i,j) * x(j)" -f=A:ds -g=A:uniform:1000000 ` +
@@ -38,9 +39,8 @@ predicted_seconds.`,
 		flags: join(dataFlags(), placeFlags(), machineFlags(), runFlags(), talkFlags(),
 			[]cliFlag{on("json", nil, catOutput, "prints JSON"),
 				text("html", nil, catOutput,
-					"`FILE` writes a page that a browser shows: which rank owns "+
-						"which block, what travels before, in and after each step, and what each "+
-						"rank does, for each statement")}),
+					"`FILE` writes a page for a browser: the blocks of each rank, and what "+
+						"each step sends")}),
 		action: planAction,
 	}
 }

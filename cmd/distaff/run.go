@@ -13,12 +13,13 @@ func runCommand() *command {
 		name: "run", args: "STATEMENT|FILE.dst",
 		short: "runs a statement, or a job file, on tensors from files",
 		long: `Runs one statement of tensor index notation: loads its operands, computes, and
-writes or prints the result. Of a job file (FILE.dst) it runs all statements,
-with tensors that stay in memory between statements: docs/jobs.md. A scalar
-result without -o is printed; another result is summarized in one line. Sizes
-come from the inputs; -d gives sizes that no input has. Exit codes: 0 done,
-1 the run failed, 2 the command or statement is wrong, 3 the data is wrong,
-4 --check found a difference, 5 the memory limit would be exceeded.`,
+writes or prints the result. If the argument is a job file (FILE.dst), run
+executes all of its statements over tensors that stay in memory (docs/jobs.md).
+A scalar result without -o is printed; any other result is summarized in one
+line. Sizes come from the inputs, and -d gives sizes that no input has. The exit
+code is 0 if the run is done, 1 if it failed, 2 if the command or statement is
+wrong, 3 if the data is wrong, 4 if --check found a difference, and 5 if the
+memory limit would be exceeded.`,
 		examples: []string{
 			`distaff run "A(i,l) = B(i,j,k) * C(j,l) * D(k,l)" -f=B:sss -i=B:b.tns ` +
 				`-i=C:c.npy -i=D:d.npy -o=A:a.npy`,

@@ -32,8 +32,8 @@ func sorting(opt coo.Options) coo.Config {
 func showCommand() *command {
 	return &command{
 		name: "show", args: "FILE", short: "prints the entries of a file",
-		long: `Prints the entries of a file of tensors, in the order of the file: coordinates,
-from 1, then the value. Zeros that only a dense level makes room for are left out.`,
+		long: `Prints the entries of a file in the order of the file: coordinates, from 1, then
+the value. Zeros that are stored only because a level is dense are left out.`,
 		examples: []string{"distaff show b.tcs --head=10", "distaff show matrix.mtx.gz"},
 		flags: join([]cliFlag{text("head", nil, "", "`N` prints only the first N entries")},
 			readFlags(), talkFlags()),

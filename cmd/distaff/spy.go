@@ -18,18 +18,18 @@ import (
 func spyCommand() *command {
 	return &command{
 		name: "spy", args: "FILE", short: "draws where a file has its entries",
-		long: `Draws where the entries of any readable file are: a matrix, with mode 0 down and
-mode 1 across; each pair of modes of a tensor of higher order, or the pair that
---modes names; a vector, or one mode, as a strip. Entries are counted in bins of
-equal width, including stored zeros and every repeated coordinate. The picture
-gives the size of a bin and the number of entries that each color means, in even
-steps, or in equal ratios over more than two decades. The file is read once, in
-memory that does not depend on its size.
+		long: `Draws the positions of the entries of any readable file. A matrix is drawn with
+mode 0 downwards and mode 1 across. For a tensor of higher order, spy draws each
+pair of modes, or the pair that --modes names. A vector or a single mode is
+drawn as a strip. Entries are counted in bins of equal width, including stored
+zeros and every repeated coordinate. The legend has the size of a bin, and the
+number of entries for each color. The file is read once, in memory that does not
+depend on its size.
 
-Without --out the picture consists of characters, as wide as the terminal, or 80
-without a terminal: dots if at most half of the bins have an entry, and shades
-otherwise. They are ASCII if NO_COLOR is set, or if LC_ALL, LC_CTYPE or LANG
-names no UTF-8. An .svg or .png file is on white; a dark screen inverts an .svg.`,
+Without --out the picture consists of characters, and is as wide as the
+terminal, or 80 characters wide without a terminal. If at most half of the bins
+have an entry, the characters are dots; a fuller picture has shades. The picture
+is ASCII if NO_COLOR is set, or if LC_ALL, LC_CTYPE or LANG names no UTF-8.`,
 		examples: []string{
 			"distaff spy matrix.mtx",
 			"distaff spy matrix.mtx.gz --out=matrix.svg",
