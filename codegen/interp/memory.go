@@ -245,8 +245,9 @@ func (fr *frame) within(m *memory, i int64) {
 	}
 }
 
-// span converts the range [lo, hi) of an array to the same range counted from m.first. It ends the
-// run if m does not contain the range. An empty range is always accepted.
+// span converts the range [lo, hi) of an array to a range of m's elements, whose first element is
+// element m.first of the array. It ends the run if m does not contain the range. An empty range is
+// always accepted.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
 		fr.errorf("%s[%d : %d] is %s", m.name, lo, hi, stateNames[m.state])

@@ -195,7 +195,8 @@ func (c *segments) expanded(x Expr) Expr {
 	return nil
 }
 
-// byOne reports whether x grows by 1 from each parent to the next. x is an expanded index.
+// byOne reports whether x grows by 1 from each parent to the next. x is an index that expanded has
+// returned.
 func (c *segments) byOne(x Expr) bool {
 	if x, ok := x.(*Binary); ok {
 		return x.Op == Add && (c.byOne(x.X) && !c.mentions(x.Y) || !c.mentions(x.X) && c.byOne(x.Y)) ||

@@ -87,8 +87,8 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 	return some
 }
 
-// tilePieces emits a parallel loop over tile numbers. Each iteration makes a piece of a result that
-// grows.
+// tilePieces emits a parallel loop over tile numbers. The result has arrays that grow, so each
+// iteration makes a separate piece of the result.
 func (l *lowerer) tilePieces(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) {
 	c := o.Of
 	l.assembly.(result.Chunked).Chunks(ir.Minus(o.Iv.Hi, o.Iv.Lo),

@@ -30,8 +30,9 @@ func (*denseSpace) HasPlaces() bool { return true }
 // Array returns the array and the box.
 func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }
 
-// newDenseSpace returns the workspace for t. All uses in a scope share one array. Inside loops over
-// tiles of its variable, the workspace has places for one tile only.
+// newDenseSpace returns the workspace for the temporary t. All uses of t in a scope share one
+// array. If the loops around t choose a tile of the temporary's variable, the array has elements
+// for one tile only.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 	w := &denseSpace{box: l.maker(e).Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]

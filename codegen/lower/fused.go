@@ -30,10 +30,11 @@ func (l *lowerer) determineFused(f *cin.Forall, e *scope.Env, o *scope.OpenLoops
 	return l.lexicographic(f, e, c, lo, hi, 0, ir.Truth(true), ir.Truth(true), want)
 }
 
-// lexicographic lowers loops over the points of a fused space from lo to before hi, in
-// lexicographic order. It starts with the loop over root d, which contains the loops over the later
-// roots. atLo is the condition that all roots before d have the coordinates of lo. Only then does
-// lo limit the loop. atHi is the same condition for hi.
+// lexicographic lowers loops over points of a fused space in lexicographic order. The points are
+// from lo up to, but not including, hi. lexicographic lowers the loop over root d and, inside it,
+// the loops over the later roots. atLo is the condition that all roots before d have the
+// coordinates of lo. If it is false, lo does not limit the loop over root d. atHi is the
+// corresponding condition for hi.
 func (l *lowerer) lexicographic(f *cin.Forall, e *scope.Env, c *scope.Component, lo, hi []ir.Expr,
 	d int, atLo,
 	atHi ir.Expr, want bool) ir.Expr {

@@ -87,8 +87,9 @@ func (a *longProductRows) compute(e *scope.Env) {
 	})
 }
 
-// find emits code that lists the long rows. It tests only the rows that every long.N-th term of all
-// rows belongs to. A row with more than long.N terms is among them.
+// find emits code that lists the long rows. It does not test every row. It numbers the terms of all
+// rows, takes each term whose number is a multiple of long.N, and tests the row of this term. A row
+// with more than long.N terms contains one of these terms.
 func (a *longProductRows) find(all tree.Range, lo, n ir.Expr) {
 	l := a.l
 	step := ir.Int(a.long.N)
@@ -121,8 +122,9 @@ func (a *longProductRows) free() {
 	}
 }
 
-// lower lowers the where s for one row. A long row is read from the rows that were computed before.
-// ok is false if s is another statement.
+// lower lowers the Where that sums one row in a workspace. The emitted code tests whether the row
+// is long. If it is, the code reads the row's sums from the list of long rows, which the leaf
+// computed before the loop.
 func (a *longProductRows) lower(s *cin.Where, e *scope.Env) (some ir.Expr, ok bool) {
 	l, name := a.l, a.t.Name
 	if s != a.where {
@@ -209,7 +211,8 @@ func (b *rowSums) free() {
 	}
 }
 
-// place returns the index in at for a stretch and a band.
+// place returns the index of an element of the array b.at: the element for the given stretch and
+// band.
 func (b *rowSums) place(stretch, band ir.Expr) ir.Expr {
 	return ir.Plus(ir.Times(stretch, b.bands), band)
 }
@@ -243,8 +246,8 @@ func (b *rowSums) computeRow(x *ir.Var, r ir.Expr, e *scope.Env) {
 	b.keep(x)
 }
 
-// terms lowers the additions of the terms at positions [from, to) to adder t. [lo, hi) is the range
-// of the whole row.
+// terms lowers the loop over the terms at positions [from, to) of a long row. Each term is added to
+// t. [lo, hi) are the positions of the whole row.
 func (b *rowSums) terms(lo, hi, from, to ir.Expr, t scope.Adder, e *scope.Env) {
 	a, l := b.a, b.a.l
 	l.b.When(ir.Less(from, to), func() {
@@ -262,7 +265,8 @@ func (b *rowSums) terms(lo, hi, from, to ir.Expr, t scope.Adder, e *scope.Env) {
 	})
 }
 
-// termBands counts a stretch's terms by band. If keep is true, it copies them to their bands.
+// termBands counts the terms of a stretch (a range of terms) in each band (a range of coordinates).
+// If keep is true, it also copies each term to its band.
 type termBands struct {
 	b       *rowSums
 	stretch *ir.Var
@@ -283,7 +287,8 @@ func (t *termBands) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	code.AddTo(b.at, at, ir.Int(1))
 }
 
-// scan emits code that replaces the counts of terms with the places where the terms are copied.
+// scan emits a prefix sum over the counts of terms. The code replaces each count by the index to
+// which the first of the counted terms will be copied.
 func (b *rowSums) scan() {
 	l := b.a.l
 	o := l.b.Declare("o", ir.Int(0))
@@ -327,9 +332,9 @@ func (b *rowSums) add(band *ir.Var) {
 	l.b.Store(b.n, band, n)
 }
 
-// sparseBand decides how the found coordinates of a band are put in order. If the band has more
-// than sparseBand places for each sum, they are sorted. Otherwise all places of the band are
-// visited.
+// sparseBand decides how the coordinates that have a sum are put in order. If a band has more than
+// sparseBand coordinates for each sum, the coordinates of the sums are sorted. Otherwise the code
+// visits all coordinates of the band in order.
 const sparseBand = 16
 
 // keep emits code that stores the computed sums as long row x, and clears them.

@@ -18,9 +18,9 @@ type lowerer struct {
 	addsAfter bool
 }
 
-// compileIn records the sizes of the levels of an access whose variables have trip counts that are
-// compiled in. A row of such a level is found by a shift, without registers for its size and
-// offset.
+// compileIn records the sizes of some levels of access a, so that they are constants in the leaf.
+// The levels are over variables whose trip counts the strategy compiles in. A row of such a level
+// is found by a shift, without registers for the level's size and offset.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.leaf.Ops[a.Name]
 	if op == nil {

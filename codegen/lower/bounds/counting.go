@@ -9,10 +9,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Steps returns the variable that the loop f runs over, and its step. On a GPU, the last loop of a
-// component may count the tiles of a split, inside loops that have chosen a place in each tile. It
-// then runs over the variable that was split, with the tile's size as its step, which saves the
-// number of tiles and a product.
+// Steps returns the variable that the loop f runs over, and its step. Normally this is f's variable
+// with step 1. On a GPU, the last loop of a component may count the tiles of a split, inside the
+// loops that choose a place within a tile. This loop runs over the variable that was split, and its
+// step is the size of a tile. The code then needs neither the number of tiles nor a multiplication.
 func Steps(l *scope.Leaf, f *cin.Forall, c *scope.Component, s *scope.Counts) (over string,
 	step int64) {
 	r := l.Graph.MadeBy(f.Var)

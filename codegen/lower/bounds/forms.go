@@ -7,7 +7,7 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// exprSymbol is an expression that is used as a symbol of a form.
+// exprSymbol is an IR expression that is an unknown in a formula of package provenance.
 type exprSymbol struct{ ir.Expr }
 
 func (c exprSymbol) String() string { return ir.PrintExpr(c.Expr) }

@@ -61,8 +61,9 @@ func tuples(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 	return from, to
 }
 
-// digits returns the coordinates of point number x of a fused space. For the end of the space, the
-// first coordinate is one too large and the others are the first coordinates of their variables.
+// digits returns the coordinates of point number x of a fused space. x may also be the number of
+// points, which is the end of the space. The first coordinate is then one more than the largest
+// value of its variable, and every other coordinate is the smallest value of its variable.
 func digits(roots []string, x ir.Expr, e *scope.Env) []ir.Expr {
 	l := e.Leaf
 	out := make([]ir.Expr, len(roots))
@@ -82,8 +83,9 @@ func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 // The positions of a fused space are the positions of the last of its levels. They are in the order
 // of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions completes out, an interval of positions of the last fused level under cursor c. If
-// out is whole, it gets all positions, otherwise the positions whose coordinates are in out.among.
+// fusedPositions returns out with its positions. out is an interval of the last fused level under
+// cursor c. If out.whole is true, it gets all positions. Otherwise it gets the positions whose
+// coordinates are in out.among.
 func fusedPositions(out scope.Interval, c *tree.Cursor, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	lo, hi := ChildRange(c, e)
@@ -101,8 +103,9 @@ func fusedPositions(out scope.Interval, c *tree.Cursor, e *scope.Env) scope.Inte
 	return out
 }
 
-// corners returns the first point of an interval of a fused space, and the first point after it. It
-// omits the last coordinates of both points if they are the first coordinates of their variables.
+// corners returns the first point of an interval of a fused space (from), and the first point after
+// the interval (to). A point may have only its first coordinates. Each missing coordinate is the
+// smallest value of its variable.
 func corners(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 
 	for iv.Rows != nil {
@@ -115,10 +118,11 @@ func corners(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 	return digits(iv.Roots, iv.Lo, e), digits(iv.Roots, iv.Hi, e)
 }
 
-// positionOf emits a search for the first point that is not before the point with coordinates at.
-// It returns the point's position in the last fused level under c, or end if all points are before
-// it. It searches one segment of each compressed fused level.
-func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, at []ir.Expr,
+// positionOf emits a search for the first stored point that is not before a given point. point has
+// the coordinates of that given point. positionOf returns the position of the found point in the
+// last fused level under c. It returns end if all stored points are before the given point. The
+// search visits one segment of each compressed fused level.
+func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Expr,
 	end ir.Expr) ir.Expr {
 	p := l.B.Declare(c.Of.Prefix()+"_at", end)
 	last := len(iv.Roots) - 1
@@ -134,18 +138,18 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, at []ir.Expr,
 		var q, next, found ir.Expr
 		if c.Of.Kind(k).CanLocate() {
 			q = l.B.Named(c.Of.Prefix()+"_at",
-				ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.Of.Size(k)), at[d]), c.Of.Offset(k)), hi))
+				ir.Least(ir.Minus(ir.Plus(ir.Times(above, c.Of.Size(k)), point[d]), c.Of.Offset(k)), hi))
 			next, found = ir.Plus(q, ir.Int(1)), ir.Less(q, hi)
 		} else {
-			q = l.B.Named(c.Of.Prefix()+"_at", &ir.Search{A: c.Of.Crd(k), Lo: lo, Hi: hi, Key: at[d]})
+			q = l.B.Named(c.Of.Prefix()+"_at", &ir.Search{A: c.Of.Crd(k), Lo: lo, Hi: hi, Key: point[d]})
 			next, found = ir.Plus(q, ir.Int(1)),
-				ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.Of.Crd(k), q), at[d]))
+				ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.Of.Crd(k), q), point[d]))
 			if c.Of.HasRepeats(k) {
-				next = &ir.Search{A: c.Of.Crd(k), Lo: q, Hi: hi, Key: at[d], Upper: true}
+				next = &ir.Search{A: c.Of.Crd(k), Lo: q, Hi: hi, Key: point[d], Upper: true}
 			}
 		}
 		l.B.Set(p, firstBelow(d, q))
-		if d == len(at)-1 {
+		if d == len(point)-1 {
 			return
 		}
 		l.B.When(found, func() {
@@ -157,8 +161,9 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, at []ir.Expr,
 	return p
 }
 
-// numberAt returns the number of the point at position p, in the space of the levels that are fused
-// under c. If p is past the end, it returns the end of iv.among.
+// numberAt returns the number of the point at position p. The point is in the fused space of the
+// levels under cursor c, whose points are numbered in lexicographic order. If p is past the last
+// position, numberAt returns the end of iv.among.
 func numberAt(c *tree.Cursor, iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	n := l.B.Declare(iv.Roots[0]+"_at", counted(*iv.Among, e).Hi)

@@ -46,9 +46,10 @@ func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
 	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: true, Roots: roots, Space: c.Top}
 }
 
-// counted returns iv with its bounds lo and hi. In a fused space, they are numbers of points, and
-// the leaf fails at run time if there are too many points to number. Few schedules need these
-// numbers: the coordinates and positions of a whole space do not.
+// counted returns iv with its bounds lo and hi computed. In a fused space the bounds are numbers of
+// points, and the leaf then also fails at run time if there are too many points to number. counted
+// is called only when the bounds are needed, because few schedules need them: the coordinates and
+// positions of a whole space are computed without them.
 func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	if iv.Lo != nil {
@@ -65,8 +66,9 @@ func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	return withBounds(iv, boundsOf(rows).Times(n, iv.Space, NameForm(l.B)))
 }
 
-// widened returns the interval of the fused space that relation r makes. r fuses iv's variable with
-// further variables. The interval has all points whose first variables are in iv.
+// widened returns the interval of a fused space that has all points whose first coordinate is in
+// iv. If iv is itself in a fused space, these are all points whose first coordinates are a point of
+// iv. Relation r fuses iv's variable with further variables to make the space.
 func widened(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	rows := iv
@@ -111,9 +113,9 @@ func Descend(frames []scope.Frame, x string, iv scope.Interval, f *cin.Forall,
 	}
 }
 
-// canSkipEmpty reports whether f has nothing to do if the interval iv has no positions. This
-// requires that f has values only at entries of iv's access, and that no place of the result must
-// be set to 0.
+// canSkipEmpty reports whether f has nothing to do if the interval iv has no positions. This is
+// true if f computes values only at entries of iv's access, and need not set elements of the result
+// to 0.
 func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 	if !DrivenBy(f, iv.Key) {
 		return false
@@ -127,9 +129,9 @@ func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 	return true
 }
 
-// bounded returns iv, narrowed to the bound of relation r if the bound is an exact maximum. It
-// emits the check of the bound if a schedule made the variable. For other variables, checkBounds
-// does.
+// bounded returns iv. If the bound of relation r is an exact maximum, iv is first narrowed to it.
+// If a schedule made r's variable, bounded also emits the test of the bound. CheckBounds emits the
+// tests for variables of the statement.
 func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	iv = counted(iv, e)
@@ -143,8 +145,9 @@ func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Inte
 	return iv
 }
 
-// checkBound emits a test that makes the leaf fail if the extent of r's variable contradicts the
-// bound.
+// checkBound emits a test of a bound command, which promises the extent of a variable. r is the
+// relation that the command made, and extent is the variable's actual extent. The leaf fails if the
+// extent contradicts the bound.
 func checkBound(r *provenance.Relation, extent ir.Expr, e *scope.Env) {
 	l := e.Leaf
 	n := ir.Int(r.N)
@@ -162,8 +165,8 @@ func checkBound(r *provenance.Relation, extent ir.Expr, e *scope.Env) {
 	l.B.When(bad, func() { l.B.Emit(&ir.Fail{Code: ir.FailBound, Coord: e.Coords()}) })
 }
 
-// CheckBounds emits, before all other code, the tests of the bounds of the statement's own
-// variables.
+// CheckBounds emits the tests of bound commands that are for variables of the statement. The tests
+// run before all other code of the leaf.
 func CheckBounds(e *scope.Env) {
 	l := e.Leaf
 	for _, r := range l.Graph.Relations() {
@@ -173,8 +176,8 @@ func CheckBounds(e *scope.Env) {
 	}
 }
 
-// Tile enters tile v of the innermost open split. It returns the variable x inside the tile, the
-// interval of x that remains there, and the frames without this split.
+// Tile enters tile number v of the innermost split in o. It returns the split's inner variable x,
+// the interval of x that belongs to this tile, and the splits of o without the innermost one.
 func Tile(o *scope.OpenLoops, v ir.Expr, e *scope.Env) (x string, iv scope.Interval,
 	frames []scope.Frame) {
 	l := e.Leaf

@@ -17,8 +17,9 @@ func checkCountable(l *scope.Leaf, roots []string) {
 	}
 }
 
-// CheckCounts makes the leaf fail at its start if loops that are not in natural order count the
-// points of fused variables and there are too many to number.
+// CheckCounts emits tests at the start of the leaf. They are for loops that are not in natural
+// order and count the points of fused variables. The leaf fails if there are too many points to
+// number.
 func CheckCounts(l *scope.Leaf) {
 	s := &provenance.Counting{G: l.Graph, N: map[string]provenance.Form{}}
 	for v, c := range l.Comps {

@@ -116,7 +116,7 @@ func (b *Builder) AddTo(a *ir.Array, i, x ir.Expr) {
 // Free frees an array.
 func (b *Builder) Free(a *ir.Array) { b.Emit(&ir.Free{A: a}) }
 
-// Within returns the block of the statements that f emits.
+// Within calls f, and returns a block with the statements that f emits.
 func (b *Builder) Within(f func()) *ir.Block {
 	outer := b.blk
 	b.blk = &ir.Block{}
@@ -126,7 +126,7 @@ func (b *Builder) Within(f func()) *ir.Block {
 	return x
 }
 
-// into appends the statements that f emits to block x.
+// into calls f, and appends the statements that f emits to the block x.
 func (b *Builder) into(x *ir.Block, f func()) {
 	outer := b.blk
 	b.blk = x
@@ -134,20 +134,22 @@ func (b *Builder) into(x *ir.Block, f func()) {
 	b.blk = outer
 }
 
-// AtStart adds the statements that f emits to the code at the function's start. They may use only
-// the leaf's arguments.
+// AtStart calls f, and appends the statements that f emits to the code at the function's start. The
+// statements may use only the leaf's arguments.
 func (b *Builder) AtStart(f func()) { b.into(b.start, f) }
 
-// OnceAtStart returns an expression that the function's start computes. x emits the code there and
-// returns the expression. It is called once for each key.
-func (b *Builder) OnceAtStart(key string, x func() ir.Expr) ir.Expr {
+// OnceAtStart returns an expression that is computed once, at the start of the function. The first
+// call with a key calls create, which emits the code and returns the expression. Later calls with
+// the same key return the same expression.
+func (b *Builder) OnceAtStart(key string, create func() ir.Expr) ir.Expr {
 	if b.once[key] == nil {
-		b.AtStart(func() { b.once[key] = x() })
+		b.AtStart(func() { b.once[key] = create() })
 	}
 	return b.once[key]
 }
 
-// InScope returns the block of the statements that f emits in a scope of its own.
+// InScope opens a new scope, calls f and closes the scope. It returns a block with the statements
+// that f emits, and with the code before and after the scope.
 func (b *Builder) InScope(f func()) *ir.Block {
 	outer := b.scope
 	b.scope = &scope{before: &ir.Block{}, after: &ir.Block{}, kept: map[string]any{}}
@@ -157,7 +159,8 @@ func (b *Builder) InScope(f func()) *ir.Block {
 	return all
 }
 
-// BeforeScope adds the statements that f emits to the code before the current scope.
+// BeforeScope calls f, and appends the statements that f emits to the code that runs before the
+// current scope.
 func (b *Builder) BeforeScope(f func()) { b.into(b.scope.before, f) }
 
 // AllocInScope allocates n elements of an array for the whole current scope, and returns the array.

@@ -20,10 +20,11 @@ func (b *Builder) While(cond ir.Expr, f func()) {
 	b.Emit(&ir.While{Cond: cond, Body: b.Within(f)})
 }
 
-// Choose emits a conditional statement. then and other emit its branches, which may be empty.
-func (b *Builder) Choose(cond ir.Expr, then, other func()) {
-	s := &ir.If{Cond: cond, Then: b.Within(then)}
-	s.Else = b.Within(other)
+// Choose emits an if statement with the condition cond. It calls emitThen and emitElse, which emit
+// the two branches. A branch may be empty.
+func (b *Builder) Choose(cond ir.Expr, emitThen, emitElse func()) {
+	s := &ir.If{Cond: cond, Then: b.Within(emitThen)}
+	s.Else = b.Within(emitElse)
 	b.Emit(s)
 }
 

@@ -133,9 +133,10 @@ func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Ra
 	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
 }
 
-// segment is an array of a tensor with the index of the element that a user's function starts at.
-// at is this index if the loops' variables are 0. Below a compressed level, it is the index for
-// position 0 of that level. by says how the index grows with each variable.
+// segment is an array of a tensor with the index of the element at which a user's function starts.
+// The field at is this index if the variables of the function's loops are 0. Below a compressed
+// level, it is the index for position 0 of that level. The field by says how much the index grows
+// with each variable.
 type segment struct {
 	name string
 	a    *ir.Array
@@ -143,7 +144,8 @@ type segment struct {
 	by   []stride
 }
 
-// stride says by how much an index grows if v grows by 1. v is "" for positions of the level above.
+// stride says by how much an index grows if the variable v grows by 1. If v is "", n is the growth
+// if the position of the level above grows by 1.
 type stride struct {
 	v string
 	n ir.Expr
@@ -182,7 +184,8 @@ func (n *externNest) pointer(s segment, added bool) {
 	}
 }
 
-// isLoopVar reports whether v is a variable of the loops, so that it has no coordinate yet.
+// isLoopVar reports whether v is a variable of the loops that the user's function runs. The code
+// that calls the function does not know a coordinate of v.
 func (n *externNest) isLoopVar(v string) bool {
 	_, ok := n.ranges[v]
 	return ok
@@ -300,8 +303,9 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 	})
 }
 
-// operand passes the arrays that an access stores below the surrounding loops, or its value if the
-// access is already at a single value.
+// operand adds the arguments for access x to the call. They are the arrays of the tensor's levels
+// that the surrounding loops do not visit. If the surrounding loops visit all levels, the argument
+// is the value at the current position.
 func (n *externNest) operand(x *cin.Access) {
 	c := n.e.Cur[x.Key()]
 	if c == nil || c.Level == len(c.Vars) {
@@ -363,7 +367,8 @@ func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 	return append(list, s)
 }
 
-// unused returns a new name for the parameters of a tensor, which may have several accesses.
+// unused returns a name for the parameters of a tensor's access that no other parameter has. The
+// name of the tensor is not enough, because a tensor may have several accesses.
 func (n *externNest) unused(name string) string {
 	name = strings.ReplaceAll(name, "'", "_")
 	for want, k := name, 2; slices.ContainsFunc(n.names,
@@ -373,7 +378,8 @@ func (n *externNest) unused(name string) string {
 	return name
 }
 
-// function returns the function, if it has the prototype that the loops need.
+// function returns the user's C function that the schedule names. It refuses the schedule if the
+// function does not have the prototype that the loops need.
 func (n *externNest) function() *ir.Extern {
 	if n.l.Spec.Extern == nil {
 		n.refuse("a GPU and the interpreter cannot call C functions; want gemm or loops")

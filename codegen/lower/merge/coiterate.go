@@ -164,9 +164,10 @@ func (p *Loop) flaggedLoop() ir.Expr {
 	})
 }
 
-// pointsHold returns the condition that the iterators of at least one point all satisfy cond. It
-// tests the smallest points only. If the lattice is coarse, one iterator that satisfies cond is
-// enough.
+// pointsHold returns the condition that all iterators of at least one lattice point satisfy cond.
+// It tests only the smallest points, because every other point contains the iterators of a smallest
+// point. If the lattice is coarse, any subset of the iterators is a point. One iterator that
+// satisfies cond is then enough.
 func (p *Loop) pointsHold(cond func(*Iter) ir.Expr) ir.Expr {
 	any := ir.Expr(ir.Truth(false))
 	if p.Lat.Coarse {

@@ -44,9 +44,10 @@ func (p *Loop) newIter(number int, c *tree.Cursor) *Iter {
 	return it
 }
 
-// passesChunk reports whether the loop's iterators may reach coordinates outside its variable's
-// range. This can happen if a call has only a chunk of one operand's entries, and the loop does not
-// walk that operand, whose entries are all in the range.
+// passesChunk reports whether the loop's iterators may reach coordinates outside the range of its
+// variable. A call may get only a chunk of one operand's entries, and the range then has only the
+// coordinates of these entries. A loop that walks this operand stays in the range. A loop that
+// walks only other operands may leave it.
 func (p *Loop) passesChunk() bool {
 	l := p.E.Leaf
 	return l.HasChunk(p.V()) &&
@@ -97,11 +98,11 @@ func (it *Iter) live() ir.Expr { return ir.Less(it.P, it.Hi) }
 // current returns the coordinate at the iterator's position.
 func (it *Iter) current() ir.Expr { return it.At(it.P) }
 
-// declareRunEnd declares the end of the run of positions with coordinate c that starts at p. The
-// end is p itself if the run is empty. The search for the end starts at p+1 if c is the coordinate
-// at p (it.here), so that GCC knows that the run is not empty.
-// Otherwise GCC would make copies of the loops over the run that are never executed, and warn about
-// them.
+// declareRunEnd declares the end of a run: the positions from it.p on that have the coordinate c.
+// it.here is the condition that it.p has the coordinate c. If it.here is false, the run is empty
+// and its end is it.p. If it.here is true, the search for the end starts at it.p+1, so that GCC
+// knows that the run is not empty. If the search started at it.p, GCC would make copies of the
+// loops over the run that are never executed, and warn about these copies.
 func declareRunEnd(l *scope.Leaf, it *Iter, c ir.Expr) {
 	if !it.repeats {
 		return
@@ -156,9 +157,10 @@ func (p *Loop) singleLoop() ir.Expr {
 	})
 }
 
-// entry returns the condition that coordinate c, at the iterator's position, must be visited.
-// Padding is not visited. In a padded level the range cannot be searched for, so coordinates
-// outside the range are also skipped here.
+// entry returns the condition that the coordinate c, at the iterator's position, must be visited.
+// Padding must not be visited. The iterator of a padded level cannot start at the loop's range by a
+// search, as other iterators do. For this level, coordinates outside the range are therefore also
+// skipped.
 func (it *Iter) entry(c ir.Expr) ir.Expr {
 	switch {
 	case !it.Padded:

@@ -50,8 +50,10 @@ type LowersBody func(in *scope.Env, want bool) ir.Expr
 // V returns the loop's variable.
 func (p *Loop) V() string { return p.F.Var }
 
-// Entered returns a function for package lattice. The function returns, for an access, the variable
-// of the level that is entered next in e, if there is one, and whether the access is absent.
+// Entered returns the function with which package lattice asks about accesses in the environment e.
+// For an access, the function returns whether the access is absent. If it is not absent, the
+// function returns the variable of the next level that the loops have not visited. If they have
+// visited all levels, this variable is "".
 func Entered(e *scope.Env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.Temps.Get(a.Name); ok {
@@ -214,17 +216,18 @@ func dropAssigns(b *ir.Block, v *ir.Var) {
 	})
 }
 
-// NoteAssigned records in the loop's flag that an iteration assigned.
-func (p *Loop) NoteAssigned(some ir.Expr) {
+// NoteAssigned emits code that sets the loop's flag, or increments its count, if the current
+// iteration has assigned a value. assigned is the condition that it has.
+func (p *Loop) NoteAssigned(assigned ir.Expr) {
 	l := p.E.Leaf
 	switch {
 	case p.count != nil:
-		l.B.When(some, func() { l.B.Incr(p.count, ir.Int(1)) })
-	case p.some == nil || ir.Never(some):
-	case ir.Always(some):
+		l.B.When(assigned, func() { l.B.Incr(p.count, ir.Int(1)) })
+	case p.some == nil || ir.Never(assigned):
+	case ir.Always(assigned):
 		l.B.Set(p.some, ir.Truth(true))
 	default:
-		l.B.Set(p.some, ir.Either(p.some, some))
+		l.B.Set(p.some, ir.Either(p.some, assigned))
 	}
 }
 
@@ -267,8 +270,9 @@ func (p *Loop) Subset(s lattice.Set) []*Iter {
 	return out
 }
 
-// CountAssigned makes a loop count the iterations that assigned, if the loop's result is wanted and
-// its iterations run in parallel. A flag would be set by several of them at the same time.
+// CountAssigned makes the loop count the iterations that assign a value to the result. It does so
+// if the loop's result is wanted and its iterations run in parallel, because several iterations
+// could set a flag at the same time.
 func (p *Loop) CountAssigned() {
 	if p.Want && p.F.Unit != cin.Serial && p.F.Race != cin.Unsaid {
 		p.count = p.E.Leaf.B.Declare("some_"+p.V(), ir.Int(0))

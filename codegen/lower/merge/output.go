@@ -126,22 +126,22 @@ func EnterResult(e *scope.Env) {
 	}
 }
 
-// bindResult moves the result's cursor in an iteration's environment, in, which already binds p's
-// variable.
-func (p *Loop) bindResult(in *scope.Env) {
+// bindResult moves the result's cursor to the coordinate of an iteration. The cursor is in the
+// iteration's environment iterEnv, which already has the coordinate of p's variable.
+func (p *Loop) bindResult(iterEnv *scope.Env) {
 	l := p.E.Leaf
 	if !l.Assigns(p.F) {
 		return
 	}
-	if r, key := l.Out, l.Out.Pattern; key != "" && in.Res.Level <= r.Deep &&
+	if r, key := l.Out, l.Out.Pattern; key != "" && iterEnv.Res.Level <= r.Deep &&
 		l.ResultVars[r.Deep] == p.V() {
 		for _, it := range p.Iters {
 			if it.Key == key {
-				in.Res = r.At(it.P)
+				iterEnv.Res = r.At(it.P)
 			}
 		}
 	}
-	EnterResult(in)
+	EnterResult(iterEnv)
 }
 
 // PositionsBelow returns the range of positions of a level below a cursor. If the cursor is before
@@ -162,8 +162,9 @@ func PositionsBelow(c *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
 	return lo, hi
 }
 
-// Positions returns the range of positions of a level that the leaf's part of the statement visits.
-// root is the cursor before all levels.
+// Positions returns the range of positions that the leaf visits in the given level. The range is
+// smaller than the level if the leaf computes only a part of the statement. root is the cursor
+// before all levels.
 func Positions(root *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
 	l := e.Leaf
 	op := root.Of

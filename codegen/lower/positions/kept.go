@@ -10,11 +10,12 @@ import (
 	"distaff/io/tensor"
 )
 
-// keptRow is the sum of the row that a thread summed last in a walk over an interval of positions.
+// keptRow is the sum of the row that a thread summed last, in a walk over an interval of positions.
 // It is used on a GPU if other threads may add to the same row. The sum is added to the result only
-// when the walk reaches the next such row, or after the walk. There the threads of a warp meet
-// again, so threads whose intervals are inside one long row add a single sum (package emit/cuda).
-// An interval inside one row also adds only once, even if it has many rows of lower levels.
+// when the walk reaches the next row of this kind, or after the walk. At these points the threads
+// of a warp run together again. If their intervals are inside one long row, their sums become a
+// single addition (package emit/cuda). A thread whose interval is inside one row adds only once,
+// even if this row contains many rows of lower levels.
 type keptRow struct {
 	e    *scope.Env // around the walk
 	root int        // index of the component's root that completes the row's coordinates
@@ -63,12 +64,12 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits reports whether the sum of the row that starts at root d of the walk can be kept. in is the
-// environment of the row.
-func (k *keptRow) fits(f *cin.Forall, d int, in *scope.Env) bool {
-	return k != nil && k.root == d && in.Atomic && in.Res.Zeroed &&
-		in.Res.Level == k.e.Leaf.Out.Op.Order() && in.Res.Here == nil && in.Res.Row == nil &&
-		units.SumsSingleValue(f, in)
+// fits reports whether the sum of a row can be kept until the walk reaches the next row. The loops
+// over root d and the later roots sum the row. rowEnv is the environment of the row.
+func (k *keptRow) fits(f *cin.Forall, d int, rowEnv *scope.Env) bool {
+	return k != nil && k.root == d && rowEnv.Atomic && rowEnv.Res.Zeroed &&
+		rowEnv.Res.Level == k.e.Leaf.Out.Op.Order() && rowEnv.Res.Here == nil && rowEnv.Res.Row == nil &&
+		units.SumsSingleValue(f, rowEnv)
 }
 
 // row lowers the loops inside a row and keeps their sum. emit lowers them with the sum in place of
@@ -94,7 +95,7 @@ func (k *keptRow) row(f *cin.Forall, in *scope.Env, emit func(f *cin.Forall,
 	return some
 }
 
-// add adds the kept row to the result, if there is one.
+// add emits code that adds the kept row to the result. The code does nothing if no row is kept.
 func (k *keptRow) add() {
 	l := k.e.Leaf
 	l.B.When(ir.AtLeast(k.at, ir.Int(0)), func() {

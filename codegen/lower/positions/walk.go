@@ -19,9 +19,9 @@ func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 		bounds.DrivenBy(f, o.Iv.Key)
 }
 
-// FindRows emits the search for the first row of the remaining tile of fused variables, if loops
-// over other variables are around the loop that walks the tile. Otherwise each iteration of these
-// loops would search again.
+// FindRows emits the search for the first row of a tile of fused variables. It does so if loops
+// over other variables are between f and the loop that walks the tile. Each iteration of these
+// loops would otherwise repeat the search.
 func FindRows(f *cin.Forall, e *scope.Env, c *scope.Component) {
 	o := e.Open.At(c.Top)
 	next, ok := f.Body.(*cin.Forall)
@@ -69,9 +69,9 @@ func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	})
 }
 
-// row lowers the loop over root d. If the next root is the last one, the body visits one row at the
-// interval's edge, and then, in an inner loop, the rows after it that are entirely inside the
-// interval.
+// row lowers the loop over root d of a walk over rows. If only one root follows d, the body first
+// visits the row at the edge of the interval. An inner loop then visits the following rows, which
+// are entirely inside the interval.
 func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	l, o, c := e.Leaf, w.o, w.o.Of
 	root := c.Roots[d]
@@ -139,8 +139,9 @@ func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	return some
 }
 
-// lastRow lowers the loop over the last root, which is one row of its level. If whole is true, the
-// row is entirely inside the interval. Otherwise only its part inside the interval is visited.
+// lastRow lowers the innermost loop of a walk over rows, which visits one row. The loop is over the
+// last root. If whole is true, the row is entirely inside the interval. Otherwise the loop visits
+// only the part of the row that is inside.
 func (w *walk) lastRow(f *cin.Forall, e *scope.Env, whole bool) ir.Expr {
 	l, o, c := e.Leaf, w.o, w.o.Of
 	root := c.Roots[len(c.Roots)-1]

@@ -28,13 +28,14 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Assembly writes a leaf's result. Each strategy.Assembly has an implementation, which is chosen
-// once. Loops and assignments call the methods and never ask which implementation it is.
+// Assembly is the way in which a leaf writes its result. There is one implementation for each
+// strategy.Assembly. It is chosen once: loops and assignments only call its methods.
 //
-// In an Assembly with random access (dense, shared pattern, mapped), a coordinate's position is
-// computed, or equals the position of an operand's entry. In an Assembly in order (fixed pattern,
-// append, two passes), the result's compressed levels are visited in storage order, each coordinate
-// once. It also implements ordered.
+// There are two groups of implementations. With random access (dense, shared pattern, mapped),
+// values may be written in any order, because a value's position is computed or is the position of
+// an operand's entry. With ordered access (fixed pattern, append, two passes), the coordinates of
+// the result's compressed levels are visited in storage order, each coordinate once. An Assembly of
+// this group also implements ordered.
 type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.

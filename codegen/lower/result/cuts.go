@@ -62,10 +62,11 @@ func (w *rowCuts) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 	return s
 }
 
-// edge returns the place where chunk c starts. inside is the condition that this place is inside a
-// row. If it is false, the chunk starts at row x, and row is smaller than every row. If it is true,
-// the chunk starts at coordinate at of row, which is x-1.
-func (w *rowCuts) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
+// edge computes where chunk c starts. inside is the condition that the start is inside a row. If
+// inside is false, the chunk starts at the beginning of row x, and row is less than the number of
+// every row. If inside is true, the chunk starts at the coordinate coord of the row before x, and
+// row is the number of this row.
+func (w *rowCuts) edge(name string, c ir.Expr) (x, row, coord, inside ir.Expr) {
 	l := w.work.L
 	x = l.B.Named(name, w.work.Boundary(c))
 	none := ir.Minus(w.work.Lo, ir.Int(1))
@@ -89,7 +90,7 @@ func (w *rowCuts) edge(name string, c ir.Expr) (x, row, at, inside ir.Expr) {
 }
 
 // beforeIn returns the number of entries before coordinate j of row r, including the entries of all
-// rows before r. Unlike before, it does not count the rows themselves.
+// earlier rows. Work.Before also adds 1 for each row, and beforeIn does not.
 func (w *rowCuts) beforeIn(r, j ir.Expr) ir.Expr {
 	var n ir.Expr = ir.Int(0)
 	for _, c := range w.work.Counted() {

@@ -34,8 +34,9 @@ func newDenseResult(r *scope.Result) *denseResult {
 	return &denseResult{randomAccess{r}}
 }
 
-// Parallel lowers f as chunks that run on threads, for a result with random access. Long rows are
-// left out of the chunks. They are computed after them, one after another, each on all threads.
+// Parallel lowers f as chunks that run on threads, for a result with random access. The chunks
+// leave out long rows. After the chunks, the leaf computes the long rows one after another, each on
+// all threads.
 func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
 	l, chunks := a.out.Leaf, units.Chunks(a.out.Leaf)
 	if !a.out.Prefixed(f) {

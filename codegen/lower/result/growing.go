@@ -6,16 +6,17 @@ import (
 	"distaff/codegen/lower/scope"
 )
 
-// growing is the common part of append and two passes: compressed levels grow in the order of their
-// coordinates.
+// growing is what the assemblies append and two passes have in common: compressed levels grow in
+// the order of their coordinates.
 //
 // A level has a count of its coordinates so far, which is also the index of the next one. The
-// coordinate's children are computed first, and the coordinate is counted only if they assigned
-// something. A parent is a position of the level above. When its loop ends, it is closed: its pos
-// entry becomes the count. Parents are visited in ascending order. If the level above is dense,
-// some parents may be skipped. The parents between two visited ones are then closed together.
+// children of a coordinate are computed first. The coordinate is counted only if they assigned
+// something. A parent is a position of the level above. When the loop over its coordinates ends,
+// the parent is closed: its pos entry becomes the count. Parents are visited in ascending order. If
+// the level above is dense, some parents may be skipped. They are closed together with the next
+// visited parent.
 //
-// A coordinate that was passed can no longer be written or added to.
+// Once the walk has passed a coordinate, no value can be written or added there.
 type growing struct {
 	out *scope.Result
 	// levels has the arrays of the compressed levels: of the whole result, or of a chunk.

@@ -47,8 +47,10 @@ type joinedArrays struct {
 	valsCap        *ir.Var
 }
 
-// Chunks makes the pieces of a schedule's chunks. It keeps all pieces until the loop ends, and then
-// joins them.
+// Chunks emits a loop that makes the result in n chunks, for a schedule that divides the loop. Each
+// chunk appends its part of the result, a piece, to separate arrays. chunks keeps all pieces until
+// the loop ends, and then joins them. run emits the loop. It calls open to begin a chunk, and
+// closeAt to end it.
 func (a *appendResult) Chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
@@ -112,8 +114,9 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 	a.begin(j.pos, j.start)
 }
 
-// end closes the remaining parents of a chunk whose range ends at hi. It stores the numbers of
-// coordinates that the chunk has made in slot k.
+// end emits the end of a chunk whose range ends at hi. The code writes the pos entries of the
+// parents that the chunk has not closed. It then stores how many coordinates the chunk has made, in
+// slot k.
 func (j *joinedChunks) end(k, hi ir.Expr) {
 	a, l := j.a, j.a.out.Leaf
 	if j.first == 0 {
@@ -307,13 +310,14 @@ func (j *joinedChunks) locate(k ir.Expr) {
 	}
 }
 
-// copyKept copies the pieces of the slots k for which which(k) is true.
-func (j *joinedChunks) copyKept(which func(k ir.Expr) ir.Expr) {
+// copyKept emits code that copies pieces to the joined arrays. It copies the pieces of all slots k
+// for which the condition isWanted(k) is true.
+func (j *joinedChunks) copyKept(isWanted func(k ir.Expr) ir.Expr) {
 	l := j.a.out.Leaf
 	k := l.B.Var("slot")
 	l.B.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: j.slots, Step: 1, Kind: ir.Parallel, Dynamic: true,
 		Chunk: 1, Body: l.B.Within(func() {
-			l.B.When(which(k), func() {
+			l.B.When(isWanted(k), func() {
 				b := j.take(k)
 				j.locate(k)
 				j.copy(k, b)
@@ -370,19 +374,19 @@ func (j *joinedChunks) publishCopies() {
 	publish(a.out, 0, ir.Vals, j.whole.vals, ir.Times(j.count(a.out.Deep), a.out.Block(a.out.Deep+1)))
 }
 
-// shift adds the number from to the entries (lo, hi] of a pos array.
-func (j *joinedChunks) shift(pos *ir.Array, lo, hi, from ir.Expr) {
+// shift emits code that adds offset to the entries lo+1 to hi of a pos array.
+func (j *joinedChunks) shift(pos *ir.Array, lo, hi, offset ir.Expr) {
 	l := j.a.out.Leaf
 	l.B.Loop("q", ir.Plus(lo, ir.Int(1)), ir.Plus(hi, ir.Int(1)), func(q *ir.Var) {
-		l.B.Store(pos, q, ir.Plus(ir.Coord(pos, q), from))
+		l.B.Store(pos, q, ir.Plus(ir.Coord(pos, q), offset))
 	})
 }
 
-// copyPos copies the entries 1 to n of a chunk's pos array to the entries of pos after lo, and adds
-// the number from to each.
-func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, from ir.Expr) {
+// copyPos emits code that copies the entries 1 to n of piece, the pos array of a chunk, to pos. The
+// first one is copied to the entry lo+1 of pos. offset is added to each entry.
+func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, offset ir.Expr) {
 	l := j.a.out.Leaf
 	l.B.Loop("q", ir.Int(1), ir.Plus(n, ir.Int(1)), func(q *ir.Var) {
-		l.B.Store(pos, ir.Plus(lo, q), ir.Plus(ir.Coord(piece, q), from))
+		l.B.Store(pos, ir.Plus(lo, q), ir.Plus(ir.Coord(piece, q), offset))
 	})
 }

@@ -21,9 +21,11 @@ type longDenseRows struct {
 	zeroed bool
 }
 
-// newLongDenseRows returns the state for the long rows of the parallel loop f. The body of f must
-// sum the segment of a sparse level into a scalar or into a row of a dense result, or write to the
-// positions of a pattern that the result shares.
+// newLongDenseRows returns the state for the long rows of the parallel loop f. w divides the work
+// of f among threads. The rows of the operand long.Key are the long rows. The body of f must
+// process the segment of a sparse level in one of three ways: it sums the segment into a scalar, it
+// sums the segment into a row of a dense result, or it writes values at the segment's positions in
+// a shared pattern.
 func newLongDenseRows(l *scope.Leaf, f *cin.Forall, w *units.Work,
 	long strategy.Long) *longDenseRows {
 	h := &longDenseRows{l: l, long: long}
@@ -45,9 +47,9 @@ func newLongDenseRows(l *scope.Leaf, f *cin.Forall, w *units.Work,
 	return h
 }
 
-// isLong returns the condition that the row of environment in is long.
-func (h *longDenseRows) isLong(in *scope.Env) ir.Expr {
-	c := in.Cur[h.long.Key]
+// isLong returns the condition that the current row is long. rowEnv is the environment of the row.
+func (h *longDenseRows) isLong(rowEnv *scope.Env) ir.Expr {
+	c := rowEnv.Cur[h.long.Key]
 	if c.Level != 1 || ir.Never(c.Present) {
 		return ir.Truth(false)
 	}

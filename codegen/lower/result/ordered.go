@@ -64,8 +64,9 @@ func (a *appendResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir
 }
 
 // publishOrdered emits code that makes the result from ordered chunks. If there is a single chunk,
-// its arrays become the result. Otherwise the kept pieces are also copied, and the arrays with all
-// copies become the result.
+// its arrays become the result. Otherwise the joined arrays become the result. Most chunks have
+// already been copied there. The code first copies the chunks for which the arrays were too small,
+// after making the arrays larger.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.out.Leaf
 	one := l.B.Within(func() {

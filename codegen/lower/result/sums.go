@@ -27,8 +27,9 @@ type fixedSums struct {
 	base  ir.Expr
 }
 
-// SumsInPlace reports whether t can be summed in the result: consumer only copies t to the result,
-// and the result has the type in which t is summed.
+// SumsInPlace reports whether the workspace t can be summed directly in the result. This requires
+// that consumer only copies t to the levels of the result from k on. The result must also have the
+// type of the sums.
 func (a *fixedResult) SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
 	return k <= a.out.Deep && a.out.Vals().Elem == a.out.Leaf.Spec.Compute && copiesTo(a.out.Leaf,
 		consumer, t, k)

@@ -66,14 +66,16 @@ type filled struct {
 	space Adder
 }
 
-// Summing returns e inside the producer of a scalar temporary.
+// Summing returns the environment for the producer of the scalar temporary called name: a copy of e
+// in which assignments to the temporary add to the variable sum.
 func (e *Env) Summing(name string, sum *ir.Var) *Env {
 	in := *e
 	in.Into = e.Into.With(name, filled{sum: sum})
 	return &in
 }
 
-// Filling returns e inside the producer of a workspace.
+// Filling returns the environment for the producer of the workspace called name: a copy of e in
+// which assignments to the workspace add to w.
 func (e *Env) Filling(name string, w Adder) *Env {
 	in := *e
 	in.Into = e.Into.With(name, filled{space: w})
@@ -216,7 +218,8 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 	return c
 }
 
-// inCopy returns the index, in the copy of a cursor's row, of the last level's coordinate.
+// inCopy returns an index into the copy of a row. c is the cursor that has the row, and the index
+// belongs to the current coordinate of the last level.
 func (e *Env) inCopy(c *tree.Cursor) ir.Expr {
 	v := c.Vars[len(c.Vars)-1]
 	if x, ok := e.Lanes.Get(v); ok {
@@ -277,7 +280,8 @@ type tile struct {
 	Width int64
 }
 
-// Row is a row workspace as a consumer reads it.
+// Row describes a workspace for the tile of a row, which a consumer reads: the array of its sums,
+// and the condition that the sums are present.
 type Row struct {
 	Sums *ir.Array
 	Pres ir.Expr
@@ -291,7 +295,8 @@ func (e *Env) Lane(v string) ir.Expr {
 	return ir.Minus(e.Coord.At(v), e.Tiles.At(v).lo)
 }
 
-// Adder is a temporary over index variables that sums values at random coordinates.
+// Adder is a temporary over index variables that sums values. Values may be added at its
+// coordinates in any order.
 type Adder interface {
 	// Add adds x at the coordinates of access a in e.
 	Add(a *cin.Access, x ir.Expr, e *Env)

@@ -69,8 +69,9 @@ func (l *Leaf) Refuse(v, format string, args ...any) {
 	panic(&Refusal{Var: v, Why: fmt.Sprintf(format, args...)})
 }
 
-// HasDerivedVars reports whether a schedule has made variables. The leaf is then called with whole
-// ranges, except for the variables in Spec.Parts, and it computes its coordinates.
+// HasDerivedVars reports whether the schedule has made variables. The leaf then computes the
+// coordinates of the statement's variables from them. For this it needs whole ranges, except for
+// the variables in Spec.Parts.
 func (l *Leaf) HasDerivedVars() bool { return len(l.Graph.Relations()) > 0 }
 
 // Assigns reports whether a statement's target is the result.
@@ -92,7 +93,8 @@ func (l *Leaf) LoopStrategy(f *cin.Forall) strategy.Loop {
 	return l.Spec.Strategy.Of(l.Source(f))
 }
 
-// Source returns the loop of the strategy that f is a copy of, or f itself.
+// Source returns the loop of the strategy's statement from which lowering copied f. If f is not a
+// copy, source returns f.
 func (l *Leaf) Source(f *cin.Forall) *cin.Forall {
 	if g := l.Copies[f]; g != nil {
 		return g
@@ -110,7 +112,8 @@ func (l *Leaf) SerialCopy(f *cin.Forall) *cin.Forall {
 // IsChunked reports whether a call has only a chunk of the entries of a cursor's operand.
 func (l *Leaf) IsChunked(c *tree.Cursor) bool { return c.Of.Argument.Name == l.Spec.Chunked }
 
-// HasChunk reports whether the operand that calls get in chunks has an access with v.
+// HasChunk reports whether v is a variable of an operand that the caller passes in chunks, one
+// chunk with each call.
 func (l *Leaf) HasChunk(v string) (has bool) {
 	if l.Spec.Chunked != "" {
 		cin.Accesses(l.Spec.Stmt, func(a *cin.Access) {

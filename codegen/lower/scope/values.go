@@ -144,8 +144,8 @@ func (l *Leaf) sum(op ir.Op, p, q Value) Value {
 		ir.Always(q.Pres) || q.Zeroed && op == ir.Add}
 }
 
-// nameChoice returns a value that costs nothing to repeat. If the value is a choice, it is stored
-// in a variable.
+// nameChoice returns x as a value that costs nothing to repeat. If x is a conditional expression
+// (ir.Select), nameChoice emits a variable with its value and returns the variable.
 func (l *Leaf) nameChoice(x Value) Value {
 	if _, ok := x.V.(*ir.Select); ok {
 		x.V = l.B.Named("sum", x.V)
@@ -171,7 +171,9 @@ func (l *Leaf) product(p, q Value) Value {
 	return Value{pres, ir.Times(p.V, q.V), ir.Always(pres)}
 }
 
-// quotient returns p/q. It is absent if p is absent. If only q is absent, it is a division by zero.
+// quotient returns the value p/q. It is absent if p is absent. An absent q counts as 0, so it is a
+// division by zero if p is present. For integers, the leaf fails if it divides by zero while the
+// condition under is true.
 func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 	l := e.Leaf
 	if ir.Never(p.Pres) {

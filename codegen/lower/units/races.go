@@ -11,9 +11,10 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// StoredOnce reports whether each value of a dense result that a row is summed into belongs to this
-// row alone. The row must be visited only once, and only one statement may assign to the result.
-// The rows are over c's first n variables, whose levels in op start at level first.
+// StoredOnce reports whether different rows are summed into different values of a dense result.
+// This requires that each row is visited only once, and that only one statement assigns to the
+// result. The rows are over c's first n variables. The levels of these variables in op start at
+// level first.
 func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int) bool {
 	l := e.Leaf
 	if l.Out.Sparse() || e.Private != nil || e.Res.Tile != nil {
@@ -52,9 +53,10 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 	return assigned == 1 && only(c.Roots[:n]...)
 }
 
-// OwnsRows reports whether only one thread adds to a row that is entirely inside an interval of
-// positions. This requires that the threads race only because they have different intervals of
-// component c, and that each row is stored once and has its own places in the result.
+// OwnsRows reports whether a row that is entirely inside an interval of positions belongs to one
+// thread, which alone adds to it. There are two conditions. Threads race only because they work on
+// different intervals of component c. Each row is stored once and has its own elements in the
+// result.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	l := e.Leaf
 	if !e.Atomic || e.Racing != c || e.Private != nil {
@@ -69,10 +71,10 @@ func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	return true
 }
 
-// StoresEachOnce reports whether the loops from f on, on a GPU, store each value of the result
-// exactly once. The loops must be over component c and directly nested, and the sum must be
-// computed in a scalar. Loops over positions of an operand are excluded, because they skip places
-// without an entry.
+// StoresEachOnce reports whether a nest of GPU loops stores each value of the result exactly once.
+// f is the outermost loop of the nest. The loops must be the loops of component c, directly nested,
+// and the sum must be computed in a scalar. A component with a loop over positions of an operand
+// does not qualify, because this loop skips coordinates without an entry.
 func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
 	l := e.Leaf
 	if slices.ContainsFunc(l.Graph.Relations(),
@@ -136,7 +138,8 @@ func hasRaces(l *scope.Leaf, f *cin.Forall) bool {
 		func(r string) bool { return !slices.Contains(l.ResultVars, r) })
 }
 
-// AddsToBlock reports whether different iterations of f add to the same block of the result.
+// AddsToBlock reports whether different iterations of f may add to the same elements of the result.
+// It returns false if the loops around f have already chosen a single element of the result.
 func AddsToBlock(f *cin.Forall, e *scope.Env) bool {
 	l := e.Leaf
 	return l.Assigns(f) && hasRaces(l, f) && e.Res.Level < l.Out.Op.Order()

@@ -23,9 +23,10 @@ func (w *Work) Chunk(v string, c ir.Expr) tree.Range {
 	return tree.Range{Lo: lo, Hi: w.L.B.Named(v+"_to", w.Boundary(ir.Plus(c, ir.Int(1)))), Clip: true}
 }
 
-// Work cuts a variable's range into pieces of about equal work. The work of a piece is the number
-// of its entries in the largest operand that the loop walks. If that operand has all rows, entries
-// of other operands that have all rows count too.
+// Work divides a variable's range into pieces of about equal work. The work of a piece is the
+// number of its entries in one operand, the driver: the largest operand that the loop walks. If the
+// driver has every row (for example because its first level is dense), entries of other operands
+// that have every row are added.
 type Work struct {
 	L      *scope.Leaf
 	Chunks ir.Expr
@@ -103,7 +104,8 @@ func (w *Work) Entries(c *tree.Cursor, k int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// Target returns the work before chunk c if all chunks have the same work.
+// Target returns how much work the chunks before chunk c should have, so that all chunks have the
+// same work.
 func (w *Work) Target(c ir.Expr) ir.Expr {
 	return ir.Plus(w.Before(w.Lo), ir.Over(ir.Times(w.Total, c), w.Chunks))
 }
