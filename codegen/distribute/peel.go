@@ -261,7 +261,8 @@ func (p *peeling) communicate(c *schedule.Command) error {
 	return nil
 }
 
-// rotate replaces the loop over chunks with the loop over a rotated variable.
+// rotate applies a rotate command. It replaces a loop over chunks by a loop that visits the same
+// chunks in a rotated order. The values of other loop variables determine the first chunk.
 func (p *peeling) rotate(c *schedule.Command) error {
 	v, err := p.toPeel(c, c.Args[0])
 	if err != nil {

@@ -22,10 +22,10 @@ func Number(t tensor.Type, c complex128) *Lit {
 	return convert(&Lit{Typ: tensor.Complex128, C: c}, t)
 }
 
-// Zero returns the zero of a type. It is false for Bool.
+// Zero returns the literal 0 of type t. For Bool it is false.
 func Zero(t tensor.Type) *Lit { return &Lit{Typ: t} }
 
-// One returns the one of a type (true for Bool).
+// One returns the literal 1 of type t. For Bool it is true.
 func One(t tensor.Type) *Lit {
 	if t == tensor.Bool || t.IsInt() {
 		return &Lit{Typ: t, I: 1}

@@ -39,10 +39,11 @@ func (c Case) Func() *ir.Func {
 // Cases returns the leaves for a CPU.
 func Cases() []Case { return cases("testdata") }
 
-// Units returns the leaves with GPU loops, which have no Launch yet.
+// Units returns the test leaves with loops on GPU units. These loops have not been made kernels
+// yet.
 func Units() []Case { return cases("testdata/units") }
 
-// Launches returns the leaves with launches.
+// Launches returns the test leaves that launch kernels on a GPU.
 func Launches() []Case { return cases("testdata/launches") }
 
 // All returns the leaves of Cases, Units and Launches.
