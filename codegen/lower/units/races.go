@@ -53,10 +53,9 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 	return assigned == 1 && only(c.Roots[:n]...)
 }
 
-// OwnsRows reports whether a row that is entirely inside an interval of positions belongs to one
-// thread, which alone adds to it. There are two conditions. Threads race only because they work on
-// different intervals of component c. Each row is stored once and has its own elements in the
-// result.
+// OwnsRows reports whether only one thread adds to a row that is entirely inside an interval of
+// positions. There are two conditions. Threads race only because they work on different intervals
+// of component c. Each row is stored once and has its own elements in the result.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	l := e.Leaf
 	if !e.Atomic || e.Racing != c || e.Private != nil {
