@@ -9,9 +9,9 @@ type Segments struct {
 	Longest int64 // the number of entries of the longest segment
 }
 
-// lengths models the lengths of a level's segments as a power law: the segment of rank r, counted
-// from 1 for the longest, has longest * r^-power entries. If all segments have the same length,
-// power is 0. Lengths that follow Zipf's law have power 1.
+// lengths is a model of the segment lengths of a level, a power law. The segments are ranked by
+// length, and rank 1 is the longest. The segment of rank r has longest * r^-power entries. If all
+// segments have the same length, power is 0. Lengths that follow Zipf's law have power 1.
 type lengths struct{ longest, count, power float64 }
 
 // lengths returns a model of the segment lengths of a level: they follow a power law. parents is

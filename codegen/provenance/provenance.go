@@ -160,12 +160,13 @@ func (g *Graph) MadeBy(v string) *Relation {
 // Derived reports whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
 
-// IsReplaced reports whether v is a variable of the statement that other variables replaced. A loop
-// over v is then one that kept the variable.
+// IsReplaced reports whether v is a variable of the statement that the schedule replaced with
+// derived variables. A loop over v can still exist, in a term whose loops were not changed.
 func (g *Graph) IsReplaced(v string) bool { return g.MadeBy(v) == nil && g.ReplacedBy(v) != nil }
 
-// OfLoop returns the component of the variable that a loop over v stands for. It returns nil if v is
-// a variable of the statement, even if other loops replaced it.
+// OfLoop returns the component of a loop over v. If v is the producer's name for a variable of a
+// consumer, this is the component of the consumer's variable. OfLoop returns nil if v is a variable
+// of the statement, even if other loops replaced v.
 func (g *Graph) OfLoop(v string) *Component {
 	if g.IsReplaced(v) {
 		return nil

@@ -176,7 +176,8 @@ func (p Prefetch) Into(far bool) int64 {
 	return p.Ahead
 }
 
-// Gather names a loop over the entries of the access with the given Key along variable Var.
+// Gather identifies a loop that gathers values: a loop over variable Var that visits the entries of
+// the access with the given Key.
 type Gather struct{ Key, Var string }
 
 // Kind is a kind of workspace.
