@@ -35,7 +35,8 @@ type Facts struct {
 	CacheErr     error
 }
 
-// doctorLeaf counts the threads of a parallel region.
+// doctorLeaf is the C source of a small leaf with which Doctor tests the compiler and OpenMP. The
+// leaf counts the threads of a parallel region.
 const doctorLeaf = `
 int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int64_t n = 0;
@@ -47,7 +48,8 @@ int doctor(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// Doctor collects the facts. It compiles, loads and calls a small leaf.
+// Doctor finds out what this machine has for compiling and running leaves. To do so it compiles,
+// loads and calls a small leaf.
 func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	f := Facts{Cache: cfg.Cache}
 	f.BLAS, f.BLASConfig, f.BLASErr = BLAS()

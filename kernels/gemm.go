@@ -11,8 +11,9 @@ import (
 	"distaff/kernels/blas"
 )
 
-// BLASError reports that no BLAS can be used. Leaves then compute products with loops of their own.
-// If BadName is set, a leaf with products is an error instead and ends a run with code 1.
+// BLASError reports that no BLAS library can be used. Leaves then compute matrix products with
+// their own loops, unless BadName is set: if the user named a library that cannot be used, a leaf
+// with matrix products fails, and the run ends with exit code 1.
 type BLASError struct {
 	Why     string
 	BadName bool // DISTAFF_BLAS names a library that cannot be used

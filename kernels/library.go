@@ -188,7 +188,8 @@ func (l *Library) keep() {
 	l.leaves++
 }
 
-// Close unloads the library, after its last leaf is closed too.
+// Close closes the library. Its object is unloaded when all leaves of the library are closed as
+// well.
 func (l *Library) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -222,7 +223,8 @@ func (l *Library) unload() error {
 	return l.file.Close()
 }
 
-// unclosed holds the files of objects that the loader did not unload.
+// unclosed holds the files of objects that stayed loaded after dlclose. The files stay open so that
+// no other object gets the same descriptor, whose name identifies the object to the loader.
 var unclosed sync.Map
 
 // Load loads an object that a cc.Builder sealed with its length and hash, and returns one leaf of
@@ -240,8 +242,8 @@ func Load(o *cc.Object, name string) (Leaf, error) {
 var shared sync.Map
 
 // LoadShared is like Load, but leaves of equal objects share one loaded library. The functions of
-// the object must keep no state between calls. values holds the numbers of the statement (see
-// emitc.Values).
+// the object must therefore keep no state between calls. values holds the numeric constants of the
+// statement, which the leaf passes to its function in each call (see emitc.Values).
 func LoadShared(o *cc.Object, name string, values []byte) (Leaf, error) {
 	hash := sha256.Sum256(o.Bytes)
 	if found, ok := shared.Load(hash); ok {

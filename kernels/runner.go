@@ -2,8 +2,9 @@ package kernels
 
 import "runtime"
 
-// Runner is a thread that runs one function at a time. A rank uses a Runner if its own goroutine is
-// not locked to a thread, so that OpenMP keeps one pool of threads for the rank.
+// Runner is a thread that runs one function at a time. A rank whose goroutine is not locked to a
+// thread calls its leaves through a Runner, because OpenMP makes a separate pool of threads for
+// each thread that calls a leaf.
 type Runner struct {
 	work chan func()
 	done chan struct{}

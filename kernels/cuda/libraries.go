@@ -114,7 +114,8 @@ func openFunctions(name, file string) (unsafe.Pointer, string) {
 	return nil, strings.TrimPrefix(C.GoString(why), file+": ")
 }
 
-// mathHandle is a library that was started on a device.
+// mathHandle is a CUDA math library (cuBLAS or cuSPARSE) and a handle of it that was made for one
+// device.
 type mathHandle struct {
 	fn     unsafe.Pointer
 	handle C.dst_cu_handle

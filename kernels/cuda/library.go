@@ -68,8 +68,9 @@ func openDriver(names []string) (*library, error) {
 	return l, nil
 }
 
-// openFirst opens the first library of the list that can be opened. If none can, its error prefers
-// a library that is too old over one that is missing.
+// openFirst opens the first library of the list that can be opened. If none can be opened, it
+// returns the error of a library that is too old, if there is one. Otherwise it returns the error
+// of the first library.
 func openFirst(names []string) (*library, error) {
 	var first error
 	for _, name := range names {

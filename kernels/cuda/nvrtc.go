@@ -15,7 +15,8 @@ import (
 	"distaff/kernels/cuda/nvrtc"
 )
 
-// compileFlags are NVRTC's options. They let it fuse a multiplication and an addition, as on a CPU.
+// compileFlags are the options for NVRTC. None of them turns off fused multiply-add, because leaves
+// for CPUs use it too.
 var compileFlags = []string{"--std=c++17"}
 
 // nvrtcCompiler compiles for a GPU.

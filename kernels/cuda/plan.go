@@ -73,7 +73,8 @@ func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 	return used
 }
 
-// planner follows a leaf's host part without its data.
+// planner simulates a leaf's host part without the contents of arrays, to find out how much device
+// memory the leaf needs.
 type planner struct {
 	f    *ir.Func
 	vars scope

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// pool keeps freed device memory for the next call. An allocation by the driver waits for the
-// device, which costs the time of several kernels.
+// pool keeps freed device memory for later calls, because an allocation by the driver waits for the
+// device. The wait costs the time of several kernels.
 type pool struct {
 	sizes map[pointer]int64 // sizes of the blocks in use
 	list  []freed           // sorted by size

@@ -15,7 +15,9 @@ type program struct {
 	what    string // the statement
 }
 
-// newProgram prepares a leaf. It refuses a leaf that was not made for a GPU.
+// newProgram prepares the leaf f for calls. fresh says that the values of argument 0 are undefined
+// when a call starts. what is the statement, for messages. newProgram returns an error if f was not
+// made for a GPU.
 func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	p := &program{f: f, kernels: map[*ir.Launch]*emitcuda.Kernel{}, fresh: fresh, what: what}
 	if err := p.host(f.Body); err != nil {
@@ -27,7 +29,8 @@ func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	return p, nil
 }
 
-// host checks the statements of the host part.
+// host checks that s, a statement of the leaf's host part, can be executed outside of kernels, by
+// the host or the device. It also checks the statements inside s. Otherwise it returns an error.
 func (p *program) host(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Launch:

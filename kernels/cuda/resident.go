@@ -11,8 +11,10 @@ import (
 
 // store holds the arrays that stay on a device between calls. They belong to tensors that the
 // caller declared resident (Backend.Resident). Without this declaration the store could not tell a
-// tensor's memory from later data at the same address. All methods run within the device's do or
-// always.
+// tensor's memory from later data at the same address.
+//
+// All methods of store must be called on the device's thread: within a function that is passed to
+// the device's method do or to its method always.
 type store struct {
 	dev     device
 	tensors map[*tcs.Tensor]*residentTensor
@@ -208,7 +210,9 @@ func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	return s.removeArrays(e)
 }
 
-// removeArrays releases the arrays of a tensor, and drops the arrays that no other tensor uses.
+// removeArrays decrements the use count of each array of a tensor. It frees the device memory of
+// the arrays that no other tensor uses. If the device's copy of such an array is newer and may
+// still be read, removeArrays first copies it to the host.
 func (s *store) removeArrays(e *residentTensor) error {
 	var first error
 	values := e.values(e.alias)
@@ -249,10 +253,13 @@ func (s *store) drop(r *residentArray) error {
 	return s.dev.free(at)
 }
 
-// use finds the resident array that contains the given host memory, and returns the memory's device
-// address and that array. If there is no such array, it returns nil. If the array is not on the
-// device, use copies the whole array there, except if the memory is the whole array and fresh says
-// that its contents do not matter. Each use needs a call of endUse.
+// use finds the resident array that contains the given host memory. It returns the memory's device
+// address and the array, or 0 and nil if there is no such array. If the array is not on the device,
+// use allocates it there and copies its contents. what names the array in the error of an
+// allocation.
+//
+// fresh says that the contents of the given memory do not matter. If the memory is also the whole
+// array, use does not copy the contents. Each use needs a call of endUse.
 func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
 	*residentArray, error) {
 	r := s.around(host, bytes)
@@ -312,8 +319,9 @@ func (s *store) endUse(r *residentArray, valid bool) error {
 	return s.drop(r)
 }
 
-// changed drops all arrays that overlap host memory that was written to. It keeps the array
-// spared, which may be nil.
+// changed must be called after host memory was written to. It drops every device array that
+// overlaps the memory, because the device's copy is out of date. Only the array spared, which may
+// be nil, is not dropped.
 func (s *store) changed(host unsafe.Pointer, bytes int64, spared *residentArray) error {
 	for _, r := range s.arrays {
 		if r != spared && r.overlaps(host, bytes) {
@@ -326,8 +334,9 @@ func (s *store) changed(host unsafe.Pointer, bytes int64, spared *residentArray)
 	return nil
 }
 
-// rewritten drops the arrays that overlap the arrays of a tensor. The driver refuses to free memory
-// only if the device is lost, which the next call reports.
+// rewritten drops the device arrays that overlap the arrays of t, because their contents on the
+// host have changed. It returns no error, because freeing device memory fails only if the device is
+// lost, and the next call reports a lost device.
 func (s *store) rewritten(t *tcs.Tensor) {
 	for _, l := range t.Levels {
 		s.changed(l.Pos.Ptr, l.Pos.Len*int64(l.Pos.Width), nil)
@@ -336,11 +345,13 @@ func (s *store) rewritten(t *tcs.Tensor) {
 	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
 }
 
-// renew replaces the recorded arrays of a tensor by the arrays that a leaf has given to it. made
-// maps the host addresses of arrays that are already on the device to their device addresses. The
-// store takes over the arrays of made that belong to t, and returns them by device address (taken).
-// A lost device is not an error here, since the leaf's results are complete. The next call reports
-// it.
+// renew updates the record of tensor t after a leaf has given new arrays to t. made maps host
+// addresses to device addresses: it lists the arrays that the leaf made on the device. The store
+// becomes the owner of the arrays of made that belong to t. taken maps their device addresses to
+// their new records.
+//
+// renew does not report a lost device, because the leaf's results are complete. The next call
+// reports it.
 func (s *store) renew(t *tcs.Tensor, made map[unsafe.Pointer]pointer) (
 	taken map[pointer]*residentArray) {
 	e := s.tensors[t]

@@ -25,7 +25,8 @@ import (
 // time is short, each is timed minRounds times.
 const maxRounds, minRounds = 11, 5
 
-// minGain is the least speedup over the default form that makes a form replace it.
+// minGain is the smallest accepted gain of a form: the time of the default form divided by the time
+// of the form that shall replace it.
 const minGain = 1.05
 
 // measured returns the choices that are measured, as opposed to shipped with the program.
@@ -98,24 +99,25 @@ func replacesDefault(standard, form []float64) bool {
 	return slices.Min(standard) >= minGain*slices.Min(form) && 2*rounds > len(standard)
 }
 
-// formCase is the computation that times the forms of a choice. It is the sum of two sparse
-// matrices if sum is set, and otherwise the product of a sparse matrix and a dense matrix or
-// vector. The sparse matrix has rows x picked elements, with formEntries entries in each row. Each
-// row of the dense matrix has the given number of values.
+// formCase describes the computation that times the forms of one choice. If sum is set, it is the
+// sum of two sparse matrices. Otherwise it is the product of a sparse matrix with a dense matrix or
+// vector. The sparse matrices have the number of rows that the field rows says, picked columns, and
+// formEntries entries in each row. values is the number of values in each row of the dense matrix.
 type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	// streamed is set if the data that represent memory are the values of the sparse matrix.
-	// Otherwise they are the values of the second operand.
+	// streamed is set if the values of the sparse matrix are the array that is larger than the caches.
+	// Otherwise this array is the second operand.
 	streamed bool
 	sum      bool
 }
 
-// formEntries is the number of entries in each row of the sparse matrix that forms are measured
-// with. If the matrix's values are the measured data, there are at most streamedEntries values, and
-// the matrix is multiplied by a vector of 2 MiB. Otherwise the second operand is the measured data,
-// and its size determines which of its rows are read.
+// formEntries is the number of entries in each row of the sparse matrix that forms are timed with.
+// Some forms change how the matrix's own values are read. For these forms the matrix has at most
+// streamedEntries entries, and it is multiplied by a vector of 2 MiB. Other forms change how rows
+// of the second operand are read. For these forms the second operand is larger than the caches, and
+// the entries of the matrix pick rows from the whole operand.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(choice string) formCase {
@@ -137,7 +139,8 @@ func (c formCase) order() int {
 	return 2
 }
 
-// formLeaves holds the leaves of each choice, which differ in one form only, and their data.
+// formLeaves holds one leaf for each form of each choice, and the arguments of the leaves. The
+// leaves of a choice differ only in the form.
 type formLeaves struct {
 	libraries map[string]*kernels.Library // by choice
 	units     map[string]*codegen.Unit    // by formKey
@@ -257,8 +260,9 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
-// formData returns y, A and x of a choice, and then the tensors that own their values. The caller
-// closes every returned tensor.
+// formData makes the arguments of the leaves that time the forms of a choice. A leaf computes a
+// result y from a sparse matrix A and an operand x. formData returns y, A and x, and then the
+// tensors that own the memory of their values. The caller closes every returned tensor.
 func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(choice)
 	// of the result, and of the operand whose values are not the data of memory
@@ -367,7 +371,7 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
 	return took, nil
 }
 
-// processorTime returns the processor time in seconds that the thread that calls leaves has used.
+// processorTime returns the processor time, in seconds, of the thread that calls the leaves.
 func (l *leaves) processorTime() (seconds float64) {
 	l.runner.Do(func() {
 		var t unix.Timespec

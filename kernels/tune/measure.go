@@ -20,18 +20,19 @@ type Options struct {
 // that each figure needs.
 const Time = 2.3
 
-// calibrateSeconds is the least time for finding the number of repetitions of each loop, and
-// roundsSeconds the least time for repeating all loops. They apply even if compiling and timing
-// forms took longer than planned.
+// calibrateSeconds and roundsSeconds are minimum durations. The search for the number of
+// repetitions of each loop gets at least calibrateSeconds. The repeated measurement of all loops
+// gets at least roundsSeconds. Both apply even if compiling and timing the forms took longer than
+// planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
 // minRunSeconds is the least time of a run of a loop. Runs are shorter only if no time is left to
 // find a larger number of repetitions.
 const minRunSeconds = 0.5e-3
 
-// Measure measures the machine. Nothing else should run meanwhile: if other work made figures
-// impossible, Measure returns a *BusyError. Other errors are a leaf that does not compile or run,
-// and too little memory.
+// Measure measures the machine. No other program should run meanwhile. If other work makes some
+// figures impossible, Measure returns a *BusyError. It also returns an error if a leaf does not
+// compile or does not run, or if there is too little memory.
 func Measure(ctx context.Context, o Options) (*Model, error) {
 	root := os.DirFS("/")
 	m := &Model{CPU: cpuName(root), Threads: max(o.Threads, 1), Levels: levels(root),
@@ -174,9 +175,9 @@ func growth(s sample) int64 {
 	return max(min(int64(1.2*minRunSeconds/s.seconds)+1, maxGrowth), 2)
 }
 
-// rerun runs a probe with the number of repetitions in reps. A run of less than half of
-// minRunSeconds shows that other work disturbed the run that determined this number. rerun then
-// increases the number.
+// rerun runs a probe once more, with the number of repetitions reps[p]. If this run is shorter than
+// half of minRunSeconds, rerun increases reps[p]. The number is then too small, because other work
+// slowed down the run from which it was determined.
 func rerun(ctx context.Context, by prober, p probe, reps map[probe]int64,
 	best map[probe]float64) error {
 	s, err := runOnce(ctx, by, p, reps[p], best)

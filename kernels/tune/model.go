@@ -96,11 +96,11 @@ const (
 // Seconds returns the time of a message of the given number of bytes.
 func (m *Message) Seconds(bytes float64) float64 { return m.Latency + bytes/m.Bandwidth }
 
-// Between returns the measured cost of messages between the given kind of ranks, or nil if it was
-// not measured.
-func (m *Model) Between(who string) *Message {
+// Between returns the measured cost of a message between two ranks, or nil if it was not measured.
+// pair says where the two ranks run: it is BetweenThreads, BetweenProcesses or BetweenMachines.
+func (m *Model) Between(pair string) *Message {
 	for n := range m.Messages {
-		if m.Messages[n].Between == who {
+		if m.Messages[n].Between == pair {
 			return &m.Messages[n]
 		}
 	}
@@ -116,8 +116,8 @@ func (m *Model) Put(x Message) {
 	m.Messages = append(m.Messages, x)
 }
 
-// At returns the rate for a number of threads. It assumes that the rate grows by the rate of one
-// thread with each thread, up to the rate of all threads.
+// At returns the rate that the given number of threads reach together. It is the rate of one thread
+// times the number of threads, but at most the measured rate of all threads.
 func (p Pair) At(threads int) float64 {
 	if threads <= 1 {
 		return p.One
@@ -146,9 +146,10 @@ func (l *Level) missShare(bytes int64, threads int) float64 {
 	return min(max((full-servedFill)/(missedFill-servedFill), 0), 1)
 }
 
-// secondsPerByte returns the time per byte of going through a data set of the given size in bytes.
-// rate selects the read or the write rate of a level. The data set is divided among owners threads.
-// The rate is the rate of threads threads together.
+// secondsPerByte returns the time per byte of a pass over a data set. bytes is the size of the data
+// set, and threads is the number of threads that work on it together. rate returns the rate at
+// which a level is read or written. owners is the number of threads that the data set is divided
+// among, which determines how many caches hold it.
 func (m *Model) secondsPerByte(rate func(*Level) Pair, bytes int64, owners,
 	threads int) (seconds float64) {
 	missed := 1.0
@@ -166,7 +167,8 @@ func (m *Model) secondsPerByte(rate func(*Level) Pair, bytes int64, owners,
 func readOf(l *Level) Pair  { return l.Read }
 func writeOf(l *Level) Pair { return l.Write }
 
-// Work is the least amount of work of a computation.
+// Work is the work that a computation cannot avoid: the bytes that it must access and the
+// operations that it must perform.
 type Work struct {
 	Read, Written int64   // bytes
 	Flops         float64 // multiplications and additions together

@@ -17,14 +17,16 @@ const minOtherWork = 0.1
 // look slower than it is.
 func (m *Model) Disturbed() bool { return m.OtherWork >= minOtherWork }
 
-// usage is the processor time spent up to some moment, in seconds.
+// usage is a reading of two processor times, in seconds. busy is the time of all CPUs since the
+// machine started, and own is the time of this process.
 type usage struct {
 	at        time.Time
 	busy, own float64 // time of all CPUs, and of this process
 	known     bool    // busy is known, because the kernel reports it
 }
 
-// readUsage returns the processor time spent up to now. root is the root of the file system.
+// readUsage reads how much processor time this process and the whole machine have used up to now.
+// root is the root of the file system, which contains proc/stat.
 func readUsage(root fs.FS) usage {
 	u := usage{at: time.Now()}
 	var r unix.Rusage
@@ -65,12 +67,12 @@ func busySeconds(root fs.FS) (seconds float64, ok bool) {
 	return seconds, true
 }
 
-// otherCPUs returns the average number of CPUs that other processes kept busy between two moments:
-// the moment of before and the later moment of u. It returns 0 if that is not known.
-func (u usage) otherCPUs(before usage) float64 {
-	wall := u.at.Sub(before.at).Seconds()
-	if !u.known || !before.known || wall <= 0 {
+// otherCPUs returns the average number of CPUs that other processes kept busy between two readings:
+// earlier and u. It returns 0 if the number is not known.
+func (u usage) otherCPUs(earlier usage) float64 {
+	wall := u.at.Sub(earlier.at).Seconds()
+	if !u.known || !earlier.known || wall <= 0 {
 		return 0
 	}
-	return max(u.busy-before.busy-(u.own-before.own), 0) / wall
+	return max(u.busy-earlier.busy-(u.own-earlier.own), 0) / wall
 }

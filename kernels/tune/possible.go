@@ -98,10 +98,10 @@ func (e *BusyError) ExitCode() int { return 1 }
 // remeasureSeconds limits the time for which loops with impossible figures are run again.
 const remeasureSeconds = 3.0
 
-// remeasure runs the loops of impossible figures again, until all figures are possible or
-// remeasureSeconds have passed. reps is the number of repetitions of each probe's loop, and best
-// the best time of one unit in seconds. The error is a *BusyError if some figures are still
-// impossible.
+// remeasure repeats the measurements with impossible figures, until all figures are possible or
+// remeasureSeconds have passed. reps[p] is the number of repetitions of probe p's loop. best[p] is
+// the best time of one unit of its work, in seconds. The error is a *BusyError if some figures are
+// still impossible.
 func (m *Model) remeasure(ctx context.Context, by prober, reps map[probe]int64,
 	best map[probe]float64) error {
 	for until := by.elapsed() + remeasureSeconds; ; {

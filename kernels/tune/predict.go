@@ -28,7 +28,8 @@ type Leaf struct {
 	Joined bool
 }
 
-// Pick describes reads of rows of an array whose row numbers come from data.
+// Pick describes indirect reads from an array. The leaf reads whole rows of the array, and finds
+// their row numbers in the data of another array.
 type Pick struct {
 	Bytes  int64   // size of the array
 	Count  float64 // number of rows that are read
@@ -64,15 +65,20 @@ const Line = 64
 // Seconds predicts the time of a leaf on the given number of threads. It assumes that the leaf ran
 // before, and that its data are in the caches where the earlier run left them.
 //
-// The time of a leaf is the larger of two times. One is the time of its data. Sequential reads are
-// prefetched, so they overlap with gathers, computation on data in the caches, and unpredictable
-// work, which follow one another. Only gathers in vector lanes do not overlap with sequential
-// reads, because they occupy the processor's whole reorder window. Nothing overlaps with writes.
-// All other work waits for a mispredicted branch. It also waits for a step through several
-// operands, because the step starts at a coordinate that the step before it selects.
+// The time of a leaf is the larger of two times, plus the time of the call and of a parallel
+// region. The first time is spent on data:
 //
-// The other time is the unpredictable work plus entering and leaving loops, which costs
-// instructions but no memory traffic. The time of the call and of a parallel region is added.
+//   - Gathers, computation on data in the caches, and unpredictable work follow one another.
+//   - Sequential reads run at the same time as all of this, because they are prefetched. Only
+//     gathers in vector lanes do not overlap with sequential reads, because such gathers occupy the
+//     processor's whole reorder window.
+//   - Writes overlap with nothing.
+//
+// Unpredictable work is done alone for two reasons. All other work waits for a mispredicted branch.
+// A step through several operands starts at a coordinate that the step before it selects.
+//
+// The second time is spent on instructions without memory traffic: the unpredictable work, plus
+// entering and leaving loops.
 func (m *Model) Seconds(l Leaf, threads int) float64 {
 	if l.Serial {
 		threads = 1
@@ -108,9 +114,9 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// bytesBetween returns how many bytes are brought into the caches between two reads of the same row
-// of pick n. They are the whole array of pick n, and the share of each other pick's array that is
-// read in the meantime. Only picks of the same phase count.
+// bytesBetween returns the number of bytes that enter the caches between two reads of the same row
+// of pick n. They consist of the whole array of pick n, and of a part of the array of every other
+// pick of the same phase. This part is what the other pick reads between these two reads.
 func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()
@@ -128,14 +134,17 @@ func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
 
-// gatherSeconds returns the time of reading a pick's rows. between is the number of bytes that are
-// brought into the caches between two reads of a row. The pick takes as long as random reads from
-// an array of that many bytes. If its rows are close together, it takes at most the time of a
-// sequential read of everything that the passes touch, plus gathers from the nearest cache.
-func (m *Model) gatherSeconds(p Pick, between int64, threads int) float64 {
-	gathers := p.Count * m.rowSeconds(between, p.Run, threads)
+// gatherSeconds predicts the time of reading the rows of pick p. interval is the number of bytes
+// that enter the caches between two reads of the same row.
+//
+// The time is the smaller of two times. The first is the time of random reads from an array of as
+// many bytes as interval says. The second is smaller if the rows are close together: the time of a
+// sequential read of all memory that the passes touch, plus the time of gathering the rows from the
+// nearest cache.
+func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
+	gathers := p.Count * m.rowSeconds(interval, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)
-	through := p.Passes*p.Reach*m.secondsPerByte(readOf, between, 1, threads) + each
+	through := p.Passes*p.Reach*m.secondsPerByte(readOf, interval, 1, threads) + each
 	seconds := math.Min(gathers, through) * p.transfers()
 	if p.Written && p.transfers() == 1 {
 		seconds += each // the addition finds its cache line in the nearest cache
@@ -143,8 +152,9 @@ func (m *Model) gatherSeconds(p Pick, between int64, threads int) float64 {
 	return seconds
 }
 
-// transfers returns how often the rows move between memory and core. Rows that are written move
-// twice if they are longer than a cache line or have marks.
+// transfers returns how many times each row moves between memory and core. Rows that are only read
+// move once. Rows that are written move twice if they are longer than a cache line, or if each has
+// a mark in another array. Otherwise they count once.
 func (p *Pick) transfers() float64 {
 	if p.Written && (p.Run > Line || p.Marked) {
 		return 2
@@ -152,17 +162,19 @@ func (p *Pick) transfers() float64 {
 	return 1
 }
 
-// rowSeconds returns the time of one row of run bytes in an array of the given size. Up to Line
-// bytes it is the time of one value. Between Line and RowBytes it grows linearly to the time of a
-// measured row. The bytes after RowBytes are read at the rate of the level.
-func (m *Model) rowSeconds(bytes int64, run float64, threads int) float64 {
+// rowSeconds predicts the time of reading one row at a random place of an array. bytes is the size
+// of the array, and width is the size of the row in bytes. If width is at most one cache line
+// (Line), the time is the measured time of a single value. From Line to RowBytes it grows linearly
+// to the measured time of a row of RowBytes. Further bytes are read at the sequential rate of the
+// memory level that holds the array.
+func (m *Model) rowSeconds(bytes int64, width float64, threads int) float64 {
 	value := m.secondsPerGather(bytes, threads, func(g *Gather) Pair { return g.Values })
-	if run <= Line {
+	if width <= Line {
 		return value
 	}
 	row := m.secondsPerGather(bytes, threads, func(g *Gather) Pair { return g.Rows })
-	more := math.Max(run-RowBytes, 0) * m.secondsPerByte(readOf, bytes, 1, threads)
-	return value + (row-value)*math.Min((run-Line)/(RowBytes-Line), 1) + more
+	more := math.Max(width-RowBytes, 0) * m.secondsPerByte(readOf, bytes, 1, threads)
+	return value + (row-value)*math.Min((width-Line)/(RowBytes-Line), 1) + more
 }
 
 // secondsPerGather returns the time of one gather from an array of the given size. rate selects the

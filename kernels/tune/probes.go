@@ -95,8 +95,8 @@ func powerOfTwo(n int64) int64 {
 	return p
 }
 
-// newLeaves compiles the probes and makes their data for the levels of a model. bytes is the size
-// of the data that represent memory.
+// newLeaves compiles the probes, and makes an array for each level of m that fits into this level.
+// bytes is the size of the array that is used to measure main memory.
 func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leaves, error) {
 	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil),
 		runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
@@ -142,13 +142,15 @@ func (l *leaves) compile(cfg cc.Config) error {
 	return nil
 }
 
-// minData and maxData limit the size in bytes of the data that represent memory. The size is
-// several times the size of the last cache, unless it would take too long to fill that much.
+// minData and maxData limit the size, in bytes, of the array that is used to measure main memory.
+// The array is four times as large as the last cache, and at least minData. A size above maxData is
+// reduced, because filling a larger array takes too long, but not below twice the last cache.
 const minData, maxData = 64 << 20, 512 << 20
 
-// dataBytes returns the size in bytes of the data that represent memory. memory is the number of
-// bytes that may be allocated in all, or 0 for no limit. It fails if that is too little to
-// distinguish memory from the caches, counting links and random numbers.
+// dataBytes returns the size, in bytes, of the array that is used to measure main memory. memory is
+// the number of bytes that all probes together may allocate, or 0 for no limit. dataBytes returns
+// an error if the limit leaves no room for an array that is larger than the caches, for its links
+// and for random numbers.
 func dataBytes(m *Model, memory int64) (int64, error) {
 	last := m.lastCache()
 	want := max(min(4*last, maxData), 2*last, minData)
@@ -169,8 +171,8 @@ func (m *Model) lastCache() int64 {
 	return l.Bytes * l.caches(m.Threads)
 }
 
-// makeData allocates and fills the data of all levels. bytes is the size of the data that represent
-// memory.
+// makeData allocates and fills the arrays that are used to measure the memory levels. bytes is the
+// size of the array for main memory.
 func (l *leaves) makeData(m *Model, bytes int64) error {
 	l.sets, l.gathers = makeSets(m, bytes/8), m.Gathers
 	linked := l.sets[len(l.sets)-1].upTo
@@ -205,8 +207,9 @@ func (l *leaves) makeData(m *Model, bytes int64) error {
 // minGathered is the size of the smallest array that is gathered from. It fits every L1 cache.
 const minGathered = 16 << 10
 
-// gathers returns the elements of Model.Gathers without rates: for arrays whose sizes are powers of
-// two, up to the given number of bytes.
+// gathers returns the gathers to measure, one for each array size that is a power of two and at
+// most the given number of bytes. A gather is a read from a random place of an array. The rates are
+// not set yet.
 func gathers(bytes int64) (list []Gather) {
 	for n := int64(minGathered); n <= max(bytes, minGathered); n *= 2 {
 		list = append(list, Gather{Bytes: n})
@@ -214,9 +217,9 @@ func gathers(bytes int64) (list []Gather) {
 	return list
 }
 
-// makeSets returns, for each memory level, the elements to measure it with, out of the given number
-// of elements. A cache gets data of about half of its size, but of at least twice the size of the
-// next inner cache if there is room for that.
+// makeSets chooses the elements that are used to measure each memory level. elements is the number
+// of all elements. For a cache, the chosen elements occupy about half of the cache's size. But they
+// occupy at least twice the size of the next inner cache if there is room.
 func makeSets(m *Model, elements int64) []set {
 	var sets []set
 	from, inner := int64(0), [2]int64{}

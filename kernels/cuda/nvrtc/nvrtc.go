@@ -105,7 +105,8 @@ func (c *Compiler) Compile(source, arch string, options ...string) (image []byte
 		failed.Reason, lessOptimized, log)), nil
 }
 
-// lessOptimized is the option for the second try after an internal error.
+// lessOptimized is the option for the second compilation, which is tried if the first one fails
+// with an internal error of NVRTC.
 const lessOptimized = "--ptxas-options=-O1"
 
 // internalError is NVRTC's code of an internal error.

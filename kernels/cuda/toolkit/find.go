@@ -29,7 +29,8 @@ func Candidates(env func(string) string, variable string, names []string) []stri
 	return list
 }
 
-// folders returns folders of libraries that the loader may not know.
+// folders returns folders that may contain CUDA's libraries although the dynamic loader does not
+// search them. env returns the value of an environment variable.
 func folders(env func(string) string) []string {
 	var list []string
 	for _, root := range []string{env("CUDA_HOME"), env("CUDA_PATH"), "/usr/local/cuda"} {
