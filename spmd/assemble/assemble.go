@@ -124,10 +124,10 @@ type underWay struct {
 	bytes   int64 // bytes of the copy that is sent; 0 if the part's own memory is sent
 }
 
-// maxCopiesUnderWay is the largest number of bytes of copies that are under way before a rank waits
-// for the first of them. It cannot deadlock: all ranks handle pieces, and the parts of a piece, in
-// the same order, so the receiver of the first message under way never waits for a rank that waits
-// for that receiver.
+// maxCopiesUnderWay limits the number of bytes of copies that a rank is sending at one time. Above
+// the limit the rank waits until its first send is complete. This wait cannot cause a deadlock,
+// because all ranks handle pieces, and the parts of a piece, in the same order. So the receiver of
+// the first unfinished message never waits for a rank that waits for this receiver.
 var maxCopiesUnderWay int64 = 64 << 20
 
 // piece computes piece k if it belongs to this rank, otherwise it sends this rank's overlaps with
@@ -160,8 +160,9 @@ func (x *running) piece(k int) error {
 	return err
 }
 
-// wholePart returns the part of this rank that equals piece k. The part is a tensor of the piece's
-// own or a view that contains no other entries. wholePart returns nil if no part equals the piece.
+// wholePart returns this rank's part that equals piece k, or nil if there is none. A part that is a
+// view is returned only if its memory holds no entries outside of the piece. list holds the
+// overlaps of the parts with the piece.
 func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
 		return nil
@@ -176,22 +177,24 @@ func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	return nil
 }
 
-// covers reports whether t is the whole piece. list holds the overlaps of the parts with the piece,
-// and t is the tensor of one of them. t is the whole piece if it has the piece's box and if list
-// has a single element, which is the whole piece.
+// covers reports whether t alone is the piece, so that nothing has to be added to t. list holds the
+// overlaps of all parts with the piece, and t is the tensor of one of them. t is the piece if there
+// is no other overlap, if this overlap has all coordinates of the piece, and if t has the piece's
+// box.
 func (x *running) covers(t *tcs.Tensor, piece Region, list []overlap) bool {
 	all, _ := x.over.normal(piece)
 	return len(list) == 1 && list[0].region.equal(all) && slices.Equal(boxOf(t), piece.Box)
 }
 
-// isFormed reports whether a tensor's arrays are exactly the arrays of its box.
+// isFormed reports whether t is not a view: all of its arrays begin at position 0 and hold only
+// entries of its box.
 func isFormed(t *tcs.Tensor) bool {
 	_, ok := t.Shape()
 	return ok && isEnded(t)
 }
 
-// isExact reports whether a view shows the entries of its box and nothing else: every level except
-// the outermost one is complete.
+// isExact reports whether the arrays of a view hold only entries of its box. It is true if every
+// level except the outermost one covers the whole mode, and if no segment is cut.
 func isExact(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0 && isEnded(t) &&
 		!slices.ContainsFunc(t.Levels[1:],
@@ -201,8 +204,9 @@ func isExact(t *tcs.Tensor) bool {
 			})
 }
 
-// isEnded reports whether every segment ends within the part of crd that the tensor has. In a view
-// between keys, the first and the last segment may extend beyond it.
+// isEnded reports whether the crd arrays of t contain all coordinates of each segment. In a view
+// between keys, a crd array may lack the beginning of the first segment and the end of the last
+// one.
 func isEnded(t *tcs.Tensor) bool {
 	return !slices.ContainsFunc(t.Levels, func(lev tcs.Level) bool {
 		n := lev.Pos.Len

@@ -19,25 +19,28 @@ type Cost struct {
 	Left []int64
 }
 
-// Drift says how wrong the assumed bounds of regions may be, if their keys in storage order are
-// guessed. The size of a region may be larger by Share of its assumed size. The number of pieces
-// that a part overlaps, and of parts that a piece overlaps, may be larger by Regions.
+// Drift bounds the errors of estimated sizes whose regions have guessed keys. The size of a region
+// is at most 1 + Share times its estimated size. A part overlaps at most Regions more pieces than
+// estimated, and a piece overlaps at most Regions more parts.
 type Drift struct {
 	Share   float64
 	Regions int64
 }
 
-// of returns by how many bytes the copies of a region may exceed its assumed size, bytes. empty is
-// the size of a copy without entries.
-func (d Drift) of(bytes, empty int64) int64 {
+// excess returns an upper bound of the memory, in bytes, that all copies of a region need in
+// addition to the region's estimated size. bytes is the estimated size, and empty is the size of a
+// copy without entries.
+func (d Drift) excess(bytes, empty int64) int64 {
 	return int64(math.Ceil(d.Share*float64(bytes))) + d.Regions*empty
 }
 
-// position is the size in bytes of a position in a map into a union (reduce.Union).
+// position is the size, in bytes, of one element of the map from a tensor's entries to the union of
+// several patterns (see reduce.Union). The element is the position of an entry in the union.
 const position = 8
 
-// Cost returns how much memory Run needs at most at each of the ranks. size returns the assumed
-// size of a region, which may be wrong by drift. pos and crd are the widths of the level arrays.
+// Cost returns an upper bound of the memory that Run needs at each rank. ranks is the number of
+// ranks. size returns the estimated size of a region, and drift bounds the error of the estimate.
+// pos and crd are the widths of the level arrays.
 func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region) plan.Size) Cost {
 	c := Cost{Kept: make([]int64, ranks), Peak: make([]int64, ranks), Left: make([]int64, ranks)}
 	// by part, which stays allocated entirely if a piece is a view of it
@@ -49,7 +52,7 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 		z := size(piece.Region)
 		c.Kept[piece.Rank] += z.Memory()
 		building[piece.Rank] = max(building[piece.Rank],
-			s.building(piece, list, z, pos, crd, size)+drift.of(z.Memory()+position*z.Most(),
+			s.building(piece, list, z, pos, crd, size)+drift.excess(z.Memory()+position*z.Most(),
 				s.copied(plan.Size{})+position))
 		for _, h := range list {
 			if from := s.Parts[h.part].Rank; from != piece.Rank {
@@ -62,7 +65,7 @@ func (s *Sum) Cost(ranks int, pos, crd []uint8, drift Drift, size func(r Region)
 	}
 	for k, n := range left {
 		part := size(s.Parts[k].Region).Memory()
-		more := drift.of(part, s.copied(plan.Size{}))
+		more := drift.excess(part, s.copied(plan.Size{}))
 		sent[s.Parts[k].Rank] += more
 		if n > 0 {
 			n = max(n, part)

@@ -48,8 +48,9 @@ func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error)
 	return t, nil
 }
 
-// minShareEighths is the smallest share of a part, in eighths, that a piece must have to stay in
-// the part's memory.
+// minShareEighths decides whether a piece is a view of a part instead of a copy. The piece must
+// have at least this many eighths of the part's values, because the view keeps the memory of the
+// whole part.
 const minShareEighths = 7
 
 // viewOfFirst returns the piece as a view of its first overlap, if the values are contiguous there,
@@ -84,7 +85,9 @@ func (x *running) viewOfFirst(piece Region, list []overlap) (*tcs.Tensor, error)
 	return t, nil
 }
 
-// borrow returns a tensor that contains an overlap.
+// borrow returns a tensor that contains the overlap h. If the overlap's part belongs to this rank,
+// the tensor is an alias of the part, without a copy. Otherwise the tensor is received from the
+// other rank. The caller closes the tensor.
 func (x *running) borrow(h overlap) (*tcs.Tensor, error) {
 	if x.sum.Parts[h.part].Rank == x.c.Rank() {
 		return x.own(h).Alias(), nil
@@ -99,9 +102,9 @@ func (x *running) whole(t *tcs.Tensor, h overlap, piece Region, list []overlap) 
 		x.covers(t, piece, list) && isFormed(t)
 }
 
-// newZeroed returns a piece that is ready for the addition of the overlaps of list. It is 0, except
-// that elements which several overlaps may have are -0: a sum that starts with -0 and has one term
-// is that term, even if the term is -0.
+// newZeroed returns a new piece to which the overlaps of list can be added. Its elements are 0,
+// except that an element is -0 if several overlaps may have it. -0 is the neutral element of
+// addition: if only one overlap has the element, its value stays the same, even if it is -0.
 func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {
@@ -177,12 +180,12 @@ func newRuns(r Region, to, from *tcs.Tensor) *runs {
 	return x
 }
 
-// walk calls f for each run below one position of the level above l. to and from are this position
-// in the two tensors. f gets the index of the run's first value in each tensor, and the run's
-// length.
-func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
+// walk calls f for each run of values below a position of the level above l. The position's number
+// is toPos in one tensor and fromPos in the other. f gets the index of the run's first value in
+// each tensor, and the number of values.
+func (x *runs) walk(l int, e edge, toPos, fromPos int64, f func(to, from, n int64)) {
 	if l == len(x.to.Levels) {
-		f(to-x.to.Vals.First, from-x.from.Vals.First, 1)
+		f(toPos-x.to.Vals.First, fromPos-x.from.Vals.First, 1)
 		return
 	}
 	a, b := &x.to.Levels[l], &x.from.Levels[l]
@@ -190,7 +193,9 @@ func (x *runs) walk(l int, e edge, to, from int64, f func(to, from, n int64)) {
 	if lo >= hi {
 		return
 	}
-	at := func(c int64) (int64, int64) { return to*a.Size + c - a.Offset, from*b.Size + c - b.Offset }
+	at := func(c int64) (int64, int64) {
+		return toPos*a.Size + c - a.Offset, fromPos*b.Size + c - b.Offset
+	}
 	if row := x.row[l]; row > 0 && (e.open() || l == len(x.to.Levels)-1) {
 		q, p := at(lo)
 		f(q*row-x.to.Vals.First, p*row-x.from.Vals.First, (hi-lo)*row)
@@ -208,13 +213,14 @@ func copyRuns(r Region, to, from *tcs.Tensor) {
 		func(q, p, n int64) { copyValues(to, q, from, p, n) })
 }
 
-// copyValues copies n values from position p of from to position q of to.
-func copyValues(to *tcs.Tensor, q int64, from *tcs.Tensor, p, n int64) {
-	size := int64(to.Vals.Width)
-	copy(to.Vals.Bytes()[q*size:(q+n)*size], from.Vals.Bytes()[p*size:(p+n)*size])
+// copyValues copies n values from tensor src to tensor dst. The first value is at position p of src
+// and at position q of dst.
+func copyValues(dst *tcs.Tensor, q int64, src *tcs.Tensor, p, n int64) {
+	size := int64(dst.Vals.Width)
+	copy(dst.Vals.Bytes()[q*size:(q+n)*size], src.Vals.Bytes()[p*size:(p+n)*size])
 }
 
-// fillRuns sets the values of a region of a dense tensor to -0.
+// fillRuns sets the values of a region of a dense tensor to -0, the neutral element of addition.
 func fillRuns(r Region, t *tcs.Tensor) {
 	zero := negativeZero(t.Header.Type)
 	newRuns(r, t, t).walk(0, r.edge(), 0, 0, func(q, _, n int64) {

@@ -181,7 +181,8 @@ func (x *completing) sum(t *tcs.Tensor) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// paths returns a piece without the values below its paths.
+// paths returns a tensor with only those levels of piece t that determine the paths of t. The inner
+// levels and the values are empty. The other arrays are shared with t.
 func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
 	p := t.Alias()
 	p.Levels, p.Header.Box = slices.Clone(p.Levels), boxOf(t)
@@ -288,8 +289,9 @@ func (x *completing) union(p, q *tcs.Tensor) (*tcs.Tensor, error) {
 	return pattern.Block(reduce.Alloc(x.options.Alloc))
 }
 
-// fill completes piece k: it adds every path of all that the piece does not have.
-func (x *completing) fill(k int, all *tcs.Tensor) error {
+// fill completes piece k: it adds the paths that other pieces of its group have and piece k lacks.
+// allPaths is a tensor that contains all paths of the group.
+func (x *completing) fill(k int, allPaths *tcs.Tensor) error {
 	t := x.b.Own[k]
 	if !isFormed(t) {
 		own, err := copyPart(t, Region{Box: x.b.Boxes[k]}, x.like.Name, x.options.Alloc)
@@ -300,10 +302,10 @@ func (x *completing) fill(k int, all *tcs.Tensor) error {
 		t.Close()
 		t = own
 	}
-	if t.Levels[x.deep].Crd.Len == all.Levels[x.deep].Crd.Len { // then t has all paths
+	if t.Levels[x.deep].Crd.Len == allPaths.Levels[x.deep].Crd.Len { // then t has all paths
 		return nil
 	}
-	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, all}, 0,
+	pattern, maps, err := reduce.Union(&x.shape, x.b.Boxes[k], []*tcs.Tensor{t, allPaths}, 0,
 		x.options.Limit)
 	if err != nil {
 		return err
@@ -326,11 +328,13 @@ func closeList(list []*tcs.Tensor) {
 	}
 }
 
-// CompleteCost returns how many bytes Complete needs at most at each of the ranks, besides the
-// completed pieces. size returns the assumed sizes of the pieces, and pos and crd are the widths of
-// their level arrays. At its peak, Complete holds the piece that it replaces, the paths that have
-// just arrived, the paths that were collected before, the union of both while its arrays grow, and
-// their maps into the union.
+// CompleteCost returns an upper bound of the bytes that Complete needs at each rank in addition to
+// the completed pieces. ranks is the number of ranks. size returns the estimated sizes of the
+// pieces, and pos and crd are the widths of their level arrays.
+//
+// At its peak, Complete holds five things: the piece that it replaces, the paths that have just
+// arrived, the paths that were collected before, the union of both while its arrays grow, and their
+// maps into the union.
 func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
 	for _, g := range neighbours(b) {

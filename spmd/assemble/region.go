@@ -30,9 +30,9 @@ func PiecesOf(part *partition.Partition, sizes []int64) []Piece {
 // common returns the intersection of r and o, or false if it is empty. modes[l] is the mode of the
 // tensor that level l stores.
 //
-// The result is in normal form, so that regions with equal coordinates have equal values: the box
-// is as small as possible, a key that the box implies is nil, and a key does not end in coordinates
-// that exclude nothing.
+// The result is in normal form: two regions with the same set of coordinates have equal fields. For
+// this purpose the box is as small as possible. A key is nil if it excludes no coordinates of the
+// box. Trailing coordinates of a key are removed if the shorter key bounds the same set.
 func (r Region) common(o Region, modes []int) (Region, bool) {
 	box := make([][2]int64, len(r.Box))
 	for m := range box {
@@ -115,7 +115,8 @@ func atLeast(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	return t, true
 }
 
-// restart sets the coordinates of tuple t from level l on to the first coordinates of the box.
+// restart changes tuple t: at level l and all deeper levels, the coordinate becomes the first
+// coordinate of its mode in box.
 func restart(t []int64, l int, box [][2]int64, modes []int) {
 	for ; l < len(t); l++ {
 		t[l] = box[modes[l]][0]
@@ -150,7 +151,8 @@ func before(box [][2]int64, key []int64, modes []int) ([]int64, bool) {
 	return nil, false
 }
 
-// end sets the coordinates of tuple t from level l on to the last coordinates of the box.
+// end changes tuple t: at level l and all deeper levels, the coordinate becomes the last coordinate
+// of its mode in box.
 func end(t []int64, l int, box [][2]int64, modes []int) {
 	for ; l < len(t); l++ {
 		t[l] = box[modes[l]][1] - 1
@@ -171,9 +173,9 @@ func (r Region) coordinates() int64 {
 	return n
 }
 
-// edge compares a path, the coordinates of the outermost levels, with a region's keys: from is true
-// if the path equals the first coordinates of From, and to is true if it equals the first
-// coordinates of To.
+// edge describes how a path relates to the keys of a region. A path consists of the coordinates of
+// the outermost levels. from is true if the path is a prefix of the region's key From. to is true
+// if the path is a prefix of the key To.
 type edge struct{ from, to bool }
 
 // edge returns the edge of an empty path.

@@ -24,8 +24,9 @@ func restrict(t *tcs.Tensor, r Region, name string, alloc transfer.Alloc) (part 
 	return part, true, err
 }
 
-// viewFor returns the block whose view shows exactly the restriction of t to r. It returns false if
-// no view does. A view can cut only the outermost level, or the storage order between keys.
+// viewFor returns the block that shows exactly the entries of t in region r as a view. It returns
+// false if no view can show them. A view can only restrict the outermost level to a range of
+// coordinates, or keep the entries between two keys in storage order.
 func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	b := tcs.Block{Box: r.Box}
 	n := max(len(r.From), len(r.To))
@@ -42,7 +43,8 @@ func viewFor(t *tcs.Tensor, r Region) (tcs.Block, bool) {
 	return b, true
 }
 
-// padded returns a key of n coordinates that bounds the same tuples as key, by appending zeros.
+// padded appends zeros to key until it has n coordinates. The longer key bounds the same tuples.
+// padded returns nil if key is nil.
 func padded(key []int64, n int) []int64 {
 	if key == nil {
 		return nil
@@ -161,14 +163,16 @@ func (c *copier) below(l int, p int64, e edge) bool {
 	return c.compressed(l, p, e)
 }
 
-// dense visits all coordinates of the box. Coordinates outside the keys have no entries.
+// dense copies everything below position p of the level above l, where level l is dense. It reports
+// whether there was any entry. Coordinates of the box that are outside of the region's keys get no
+// entries in the copy.
 func (c *copier) dense(l int, p int64, e edge) bool {
 	lev := &c.t.Levels[l]
 	lo, hi := c.r.span(l, lev.Mode, e)
 	some := false
 	for x := c.r.Box[lev.Mode][0]; x < c.r.Box[lev.Mode][1]; x++ {
 		if x < lo || x >= hi {
-			c.nothing(l + 1)
+			c.addEmpty(l + 1)
 		} else if c.below(l+1, p*lev.Size+x-lev.Offset, c.r.below(l, x, e)) {
 			some = true
 		}
@@ -176,20 +180,22 @@ func (c *copier) dense(l int, p int64, e edge) bool {
 	return some
 }
 
-// nothing records that a position of the level above l has no entries below it: it ends an empty
-// segment for each segment below the position.
-func (c *copier) nothing(l int) {
+// addEmpty records that a position of the level above l has no entries below it. It adds the empty
+// segments that the compressed levels, from level l on, need for this position.
+func (c *copier) addEmpty(l int) {
 	lev := &c.t.Levels[l]
 	if lev.Form() != tensor.Full {
 		c.end(l)
 		return
 	}
 	for x := c.r.Box[lev.Mode][0]; x < c.r.Box[lev.Mode][1]; x++ {
-		c.nothing(l + 1)
+		c.addEmpty(l + 1)
 	}
 }
 
-// compressed copies the coordinates of a segment that have entries below them.
+// compressed copies everything below position p of the level above l, where level l is compressed.
+// It drops each coordinate of the segment that has no entries below it in the region. It reports
+// whether there was any entry.
 func (c *copier) compressed(l int, p int64, e edge) bool {
 	lev := &c.t.Levels[l]
 	lo, hi := c.r.span(l, lev.Mode, e)
@@ -203,7 +209,7 @@ func (c *copier) compressed(l int, p int64, e edge) bool {
 		if x < lo {
 			continue
 		}
-		if l < c.deep && !c.stays(l, q, c.r.below(l, x, e)) {
+		if l < c.deep && !c.copyOrDrop(l, q, c.r.below(l, x, e)) {
 			continue
 		}
 		if c.out != nil {
@@ -218,9 +224,10 @@ func (c *copier) compressed(l int, p int64, e edge) bool {
 	return c.n[l] > first
 }
 
-// stays copies everything below position q of level l. It reports whether there was any entry. If
-// not, it takes back the segments that it has ended below.
-func (c *copier) stays(l int, q int64, e edge) bool {
+// copyOrDrop copies everything below position q of level l, and reports whether there was any
+// entry. If there was none, it removes the empty segments that it added to deeper levels, because
+// the caller drops the coordinate.
+func (c *copier) copyOrDrop(l int, q int64, e edge) bool {
 	copy(c.saved[l], c.segments)
 	some := c.below(l+1, q, e)
 	if !some {
@@ -229,8 +236,9 @@ func (c *copier) stays(l int, q int64, e edge) bool {
 	return some
 }
 
-// end records the end of a segment of level l. In the second pass it stores the end, unless the
-// first pass counted fewer segments: then the segment belongs to a coordinate that is dropped.
+// end records the end of a segment of level l. The first pass only counts the segment. The second
+// pass stores the end in pos. It does not store the end of a segment beyond the count of the first
+// pass, because this segment belongs to a last coordinate that is dropped.
 func (c *copier) end(l int) {
 	c.segments[l]++
 	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {

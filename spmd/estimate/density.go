@@ -25,8 +25,9 @@ func (x *Densities) Sum(terms []*notation.Term, vars []string) float64 {
 	return 1 - absent
 }
 
-// Filled reports whether the sum of terms has entries at all values of variable v or at none, for
-// any values of the other variables. That is so if no factor's pattern depends on v.
+// Filled reports whether variable v never decides if there is an entry: for each choice of values
+// of the other variables, the sum of terms has entries at all values of v or at none. That is so if
+// no factor's pattern depends on v.
 func (x *Densities) Filled(terms []*notation.Term, v string) bool {
 	for _, t := range terms {
 		if slices.ContainsFunc(t.Factors,
@@ -55,9 +56,8 @@ func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	return p
 }
 
-// decides returns the variables of factor f on which it depends whether f has an entry. Along any
-// other variable, f has entries at all coordinates or at none. A variable may occur twice in the
-// result.
+// decides returns the variables of factor f that decide whether f has an entry. Along any other
+// variable, f has entries at all coordinates or at none. vars can list a variable more than once.
 func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
@@ -125,8 +125,9 @@ func (x *Densities) product(factors []notation.Factor, vars []string) float64 {
 	return d
 }
 
-// joined returns the density of a product of factors that share some of vars, after a sum over
-// vars. The density is at most the product of the densities of the factors, each summed over vars.
+// joined estimates the density of a product of factors that share variables, after a sum over vars.
+// It never returns more than the product of the factors' own densities, where each factor is summed
+// over vars by itself.
 func (x *Densities) joined(factors []notation.Factor, vars []string) float64 {
 	if len(factors) == 1 {
 		return x.factor(factors[0], vars)
@@ -200,8 +201,9 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	return 1
 }
 
-// access returns the density of an access after a sum over vars. If a variable occurs twice, the
-// density applies to the diagonal.
+// access returns the density of a tensor that results from an access: a is the access, and it is
+// summed over vars. If a has the same variable in two modes, the result is the density of the
+// diagonal.
 func (x *Densities) access(a *notation.Access, vars []string) float64 {
 	t := x.Of(a.Name)
 	if t == nil {

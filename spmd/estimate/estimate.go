@@ -61,12 +61,12 @@ func (t *Tensor) Exact() bool {
 		!t.Sparse() && t.Partition.Located() && !t.Partition.Guessed()
 }
 
-// SetSource declares that blocks are views of x between the keys of the partition. x is the tensor
-// itself.
+// SetSource declares that x is the tensor that t describes, and that the blocks of t will be views
+// of x between the keys of the partition. The sizes of the blocks are then exact.
 func (t *Tensor) SetSource(x *tcs.Tensor) { t.source = x }
 
-// SetLevels takes the numbers of positions and the widths of levels from x, the tensor itself in
-// the format t.Format.
+// SetLevels replaces the estimated numbers of positions and the widths of the levels by the exact
+// ones of x. x must be the tensor that t describes, stored in the format t.Layout.Format.
 func (t *Tensor) SetLevels(x *tcs.Tensor) {
 	t.stored = x
 	var pos, crd []uint8
@@ -221,8 +221,8 @@ func (t *Tensor) Block(b plan.Block) plan.Size {
 	return t.sizes[b]
 }
 
-// size computes the size of block b, exactly if the block is a view that can be made, and as an
-// estimate otherwise.
+// size returns the size of block b. If the block can be made as a view of the source, the size is
+// exact. Otherwise it is an estimate.
 func (t *Tensor) size(b plan.Block) plan.Size {
 	box := t.Box(b)
 	if t.source != nil {
@@ -239,10 +239,10 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 // evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares returns which shares of the tensor's coordinates a block in a box has. part(m) is its
-// share of mode m, share its share of all coordinates, and paths its share of the coordinates of
-// the levels down to the last compressed one. stored is the axis that cuts the entries in storage
-// order into equal chunks; it may be nil.
+// shares returns which fractions of the tensor belong to the block in a box. part(m) is the
+// fraction of the coordinates of mode m, and share is the fraction of all coordinates. paths is the
+// fraction of the coordinate tuples from the outermost level to the last compressed level. stored
+// is the axis that cuts the entries in storage order into equal chunks, or nil.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
@@ -270,9 +270,10 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 	return part, share, paths
 }
 
-// Records returns the upper bound of the entries of block b, for an input that lists the given
-// number of entries. If roomed is true, each entry also adds a zero to the other blocks that store
-// its path.
+// Records returns an upper bound of the number of records from which block b is made. listed is the
+// number of entries in the input. If roomed is true, blocks that differ only in dense inner levels
+// store the same paths: each entry of one of them then adds a record with value zero to each of the
+// others.
 func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
 	most := math.Inf(1)
@@ -333,23 +334,23 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 	return z.size
 }
 
-// maxExtent returns the upper bound of the coordinates of mode m in a block whose expected extent
-// is about. The extent is larger than expected if the bounds of the block's chunk of entries are
-// guessed. By Chernoff's bound, a range longer than maxExtent contains fewer entries than the chunk
-// with a probability of excessProbability.
-func (t *Tensor) maxExtent(m int, about float64) float64 {
+// maxExtent returns an upper bound of the extent of a block in mode m. expected is the expected
+// extent. The extent can be larger than expected if the bounds of the block's chunk of entries are
+// guessed. It exceeds maxExtent with a probability of at most excessProbability, by Chernoff's
+// bound.
+func (t *Tensor) maxExtent(m int, expected float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {
-		return about
+		return expected
 	}
 	chunk, tail := a.Entries/float64(a.Ranges()), -math.Log(excessProbability)
 	root := math.Sqrt(tail/2) + math.Sqrt(tail/2+chunk)
 	further := root * root / max(chunk, excessProbability)
-	return max(about, min(max(about, 1)*further, float64(t.Layout.Dims[m])))
+	return max(expected, min(max(expected, 1)*further, float64(t.Layout.Dims[m])))
 }
 
-// Drift returns how far the guessed bounds of chunks may be off. share is the number of excess
-// entries of a chunk at both ends together, as a share of the chunk's entries and at most 1. blocks
+// Drift returns how far the guessed bounds of chunks may be off. share is the fraction of a chunk's
+// entries that the chunk may have in excess because of both of its bounds, and is at most 1. blocks
 // is the number of blocks that a chunk may overlap. Both results are 0 if no bounds are guessed.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Layout.Dims {
@@ -368,9 +369,9 @@ func (t *Tensor) Drift() (share float64, blocks int64) {
 	return 0, 0
 }
 
-// distinct returns the number of positions of level l in a block: the number of different
-// coordinate prefixes of entries. c describes the block, and entries is the expected number of
-// entries whose paths it stores.
+// distinct estimates the number of positions of level l in a block. This is the number of different
+// prefixes, down to level l, of the coordinates of the block's entries. c describes the block, and
+// entries is the expected number of entries whose paths the block stores.
 func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	if t.Pattern != nil {
 		return t.fromPattern(l, c)
@@ -400,9 +401,9 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 	return count(prefixes*-math.Expm1(-entries/prefixes), 0, prefixes)
 }
 
-// Fixed returns the bytes of block b that do not depend on its entries. These are the values of a
-// dense tensor. For any other tensor they are the positions of the first level with stored
-// coordinates.
+// Fixed returns the part of the size of block b, in bytes, that does not depend on the entries of
+// b. For a dense tensor this is the size of the values. For any other tensor it is the size of the
+// pos array of the first level with stored coordinates. Deeper levels depend on the entries.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Layout.Format.Order {

@@ -7,8 +7,8 @@ import (
 	"distaff/spmd/plan"
 )
 
-// counted is an uncertain number: its expected value and its upper bound, which it exceeds with a
-// probability of excessProbability.
+// counted is an estimate of a number. about is the expected value. most is an upper bound that the
+// number exceeds only with probability excessProbability.
 type counted struct{ about, most float64 }
 
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }
@@ -17,21 +17,24 @@ func (c counted) times(n float64) counted { return counted{n * c.about, n * c.mo
 // exceed their upper bound if entries are independent.
 const excessProbability = 1e-9
 
-// count returns the expected number of items in a block and an upper bound. Items are entries or
-// positions. about is the expected number, share the probability that an item is in the block, and
-// all the number of items in the whole tensor. The bound is Bernstein's inequality for independent
-// draws. It also holds if one item leaves less room for the others, as entries at distinct
-// coordinates do, or prefixes that several entries share. If all is infinite, share is not used.
-func count(about, share, all float64) counted {
-	if about == 0 { // the box is empty
+// count returns the expected number of items in a block together with an upper bound. Items are
+// entries or positions. expected is the expected number, chance is the probability that an item is
+// in the block, and total is the number of items in the whole tensor. If total is infinite, chance
+// is not used.
+//
+// The bound is Bernstein's inequality for independent draws. It also holds if an item in the block
+// makes other items in the block less likely. This is so for entries, whose coordinates are
+// distinct, and for prefixes that several entries share.
+func count(expected, chance, total float64) counted {
+	if expected == 0 { // the box is empty
 		return counted{}
 	}
-	if math.IsInf(all, 1) {
-		share = 0
+	if math.IsInf(total, 1) {
+		chance = 0
 	}
 	tail := -math.Log(excessProbability)
-	most := about + tail/3 + math.Sqrt(tail*tail/9+2*tail*about*(1-share))
-	return counted{about, max(about, min(most, all))}
+	most := expected + tail/3 + math.Sqrt(tail*tail/9+2*tail*expected*(1-chance))
+	return counted{expected, max(expected, min(most, total))}
 }
 
 // most returns the upper bound of the tensor's entries, which is infinite if Entries is an

@@ -98,8 +98,9 @@ type Pattern struct {
 	Filled []bool
 }
 
-// filled reports whether the tensor has entries at all coordinates of mode m or at none, for any
-// coordinates of the other modes.
+// filled reports whether the coordinate in mode m never decides if there is an entry: for each
+// choice of coordinates in the other modes, the tensor has entries at all coordinates of m or at
+// none.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
 // cut is a box of the tensor, together with the level up to which it is considered, the current
@@ -123,8 +124,9 @@ func (t *Tensor) wholeAt(l int) cut {
 	return c
 }
 
-// fromPattern returns the number of positions that level l has in box c, for a tensor with a
-// pattern. Along filled modes, positions exist together or not at all.
+// fromPattern estimates the number of positions of level l in box c, for a tensor with a pattern. A
+// filled mode multiplies the number by the mode's extent in the box, because every coordinate of a
+// filled mode has the same positions.
 func (t *Tensor) fromPattern(l int, c cut) counted {
 	all, together := 1.0, 1.0
 	for _, m := range t.Layout.Format.Order[:l+1] {
