@@ -29,11 +29,11 @@ type common struct {
 	readers map[int][]int // by number of a node, its ranks that read rows
 }
 
-// leader returns the rank that receives, on behalf of its node, the rows that rank from of another
-// node sends.
-func (x *common) leader(node, from int) int {
+// leader returns the rank of the given node that receives rows for the whole node. It depends on
+// the sender, a rank of another node.
+func (x *common) leader(node, sender int) int {
 	list := x.readers[node]
-	return list[from%len(list)]
+	return list[sender%len(list)]
 }
 
 // nodes returns, by rank, the number of the rank's node. Ranks with equal numbers can share memory.
@@ -62,12 +62,12 @@ func (r *Rank) nodes() ([]int, error) {
 }
 
 // sharing decides which nodes share an array of gathered rows. It returns nil if no node does. A
-// node shares an array if its ranks together read at least 1.5 times the number of all rows, and
-// sharing saves at least the given number of bytes, least.
+// node shares an array if two conditions hold. Its ranks together read at least 1.5 times as many
+// rows as there are, and sharing saves at least minSaved bytes.
 //
-// nodes holds the node of each rank, and reads the number of rows that each rank reads. rows is the
-// number of all rows, and row the bytes of one.
-func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
+// nodes[r] is the node of rank r, and reads[r] is the number of rows that rank r reads. rows is the
+// number of all rows, and rowBytes is the size of a row in bytes.
+func sharing(nodes []int, reads []int64, rows, rowBytes, minSaved int64) *common {
 	sum, readers := map[int]int64{}, map[int][]int{}
 	for rank, n := range reads {
 		if n > 0 {
@@ -78,7 +78,7 @@ func sharing(nodes []int, reads []int64, rows, row, least int64) *common {
 	x := &common{node: slices.Clone(nodes), readers: readers}
 	for rank, node := range nodes {
 		spared := sum[node] - rows
-		if len(readers[node]) < 2 || 2*spared < rows || spared*row < least {
+		if len(readers[node]) < 2 || 2*spared < rows || spared*rowBytes < minSaved {
 			x.node[rank] = -1
 		}
 	}
@@ -93,10 +93,10 @@ func (x *common) orNil() *common {
 	return nil
 }
 
-// share determines which ranks share an array of rows. A rank that does allocates the array
-// together with the ranks of its node, and sets g.read to its tensor in the array. At other ranks
-// g.read stays nil. Every rank must call it.
-func (g *gather) share(want Rows) (err error) {
+// share determines which ranks share an array of rows. The sharing ranks of a node allocate the
+// array together, and each of them sets g.read to its tensor in the array. At other ranks g.read
+// stays nil. needed lists the rows that this rank reads. Every rank must call share.
+func (g *gather) share(needed Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
 	rows, least := like.Layout.Dims[like.Layout.Format.Order[0]], MinCommon.Load()
 	if !r.Shares || r.Comm.Size() == 1 || int64(r.Comm.Size()-1)*rows*g.row < least {
@@ -106,8 +106,8 @@ func (g *gather) share(want Rows) (err error) {
 	if err != nil {
 		return err
 	}
-	reads := int64(len(want.List))
-	if want.All {
+	reads := int64(len(needed.List))
+	if needed.All {
 		reads = rows
 	}
 	all, err := comm.Allgather(r.Comm.Uncounted(), reads)
@@ -229,9 +229,13 @@ func (g *gather) others() (list []int) {
 	return list
 }
 
-// incoming returns the parcels that this rank, which shares an array, receives; none if it reads no
-// rows. First are the notifications that ranks of this node have written their rows. Then come the
-// parcels from other nodes, ordered as the leaders of these parcels send their notifications.
+// incoming returns the parcels that this rank receives if it shares an array. It returns none if
+// this rank reads no rows. pieces holds the rows that each rank sends.
+//
+// First come the notifications from ranks of this node, which tell that these ranks have written
+// their own rows. Then come the parcels of rows from other nodes. If another rank is the leader for
+// a parcel, this rank gets only a notification from the leader. These notifications are in the
+// order in which the leaders send them, so that each one matches its receive.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]

@@ -39,8 +39,9 @@ type Forecast struct {
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher receives the operations of the first ranks (Forecast.Detail). Its methods are called in
-// the order in which a rank performs the operations.
+// Watcher receives the operations of each rank in the predicted computation. Its methods are called
+// in the order in which a rank performs the operations. Only the operations of the first ranks are
+// reported; Forecast.Detail is the number of these ranks.
 type Watcher interface {
 	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
@@ -158,15 +159,16 @@ func newCost(ranks, operands int) *Cost {
 	return c
 }
 
-// travel adds to c one block of size z that rank from sends to rank to.
+// travel adds to c the cost of one message. The message is a block of size z. Its sender is rank
+// from, and its receiver is rank to.
 func (c *Cost) travel(z plan.Size, from, to int) {
 	tensor.Add(&c.Sent[from], z.Bytes)
 	tensor.Add(&c.Messages[from], z.Arrays)
 	tensor.Add(&c.Received[to], z.Bytes)
 }
 
-// broadcasts adds to c the operands that are broadcast, which all[k] tells for operand k. The
-// sender is counted once, however many ranks receive the block.
+// broadcasts adds to c the cost of broadcasting operands. all[k] says whether operand k is
+// broadcast. The bytes that the sender sends are counted once, whatever the number of receivers.
 func (f *Forecast) broadcasts(c *Cost, all []bool) {
 	for n, one := range all {
 		if !one {
@@ -197,7 +199,8 @@ func (f *Forecast) isReplicated(operand int) bool {
 	return f.Replicated != nil && f.Replicated[operand]
 }
 
-// travels returns the sizes of an operand's messages: of its blocks, or of their parts.
+// travels returns the function that gives the size of each message of an operand. A message is a
+// part of a block if the operand's blocks are stored in parts. Otherwise it is a whole block.
 func (f *Forecast) travels(operand int) plan.Sizes {
 	if f.Plan.Operands[operand].Parts != nil {
 		return f.Parts[operand]
@@ -276,7 +279,8 @@ func (k *rankCost) addComplete(z plan.Size) {
 	k.stays += z.Memory()
 }
 
-// add counts further steps that add to the partial block. sources is their part of p.sources.
+// add records that more steps add to the partial block. steps is the number of these steps. sources
+// is the number of entries that they add at most.
 func (p *partialCost) add(steps, sources int64) {
 	p.steps += steps
 	p.sources += sources
@@ -290,7 +294,9 @@ func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	return most
 }
 
-// watch tells f.Watch of the operations of a rank up to its last step. Sums follow later.
+// watch reports the operations of a rank to f.Watch, up to the rank's last step. The tree sums of
+// partial blocks are reported later. all[k] says whether operand k is broadcast, and t holds the
+// messages of the operands.
 func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	for k, one := range all {
 		if one || f.Plan.Operands[k].Gathered != nil {
@@ -348,7 +354,9 @@ func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	}
 }
 
-// copies adds to c one broadcast of a block from a rank to the ranks of list. It returns list.
+// copies adds to c the cost of one broadcast of a block of the result. z is the size of the block,
+// from is the rank that sends it, and list holds the ranks that receive it. copies returns list,
+// over which the caller iterates.
 func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
 	if len(list) == 0 {
 		return nil

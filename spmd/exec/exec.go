@@ -87,20 +87,21 @@ type Spent struct {
 // Spent returns the times of the last Compute.
 func (r *Rank) Spent() Spent { return r.spent }
 
-// since adds the time since at to *to, and returns the current time.
-func since(at time.Time, to *time.Duration) time.Time {
+// since measures a phase that began at the time start. It adds the duration of the phase to *total,
+// and returns the current time, at which the next phase begins.
+func since(start time.Time, total *time.Duration) time.Time {
 	now := time.Now()
-	*to += now.Sub(at)
+	*total += now.Sub(start)
 	return now
 }
 
 // Compute runs the statement once and returns the result blocks that this rank owns. The caller
-// closes them. If over is true, the blocks take the memory of the result's old value. Every rank
-// must call it.
-func (r *Rank) Compute(over bool) (map[plan.Block]*tcs.Tensor, error) {
+// closes them. If overwrite is true, the blocks are written over the result's old value and reuse
+// its memory. Every rank must call it.
+func (r *Rank) Compute(overwrite bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent, r.to = Spent{}, Fresh
-	if over {
+	if overwrite {
 		r.to = Over
 	}
 	var partials map[plan.Partial]*tcs.Tensor
@@ -125,7 +126,8 @@ func (r *Rank) Compute(over bool) (map[plan.Block]*tcs.Tensor, error) {
 	return r.combine(partials)
 }
 
-// Abort ends the job at all ranks with err. It returns the error that r.Located made of err.
+// Abort ends the job at all ranks with err. It returns the same error. If the function r.Located is
+// set, it has added the place where the error arose.
 func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)
@@ -308,10 +310,10 @@ const tagCombine = comm.MaxTag
 // tagSpread and tagSpread+1 are the tags of copies of the result's blocks.
 const tagSpread = tagCombine - 2
 
-// move moves partial block p from its rank to rank to. At rank to it returns the block, and at all
-// other ranks nil.
-func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to int) (*tcs.Tensor,
-	error) {
+// move sends partial block p from the rank that holds it to the rank receiver. At the receiver it
+// returns the block, and at all other ranks nil.
+func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial,
+	receiver int) (*tcs.Tensor, error) {
 	me := r.Comm.Rank()
 	switch {
 	case p.Rank == me:
@@ -320,16 +322,16 @@ func (r *Rank) move(partials map[plan.Partial]*tcs.Tensor, p plan.Partial, to in
 			panic(fmt.Sprintf("BUG: rank %d has no partial %+v", me, p))
 		}
 		delete(partials, p)
-		if to == me {
+		if receiver == me {
 			return block, nil
 		}
 		defer block.Close()
-		s, err := transfer.Send(r.Comm, block, to, tagCombine)
+		s, err := transfer.Send(r.Comm, block, receiver, tagCombine)
 		if err != nil {
 			return nil, err
 		}
 		return nil, s.Wait()
-	case to == me:
+	case receiver == me:
 		return transfer.Recv(r.Comm, r.Result, p.Rank, tagCombine, r.Alloc)
 	}
 	return nil, nil

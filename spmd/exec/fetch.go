@@ -95,7 +95,7 @@ func (r *Rank) newFetcher() (*fetcher, error) {
 	return f, nil
 }
 
-// traffic holds what a rank receives and sends of one operand.
+// traffic lists the planned messages of one operand that a rank receives and sends.
 type traffic struct {
 	arrivals []plan.Arrival
 	sends    []plan.Send
@@ -170,9 +170,9 @@ func (in *incoming) send(t int64) error {
 	return nil
 }
 
-// start starts a goroutine that receives the blocks of the next scope. Between ranks of one process
-// it does nothing: blocks are not copied there, and are taken when they are needed (see arrive), so
-// that no goroutine competes with the leaf.
+// start starts a goroutine that receives the blocks of the next scope. It does nothing if all ranks
+// are in one process. Blocks are not copied there, so the method arrive gets them when they are
+// needed, and a goroutine would only compete with the leaf.
 func (in *incoming) start() {
 	if in.coming != nil || len(in.arrivals) == 0 || in.r.Comm.OneProcess() {
 		return
@@ -208,8 +208,8 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	return a
 }
 
-// advanceTo makes t the current scope. When it returns, the blocks of this scope are in held, and
-// the next scope's blocks are being received.
+// advanceTo makes t the current scope. When it returns, in.held contains the blocks of this scope,
+// and the blocks of the next scope are being received.
 func (in *incoming) advanceTo(t int64) error {
 	if t == in.t || in.always != nil {
 		return nil
@@ -232,8 +232,8 @@ func (in *incoming) advanceTo(t int64) error {
 	return in.send(t + 1)
 }
 
-// arrive brings the blocks of a new scope into held, and drops the blocks that this scope does not
-// read.
+// arrive waits for the blocks of a new scope, which a describes, and stores them in in.held. It
+// removes the blocks that this scope does not read from in.held.
 func (in *incoming) arrive(a plan.Arrival) error {
 	for b, h := range in.held {
 		if slices.Contains(a.Blocks, b) {
@@ -271,7 +271,8 @@ func (in *incoming) came(a plan.Arrival) arrived {
 	return came
 }
 
-// take stores in held the blocks that other ranks sent. It returns the error of their receipt.
+// take stores the blocks that other ranks sent in in.held. If receiving the blocks failed, it
+// returns the error.
 func (in *incoming) take(came arrived) error {
 	for b, h := range came.blocks {
 		if old := in.held[b]; old != nil { // from an earlier scope

@@ -95,16 +95,17 @@ func (x *rows) count() int64 {
 	return x.hi - x.lo
 }
 
-// newGather requests the rows want from their owners, and sets up the messages for all runs. Every
-// rank must call it.
-func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
-	g := &gather{r: r, operand: operand, spans: want.Spans}
+// newGather prepares the gathering of an operand's rows. It requests the needed rows from the ranks
+// that own them, and sets up the messages that every run of the statement uses again. Every rank
+// must call it.
+func (r *Rank) newGather(operand int, needed Rows) (*gather, error) {
+	g := &gather{r: r, operand: operand, spans: needed.Spans}
 	like := r.Like[operand]
 	g.row = int64(like.Layout.Type.Size())
 	for _, m := range like.Layout.Format.Order[1:] {
 		g.row *= like.Layout.Dims[m]
 	}
-	if err := g.settle(want); err != nil {
+	if err := g.settle(needed); err != nil {
 		g.close()
 		return nil, err
 	}
@@ -113,16 +114,16 @@ func (r *Rank) newGather(operand int, want Rows) (*gather, error) {
 
 // settle allocates the array for the rows and determines all messages of a run. Every rank must
 // call it.
-func (g *gather) settle(want Rows) error {
-	if err := g.share(want); err != nil {
+func (g *gather) settle(needed Rows) error {
+	if err := g.share(needed); err != nil {
 		return err
 	}
 	if g.read == nil {
-		if err := g.allocateOwn(want.Within); err != nil {
+		if err := g.allocateOwn(needed.Within); err != nil {
 			return err
 		}
 	}
-	g.asks = g.wanted(want)
+	g.asks = g.wanted(needed)
 	if err := g.ask(); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (g *gather) allocateOwn(within [2]int64) (err error) {
 // copy the rows. The rank's blocks become views of the array. moveIn does nothing if the array does
 // not have room for every own row.
 func (g *gather) moveIn() error {
-	own, within, mode := g.r.Own[g.operand], g.within(), g.read.Levels[0].Mode
+	own, within, mode := g.r.Own[g.operand], g.inMemory(), g.read.Levels[0].Mode
 	for _, t := range own {
 		if r := t.Header.Range(mode); r[0] < within[0] || r[1] > within[1] {
 			return nil
@@ -187,18 +188,18 @@ func (g *gather) moveIn() error {
 }
 
 // wanted returns the rows that this rank reads and other ranks own, in a parcel for each owner.
-func (g *gather) wanted(want Rows) []parcel {
+func (g *gather) wanted(needed Rows) []parcel {
 	part := g.r.Plan.Operands[g.operand].Gathered
 	byRank := map[int]*parcel{}
 	var ranks []int
-	left := want.List
+	left := needed.List
 	if left == nil {
 		left = []int64{} // nil is all of a piece
 	}
 	cuts := part.Axes[0].Cuts
 	for b := range partition.Piece(part.Pieces()) {
 		x := rows{piece: b, lo: cuts[b], hi: cuts[b+1]}
-		if !want.All {
+		if !needed.All {
 			n, _ := slices.BinarySearch(left, x.hi)
 			x, left = listed(b, left[:n:n]), left[n:]
 		}
@@ -313,8 +314,9 @@ func (g *gather) start() (err error) {
 	return err
 }
 
-// send sends either the messages that hold rows, or, if inPlace is true, the empty messages that
-// tell that rows are written in the shared array.
+// send sends one of the two kinds of messages to other ranks. If inPlace is false, these are the
+// messages that contain rows. If inPlace is true, these are empty messages, which tell ranks of
+// this node that rows were written to the shared array.
 func (g *gather) send(inPlace bool) error {
 	for k := range g.to {
 		p, c := &g.to[k], g.r.Comm
@@ -339,7 +341,7 @@ func (g *gather) bringOwn() {
 		if g.home {
 			break
 		}
-		all, within := t.Header.Range(t.Levels[0].Mode), g.within()
+		all, within := t.Header.Range(t.Levels[0].Mode), g.inMemory()
 		if lo, hi := max(all[0], within[0]), min(all[1], within[1]); lo < hi {
 			copy(g.place(lo, hi), g.own(t, lo, hi))
 		}
@@ -348,7 +350,7 @@ func (g *gather) bringOwn() {
 
 // ready waits for the rows that a step reads.
 func (g *gather) ready(step int) error {
-	span := g.within()
+	span := g.inMemory()
 	if g.spans != nil {
 		span = g.spans[step]
 	}
@@ -408,7 +410,7 @@ func (g *gather) arriving(p *parcel) comm.Buf {
 	if p.inPlace || !p.isContiguous() {
 		return p.packed
 	}
-	first := g.within()[0]
+	first := g.inMemory()[0]
 	return transfer.Values(g.read).Slice((p.parts[0].lo-first)*g.row, (p.parts[0].hi-first)*g.row)
 }
 
@@ -453,11 +455,11 @@ func (g *gather) unpack(p *parcel) {
 	}
 }
 
-// packRows copies the rows in list from from to to, without gaps. from begins with row first. bytes
-// is the size of a row.
-func packRows(to, from []byte, list []int64, first, bytes int64) {
+// packRows copies rows from the array src into the buffer dst, without gaps. list holds the numbers
+// of the rows, and first is the number of the first row in src. bytes is the size of a row.
+func packRows(dst, src []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
-		to, from := words(to), words(from)
+		to, from := words(dst), words(src)
 		for k, row := range list {
 			to[k] = from[row-first]
 		}
@@ -465,15 +467,16 @@ func packRows(to, from []byte, list []int64, first, bytes int64) {
 	}
 	for k, row := range list {
 		at := (row - first) * bytes
-		copy(to[int64(k)*bytes:int64(k+1)*bytes], from[at:at+bytes])
+		copy(dst[int64(k)*bytes:int64(k+1)*bytes], src[at:at+bytes])
 	}
 }
 
-// unpackRows is the inverse of packRows: it copies packed rows to their places in to, which begins
-// with row first.
-func unpackRows(to, from []byte, list []int64, first, bytes int64) {
+// unpackRows is the inverse of packRows: it copies packed rows from the buffer src to their
+// positions in the array dst. list holds the numbers of the rows, and first is the number of the
+// first row in dst. bytes is the size of a row.
+func unpackRows(dst, src []byte, list []int64, first, bytes int64) {
 	if bytes == 8 {
-		to, from := words(to), words(from)
+		to, from := words(dst), words(src)
 		for k, row := range list {
 			to[row-first] = from[k]
 		}
@@ -481,7 +484,7 @@ func unpackRows(to, from []byte, list []int64, first, bytes int64) {
 	}
 	for k, row := range list {
 		at := (row - first) * bytes
-		copy(to[at:at+bytes], from[int64(k)*bytes:int64(k+1)*bytes])
+		copy(dst[at:at+bytes], src[int64(k)*bytes:int64(k+1)*bytes])
 	}
 }
 
@@ -495,8 +498,8 @@ func (g *gather) at(t *tcs.Tensor, row int64) int64 {
 	return (row-t.Levels[0].Offset)*g.row - t.Vals.First*int64(t.Vals.Width)
 }
 
-// within returns the range of rows that are in memory.
-func (g *gather) within() [2]int64 { return g.read.Header.Range(g.read.Levels[0].Mode) }
+// inMemory returns the range of the gathered operand's rows for which this rank has memory.
+func (g *gather) inMemory() [2]int64 { return g.read.Header.Range(g.read.Levels[0].Mode) }
 
 // own returns rows [lo, hi) of a piece that this rank owns.
 func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {
@@ -505,7 +508,7 @@ func (g *gather) own(t *tcs.Tensor, lo, hi int64) []byte {
 
 // place returns the memory of rows [lo, hi) in the array that leaves read.
 func (g *gather) place(lo, hi int64) []byte {
-	first := g.within()[0]
+	first := g.inMemory()[0]
 	return g.read.Vals.Bytes()[(lo-first)*g.row : (hi-first)*g.row]
 }
 

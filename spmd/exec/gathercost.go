@@ -51,11 +51,11 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 		held := plan.Size{Bytes: int64(g.row * float64(within[1]-within[0])), Arrays: 1}
 		c.ranks[rank].incoming[operand] = arriving{held.Memory(), 1}
 		if f.Watch != nil && rank < f.Detail {
-			g.watched(rank, among, share,
+			g.joinedRows(rank, among, share,
 				func(bytes int64, from int) { f.Watch.Gather(operand, bytes, from, rank) })
 		}
 		if among != [2]int64{0, rows} {
-			g.some(rank, among, share)
+			g.receives(rank, among, share)
 			continue
 		}
 		shares[rank] = share
@@ -79,10 +79,11 @@ func (f *Forecast) gathered(c *Cost, t *plan.Traffic, operand int) {
 	}
 }
 
-// some adds to the cost a rank that reads a share of the rows in the range among.
-func (g *gathering) some(rank int, among [2]int64, share float64) {
+// receives adds to the cost the rows that a rank receives from other ranks. The rank reads the
+// fraction share of the rows in the range among, spread evenly over the range.
+func (g *gathering) receives(rank int, among [2]int64, share float64) {
 	last := -1 // the sender of the previous rows
-	g.others(rank, among, share, func(bytes int64, from int) {
+	g.foreignRows(rank, among, share, func(bytes int64, from int) {
 		g.c.Received[rank] += bytes
 		g.c.Sent[from] += bytes
 		if from != last {
@@ -92,9 +93,10 @@ func (g *gathering) some(rank int, among [2]int64, share float64) {
 	})
 }
 
-// others yields the bytes that rank reads from another rank, for each range of rows that the other
-// rank owns. rank reads a share of the rows in the range among.
-func (g *gathering) others(rank int, among [2]int64, share float64,
+// foreignRows yields what a rank reads from other ranks: the expected number of bytes and the
+// owner, for each range of rows that another rank owns. The reading rank reads the fraction share
+// of the rows in the range among.
+func (g *gathering) foreignRows(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	first := sort.Search(len(g.owner), func(b int) bool { return g.cuts[b+1] > among[0] })
 	for b := first; b < len(g.owner) && g.cuts[b] < among[1]; b++ {
@@ -105,8 +107,9 @@ func (g *gathering) others(rank int, among [2]int64, share float64,
 	}
 }
 
-// watched is others, but yields neighbouring ranges of one owner together.
-func (g *gathering) watched(rank int, among [2]int64, share float64,
+// joinedRows yields the same as foreignRows, but it joins neighbouring ranges of rows that have the
+// same owner.
+func (g *gathering) joinedRows(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	at, sum := -1, int64(0)
 	flush := func() {
@@ -114,7 +117,7 @@ func (g *gathering) watched(rank int, among [2]int64, share float64,
 			yield(sum, at)
 		}
 	}
-	g.others(rank, among, share, func(bytes int64, from int) {
+	g.foreignRows(rank, among, share, func(bytes int64, from int) {
 		if from != at {
 			flush()
 			at, sum = from, 0

@@ -6,8 +6,8 @@ import (
 	"distaff/spmd/reduce"
 )
 
-// Needs returns, by operand, the block with the most entries that a step of a rank reads, or -1 if
-// no step reads a block.
+// Needs returns, for each operand, the block with the most entries among the blocks that the rank's
+// steps read. It is -1 if no step of the rank reads a block of the operand.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
 // LargestMade returns the result block that takes most memory, out of all blocks that a rank's
@@ -66,12 +66,13 @@ type Making struct {
 	Ahead              int64 // Sparse.Ahead
 }
 
-// position is the size in bytes of a position in a map (see Destination.At).
+// position is the size, in bytes, of one element of a map from the entries of one tensor to the
+// entries of another (see Destination.At).
 const position = 8
 
-// made returns the bytes of a block in the form that leaves make, or in its final format if that
-// takes more.
-func (m *Making) made(p *partialCost) int64 {
+// blockBytes returns the size of a block in bytes. If the block is converted after leaves have made
+// it, blockBytes returns the larger of its sizes before and after the conversion.
+func (m *Making) blockBytes(p *partialCost) int64 {
 	if m.Made == nil {
 		return p.size.Memory()
 	}
@@ -82,7 +83,7 @@ func (m *Making) made(p *partialCost) int64 {
 // additional memory for making the union of the steps' patterns. An array of unknown length may
 // grow to twice its final size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
-	all := m.made(p)
+	all := m.blockBytes(p)
 	grown := 2*all + m.Begun
 	if m.Shared {
 		grown = all
@@ -110,13 +111,13 @@ func (m *Making) bytes(p *partialCost) (held, building int64) {
 	return p.steps*(grown+position*p.size.Most()+tcs.Align) + all, building
 }
 
-// added returns the most memory that the sum of two sparse blocks takes, in addition to the two
-// blocks. Its arrays are allocated for the entries of both blocks, and threads make pieces of the
-// sum.
-func (m *Making) added(k *rankCost) (bytes int64) {
+// sumBytes returns an upper bound of the memory for adding two sparse blocks, in addition to the
+// two blocks. It covers the arrays of the sum, which are allocated for the entries of both blocks.
+// It also covers the pieces that several threads make of the sum.
+func (m *Making) sumBytes(k *rankCost) (bytes int64) {
 	const beyond = 64 // entries
 	for i := range k.partials {
-		bytes = max(bytes, 2*m.made(&k.partials[i]))
+		bytes = max(bytes, 2*m.blockBytes(&k.partials[i]))
 	}
 	bytes += beyond * m.Value
 	for l := range m.CrdWidth {
@@ -128,10 +129,15 @@ func (m *Making) added(k *rankCost) (bytes int64) {
 // Memory returns the memory of a rank in addition to its own operand blocks. most is the maximum
 // during the computation, and kept is the size of its result blocks afterwards.
 //
-// During the computation, the rank has at most two scopes' blocks of each operand, its partial
-// results, the memory to add to them, one union of patterns under construction, and the largest
-// block that arrives to be added. copies is the memory of operands that leaves read in another
-// order, and making is the additional memory for making one of these copies.
+// During the computation, a rank holds:
+//
+//   - the blocks of at most two scopes of each operand,
+//   - its partial results, and the temporary memory for adding to them,
+//   - one union of patterns that is being built,
+//   - the largest block that arrives to be added.
+//
+// copies is the memory of operands that leaves read in another order, and making is the additional
+// memory for making one of these copies.
 func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int64) {
 	k := &c.ranks[rank]
 	most = k.added + k.packed + k.joined
@@ -144,7 +150,7 @@ func (c *Cost) Memory(rank int, m Making, copies, making int64) (most, kept int6
 		most += in.most * min(in.count, heldScopes)
 	}
 	if (k.adds || k.moved > 0) && !m.Dense {
-		most += m.added(k)
+		most += m.sumBytes(k)
 	}
 	made, largest, shared, building := int64(0), int64(0), int64(0), int64(0)
 	for i := range k.partials {

@@ -147,7 +147,9 @@ func (x *reading) ownedByAll(ranks, homes []int) bool {
 	return n == len(ranks)
 }
 
-// recordOwners records in x.own which ranks of the list own a block of the scope that is looked at.
+// recordOwners finds the ranks of a list that own a block, and records them in x.own together with
+// the current scope. ranks is the list, homes lists the owners of the block, and block holds its
+// size.
 func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	if len(ranks) < len(homes) {
 		for _, r := range ranks {
@@ -164,7 +166,8 @@ func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	}
 }
 
-// count adds what follow found to the cost of each rank of the list.
+// count adds the received blocks and messages to the cost of each rank of the list. The methods
+// follow and followLane have found these blocks before.
 func (x *reading) count(ranks []int) {
 	for _, rank := range ranks {
 		k := &x.c.ranks[rank]
@@ -203,9 +206,10 @@ func (x *reading) arrive(ranks []int) {
 	}
 }
 
-// add adds a block to the sum, times times over; times may be negative.
-func (s *coming) add(block coming, times int64) {
-	s.memory += times * block.memory
-	s.bytes += times * block.bytes
-	s.blocks += times * block.blocks
+// add adds the figures of block to the sum s, multiplied by factor. A negative factor subtracts
+// them.
+func (s *coming) add(block coming, factor int64) {
+	s.memory += factor * block.memory
+	s.bytes += factor * block.bytes
+	s.blocks += factor * block.blocks
 }

@@ -62,8 +62,8 @@ type sums struct {
 	open   map[plan.Partial]*sum
 }
 
-// source names the block whose level arrays a step's result would have: a block of the Source
-// operand of the step's group.
+// source identifies a block of an operand whose level arrays equal the level arrays of a step's
+// result. The operand is the Source of the step's group.
 type source struct {
 	operand int
 	block   plan.Block
@@ -155,8 +155,8 @@ func (u *sums) begin(p plan.Partial) (*sum, error) {
 	return x, err
 }
 
-// run runs a step and adds its block to the sum x. If the sum's pattern is not known yet, the block
-// becomes pending.
+// run runs a step and adds its block to the sum x. If the pattern of the sum is not known yet, run
+// keeps the block in x.pending, and the method merge adds it later.
 func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	if u.r.Adds {
 		_, err := u.r.Call(Call{Step: s, Blocks: operands,
@@ -179,9 +179,10 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 	return nil
 }
 
-// isDue reports whether the pending blocks must be merged before more are collected, because they
-// occupy a good part of the remaining memory. Each merge at least doubles the size of the sum, so
-// all merges together take no more time than a few passes over the blocks.
+// isDue reports whether the pending blocks must be merged now. They must be merged if they occupy a
+// quarter of the free memory, or, without a memory limit, four times the size of the sum. They are
+// not merged while they are smaller than the sum: each merge then at least doubles the sum, so all
+// merges together take no more time than a few passes over the blocks.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

@@ -12,10 +12,10 @@ import (
 	"distaff/spmd/prepared"
 )
 
-// FitsDevice refuses a statement whose leaf certainly needs more memory than a rank's GPU has. All
-// ranks return the same error. It counts the bytes of a step's blocks that follow from sizes. On
-// one rank it also counts the entries of operands whose number is known. It returns nil if leaves
-// run on CPUs. Every rank must call it.
+// FitsDevice returns an error if a leaf of the statement certainly needs more memory than a rank's
+// GPU has. It counts the bytes of a step's blocks that the tensors' sizes determine. On one rank it
+// also counts the entries of an operand if their number is known. FitsDevice returns nil if leaves
+// run on CPUs. All ranks return the same error, and every rank must call it.
 func FitsDevice(k *prepared.Statement) error {
 	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil
@@ -40,9 +40,9 @@ func FitsDevice(k *prepared.Statement) error {
 	return comm.Agree(k.Reader.Env.Comm, err)
 }
 
-// largestCall finds which of this rank's leaf calls certainly needs the most memory. takes is the
-// number of bytes that the call needs, worst the name of its largest tensor, and part the number of
-// bytes of that tensor.
+// largestCall finds the leaf call of this rank that certainly needs the most memory. takes is the
+// number of bytes that this call needs at least. worst is the name of the call's largest tensor,
+// and part is the size of this tensor in bytes.
 func largestCall(k *prepared.Statement) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))

@@ -87,8 +87,9 @@ func New(k *prepared.Statement, want Wanted) *Forecast {
 	return x
 }
 
-// widen sets the least widths of the result's level arrays to the widths that leaves write. If the
-// result shares an operand's arrays, these may be wider than the result needs.
+// widen sets the minimum integer widths of the result's level arrays to the widths that leaves
+// make. A leaf may return an operand's level arrays as the result's arrays, and the operand's
+// arrays may be wider than the result needs.
 func (x *Forecast) widen(result *estimate.Tensor) {
 	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
 		return
@@ -144,9 +145,10 @@ func (x *Forecast) isCounted(n int) bool {
 	return src.CountKnown() && !made && s.Layout.Format.TrailingDense() == 0
 }
 
-// Running returns the messages of one run of the statement in a program, whose operands are already
+// Running predicts the messages of one run of the statement in a program. The operands are already
 // where the statement needs them. known reports whether every rank has the result afterwards.
-// Running decides which operands are replicated, so Accesses returns other values after it.
+// Running also decides which operands are replicated. To get this decision, call Accesses after
+// Running.
 func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
 	if x.p.Ranks > 1 {
 		x.k.SettleReplicas()
@@ -226,7 +228,7 @@ func (x *Forecast) estimateOf(name string, part *partition.Partition) *estimate.
 	return s
 }
 
-// exec returns the input of package exec's prediction of the cost of computing.
+// exec describes the statement for package exec, which predicts the cost of computing it.
 func (x *Forecast) exec() *exec.Forecast {
 	pos, crd := x.result().Widths()
 	f := &exec.Forecast{PosWidth: pos, CrdWidth: crd, Drift: drift(x.result()), Plan: x.p,
@@ -288,9 +290,10 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 	return peak
 }
 
-// addFinishing adds the memory for converting computed blocks, one after another, to a narrower
-// type or, on one rank, to the result's final format. most is each rank's peak memory so far, and
-// blocks the memory of its computed blocks. addFinishing updates both.
+// addFinishing adds the memory that is needed to convert the computed blocks, one after another.
+// Blocks are converted if the result has a narrower type. On one rank they are also converted if
+// the result has another format. most[r] is the peak memory of rank r so far, and blocks[r] is the
+// memory of its computed blocks. addFinishing updates both.
 func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)
@@ -318,8 +321,9 @@ func (x *Forecast) addFinishing(most, blocks []int64) {
 	}
 }
 
-// workspaceMemory returns the most bytes of the workspaces and partial results of a leaf on all
-// threads of a rank. It returns 0 for CUDA, because a GPU has them in its own memory.
+// workspaceMemory returns an upper bound, in bytes, of the memory of a leaf's workspaces and
+// partial results on all threads of a rank. It returns 0 for CUDA, because a GPU stores them in its
+// own memory.
 func (x *Forecast) workspaceMemory() (most int64) {
 	if x.k.Reader.Env.Code() == codegen.CUDA {
 		return 0
@@ -330,8 +334,9 @@ func (x *Forecast) workspaceMemory() (most int64) {
 	return most
 }
 
-// loadingMemory returns the bytes of each rank's blocks of operands, and the peak while they are
-// loaded one operand after another.
+// loadingMemory returns two figures in bytes for each rank. own is the memory of the rank's blocks
+// of all operands. peak is the largest memory that the rank needs while the operands are loaded one
+// after another, including the blocks that are already loaded.
 func (x *Forecast) loadingMemory() (own, peak []int64) {
 	own, peak = make([]int64, x.p.Ranks), make([]int64, x.p.Ranks)
 	for n, o := range x.k.Problem.Operands {
@@ -419,10 +424,11 @@ func (x *Forecast) counts() map[string][]int64 {
 	return out
 }
 
-// initialMemory returns the bytes that a leaf allocates before the first entry, for a result that
-// grows. kept is the number of bytes that stay allocated after the call, and beside the number of
-// temporary bytes. needs holds, for each operand, the block that the leaf reads, or -1.
-func (x *Forecast) initialMemory(needs []plan.Block) (kept, beside int64) {
+// initialMemory returns the number of bytes that a leaf allocates before its first entry, for a
+// result that grows. kept is the part that stays allocated after the call, and temporary is the
+// part that the call frees. needs[k] is the block of operand k that the leaf reads, or -1 if the
+// leaf reads no block of operand k.
+func (x *Forecast) initialMemory(needs []plan.Block) (kept, temporary int64) {
 	entries := int64(0)
 	for n, b := range needs {
 		if b >= 0 && !x.tensors[n].Layout.Format.AllDense() {
@@ -431,14 +437,14 @@ func (x *Forecast) initialMemory(needs []plan.Block) (kept, beside int64) {
 	}
 	for _, u := range x.units {
 		k, b := u.Begun(entries, x.k.Reader.Env.Threads, false)
-		kept, beside = max(kept, k), max(beside, b)
+		kept, temporary = max(kept, k), max(temporary, b)
 	}
-	return kept, beside
+	return kept, temporary
 }
 
-// addingMemory returns the bytes that the leaf which adds two blocks of the result needs, besides
-// the two blocks and their sum. largest is the rank's largest block. It returns 0 if runs is false:
-// the rank runs no steps.
+// addingMemory returns the number of bytes that are needed to add two blocks of the result, in
+// addition to the two blocks and their sum. A leaf does this addition. largest is the rank's
+// largest block. runs is true if the rank runs steps. Otherwise addingMemory returns 0.
 func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 	if x.sum == nil || !runs {
 		return 0
@@ -465,10 +471,11 @@ func (x *Forecast) like() map[string]codegen.Tensor {
 	return out
 }
 
-// copyMemory returns the memory of the copies that a rank's leaf reads instead of operands stored
-// in another format. held is the size of the copies; beside is the temporary memory that making a
-// copy needs. needs holds the largest block of each operand that a step reads, or -1.
-func (x *Forecast) copyMemory(needs []plan.Block) (held, beside int64) {
+// copyMemory returns the memory, in bytes, of the copies that a rank's leaf reads instead of
+// operands that are stored in another format. copies is the size of all copies. temporary is the
+// additional memory while one copy is made. needs[k] is the largest block of operand k that a step
+// reads, or -1 if no step reads a block of operand k.
+func (x *Forecast) copyMemory(needs []plan.Block) (copies, temporary int64) {
 	for _, u := range x.units {
 		sum, most := int64(0), int64(0)
 		for _, a := range u.Args[1:] {
@@ -487,12 +494,13 @@ func (x *Forecast) copyMemory(needs []plan.Block) (held, beside int64) {
 			}
 			most = max(most, x.assemblyMemory(s, z))
 		}
-		held, beside = max(held, sum), max(beside, most)
+		copies, temporary = max(copies, sum), max(temporary, most)
 	}
-	return held, beside
+	return copies, temporary
 }
 
-// isWidened reports whether copy a has wider level arrays than s, the assembled tensor.
+// isWidened reports whether the copy of a tensor for leaf argument a needs wider integers in its
+// level arrays than s, the estimate of the tensor in the same format.
 func isWidened(s *estimate.Tensor, a codegen.Arg) bool {
 	pos, crd := s.Widths()
 	for l := range pos {
@@ -503,8 +511,8 @@ func isWidened(s *estimate.Tensor, a codegen.Arg) bool {
 	return false
 }
 
-// assemblyMemory returns the temporary memory that assembles a block of size z from entries in any
-// order.
+// assemblyMemory returns the temporary memory, in bytes, that is needed to make a block of tensor s
+// from entries in any order. z is the size of the block.
 func (x *Forecast) assemblyMemory(s *estimate.Tensor, z plan.Size) int64 {
 	if !s.Sparse() { // entries are written to their places at once
 		return 0
@@ -522,7 +530,7 @@ func (x *Forecast) inFormat(operand int, f tensor.Format) *estimate.Tensor {
 	return x.copies[key]
 }
 
-// store returns the input of package store's prediction of the cost of storing the result.
+// store describes the result for package store, which predicts the cost of writing it to a file.
 func (x *Forecast) store() *store.Forecast {
 	s := x.finalResult()
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout},
@@ -570,7 +578,9 @@ func (x *Forecast) wholeOperands() (bytes int64) {
 	return most
 }
 
-// writingMemory returns the memory that writes the outputs of a tensor which rank 0 has whole.
+// writingMemory returns the largest number of bytes that rank 0 needs to write a tensor to one of
+// its output files. name is the name of the tensor. s describes the tensor when rank 0 holds all of
+// its entries.
 func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 	f := &store.Forecast{Blocks: store.Blocks{Layout: s.Layout,
 		Owners: []int{0}},
@@ -584,8 +594,9 @@ func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 	return most
 }
 
-// storingMemory returns the memory of each rank besides its blocks while the result is written.
-// used is the memory that it uses for blocks.
+// storingMemory returns the memory, in bytes, that each rank needs to write the result, in addition
+// to its blocks. used[r] is the memory of the blocks of rank r, which leaves less memory for
+// buffers.
 func (x *Forecast) storingMemory(f *store.Forecast, used []int64) []int64 {
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {

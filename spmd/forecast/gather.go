@@ -7,12 +7,13 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows predicts the rows of a gathered operand that a rank reads: at most the fraction share of the
-// rows in the range among. within is the range of rows that the rank has in memory.
+// rows predicts which rows of a gathered operand a rank reads. They are in the range among, and at
+// most the fraction share of the rows in this range are read. within is the range of rows that the
+// rank has in memory.
 //
 // The rows are coordinates of the operands that the gathered operand is multiplied with. They are
-// known if these operands are generated as bands. Otherwise each entry is assumed to need a row of
-// its own.
+// known if these operands are generated as bands. Otherwise each entry is assumed to need a
+// different row.
 func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]int64,
 	share float64) {
 	mode := x.tensors[operand].Layout.Format.Order[0]
@@ -38,14 +39,16 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes returns the smallest range of a gathered operand's rows that contains all blocks that a
-// rank reads of the operands by. by lists operands by number. ok is false if one of them stores
-// coordinates for the rows, so that its blocks say little.
-func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64, ok bool) {
+// boxes returns the smallest range of a gathered operand's rows that a rank can need. It follows
+// from the boxes of the blocks that the rank reads of certain other operands. factors lists the
+// numbers of these operands. ok is false if one of them stores coordinates for the rows, because
+// its boxes are then much larger than what the rank reads.
+func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
+	ok bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Layout.Format.Order[0]
 	rows = [2]int64{x.tensors[operand].Layout.Dims[mode], 0}
-	for _, n := range by {
+	for _, n := range factors {
 		s := x.tensors[n]
 		m := slices.Index(x.p.Operands[n].Vars, o.Vars[mode])
 		if s.Layout.Format.Levels[slices.Index(s.Layout.Format.Order, m)].HasCrd() {
@@ -61,16 +64,17 @@ func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return [2]int64{min(rows[0], rows[1]), rows[1]}, true
 }
 
-// bands returns the range of a gathered operand's rows to which entries of the operands by belong,
-// and the number of entries that the rank reads of these operands. by lists operands by number.
-// banded is true if all of them are generated as bands. Only then is the range exact.
-func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]int64,
+// bands predicts which rows of a gathered operand a rank needs, from the entries that it reads of
+// other operands. factors lists the numbers of these operands. rows is the range of the rows that
+// the entries need, and entries is their number. banded is true if all of these operands are
+// generated as bands. Only then is the range exact.
+func (x *Forecast) bands(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	entries float64, banded bool) {
 	o := &x.p.Operands[operand]
 	mode := x.tensors[operand].Layout.Format.Order[0]
 	size := x.tensors[operand].Layout.Dims[mode]
 	rows, banded = [2]int64{size, 0}, true
-	for _, n := range by {
+	for _, n := range factors {
 		s := x.tensors[n]
 		width, ok := int64(0), false
 		if g := x.k.Reader.Sources[x.p.Operands[n].Tensor].Generated(); g != nil {
@@ -91,8 +95,10 @@ func (x *Forecast) bands(t *plan.Traffic, rank, operand int, by []int) (rows [2]
 	return rows, entries, banded
 }
 
-// bandRange returns the range of variable v in a block of a banded tensor with the given width:
-// coordinates that are within the band around the block's other coordinates.
+// bandRange returns the values of variable v for which a block of a banded tensor can have entries.
+// vars lists the variables of the tensor's modes, and box is the box of the block. In each entry, v
+// differs by at most width from the coordinates in the other modes, and box bounds these
+// coordinates.
 func bandRange(s *estimate.Tensor, box [][2]int64, v string, vars []string,
 	width int64) (r [2]int64) {
 	first := true

@@ -13,9 +13,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// gpuMemory returns, for each rank, the GPU memory of the call of a leaf that needs most. It counts
-// the largest blocks of a step in the leaf's formats, workspaces of known size, and the tensors
-// that are placed in GPU memory. It returns nil if the target is a CPU.
+// gpuMemory returns, for each rank, the largest GPU memory in bytes that a call of a leaf needs. It
+// counts the largest blocks of a step in the leaf's formats, workspaces of known size, and the
+// tensors that are placed in GPU memory. It returns nil if leaves run on CPUs.
 func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	if x.k.Reader.Env.Code() != codegen.CUDA || len(x.units) == 0 {
 		return nil
@@ -42,8 +42,9 @@ func (x *Forecast) gpuMemory(cost *exec.Cost) []int64 {
 	return list
 }
 
-// gpuCall returns the GPU memory of a call of unit u. needs holds the block of each operand that
-// the call reads, or -1. result is the block that it makes.
+// gpuCall returns the GPU memory in bytes that a call of unit u needs. needs[k] is the block of
+// operand k that the call reads, or -1 if the call reads no block of operand k. result is the block
+// that the call makes.
 func (x *Forecast) gpuCall(u *codegen.Unit, needs []plan.Block, result plan.Block) int64 {
 	args := make([]*estimate.Tensor, len(u.Args))
 	blocks := make([]plan.Block, len(u.Args))

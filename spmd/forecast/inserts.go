@@ -7,13 +7,15 @@ import (
 	"distaff/kernels/tune"
 )
 
-// The sizes that the cost of a workspace is computed from: the bytes of a key and of a slot of a
-// hash table, the number of slots for each entry, and the bytes of a pair when entries are sorted.
+// The constants determine the cost of a workspace. keyBytes is the size of a key in bytes, and also
+// the size of a slot of a hash table. slotsPerEntry is the number of slots for each entry.
+// pairBytes is the size of one element, in bytes, when entries are sorted.
 const keyBytes, slotsPerEntry, pairBytes = 8, 3, 16
 
-// buckets is the number of values of a digit when entries are sorted by digits; each pass clears
-// and sums this number of counts. stepsPerPass is the number of dependent steps that it takes to
-// fill, sort, read and empty a workspace with few entries once.
+// buckets is the number of values of one digit in the radix sort of a workspace's entries. Each
+// pass of the sort clears an array with this number of counts, and then sums the counts.
+// stepsPerPass is the number of dependent steps in one use of a workspace with few entries. A use
+// consists of filling, sorting, reading and emptying the workspace.
 const buckets, stepsPerPass = 256, 12
 
 // insert adds the cost of the workspace i to the work of leaf l. value is the size of a value in

@@ -23,9 +23,9 @@ import (
 //
 // For an operand that is read into blocks it counts the arrays of dense levels, and the entries of
 // generated data. For the result it counts the values of a dense tensor, and the entries of a
-// tensor whose every coordinate is present. A tensor that is read twice or added to counts once. A
-// tensor that a program holds already counts nothing, because the program may hold it in memory of
-// its own that no limit counts.
+// tensor whose every coordinate is present. A tensor is counted once if the statement reads it
+// twice, or reads it and adds to it. A tensor that a program already holds is not counted, because
+// it may be in memory that the program allocated itself and that the memory limit does not cover.
 type Least struct {
 	k    *prepared.Statement
 	list []*tensorLeast
@@ -43,8 +43,9 @@ type tensorLeast struct {
 	entries float64   // entries of generated data, or of a result with every coordinate; otherwise 0
 }
 
-// NewLeast adds up the certain memory of a planned statement. If given is true the result does not
-// count, because there is none or the caller provides its memory.
+// NewLeast adds up the memory that a planned statement certainly needs. If given is true, the
+// result is not counted, because the statement makes no new result or the caller provides the
+// memory.
 func NewLeast(k *prepared.Statement, given bool) *Least {
 	x := &Least{k: k, at: make([]float64, k.Problem.Ranks)}
 	for _, o := range k.Problem.Operands {
@@ -145,7 +146,8 @@ func (x *Least) Bytes() int64 {
 	return most
 }
 
-// limitOf returns the least memory limit of a rank.
+// limitOf returns the smallest memory limit, in bytes, that suffices for a rank's part of the
+// statement.
 func (x *Least) limitOf(rank int) int64 {
 	return estimate.Round(math.Ceil(max(x.at[rank], x.mean)))
 }
@@ -216,7 +218,8 @@ func (x *Least) refusal(rank int) error {
 		takes, remedies(x.smaller(name, float64(limit)-(max(x.at[rank], x.mean)-part)), raiseLimit(need)))
 }
 
-// raiseLimit suggests a higher memory limit if the machine has need bytes. Otherwise it returns "".
+// raiseLimit returns the advice to raise the memory limit so that the job can use need bytes. It
+// returns "" if the machine has less memory than that.
 func raiseLimit(need int64) string {
 	if need > tcs.MachineMemory() {
 		return ""

@@ -165,8 +165,9 @@ func (x *Forecast) moveCost(operand int) (c load.Cost, moved bool) {
 		x.want.MemoryLimit)
 }
 
-// placingMemory returns each rank's peak while the result moves to its placement, and its memory of
-// the result afterwards. blocks is each rank's memory of the blocks that steps made.
+// placingMemory returns two figures in bytes for each rank. peak is the largest memory while the
+// result moves to its placement. kept is the memory of the rank's pieces of the result after the
+// move. blocks[r] is the memory of the blocks that the steps of rank r have made.
 func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 	if x.k.PlacementPieces(x.p.ResultHome) == nil {
 		return blocks, blocks
@@ -187,9 +188,9 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 	return c.Peak, c.Kept
 }
 
-// completingMemory returns the memory in bytes that each rank needs, besides the result's blocks,
-// to add the coordinates that neighbouring blocks store. Only programs add them; see
-// prepared.Statement.Complete.
+// completingMemory returns, for each rank, the bytes that completing the result needs in addition
+// to its blocks. Completing gives the same stored coordinates to all blocks that differ only in
+// dense inner levels. Only programs do this (see prepared.Statement.Complete).
 func (x *Forecast) completingMemory() []int64 {
 	if len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)

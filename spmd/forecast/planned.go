@@ -133,10 +133,13 @@ type PlannedTensor struct {
 	Axes []PlannedAxis `json:"axes"`
 }
 
-// PlannedAxis is a group of modes with the same cuts. If Entries is set, the tensor's entries are
-// cut in storage order into chunks instead. Then Modes holds only the outermost mode that is cut,
-// and Cuts holds the coordinates of this mode at which chunks begin. Cuts are estimates if they
-// depend on entries that a plan does not read.
+// PlannedAxis describes how a partition divides one mode of a tensor, or several modes that are
+// divided at the same coordinates. Cuts holds these coordinates.
+//
+// If Entries is set, the partition divides the tensor's entries in storage order into chunks
+// instead. Modes then holds only the outermost mode that is divided, and Cuts holds the coordinates
+// of this mode at which the chunks begin. They are estimates if they depend on entries that a plan
+// does not read.
 type PlannedAxis struct {
 	Modes   []int   `json:"modes"`
 	Cuts    []int64 `json:"cuts"`
@@ -185,8 +188,9 @@ type PlannedMove struct {
 	Forwarded bool `json:"forwarded,omitempty"`
 }
 
-// PlannedSum is a step of a tree sum that the rank takes part in. From's partial block is added to
-// To's. If Final is set, a complete block, or a part of one, moves to its owner or to a piece of
+// PlannedSum is a step of a tree sum that the rank takes part in. Rank From sends its partial block
+// to rank To, which adds it to its own partial block. If Final is set, the sum is complete: rank
+// From sends the block to its owner, or a part of the block to the rank that assembles a piece of
 // the result's placement.
 type PlannedSum struct {
 	PlannedMove
@@ -225,8 +229,8 @@ type planner struct {
 	lastMoved movedBlock       // the last block of the result that moved
 }
 
-// movedBlock is a block of the result that rank from sends. complete says that the block is the
-// complete sum.
+// movedBlock is a block of the result that one rank sends to another. from is the sender. complete
+// says that the block is the complete sum, and not a partial block.
 type movedBlock struct {
 	block    plan.Block
 	from     int

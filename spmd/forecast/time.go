@@ -14,9 +14,9 @@ import (
 	"distaff/spmd/exec"
 )
 
-// PlannedTime holds the predicted time of each phase of a job, in seconds of the slowest rank. The
-// predictions use the model of the machine that makes the plan. A phase is nil if the model cannot
-// predict it.
+// PlannedTime holds the predicted time of each phase of a job in seconds. The time of a phase is
+// the time of the slowest rank. The predictions use the model of the machine that makes the plan. A
+// phase is nil if the model cannot predict it.
 type PlannedTime struct {
 	Load    *float64 `json:"load,omitempty"`    // reading .tcs and text files from the page cache
 	Compile *float64 `json:"compile,omitempty"` // compiling leaves that are not in the cache
@@ -189,9 +189,10 @@ func (x *Forecast) operand(a codegen.Arg) int {
 	return -1
 }
 
-// sharedValues returns how many values a result has that shares an operand's level arrays: the
-// number of positions of the last level that is not dense, times the sizes of the dense levels
-// below it. counts holds the operand's positions by level.
+// sharedValues returns the number of values of a result that has the same level arrays as an
+// operand. It is the number of positions of the last level that is not dense, multiplied by the
+// sizes of the dense levels below it. counts[l] is the number of positions of the operand's level
+// l.
 func sharedValues(u *codegen.Unit, counts []int64, result *estimate.Tensor) int64 {
 	f, sizes := u.Result.Format, result.LevelSizes()
 	n, deep := int64(1), -1
