@@ -31,12 +31,12 @@ type Compiled struct {
 
 // Compile compiles the job's statement without running it. If every operand has an input, Compile
 // loads the operands and returns the leaf that Run would call. Otherwise the compiler knows only
-// the formats, types and sizes that the job gives and the headers of the files that it names. It
-// then assumes that every tensor has fewer than 2^31 entries, and that the result of a += has an
-// old value.
+// what the job says (formats, types and sizes) and what the headers of its files say. It then
+// assumes that every tensor has fewer than 2^31 entries, and that the result of a += has an old
+// value.
 //
-// name is the name of the leaf's function. If name is "", the function is called "leaf" and the
-// trip counts of short dense loops are compiled in, as for Run.
+// name is the name of the leaf's function. If name is "", the code is the same as for Run: the
+// function is called "leaf", and the trip counts of short dense loops are constants in the code.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
 	if err != nil {
@@ -129,7 +129,8 @@ func (u *Compiled) Source() string {
 	return emitc.File(u.Unit.Func)
 }
 
-// addToZero adds the unit of the leaf that a run of a += calls if its result has no old value.
+// addToZero adds a second unit for a += statement. A run calls the leaf of this unit if the result
+// has no old value, so the leaf adds to zero.
 func (u *Compiled) addToZero() error {
 	req := u.Unit.Request
 	req.Old, req.Trace = nil, nil

@@ -189,9 +189,10 @@ func FileSum(path string) (string, error) { return input.FileSum(path) }
 // be lower case and may be followed by B or iB.
 func ParseSize(s string) (int64, error) { return env.ParseSize(s) }
 
-// DefaultMemory returns the default memory limit of a job of one rank, in bytes: 90% of what the
-// machine has, or of what its cgroup or Slurm allows. why says which of them decides.
-func DefaultMemory() (bytes int64, why string) { return env.DefaultMemory(1) }
+// DefaultMemory returns the default memory limit, in bytes, of a job with one rank. It is 90% of
+// the smallest of three limits: the machine's memory, the limit of its cgroup, and the limit of
+// Slurm. source is the name of the smallest one.
+func DefaultMemory() (bytes int64, source string) { return env.DefaultMemory(1) }
 
 // note calls Note unless it is nil.
 func (o *Options) note(s string) {

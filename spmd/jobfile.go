@@ -41,9 +41,10 @@ type FileJob struct {
 // FileReport is the report of a job file's run.
 type FileReport = jobs.Report
 
-// Run runs the job file as a program: see Start. If Check finds a difference, or if a repeat ends
-// after its last pass although its condition does not hold, the error has exit code 4 and there is
-// also a report. In a process of a launcher the report is rank 0's, and nil at other ranks.
+// Run runs the job file as a program: see Start. Run returns both a report and an error with exit
+// code 4 in two cases: if Check finds a difference, or if a repeat reaches its last pass and its
+// condition still does not hold. If an MPI launcher started the process, only rank 0 gets a report,
+// and the other ranks get nil.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err

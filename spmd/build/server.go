@@ -180,7 +180,8 @@ func Aside(ctx context.Context, c cc.Command) (string, error) {
 	return s.Run(ctx, c)
 }
 
-// Pool is several children that compile, each one source at a time.
+// Pool is a set of child processes that compile C sources. Each child compiles one source at a
+// time.
 type Pool struct {
 	servers []*Server
 	free    chan *Server

@@ -89,7 +89,8 @@ func (r *rangeCheck) Point(coord []int64, p reference.Point) error {
 	}
 }
 
-// Close compares the result's entries after the evaluator's last point.
+// Close compares the entries of the result that come after the evaluator's last point with zero,
+// because the reference has no entries there.
 func (r *rangeCheck) Close() error {
 	for {
 		at, v, ok, err := r.entries.peek()

@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// An algorithm for long messages is faster from these sizes in bytes on. The sizes change the cost
-// of a collective but never its result.
+// Each constant that begins with long is a size in bytes. From this size on, a collective uses its
+// algorithm for long messages, which is then faster than the algorithm for short messages. The
+// sizes change the cost of a collective but never its result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10

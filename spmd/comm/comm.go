@@ -137,9 +137,9 @@ type Comm interface {
 // MaxTag is the largest tag of a message.
 const MaxTag = 1<<14 - 1
 
-// Counters counts payload. A point-to-point message counts once at its sender and once at its
-// receiver, unless sender and receiver are the same rank. Collectives count as if by a fixed
-// algorithm:
+// Counters counts the payload of messages. A point-to-point message counts once at its sender and
+// once at its receiver, unless sender and receiver are the same rank. A collective counts the
+// messages of one fixed algorithm, whichever algorithm runs:
 //
 //   - a broadcast, and each rank's part of an allgather, counts once for its sender and once for
 //     each receiver;

@@ -66,7 +66,8 @@ func (e *RankError) Numbered() bool {
 	return !e.Alone && !e.Missing && (e.Code != exitCommand || e.Own)
 }
 
-// isMissing reports whether err says that a file or folder does not exist, at rank 0.
+// isMissing reports whether the failure err of a rank means that rank 0 did not find a file or
+// folder. It returns false for any other rank.
 func isMissing(rank int, err error) bool { return rank == 0 && errors.Is(err, fs.ErrNotExist) }
 
 func (e *RankError) Error() string {

@@ -28,7 +28,8 @@ type core struct {
 	own     *ownState
 }
 
-// ownState is shared by all groups of one rank.
+// ownState is the state that all groups of one rank share: the counts of the rank's messages and
+// the numbers of its groups.
 type ownState struct {
 	sent, received, sends, receives atomic.Int64
 

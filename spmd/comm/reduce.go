@@ -75,10 +75,10 @@ func holder(lo, n, root int) int {
 	return lo
 }
 
-// walkTree follows one rank up the binomial tree of p ranks. me is the rank's number. walkTree
-// calls recv for each rank whose combination this rank receives, in order; left says that the
-// received combination is the left operand. Unless me is root, walkTree finally calls send with the
-// rank that gets this rank's combination.
+// walkTree goes through the messages of rank me in a reduction along the binomial tree of p ranks.
+// It first calls recv for each rank that sends its combination to me. left says that the received
+// combination is the left operand. The calls are in the order of the combinations. If me is not the
+// root, walkTree then calls send with the rank to which me sends its own combination.
 func walkTree(p, me, root int, recv func(from int, left bool) error,
 	send func(to int) error) error {
 	for n := 1; n < p; n *= 2 {
@@ -133,10 +133,11 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 	})
 }
 
-// allreduceShort leaves the combination in b of every rank after log2(P) rounds. In each round the
-// two halves of a block of the tree exchange their combinations, and every rank combines the left
-// one with the right one. If the right half is incomplete, its ranks send to several ranks of the
-// left half.
+// allreduceShort combines the buffers of all ranks and leaves the combination in b at every rank.
+// It takes log2(P) rounds. A round works on blocks of consecutive ranks, and these blocks become
+// twice as large in each round. The two halves of a block exchange their combinations, and every
+// rank combines the left half's with the right half's. If the right half has fewer ranks, each of
+// its ranks sends to several ranks of the left half.
 func (c *call) allreduceShort(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	if p == 1 {
@@ -280,8 +281,9 @@ func (g *group) Exscan(b Buf, op Op) error {
 	return c.end(c.exscan(b, f, op))
 }
 
-// scan is the algorithm of Hillis and Steele: in log2(P) rounds, each rank adds the sum so far of
-// the rank that is 1, 2, 4, ... below it.
+// scan computes prefix combinations with the algorithm of Hillis and Steele. In each of log2(P)
+// rounds, a rank receives the partial combination of a lower rank, and combines it with its own.
+// The distance between the two ranks is 1, 2, 4 and so on.
 func (c *call) scan(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	in, err := c.temp(b.Len, b.Type)

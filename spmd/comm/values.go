@@ -120,7 +120,8 @@ func Agree(c Comm, err error) error {
 	return a
 }
 
-// alone reports whether the job has one rank. A group of one rank may be part of a larger job.
+// alone reports whether the whole job has only one rank. It returns false for a group of one rank
+// in a larger job.
 func alone(c Comm) bool {
 	g, ok := c.(*group)
 	return ok && g.core.board.Ranks == 1

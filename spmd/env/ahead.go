@@ -10,11 +10,13 @@ import (
 	"distaff/kernels"
 )
 
-// Ahead compiles leaves that statements will probably request, on other threads of this rank, and
-// puts them into the cache. It calls units on another thread, and compiles the units that units
-// yields, one on each core at a time. A statement that requests a leaf waits if its compilation has
-// begun, and otherwise compiles the leaf itself. A wrong prediction therefore costs time but
-// changes no result. stop cancels compilations that have not begun, and waits for the others.
+// Ahead compiles leaves in the background before statements request them, and puts them into the
+// cache. It calls units on another thread. units yields the units of the leaves that statements
+// will probably request. Each core compiles one of them at a time.
+//
+// If a statement requests a leaf whose compilation has begun, the statement waits for it. Otherwise
+// the statement compiles the leaf itself. A wrong prediction therefore costs time but changes no
+// result. stop cancels compilations that have not begun, and waits for the others.
 //
 // Ahead does nothing if leaves are not kept in a cache, if there is only one core, or if leaves do
 // not run on CPUs.

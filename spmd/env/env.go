@@ -155,7 +155,8 @@ func (e *Env) Config() coo.Config {
 	return coo.Config{Limit: e.Limit, Tmp: e.Tmp, Threads: e.Threads}
 }
 
-// Note calls Settings.Note with a line that a user should read, unless it is nil.
+// Note passes s, a line that the user should read, to the function Settings.Note. It does nothing
+// if this function is nil.
 func (e *Env) Note(s string) { e.set.note(s) }
 
 func (s *Settings) note(line string) {
@@ -164,7 +165,8 @@ func (s *Settings) note(line string) {
 	}
 }
 
-// Detail calls Settings.Detail with a further line, unless it is nil.
+// Detail passes s, a line with further information, to the function Settings.Detail. It does
+// nothing if this function is nil.
 func (e *Env) Detail(s string) {
 	if e.set.Detail != nil {
 		e.set.Detail(s)
@@ -243,8 +245,9 @@ func (e *Env) Keep(t *tcs.Tensor) {
 	e.keeper.Resident(t)
 }
 
-// KeepIn keeps a tensor whose placement names memory m. In the device's memory it is also pinned,
-// so that it is never evicted. In the host's memory KeepIn does nothing.
+// KeepIn keeps tensor t on the device according to its placement, which names memory m. If m is the
+// device's memory, KeepIn also pins t, so that it is never evicted. If m is the host's memory,
+// KeepIn does nothing.
 func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	if m == place.Host {
 		return
@@ -292,8 +295,9 @@ func (e *Env) Drop(t *tcs.Tensor) {
 	}
 }
 
-// Changed must be called after anything except a leaf has written to the memory of t. Kept tensors
-// may use the same memory, for example an operand that a statement is still bound to.
+// Changed must be called after anything except a leaf has written to the memory of t. The device
+// may have a copy of this memory, even if t is not kept, because a kept tensor may use the same
+// memory. An example is an operand that a statement is still bound to.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)

@@ -13,7 +13,10 @@ import (
 
 // Forms returns the forms of code that leaves are compiled with. At every rank they are the forms
 // that rank 0 measured on its CPU and stored in its cache, or the ones that are shipped for that
-// model of CPU. Forms returns none if there are neither. Every rank must call it the first time.
+// model of CPU. Forms returns none if there are neither.
+//
+// The first call communicates, so every rank must make it. Later calls return the same forms
+// without communication.
 func (e *Env) Forms() (strategy.Forms, error) {
 	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
 		return e.forms, nil

@@ -10,8 +10,8 @@ import (
 	"distaff/kernels"
 )
 
-// progressTick is the time between two reports of progress, and the shortest time after which there
-// is a first report.
+// progressTick is the time between two reports of progress. The first report also comes after this
+// time, so shorter work reports nothing.
 const progressTick = time.Second / 5
 
 // WatchFile calls Settings.Progress with the progress of reading a file, until stop is called.

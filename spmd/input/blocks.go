@@ -15,8 +15,9 @@ import (
 	"distaff/spmd/store"
 )
 
-// AsStored reports whether a source has the tensor's format and type already, so that it needs no
-// conversion. The source must be a tensor in memory, over ranks or in a .tcs file.
+// AsStored reports whether a source already has the tensor's format and type, so that no conversion
+// is needed. The source must be a tensor in memory, a tensor that is distributed over the ranks, or
+// a .tcs file.
 func (r *Reader) AsStored(s *Source) bool {
 	if h := s.held; h != nil {
 		return h.AsIs && h.Blocks.Layout.Type == s.typ &&
@@ -119,7 +120,8 @@ func (r *Reader) HeldIn(name string) (b *store.Blocks, asIs bool) {
 	return s.held.Blocks, r.AsStored(s)
 }
 
-// Loose reports whether a program holds the operand and may also change its values itself.
+// Loose reports whether a program holds the operand and may also change its values by itself,
+// without a statement. The operand is then not kept on a device (see Held.Loose).
 func (r *Reader) Loose(name string) bool {
 	s := r.Sources[name]
 	return s.held != nil && s.held.Loose

@@ -35,7 +35,8 @@ func (r *Reader) Checksums() error {
 	return nil
 }
 
-// Checksum returns the checksum of an input file for statistics, as Checksums computes it.
+// Checksum returns the checksum of an input file for the statistics of a job. It is computed in the
+// same way as in Checksums. tmp is the folder for temporary files.
 func Checksum(file, tmp string) (string, error) {
 	if text.Stdin(file) || convert.Ext(file) != ".tcs" {
 		return FileSum(file)

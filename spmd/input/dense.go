@@ -11,8 +11,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// worthBytes and worthTimes decide when DenseResult returns a message: the dense result must occupy
-// at least worthBytes bytes, and worthTimes times the bytes of the result in a sparse format.
+// worthBytes and worthTimes decide when DenseResult advises the user to choose a sparse format. The
+// dense result must occupy at least worthBytes bytes. It must also occupy at least worthTimes times
+// as many bytes as the result in a sparse format.
 const (
 	worthBytes = 64 << 20
 	worthTimes = 10

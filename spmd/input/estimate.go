@@ -99,8 +99,9 @@ func (s *Source) CountKnown() bool {
 	return s.Dense || s.Scalar != nil || s.distinct
 }
 
-// Plan returns the input of a plan of the statement. ranks is the number of ranks. limit is the
-// user's memory limit of a rank in bytes, or 0 if the user gave none.
+// Plan returns what package plan must know about the statement. ranks is the number of ranks, and
+// blocks is the block schedule of the user's flags. limit is the user's memory limit for each rank
+// in bytes, or 0 if the user gave none.
 func (r *Reader) Plan(ranks int, blocks *place.BlockSpec, limit int64) plan.Given {
 	var read []string
 	for _, name := range r.p.Names {

@@ -28,8 +28,9 @@ func (r *Reader) pickFormats() {
 	}
 }
 
-// bindGenerated prepares generated data. The old value of the result is generated under the name of
-// the result, whatever its name on the right side.
+// bindGenerated creates the generator of each operand with generated data, for the operand's sizes
+// and type. The generated values depend on the tensor's name. The operand that is the old value of
+// the result gets the result's name, although the right side may use another name.
 func (r *Reader) bindGenerated() (err error) {
 	for _, name := range r.p.Names {
 		if s := r.Sources[name]; s != nil && s.Gen != nil {

@@ -2,8 +2,8 @@ package input
 
 import "distaff/codegen/notation"
 
-// Full reports whether some term of the statement makes every coordinate of the result present. It
-// may return false although this is so, if it is hard to prove.
+// Full reports whether some term of the statement certainly has an entry at every coordinate of the
+// result. False means that this could not be proved.
 func (r *Reader) Full() bool {
 	for _, n := range r.Sizes.Vars {
 		if n == 0 {

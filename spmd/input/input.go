@@ -54,7 +54,8 @@ type Held struct {
 	File *tcs.Tensor
 }
 
-// Hold returns an Input for a tensor that the ranks hold. The caller keeps the tensor.
+// Hold returns an Input for a tensor that is distributed over the ranks. The caller still owns the
+// tensor.
 func Hold(h *Held) Input { return Input{held: h} }
 
 // Options select how inputs are read; see spmd.Options.
@@ -71,7 +72,8 @@ type Options struct {
 	Checksums    bool
 }
 
-// Reader brings the operands of a statement to blocks, at one rank.
+// Reader reads the operands of a statement and divides them into blocks. Each rank has its own
+// Reader.
 type Reader struct {
 	Env *env.Env
 	p   *Statement

@@ -2,9 +2,9 @@ package input
 
 import "distaff/io/memory"
 
-// checkMemory checks the tensors that the caller gives in memory. If ranks are threads of one
-// process, they share the arrays of these tensors; rank 0 then checks the arrays before the other
-// ranks call this function.
+// checkMemory checks the tensors that the caller gives in memory. Rank 0 must call it before the
+// other ranks do, because ranks that are threads of one process share the arrays of these tensors.
+// Rank 0 then checks the arrays for all of them.
 func (r *Reader) checkMemory() error {
 	for _, name := range r.p.Names {
 		if in, ok := r.o.Inputs[name]; ok && in.Tensor != nil {

@@ -237,8 +237,9 @@ func (r *Reader) streamOptions(s *Source, dims []int64) coo.Options {
 	}
 }
 
-// locate returns a function for messages. The function returns the lines of the first two entries
-// of s at the coordinates at, or 0 for a line that is not known.
+// locate returns a function that messages use to say where two entries of s are. Given their
+// coordinates, the function returns the numbers of the lines of the first two entries with these
+// coordinates. A number is 0 if the line is not known.
 func (r *Reader) locate(s *Source) func(at []int64) (first, second int) {
 	return func(at []int64) (first, second int) {
 		if s.In.File == "" {
@@ -271,7 +272,8 @@ func (r *Reader) operandTypes() map[string]tensor.Type {
 	return out
 }
 
-// Generated returns the kind of data that a tensor is or was generated as, or nil.
+// Generated returns the kind of data that the tensor's values are generated from, or were generated
+// from earlier. It returns nil if the tensor was not generated.
 func (s *Source) Generated() *gen.Kind {
 	if s.held != nil {
 		return s.held.Kind

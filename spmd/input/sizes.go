@@ -85,9 +85,10 @@ func (r *Reader) Infer() error {
 	return r.bindGenerated()
 }
 
-// noteTypes tells the user about types whose values are stored in other types. It also warns if the
-// statement divides in t, an integer type, so that the remainder is dropped, unless the user has
-// chosen an integer type for the result. It ignores x/x, which has no remainder.
+// noteTypes prints two kinds of notes about types. The first tells the user that values are stored
+// in another type than the input's. The second warns that a division drops the remainder, because
+// t, the type of the computation, is an integer type. The warning is left out if the user has
+// chosen an integer type for the result. It is also left out for x/x, which has no remainder.
 func (r *Reader) noteTypes(t tensor.Type) {
 	if !r.Env.Root() {
 		return
@@ -109,8 +110,9 @@ func (r *Reader) noteTypes(t tensor.Type) {
 	}
 }
 
-// guessOldType sets the type of a result of += that has neither an input nor a type. It gets the
-// type that the result would have without its old value. operands are the types of the operands.
+// guessOldType sets the type of the result of a += statement if the result has neither an input nor
+// a type. The result then gets the type that it would have if the statement were = instead of +=.
+// operands are the types of the operands.
 func (r *Reader) guessOldType(operands map[string]tensor.Type) error {
 	name := r.p.Result
 	s := r.Sources[name]

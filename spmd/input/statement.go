@@ -148,14 +148,14 @@ func (j *Given) Parse(complete bool) (*Statement, error) {
 	return p, p.inputs(j, complete)
 }
 
-// SizeFrom returns words that say where the size of a tensor's mode comes from: the mode, and from
-// in parentheses. If from is already the result of SizeFrom for another mode, SizeFrom returns
-// from.
-func SizeFrom(tensor string, mode int, from string) string {
-	if strings.HasPrefix(from, "mode ") {
-		return from
+// SizeFrom returns a phrase for messages that says where the size of a tensor's mode was found. It
+// consists of the mode and, in parentheses, the text source. If source is already a result of
+// SizeFrom for another mode, SizeFrom returns it unchanged.
+func SizeFrom(tensor string, mode int, source string) string {
+	if strings.HasPrefix(source, "mode ") {
+		return source
 	}
-	return fmt.Sprintf("mode %d of %s (%s)", mode, tensor, from)
+	return fmt.Sprintf("mode %d of %s (%s)", mode, tensor, source)
 }
 
 // withOld copies what is given for the result to the operand old, which represents the result's old

@@ -39,10 +39,13 @@ func (r *Reader) storedBlocks(c comm.Comm, part *partition.Partition,
 		})
 }
 
-// Stored makes this rank's blocks of a tensor that is cut along its storage order. First, even
-// makes blocks that are even ranges of the outermost stored mode. The ranks use them to find the
-// keys of the pieces, and Stored locates the partition of g. The entries are then sent to the
-// owners of their pieces. Every rank must call Stored. The caller closes the blocks.
+// Stored makes this rank's blocks of a tensor that is divided into chunks of its storage order. It
+// first calls the function even, which returns the rank's blocks for a simpler division: each rank
+// gets an even range of the outermost stored mode. From these blocks the ranks determine the keys
+// at which chunks begin, and Stored sets the keys in the partition of g. Each entry is then sent to
+// the owner of its chunk.
+//
+// Every rank must call Stored. The caller closes the returned blocks.
 func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	even func(*load.Target) (map[plan.Block]*tcs.Tensor, error)) (map[plan.Block]*tcs.Tensor, error) {
 	plain := Even(g, c.Size())
@@ -74,9 +77,11 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	return own, nil
 }
 
-// StoredMoves calls travel for each block that Stored sends from rank to rank, if the tensor is
-// stored in the blocks of from: to the even ranges, and from there to the pieces. The partition of
-// g must be located. The sizes are exact if the tensor is dense and has the format and type of g.
+// StoredMoves predicts the messages of Stored, and calls travel for each message. from describes
+// the tensor's stored blocks. Stored first sends blocks to the owners of the even ranges, and from
+// there to the owners of the chunks. The partition of g must be located. exact says that the sizes
+// of the messages are not estimates. The sizes are exact if the tensor is dense and has the format
+// and type of g.
 func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
@@ -111,8 +116,9 @@ func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, r
 	return exact && !g.Partition.Guessed()
 }
 
-// Even returns a target with even ranges of the outermost stored mode, one for each rank. Its
-// levels are dense or compressed, so that they can be cut and joined.
+// Even returns a copy of g that divides the tensor evenly: each rank gets an equal range of the
+// outermost stored mode. All levels are dense or compressed, because blocks with other levels
+// cannot be divided and joined again.
 func Even(g *load.Target, ranks int) *load.Target {
 	even := *g
 	even.Spec.Format = g.Spec.Format.DenseOrCompressed()
@@ -156,7 +162,9 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	return keys, nil
 }
 
-// assembled makes the pieces of a partition from even ranges of a tensor. It closes parts.
+// assembled redistributes a tensor. parts holds this rank's even range of the tensor, and from
+// describes the even ranges of all ranks. The result holds this rank's pieces of the partition
+// part. assembled closes parts. Every rank must call it.
 func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition,
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
 	spec := from.Spec
@@ -176,7 +184,9 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 		Threads: e.Threads})
 }
 
-// shapeOf returns the shape of blocks whose arrays are as wide as the widest ones at any rank.
+// shapeOf returns the shape of new blocks: the name, format, sizes and integer widths of the level
+// arrays. Each width is the largest that the arrays of parts have at any rank. Every rank must call
+// it.
 func shapeOf(c comm.Comm, like transfer.Like, parts map[plan.Block]*tcs.Tensor) (*reduce.Shape,
 	error) {
 	n := len(like.Layout.Format.Order)

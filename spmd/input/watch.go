@@ -22,7 +22,7 @@ import (
 
 // watchEvery is the interval between checks of the input files while leaves run. stopEvery is the
 // interval between requests to a leaf that has not stopped yet. endWithin is the time that a job
-// with a changed input has to end in order, before the process is ended.
+// with a changed input has to shut down by itself. After that time the process is ended.
 const (
 	watchEvery = time.Second
 	stopEvery  = 20 * time.Millisecond

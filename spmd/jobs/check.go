@@ -15,7 +15,8 @@ type checks struct {
 	last map[*jobfile.Statement]*lastRun // nil after a single run
 }
 
-// lastRun is the newest run of a statement, which was not compared yet.
+// lastRun is the newest run of a statement that has run more than once, while its result has not
+// been compared with the reference.
 type lastRun struct {
 	s *program.Statement
 	n *program.Snapshot
@@ -40,7 +41,8 @@ func (c *checks) after(s *jobfile.Statement, k *program.Statement, n *program.Sn
 	return nil
 }
 
-// finish compares the last run of each statement that ran more than once.
+// finish compares the last run of each statement with the reference evaluator. It leaves out
+// statements that ran only once, because their first run was already compared.
 func (c *checks) finish() (err error) {
 	for s := range c.r.names.f.Statements() {
 		if l := c.last[s]; l != nil && err == nil {
@@ -50,13 +52,14 @@ func (c *checks) finish() (err error) {
 	return err
 }
 
-// compare compares a run with the reference evaluator and closes its snapshot. If they differ,
-// every rank gets an *Ended. which is "first" or "last".
+// compare compares the result of a run with the reference evaluator, and closes n, the snapshot of
+// the run. If the two results differ, every rank gets an *Ended. ordinal says in the message which
+// run it was: "first" or "last".
 func (c *checks) compare(s *jobfile.Statement, k *program.Statement, n *program.Snapshot,
-	which string) error {
+	ordinal string) error {
 	defer n.Close()
 	line, _ := c.r.names.f.Position(s.Span().Pos)
-	where := fmt.Sprintf("%s:%d: %s run: ", tensor.Printable(c.r.names.f.Name), line, which)
+	where := fmt.Sprintf("%s:%d: %s run: ", tensor.Printable(c.r.names.f.Name), line, ordinal)
 	var differs string
 	err := program.Shared(c.r.p, &differs, func() error {
 		said, d, err := k.Compare(n)

@@ -247,8 +247,9 @@ func (r *execution) list() {
 	}
 }
 
-// declare drops all tensors of the program and declares the tensors of the file again, and the
-// temporaries that -f gives a format.
+// declare gives the program its initial tensors. It drops all tensors of the program, and then
+// declares the tensors of the file again. It also declares each temporary tensor for which the flag
+// -f gives a format.
 func (r *execution) declare() error {
 	for _, name := range r.p.Names() {
 		r.p.Drop(name)

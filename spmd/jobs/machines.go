@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/program"
 )
 
-// machines computes the extents of the file's machines. It adds a note for each machine that leaves
-// ranks without a point.
+// machines computes the extents of the machines that the file declares. If a machine has fewer
+// points than there are ranks, it adds a note that the other ranks have no work.
 func (r *execution) machines() error {
 	for _, it := range r.names.f.Items {
 		m, ok := it.(*jobfile.Machine)
@@ -30,10 +30,13 @@ func (r *execution) machines() error {
 	return nil
 }
 
-// target returns the destination of a placement on the given number of ranks. There are three
-// cases. If the placement cuts one mode evenly over all ranks, the result is this mode and a nil
-// machine. If rank 0 gets the whole tensor, mode is -1 and machine is nil; a single rank always
-// gets the whole tensor. Otherwise machine is the machine of the placement.
+// target returns where a placement puts a tensor, for the given number of ranks. There are three
+// cases:
+//
+//   - The placement divides one mode evenly among all ranks: mode is that mode, and machine is nil.
+//   - The placement gives every rank a copy, or there is only one rank: mode is -1, and machine is nil.
+//     Program.Place then moves the whole tensor to rank 0.
+//   - Otherwise machine is the machine of the placement.
 func (r *names) target(p place.Placement, ranks int) (mode int, machine *place.Machine, err error) {
 	over := r.f.MachineOf(p)
 	m := r.grids[over]
@@ -86,9 +89,9 @@ type known struct {
 	Types map[string]tensor.Type // types of the inputs that have one
 }
 
-// products computes the grids of machines that must be computed from a matrix product (grids), if
-// placements use the machines. k is what the inputs say about sizes. limit is the number of bytes
-// that a rank may allocate, or 0 if there is no limit.
+// products computes the extents of machines that are derived from a matrix product. It skips
+// machines that no placement uses, and stores the others in r.grids. k holds what the inputs say
+// about sizes. limit is the number of bytes that a rank may allocate, or 0 for no limit.
 func (r *names) products(k known, ranks int, limit int64) error {
 	for p := range r.f.Placements() {
 		m := r.f.MachineOf(p.Placement)
@@ -118,8 +121,9 @@ func (r *names) products(k known, ranks int, limit int64) error {
 	return nil
 }
 
-// product computes the grid of the machine of statement s from the sizes and formats of its
-// tensors.
+// product computes the extents of the machine that statement s uses, for the given number of ranks.
+// It derives them from the sizes and formats of the tensors of s. k holds what the inputs say about
+// sizes. limit is the number of bytes that a rank may allocate, or 0 for no limit.
 func (r *names) product(s *jobfile.Statement, k known, ranks int, limit int64) (*place.Machine,
 	error) {
 	m, err := s.Machine().Resolve(int64(ranks), r.lookup)

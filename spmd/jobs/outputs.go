@@ -25,8 +25,8 @@ func (r *execution) outputs() (list []output.Output) {
 }
 
 // Files lists the files that a job file reads and writes, including the job file itself. It leaves
-// out the C files of its schedules. given and outputs are the inputs and output files that flags
-// give tensors. stats is the file for the statistics, or "".
+// out the C files of its schedules. given holds the inputs, and outputs the output files, that
+// command-line flags name; the keys are tensors. stats is the file for the statistics, or "".
 func Files(f *jobfile.File, given map[string]input.Input, outputs map[string]string,
 	stats string) []outfile.Use {
 	r := newNames(f, given)

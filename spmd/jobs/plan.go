@@ -35,7 +35,8 @@ type Planned struct {
 	Saturated bool `json:"saturated,omitempty"`
 }
 
-// PlannedItem describes a statement with its plan, or a place.
+// PlannedItem describes one item of a job file: either a statement, with its plan, or a place
+// command, which moves a tensor to a placement.
 type PlannedItem struct {
 	Line  int               `json:"line"`
 	Text  string            `json:"text"`
@@ -69,22 +70,22 @@ type Route struct {
 // sender in a Route that counts all other ranks together.
 const maxRouted, Others = 64, -1
 
-// Planner plans a statement for all ranks. It calls use with the forecast and the plan, which are
-// valid until use returns.
+// Planner is a function that plans a statement for all ranks. It passes the forecast and the plan
+// to the callback use. Both are valid until use returns.
 type Planner func(g *input.Given, how program.How,
 	use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
-// Plan plans a file that was bound and checked. It follows the items over the given number of
-// ranks: where each item leaves its tensors, and what later items move. given holds the inputs that
-// flags give tensors. limit is the number of bytes that a rank may allocate, or 0 if there is no
-// limit. by plans each statement.
+// Plan plans a file that was bound and checked, for the given number of ranks. It goes through the
+// items in order. It records where each item leaves its tensors, and what later items must move.
+// given maps tensors to the inputs that command-line flags name. limit is the number of bytes that
+// a rank may allocate, or 0 for no limit. planner plans a single statement.
 func Plan(f *jobfile.File, given map[string]input.Input, ranks int, limit int64,
-	by Planner) (*Planned, error) {
+	planner Planner) (*Planned, error) {
 	parts, err := Statements(f, given, ranks)
 	if err != nil {
 		return nil, err
 	}
-	x := &follower{names: newNames(f, given), ranks: ranks, by: by,
+	x := &follower{names: newNames(f, given), ranks: ranks, by: planner,
 		given: map[*jobfile.Statement]input.Given{}, variants: map[variant]*planned{},
 		placed: map[placing]*input.Held{}, known: map[*input.Held]bool{}, done: map[string]passed{},
 		lists: map[string][]*store.Blocks{}, tally: tally{}, at: newState()}
@@ -177,7 +178,8 @@ func (s *state) clone() *state {
 	return c
 }
 
-// key returns a text that is equal for two states only if the same items do the same in both.
+// key returns a text that identifies the state. If the keys of two states are equal, every item of
+// the file has the same effect and the same cost in both states.
 func (s *state) key() string {
 	var list []string
 	for name, h := range s.held {
@@ -193,7 +195,8 @@ func (s *state) key() string {
 	return strings.Join(list, "\n")
 }
 
-// write replaces a tensor. Statements then no longer have its current values.
+// write records that a statement or a place command has replaced the tensor called name. h
+// describes the new tensor. Statements whose blocks hold the old values must load the tensor again.
 func (s *state) write(name string, h *input.Held) {
 	s.held[name] = h
 	for _, has := range s.has {
@@ -269,7 +272,8 @@ func (x *follower) pass(t *jobfile.Repeat) error {
 	return nil
 }
 
-// statement follows one run of a statement.
+// statement simulates one run of statement s. It counts the messages of the run, and updates x.at,
+// the state of the tensors.
 func (x *follower) statement(s *jobfile.Statement) error {
 	k, err := x.variant(s)
 	if err != nil {
@@ -309,8 +313,9 @@ func (x *follower) statement(s *jobfile.Statement) error {
 	return x.place(s, t.Name, t.Placement.Placement)
 }
 
-// adopts reports whether a statement uses the blocks of h as they are, although g cuts the tensor
-// along its storage order. It must agree with prepared.Statement.adopt.
+// adopts reports whether a statement uses the blocks of tensor h unchanged, although g, the
+// statement's target for the tensor, divides it into chunks of its storage order. It must agree
+// with prepared.Statement.adopt.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
@@ -365,8 +370,11 @@ func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *inpu
 	}
 }
 
-// replicate counts the traffic that brings a whole dense tensor to every rank. h is nil if rank 0
-// reads the tensor from its input; the owner of its only block then broadcasts it.
+// replicate counts the traffic of bringing a whole dense tensor to every rank. h describes where
+// the tensor is, or is nil if it is still in its input. If the tensor is distributed by rows, each
+// rank sends its rows to all other ranks. Otherwise the tensor is moved to the owner of its only
+// block, which broadcasts it. first says that this is the first transfer of the tensor for the
+// item.
 func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	z := plan.Size{}
@@ -422,7 +430,8 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	}
 }
 
-// variant returns the plan of a statement in the current state. It plans each variant once.
+// variant returns the plan of statement s in the current state. A statement is planned at most
+// twice: with and without an old value of its result. Later calls return the same plan.
 func (x *follower) variant(s *jobfile.Statement) (*planned, error) {
 	stmt, err := notation.Parse(s.Text)
 	if err != nil {

@@ -136,7 +136,8 @@ func (w *world) agreedFailure() error {
 	return nil
 }
 
-// watch ends the job if all ranks wait and nothing has moved for the time stuck.
+// watch ends the job if all ranks wait and no message has made progress during the time stuck. It
+// returns when quit is closed.
 func (w *world) watch(stuck time.Duration, quit chan struct{}) {
 	tick := time.NewTicker(max(stuck/4, time.Millisecond))
 	defer tick.Stop()

@@ -36,8 +36,9 @@ type pair struct {
 	claim      atomic.Bool
 }
 
-// message is a message in a mailbox that waits for its receive. data is a copy of a short message;
-// send is the send of a long one.
+// message is a message in a mailbox that waits for its receive. If the message is short, data is a
+// copy of its contents. If it is long, send is the sender's operation, from whose buffer the
+// receive copies the contents.
 type message struct {
 	data []byte
 	send *op

@@ -35,7 +35,8 @@ type rank struct {
 	arrived map[key][]*message // messages that wait for a receive
 }
 
-// key identifies the messages that a receive matches. from is a job-wide number.
+// key identifies the messages that a receive can match. from is the number of the sending rank in
+// the whole job, not in the group.
 type key struct {
 	link      uint32
 	from, tag int32
@@ -108,13 +109,15 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// A wait spins before it sleeps. Waking a sleeping goroutine that is locked to its thread takes two
-// threads that wake one after the other, some hundred microseconds, and delays the other side's
-// next wait by the same time. Two ranks that both run meet within spinBusy. After spinBusy a wait
-// yields the processor between two checks, so that a rank without a processor can run on the
-// processor of a rank that waits. After spinAlone it also calls the Go scheduler, which is as slow
-// as a sleep, because the thread that is locked to the goroutine must hand its place among the
-// running Go threads to another thread.
+// A waiting rank first spins, because waking a goroutine that is locked to its thread is slow. Two
+// threads must wake one after the other, which takes some hundred microseconds. This time also
+// delays the next wait of the other rank.
+//
+// If both ranks of a message are running, they meet within spinBusy. After spinBusy the waiting
+// rank yields its processor between two checks, so that a rank without a processor can run there.
+// After spinAlone it also calls the Go scheduler. This call is as slow as sleeping, because the
+// locked thread must hand its scheduler slot (Go's P) to another thread. After maxSpin the rank
+// sleeps.
 const (
 	spinBusy  = 5 * time.Microsecond
 	spinAlone = 200 * time.Microsecond

@@ -107,7 +107,8 @@ func (w *Wrapper) file() (path string, done func(), err error) {
 	return path, func() { os.RemoveAll(dir) }, nil
 }
 
-// kept is the open file of the loaded wrapper.
+// kept is the file of the loaded wrapper. It stays open because the loader identifies the wrapper
+// by the name of this file's descriptor.
 var kept *os.File
 
 // funneled is set by tests: one thread then makes all calls.

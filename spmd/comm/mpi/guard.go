@@ -45,8 +45,8 @@ func (m *monitor) watchLater(places []comm.Place) {
 	m.mu.Unlock()
 }
 
-// newGuard chooses which ranks rank me watches. The error says that the rank's process has already
-// died.
+// newGuard chooses the ranks that rank me watches. places says where each rank runs. newGuard
+// returns an error if the process of a chosen rank has already died.
 func newGuard(places []comm.Place, me int) (g guard, err error) {
 	g = guard{on: true, peer: -1, hears: -1, tells: -1, limit: silence, heard: time.Now()}
 	node := func(r int) string {

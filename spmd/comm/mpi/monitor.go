@@ -129,9 +129,9 @@ func (m *monitor) fail(err error) {
 	m.wakeMonitor()
 }
 
-// die ends the process of a failed rank that still runs, because a call of MPI, maybe MPI_Abort,
-// does not return and blocks the monitor. The launcher and the other ranks see that the process is
-// gone.
+// die ends this process some time after its rank has failed. It is needed if a call of MPI (maybe
+// MPI_Abort) does not return, because the call then blocks the monitor, which would otherwise end
+// the process. The launcher and the other ranks see that the process is gone.
 func (m *monitor) die() {
 	m.mu.Lock()
 	failed := m.failed
@@ -203,7 +203,8 @@ func (m *monitor) run() {
 	close(m.mayEnd)
 }
 
-// step takes the next step towards the end of the job, if the job is ending.
+// step does the next action that ends the job, for example reporting a failure to rank 0, cleaning
+// up, or calling MPI_Abort. It does nothing if the job is not ending.
 func (m *monitor) step() {
 	rank, size := m.t.e.rank, m.t.e.size
 	m.mu.Lock()

@@ -52,7 +52,8 @@ type Info struct {
 }
 
 // Prepare finds or builds the wrapper for the launcher's MPI, and loads it. A program must start
-// all processes that it needs before Run.
+// its child processes before it calls Run, because an MPI may forbid a process to fork when it is
+// open.
 func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	if o.Getenv == nil {
 		o.Getenv = os.Getenv
@@ -98,10 +99,12 @@ func words(err error) string {
 	return filepath.Base(os.Args[0]) + ": " + err.Error()
 }
 
-// Run opens MPI and runs f as this process's rank. It returns when f has returned nil at every
-// rank, or the same *comm.AgreedError at every rank, which Run then returns. It does not return
-// after any other failure of any rank: the functions that comm.OnExit registered run, and the
-// process ends with the job's exit code. It can be called once.
+// Run opens MPI and runs f as this process's rank. It returns nil if f returned nil at every rank.
+// It returns an error if MPI cannot be opened, or if f returned the same *comm.AgreedError at every
+// rank.
+//
+// After any other failure of any rank, Run does not return: the functions that comm.OnExit
+// registered run, and the process ends with the job's exit code. Run can be called once.
 func (j *Job) Run(ctx context.Context, f func(c comm.Comm, info Info) error) error {
 	e := j.e
 	opening.Store(true)

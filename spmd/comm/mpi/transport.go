@@ -58,9 +58,9 @@ func (t *transport) Open(id int, members []int) comm.Link {
 
 func (t *transport) Groups() int { return (t.e.tagLimit + 1) / comm.TagLimit }
 
-// op is a message under way. A message in memory of the Go heap is copied to a staging buffer,
-// because an MPI may keep an address registered with the network after the heap has reused the
-// memory.
+// op is a message that is being sent or received. A message in memory of the Go heap is copied to a
+// staging buffer. This is necessary because an MPI library may keep the address of a buffer
+// registered with the network, although the Go heap later uses the memory for something else.
 type op struct {
 	t     *transport
 	r     int64
@@ -162,8 +162,9 @@ func (t *transport) ended(o *op) {
 	t.pending.Add(-1)
 }
 
-// large is the smallest number of bytes under way for which each poll lasts longer than an instant.
-// An MPI that moves a message in parts needs a call for every few parts.
+// large is a number of bytes. If the messages under way have at least this many bytes, each poll
+// calls MPI for some time instead of once. The reason is that some MPIs move a large message in
+// parts, and need a call for every few parts.
 const large = 1 << 20
 
 // pollTime returns how long to poll for the parts of messages, in nanoseconds.

@@ -34,10 +34,12 @@ var opening atomic.Bool
 // after a failure.
 func Opened() bool { return opening.Load() }
 
-// Refuse ends the job if a rank fails with err before it opens MPI. If several ranks of a node fail
-// alike, one of them reports the failure. Refuse calls say with err at rank 0, and at other ranks
-// with an error that contains the rank's number. It then tells the launcher to end the other ranks.
-// Afterwards the process must exit with the code comm.ExitCode(err).
+// Refuse ends the job after a rank has failed with err before it opened MPI. If several ranks of a
+// node fail in the same way, only one of them reports the failure.
+//
+// Refuse reports the failure by calling the function say. The argument is err at rank 0. At any
+// other rank it is an error that also contains the rank's number. Refuse then tells the launcher to
+// end the other ranks. Afterwards the process must exit with the code comm.ExitCode(err).
 func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) string,
 	say func(error)) {
 	stop := make(chan os.Signal, 1)
@@ -78,8 +80,10 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 	l.end(comm.ExitCode(err), getenv)
 }
 
-// shown is how long the reporting rank keeps its claim. During that time ranks that start a little
-// later see the claim, and the launcher reads the output before the job ends.
+// shown is how long a rank waits after it has reported a failure, before it ends the job. Meanwhile
+// it keeps its claim, a socket that only one rank of a node can have. Ranks that start a little
+// later find the claim and do not report the failure again. The wait also gives the launcher time
+// to read the rank's output.
 const shown = 500 * time.Millisecond
 
 // claim returns an abstract socket address that only one rank of this node can listen on. It leaves

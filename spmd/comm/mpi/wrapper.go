@@ -91,23 +91,23 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string,
 // WriteTo writes the wrapper to a file, for DISTAFF_MPI_WRAPPER or for installation.
 func (w *Wrapper) WriteTo(path string) error { return os.WriteFile(path, w.bytes, 0o755) }
 
-// identify reads from a wrapper's bytes which MPI it was built for. from says in errors where the
-// wrapper comes from.
-func identify(from string, b []byte) (*Wrapper, error) {
+// identify finds out from the bytes b of a wrapper library for which MPI it was built. origin says
+// in error messages where the wrapper comes from.
+func identify(origin string, b []byte) (*Wrapper, error) {
 	_, rest, ok := bytes.Cut(b, []byte("@dst-mpi-wrapper "))
 	text, _, ok2 := bytes.Cut(rest[:min(len(rest), 200)], []byte("@"))
 	f := strings.SplitN(string(text), " ", 3)
 	if !ok || !ok2 || len(f) != 3 {
-		return nil, fmt.Errorf("%s is not an MPI wrapper; build one with distaff wrappers", from)
+		return nil, fmt.Errorf("%s is not an MPI wrapper; build one with distaff wrappers", origin)
 	}
 	if v, err := strconv.Atoi(f[0]); err != nil || v != abi {
 		return nil,
 			fmt.Errorf(
 				"%s is an MPI wrapper of version %s, want %d; it was built for another "+
 					"version of this program",
-				from, f[0], abi)
+				origin, f[0], abi)
 	}
-	return &Wrapper{From: from, Family: f[1], Version: f[2], bytes: b}, nil
+	return &Wrapper{From: origin, Family: f[1], Version: f[2], bytes: b}, nil
 }
 
 // read reads a wrapper's file. The owner of the file and its folder must be trusted, because the
@@ -128,8 +128,9 @@ func read(path string) (*Wrapper, error) {
 	return identify(path, b)
 }
 
-// Installed returns the path of the wrapper of a family that make install has installed:
-// lib/distaff, next to the folder of the binary.
+// Installed returns the path where `make install` puts the wrapper for a family of MPIs. The
+// wrapper is in lib/distaff, next to the folder of the binary. Installed returns "" if the binary's
+// path is not known.
 func Installed(family string) string {
 	exe, err := os.Executable()
 	if err != nil {
