@@ -60,16 +60,17 @@ func leaves(b *bench) error {
 	return nil
 }
 
-// turnSeconds is the least time of a turn of timed runs. A faster leaf gets more runs per turn, at
-// most mostRuns: the best of a few runs of a millisecond would measure mainly the other load of the
-// machine.
+// turnSeconds is the smallest duration of a turn of timed runs. A fast leaf is run more often in a
+// turn, but at most mostRuns times. With only a few runs of a millisecond, even the best time would
+// be distorted by other load on the machine.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
 )
 
-// filling returns a copy of b with more timed runs per turn, so that the turns of a kernel are long
-// enough. timed are the seconds of some of the kernel's runs.
+// filling returns a copy of b that makes more timed runs in each turn, so that a turn lasts at
+// least turnSeconds if mostRuns allows it. timed holds the times of some of the kernel's runs, in
+// seconds.
 func (b *bench) filling(timed []float64) *bench {
 	t := *b
 	t.repeat = max(b.repeat, int(min(turnSeconds/slices.Min(timed), mostRuns)))
@@ -134,8 +135,8 @@ func (a against) best() (name string, times []float64) {
 	return name, times
 }
 
-// ratio returns Distaff's best time divided by the best of times, which are another side's. It uses
-// best times because other load can only add time.
+// ratio returns Distaff's best time divided by the best time of another side. times are the other
+// side's measurements. ratio uses best times because other load on the machine can only add time.
 func (a against) ratio(times []float64) float64 {
 	return slices.Min(a.ours) / slices.Min(times)
 }
@@ -163,10 +164,12 @@ func (a against) print(b *bench) {
 		ofHand, ofPeer, over)
 }
 
-// meanLimit is the largest accepted geometric mean of the ratios to the best libraries.
+// meanLimit is the largest accepted value of the mean that meanOf prints: the geometric mean over
+// all kernels of our time divided by the time of the best library.
 const meanLimit = 0.5
 
-// meanOf prints the geometric mean of the ratios to the best libraries.
+// meanOf prints the geometric mean over all kernels of a ratio: our time divided by the time of the
+// best library.
 func (b *bench) meanOf(all []against) {
 	sum, n := 0.0, 0
 	for _, a := range all {

@@ -12,8 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// alone is a leaf of a statement with a dense result, for calls by a loop in C, so that its time
-// includes nothing of Go.
+// alone is a leaf that a loop in C calls repeatedly, so that the measured time does not include the
+// overhead of calls from Go. The result of the leaf's statement must be dense.
 type alone struct {
 	leaf   kernels.Leaf
 	args   []*tcs.Tensor // the result comes first

@@ -11,9 +11,9 @@ import (
 //go:embed hand/compute.c
 var handCompute string
 
-// computeLimits are the largest accepted times of a leaf that assembles its result, relative to a
-// leaf that only computes values, by handwritten function. If the pattern of a result is the
-// pattern of an operand, the handwritten kernel computes only values.
+// computeLimits maps the name of a handwritten function to the largest accepted ratio of two times:
+// the time of our leaf that assembles its result, divided by the time of the handwritten function.
+// If the result has the pattern of an operand, the handwritten function computes only values.
 var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3,
 	"spadd3": 1.3, "spgemm": 2.5}
 
@@ -78,7 +78,8 @@ func (b *bench) values(k kernel, threads int, object *cc.Object) error {
 	return nil
 }
 
-// into times the leaf that computes only values, in a result that already has its pattern.
+// into measures the leaf that computes only values and stores them in result, which already has the
+// pattern. It returns the times in seconds.
 func (b *bench) into(k kernel, threads int, result *tcs.Tensor) ([]float64, error) {
 	j, err := b.job(k, threads)
 	if err != nil {

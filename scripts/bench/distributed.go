@@ -209,11 +209,12 @@ func (b *bench) placedLines(k placed, ways []way, list map[string]*peer, dir str
 	return nil
 }
 
-// placedLine runs a job and other alternately, and prints the speedup. The limit applies to the
-// speedup by medians. The speedup by minimum times is printed too, because other load changes it
-// less.
+// placedLine measures the placed job k and a baseline job alternately, and prints the speedup of k
+// over the baseline. The limit applies to the speedup of the median times. The speedup of the
+// minimum times is printed too, because other load on the machine changes it less. If baseline is
+// nil, only k is measured.
 func (b *bench) placedLine(k placed, w way, files []string, name string,
-	other func() (*outcome, error)) error {
+	baseline func() (*outcome, error)) error {
 	var ours, theirs []float64
 	for range b.rounds {
 		mine, err := w.run(b.placedJob(k.job, files))
@@ -221,10 +222,10 @@ func (b *bench) placedLine(k placed, w way, files []string, name string,
 			return err
 		}
 		ours = append(ours, mine.times...)
-		if other == nil {
+		if baseline == nil {
 			continue
 		}
-		its, err := other()
+		its, err := baseline()
 		if err != nil {
 			return err
 		}
@@ -233,7 +234,7 @@ func (b *bench) placedLine(k placed, w way, files []string, name string,
 		}
 		theirs = append(theirs, its.times...)
 	}
-	if other == nil {
+	if baseline == nil {
 		b.printf("%-22s %-8s %12.2f %-10s %12s %8s %7s %8.2f\n", k.name, w.name, 1e3*median(ours),
 			name, "-", "-", "-", k.least)
 		return nil

@@ -41,9 +41,13 @@ const columns = 32
 // scaled shrinks a size or count.
 func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16) }
 
-// input returns a named input, and makes it at first use. The name is a key of inputs,
-// vec:INPUT:MODE, mat:INPUT:MODE, or "INPUT last MODE", which is a copy of INPUT that stores the
-// mode last.
+// input returns the input with the given name, and makes it when it is first used. There are three
+// kinds of names:
+//
+//   - A key of inputs is the name of one of these tensors.
+//   - vec:INPUT:MODE and mat:INPUT:MODE are a dense vector and a dense matrix. They have as many
+//     rows as the mode of INPUT has coordinates.
+//   - "INPUT last MODE" is a copy of INPUT in which the mode is stored last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil

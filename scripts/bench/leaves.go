@@ -127,9 +127,9 @@ func (b *bench) job(k kernel, threads int) (*spmd.Job, error) {
 	return j, nil
 }
 
-// byHand runs the handwritten kernel, whose result gets the sizes and levels of like. It returns
-// the times and the sum of the result.
-func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Object) ([]float64,
+// byHand measures the handwritten kernel of k. The kernel's result gets the sizes and levels of the
+// tensor model. byHand returns the times and the sum of the result's values.
+func (b *bench) byHand(k kernel, threads int, model *tcs.Tensor, object *cc.Object) ([]float64,
 	float64, error) {
 	leaf, err := kernels.Load(object, k.function)
 	if err != nil {
@@ -151,7 +151,7 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	var times []float64
 	var sum float64
 	for r := range b.repeat + 1 {
-		out, err := emptyLike(like, k.function, arena)
+		out, err := emptyLike(model, k.function, arena)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -170,9 +170,10 @@ func (b *bench) byHand(k kernel, threads int, like *tcs.Tensor, object *cc.Objec
 	return times, sum, nil
 }
 
-// emptyLike returns a result for a handwritten kernel. If the kernel makes the pattern of the
-// result, no array is allocated, and the kernel publishes them. Otherwise the values are allocated,
-// and have the same pages at every repeat.
+// emptyLike returns a tensor with the sizes and levels of t, in which the handwritten function
+// stores its result. If the function also makes the result's pattern, emptyLike allocates nothing,
+// because the function allocates the arrays. Otherwise emptyLike allocates the values, so that all
+// repeats write to the same pages.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {

@@ -20,9 +20,9 @@ import (
 // loadRanks is the number of ranks, all in this process, that load the file.
 const loadRanks = 2
 
-// loads prints the section of loading. It times the loading of a .tcs file of a matrix (1 GB at
-// scale 1) at two ranks, from the page cache and with checks, and compares it with sequential reads
-// of the file.
+// loads prints the section of loading. Two ranks load a matrix from a .tcs file (1 GB at scale 1),
+// and check its contents. The file is in the page cache. The time is compared with the time of
+// reading the file sequentially.
 func loads(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-load-")
 	if err != nil {

@@ -94,10 +94,10 @@ func (b *bench) wants(name string) bool { return b.lines.MatchString(name) }
 
 func (b *bench) printf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// over returns the mark to print after a figure, and counts the figure, if it exceeds its limit.
-// Otherwise it returns "".
-func (b *bench) over(is bool) string {
-	if !is {
+// over must be called for each figure that has a limit. If exceeded is true, the figure exceeds its
+// limit: over counts the figure, and returns the mark to print after it. Otherwise over returns "".
+func (b *bench) over(exceeded bool) string {
+	if !exceeded {
 		return ""
 	}
 	b.missed++

@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
-// modes prints the section of products of a tensor in every mode, all from one copy that is stored
-// in the order of its modes. Two kinds of products are measured. MTTKRP is compared with mode 0,
-// whose result is written in storage order. Products that sum one mode into a result in compressed
-// levels are compared with making a copy that stores the mode last, and with the products from such
-// a copy.
+// modes prints the section of products along every mode of a tensor. All products read the same
+// copy of the tensor, which is stored in the order of its modes. There are two comparisons:
+//
+//   - MTTKRP in each mode is compared with MTTKRP in mode 0, whose result is written in storage
+//     order.
+//   - A product that sums one mode, and whose result has compressed levels, is compared with a
+//     product that reads a copy in which this mode is stored last. The time of making the copy is
+//     added.
 func modes(b *bench) error {
 	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order",
 		"ratio", "limit")
@@ -42,35 +45,37 @@ func modes(b *bench) error {
 	return nil
 }
 
-// modeLimit is the largest accepted time of MTTKRP for a mode, as a multiple of the time for mode
-// 0. Other modes read and write a row of the result for each entry, and mode 0 keeps rows in
-// registers. copyLimit is the largest accepted time of a product, relative to making the copy for
-// it and using the copy.
+// modeLimit is the largest accepted time of MTTKRP in any mode, as a multiple of the time in mode
+// 0. Other modes are slower, because they read and write a row of the result for each entry,
+// whereas mode 0 keeps rows in registers.
+//
+// copyLimit is the largest accepted time of a product that sums one mode, as a multiple of another
+// time: the time of making a copy with this mode last, plus the time of the product from the copy.
 const modeLimit, copyLimit = 1.5, 1
 
-// mode times a kernel k, and own, which is the same kernel in its own storage order, alternately,
-// and prints their line for each number of threads. copying, if not nil, returns the time of making
-// the copy, which is added.
-func (b *bench) mode(name string, k, own kernel, copying func() (float64, error)) error {
+// mode measures kernel k and the kernel reference alternately, and prints a line for each number of
+// threads. copying is nil unless the reference reads a copy of the operand. copying then measures
+// the time of making this copy, which is added to the time of the reference.
+func (b *bench) mode(name string, k, reference kernel, copying func() (float64, error)) error {
 	if !b.wants(name) {
 		return nil
 	}
 	for _, n := range b.threads {
-		if err := b.modeLine(name, n, k, own, copying); err != nil {
+		if err := b.modeLine(name, n, k, reference, copying); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (b *bench) modeLine(name string, threads int, k, own kernel,
+func (b *bench) modeLine(name string, threads int, k, reference kernel,
 	copying func() (float64, error)) error {
 	var ours, theirs, copies []float64
 	for range b.rounds {
 		for _, x := range []struct {
 			k     kernel
 			times *[]float64
-		}{{k, &ours}, {own, &theirs}} {
+		}{{k, &ours}, {reference, &theirs}} {
 			times, result, err := b.ours(x.k, threads)
 			if err != nil {
 				return err
@@ -134,8 +139,8 @@ func summed(tensor, input string, mode int, column string) (name string, k kerne
 // letters are the variables of a tensor's modes.
 var letters = []string{"i", "j", "k", "m", "n"}
 
-// mttkrp returns the product of a tensor with a factor for each mode except the given one, from the
-// copy that is stored in the order of the modes.
+// mttkrp returns the kernel that multiplies a tensor with one factor for each mode except the given
+// one. The kernel reads the copy of the tensor that is stored in the order of its modes.
 func mttkrp(tensor string, mode int) kernel {
 	vars := letters[:len(inputs[tensor].dims)]
 	k := kernel{name: fmt.Sprintf("MTTKRP 32 mode %d %s, one copy", mode, tensor),

@@ -29,8 +29,8 @@ var ways = []string{"auto", "direct", "pairwise"}
 // other ways.
 const bestLimit = 1.05
 
-// products returns the tensor networks of Raje et al. ("CoNST", sections 4 and 5), and a count of
-// triangles.
+// products returns the products to measure: the tensor networks of Raje et al. ("CoNST", sections 4
+// and 5), and two products that count the triangles of a graph.
 func products() []product {
 	list := []product{
 		{"MTTKRP order 3", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j)", nil,
@@ -67,9 +67,9 @@ func products() []product {
 	return list
 }
 
-// networkInputs are the inputs of products that no other section has. Sparse tensors with more than
-// 100,000 entries get fewer entries at a smaller scale. If their fibers must keep their lengths,
-// the outermost mode shrinks too.
+// networkInputs are the inputs that only this section uses. At a smaller scale, sparse tensors with
+// more than 100,000 entries get fewer entries. In inputs whose names begin with "fibers", the
+// outermost mode is made smaller in the same proportion, so that fibers keep their lengths.
 var networkInputs = map[string]struct {
 	format  string
 	entries int64 // 0 for a dense tensor
@@ -134,7 +134,8 @@ func (b *bench) productInputs(p product) error {
 	return nil
 }
 
-// hopeless is the slowdown that makes a way run only once.
+// hopeless is the slowdown above which a way to compute a product is run only once. The slowdown is
+// relative to the fastest way.
 const hopeless = 10
 
 // contracted is the result of computing a product in one way: the times of the runs, the bytes that

@@ -200,7 +200,8 @@ func scalapack(dir string) *peer {
 	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
 }
 
-// launched is like compiled, for a program that Open MPI's mpirun starts with one rank per thread.
+// launched prepares a peer as the method compiled does. In addition, Open MPI's mpirun starts the
+// peer's program, with one rank for each thread.
 func (p *peer) launched(dir, name string, flags ...string) *peer {
 	mpicc, err := exec.LookPath("mpicc.openmpi")
 	if err != nil {
@@ -276,8 +277,8 @@ func splatt(dir string) *peer {
 		"-L"+filepath.Join(home, "lib"), "-lsplatt", "-llapack", "-lblas", "-lm")
 }
 
-// alto returns the peer that calls ALTO, which Debian does not have either. ALTO_DIR names its
-// source folder. An MTTKRP needs only its headers.
+// alto returns the peer that calls ALTO. Debian has no package of ALTO, so ALTO_DIR names the
+// folder with its source. An MTTKRP needs only ALTO's headers.
 func alto(dir string) *peer {
 	p, home := named("alto", "ALTO_DIR")
 	if home == "" {

@@ -37,16 +37,16 @@ func (b *bench) figure(f figure) {
 		median(f.ours), other, least, value, f.limit, b.over(value > f.limit))
 }
 
-// value returns the figure of a line. of reduces the times of a side to one number, for example
-// their median.
-func (f *figure) value(of func([]float64) float64) float64 {
+// value returns the figure to print in a line. reduce turns the times of one side into a single
+// number, for example their median.
+func (f *figure) value(reduce func([]float64) float64) float64 {
 	switch {
 	case f.other == nil:
-		return of(f.ours)
+		return reduce(f.ours)
 	case f.share:
-		return of(f.ours) / of(f.other)
+		return reduce(f.ours) / reduce(f.other)
 	}
-	return of(f.ours) - of(f.other)
+	return reduce(f.ours) - reduce(f.other)
 }
 
 // programs prints the section of prepared statements. Its sizes do not depend on the scale, because
@@ -113,9 +113,10 @@ type system struct {
 	A, b   *tcs.Tensor
 }
 
-// newSystem makes the stiffness matrix of a ring of n points. Springs connect neighbours up to four
-// apart and opposite points, and a weak spring holds each point. With its condition number,
-// conjugate gradients converge within 200 steps, and residuals are normal numbers for 1,000 steps.
+// newSystem makes the stiffness matrix of a ring of n points. A spring connects each pair of points
+// that are at most four positions apart, and each pair of opposite points. A weak spring also holds
+// each point at its position. The matrix has a condition number with which conjugate gradients
+// converge within 200 steps. Residuals do not become subnormal within 1,000 steps.
 func newSystem(n int) (*system, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const held = 0.02
@@ -179,7 +180,8 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches is the number of measurements per turn for times that are only microseconds.
+// batches is the number of measurements that one side makes before it is the other side's turn, if
+// a measured time is only a few microseconds.
 const batches = 20
 
 // product times a prepared product and, alternately, its leaf on the same operands. threads is the
@@ -317,8 +319,8 @@ func (b *bench) stepsInGo(s *system, f figure) error {
 	return err
 }
 
-// turns calls f once without counting it, and then once for each run of all turns of a side. It
-// returns the times in milliseconds.
+// turns returns measurements of f in milliseconds. It calls f once to warm up. It then calls f as
+// often as one side of a comparison runs in all of its turns together. f returns seconds.
 func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	var list []float64
 	for k := range 1 + b.rounds*b.repeat {
@@ -333,8 +335,9 @@ func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	return list, nil
 }
 
-// stepsOfFile times the same steps when a job file runs them, in this process. It subtracts the
-// time of a file with a single step, so that loading and preparation do not count.
+// stepsOfFile measures 1,000 steps of conjugate gradients that a job file runs in this process.
+// stepsInGo measures the same steps. stepsOfFile subtracts the time of a job file with a single
+// step, so that loading and preparation are not counted.
 func (b *bench) stepsOfFile(s *system, f figure) error {
 	passes := func(steps string) (list []float64, err error) {
 		text := "param passes = 1\ntensor A(n, n): ds from \"A.tcs\"\ntensor b(n): d from " +

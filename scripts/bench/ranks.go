@@ -29,12 +29,13 @@ type ranked struct {
 	limit  float64 // largest time with the split, relative to the time without
 }
 
-// leastSpeedup is the smallest accepted speedup of two ranks over one. If two cores have more than
-// the bandwidth of one, the two ranks must also reach the share allowed of that speedup.
+// leastSpeedup is the smallest accepted speedup of two ranks over one. The accepted speedup is
+// higher if two cores have r times the memory bandwidth of one core: it is then at least r*allowed.
 const leastSpeedup, allowed = 1.5, 0.9
 
-// splitRounds is the smallest number of runs of a job with a split, because the time of a run
-// depends on the place of its memory.
+// splitRounds is the smallest number of runs of a job whose loops are split over the ranks. Such a
+// job needs several runs, because the time of a run depends on where in physical memory its arrays
+// are.
 const splitRounds = 5
 
 // ranksFiles are the generated input files. Each is made once per run.
@@ -51,8 +52,9 @@ var ranksFiles = map[string]struct {
 func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
-// speedup returns the smallest accepted speedup of a line without a split, from the model of this
-// machine if there is one.
+// speedup returns the smallest accepted speedup of two ranks over one. It applies to lines that
+// compare these two, and not to lines that measure a split. m is the model of this machine, from
+// which the memory bandwidths are taken. If m is nil, the result is leastSpeedup.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup

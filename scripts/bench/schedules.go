@@ -38,9 +38,9 @@ type claim struct {
 // by hand.
 const byHandLimit = 1.05
 
-// contests returns the contests of source 004: tiles of entries and of rows (chapter 2), SpMM with
-// and without tiles (section 8.6), MTTKRP with and without workspaces (appendix A.5 to A.7), and
-// A.1 and A.3.
+// contests returns comparisons of schedules from Senanayake's thesis (2020): tiles of entries and
+// of rows (chapter 2), SpMM with and without tiles (section 8.6), MTTKRP with and without
+// workspaces (schedules A.5 to A.7 of its appendix), and the schedules A.1 and A.3.
 func contests() []contest {
 	const byEntries = "fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16384),parallelize(p0,CPUThread,Atomics)"
 	halves := scheduled{"rows in two halves", "divide(i,i0,i1,2),parallelize(i0,CPUThread,NoRaces)",
@@ -175,9 +175,12 @@ var tensorsOf = map[string][]int64{
 	"order 5": {100, 25, 20, 10, 5000},
 }
 
-// made makes an input of a contest at first use: a matrix or tensor of that name; a vector ("vec
-// M") or dense matrix ("mat M") with as many rows as matrix M has columns; or "TENSOR mode M", a
-// factor for that mode.
+// made makes an input of a contest when it is first used. There are three kinds of names:
+//
+//   - A plain name is the name of a matrix or tensor.
+//   - "vec M" and "mat M" are a vector and a dense matrix. They have as many rows as matrix M has
+//     columns.
+//   - "TENSOR mode N" is a factor matrix. It has as many rows as mode N of TENSOR has coordinates.
 func (b *bench) made(name string) error {
 	if b.tensors[name] != nil {
 		return nil

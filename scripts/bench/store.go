@@ -17,9 +17,8 @@ type stored struct {
 	limit                     float64 // largest time, relative to write(); 0 means no limit
 }
 
-// storedTable has a line for each way to store a result: dense and sparse arrays as they are, and
-// rows that are combined from blocks of columns. A line with a limit may take at most this multiple
-// of the time of write().
+// storedTable has a line for each way to store a result. In some lines, dense or sparse arrays are
+// written as they are. In other lines, rows are combined from blocks of columns.
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", "", 2},
@@ -31,8 +30,9 @@ var storedTable = []stored{
 	{"sss last mode", "T(i,j,k) = 2*S(i,j,k)", "c", "sss", 2, "k:2", "k", 2},
 }
 
-// store prints the section of storing. It times the store phase of a .tcs result on the disk, and
-// alternately write() and fsync of the same bytes to a file in the same folder.
+// store prints the section of storing. It compares two times, which are measured alternately: the
+// time that a job takes to store a .tcs result on the disk, and the time of write() and fsync()
+// with the same bytes and a file in the same folder.
 func store(b *bench) error {
 	dir, err := os.MkdirTemp("", "distaff-bench-")
 	if err != nil {

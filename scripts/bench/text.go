@@ -18,8 +18,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// texts prints the section of text files in the page cache. It compares parsing on one thread, and
-// conversion, with a simple reader (scanAll). It also measures memory.
+// texts prints the section of reading text files. The files are in the page cache. texts measures
+// the parsing of a file on one thread, and the conversion of a file to .tcs. Both times are
+// compared with the time of a simple reader (scanAll). texts also measures memory.
 func texts(b *bench) error {
 	dir, err := os.MkdirTemp("", "bench-text-")
 	if err != nil {

@@ -127,8 +127,9 @@ func (b *bench) mttkrp() error {
 	return nil
 }
 
-// hugeSlice prints the section that compares schedule A.8 on a tensor with half of its entries in
-// one slice with A.8 on even slices.
+// hugeSlice prints the section about uneven slices. It runs schedule A.8 on two tensors and
+// compares the times. In one tensor all slices have equally many entries. In the other, one slice
+// has half of all entries.
 func (b *bench) hugeSlice() error {
 	schedules := []schedule{a8(128, 8, mttkrpColumns), byDefault, a8(4, 16, mttkrpColumns)}
 	even := map[string]float64{}

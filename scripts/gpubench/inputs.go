@@ -92,8 +92,9 @@ func positions(degree []int64) ([]int32, error) {
 	return pos, nil
 }
 
-// scattered returns strictly increasing coordinates below size under each parent. The range is
-// divided into as many equal parts as the parent has children, and each part has one coordinate.
+// scattered returns the crd array of a level whose pos array is given. The coordinates are in [0,
+// size), and increase strictly within each segment. For a segment of n coordinates, the range is
+// divided into n equal parts, and each part contains one pseudo-random coordinate.
 func scattered(pos []int32, size int64, seed uint64) []int32 {
 	crd := make([]int32, pos[len(pos)-1])
 	parallel(int64(len(crd)), func(lo, hi int64) {
@@ -125,7 +126,9 @@ func banded(pos []int32, size int64) []int32 {
 	return crd
 }
 
-// newMatrix makes a matrix whose row r has degree(r) entries.
+// newMatrix makes a matrix with the given numbers of rows and columns. Row r has degree(r) entries,
+// but at most cols. If band is true, the entries are near the diagonal. Otherwise they are
+// scattered over the row (see scattered).
 func newMatrix(name string, rows, cols int64, degree func(r int64) int64, band bool) (*matrix,
 	error) {
 	m := &matrix{name: name, rows: rows, cols: cols}
@@ -231,8 +234,10 @@ func hugeRow(rows, cols, degree int64) func(string, float64) (*matrix, error) {
 	}
 }
 
-// skewed returns a function that makes the matrix of source 004, figure 8-7. Row i of n has k*c^i
-// entries, in a shuffled order. k is chosen so that there are nnz entries in all.
+// skewed returns a function that makes the matrix of figure 8-7 in Senanayake's thesis (2020). The
+// lengths of its rows decrease geometrically: the row with number i has k/c^i entries, and the rows
+// are then shuffled. k is chosen so that the matrix has nnz entries. A larger c makes the rows more
+// uneven.
 func skewed(rows, cols, nnz int64, c float64) func(string, float64) (*matrix, error) {
 	return func(name string, scale float64) (*matrix, error) {
 		n := scaled(rows, scale)

@@ -21,7 +21,7 @@
 //	leaf.go       statements, compiled and timed
 //	peers.go      cuSPARSE and the card's bandwidth
 //	peers.c       the C part of peers.go, with the header peers.h
-//	schedules.go  schedules of source 004
+//	schedules.go  schedules of Senanayake's thesis
 //	matrices.go   sections of sparse matrices and vectors
 //	columns.go    sections of dense operands with columns
 package main
@@ -150,8 +150,9 @@ func (b *bench) note(s string) {
 	}
 }
 
-// open opens the backend that runs leaves. Unless -dry is set, it also opens cuSPARSE (at the path
-// sparse, or by the loader if that is "") and measures the card's bandwidth.
+// open opens the backend that runs leaves. Unless -dry is set, it also opens cuSPARSE and measures
+// the card's memory bandwidth. sparse is the path of the cuSPARSE library. If it is "", the dynamic
+// loader searches for the library.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
 		b.backend, b.speed = interpret.Backend{}, 1e9

@@ -47,8 +47,9 @@ func (b *bench) against(v *vectors) (theirs, error) {
 	return b.checked(t, v.ref, err)
 }
 
-// checked returns a peer's time t if its result is right. err is the error of the peer. An
-// algorithm that cuSPARSE does not support is not an error.
+// checked returns t, the time of a peer, if the peer's result equals want. err is the error of the
+// peer. If cuSPARSE does not support the algorithm, checked returns a time of 0 with the note "not
+// supported", and no error.
 func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	if err == errUnsupported {
 		return theirs{algorithm: "not supported"}, nil
@@ -82,8 +83,8 @@ func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedu
 	return nil
 }
 
-// spmv prints the section of SpMV, by default and with schedules of source 004. The limit applies
-// to the default.
+// spmv prints the section of SpMV. It measures the default schedule and schedules of Senanayake's
+// thesis (A.2 and A.10). The limit applies only to the default schedule.
 func (b *bench) spmv() error {
 	shapes := []shape{
 		{"uniform 10M x 10", uniform(10e6, 10e6, 10)},
@@ -117,8 +118,9 @@ func (b *bench) spmv() error {
 	return nil
 }
 
-// skew prints the section that compares schedule A.10 with A.2 as rows become more uneven. A row of
-// 10 million entries takes a tenth of a second on one warp.
+// skew prints the section that compares schedules A.10 and A.2 on matrices with more and more
+// uneven rows. Long rows slow down A.10, because a single warp computes a whole row: it needs a
+// tenth of a second for a row of 10 million entries.
 func (b *bench) skew() error {
 	b.header()
 	for _, c := range []float64{1, 1.0001, 1.001, 1.003, 1.01, 1.03, 1.1} {
@@ -145,9 +147,10 @@ func (b *bench) skew() error {
 	return nil
 }
 
-// shortWide prints the section of a matrix with few, long rows. It compares dividing the entries
-// evenly with one warp per row. For the latter it measures blocks with as many rows as in A.10,
-// where one block gets all rows, and blocks of 16 rows.
+// shortWide prints the section of a matrix with few, long rows. It compares two kinds of schedules:
+// one divides the entries evenly, and the other gives each row to a warp. The second kind is
+// measured with two sizes of blocks. With the size of A.10, a single block gets all rows of this
+// matrix. With the other size, a block gets 16 rows.
 func (b *bench) shortWide() error {
 	v, err := b.vectorsOf(shape{"100 x 100k", func(name string, scale float64) (*matrix, error) {
 		n := max(scaled(10000, scale), 640)

@@ -19,7 +19,8 @@ import (
 var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
 	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
-// The driver's numbers of attributes of a device. Rates are in kHz.
+// The identifiers of a device's attributes in the interface of the CUDA driver. The attributes that
+// are rates are in kHz.
 const (
 	attributeProcessors  = 16
 	attributeClockRate   = 13

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// tolerance is the largest accepted difference from the reference, in norm. It is not 0 because
-// sums are computed in different orders.
+// tolerance is the largest accepted relative error of a result: the norm of its difference from the
+// reference, divided by the norm of the reference. It is not 0, because sums are computed in
+// different orders.
 const tolerance = 1e-10
 
 func median(x []float64) float64 {

@@ -2,16 +2,17 @@ package main
 
 import "fmt"
 
-// Schedules of source 004, appendix A. The number of entries of a thread or warp, which the source
-// does not fix, is a parameter.
+// The schedules are from appendix A of R. Senanayake's thesis, "A unified iteration space
+// transformation framework for sparse and dense tensor algebra" (2020). The number of entries of a
+// thread or warp is a parameter, because the thesis does not fix it.
 
 // schedule is a way to compute a statement. An empty text is the target's default.
 type schedule struct{ name, text string }
 
 var byDefault = schedule{"default", ""}
 
-// a2 returns schedule A.2 of source 004. Each thread gets neighbouring entries. It computes all
-// their products before it sums them.
+// a2 returns schedule A.2 of the thesis. Each thread gets perThread neighbouring entries, and
+// computes all their products before it sums them. A block has the given number of warps.
 func a2(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.2 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps,
@@ -19,7 +20,9 @@ func a2(perThread, warps int) schedule {
 				"unroll(thread_nz_pre,%d), ", perThread))}
 }
 
-// a11 returns schedule A.11, which is like A.2 without a temporary and without unrolling.
+// a11 returns schedule A.11 of the thesis. Each thread gets perThread neighbouring entries, as in
+// A.2, but adds each product at once, without a temporary and without unrolling. A block has the
+// given number of warps.
 func a11(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.11 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps, "")}
@@ -35,7 +38,8 @@ func positionsOfThreads(perThread, warps int, loads string) string {
 		loads)
 }
 
-// a10 returns schedule A.10. Each warp gets rows, and the threads of a warp go through a row
+// a10 returns schedule A.10 of the thesis for matrices. A block has the given numbers of rows and
+// warps, and divides its rows among the warps. The threads of a warp compute one row after another
 // together.
 func a10(rows, warps int) schedule {
 	return schedule{fmt.Sprintf("A.10 %d rows a block", rows),
@@ -47,7 +51,8 @@ func a10(rows, warps int) schedule {
 				"parallelize(thread,GPUThread,Temporary)", rows, warps)}
 }
 
-// a4 returns schedule A.4. Each warp gets a few entries, and its threads divide the columns.
+// a4 returns schedule A.4 of the thesis for SpMM. Each warp gets perWarp entries, and its threads
+// divide the columns of the dense matrix. A block has the given number of warps.
 func a4(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.4 %d entries a warp", perWarp),
 		fmt.Sprintf(
@@ -59,7 +64,9 @@ func a4(perWarp, warps, columns int) schedule {
 			perWarp*warps, perWarp, columns/32)}
 }
 
-// a8 returns schedule A.8, which is like A.4 for a tensor of order 3.
+// a8 returns schedule A.8 of the thesis for MTTKRP of a tensor of order 3. As in a4, each warp gets
+// perWarp entries, and its threads divide the columns of the factor matrices. A block has the given
+// number of warps.
 func a8(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.8 %d entries a warp", perWarp),
 		fmt.Sprintf(

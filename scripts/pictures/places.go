@@ -11,8 +11,8 @@ var rankColors = [4]color.RGBA{{0x3b, 0x52, 0x8b, 0xff}, {0x21, 0x91, 0x8c, 0xff
 	{0xe0, 0x8a, 0x2c, 0xff},
 	{0xb0, 0x4a, 0x7f, 0xff}}
 
-// placedEntries returns the coordinates of a matrix of n x n whose first rows have most entries, in
-// order.
+// placedEntries returns the coordinates of the entries of an example matrix with n rows and n
+// columns, sorted by rows. The first rows have more entries than the last ones.
 func placedEntries(n int) (list [][2]int) {
 	for i := range n {
 		every := 1 + i // row i has about n/(i+1) entries
