@@ -26,8 +26,8 @@ const Time = 2.3
 // planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
-// minRunSeconds is the least time of a run of a loop. Runs are shorter only if no time is left to
-// find a larger number of repetitions.
+// minRunSeconds is the smallest duration of a run of a loop. Runs are shorter only if no time is
+// left to find a larger number of repetitions.
 const minRunSeconds = 0.5e-3
 
 // Measure measures the machine. No other program should run meanwhile. If other work makes some

@@ -266,8 +266,9 @@ func named(name, variable string) (p *peer, home string) {
 	return p, home
 }
 
-// splatt returns the peer that calls SPLATT, which Debian does not have. SPLATT_DIR names the
-// folder with its include/ and lib/, built with 32-bit indices and installed by its own Makefile.
+// splatt returns the peer that calls SPLATT. Debian has no package of SPLATT, so SPLATT_DIR names
+// the folder with its include/ and lib/, built with 32-bit indices and installed by its own
+// Makefile.
 func splatt(dir string) *peer {
 	p, home := named("splatt", "SPLATT_DIR")
 	if home == "" {

@@ -238,10 +238,10 @@ func (x *running) send(h overlap, to int) error {
 	return x.wait(maxCopiesUnderWay)
 }
 
-// wait waits for messages under way until the copies under way have no more than `most` bytes. If
-// most is 0, it waits for all messages.
-func (x *running) wait(most int64) (err error) {
-	for len(x.way) > 0 && (x.bytes > most || most == 0) {
+// wait waits until the copies that are being sent have at most limit bytes. If limit is 0, it waits
+// until all messages are sent.
+func (x *running) wait(limit int64) (err error) {
+	for len(x.way) > 0 && (x.bytes > limit || limit == 0) {
 		w := x.way[0]
 		x.way, x.bytes = x.way[1:], x.bytes-w.bytes
 		if e := w.sending.Wait(); err == nil {

@@ -91,9 +91,9 @@ func (s *Sum) copied(z plan.Size) int64 {
 	return n
 }
 
-// building returns the memory that is needed, besides the piece itself, to compute a piece of size
-// z. For a dense tensor that is the overlap of one part. For other tensors it is the overlaps of
-// all parts, their maps, and level arrays while they grow.
+// building returns the memory that is needed to compute a piece of size z, in addition to the piece
+// itself. For a dense tensor it is the size of the overlap of one part. For other tensors it is the
+// size of the overlaps of all parts, their maps, and level arrays while they grow.
 func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
 	dense := s.Like.Layout.Format.AllDense()

@@ -55,8 +55,8 @@ func (c *checker) all(result *tcs.Tensor) error {
 }
 
 // rangeCheck compares the coordinates of a range of the first mode. It merges the evaluator's
-// points with the result's entries, which are both in order. If one side lacks a coordinate, its
-// value there is zero.
+// points with the result's entries; both are sorted by their coordinates. If one side lacks a
+// coordinate, its value there is zero.
 type rangeCheck struct {
 	c       *checker
 	lo      int64

@@ -83,7 +83,7 @@ func (e *RankError) Unwrap() error { return e.Err }
 func (e *RankError) ExitCode() int { return e.Code }
 
 // AgreedError is a failure that Agree has made known to all ranks: the failure of the lowest rank
-// that failed. All ranks return it, so that the job can end in order.
+// that failed. All ranks return it, so that the job can end regularly.
 type AgreedError struct{ RankError }
 
 // OwnMistake marks an error as a mistake in the command line of one rank, which other ranks do not

@@ -77,7 +77,7 @@ func (t *Tensor) SetLevels(x *tcs.Tensor) {
 	t.SetMinWidths(pos, crd)
 }
 
-// SetMinWidths sets the least widths in bytes of each level's positions and coordinates.
+// SetMinWidths sets the minimum widths, in bytes, of each level's pos and crd arrays.
 func (t *Tensor) SetMinWidths(pos, crd []uint8) { t.minWidths = [2][]uint8{pos, crd} }
 
 // Wide reports whether some array has wider elements than its values need.

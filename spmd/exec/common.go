@@ -10,7 +10,7 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// MinCommon is the least number of bytes that sharing one array of gathered rows must save on a
+// MinCommon is the smallest number of bytes that sharing one array of gathered rows must save on a
 // node. If it saves less, each rank keeps a copy, because the agreement on a shared array takes
 // longer than copying. Tests change it.
 var MinCommon atomic.Int64

@@ -137,7 +137,7 @@ func (x *Least) result() {
 	x.add(t)
 }
 
-// Bytes returns the least memory limit in bytes that Fits accepts.
+// Bytes returns the smallest memory limit, in bytes, that Fits accepts.
 func (x *Least) Bytes() int64 {
 	most := int64(0)
 	for rank := range x.at {

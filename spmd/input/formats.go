@@ -46,7 +46,7 @@ func (r *Reader) bindGenerated() (err error) {
 	return nil
 }
 
-// EntryBytes returns the least number of bytes that an entry of a tensor with compressed levels
+// EntryBytes returns the smallest number of bytes that an entry of a tensor with compressed levels
 // occupies: its value and its coordinate in the innermost level.
 func (r *Reader) EntryBytes(name string) int64 {
 	f := r.Formats[name]

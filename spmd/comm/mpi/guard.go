@@ -128,7 +128,7 @@ func (m *monitor) watchRanks() {
 			if g.dead.IsZero() {
 				g.dead = now
 			}
-			// The process of a rank that ended in order may be gone before its goodbye arrives.
+			// The process of a rank that ended regularly may be gone before its goodbye arrives.
 			if !m.endSent || now.Sub(g.dead) > time.Second {
 				g.close()
 				m.fail(g.death(me))

@@ -279,7 +279,7 @@ func (m *monitor) words(own error) error {
 		Err: errors.New(m.agreed.Text)}
 }
 
-// endAll ends the job in order if all ranks have ended with the same exit code.
+// endAll ends the job regularly if all ranks have ended with the same exit code.
 func (m *monitor) endAll(code int) {
 	for r, c := range m.ended {
 		if c != code {
