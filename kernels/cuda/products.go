@@ -9,8 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// denseMatrix is a dense matrix on a device. Its first element is at the address at. Element (i,j)
-// is i*row + j*col elements after the first one.
+// denseMatrix is a dense matrix on a device. Its first element has the address at. Element (i,j) is
+// i*row + j*col elements after the first one.
 type denseMatrix struct {
 	at       pointer
 	row, col int64

@@ -101,8 +101,9 @@ func replacesDefault(standard, form []float64) bool {
 
 // formCase describes the computation that times the forms of one choice. If sum is set, it is the
 // sum of two sparse matrices. Otherwise it is the product of a sparse matrix with a dense matrix or
-// vector. The sparse matrices have the number of rows that the field rows says, picked columns, and
-// formEntries entries in each row. values is the number of values in each row of the dense matrix.
+// vector. rows and picked are the numbers of rows and columns of the sparse matrices, and each of
+// their rows has formEntries entries. values is the number of values in each row of the dense
+// matrix.
 type formCase struct {
 	stmt           string
 	rows           int64

@@ -52,9 +52,9 @@ var ranksFiles = map[string]struct {
 func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
-// speedup returns the smallest accepted speedup of two ranks over one. It applies to lines that
-// compare these two, and not to lines that measure a split. m is the model of this machine, from
-// which the memory bandwidths are taken. If m is nil, the result is leastSpeedup.
+// speedup returns the smallest accepted speedup of two ranks over one. It is not used for lines
+// that measure a split. m is the model of this machine, from which the memory bandwidths are taken.
+// If m is nil, the result is leastSpeedup.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup

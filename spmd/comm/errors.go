@@ -66,8 +66,8 @@ func (e *RankError) Numbered() bool {
 	return !e.Alone && !e.Missing && (e.Code != exitCommand || e.Own)
 }
 
-// isMissing reports whether the failure err of a rank means that rank 0 did not find a file or
-// folder. It returns false for any other rank.
+// isMissing reports whether rank 0 failed because a file or folder does not exist. rank is the rank
+// that failed, and err is its error. isMissing returns false for any other rank.
 func isMissing(rank int, err error) bool { return rank == 0 && errors.Is(err, fs.ErrNotExist) }
 
 func (e *RankError) Error() string {

@@ -29,8 +29,9 @@ type common struct {
 	readers map[int][]int // by number of a node, its ranks that read rows
 }
 
-// leader returns the rank of the given node that receives rows for the whole node. It depends on
-// the sender, a rank of another node.
+// leader returns the rank that receives rows from a sender on behalf of its whole node. node is the
+// number of the receiving node, and sender is a rank of another node. Different senders have
+// different leaders.
 func (x *common) leader(node, sender int) int {
 	list := x.readers[node]
 	return list[sender%len(list)]

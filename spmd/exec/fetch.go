@@ -232,8 +232,8 @@ func (in *incoming) advanceTo(t int64) error {
 	return in.send(t + 1)
 }
 
-// arrive waits for the blocks of a new scope, which a describes, and stores them in in.held. It
-// removes the blocks that this scope does not read from in.held.
+// arrive waits for the blocks of a new scope, which a describes, and adds them to in.held. It
+// removes from in.held the blocks that this scope does not read.
 func (in *incoming) arrive(a plan.Arrival) error {
 	for b, h := range in.held {
 		if slices.Contains(a.Blocks, b) {
@@ -271,7 +271,7 @@ func (in *incoming) came(a plan.Arrival) arrived {
 	return came
 }
 
-// take stores the blocks that other ranks sent in in.held. If receiving the blocks failed, it
+// take adds to in.held the blocks that other ranks have sent. If receiving the blocks failed, it
 // returns the error.
 func (in *incoming) take(came arrived) error {
 	for b, h := range came.blocks {

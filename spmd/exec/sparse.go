@@ -62,8 +62,8 @@ type sums struct {
 	open   map[plan.Partial]*sum
 }
 
-// source identifies a block of an operand whose level arrays equal the level arrays of a step's
-// result. The operand is the Source of the step's group.
+// source identifies the block of an operand that has the same level arrays as the result of a step.
+// The operand is the Source of the step's group.
 type source struct {
 	operand int
 	block   plan.Block

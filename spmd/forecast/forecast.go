@@ -595,8 +595,8 @@ func (x *Forecast) writingMemory(s *estimate.Tensor, name string) (most int64) {
 }
 
 // storingMemory returns the memory, in bytes, that each rank needs to write the result, in addition
-// to its blocks. used[r] is the memory of the blocks of rank r, which leaves less memory for
-// buffers.
+// to its blocks. used[r] is the memory of the blocks of rank r. The more memory they use, the less
+// is left for buffers.
 func (x *Forecast) storingMemory(f *store.Forecast, used []int64) []int64 {
 	most := make([]int64, x.p.Ranks)
 	for _, o := range x.want.Outputs {

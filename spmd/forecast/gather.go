@@ -7,9 +7,9 @@ import (
 	"distaff/spmd/plan"
 )
 
-// rows predicts which rows of a gathered operand a rank reads. They are in the range among, and at
-// most the fraction share of the rows in this range are read. within is the range of rows that the
-// rank has in memory.
+// rows predicts which rows of a gathered operand a rank reads. The rows are in the range among, and
+// at most the fraction share of the rows in this range are read. within is the range of rows that
+// the rank has in memory.
 //
 // The rows are coordinates of the operands that the gathered operand is multiplied with. They are
 // known if these operands are generated as bands. Otherwise each entry is assumed to need a
@@ -39,10 +39,10 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	return all, within, entries / float64(max(all[1], 1))
 }
 
-// boxes returns the smallest range of a gathered operand's rows that a rank can need. It follows
-// from the boxes of the blocks that the rank reads of certain other operands. factors lists the
-// numbers of these operands. ok is false if one of them stores coordinates for the rows, because
-// its boxes are then much larger than what the rank reads.
+// boxes returns the smallest range of a gathered operand's rows that a rank can need. The range
+// follows from the boxes of the blocks that the rank reads of certain other operands. factors lists
+// the numbers of these operands. ok is false if one of them stores coordinates for the rows,
+// because its boxes are then much larger than what the rank reads.
 func (x *Forecast) boxes(t *plan.Traffic, rank, operand int, factors []int) (rows [2]int64,
 	ok bool) {
 	o := &x.p.Operands[operand]

@@ -77,15 +77,15 @@ func Stored(e *env.Env, c comm.Comm, g *load.Target,
 	return own, nil
 }
 
-// StoredMoves predicts the messages of Stored, and calls travel for each message. from describes
-// the tensor's stored blocks. Stored first sends blocks to the owners of the even ranges, and from
+// StoredMoves predicts the messages of Stored, and calls travel for each message. b describes the
+// tensor's stored blocks. Stored first sends blocks to the owners of the even ranges, and from
 // there to the owners of the chunks. The partition of g must be located. exact says that the sizes
 // of the messages are not estimates. The sizes are exact if the tensor is dense and has the format
 // and type of g.
-func StoredMoves(g *load.Target, from *store.Blocks, asIs bool, entries int64, ranks int,
+func StoredMoves(g *load.Target, b *store.Blocks, asIs bool, entries int64, ranks int,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	plain, spec := Even(g, ranks), g.Spec
-	exact = plain.Moves(from, asIs && plain.Spec.Format.Equal(spec.Format),
+	exact = plain.Moves(b, asIs && plain.Spec.Format.Equal(spec.Format),
 		entries, travel)
 	s := &assemble.Sum{
 		Like: transfer.Like{Name: spec.Name,
@@ -162,12 +162,12 @@ func (r *Reader) Keys(name string, o *place.Ordered) ([][]int64, error) {
 	return keys, nil
 }
 
-// assembled redistributes a tensor. parts holds this rank's even range of the tensor, and from
+// assembled redistributes a tensor. parts holds this rank's even range of the tensor, and even
 // describes the even ranges of all ranks. The result holds this rank's pieces of the partition
 // part. assembled closes parts. Every rank must call it.
-func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Partition,
+func assembled(e *env.Env, c comm.Comm, even *load.Target, part *partition.Partition,
 	parts map[plan.Block]*tcs.Tensor) (map[plan.Block]*tcs.Tensor, error) {
-	spec := from.Spec
+	spec := even.Spec
 	s := &assemble.Sum{Like: transfer.Like{Name: spec.Name,
 		Layout: tensor.Layout{Dims: spec.Dims, Type: spec.Type, Format: spec.Format}}}
 	for _, t := range parts {
@@ -178,7 +178,7 @@ func assembled(e *env.Env, c comm.Comm, from *load.Target, part *partition.Parti
 		tcs.CloseAll(parts)
 		return nil, err
 	}
-	s.Parts, s.Pieces = assemble.PiecesOf(from.Partition, spec.Dims),
+	s.Parts, s.Pieces = assemble.PiecesOf(even.Partition, spec.Dims),
 		assemble.PiecesOf(part, spec.Dims)
 	return s.Run(c, parts, assemble.Options{Alloc: e.Arena.Alloc, Limit: e.Limit, Shape: shape,
 		Threads: e.Threads})

@@ -91,8 +91,8 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string,
 // WriteTo writes the wrapper to a file, for DISTAFF_MPI_WRAPPER or for installation.
 func (w *Wrapper) WriteTo(path string) error { return os.WriteFile(path, w.bytes, 0o755) }
 
-// identify finds out from the bytes b of a wrapper library for which MPI it was built. origin says
-// in error messages where the wrapper comes from.
+// identify finds out for which MPI a wrapper library was built. b holds the bytes of the library.
+// origin says in error messages where the wrapper comes from.
 func identify(origin string, b []byte) (*Wrapper, error) {
 	_, rest, ok := bytes.Cut(b, []byte("@dst-mpi-wrapper "))
 	text, _, ok2 := bytes.Cut(rest[:min(len(rest), 200)], []byte("@"))
