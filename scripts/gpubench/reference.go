@@ -37,11 +37,11 @@ func (m *matrix) spmm(b []float64, k int64) []float64 {
 	return c
 }
 
-// addTimes adds v*from to all of to.
-func addTimes(to, from []float64, v float64) {
-	from = from[:len(to)]
-	for c := range to {
-		to[c] += v * from[c]
+// addTimes adds v*src[c] to dst[c] for each index c of dst.
+func addTimes(dst, src []float64, v float64) {
+	src = src[:len(dst)]
+	for c := range dst {
+		dst[c] += v * src[c]
 	}
 }
 

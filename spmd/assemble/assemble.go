@@ -218,14 +218,14 @@ func isEnded(t *tcs.Tensor) bool {
 // own returns the part of this rank that an overlap belongs to.
 func (x *running) own(h overlap) *tcs.Tensor { return x.parts[partition.Piece(h.part)] }
 
-// send starts to send an overlap to the rank `to`.
-func (x *running) send(h overlap, to int) error {
+// send starts to send an overlap to the rank receiver.
+func (x *running) send(h overlap, receiver int) error {
 	part := x.own(h)
 	t, copied, err := restrict(part, h.region, x.sum.Like.Name, x.options.Alloc)
 	if err != nil {
 		return err
 	}
-	sending, err := transfer.Send(x.c, t, to, x.options.Tag)
+	sending, err := transfer.Send(x.c, t, receiver, x.options.Tag)
 	if err != nil {
 		t.Close()
 		return err

@@ -10,8 +10,8 @@ import (
 // steps read. It is -1 if no step of the rank reads a block of the operand.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
-// LargestMade returns the result block that takes most memory, out of all blocks that a rank's
-// steps make. made is false if the rank has no steps.
+// LargestMade returns the largest of the result blocks that a rank's steps make, by its memory.
+// made is false if the rank has no steps.
 func (c *Cost) LargestMade(rank int) (largest plan.Block, made bool) {
 	most := int64(0)
 	for _, p := range c.ranks[rank].partials {

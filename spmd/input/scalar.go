@@ -65,12 +65,12 @@ func ScalarTensor(name string, x any, want tensor.Type) (*tcs.Tensor, error) {
 	return tcs.Scalar(*s.Scalar), nil
 }
 
-// convertValue converts v to the type to. It returns an error if digits would be lost.
-func convertValue(v tensor.Value, to tensor.Type) (tensor.Value, error) {
+// convertValue converts v to the type typ. It returns an error if digits would be lost.
+func convertValue(v tensor.Value, typ tensor.Type) (tensor.Value, error) {
 	var src, dst [16]byte
 	v.Type.Store(unsafe.Pointer(&src[0]), v)
-	if _, err := tcs.ConvertValues(dst[:], to, src[:v.Type.Size()], v.Type, 1); err != nil {
+	if _, err := tcs.ConvertValues(dst[:], typ, src[:v.Type.Size()], v.Type, 1); err != nil {
 		return tensor.Value{}, err
 	}
-	return to.Load(unsafe.Pointer(&dst[0])), nil
+	return typ.Load(unsafe.Pointer(&dst[0])), nil
 }

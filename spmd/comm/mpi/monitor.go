@@ -268,12 +268,13 @@ func (m *monitor) failure(err error) control {
 	return c
 }
 
-// words returns the agreed failure in the form in which its reporter prints it. If the agreed
-// failure is this rank's own, words returns own, because the text of the message may be shortened.
-func (m *monitor) words(own error) error {
-	if c := m.failure(own); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
+// words returns the agreed failure in the form in which its reporter prints it. failed is this
+// rank's failure. If it is the agreed failure, words returns failed, because the text of the agreed
+// message may be shortened.
+func (m *monitor) words(failed error) error {
+	if c := m.failure(failed); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
 		c.Text == m.agreed.Text {
-		return own
+		return failed
 	}
 	return &comm.RankError{Rank: m.agreed.Rank, Alone: m.t.e.size == 1, Code: m.agreed.Code,
 		Err: errors.New(m.agreed.Text)}
