@@ -18,9 +18,9 @@ import (
 //go:embed hand/dense.c
 var handDense string
 
-// contraction is a statement of dense operands. It has as many multiply-adds as a product of two
-// square matrices with n rows. sizes are the sizes of the operands' modes. They are written in
-// terms of n, s = 64, q = n/64 and h = n/2.
+// contraction is a statement of dense operands. It needs the same number of multiply-adds as a
+// product of two square matrices with n rows. sizes are the sizes of the operands' modes. They are
+// written in terms of n, s = 64, q = n/64 and h = n/2.
 type contraction struct {
 	name, stmt string
 	sizes      map[string]string

@@ -45,9 +45,9 @@ func (b *bench) scaled(n int64) int64 { return max(int64(float64(n)*b.scale), 16
 // kinds of names:
 //
 //   - A key of inputs is the name of one of these tensors.
-//   - vec:INPUT:MODE and mat:INPUT:MODE are a dense vector and a dense matrix. They have as many
-//     rows as the mode of INPUT has coordinates.
-//   - "INPUT last MODE" is a copy of INPUT in which the mode is stored last.
+//   - vec:INPUT:MODE and mat:INPUT:MODE are a dense vector and a dense matrix. They have one row
+//     for each coordinate of the mode of INPUT.
+//   - "INPUT last MODE" is a copy of INPUT that stores the mode last.
 func (b *bench) input(name string) (*tcs.Tensor, error) {
 	if t := b.tensors[name]; t != nil {
 		return t, nil

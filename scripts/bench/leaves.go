@@ -170,10 +170,10 @@ func (b *bench) byHand(k kernel, threads int, model *tcs.Tensor, object *cc.Obje
 	return times, sum, nil
 }
 
-// emptyLike returns a tensor with the sizes and levels of t, in which the handwritten function
-// stores its result. If the function also makes the result's pattern, emptyLike allocates nothing,
-// because the function allocates the arrays. Otherwise emptyLike allocates the values, so that all
-// repeats write to the same pages.
+// emptyLike returns a result for a handwritten function: a tensor with the sizes and levels of t.
+// If the function also makes the result's pattern, emptyLike allocates nothing, because the
+// function allocates the arrays. Otherwise emptyLike allocates the values, so that all repeats
+// write to the same pages.
 func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tensor, error) {
 	out := &tcs.Tensor{Header: t.Header.Clone(), Levels: slices.Clone(t.Levels), Vals: t.Vals}
 	if strings.HasPrefix(function, "spadd") || function == "spgemm" {

@@ -14,7 +14,7 @@ import (
 //   - MTTKRP in each mode is compared with MTTKRP in mode 0, whose result is written in storage
 //     order.
 //   - A product that sums one mode, and whose result has compressed levels, is compared with a
-//     product that reads a copy in which this mode is stored last. The time of making the copy is
+//     product that reads a copy. The copy stores this mode last, and the time of making it is
 //     added.
 func modes(b *bench) error {
 	b.printf("%-22s %8s %12s %12s %7s %6s\n", "kernel", "threads", "distaff ms", "own order",

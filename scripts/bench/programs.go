@@ -115,8 +115,8 @@ type system struct {
 
 // newSystem makes the stiffness matrix of a ring of n points. A spring connects each pair of points
 // that are at most four positions apart, and each pair of opposite points. A weak spring also holds
-// each point at its position. The matrix has a condition number with which conjugate gradients
-// converge within 200 steps. Residuals do not become subnormal within 1,000 steps.
+// each point at its position. With the matrix's condition number, conjugate gradients converge
+// within 200 steps, and residuals do not become subnormal within 1,000 steps.
 func newSystem(n int) (*system, error) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const held = 0.02
@@ -180,8 +180,8 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches is the number of measurements that one side makes before it is the other side's turn, if
-// a measured time is only a few microseconds.
+// batches is the number of measurements that one side makes in a turn if a measured time is only a
+// few microseconds.
 const batches = 20
 
 // product times a prepared product and, alternately, its leaf on the same operands. threads is the

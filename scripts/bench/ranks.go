@@ -53,8 +53,8 @@ func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
 // speedup returns the smallest accepted speedup of two ranks over one. It is not used for lines
-// that measure a split. m is the model of this machine, from which the memory bandwidths are taken.
-// If m is nil, the result is leastSpeedup.
+// that measure a split. m is the model of this machine, which contains its memory bandwidths. If m
+// is nil, the result is leastSpeedup.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup

@@ -178,9 +178,9 @@ var tensorsOf = map[string][]int64{
 // made makes an input of a contest when it is first used. There are three kinds of names:
 //
 //   - A plain name is the name of a matrix or tensor.
-//   - "vec M" and "mat M" are a vector and a dense matrix. They have as many rows as matrix M has
-//     columns.
-//   - "TENSOR mode N" is a factor matrix. It has as many rows as mode N of TENSOR has coordinates.
+//   - "vec M" and "mat M" are a vector and a dense matrix. They have one row for each column of
+//     matrix M.
+//   - "TENSOR mode N" is a factor matrix. It has one row for each coordinate of mode N of TENSOR.
 func (b *bench) made(name string) error {
 	if b.tensors[name] != nil {
 		return nil
