@@ -35,7 +35,7 @@ func TestExternRefused(t *testing.T) {
 		{product + "A:ds\nB:ds\n-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),%s", "{jw}",
 			"W(jw) is filled only where B(k,jw) has entries, but a function does not report where it adds", true},
 		{product + "-s=reorder(i,k,j),precompute(A(i,k)*B(k,j),j,jw,W),workspace(W,Hash),%s", "{jw}",
-			"a function can add only to an array that is filled everywhere or nowhere, which W(jw) is not", true},
+			"a function can add only to an array, but the loops store values at only some coordinates of W(jw)", true},
 		{sparse + "-s=temporaries(y),%s", "{j}",
 			"t is filled only where A(i,j) has entries, but a function does not report where it adds", true},
 		{"C(i,j)=A(i,j)+B(i,j)\nC:ds\nA:ds\nB:ds\n-s=%s", "{j}",

@@ -57,7 +57,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	r = goldenRequest(t, mttkrp+"ds")
 	r.Schedule = schedule
 	if _, err := codegen.Compile(r); err == nil ||
-		!strings.Contains(err.Error(), "adds to the workspace W(j) one entry at a time; vector lanes need") {
+		!strings.Contains(err.Error(), "adds entries to the sparse workspace W(j) one at a time, which vector lanes cannot do") {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

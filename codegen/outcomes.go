@@ -236,7 +236,7 @@ func (c *compilation) verifyStrategy() error {
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })
 	for s, width := range c.strategy.Tiles {
 		if width <= 0 || !statements[s] {
-			return fmt.Errorf("got tiles of %d values for a loop of %s, want 1 or more", width,
+			return fmt.Errorf("got %d values in a tile of the loop %s, want at least 1", width,
 				cin.String(s))
 		}
 	}

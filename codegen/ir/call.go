@@ -86,10 +86,10 @@ func (s *Call) clone() Stmt { return &Call{Func: s.Func, Args: slices.Clone(s.Ar
 
 func (s *Call) check(*verifier) error {
 	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
-		return fmt.Errorf("got a call of the function %s with (%s), want one of type void with "+
-			"(%s); its type is %s",
-			s.Func.Name,
-			strings.Join(s.Types(), ", "), strings.Join(s.Func.Params, ", "), s.Func.Result)
+		return fmt.Errorf("function %s has the parameters (%s) and the result %s, but the call " +
+			"needs (%s) "+
+			"and the result void", s.Func.Name, strings.Join(s.Func.Params, ", "), s.Func.Result,
+			strings.Join(s.Types(), ", "))
 	}
 	for k, a := range s.Args {
 		switch {

@@ -41,11 +41,10 @@ func TestCalls(t *testing.T) {
 		t.Errorf("simplified, got\n%s\nwant\n%s", got, calls)
 	}
 	for want, spoil := range map[string]func(f *Func, c *Call){
-		"got a call of the function rows with (int64_t, double *, const double *, double), want one " +
-			"of type void with (int64_t, int64_t, double *, const double *, double); its type is void": func(f *Func, c *Call) { c.Args = c.Args[1:] },
-		"got a call of the function rows with (int64_t, int64_t, double *, const double *, double), " +
-			"want one of type void with (int64_t, int64_t, double *, const double *, double); its " +
-			"type is int": func(f *Func, c *Call) { c.Func.Result = "int" },
+		"and the result void, but the call needs (int64_t, double *, const double *, double) and " +
+			"the result void": func(f *Func, c *Call) { c.Args = c.Args[1:] },
+		"and the result int, but the call needs (int64_t, int64_t, double *, const double *, " +
+			"double) and the result void": func(f *Func, c *Call) { c.Func.Result = "int" },
 		"x is const": func(f *Func, c *Call) {
 			c.Args[3].Added, c.Func.Params[3] = true,
 				"double *"

@@ -158,9 +158,7 @@ func (s *Local) check(v *verifier) error {
 
 func (s *Shared) check(v *verifier) error {
 	if s.Len < 1 || s.Len > MaxShared {
-		return fmt.Errorf("a shared array has %d elements, want at least 1 element and at most %d "+
-			"bytes", s.Len,
-			MaxShared)
+		return fmt.Errorf("a shared array has %d elements, want 1 to %d", s.Len, MaxShared)
 	}
 	if v.sharedBytes += s.Len * s.A.Elem.Size(); v.sharedBytes > MaxShared {
 		return fmt.Errorf("the shared arrays of a GPU block have %d bytes together, want at most %d",

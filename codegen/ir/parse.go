@@ -24,7 +24,7 @@ func Parse(src string) (f *Func, err error) {
 	p.advance()
 	f = p.function()
 	if p.tok.kind != tokEnd {
-		p.failf("got %s after the function, want the end", p.tok)
+		p.failf("got %s after the function, want the end of the text", p.tok)
 	}
 	return f, nil
 }

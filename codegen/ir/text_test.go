@@ -278,7 +278,7 @@ func TestVerifyNodes(t *testing.T) {
 		{&ir.Func{Params: []ir.Param{{Slot: valsOf, V: x}}, Body: ir.Seq()}, ": slot t0.vals holds " +
 			"an array, so its parameter must be an array"},
 		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Field: ir.Size}, A: a}}, Body: ir.Seq()},
-			": slot t0.level0.size holds a number, so its parameter must be a variable"},
+			": slot t0.level0.size holds a number, so its parameter must not be an array"},
 		{&ir.Func{Params: []ir.Param{{Slot: ir.Slot{Field: ir.Pos}, A: a}}, Body: ir.Seq()},
 			": array a holds float64, but slot t0.level0.pos needs integers"},
 		{&ir.Func{Body: ir.Seq(&ir.Declare{V: x, Init: &ir.Lit{Typ: tensor.Int32, I: 1 << 40}})},

@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -46,7 +45,7 @@ func (s *Union) clone() Stmt { c := *s; c.Of = slices.Clone(s.Of); return &c }
 func (s *Union) check(*verifier) error {
 	t := s.Vals.Elem
 	if !t.IsFloat() {
-		return errors.New("the values of a union must be floats")
+		return fmt.Errorf("a union of tensors has values of type %s, want float32 or float64", t)
 	}
 	if len(s.Of) < 2 || len(s.Of) > MostSegments {
 		return fmt.Errorf("a union of %d segments", len(s.Of))

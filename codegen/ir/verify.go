@@ -123,7 +123,7 @@ func (v *verifier) param(q Param, seen map[Slot]bool) error {
 	}
 	if !q.Slot.Field.IsArray() {
 		if q.A != nil || q.V == nil {
-			return fmt.Errorf("slot %s holds a number, so its parameter must be a variable", q.Slot)
+			return fmt.Errorf("slot %s holds a number, so its parameter must not be an array", q.Slot)
 		}
 		return v.head(q.V)
 	}
@@ -358,7 +358,8 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 			"the function",
 			x.Name)
 	case t != x.Typ:
-		return fmt.Errorf("variable %s has the type %s, but its value has the type %s", x.Name, x.Typ, t)
+		return fmt.Errorf("variable %s has the type %s, but its value has the type %s", x.Name, x.Typ,
+			t)
 	}
 	for _, l := range v.loops {
 		if l.guarded() && !v.home[x].within(l) && !(accumulate && slices.Contains(l.reduce, x)) {

@@ -173,7 +173,7 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 		l := p.Placement[k]
 		if got, want := len(l.Dims), len(g.Extents); got != want {
 			return c.f.Errorf(at, Declaration,
-				"got a placement over %s, want %d: machine %s has %[2]d",
+				"got %[3]s with %[1]s, want %[2]d: the grid %[3]s has %[2]d",
 				tensor.Count(got, "dimension"), want, l.Machine)
 		}
 	}

@@ -150,8 +150,8 @@ func (p *parser) noLineIndented(l line, word string) error {
 	next, ok, err := p.indentedLine(l)
 	if err == nil && ok {
 		err = p.f.Errorf(next.at, Syntax,
-			"got a line indented deeper than the %s above it; both must start in the same column",
-			word)
+			"got a line indented under a %s, which has no commands; statements must start in the "+
+				"column of the line above", word)
 	}
 	return err
 }

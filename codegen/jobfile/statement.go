@@ -133,7 +133,7 @@ func suggestKeyword(err error, text string, keywords []string) error {
 func withHint(err error) error {
 	var d *diag.Error
 	if errors.As(err, &d) {
-		d.Msg += "; a line that is indented deeper than a statement must be one of its commands"
+		d.Msg += "; an indented line must be a command of the statement above it, as in unroll(i, 4)"
 	}
 	return err
 }

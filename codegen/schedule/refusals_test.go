@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 		{kr, khatriRao + "substitute({i,l,j},gemm),workspace(W,Hash)",
 			"gemm multiplies matrices, which must be stored as arrays; workspace W is one of them", "workspace(W,Hash)"},
 		{kr.with("A:dd B:ddd C:ss D:dd"), khatriRao + "substitute({i,l,j},gemm)",
-			"gemm multiplies matrices, which must be stored as arrays, but the loops must fill either all of W(l,j) or none of it",
+			"gemm multiplies matrices, which must be stored as arrays, but the loops store values at only some coordinates of W(l,j); an array needs a value at each coordinate",
 			"substitute({i,l,j},gemm)"},
 		{gemmInt, "substitute({i,j,k},gemm)",
 			"gemm multiplies floats and complex numbers only, but the statement computes in int64", "gemm"},
@@ -273,13 +273,13 @@ func TestRefusals(t *testing.T) {
 			"workspace(V,List)"},
 		{nested, "workspace(W,Tree)",
 			"got Tree, want Hash, List, Bitmap, Dense, Sorted, Marks, Positions or Terms", "Tree"},
-		{nested, "workspace(W,Dense)", "the loops must fill either all of W(j) or none of it", "workspace(W,Dense)"},
+		{nested, "workspace(W,Dense)", "the loops store values at only some coordinates of W(j); an array needs a value at each coordinate", "workspace(W,Dense)"},
 		{problem{stmt: "forall(k, A(k) = B(k))", formats: "A:s B:d"},
 			"precompute(B(k),k,x,W),parallelize(x,CPUThread,NoRaces,Work),workspace(W,List)",
 			"threads fill W together, in chunks of the loop over x, so it must be an array, or have marks", "workspace(W,List)"},
 		{
 			problem{
-				stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Sorted)", "the loops must fill W(j) in the order of its variables", "workspace(W,Sorted)"},
+				stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Sorted)", "a Sorted workspace must get its entries in order, but the loops do not store the entries of W(j) in the order of its variables", "workspace(W,Sorted)"},
 		{
 			problem{
 				stmt: "forall(i, where(forall(j, C(i,j) = W(j)), forall(k, forall(j, W(j) += A(i,k) * B(k,j)))))", formats: "C:ds A:ds B:ds"}, "workspace(W,Terms)", "a list of all values added to W(j) is only for products of one operand's entries with dense operands", "workspace(W,Terms)"},

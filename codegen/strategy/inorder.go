@@ -125,7 +125,8 @@ func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 			"%s has %.4g coordinates, but an array can have at most %.4g", t.Key(), n,
 			float64(maxArray))
 	case !isFilledUniformly(f, s, t):
-		return fmt.Errorf("the loops must fill either all of %s or none of it", t.Key())
+		return fmt.Errorf("the loops store values at only some coordinates of %s; an array needs "+
+			"a value at each coordinate", t.Key())
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func (u onUnit) races(target *cin.Access) error {
 	switch {
 	case u.unit.OnGPU() && !one && copies:
 		return refused(2,
-			"iterations of %s add to many elements of %s, of which a GPU's threads have no "+
+			"iterations of %s add to many elements of %s, and a GPU's threads cannot have "+
 				"copies; use Atomics", v, key)
 	case u.unit == cin.GPUBlock && copies:
 		return refused(2,

@@ -43,7 +43,7 @@ func (e *elements) read(n int) ([]byte, int, error) {
 	if got, err := io.ReadFull(e.r, raw); err != nil {
 		if short(err) {
 			return nil, 0, fmt.Errorf(
-				"got %s, want %d, as for the shape %v: the data end too early",
+				"got %s, but the shape %[3]v needs %[2]d: the data end too early",
 				tensor.Count(e.header.count-e.after-e.left+int64(got/max(e.header.dtype.size, 1)),
 					"element"),
 				e.header.count, e.header.shape)

@@ -93,7 +93,7 @@ func (a *archive) row(name string, m int64) (*index, error) {
 func (e *elements) only(skipped, n int64) error {
 	got, err := io.CopyN(io.Discard, e.r, skipped*int64(e.header.dtype.size))
 	if short(err) {
-		return fmt.Errorf("got %s, want %d, as for the shape %v: the data end too early",
+		return fmt.Errorf("got %s, but the shape %[3]v needs %[2]d: the data end too early",
 			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
 	e.after = e.header.count - skipped - n

@@ -87,7 +87,7 @@ func TestFramesOfOtherEncoders(t *testing.T) {
 			"section 0 is corrupt: chunk 0: its zstd window is larger than " +
 				"128 MiB; compress it with a smaller window"},
 		{"a byte too many", stream(8<<20, []byte{0}),
-			"section 0 is corrupt: chunk 0: it has more than 40000 bytes when decompressed"},
+			"section 0 is corrupt: chunk 0: it has more than the expected 40000 bytes when decompressed"},
 		{"a byte too few", func(b []byte) []byte { return stream(8<<20, nil)(b[1:]) },
 			"chunk 0: it has 39999 bytes, want 40000"},
 		{"no frame", func([]byte) []byte { return nil }, "chunk 0: it has 0 bytes, want 40000"},

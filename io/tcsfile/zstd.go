@@ -101,7 +101,7 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 		return fmt.Errorf("its zstd window is larger than %s; compress it with a smaller window",
 			tensor.Bytes(maxWindow))
 	case errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return fmt.Errorf("it has more than %s when decompressed",
+		return fmt.Errorf("it has more than the expected %s when decompressed",
 			tensor.Count(len(dst), "byte"))
 	case err != nil:
 		return err

@@ -87,7 +87,7 @@ const again = "; run distaff doctor --tune again"
 // impossible.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
-		return errors.New("the machine model in the cache lacks levels, gathers or threads" + again)
+		return errors.New("the machine model in the cache lacks cache levels, indexed reads or threads" + again)
 	}
 	for _, x := range []float64{m.Branch, m.Segment, m.Compile, m.Files.Load, m.Files.Parse,
 		m.Files.Store} {
@@ -98,7 +98,7 @@ func (m *Model) check() error {
 	for _, g := range m.Gathers {
 		for _, x := range []float64{g.Values.One, g.Values.All, g.Rows.One, g.Rows.All} {
 			if !(x > 0) || g.Bytes <= 0 {
-				return errors.New("the machine model in the cache lacks the rates of gathers" + again)
+				return errors.New("the machine model in the cache lacks the rates of indexed reads" + again)
 			}
 		}
 	}

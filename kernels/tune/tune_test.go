@@ -364,7 +364,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := Kept(root); got != nil || err == nil ||
-		!strings.Contains(err.Error(), "the machine model in the cache lacks levels, gathers or threads") {
+		!strings.Contains(err.Error(), "the machine model in the cache lacks cache levels, indexed reads or threads") {
 		t.Errorf("a model without levels: got %v, %v", got, err)
 	}
 	path := filepath.Join(root, folder, name())

@@ -60,7 +60,7 @@ func (b Buf) check() error {
 	case b.Len < 0:
 		return fmt.Errorf("got a buffer of %d elements, want 0 or more", b.Len)
 	case b.Len > 0 && b.Ptr == nil:
-		return fmt.Errorf("a buffer of %d elements must have memory", b.Len)
+		return fmt.Errorf("got a nil pointer for a buffer of %d elements", b.Len)
 	case b.Type >= tensor.NumTypes || b.Type == tensor.None && b.Len > 0:
 		return fmt.Errorf("got a buffer of the unknown type %d", b.Type)
 	}

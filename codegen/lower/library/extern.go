@@ -209,8 +209,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		w, ok := n.e.Space(name).(Array)
 		if !ok {
 			n.refuse(
-				"a function can add only to an array that is filled everywhere or nowhere, "+
-					"which %s is not",
+				"a function can add only to an array, but the loops store values at only some "+
+					"coordinates of %s",
 				a.LHS.Key())
 		}
 		n.pointer(n.space(w, a.LHS), true)
@@ -426,7 +426,8 @@ func RefuseUncalled(l *scope.Leaf) {
 		if o := l.Spec.Strategy.Of(f).Extern; o != nil && !l.Called[o] {
 			v, _, _ := strings.Cut(o.Vars, ",")
 			l.Refuse(v, "the compiler changed the loops over %s, so %s would not be called; remove "+
-				"either the substitute or the other commands for these loops", strings.ReplaceAll(o.Vars, ",",
+				"either the substitute or the other commands for these loops", strings.ReplaceAll(o.Vars,
+					",",
 				" and "), o.Name)
 		}
 	})

@@ -193,11 +193,12 @@ func gpuAtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 	}
 	// otherwise the sum would be in a scalar
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
-		l.Refuse(f.Var, "iterations of %s add to many elements of %s, of which a GPU's threads have no "+
+		l.Refuse(f.Var, "iterations of %s add to many elements of %s, and a GPU's threads cannot have "+
 			"copies; use Atomics", f.Var, cin.Target(f).Key())
 	}
 	if l.Out.Op.Argument.Type.IsComplex() {
-		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add complex "+
+		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add " +
+			"complex "+
 			"numbers atomically", f.Var, cin.Target(f).Key())
 	}
 	in := e.Clone()

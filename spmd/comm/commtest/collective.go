@@ -208,7 +208,7 @@ func reduceBits(c comm.Comm) error {
 				want := fold(0, p, func(r int) float64 { return value(r, i) },
 					func(a, b float64) float64 { return a + b })
 				if math.Float64bits(s[i]) != math.Float64bits(want) {
-					return fmt.Errorf("wrong sum of %d: element %d is %x, want %x",
+					return fmt.Errorf("wrong sum of %d elements: element %d is %x, want %x",
 						n, i, s[i], want)
 				}
 				if i == 17*3 {
@@ -322,14 +322,15 @@ func gather(c comm.Comm) error {
 				return err
 			}
 			if me == root && !slices.Equal(recv, want) {
-				return fmt.Errorf("wrong Gatherv of %v to root %d", counts, root)
+				return fmt.Errorf("wrong Gatherv to root %[2]d, with the lengths %[1]v", counts, root)
 			}
 			parts, err := comm.Gatherv(c, send, root)
 			if err != nil {
 				return err
 			}
 			if me == root && !slices.Equal(slices.Concat(parts...), want) {
-				return fmt.Errorf("wrong Gatherv of slices of %v to root %d", counts, root)
+				return fmt.Errorf("wrong Gatherv of slices to root %[2]d, with the lengths %[1]v", counts,
+					root)
 			}
 		}
 		var recv []int32

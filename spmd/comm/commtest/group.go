@@ -207,7 +207,8 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if want := []int64{80 * (p - 1), 80 * (p - 1), p - 1, p - 1}; !slices.Equal(v, want) {
-			return fmt.Errorf("a Reduce to rank %d counted %v on all ranks, want %v", root, v, want)
+			return fmt.Errorf("wrong counts of a Reduce to rank %d: the sum over all ranks is %v, " +
+				"want %v", root, v, want)
 		}
 	}
 	return nil
@@ -314,7 +315,7 @@ func wrongUse(c comm.Comm) error {
 		{"tag -2, want", func() error { _, err := c.Isend(b, 0, -2); return err }},
 		{fmt.Sprintf("tag %d, want", comm.MaxTag+1),
 			func() error { _, err := c.Irecv(b, 0, comm.MaxTag+1); return err }},
-		{"must have memory", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
+		{"got a nil pointer", func() error { _, err := c.Irecv(comm.Buf{Len: 3}, 0, 0); return err }},
 		{"of -1 elements", func() error { return c.Bcast(comm.Buf{Len: -1}, 0) }},
 		{"unknown type", func() error { return c.Bcast(comm.Buf{Type: 99}, 0) }},
 		{"root 99", func() error { return c.Bcast(b, 99) }},
@@ -331,7 +332,8 @@ func wrongUse(c comm.Comm) error {
 		}},
 		{"elements for",
 			func() error { return c.Alltoall(comm.Of(make([]byte, p+1)), comm.Of(make([]byte, p-1))) }},
-		{"parts, want one for each", func() error { _, err := comm.Alltoallv(c, make([][]byte, p+1)); return err }},
+		{"parts, want one for each", func() error { _, err := comm.Alltoallv(c, make([][]byte,
+			p+1)); return err }},
 	} {
 		err := k.run()
 		var e *comm.Error
