@@ -86,7 +86,7 @@ func (s *Call) clone() Stmt { return &Call{Func: s.Func, Args: slices.Clone(s.Ar
 
 func (s *Call) check(*verifier) error {
 	if s.Func.Result != "void" || !slices.Equal(s.Func.Params, s.Types()) {
-		return fmt.Errorf("function %s has the parameters (%s) and the result %s, but the call " +
+		return fmt.Errorf("function %s has the parameters (%s) and the result %s, but the call "+
 			"needs (%s) "+
 			"and the result void", s.Func.Name, strings.Join(s.Func.Params, ", "), s.Func.Result,
 			strings.Join(s.Types(), ", "))

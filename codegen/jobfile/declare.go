@@ -320,7 +320,7 @@ func (p *parser) levels(r *reader, t *Tensor) {
 }
 
 // compact returns text without spaces.
-func compact(text string) string { return strings.Join(strings.Fields(text), "") }
+func compact(text string) string { return strings.Join(wordsOf(text), "") }
 
 // from parses "FILE", a number or a kind.
 func (p *parser) from(r *reader, t *Tensor) {

@@ -120,9 +120,7 @@ func argsText(args []schedule.Arg) string {
 		case strings.HasPrefix(a.Text, `"`):
 			words[k] = a.Text
 		default: // only the blank characters of a schedule separate words
-			words[k] = strings.Join(
-				strings.FieldsFunc(a.Text, func(r rune) bool { return strings.ContainsRune(" \t\r\n", r) }),
-				" ")
+			words[k] = strings.Join(wordsOf(a.Text), " ")
 		}
 	}
 	return strings.Join(words, ", ")

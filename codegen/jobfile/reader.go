@@ -26,10 +26,17 @@ type reader struct {
 func (f *File) reader(at notation.Span) *reader { return &reader{f: f, at: at.Pos, end: at.End} }
 
 func (r *reader) space() {
-	for r.at < r.end && strings.IndexByte(" \t\r\n", r.f.clean[r.at]) >= 0 {
+	for r.at < r.end && isBlank(rune(r.f.clean[r.at])) {
 		r.at++
 	}
 }
+
+// isBlank reports whether c separates the words of a job file. A form feed or a blank beyond ASCII
+// does not: it is a mistake where a word should be.
+func isBlank(c rune) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// wordsOf returns the words of text, which blanks separate.
+func wordsOf(text string) []string { return strings.FieldsFunc(text, isBlank) }
 
 // next returns the next character that is not a space, or 0 at the end.
 func (r *reader) next() byte {

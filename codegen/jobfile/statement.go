@@ -82,7 +82,7 @@ func (s *Statement) addLine(l line) error {
 		}
 	}
 	if word == "network" {
-		b.value = strings.Join(strings.Fields(f.clean[r.at:l.at.End]), " ")
+		b.value = strings.Join(wordsOf(f.clean[r.at:l.at.End]), " ")
 	}
 	s.lines = append(s.lines, b)
 	switch word {

@@ -135,7 +135,7 @@ func (l *lowerer) refuseSpaces(s cin.Stmt) {
 		case strategy.HashTable, strategy.Terms, strategy.Marks, strategy.MarkedList, strategy.Bitmap,
 			strategy.SortedList:
 			if len(t.Vars) > 0 {
-				l.leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be " +
+				l.leaf.Refuse(t.Vars[0], "on a GPU, a workspace must be an array, but %s would be "+
 					"stored as "+
 					"%s, because the loops store values at only some of its coordinates", t.Key(), kind)
 			}

@@ -84,7 +84,7 @@ func followWorkspace(f *facts, v *Value, o Order) error {
 			ok, once := inOrder(f, producer, t)
 			s.Form.Once = once
 			if !ok {
-				err = fmt.Errorf("a Sorted workspace must get its entries in order, but the loops do " +
+				err = fmt.Errorf("a Sorted workspace must get its entries in order, but the loops do "+
 					"not store the "+
 					"entries of %s in the order of its variables", t.Key())
 			}

@@ -427,7 +427,7 @@ func RefuseUncalled(l *scope.Leaf) {
 			v, _, _ := strings.Cut(o.Vars, ",")
 			l.Refuse(v, "the compiler changed the loops over %s, so %s would not be called; remove "+
 				"either the substitute or the other commands for these loops", strings.ReplaceAll(o.Vars,
-					",",
+				",",
 				" and "), o.Name)
 		}
 	})

@@ -42,7 +42,7 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 		if w := e.Space(cin.Target(f.Body).Name); w != nil && !w.HasPlaces() {
 			l.Refuse(f.Var, "the loop over %s adds entries to the sparse workspace %s one at a time, "+
 				"which vector lanes cannot do; use workspace(...,Dense), or do not vectorize", f.Var,
-					cin.Target(f.Body).Key())
+				cin.Target(f.Body).Key())
 		}
 		s.Kind = ir.Vector
 		scalarLanes(l, f, s.Body)
@@ -84,7 +84,7 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 			s.Reduce = append(s.Reduce, t.V)
 		case *ir.Grow:
 			if !own[t.Cap] {
-				l.Refuse(f.Var, "iterations of %s cannot run in parallel, because they append to %s in " +
+				l.Refuse(f.Var, "iterations of %s cannot run in parallel, because they append to %s in "+
 					"order",
 					f.Var, t.A.Name)
 			}

@@ -197,7 +197,7 @@ func gpuAtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 			"copies; use Atomics", f.Var, cin.Target(f).Key())
 	}
 	if l.Out.Op.Argument.Type.IsComplex() {
-		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add " +
+		l.Refuse(f.Var, "iterations of %s add to the same elements of %s, and a GPU cannot add "+
 			"complex "+
 			"numbers atomically", f.Var, cin.Target(f).Key())
 	}

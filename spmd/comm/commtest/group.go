@@ -207,7 +207,7 @@ func counters(c comm.Comm) error {
 			return err
 		}
 		if want := []int64{80 * (p - 1), 80 * (p - 1), p - 1, p - 1}; !slices.Equal(v, want) {
-			return fmt.Errorf("wrong counts of a Reduce to rank %d: the sum over all ranks is %v, " +
+			return fmt.Errorf("wrong counts of a Reduce to rank %d: the sum over all ranks is %v, "+
 				"want %v", root, v, want)
 		}
 	}
@@ -332,8 +332,11 @@ func wrongUse(c comm.Comm) error {
 		}},
 		{"elements for",
 			func() error { return c.Alltoall(comm.Of(make([]byte, p+1)), comm.Of(make([]byte, p-1))) }},
-		{"parts, want one for each", func() error { _, err := comm.Alltoallv(c, make([][]byte,
-			p+1)); return err }},
+		{"parts, want one for each", func() error {
+			_, err := comm.Alltoallv(c, make([][]byte,
+				p+1))
+			return err
+		}},
 	} {
 		err := k.run()
 		var e *comm.Error
