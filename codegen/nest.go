@@ -248,7 +248,7 @@ func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 	}
 	for i, p := range parts {
 		if reader := slices.IndexFunc(made[i+1:],
-			func(t cin.Stmt) bool { return readsTensor(t, p.at.Name) }); reader >= 0 {
+			func(t cin.Stmt) bool { return cin.Reads(t, p.at.Name) }); reader >= 0 {
 			made[i+1+reader] = &cin.Where{Consumer: made[i+1+reader], Producer: made[i]}
 			made[i] = nil
 		}
@@ -259,13 +259,6 @@ func (n *nest) withProducers(s cin.Stmt, parts []*hoistedSum) cin.Stmt {
 		}
 	}
 	return s
-}
-
-// readsTensor reports whether a statement reads the tensor called name.
-func readsTensor(s cin.Stmt, name string) bool {
-	found := false
-	cin.Accesses(s, func(a *cin.Access) { found = found || a.Name == name })
-	return found
 }
 
 // scalar returns the nest of the terms for a target without unbound variables. At least one of the

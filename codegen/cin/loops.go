@@ -48,6 +48,12 @@ func LoopVars(s Stmt) (vars []string) {
 	return vars
 }
 
+// Reads reports whether s reads the tensor or temporary with the given name.
+func Reads(s Stmt, name string) (found bool) {
+	Accesses(s, func(a *Access) { found = found || a.Name == name })
+	return found
+}
+
 // Around returns the loops of s around f, outermost first, and the temporaries whose producers
 // contain f.
 func Around(s Stmt, f *Forall) (outer []*Forall, temps []*Access) {

@@ -66,7 +66,7 @@ func (fl *positionLoop) serial(e *scope.Env, want bool) ir.Expr {
 func (fl *positionLoop) parallel(e *scope.Env) ir.Expr {
 	l := fl.l
 	w := &units.Work{L: l.leaf, Chunks: units.Chunks(l.leaf), Lo: fl.lo, Hi: fl.hi}
-	if fl.cur.Of.HasPosFrom(fl.cur.Level + 1) {
+	if fl.cur.Of.Argument.Format.HasPosFrom(fl.cur.Level + 1) {
 		w.Driver = fl.cur
 		w.Total = l.b.Named("work", ir.Minus(w.Before(w.Hi), w.Before(w.Lo)))
 	}

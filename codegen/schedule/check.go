@@ -370,7 +370,7 @@ func (s *state) hasRepeats(r *provenance.Relation) bool {
 		f := s.problem.Formats[a.Name]
 		roots := s.g.Underived(r.From[0])
 		l := slices.IndexFunc(f.Order, func(mode int) bool { return a.Vars[mode] == roots[len(roots)-1] })
-		found = !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
+		found = f.HasRepeats(l)
 	})
 	return found
 }

@@ -75,7 +75,7 @@ func partsOf(s *state, t cin.Stmt, j string) (own, others cin.Stmt) {
 			return splitWhere(s, t)
 		}
 		own, others = partsOf(s, t.Consumer, j)
-		if own == nil || others == nil || usesName(own, cin.Target(t.Producer).Name) {
+		if own == nil || others == nil || cin.Reads(own, cin.Target(t.Producer).Name) {
 			return nil, nil
 		}
 		return own, &cin.Where{Consumer: others, Producer: t.Producer}
@@ -93,13 +93,6 @@ func accumulates(t cin.Stmt) bool {
 		}
 	})
 	return ok
-}
-
-// usesName reports whether a statement accesses the temporary with the given name.
-func usesName(t cin.Stmt, name string) bool {
-	found := false
-	cin.Accesses(t, func(a *cin.Access) { found = found || a.Name == name })
-	return found
 }
 
 // splitWhere splits a where statement into two statements, if possible. Its temporary must be a

@@ -86,14 +86,7 @@ func spmm(s *state, vars []string) error {
 				"in %s",
 			s.problem.Compute)
 	}
-	for _, v := range vars {
-		for _, f := range cin.Loops(s.body, v) {
-			if err := refuseScheduled(s, f, strategy.CuSPARSE); err != nil {
-				return err
-			}
-		}
-	}
-	return orderSubstitute(s, vars, strategy.CuSPARSE)
+	return called(s, vars, strategy.CuSPARSE, strategy.CuSPARSE)
 }
 
 // callFunction makes the C function called name run the loops over vars.
@@ -102,6 +95,11 @@ func callFunction(s *state, vars []string, name string) error {
 		return s.refuse(0, "got %s, want the loops that the function runs, in braces",
 			s.cmd.Args[0].Text)
 	}
+	return called(s, vars, name, s.cmd.Args[1].Text)
+}
+
+// called makes the library or function word run the loops over vars. name is its name in messages.
+func called(s *state, vars []string, name, word string) error {
 	for _, v := range vars {
 		for _, f := range cin.Loops(s.body, v) {
 			if err := refuseScheduled(s, f, name); err != nil {
@@ -109,7 +107,7 @@ func callFunction(s *state, vars []string, name string) error {
 			}
 		}
 	}
-	return orderSubstitute(s, vars, s.cmd.Args[1].Text)
+	return orderSubstitute(s, vars, word)
 }
 
 // refuseScheduled refuses to let a library or function (by) run f if another command already says

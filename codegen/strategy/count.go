@@ -76,20 +76,14 @@ func defaultCounts(f *facts, _ *Value) (out []Chosen) {
 		n := f.problem.Sizes[v]
 		short[v] = n >= shortest && n <= longestTrip(f, v, summed)
 	}
-	look := func(t *Tensor, vars []string) {
-		for l, v := range vars {
-			if !t.caps(l).CanLocate() {
+	for _, x := range append(f.operands(f.stmt), &operand{t: f.result, vars: f.vars}) {
+		for l, v := range x.vars {
+			if !x.t.caps(l).CanLocate() {
 				short[v] = false
 			}
-			last[v] = last[v] || l == len(vars)-1
+			last[v] = last[v] || l == len(x.vars)-1
 		}
 	}
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil {
-			look(t, t.levels(a))
-		}
-	})
-	look(f.result, f.vars)
 	for _, v := range slices.Sorted(maps.Keys(short)) {
 		if n := f.problem.Sizes[v]; short[v] && last[v] {
 			out = append(out, Chosen{Order: Order{N: n}.of(v),

@@ -180,22 +180,17 @@ func mappedFetch(f *facts) (p Prefetch) {
 // is the size of all rows together.
 func eachSelectedRow(f *facts,
 	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
-	seen := map[string]bool{}
-	rows := func(a *cin.Access, t *Tensor) {
-		if t == nil || seen[a.Key()] || t.order() < 2 {
-			return
-		}
-		seen[a.Key()] = true
-		k := t.order() - 2
-		vars := t.levels(a)
-		if t.caps(k).CanLocate() && t.caps(k+1).CanLocate() && vars[k] != vars[k+1] {
-			row := f.problem.Sizes[vars[k+1]]
-			fn(a, t, vars[k], row, float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
-		}
-	}
-	cin.Accesses(f.stmt, func(a *cin.Access) { rows(a, f.tensor(a.Name)) })
+	list := f.operands(f.stmt)
 	if f.problem.Assembly == Dense {
-		rows(cin.Target(f.stmt), f.result)
+		list = append(list, &operand{access: cin.Target(f.stmt), t: f.result, vars: f.vars})
+	}
+	for _, x := range list {
+		k, t, vars := x.t.order()-2, x.t, x.vars
+		if k >= 0 && t.caps(k).CanLocate() && t.caps(k+1).CanLocate() && vars[k] != vars[k+1] {
+			row := f.problem.Sizes[vars[k+1]]
+			fn(x.access, t, vars[k], row,
+				float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
+		}
 	}
 }
 
@@ -287,13 +282,11 @@ func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
 // outermost level of the operand must store every coordinate of v. If several operands qualify, the
 // operand with the most entries counts. If none does, the result is 0.
 func perCoordinate(f *facts, v string) (n float64) {
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.isDense() && t.caps(0).CanLocate() &&
-			t.levels(a)[0] == v &&
-			t.NNZ > 0 {
+	for _, x := range f.operands(f.stmt) {
+		if t := x.t; !t.Format.AllDense() && t.caps(0).CanLocate() && x.vars[0] == v && t.NNZ > 0 {
 			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
 		}
-	})
+	}
 	return n
 }
 
@@ -301,44 +294,31 @@ func perCoordinate(f *facts, v string) (n float64) {
 // Variable v indexes the rows of a. The other operand has v at a level that can't locate
 // coordinates, so the entries of that level select rows of a. bytes is the size of a's entries.
 func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
-	picked, seen := map[string]bool{}, map[string]bool{}
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil {
-			for k, v := range t.levels(a) {
-				picked[v] = picked[v] || !t.caps(k).CanLocate()
-			}
+	picked, list := map[string]bool{}, f.operands(f.stmt)
+	for _, x := range list {
+		for k, v := range x.vars {
+			picked[v] = picked[v] || !x.t.caps(k).CanLocate()
 		}
-	})
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil || seen[a.Key()] || t.order() != 2 || !t.caps(0).CanLocate() || !t.caps(1).HasPos() {
-			return
+	}
+	for _, x := range list {
+		if t := x.t; t.order() == 2 && t.caps(0).CanLocate() && t.caps(1).HasPos() &&
+			x.vars[0] != x.vars[1] && picked[x.vars[0]] {
+			fn(x.access, x.vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
 		}
-		seen[a.Key()] = true
-		if vars := t.levels(a); vars[0] != vars[1] && picked[vars[0]] {
-			fn(a, vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
-		}
-	})
+	}
 }
 
 // eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
 // but select values to sum. Loops over v, the variable of that level, then read the operand's
 // entries from first to last.
 func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
-	var found *cin.Access
-	several := f.problem.Target.GPU
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil && !t.isDense() {
-			several = several || found != nil && found.Key() != a.Key()
-			found = a
-		}
-	})
-	if found == nil || several {
+	list := slices.DeleteFunc(f.operands(f.stmt),
+		func(x *operand) bool { return x.t.Format.AllDense() })
+	if len(list) != 1 || f.problem.Target.GPU {
 		return
 	}
-	t := f.tensor(found.Name)
-	k := t.order() - 1
-	v := t.levels(found)[k]
+	t, k := list[0].t, list[0].t.order()-1
+	v := list[0].vars[k]
 	sums := t.caps(k).HasPos() && !slices.Contains(f.vars, v)
 	picks := false
 	cin.Paths(f.stmt, func(path []*cin.Forall, s *cin.Assign) {
@@ -346,22 +326,12 @@ func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
 			sums = sums && (l.Var != v || n == len(path)-1)
 		}
 		cin.Accesses(s, func(a *cin.Access) {
-			picks = picks || a.Key() != found.Key() && slices.Contains(a.Vars, v)
+			picks = picks || a.Key() != list[0].key && slices.Contains(a.Vars, v)
 		})
 	})
 	if sums && picks {
-		fn(found, t, v)
+		fn(list[0].access, t, v)
 	}
-}
-
-// isDense reports whether a tensor is dense.
-func (t *Tensor) isDense() bool {
-	for k := range t.order() {
-		if !t.caps(k).CanLocate() {
-			return false
-		}
-	}
-	return true
 }
 
 // The entries of a sparse operand are prefetched streamAhead entries before they are used. The
@@ -422,12 +392,12 @@ func isScattered(f *facts, v string) (found bool) {
 // 0 if the level is the outermost of several or if no operand stores v in a sparse level.
 func positions(f *facts, v string) (n float64) {
 	most := int64(-2)
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil || t.NNZ <= most {
-			return
+	for _, x := range f.operands(f.stmt) {
+		t := x.t
+		if t.NNZ <= most {
+			continue
 		}
-		for k, u := range t.levels(a) {
+		for k, u := range x.vars {
 			if u != v || t.caps(k).CanLocate() {
 				continue
 			}
@@ -440,7 +410,7 @@ func positions(f *facts, v string) (n float64) {
 				n = min(float64(t.Counts[k])/float64(max(t.NNZ, 1)), 1)
 			}
 		}
-	})
+	}
 	return n
 }
 

@@ -58,12 +58,7 @@ func isPositionLoop(f *facts, l *cin.Forall) bool {
 	}
 	above := f.vars[:f.deep]
 	s := cin.Stmt(l)
-	var share *Tensor
-	cin.Accesses(l, func(a *cin.Access) {
-		if a.Key() == f.problem.Share {
-			share = f.tensor(a.Name)
-		}
-	})
+	share := f.share(l)
 	if share == nil {
 		return false
 	}

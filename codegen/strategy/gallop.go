@@ -98,20 +98,16 @@ func (f *facts) inside(v string, body cin.Stmt, outer []*cin.Forall,
 // inOrderAlong returns an error if the level of v cannot be searched in the access with the given
 // key.
 func inOrderAlong(f *facts, key, v string) (err error) {
-	cin.Accesses(f.body, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if a.Key() != key || t == nil {
-			return
-		}
-		for l, u := range t.levels(a) {
-			switch caps := t.caps(l); {
-			case u != v:
-			case caps.IsPadded():
-				err = fmt.Errorf("%s is padded there (its format is %s)", key, t.Format)
-			case !caps.IsUnique() && (l == t.order()-1 || t.caps(l+1).IsSingle()):
-				err = fmt.Errorf("%s keeps repeated coordinates there (its format is %s)", key, t.Format)
+	for _, x := range f.operands(f.body) {
+		for l, u := range x.vars {
+			switch {
+			case x.key != key || u != v:
+			case x.t.caps(l).IsPadded():
+				err = fmt.Errorf("%s is padded there (its format is %s)", key, x.t.Format)
+			case x.t.Format.HasRepeats(l):
+				err = fmt.Errorf("%s keeps repeated coordinates there (its format is %s)", key, x.t.Format)
 			}
 		}
-	})
+	}
 	return err
 }

@@ -51,7 +51,7 @@ func keysFrom(f *facts, producer cin.Stmt, t *cin.Access, keys []string) *cin.Ac
 			switch {
 			case op == nil && len(x.Vars) > 0:
 				one = false
-			case op != nil && !op.isDense():
+			case op != nil && !op.Format.AllDense():
 				one = one && (operand == nil || operand.Key() == x.Key())
 				operand = x
 			}

@@ -63,6 +63,9 @@ func defaultLongRows(f *facts, v *Value) []Chosen {
 		x := longRows(f, l, how.Cut, f.problem.Target.LongRow, func(_ string, least, entries int64) bool {
 			return entries < 0 || entries >= least
 		})
+		if x.How == Kept {
+			return Order{}, "", false
+		}
 		if x.How == CutInside {
 			x.N = min(x.N, f.problem.Target.ChunkWork)
 		}
@@ -70,7 +73,7 @@ func defaultLongRows(f *facts, v *Value) []Chosen {
 		if x.How == Precomputed {
 			why = entriesOf(f, x.Key) + ", each of which adds a row of terms"
 		}
-		return Order{Name: f.short(x.Key), N: x.N}, why, x.How != Kept
+		return Order{Name: f.short(x.Key), N: x.N}, why, true
 	})
 }
 
@@ -100,15 +103,11 @@ func longRows(f *facts, l *cin.Forall, c Cut, n int64, pays worth) Long {
 }
 
 // entriesOf returns a text for reasons: how many entries the operand of an access has.
-func entriesOf(f *facts, key string) (text string) {
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t == nil || a.Key() != key {
-			return
-		} else if text = fmt.Sprintf("%s has %d entries", key, t.NNZ); t.NNZ < 0 {
-			text = fmt.Sprintf("it is not known how many entries %s has", key)
-		}
-	})
-	return text
+func entriesOf(f *facts, key string) string {
+	if n := f.tensorOf(key).NNZ; n >= 0 {
+		return fmt.Sprintf("%s has %d entries", key, n)
+	}
+	return fmt.Sprintf("it is not known how many entries %s has", key)
 }
 
 // separateRows returns how the loop l can leave out long rows, which then run one by one on all
@@ -190,24 +189,14 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) Long {
 		p.Var == t.Vars[0] {
 		return Long{}
 	}
-	var rows *walked
-	cin.Accesses(p.Body, func(a *cin.Access) {
-		x := f.tensor(a.Name)
-		if x == nil || x.order() < 2 {
-			return
+	var rows *operand
+	for _, x := range f.operands(p.Body) {
+		if x.t.order() >= 2 && x.vars[0] == l.Var && x.vars[1] == p.Var && x.t.caps(0).CanLocate() &&
+			x.t.caps(1).HasPos() && x.t.caps(1).IsUnique() && pays(x.key, manyTerms*n, x.t.NNZ) &&
+			(rows == nil || rows.t.NNZ < x.t.NNZ) {
+			rows = x
 		}
-		w := &walked{a.Key(), x, x.levels(a)}
-		if w.vars[0] != l.Var || w.vars[1] != p.Var || !x.caps(0).CanLocate() || !x.caps(1).HasPos() ||
-			!x.caps(1).IsUnique() {
-			return
-		}
-		if !pays(w.key, manyTerms*n, x.NNZ) {
-			return
-		}
-		if rows == nil || rows.t.NNZ < x.NNZ {
-			rows = w
-		}
-	})
+	}
 	if rows == nil {
 		return Long{}
 	}
@@ -233,7 +222,7 @@ func cutInside(f *facts, l *cin.Forall, n int64, pays worth) Long {
 		return Long{}
 	}
 	var entries int64
-	for _, w := range append([]*walked{d}, others...) {
+	for _, w := range append([]*operand{d}, others...) {
 		if !w.t.caps(0).CanLocate() || w.t.order() < 2 || !w.t.caps(1).HasPos() ||
 			w.vars[1] != inner.Var {
 			return Long{}

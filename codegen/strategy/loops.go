@@ -14,13 +14,8 @@ import (
 // replaces v by a variable over positions. Otherwise it returns nil. natural is true if the loops
 // of the component are in natural order.
 func (f *facts) component(v string) (c *provenance.Component, natural bool) {
-	for _, r := range f.g.Relations() {
-		if r.Kind != provenance.Precompute && (slices.Contains(r.From, v) || slices.Contains(r.To, v)) {
-			c = f.g.Component(v)
-			return c, cin.Natural(f.stmt, f.g, c)
-		}
-	}
-	return nil, false
+	c = f.g.Component(v)
+	return c, c != nil && cin.Natural(f.stmt, f.g, c)
 }
 
 // isKnown reports whether loops over the given variables determine v, a variable of the statement.

@@ -58,11 +58,9 @@ func resultValues(f *facts) float64 {
 	n := 1.0
 	if f.isSparse() {
 		n = 0
-		cin.Accesses(f.stmt, func(a *cin.Access) {
-			if t := f.tensor(a.Name); a.Key() == f.problem.Share && t.Counts != nil {
-				n = float64(t.Counts[f.deep])
-			}
-		})
+		if t := f.share(f.stmt); t != nil && t.Counts != nil {
+			n = float64(t.Counts[f.deep])
+		}
 	}
 	for _, v := range f.vars[f.deep+1:] {
 		n *= float64(f.problem.Sizes[v])

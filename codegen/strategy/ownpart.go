@@ -88,19 +88,15 @@ func parts(f *facts, l *cin.Forall, v string) error {
 		}):
 		return fmt.Errorf("the loops over %s must not be changed by other commands", v)
 	}
-	var err error
-	cin.Accesses(l, func(a *cin.Access) {
-		if t := f.tensor(a.Name); t != nil {
-			for level, u := range t.levels(a) {
-				if u == v && !t.caps(level).CanLocate() {
-					err = fmt.Errorf("%s must not store the coordinates of %s in a list, because threads "+
-						"cannot find "+
-						"their parts of a list", a.Key(), v)
-				}
+	for _, x := range f.operands(l) {
+		for level, u := range x.vars {
+			if u == v && !x.t.caps(level).CanLocate() {
+				return fmt.Errorf("%s must not store the coordinates of %s in a list, because threads "+
+					"cannot find their parts of a list", x.key, v)
 			}
 		}
-	})
-	return err
+	}
+	return nil
 }
 
 // ownVar returns the result's outermost variable if the loop directly inside l is over it, so that

@@ -3,7 +3,6 @@ package strategy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
@@ -206,8 +205,9 @@ func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string, form 
 		last, s = l, l.Body
 	}
 	a, ok := s.(*cin.Assign)
+	op := f.tensorOf(form.Key)
 	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
-		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(f, t, form.Key) {
+		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(op, op.order()-len(t.Vars)) {
 		return false
 	}
 	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len || last.Unroll == 0 && f.onGPU()
@@ -225,12 +225,9 @@ func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels looks at the levels of the access with the given key that belong to t's variables. It
-// reports whether their rows follow each other without gaps, and whether each row belongs to
-// exactly one position of the level above.
-func plainLevels(f *facts, t *cin.Access, key string) bool {
-	op := f.tensor(key[:strings.Index(key, "(")])
-	first := op.order() - len(t.Vars)
+// plainLevels looks at the levels of op from first on. It reports whether their rows follow each
+// other without gaps, and whether each row belongs to exactly one position of the level above.
+func plainLevels(op *Tensor, first int) bool {
 	for k := first; k < op.order(); k++ {
 		caps := op.caps(k)
 		if !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
@@ -13,8 +14,7 @@ import (
 
 // Target has the properties of the machine that choices depend on.
 type Target struct {
-	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
-	// sparse result is worthwhile.
+	// LongRow is the number of entries from which on all threads share a row.
 	LongRow int64
 	// ChunkWork is the smallest number of stored entries for which starting another chunk of a
 	// sparse result pays for a thread.
@@ -46,11 +46,6 @@ type Tensor struct {
 func (t *Tensor) caps(level int) tensor.Kind { return t.Format.Levels[level] }
 
 func (t *Tensor) order() int { return len(t.Format.Levels) }
-
-func (t *Tensor) hasPosFrom(k int) bool {
-	return slices.ContainsFunc(t.Format.Levels[k:],
-		func(kind tensor.Kind) bool { return kind.HasPos() })
-}
 
 // Problem is the input of a choice.
 type Problem struct {
@@ -148,6 +143,16 @@ func (f *facts) shared() bool {
 	return f.problem.Assembly == SharedPattern || f.problem.Assembly == Mapped
 }
 
+// share returns the operand in s whose level arrays the result uses, or nil.
+func (f *facts) share(s cin.Stmt) *Tensor {
+	for _, x := range f.operands(s) {
+		if x.key == f.problem.Share {
+			return x.t
+		}
+	}
+	return nil
+}
+
 // grows reports whether the leaf makes the result's level arrays.
 func (f *facts) grows() bool {
 	return f.problem.Assembly == Append ||
@@ -163,6 +168,9 @@ func (f *facts) tensor(name string) *Tensor {
 	}
 	return nil
 }
+
+// tensorOf returns the operand of the access with the given key.
+func (f *facts) tensorOf(key string) *Tensor { return f.tensor(key[:strings.Index(key, "(")]) }
 
 // levels returns the variables of an access in the order of the storage levels.
 func (t *Tensor) levels(a *cin.Access) []string {
@@ -196,37 +204,45 @@ func outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// walked is an access whose first level an outermost loop visits.
-type walked struct {
-	key  string
-	t    *Tensor
-	vars []string
+// operand is an operand as a statement reads it. vars has the variables of the storage levels.
+type operand struct {
+	key    string
+	access *cin.Access
+	t      *Tensor
+	vars   []string
+}
+
+// operands returns the operands that s reads, each access once.
+func (f *facts) operands(s cin.Stmt) (list []*operand) {
+	cin.Accesses(s, func(a *cin.Access) {
+		t := f.tensor(a.Name)
+		if t != nil && !slices.ContainsFunc(list, func(x *operand) bool { return x.key == a.Key() }) {
+			list = append(list, &operand{a.Key(), a, t, t.levels(a)})
+		}
+	})
+	return list
 }
 
 // drivers returns the accesses that determine the chunks of the outermost loop l. The loop is cut
 // into chunks with about equal numbers of entries of driver. The entries of the accesses in others
 // are counted as work too. driver is nil if the range of l is divided evenly.
-func drivers(f *facts, l *cin.Forall) (driver *walked, others []*walked) {
-	var rows []*walked
-	cin.Accesses(l.Body, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil || t.order() == 0 || t.Format.AllDense() {
-			return
-		}
-		w := &walked{a.Key(), t, t.levels(a)}
-		if w.vars[0] != l.Var || !t.caps(0).HasPos() && !t.caps(0).CanLocate() {
-			return
+func drivers(f *facts, l *cin.Forall) (driver *operand, others []*operand) {
+	var rows []*operand
+	for _, x := range f.operands(l.Body) {
+		t := x.t
+		if t.Format.AllDense() || x.vars[0] != l.Var || !t.caps(0).HasPos() && !t.caps(0).CanLocate() {
+			continue
 		}
 		if driver == nil || t.NNZ > driver.t.NNZ {
-			driver = w
+			driver = x
 		}
-		if t.caps(0).CanLocate() && t.hasPosFrom(1) &&
-			!slices.ContainsFunc(rows, func(r *walked) bool { return r.t == t }) {
-			rows = append(rows, w)
+		if t.caps(0).CanLocate() && t.Format.HasPosFrom(1) &&
+			!slices.ContainsFunc(rows, func(r *operand) bool { return r.t == t }) {
+			rows = append(rows, x)
 		}
-	})
+	}
 	if driver != nil && driver.t.caps(0).CanLocate() {
-		others = slices.DeleteFunc(rows, func(w *walked) bool { return w.t == driver.t })
+		others = slices.DeleteFunc(rows, func(x *operand) bool { return x.t == driver.t })
 	}
 	return driver, others
 }
@@ -240,22 +256,15 @@ func (f *facts) parallel() []*cin.Forall {
 // access returns the access that text names. text is a tensor's name, or an access if the tensor
 // has several.
 func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
-	var found []*cin.Access
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if f.tensor(a.Name) == nil || a.Name != text && a.Key() != text {
-			return
-		}
-		if !slices.ContainsFunc(found, func(b *cin.Access) bool { return b.Key() == a.Key() }) {
-			found = append(found, a)
-		}
-	})
+	found := slices.DeleteFunc(f.operands(f.stmt),
+		func(x *operand) bool { return x.t.Name != text && x.key != text })
 	switch len(found) {
 	case 0:
 		return nil, nil, fmt.Errorf(
 			"got %s, want either a tensor of the statement or one of its accesses",
 			text)
 	case 1:
-		return found[0], f.tensor(found[0].Name), nil
+		return found[0].access, found[0].t, nil
 	}
 	return nil, nil, fmt.Errorf(
 		"%s is accessed with different variables; name one access, as in B(i,j)", text)
@@ -264,18 +273,10 @@ func (f *facts) access(text string) (*cin.Access, *Tensor, error) {
 // short returns a short name for the access with the given key. It is the tensor's name if the
 // tensor has only one access, or else the key.
 func (f *facts) short(key string) string {
-	name, several := "", false
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		if a.Key() == key {
-			name = a.Name
-		}
-	})
-	cin.Accesses(f.stmt, func(a *cin.Access) { several = several || a.Name == name && a.Key() != key })
-	switch {
-	case several:
+	name := key[:strings.Index(key+"(", "(")]
+	if slices.ContainsFunc(f.operands(f.stmt),
+		func(x *operand) bool { return x.t.Name == name && x.key != key }) {
 		return key
-	case name == "": // the key is the result's
-		return cin.Target(f.stmt).Name
 	}
 	return name
 }

@@ -3,7 +3,6 @@ package strategy
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
@@ -128,7 +127,7 @@ func sharesRows(f *facts, l *cin.Forall, v *Value) error {
 // a place for each of these positions, and values of dense operands.
 func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key string,
 	v *Value) error {
-	op := f.tensor(key[:strings.Index(key, "(")])
+	op := f.tensorOf(key)
 	driver, err := "", error(nil)
 	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
 		t := f.tensor(x.Name)
@@ -163,13 +162,10 @@ func placesOfRows(f *facts, l *cin.Forall, a *cin.Assign, roots []string, key st
 			"the last level of %s (its format is %s) must be compressed, because rows are found by the "+
 				"positions where they begin", key, op.Format)
 	}
-	for k := first; k <= last; k++ {
-		if caps := op.caps(k); !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
-			return fmt.Errorf(
-				"each row of %s (its format is %s) must have exactly one position of the "+
-					"level above",
-				key, op.Format)
-		}
+	if !plainLevels(op, first) {
+		return fmt.Errorf(
+			"each row of %s (its format is %s) must have exactly one position of the level above",
+			key, op.Format)
 	}
 	return nil
 }

@@ -391,19 +391,14 @@ func Partials(entries, values float64) bool { return entries >= fewWork*2*max(va
 
 // lastOfAll reports whether v's level is dense and the last level in each operand that has v.
 func (f *facts) lastOfAll(s cin.Stmt, v string) bool {
-	ok := true
-	cin.Accesses(s, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil {
-			return
-		}
-		for level, u := range t.levels(a) {
-			if u == v && (level != t.order()-1 || !t.caps(level).CanLocate()) {
-				ok = false
+	for _, x := range f.operands(s) {
+		for level, u := range x.vars {
+			if u == v && (level != x.t.order()-1 || !x.t.caps(level).CanLocate()) {
+				return false
 			}
 		}
-	})
-	return ok
+	}
+	return true
 }
 
 // minSegment is the smallest average number of entries in the segments of a level for which
@@ -424,27 +419,17 @@ func ownRows(f *facts, l *cin.Forall) bool {
 // not known.
 func longSegments(f *facts, l *cin.Forall) bool {
 	inner := l.Body.(*cin.Forall)
-	long := true
-	cin.Accesses(inner.Body, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil {
-			return
-		}
-		vars := t.levels(a)
-		for k, u := range vars {
-			if u != inner.Var || t.caps(k).CanLocate() {
-				continue
-			}
+	for _, x := range f.operands(inner.Body) {
+		for k, u := range x.vars {
 			// The level must have a segment for each position of the level that l visits.
-			switch {
-			case !t.caps(k).HasPos() || k == 0 || vars[k-1] != l.Var:
-				long = false
-			case t.Counts != nil:
-				long = long && t.Counts[k] >= minSegment*t.Counts[k-1]
+			if t := x.t; u == inner.Var && !t.caps(k).CanLocate() &&
+				(!t.caps(k).HasPos() || k == 0 || x.vars[k-1] != l.Var ||
+					t.Counts != nil && t.Counts[k] < minSegment*t.Counts[k-1]) {
+				return false
 			}
 		}
-	})
-	return long
+	}
+	return true
 }
 
 // cachedChunks is the number of chunks whose entries are assumed to stay in a cache until the
@@ -473,7 +458,7 @@ func orderedCut(f *facts, l *cin.Forall) Cut {
 // workspaces, a chunk must add at least one value for each of their places, because each chunk
 // clears them. The work is then a power of two, so that data of about the same density use the same
 // leaf, and the leaf is compiled only once.
-func chunkWork(f *facts, l *cin.Forall, d *walked) int64 {
+func chunkWork(f *facts, l *cin.Forall, d *operand) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {
 		each := max(f.additions(w.Producer, t)/float64(max(d.t.NNZ, 1)), 1)

@@ -113,36 +113,36 @@ func (t *tiles) paysFor(s cin.Stmt) bool {
 // returns infinity if an operand's counts are unknown, or if all operands are dense.
 func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 	most := 0.0
-	cin.Accesses(s, func(a *cin.Access) {
-		op := t.facts.tensor(a.Name)
-		if op == nil || op.Format.AllDense() {
-			return
+	for _, x := range t.facts.operands(s) {
+		if x.t.Format.AllDense() {
+			continue
 		}
-		if op.Counts == nil {
-			most = math.Inf(1)
-			return
+		if x.t.Counts == nil {
+			return math.Inf(1)
 		}
 		above, below := int64(1), int64(1)
-		for k, u := range op.levels(a) {
+		for k, u := range x.vars {
 			switch {
 			case u == t.v:
 			case slices.Contains(t.bound, u):
-				above, below = op.Counts[k], op.Counts[k]
+				above, below = x.t.Counts[k], x.t.Counts[k]
 			default:
-				below = op.Counts[k]
+				below = x.t.Counts[k]
 			}
 		}
 		most = max(most, float64(below)/float64(max(above, 1)))
-	})
+	}
 	if most == 0 {
 		return math.Inf(1) // all operands are dense
 	}
 	return most
 }
 
-// sumsRow reports whether s sums a row of the result. If serial is true, the outermost loop of s is
-// treated as a loop on one thread although it is marked to run on threads, because each thread sums
-// whole rows of its own.
+// sumsRow reports whether s sums a row of the result. s must have a loop over the row's variable,
+// and not only loops over variables that a schedule derives from it. If the schedule splits the
+// loop, or sets its length by a bound command, the loop cannot run along a tile. If serial is true,
+// the outermost loop of s is treated as a loop on one thread although it is marked to run on
+// threads, because each thread sums whole rows of its own.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.vars) - 1
 	for _, v := range t.facts.vars[:k] {
@@ -163,7 +163,7 @@ func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 		return false
 	}
 	return t.facts.assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
-		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && loops(s, t.v) &&
+		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && len(cin.Loops(s, t.v)) > 0 &&
 		!repeatsTemporary(s, t.v)
 }
 
@@ -197,18 +197,6 @@ func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 			by := filled[a.Name]
 			found = found || by == nil || by[k] != v
 		}
-	})
-	return found
-}
-
-// loops reports whether s has a loop over v, and not only loops over variables that a schedule
-// derives from v. If the schedule splits the loop over v, or sets its length by a bound command,
-// the loop cannot run along a tile.
-func loops(s cin.Stmt, v string) bool {
-	found := false
-	cin.Walk(s, func(s cin.Stmt) {
-		f, ok := s.(*cin.Forall)
-		found = found || ok && f.Var == v
 	})
 	return found
 }

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"distaff/codegen/cin"
@@ -44,13 +43,7 @@ func followVectorize(f *facts, v *Value, o Order) error {
 // defaultLanes returns the vectorize commands that apply if the schedule has none: for all loops
 // along contiguous memory, and for loops over long segments of sparse levels.
 func defaultLanes(f *facts, _ *Value) (out []Chosen) {
-	vars := map[string]bool{}
-	cin.Walk(f.stmt, func(s cin.Stmt) {
-		if l, ok := s.(*cin.Forall); ok {
-			vars[l.Var] = true
-		}
-	})
-	for _, v := range slices.Sorted(maps.Keys(vars)) {
+	for _, v := range slices.Sorted(slices.Values(cin.LoopVars(f.stmt))) {
 		out = append(out, Chosen{Order: Order{}.of(v),
 			Why: "the innermost loops over " + v + " run along contiguous memory"})
 	}
@@ -71,12 +64,12 @@ const gatheredSegment = 256
 // with the level's variable and the average number of entries in a segment.
 func gatheredLevels(f *facts, fn func(a *cin.Access, v string, mean float64)) {
 	seen := map[[2]string]bool{}
-	cin.Accesses(f.stmt, func(a *cin.Access) {
-		t := f.tensor(a.Name)
-		if t == nil || t.Counts == nil {
-			return
+	for _, x := range f.operands(f.stmt) {
+		t, a := x.t, x.access
+		if t.Counts == nil {
+			continue
 		}
-		for k, v := range t.levels(a) {
+		for k, v := range x.vars {
 			above := int64(1)
 			if k > 0 {
 				above = t.Counts[k-1]
@@ -88,5 +81,5 @@ func gatheredLevels(f *facts, fn func(a *cin.Access, v string, mean float64)) {
 			seen[[2]string{a.Key(), v}] = true
 			fn(a, v, float64(t.Counts[k])/float64(max(above, 1)))
 		}
-	})
+	}
 }

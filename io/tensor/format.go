@@ -264,6 +264,15 @@ func (f Format) Sharing() []int {
 	return d
 }
 
+// HasRepeats reports whether one coordinate may occur at several neighbouring positions of level l.
+// Repeats are kept if their values will be summed, or if singleton levels below distinguish them.
+func (f Format) HasRepeats(l int) bool {
+	return !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
+}
+
+// HasPosFrom reports whether level k or a level below it has positions.
+func (f Format) HasPosFrom(k int) bool { return slices.ContainsFunc(f.Levels[k:], Kind.HasPos) }
+
 // repeating reports whether level l may store the same coordinate several times below one position.
 // Either its kind is u, or its kind is c and the nearest level above it with another kind has kind
 // u.

@@ -77,7 +77,7 @@ func digits(roots []string, x ir.Expr, e *scope.Env) []ir.Expr {
 // the next row begins.
 func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 	caps := op.Kind(k + 1)
-	return !op.HasRepeats(k) && (caps.HasPos() || caps.CanLocate())
+	return !op.Argument.Format.HasRepeats(k) && (caps.HasPos() || caps.CanLocate())
 }
 
 // The positions of a fused space are the positions of the last of its levels. They are in the order
@@ -144,7 +144,7 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Exp
 			q = l.B.Named(c.Of.Prefix()+"_at", &ir.Search{A: c.Of.Crd(k), Lo: lo, Hi: hi, Key: point[d]})
 			next, found = ir.Plus(q, ir.Int(1)),
 				ir.Both(ir.Less(q, hi), ir.Equal(ir.Coord(c.Of.Crd(k), q), point[d]))
-			if c.Of.HasRepeats(k) {
+			if c.Of.Argument.Format.HasRepeats(k) {
 				next = &ir.Search{A: c.Of.Crd(k), Lo: q, Hi: hi, Key: point[d], Upper: true}
 			}
 		}

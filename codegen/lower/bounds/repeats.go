@@ -20,7 +20,7 @@ func pastRepeats(iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	}
 	c := e.Cur[iv.Key]
 	last := c.Level + max(len(iv.Roots), 1) - 1
-	if !c.Of.HasRepeats(last) {
+	if !c.Of.Argument.Format.HasRepeats(last) {
 		return p
 	}
 	first := last

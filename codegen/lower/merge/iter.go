@@ -29,7 +29,7 @@ type Iter struct {
 func (p *Loop) newIter(number int, c *tree.Cursor) *Iter {
 	l := p.E.Leaf
 	it := &Iter{Key: p.Lat.Iters[number], number: number, Cur: c, Crd: c.Of.Crd(c.Level)}
-	it.repeats = c.Of.HasRepeats(c.Level)
+	it.repeats = c.Of.Argument.Format.HasRepeats(c.Level)
 	it.Padded = c.Of.Kind(c.Level).IsPadded()
 	if part, ok := p.E.Parts.Get(scope.PlaceKey(it.Key, p.V())); ok {
 		it.Lo, it.Hi = part[0], part[1]

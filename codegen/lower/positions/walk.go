@@ -87,7 +87,7 @@ func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	}
 	until := hi
 	// the positions are positions of the last level
-	if op.HasRepeats(k) && op.Argument.Format.RunEnd(k) >= k+len(c.Roots)-1-d {
+	if op.Argument.Format.HasRepeats(k) && op.Argument.Format.RunEnd(k) >= k+len(c.Roots)-1-d {
 		until = l.B.Named(op.Prefix()+"_until", ir.Least(hi, o.Iv.Hi))
 	}
 	some := ir.Expr(ir.Truth(false))
@@ -96,7 +96,7 @@ func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 		next := *cur
 		next.Level, next.Pos, next.End, next.Base = k+1, q, nil, nil
 		var run *ir.Var
-		if op.HasRepeats(k) {
+		if op.Argument.Format.HasRepeats(k) {
 			run = l.B.Declare(op.Prefix()+"_r", ir.Plus(q, ir.Int(1)))
 			l.B.While(ir.Both(ir.Less(run, until), ir.Equal(ir.Coord(op.Crd(k), run), x)),
 				func() { l.B.Incr(run, ir.Int(1)) })

@@ -49,7 +49,7 @@ func (c *Cursor) LocateSearch(at ir.Expr) *Cursor {
 	}
 	d.Present = c.Of.b.Named(name+"_has", ir.Both(ir.Less(p, hi), ir.Equal(here(p), at)))
 	d.Pos, d.End, d.Base = p, nil, nil
-	if c.Of.HasRepeats(c.Level) {
+	if c.Of.Argument.Format.HasRepeats(c.Level) {
 		d.End = c.Of.b.Declare(name+"_e", &ir.Search{A: crd, Lo: p, Hi: hi, Key: at, Upper: true})
 	}
 	d.Level++

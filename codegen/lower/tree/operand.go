@@ -2,7 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"slices"
 
 	"distaff/codegen/ir"
 	"distaff/codegen/lower/emit"
@@ -186,16 +185,3 @@ func (o *Operand) End(level int) ir.Expr {
 func (o *Operand) Order() int { return len(o.Argument.Format.Levels) }
 
 func (o *Operand) Kind(level int) tensor.Kind { return o.Argument.Format.Levels[level] }
-
-// HasPosFrom reports whether some level from k on has a pos array.
-func (o *Operand) HasPosFrom(k int) bool {
-	return slices.ContainsFunc(o.Argument.Format.Levels[k:],
-		func(kind tensor.Kind) bool { return kind.HasPos() })
-}
-
-// HasRepeats reports whether one coordinate may occur at several neighbouring positions of the
-// level. Repeats are kept if their values will be summed, or if singleton levels below distinguish
-// them.
-func (o *Operand) HasRepeats(level int) bool {
-	return !o.Kind(level).IsUnique() && (level == o.Order()-1 || o.Kind(level+1).IsSingle())
-}

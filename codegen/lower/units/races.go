@@ -25,7 +25,7 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 			func(v string) bool { return !slices.Contains(l.ResultVars, v) })
 	}
 	for j := range n {
-		if op.HasRepeats(first + j) {
+		if op.Argument.Format.HasRepeats(first + j) {
 			return false
 		}
 	}
@@ -63,7 +63,7 @@ func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	}
 	d := len(c.Roots) - 1
 	for j, root := range c.Roots[:d] {
-		if !slices.Contains(l.ResultVars, root) || op.HasRepeats(k-d+j) {
+		if !slices.Contains(l.ResultVars, root) || op.Argument.Format.HasRepeats(k-d+j) {
 			return false
 		}
 	}

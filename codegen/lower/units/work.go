@@ -58,7 +58,7 @@ func NewWork(f *cin.Forall, e *scope.Env, chunks ir.Expr) *Work {
 		if n := l.Spec.Strategy.Weight[c.Of.Argument.Name]; n > heaviest {
 			w.Driver, w.Key, heaviest = c, x.Key(), n
 		}
-		if c.Of.Kind(c.Level).CanLocate() && c.Of.HasPosFrom(1) &&
+		if c.Of.Kind(c.Level).CanLocate() && c.Of.Argument.Format.HasPosFrom(1) &&
 			!slices.ContainsFunc(rows, func(d *tree.Cursor) bool { return d.Of == c.Of }) {
 			rows = append(rows, c)
 		}
