@@ -33,6 +33,7 @@
 //	layouts.go     dense operands that are read from copies
 //	share.go       results that use an operand's level arrays
 //	width.go       widths of positions and coordinates
+//	threads.go     loops that run on threads
 //	strategies.go  the strategy: the default, or the one of a schedule
 //	printed.go     the strategy as scheduling commands
 //	gpudefault.go  the default schedule of a GPU, one of the forms of gpuforms.go and gpurows.go
@@ -50,8 +51,10 @@ import (
 	"slices"
 	"time"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
+	"distaff/codegen/forms"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/lower/tree"
@@ -101,7 +104,7 @@ type Request struct {
 	FarBytes int64
 	// Forms lists the forms of code that were measured to be the fastest on the processor for which
 	// the leaf is compiled. If it is nil, the defaults are used. Forms do not affect the result.
-	Forms strategy.Forms
+	Forms forms.Set
 	// GemmWork is the smallest number of multiply-adds at which a product of dense operands is
 	// computed as a product of matrices, by a BLAS if there is one. 0 means DefaultGemmWork, and
 	// then narrow matrices are excluded. It affects the rounding of sums.
@@ -181,7 +184,7 @@ const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of additional elements that the caller appends to a map because the leaf
 // reads ahead (see Arg.Map).
-const MapAhead = strategy.MapAhead
+const MapAhead = choice.MapAhead
 
 // DefaultChunkWork is the default of Request.ChunkWork, in stored entries. The result of a chunk
 // with this many entries fits into the cache of one core.
@@ -358,13 +361,13 @@ type compilation struct {
 	uses    []*use
 	byKey   map[string]*use
 	ops     []tree.Argument
-	stats   []strategy.Tensor // the statistics of ops, with the same numbers
-	args    []Arg             // the arguments that ops describe
+	stats   []choice.Tensor // the statistics of ops, with the same numbers
+	args    []Arg           // the arguments that ops describe
 	nest    *nest
 	// contractions has an element for each term of the normal form. It is nil if the term cannot be
 	// contracted.
 	contractions []*contractedTerm
-	copies       []strategy.Chosen   // the copies of operands that were chosen
+	copies       []choice.Chosen     // the copies of operands that were chosen
 	plain        cin.Stmt            // the nest before a schedule changes it
 	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
 	ownArrays    bool                // the result must have its own level arrays
@@ -372,6 +375,7 @@ type compilation struct {
 	commands     []*schedule.Command // the commands of the schedule
 	orders       []schedule.Order    // the commands' orders for the strategy
 	strategy     *strategy.Value
+	defaults     []choice.Chosen // the orders of the strategy that no command gave
 	lowered      *lower.Lowered
 }
 
@@ -485,7 +489,7 @@ func (c *compilation) operands() error {
 	c.ops = []tree.Argument{
 		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
 			CrdWidth: u.Result.CrdWidth}}
-	c.stats = []strategy.Tensor{{}}
+	c.stats = []choice.Tensor{{}}
 	u.Args = []Arg{{Tensor: lhs, Format: u.Result.Format}}
 	names := map[string]bool{lhs: true}
 	for _, s := range c.uses {
@@ -504,7 +508,7 @@ func (c *compilation) operands() error {
 		op := tree.Argument{Name: s.name, Number: len(u.Args), Format: s.format, Type: s.given.Type,
 			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
 			Rows: s.format.AllDense() && c.request.Target == CPU && s.tensor != c.request.InPlace}
-		stats := strategy.Tensor{NNZ: s.given.NNZ}
+		stats := choice.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
 		} else {

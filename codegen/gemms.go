@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
-	"distaff/codegen/strategy"
 )
 
 // findGemms looks for matrix products in the term x and in the sums that were taken out of x. A
@@ -115,14 +115,14 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 
 // strategyProducts returns the matrix products that the default strategy has chosen, each with the
 // reason for the choice. It returns nil if the request has a schedule.
-func (c *compilation) strategyProducts() (out []strategy.Chosen) {
+func (c *compilation) strategyProducts() (out []choice.Chosen) {
 	if c.request.Schedule != nil {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {
-		x := strategy.Product(p.inner, fmt.Sprintf(
+		x := choice.Product(p.inner, fmt.Sprintf(
 			"a product of dense matrices, %d by %d places with %d terms each", p.rows, p.cols, p.terms))
-		if !slices.ContainsFunc(out, func(y strategy.Chosen) bool { return x.Order == y.Order }) {
+		if !slices.ContainsFunc(out, func(y choice.Chosen) bool { return x.Order == y.Order }) {
 			out = append(out, x)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 	"distaff/io/tensor"
 )
 
@@ -44,7 +44,7 @@ func (c *compilation) layouts() error {
 				return slices.Index(c.unit.Order, u.vars[a]) - slices.Index(c.unit.Order, u.vars[b])
 			})
 			c.copyUse(u, f)
-			c.copies = append(c.copies, strategy.Copy(c.useText(u), f.Order, fmt.Sprintf(
+			c.copies = append(c.copies, choice.Copy(c.useText(u), f.Order, fmt.Sprintf(
 				"a copy, in which the innermost loop, over %s, runs along memory; "+
 					"each value is read about %.0f times", v, times)))
 		}
@@ -123,7 +123,7 @@ func (c *compilation) givenLayouts() error {
 		return nil
 	}
 	for _, x := range list {
-		if x.Name != strategy.Layout.Name || len(x.Args) == 0 {
+		if x.Name != choice.Layout.Name || len(x.Args) == 0 {
 			continue
 		}
 		modes, err := x.Layout()

@@ -63,19 +63,6 @@ func (c *compilation) addToResult() error {
 	return nil
 }
 
-// threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
-func (c *compilation) threads() error {
-	if u := c.unit; c.request.Threads != 1 && c.request.Schedule == nil && c.request.Target == CPU {
-		shared := map[string]bool{}
-		if _, outside := u.CIN.(*cin.Where); outside {
-			shared = strategy.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))
-		}
-		u.CIN = strategy.OnThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial,
-			shared)
-	}
-	return nil
-}
-
 // lower makes the leaf. If lowering refuses the statement, there are three cases:
 //
 //   - The default strategy has matrix products: the passes run again without them.

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"distaff/codegen/choice"
+	"distaff/codegen/forms"
 	"distaff/codegen/ir"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -17,7 +18,7 @@ func TestMappedFetched(t *testing.T) {
 		far  int64
 		want []string
 	}{
-		{strategy.MapAhead, []string{"+ 64:64]", "+ 16:64]"}},
+		{choice.MapAhead, []string{"+ 64:64]", "+ 16:64]"}},
 		{0, []string{"+ 16:64]"}},
 	} {
 		r := smallRequest(t, "Y(i,j,k) = A(i,j,l)*C(k,l)")
@@ -28,7 +29,7 @@ func TestMappedFetched(t *testing.T) {
 			}
 			r.Tensors[name] = x
 		}
-		r.Accumulate, r.Exact, r.Forms = true, nil, strategy.Forms{strategy.FarRows: c.far}
+		r.Accumulate, r.Exact, r.Forms = true, nil, forms.Set{forms.FarRows: c.far}
 		u, err := Compile(r)
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func TestMappedPastCaches(t *testing.T) {
 			}
 			r.Tensors[name] = x
 		}
-		r.Accumulate, r.Exact, r.Forms = true, nil, strategy.Forms{strategy.FarRows: strategy.MapAhead}
+		r.Accumulate, r.Exact, r.Forms = true, nil, forms.Set{forms.FarRows: choice.MapAhead}
 		if c.schedule != "" {
 			r.Schedule = strings.Fields(c.schedule)
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/ir"
-	"distaff/codegen/strategy"
 )
 
 // ScheduleLine is a scheduling command with its reason.
@@ -62,10 +62,10 @@ func (c *compilation) givenLines() (out []line) {
 		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
 	}
 	var others []line
-	for _, x := range c.strategy.Defaults {
+	for _, x := range c.defaults {
 		l := lineOf(x)
 		l.minor = l.off != "" // the command stands for the choice that the schedule leaves open
-		if x.Order.Choice == strategy.Workspace || x.Order.Choice == strategy.Assemble {
+		if x.Order.Choice == choice.Workspace || x.Order.Choice == choice.Assemble {
 			out = append(out, l)
 		} else {
 			others = append(others, l)
@@ -94,7 +94,7 @@ type line struct {
 	off          string
 }
 
-func lineOf(x strategy.Chosen) line {
+func lineOf(x choice.Chosen) line {
 	l := line{scheduleLine: ScheduleLine{x.Order.String(), x.Why}, minor: x.Minor}
 	if off := x.Order.Choice.Off; off != nil {
 		l.off = off(x.Order).String()
@@ -104,7 +104,7 @@ func lineOf(x strategy.Chosen) line {
 
 // defaultLines returns the default schedule.
 func (c *compilation) defaultLines() (out []line) {
-	for _, x := range c.strategy.Defaults {
+	for _, x := range c.defaults {
 		out = append(out, lineOf(x))
 	}
 	return out

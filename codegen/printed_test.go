@@ -9,9 +9,9 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
+	"distaff/codegen/forms"
 	"distaff/codegen/ir"
 	"distaff/codegen/schedule"
-	"distaff/codegen/strategy"
 )
 
 // large returns a request like a golden's, with a million rows and ten entries in each.
@@ -157,13 +157,13 @@ func TestDefaultSchedules(t *testing.T) {
 func TestStreams(t *testing.T) {
 	for _, x := range []struct {
 		i, far int64
-		forms  strategy.Forms
+		forms  forms.Set
 		want   bool
 	}{
-		{1000000, 0, strategy.Forms{strategy.Streams: 128}, true},
+		{1000000, 0, forms.Set{forms.Streams: 128}, true},
 		{1000000, 0, nil, false},
-		{1000000, 4 << 20, strategy.Forms{strategy.Streams: 128}, false},
-		{10000000, 0, strategy.Forms{strategy.Streams: 128}, false},
+		{1000000, 4 << 20, forms.Set{forms.Streams: 128}, false},
+		{10000000, 0, forms.Set{forms.Streams: 128}, false},
 	} {
 		r := large(t, "y(i)=A(i,j)*x(j)\nA:ds")
 		a := r.Tensors["A"]
@@ -337,7 +337,7 @@ func TestForms(t *testing.T) {
 		count := func(commands ...string) int {
 			r := large(t, x.text)
 			// nothing is prefetched unless a command asks for it
-			r.Exact, r.Forms = nil, strategy.Forms{strategy.FarRows: 0}
+			r.Exact, r.Forms = nil, forms.Set{forms.FarRows: 0}
 			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...),
 				func(s string) bool { return s == "" })
 			if len(r.Schedule) == 0 {

@@ -2,8 +2,10 @@ package codegen
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
@@ -14,38 +16,39 @@ import (
 func (c *compilation) choose() error {
 	p := c.strategyProblem(c.unit.CIN, c.sharedWith != nil)
 	c.unit.Begun = func(entries int64, threads int, within bool) (kept, pieces int64) {
-		return strategy.Begun(p, c.strategy, entries, threads, within)
+		return choice.Begun(p, c.strategy, entries, threads, within)
 	}
-	c.unit.Workspaces = func(threads int) int64 { return strategy.SpaceBytes(p, c.strategy, threads) }
+	c.unit.Workspaces = func(threads int) int64 { return choice.SpaceBytes(p, c.strategy, threads) }
 	if c.request.Schedule == nil && c.request.Target == CPU {
-		c.strategy = strategy.Choose(p)
+		c.strategy, c.defaults = choice.Choose(p)
 		return nil
 	}
-	v, n, err := strategy.Follow(p, c.strategyOrders())
-	if err != nil {
-		return c.orders[n].By.Refuse(c.orders[n].By.Name + ": " + err.Error())
+	v, defaults, err := choice.Follow(p, c.strategyOrders())
+	if no := (*choice.Refusal)(nil); errors.As(err, &no) {
+		by := c.orders[no.N].By
+		return by.Refuse(by.Name + ": " + err.Error())
 	}
-	c.strategy = v
+	c.strategy, c.defaults = v, defaults
 	return nil
 }
 
 // strategyOrders returns the instructions that the schedule's commands give the lowering strategy.
-func (c *compilation) strategyOrders() []strategy.Order {
-	orders := make([]strategy.Order, len(c.orders))
+func (c *compilation) strategyOrders() []choice.Order {
+	orders := make([]choice.Order, len(c.orders))
 	for k, o := range c.orders {
 		orders[k] = o.Order
 	}
 	return orders
 }
 
-// strategyProblem describes statement s to package strategy. shared says that the result uses an
+// strategyProblem describes statement s to package choice. shared says that the result uses an
 // operand's level arrays.
-func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *strategy.Problem {
-	p := &strategy.Problem{
+func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *choice.Problem {
+	p := &choice.Problem{
 		Products: c.strategyProducts(), Layouts: c.copies,
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
 		Exact: c.request.Exact, Result: c.resultName(),
-		Target: strategy.Target{
+		Target: choice.Target{
 			LongRow:   cmp.Or(c.request.LongRow, DefaultLongRow),
 			ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),
 			FarBytes:  cmp.Or(c.request.FarBytes, DefaultFarBytes), CapacityBytes: c.request.CapacityBytes,
@@ -97,7 +100,7 @@ func (c *compilation) scheduleLines() []string {
 		}
 		return lines
 	}
-	for _, o := range c.strategy.Defaults {
+	for _, o := range c.defaults {
 		lines = append(lines, o.Order.String()+"  # "+o.Why)
 	}
 	return lines

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"distaff/codegen"
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/io/tcs"
 	"distaff/kernels/tune"
 	"distaff/spmd"
@@ -58,7 +58,7 @@ func TestForms(t *testing.T) {
 	}
 	want(near, "")
 	want(memory, "", "prefetch(X,j,16,64)")
-	m := modelOf(strategy.Forms{strategy.FarRows: 0, "of another table": 7})
+	m := modelOf(forms.Set{forms.FarRows: 0, "of another table": 7})
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func TestForms(t *testing.T) {
 		}
 	}
 	want(1<<20/256, "off", "prefetch(X,j,16) ")
-	m.Forms = strategy.Forms{strategy.FarRows: 64, strategy.LastLevelRows: 64}
+	m.Forms = forms.Set{forms.FarRows: 64, forms.LastLevelRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
 	want(far, "auto", "prefetch(X,j,16,64) ",
 		"fetched 64 stored values ahead they were fastest on CPUs of this kind")
-	m.Forms = strategy.Forms{strategy.FarRows: 64, strategy.LastLevelRows: 48}
+	m.Forms = forms.Set{forms.FarRows: 64, forms.LastLevelRows: 48}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestForms(t *testing.T) {
 	want(memory-1, "auto", "prefetch(X,j,48) ")
 	want(memory, "auto", "prefetch(X,j,16,64) ")
 	// forms without effect: the first is not a form, the second is the default
-	m.Forms = strategy.Forms{strategy.FarRows: 5, strategy.LastLevelRows: 64}
+	m.Forms = forms.Set{forms.FarRows: 5, forms.LastLevelRows: 64}
 	if err := tune.Keep(cache, m); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestForms(t *testing.T) {
 }
 
 // modelOf returns a model of a machine that has these forms.
-func modelOf(forms strategy.Forms) *tune.Model {
+func modelOf(forms forms.Set) *tune.Model {
 	rate := tune.Pair{One: 1e9, All: 1e9}
 	return &tune.Model{Threads: 1, Levels: []tune.Level{{Name: "memory", Read: rate, Write: rate}},
 		Gathers: []tune.Gather{{Bytes: 1, Values: rate, Rows: rate}}, MultiplyAdds64: rate,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/kernels/builtin/spec"
 	"distaff/kernels/cc"
 	"distaff/kernels/tune"
@@ -85,8 +85,8 @@ func TestBuiltInLeavesTakeAnyForms(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("DISTAFF_CC", "")
 	t.Setenv("DISTAFF_CACHE", cache)
-	for _, forms := range []strategy.Forms{{strategy.FarRows: 0},
-		{strategy.FarRows: 64, strategy.LastLevelRows: 48, strategy.Streams: 128, strategy.Merges: 1}} {
+	for _, forms := range []forms.Set{{forms.FarRows: 0},
+		{forms.FarRows: 64, forms.LastLevelRows: 48, forms.Streams: 128, forms.Merges: 1}} {
 		if err := tune.Keep(cache, modelOf(forms)); err != nil {
 			t.Fatal(err)
 		}

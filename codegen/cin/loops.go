@@ -54,6 +54,21 @@ func Reads(s Stmt, name string) (found bool) {
 	return found
 }
 
+// Copies reports whether a consumer only copies workspace t.
+func Copies(consumer Stmt, t *Access) bool {
+	for {
+		switch s := consumer.(type) {
+		case *Forall:
+			consumer = s.Body
+		case *Assign:
+			x, ok := s.RHS.(*Access)
+			return ok && x.Name == t.Name
+		default:
+			return false
+		}
+	}
+}
+
 // Around returns the loops of s around f, outermost first, and the temporaries whose producers
 // contain f.
 func Around(s Stmt, f *Forall) (outer []*Forall, temps []*Access) {

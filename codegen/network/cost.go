@@ -3,7 +3,7 @@ package network
 import (
 	"slices"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
 // All costs are in units of one multiply-add of a scalar loop. The constants were fitted to
@@ -341,7 +341,7 @@ func (m *model) appendCost(items []item, bound set, v int) float64 {
 	}
 	each := float64(appendHash)
 	if rest := m.result &^ bound; rest.len() == 1 ||
-		strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(m.all(), bound)) {
+		choice.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(m.all(), bound)) {
 		each = appendList
 	}
 	return each * added
@@ -361,10 +361,10 @@ func (m *model) kindOf(factors, bound set) Kind {
 		return Scalar
 	case uniform && m.places(rest) <= m.maxPlaces():
 		return Array
-	case bound == 0 && strategy.Intermediate{
+	case bound == 0 && choice.Intermediate{
 		Entries: m.entriesOf(factors, 0)}.FillsMarks(m.places(rest)):
 		return Marks
-	case strategy.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
+	case choice.FitsPlaces(rest.len(), m.places(rest), m.entries, m.entriesOf(factors, bound)):
 		return Lists
 	}
 	return Hash
@@ -378,7 +378,7 @@ func (m *model) kindOf(factors, bound set) Kind {
 func (m *model) onThreads(items []item, v int) bool {
 	factors := state{items: items}.factors()
 	open := m.open(factors)
-	x := strategy.Intermediate{Added: m.iterations(items, m.varsIn(items)),
+	x := choice.Intermediate{Added: m.iterations(items, m.varsIn(items)),
 		Entries: m.entriesOf(factors, 0)}
 	k := m.kindOf(factors, 0)
 	return open == 0 || open.has(v) && (k == Array || k == Marks) && x.Shared()
@@ -398,12 +398,12 @@ func (m *model) sumsAlone(x state, v int) bool {
 	for s := m.result; s != 0; s &= s - 1 {
 		u := s.first()
 		listed := slices.ContainsFunc(x.items, func(it item) bool { return !it.made && m.walks(it, u) })
-		if !listed && m.size[u] >= strategy.MinOwn {
+		if !listed && m.size[u] >= choice.MinOwn {
 			parts++
 		}
 	}
 	// one of the variables may be the innermost, which threads do not divide
-	return parts < 2 && !strategy.Partials(float64(m.entries), m.places(m.result))
+	return parts < 2 && !choice.Partials(float64(m.entries), m.places(m.result))
 }
 
 // entriesOf returns the number of entries of the intermediate that contracts the factors, each time

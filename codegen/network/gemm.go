@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
 // Gemm is a matrix product that replaces the innermost loops of a contraction of two dense items.
@@ -205,5 +205,5 @@ func (c *Contraction) useLoops() {
 }
 
 // maxPlaces returns the largest number of places of an intermediate that is an array:
-// strategy.MaxPlaces, or the number of entries of all operands if there are more.
-func (m *model) maxPlaces() float64 { return max(strategy.MaxPlaces, float64(m.entries)) }
+// choice.MaxPlaces, or the number of entries of all operands if there are more.
+func (m *model) maxPlaces() float64 { return max(choice.MaxPlaces, float64(m.entries)) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
 // Plan is a way to compute a product.
@@ -184,7 +184,7 @@ func (c *Contraction) serial() (cost float64) {
 // alone returns the cost of making the intermediate of c, which is made outside all loops, if one
 // thread does it. The cost is 0 if several threads make it.
 func (c *Contraction) alone() float64 {
-	x := strategy.Intermediate{Added: c.Products, Entries: c.Entries}
+	x := choice.Intermediate{Added: c.Products, Entries: c.Entries}
 	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Part == nil })
 	switch {
 	case len(c.Vars) == 0 || first < 0 || c.IsGemm():

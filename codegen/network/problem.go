@@ -4,13 +4,13 @@ import (
 	"math/bits"
 	"slices"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
 // Access is a tensor with the variables of its modes, in mode order. It has the format of the
 // leaf's operand.
 type Access struct {
-	Tensor strategy.Tensor
+	Tensor choice.Tensor
 	Vars   []string
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 	"distaff/io/tensor"
 )
 
@@ -179,7 +179,7 @@ func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	s.builder.plan.Cost += c.made
 	s.builder.plan.addMemory(c)
 	s.builder.name(c)
-	t := strategy.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
+	t := choice.Tensor{Name: c.Name + "'", Format: tensor.DenseOf(len(c.Vars)),
 		NNZ: int64(min(math.Ceil(c.Entries), math.MaxInt32))}
 	if c.Kind > Array {
 		t.Format = tensor.SparseOf(len(c.Vars))

@@ -3,9 +3,9 @@ package schedule
 import (
 	"slices"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/provenance"
-	"distaff/codegen/strategy"
 )
 
 // bound states where a variable's range starts or ends: bound(i, ib, N, TYPE). The leaf checks the
@@ -24,12 +24,12 @@ func bound(s *state) error {
 	if err != nil {
 		return err
 	}
-	n, err := strategy.Number(2, s.cmd.Args[2].Text, 0)
+	n, err := choice.Number(2, s.cmd.Args[2].Text, 0)
 	if err != nil {
 		return s.blame(err)
 	}
 	if !ok {
-		return s.blame(strategy.Wanted(3, s.cmd.Args[3].Text, bounds))
+		return s.blame(choice.Wanted(3, s.cmd.Args[3].Text, bounds))
 	}
 	for _, r := range s.g.RootsOf(v) {
 		if slices.Contains(s.problem.Parts, r) &&

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/lattice"
 	"distaff/codegen/provenance"
@@ -65,9 +66,9 @@ func (s *state) refuseCutApart() (err error) {
 		if !found {
 			return
 		}
-		o := strategy.Order{Choice: strategy.Workspace, Name: cin.Target(w.Producer).Name,
+		o := choice.Order{Choice: choice.Workspace, Name: cin.Target(w.Producer).Name,
 			Word: strategy.Positions.String()}
-		if why := strategy.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
+		if why := choice.Check(s.problem.Strategy(s.stmt(), s.problem.Shared), nil, o); why != nil {
 			err = s.refuse(-1,
 				"the loops that fill a workspace must be divided like the loops that read it, "+
 					"except over a tile of positions: %v", why)

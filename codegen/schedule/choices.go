@@ -3,11 +3,11 @@ package schedule
 import (
 	"slices"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
-// choice returns the command with this name that gives the strategy an instruction.
-func choice(name string) command {
+// chosen returns the command with this name that gives the strategy an instruction.
+func chosen(name string) command {
 	list := named(name)
 	c := list[len(list)-1]
 	x := command{name: name, usage: c.Usage(), meaning: c.Meaning, late: true, cpuOnly: c.CPUOnly,
@@ -19,7 +19,7 @@ func choice(name string) command {
 			x.min = least
 		}
 		for k, p := range c.Params {
-			if p.Kind == strategy.WordParam && x.words == 0 {
+			if p.Kind == choice.WordParam && x.words == 0 {
 				x.words = k
 			}
 		}
@@ -28,8 +28,8 @@ func choice(name string) command {
 }
 
 // named returns the choices whose command has the given name.
-func named(name string) (list []*strategy.Choice) {
-	for _, c := range strategy.Choices {
+func named(name string) (list []*choice.Choice) {
+	for _, c := range choice.Choices {
 		if c.Name == name {
 			list = append(list, c)
 		}
@@ -39,9 +39,9 @@ func named(name string) (list []*strategy.Choice) {
 
 // others returns the commands of all choices that are not among list.
 func others(list []command) (out []command) {
-	for _, c := range strategy.Choices {
+	for _, c := range choice.Choices {
 		if !slices.ContainsFunc(list, func(x command) bool { return x.name == c.Name }) {
-			out = append(out, choice(c.Name))
+			out = append(out, chosen(c.Name))
 		}
 	}
 	return out
@@ -52,7 +52,7 @@ func choose(s *state) error {
 	args := s.cmd.texts()
 	list := named(s.cmd.Name)
 	c := list[slices.IndexFunc(list,
-		func(c *strategy.Choice) bool { return c.Takes == nil || c.Takes(args) })]
+		func(c *choice.Choice) bool { return c.Takes == nil || c.Takes(args) })]
 	if c.First && s.cmd != s.list[0] {
 		return s.refuse(-1, "%s must be the first command, because it changes the loops that other "+
 			"commands name", c.Name)

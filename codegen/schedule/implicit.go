@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
-	"distaff/codegen/strategy"
 )
 
 // A temporary is implicit if no command made it. The statement has it because the result cannot be
@@ -56,7 +56,7 @@ func (s *state) rename(from, to string) {
 func (s *state) renameOrders(from, to string) {
 	s.orders = slices.Clone(s.orders)
 	for k, o := range s.orders {
-		if o.Order.Choice == strategy.Workspace && o.Order.Name == from {
+		if o.Order.Choice == choice.Workspace && o.Order.Name == from {
 			s.orders[k].Order.Name = to
 		}
 	}

@@ -36,10 +36,10 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
 	"distaff/codegen/provenance"
-	"distaff/codegen/strategy"
 )
 
 // command is one command of the language.
@@ -60,7 +60,7 @@ type command struct {
 }
 
 // commands lists all commands, in the order in which the help shows them. A command that only gives
-// the strategy an instruction is made from strategy.Choices. Commands that are not listed here come
+// the strategy an instruction is made from choice.Choices. Commands that are not listed here come
 // before distribute.
 var commands = func() []command {
 	list := []command{
@@ -76,22 +76,22 @@ var commands = func() []command {
 		{name: "bound", usage: "bound(i, ib, N, TYPE)",
 			meaning: "states where the range of i begins or ends", min: 4, max: 4, makes: []int{1},
 			words: 3, apply: bound},
-		choice("unroll"),
+		chosen("unroll"),
 		{name: "pos", usage: "pos(i, ip, T)", meaning: "loops over the entries of T, instead of i",
 			min: 3, max: 3, makes: []int{1}, apply: pos},
 		{name: "coord", usage: "coord(p, c)", meaning: "loops over coordinates again, after pos",
 			min: 2, max: 2, makes: []int{1}, apply: coord},
-		choice("parallelize"),
-		choice("temporaries"),
+		chosen("parallelize"),
+		chosen("temporaries"),
 		{name: "precompute", usage: "precompute(EXPR, i, iw[, W])",
 			meaning: "computes EXPR first, into a workspace W", min: 3, max: 4, makes: []int{2, 3},
 			apply: precompute},
-		choice("assemble"),
-		choice("layout"),
-		choice("mergeby"),
+		chosen("assemble"),
+		chosen("layout"),
+		chosen("mergeby"),
 		{name: "substitute",
 			usage:   "substitute({i, j, k}, gemm) or substitute({i, ...}, \"file.c:name\")",
-			meaning: strategy.Substitute.Meaning, min: 2, max: 2, words: 1, apply: substitute, late: true},
+			meaning: choice.Substitute.Meaning, min: 2, max: 2, words: 1, apply: substitute, late: true},
 	}
 	return slices.Concat(list, others(list), []command{
 		{name: "distribute", usage: "distribute(i) or distribute({i, j}, {io, jo}, {ii, ji}, M)",
@@ -170,12 +170,12 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 // that a choice checks after all commands.
 func (s *state) checkAtEnd() error {
 	if s.problem.GPU && len(s.list) > 0 {
-		if l, err := strategy.CheckGrid(s.facts(), s.given()); err != nil {
+		if l, err := choice.CheckGrid(s.facts(), s.given()); err != nil {
 			return s.refuseUnit(l, err)
 		}
 	}
 	for _, o := range s.orders {
-		if err := strategy.CheckAtEnd(s.facts(), o.Order); err != nil {
+		if err := choice.CheckAtEnd(s.facts(), o.Order); err != nil {
 			s.cmd = o.By
 			return s.blame(err)
 		}
@@ -190,7 +190,7 @@ func (s *state) refuseUnit(l *cin.Forall, why error) error {
 		return s.blame(why)
 	}
 	for _, c := range s.list {
-		if c.Name == strategy.Units.Name && c.Args[0].Text == l.Var {
+		if c.Name == choice.Units.Name && c.Args[0].Text == l.Var {
 			s.cmd = c
 		}
 	}
@@ -220,12 +220,12 @@ func (c *Command) Check() error {
 // Temporaries reports whether a schedule begins with a temporaries command.
 func Temporaries(texts []string) bool {
 	list, err := Parse(texts)
-	return err == nil && len(list) > 0 && list[0].Name == strategy.Temporaries.Name
+	return err == nil && len(list) > 0 && list[0].Name == choice.Temporaries.Name
 }
 
 // Layout returns the order of modes that a layout command asks for, outermost first.
 func (c *Command) Layout() ([]int, error) {
-	modes, err := strategy.Modes(c.texts())
+	modes, err := choice.Modes(c.texts())
 	return modes, (&state{cmd: c}).blame(err)
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 )
 
 // bounds lists the types of bounds, as error messages list them.
@@ -15,7 +15,7 @@ var words = slices.Concat(bounds, choiceWords())
 
 // choiceWords returns the words that the strategy's choices accept as arguments, such as CPUThread.
 func choiceWords() (out []string) {
-	for _, c := range strategy.Choices {
+	for _, c := range choice.Choices {
 		for _, p := range c.Params {
 			out = append(out, p.Words...)
 		}
@@ -33,7 +33,7 @@ var scopes = []string{"ParallelUnit", "OutputRaceStrategy", "BoundType", "MergeS
 var synonyms = map[string]string{"order": "reorder", "collapse": "fuse"}
 
 // kernels maps DISTAL's names of libraries to the names that they have here.
-var kernels = map[string]string{"CuBLAS::GeMM": strategy.CuBLAS}
+var kernels = map[string]string{"CuBLAS::GeMM": choice.CuBLAS}
 
 // spell changes a command to this language's spelling. It translates names and words that TACO and
 // DISTAL write in another way, removes the braces around variables of reorder and fuse, and puts a

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"slices"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/notation"
 	"distaff/codegen/provenance"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -27,9 +27,9 @@ type Problem struct {
 	Parts []string
 	// GPU reports whether the loops run on a GPU. Otherwise they run on a CPU.
 	GPU bool
-	// Strategy returns a statement and what package strategy must know to choose how it is lowered.
+	// Strategy returns a statement and what package choice must know to choose how it is lowered.
 	// If shared is true, the result uses an operand's level arrays.
-	Strategy func(s cin.Stmt, shared bool) *strategy.Problem
+	Strategy func(s cin.Stmt, shared bool) *choice.Problem
 	// Source returns the user's name for a tensor of Stmt. If it is nil, the default removes the
 	// marks (') that distinguish copies of a tensor in further formats.
 	Source func(string) string
@@ -48,14 +48,14 @@ type state struct {
 
 // Order is an instruction of a command about how the statement is lowered.
 type Order struct {
-	Order strategy.Order
+	Order choice.Order
 	By    *Command
 }
 
 // order records an instruction of the current command. It refuses an instruction that cannot be
 // followed.
-func (s *state) order(o strategy.Order) error {
-	if err := strategy.Check(s.facts(), s.given(), o); err != nil {
+func (s *state) order(o choice.Order) error {
+	if err := choice.Check(s.facts(), s.given(), o); err != nil {
 		return s.blame(err)
 	}
 	s.orders = append(s.orders, Order{o, s.cmd})
@@ -63,23 +63,23 @@ func (s *state) order(o strategy.Order) error {
 }
 
 // given returns the instructions of the commands up to the current one.
-func (s *state) given() []strategy.Order {
-	list := make([]strategy.Order, len(s.orders))
+func (s *state) given() []choice.Order {
+	list := make([]choice.Order, len(s.orders))
 	for k, x := range s.orders {
 		list[k] = x.Order
 	}
 	return list
 }
 
-// facts returns what package strategy must know about the statement.
-func (s *state) facts() *strategy.Problem {
+// facts returns what package choice must know about the statement.
+func (s *state) facts() *choice.Problem {
 	return s.problem.Strategy(s.stmt(), s.problem.Shared)
 }
 
 func (s *state) stmt() cin.Stmt {
 	insert := s.problem.GPU
 	for _, o := range s.orders {
-		if o.Order.Choice == strategy.Assemble {
+		if o.Order.Choice == choice.Assemble {
 			insert = o.Order.Inserts()
 		}
 	}
@@ -105,7 +105,7 @@ func (s *state) variable(k int) (string, error) {
 
 // hasLoop returns an error at a if the statement has no loop over the variable that a names.
 func (s *state) hasLoop(a Arg) error {
-	if err := strategy.HasLoop(-1, a.Text, s.body, s.g); err != nil {
+	if err := choice.HasLoop(-1, a.Text, s.body, s.g); err != nil {
 		return a.errorf(Refused, "%s: %v", s.cmd.Name, err)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (s *state) fresh(k int) (string, error) {
 
 // factor parses argument k as a number from 1 to 2^40.
 func (s *state) factor(k int) (int64, error) {
-	n, err := strategy.Number(k, s.cmd.Args[k].Text, 1)
+	n, err := choice.Number(k, s.cmd.Args[k].Text, 1)
 	return n, s.blame(err)
 }
 
@@ -205,7 +205,7 @@ func (s *state) refuseUnrolled(k int, v string) error {
 
 // blame returns a strategy's error about the current command with its place.
 func (s *state) blame(err error) error {
-	var f *strategy.Fault
+	var f *choice.Fault
 	switch {
 	case err == nil:
 		return nil

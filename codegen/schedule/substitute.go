@@ -4,29 +4,29 @@ import (
 	"slices"
 	"strings"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/cin"
 	"distaff/codegen/diag"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
 // checkKernel refuses a kernel that is neither a library's matrix product nor a C function.
 func (c *Command) checkKernel() error {
 	k := c.Args[1]
-	if _, _, _, ok := c.Function(); ok || slices.Contains(strategy.Libraries, k.Text) {
+	if _, _, _, ok := c.Function(); ok || slices.Contains(choice.Libraries, k.Text) {
 		return nil
 	}
 	return k.errorf(Refused, "substitute: got %s, want %s, or a C function as in \"file.c:name\"%s",
-		k.Text, strings.Join(strategy.Libraries, ", "), diag.Meant(k.Text, strategy.Libraries))
+		k.Text, strings.Join(choice.Libraries, ", "), diag.Meant(k.Text, choice.Libraries))
 }
 
 // checkTarget refuses a kernel that does not run on the schedule's target.
 func checkTarget(s *state, kernel string) error {
-	gpu := kernel != strategy.BLAS
+	gpu := kernel != choice.BLAS
 	switch {
 	case s.problem.GPU && !gpu:
 		return s.refuse(1, "got gemm, which runs on a CPU, want cublas for --target=cuda")
-	case !s.problem.GPU && kernel == strategy.CuBLAS:
+	case !s.problem.GPU && kernel == choice.CuBLAS:
 		return s.refuse(1, "got cublas, which runs on a GPU; write gemm, or add --target=cuda")
 	case !s.problem.GPU && gpu:
 		return s.refuse(1, "got %s, which runs on a GPU; add --target=cuda", kernel)
@@ -59,7 +59,7 @@ func substitute(s *state) error {
 	if err := checkTarget(s, kernel); err != nil {
 		return err
 	}
-	if kernel == strategy.CuSPARSE {
+	if kernel == choice.CuSPARSE {
 		return spmm(s, vars)
 	}
 	return gemm(s, vars, kernel)
@@ -67,7 +67,7 @@ func substitute(s *state) error {
 
 // orderSubstitute tells the strategy that a library or function (by) runs the loops over vars.
 func orderSubstitute(s *state, vars []string, by string) error {
-	return s.order(strategy.Order{Choice: strategy.Substitute, Name: strings.Join(vars, ","),
+	return s.order(choice.Order{Choice: choice.Substitute, Name: strings.Join(vars, ","),
 		Word: by})
 }
 
@@ -86,7 +86,7 @@ func spmm(s *state, vars []string) error {
 				"in %s",
 			s.problem.Compute)
 	}
-	return called(s, vars, strategy.CuSPARSE, strategy.CuSPARSE)
+	return called(s, vars, choice.CuSPARSE, choice.CuSPARSE)
 }
 
 // callFunction makes the C function called name run the loops over vars.
@@ -315,7 +315,7 @@ func Gemms(texts []string) (out [][]string) {
 	}
 	for _, c := range list {
 		if c.Name != "substitute" || c.Check() != nil ||
-			!slices.Contains([]string{strategy.BLAS, strategy.CuBLAS}, c.Args[1].Text) {
+			!slices.Contains([]string{choice.BLAS, choice.CuBLAS}, c.Args[1].Text) {
 			continue
 		}
 		var vars []string

@@ -1,3 +1,6 @@
+// Package strategy says how a statement in concrete index notation is lowered. A strategy (Value) is
+// plain data on the nodes of the statement. Package choice makes it. Package lower follows it, and
+// knows no sizes, statistics or target.
 package strategy
 
 import (
@@ -58,9 +61,6 @@ type Value struct {
 	// Weight ranks the operands by their number of entries. Chunks of equal work are cut by the
 	// entries of the operand with the highest rank that their loop visits.
 	Weight map[string]int
-	// Defaults lists the instructions that the strategy follows although no command gave them, in
-	// the order of a default schedule.
-	Defaults []Chosen
 }
 
 // Loop says how one loop is lowered.
@@ -80,6 +80,10 @@ type Loop struct {
 	RowLanes int64
 }
 
+// Extern is a function that runs directly nested loops. Vars lists the variables of the loops,
+// separated by commas. If File is "", the function belongs to the library cuSPARSE.
+type Extern struct{ Vars, File, Name string }
+
 // Of returns how a loop of v.Stmt is lowered.
 func (v *Value) Of(l *cin.Forall) Loop {
 	if x := v.Loops[l]; x != nil {
@@ -88,8 +92,8 @@ func (v *Value) Of(l *cin.Forall) Loop {
 	return Loop{}
 }
 
-// loop returns the choices for a loop of v.Stmt, to change them.
-func (v *Value) loop(l *cin.Forall) *Loop {
+// At returns the choices for a loop of v.Stmt, to change them.
+func (v *Value) At(l *cin.Forall) *Loop {
 	if v.Loops[l] == nil {
 		v.Loops[l] = &Loop{}
 	}
@@ -164,6 +168,9 @@ type Prefetch struct {
 	Ahead, Far, Lines int64
 }
 
+// CacheLine is the size of a cache line in bytes.
+const CacheLine = 64
+
 // Any reports whether the prefetch fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
@@ -195,10 +202,11 @@ const (
 	Terms     // a list of all added values, which is sorted and summed at the end
 )
 
-var kindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
+// KindNames has the words of the kinds in schedules.
+var KindNames = [...]string{HashTable: "Hash", MarkedList: "List", Bitmap: "Bitmap", Array: "Dense",
 	SortedList: "Sorted", Marks: "Marks", Positions: "Positions", Terms: "Terms"}
 
-func (k Kind) String() string { return kindNames[k] }
+func (k Kind) String() string { return KindNames[k] }
 
 // Form says how a workspace is stored.
 //
@@ -237,6 +245,10 @@ type Space struct {
 	Said, Multiplied bool
 }
 
+// Shared reports whether threads can share the workspace, because additions to different places
+// touch no common data.
+func (s Space) Shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
+
 // Result describes the capacity that a result needs.
 type Result struct {
 	// Factor is the initial capacity as a multiple of the number of entries of all sparse operands.
@@ -266,4 +278,28 @@ func (v *Value) Fetched(key, picks string) Prefetch {
 func (v *Value) Gather(key, loopVar string) bool {
 	return slices.ContainsFunc(v.Gathers,
 		func(g Gather) bool { return g.Key == key && g.Var == loopVar })
+}
+
+// Matrices returns the outermost loops of matrix products in s. The strategy v must have been made
+// for s.
+func (v *Value) Matrices(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if l, ok := own.(*cin.Forall); ok && v.Of(l).Gemm > 0 {
+			out[t] = true
+		}
+	})
+	return out
+}
+
+// Kept returns the statements in s that sum rows of the result in registers. The strategy v must
+// have been made for s.
+func (v *Value) Kept(s cin.Stmt) map[cin.Stmt]bool {
+	out := map[cin.Stmt]bool{}
+	cin.Pairs(cin.Body(s), v.Stmt, func(t, own cin.Stmt) {
+		if v.Tiles[own] > 0 {
+			out[t] = true
+		}
+	})
+	return out
 }

@@ -43,7 +43,7 @@ type device interface {
 	load(image []byte, what string) (module, error)
 	// launch starts a kernel.
 	launch(l launch) error
-	// library opens and starts a library by the name that schedules use (package strategy). The
+	// library opens and starts a library by the name that schedules use (package choice). The
 	// error is a *SetupError if the library is not available.
 	library(name string) error
 	// gemm and spmm start a matrix product in a library, which must have been started (library).

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 	"distaff/io/tensor"
 	"distaff/kernels/cuda/toolkit"
 )
@@ -30,7 +30,7 @@ type mathLibrary struct {
 
 // mathLibraries are the libraries by the names that schedules use.
 var mathLibraries = map[string]mathLibrary{
-	strategy.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS",
+	choice.CuBLAS: {"cuBLAS", "DISTAFF_CUBLAS",
 		[]string{"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"},
 		map[int]string{
 			1: "it is not initialized", 3: "it could not allocate memory",
@@ -38,7 +38,7 @@ var mathLibraries = map[string]mathLibrary{
 			11: "memory could not be accessed", 13: "its kernel failed",
 			14: "an internal operation failed", 15: "it does not support this",
 		}, 3},
-	strategy.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE",
+	choice.CuSPARSE: {"cuSPARSE", "DISTAFF_CUSPARSE",
 		[]string{"libcusparse.so.13", "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so"},
 		map[int]string{
 			1: "it is not initialized", 2: "it could not allocate memory",
@@ -99,7 +99,7 @@ func openFunctions(name, file string) (unsafe.Pointer, string) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var fn unsafe.Pointer
-	if name == strategy.CuBLAS {
+	if name == choice.CuBLAS {
 		fn = unsafe.Pointer(C.dst_cublas_open(path, &why, &missing))
 	} else {
 		fn = unsafe.Pointer(C.dst_cusparse_open(path, &why, &missing))
@@ -132,7 +132,7 @@ func (d *driver) library(name string) error {
 	fn := f.fn
 	h := mathHandle{fn: fn}
 	var rc C.int
-	if name == strategy.CuBLAS {
+	if name == choice.CuBLAS {
 		rc = C.dst_cublas_start((*C.dst_cublas)(fn), d.compute, &h.handle)
 	} else {
 		rc = C.dst_cusparse_start((*C.dst_cusparse)(fn), d.compute, &h.handle)
@@ -191,14 +191,14 @@ func (d *driver) gemm(p matrixProduct) error {
 		return err
 	}
 	d.what = p.what
-	h := d.math[strategy.CuBLAS]
+	h := d.math[choice.CuBLAS]
 	g := C.dst_product{_type: typeLetters[p.elem], op_a: flag(opA), op_b: flag(opB), m: C.int(p.m),
 		n: C.int(p.n), k: C.int(p.k),
 		lda: C.int(lda), ldb: C.int(ldb), ldc: C.int(ldc), a: C.dst_cu_ptr(p.a.at),
 		b: C.dst_cu_ptr(p.b.at), c: C.dst_cu_ptr(p.c.at),
 		alpha: [2]C.uint64_t{C.uint64_t(p.alpha[0]), C.uint64_t(p.alpha[1])}}
 	if rc := C.dst_cublas_product((*C.dst_cublas)(h.fn), h.handle, &g); rc != 0 {
-		return d.refused(strategy.CuBLAS, rc, "the product of matrices in "+p.what)
+		return d.refused(choice.CuBLAS, rc, "the product of matrices in "+p.what)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (d *driver) spmm(p sparseProduct) error {
 		return err
 	}
 	d.what = p.what
-	h := d.math[strategy.CuSPARSE]
+	h := d.math[choice.CuSPARSE]
 	fn := (*C.dst_cusparse)(h.fn)
 	g := C.dst_sparse_product{_type: typeLetters[p.elem], width: C.int(p.width), m: C.int64_t(p.m),
 		n: C.int64_t(p.n), k: C.int64_t(p.k), nnz: C.int64_t(p.nnz),
@@ -234,7 +234,7 @@ func (d *driver) spmm(p sparseProduct) error {
 	var bytes C.size_t
 	what := "the product with a sparse matrix in " + p.what
 	if rc := C.dst_cusparse_scratch(fn, h.handle, &g, &bytes); rc != 0 {
-		return d.refused(strategy.CuSPARSE, rc, what)
+		return d.refused(choice.CuSPARSE, rc, what)
 	}
 	var scratch pointer
 	if bytes > 0 {
@@ -246,7 +246,7 @@ func (d *driver) spmm(p sparseProduct) error {
 		defer d.free(scratch)
 	}
 	if rc := C.dst_cusparse_product(fn, h.handle, &g, C.dst_cu_ptr(scratch)); rc != 0 {
-		return d.refused(strategy.CuSPARSE, rc, what)
+		return d.refused(choice.CuSPARSE, rc, what)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package cuda
 import (
 	"fmt"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/choice"
 	"distaff/kernels/cuda/nvrtc"
 )
 
@@ -49,7 +49,7 @@ func Probe() Report {
 		major, minor := c.Version()
 		r.NVRTC, r.NVRTCVersion = c.Path(), fmt.Sprintf("%d.%d", major, minor)
 	}
-	for _, name := range []string{strategy.CuBLAS, strategy.CuSPARSE} {
+	for _, name := range []string{choice.CuBLAS, choice.CuSPARSE} {
 		f, err := mathLibraries[name].open(name)
 		r.Libraries = append(r.Libraries, Library{Title: mathLibraries[name].title, Path: f.path,
 			Err: err})

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"distaff/codegen/choice"
 	"distaff/codegen/ir"
-	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
@@ -276,9 +276,9 @@ func libraries(f *ir.Func) (list []string) {
 		name := ""
 		switch s.(type) {
 		case *ir.Gemm:
-			name = strategy.CuBLAS
+			name = choice.CuBLAS
 		case *ir.SpMM:
-			name = strategy.CuSPARSE
+			name = choice.CuSPARSE
 		}
 		if name != "" && !has[name] {
 			has[name] = true

@@ -12,9 +12,9 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
+	"distaff/codegen/forms"
 	"distaff/codegen/ir"
 	"distaff/codegen/notation"
-	"distaff/codegen/strategy"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/kernels"
@@ -30,15 +30,15 @@ const maxRounds, minRounds = 11, 5
 const minGain = 1.05
 
 // measured returns the choices that are measured, as opposed to shipped with the program.
-func measured() []strategy.Measured {
-	return slices.DeleteFunc(slices.Clone(strategy.Measurements),
-		func(c strategy.Measured) bool { return c.Shipped })
+func measured() []forms.Measured {
+	return slices.DeleteFunc(slices.Clone(forms.Measurements),
+		func(c forms.Measured) bool { return c.Shipped })
 }
 
 // A formTimer times forms.
 type formTimer interface {
 	// form returns the seconds that a form takes.
-	form(choice string, form int64) (float64, error)
+	form(name string, form int64) (float64, error)
 	// elapsed returns the seconds since the measurement began.
 	elapsed() float64
 }
@@ -47,7 +47,7 @@ type formTimer interface {
 // rounds, until Time has passed. A form replaces the default only if its best time is shorter and
 // it is faster in most rounds. So one lucky run of a form, or one slow run of the default, decides
 // nothing.
-func fastest(ctx context.Context, choices []strategy.Measured, by formTimer) (strategy.Forms, error) {
+func fastest(ctx context.Context, choices []forms.Measured, by formTimer) (forms.Set, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {
 		times[c.Name] = map[int64][]float64{}
@@ -73,7 +73,7 @@ func fastest(ctx context.Context, choices []strategy.Measured, by formTimer) (st
 		now := by.elapsed()
 		begun, last = now, now-begun
 	}
-	out := strategy.Forms{}
+	out := forms.Set{}
 	for _, c := range choices {
 		of, chosen := times[c.Name], c.Default
 		for _, form := range c.Forms { // of equally fast forms, the one listed first
@@ -121,12 +121,12 @@ type formCase struct {
 // the entries of the matrix pick rows from the whole operand.
 const formEntries, streamedEntries = 8, 3 << 20
 
-func (l *leaves) formCase(choice string) formCase {
-	switch choice {
-	case strategy.Streams:
+func (l *leaves) formCase(name string) formCase {
+	switch name {
+	case forms.Streams:
 		return formCase{"y(i) = A(i,j)*x(j)", min(l.data.Vals.Len, streamedEntries) / formEntries,
 			1 << 18, 1, true, false}
-	case strategy.Merges:
+	case forms.Merges:
 		return formCase{"y(i,j) = A(i,j) + x(i,j)", 16384, 1 << 18, 1, false, true}
 	}
 	return formCase{"y(i,k) = A(i,j)*x(j,k)", 16384, l.data.Vals.Len / 32, 32, false, false}
@@ -149,12 +149,12 @@ type formLeaves struct {
 	data map[string][]*tcs.Tensor
 }
 
-func formKey(choice string, form int64) string { return fmt.Sprintf("%s_%d", choice, form) }
+func formKey(name string, form int64) string { return fmt.Sprintf("%s_%d", name, form) }
 
 // leaf returns the leaf of a form. The caller closes it.
-func (x *formLeaves) leaf(choice string, form int64) (*codegen.Unit, kernels.Leaf, error) {
-	u := x.units[formKey(choice, form)]
-	leaf, err := x.libraries[choice].Leaf(c.Symbol(u.Func.Name), nil)
+func (x *formLeaves) leaf(name string, form int64) (*codegen.Unit, kernels.Leaf, error) {
+	u := x.units[formKey(name, form)]
+	leaf, err := x.libraries[name].Leaf(c.Symbol(u.Func.Name), nil)
 	return u, leaf, err
 }
 
@@ -219,18 +219,18 @@ func (x *formLeaves) close() error {
 }
 
 // form returns the seconds that a form takes.
-func (l *leaves) form(choice string, form int64) (float64, error) {
-	u, leaf, err := l.formed.leaf(choice, form)
+func (l *leaves) form(name string, form int64) (float64, error) {
+	u, leaf, err := l.formed.leaf(name, form)
 	if err != nil {
 		return 0, err
 	}
 	defer leaf.Close()
-	return l.timeForm(leaf, u, l.formCase(choice), l.formed.data[choice])
+	return l.timeForm(leaf, u, l.formCase(name), l.formed.data[name])
 }
 
 // formUnit compiles the leaf of a form to a unit.
-func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
-	x := l.formCase(choice)
+func (l *leaves) formUnit(name string, form int64) (*codegen.Unit, error) {
+	x := l.formCase(name)
 	s, err := notation.Parse(x.stmt)
 	if err != nil {
 		return nil, err
@@ -256,16 +256,16 @@ func (l *leaves) formUnit(choice string, form int64) (*codegen.Unit, error) {
 		sparse.NNZ, sparse.Counts = -1, nil
 		tensors["y"] = sparse
 	}
-	return codegen.Compile(codegen.Request{Name: formKey(choice, form), Stmt: s,
-		ComputeType: tensor.Float64, Forms: strategy.Forms{choice: form}, FarBytes: 1,
+	return codegen.Compile(codegen.Request{Name: formKey(name, form), Stmt: s,
+		ComputeType: tensor.Float64, Forms: forms.Set{name: form}, FarBytes: 1,
 		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
 }
 
 // formData makes the arguments of the leaves that time the forms of a choice. A leaf computes a
 // result y from a sparse matrix A and an operand x. formData returns y, A and x, and then the
 // tensors that own the memory of their values. The caller closes every returned tensor.
-func (l *leaves) formData(choice string) (args []*tcs.Tensor, err error) {
-	x := l.formCase(choice)
+func (l *leaves) formData(name string) (args []*tcs.Tensor, err error) {
+	x := l.formCase(name)
 	// of the result, and of the operand whose values are not the data of memory
 	lengths := []int64{x.rows * x.values, x.rows * formEntries}
 	if x.streamed {

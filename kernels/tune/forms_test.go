@@ -14,39 +14,39 @@ import (
 	"testing"
 
 	"distaff/codegen/emit/c"
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/io/tcs"
 	"distaff/kernels/cc"
 	_ "distaff/kernels/verified"
 )
 
 // formerFunc times forms on a machine whose clock stands still.
-type formerFunc func(choice string, form int64) (float64, error)
+type formerFunc func(name string, form int64) (float64, error)
 
-func (f formerFunc) form(choice string, form int64) (float64, error) { return f(choice, form) }
-func (f formerFunc) elapsed() float64                                { return 0 }
+func (f formerFunc) form(name string, form int64) (float64, error) { return f(name, form) }
+func (f formerFunc) elapsed() float64                              { return 0 }
 
 // TestFastest checks that the fastest form is found from known times that are slowed down at
 // random. A form that gains less than a twentieth must not replace the default.
 func TestFastest(t *testing.T) {
-	choices := []strategy.Measured{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
+	choices := []forms.Measured{{Name: "a", Forms: []int64{0, 4, 8}, Default: 4},
 		{Name: "b", Forms: []int64{0, 1}}}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		for _, x := range []struct {
 			a    [3]float64
 			b    [2]float64
-			want strategy.Forms
+			want forms.Set
 		}{
-			{[3]float64{3, 2, 1}, [2]float64{2, 1}, strategy.Forms{"a": 8, "b": 1}},
-			{[3]float64{1, 1.04, 2}, [2]float64{1.04, 1}, strategy.Forms{"a": 4, "b": 0}},
-			{[3]float64{1, 1.06, 1}, [2]float64{1, 2}, strategy.Forms{"a": 0, "b": 0}},
+			{[3]float64{3, 2, 1}, [2]float64{2, 1}, forms.Set{"a": 8, "b": 1}},
+			{[3]float64{1, 1.04, 2}, [2]float64{1.04, 1}, forms.Set{"a": 4, "b": 0}},
+			{[3]float64{1, 1.06, 1}, [2]float64{1, 2}, forms.Set{"a": 0, "b": 0}},
 		} {
 			runs, of := 0, map[string]int{}
 			got, err := fastest(t.Context(), choices,
-				formerFunc(func(choice string, form int64) (float64, error) {
+				formerFunc(func(name string, form int64) (float64, error) {
 					runs++
-					key := formKey(choice, form)
+					key := formKey(name, form)
 					slow := 1 + 0.005*random.Float64()
 					if of[key]++; of[key]%3 == 0 { // other work disturbs one run in three
 						slow += random.Float64()
@@ -54,7 +54,7 @@ func TestFastest(t *testing.T) {
 					if of[key] == maxRounds-1 { // at least one run is not disturbed
 						slow = 1
 					}
-					if choice == "a" {
+					if name == "a" {
 						return slow * x.a[form/4], nil
 					}
 					return slow * x.b[form], nil

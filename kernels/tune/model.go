@@ -3,7 +3,7 @@ package tune
 import (
 	"math"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 )
 
 // Model holds the measured figures of a machine. Rates are per second, times are in seconds.
@@ -34,8 +34,8 @@ type Model struct {
 	// Compile is the time that the C compiler takes for a leaf.
 	Compile float64 `json:"compile_seconds"`
 	Files   Files   `json:"files"`
-	// Forms are the fastest forms of code; see strategy.Measurements.
-	Forms strategy.Forms `json:"forms"`
+	// Forms are the fastest forms of code; see forms.Measurements.
+	Forms forms.Set `json:"forms"`
 	// OtherWork is the average number of CPUs that other processes kept busy during the
 	// measurement.
 	OtherWork float64 `json:"other_work_cpus"`

@@ -1,7 +1,7 @@
 package tune
 
 import (
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/kernels/cc"
 )
 
@@ -10,18 +10,18 @@ import (
 // in each of 10 measurements while other processes ran (1.13 to 1.23 times). Streams was also
 // faster in each of 8 measurements of the processor time of SpMV, with 10M entries in rows of about
 // 10 and with 5M entries in Zipf-distributed rows.
-var shipped = map[string]strategy.Forms{
+var shipped = map[string]forms.Set{
 	// Zen 4, 32 MiB of L3. Prefetched rows are 1.25 to 4 times as fast, prefetched entries 1.1
 	// times. Sums of sparse matrices that are merged in windows are 3 to 6 times as fast.
-	"AuthenticAMD 25 17": {strategy.FarRows: 64, strategy.Streams: 128, strategy.Merges: 1},
+	"AuthenticAMD 25 17": {forms.FarRows: 64, forms.Streams: 128, forms.Merges: 1},
 	// Zen 5, 32 MiB of L3, in each of 11 measurements by this package. Prefetched rows are 2.3 to
 	// 2.6 times as fast, prefetched entries 1.25 to 1.4 times, sums of sparse matrices 1.8 to 2.4
 	// times. Rows that are prefetched from L3 into the nearest cache only are 1.07 to 1.25 times as
 	// fast, in SpMM and SDDMM by one thread with 6 to 15 MiB of rows of 32 columns.
-	"AuthenticAMD 26 2": {strategy.FarRows: 64, strategy.LastLevelRows: 48, strategy.Streams: 128,
-		strategy.Merges: 1},
+	"AuthenticAMD 26 2": {forms.FarRows: 64, forms.LastLevelRows: 48, forms.Streams: 128,
+		forms.Merges: 1},
 }
 
 // Shipped returns the code forms that are known to be fastest on this CPU, without a measurement.
 // It returns none if this model of CPU is not among those that were measured in advance.
-func Shipped() strategy.Forms { return shipped[cc.CPUModel()].Known() }
+func Shipped() forms.Set { return shipped[cc.CPUModel()].Known() }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/kernels/cc"
 )
 
@@ -122,7 +122,7 @@ func TestMeasure(t *testing.T) {
 // itself.
 func wanted(like *Model, unit map[probe]float64) *Model {
 	m := blank(like.Threads)
-	m.Forms = strategy.Forms{}
+	m.Forms = forms.Set{}
 	for _, c := range measured() { // all forms take the same time
 		m.Forms[c.Name] = c.Default
 	}

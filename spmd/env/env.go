@@ -15,9 +15,9 @@ import (
 	"sync"
 
 	"distaff/codegen"
+	"distaff/codegen/forms"
 	"distaff/codegen/ir"
 	"distaff/codegen/place"
-	"distaff/codegen/strategy"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -80,8 +80,8 @@ type Env struct {
 	// keeper is backend if leaves run in a device's own memory, otherwise nil.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
-	left   bool           // some values may be on the device only, because of Leave
-	forms  strategy.Forms // nil until Forms is called
+	left   bool      // some values may be on the device only, because of Leave
+	forms  forms.Set // nil until Forms is called
 }
 
 // Located returns err with the place where it arose, if Locate is set.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"os"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/kernels/cc"
 	"distaff/kernels/tune"
 	"distaff/spmd/comm"
@@ -17,7 +17,7 @@ import (
 //
 // The first call communicates, so every rank must make it. Later calls return the same forms
 // without communication.
-func (e *Env) Forms() (strategy.Forms, error) {
+func (e *Env) Forms() (forms.Set, error) {
 	if e.forms != nil || e.set.Untuned || e.set.CPU != "" && e.set.CPU != cc.Native {
 		return e.forms, nil
 	}
@@ -40,10 +40,10 @@ func (e *Env) Forms() (strategy.Forms, error) {
 
 // measured returns the forms in this rank's cache. For choices that were not measured it returns
 // the forms that are shipped for the CPU's model.
-func (e *Env) measured() strategy.Forms {
+func (e *Env) measured() forms.Set {
 	cfg, err := cc.FromEnv(os.Getenv)
 	if err != nil {
-		return strategy.Forms{} // the first leaf that is compiled reports this error
+		return forms.Set{} // the first leaf that is compiled reports this error
 	}
 	m, err := tune.Kept(cfg.Cache)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/kernels/tune"
 	"distaff/spmd"
 )
@@ -159,7 +159,7 @@ func TestForms(t *testing.T) {
 		t.Helper()
 		m := known()
 		m.Levels[0].Dependent = 1
-		m.Forms = strategy.Forms{strategy.Merges: counted}
+		m.Forms = forms.Set{forms.Merges: counted}
 		if err := tune.Keep(cache, m); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/cin"
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/io/coo"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
@@ -56,7 +56,7 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 	if p.Case.Variant/256%2 == 0 {
 		// compile sizes in, and prefetch rows and entries
 		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1,
-			strategy.Forms{strategy.Streams: 128, strategy.Merges: 1}
+			forms.Set{forms.Streams: 128, forms.Merges: 1}
 	}
 	if p.Case.Variant/512%2 == 0 {
 		req.GemmWork = 1 // treat even small products of dense operands as matrix products

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"distaff/codegen"
-	"distaff/codegen/strategy"
+	"distaff/codegen/forms"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/spmd/comm"
@@ -27,15 +27,15 @@ type Statement struct {
 	Problem *plan.Problem
 	adds    bool // see Sums
 
-	leaves     []*leaf        // one for each group of terms
-	sum        *leaf          // adds two sparse blocks, P + Q; nil if none are added
-	old        *leaf          // converts blocks of Problem.Added; nil if there are none
-	oneStep    *oneStep       // nil if package exec runs the steps of the plan
-	result     *store.Blocks  // describes the blocks of the result; nil before the first run
-	bound      *bound         // the call of oneStep; nil until it is bound
-	forms      strategy.Forms // forms of code that leaves are compiled in
-	into       *into          // set if Options.FixedPattern is; otherwise nil
-	overwrites bool           // whether every rank's leaf can write over the result's old value
+	leaves     []*leaf       // one for each group of terms
+	sum        *leaf         // adds two sparse blocks, P + Q; nil if none are added
+	old        *leaf         // converts blocks of Problem.Added; nil if there are none
+	oneStep    *oneStep      // nil if package exec runs the steps of the plan
+	result     *store.Blocks // describes the blocks of the result; nil before the first run
+	bound      *bound        // the call of oneStep; nil until it is bound
+	forms      forms.Set     // forms of code that leaves are compiled in
+	into       *into         // set if Options.FixedPattern is; otherwise nil
+	overwrites bool          // whether every rank's leaf can write over the result's old value
 	exec       *exec.Rank
 	spent      exec.Spent             // times of the last run
 	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks

@@ -1,0 +1,52 @@
+package choice
+
+import (
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Assemble is the choice of how a result with compressed levels of its own is built.
+// assemble(T,Append) appends entries in order to memory that grows. Each chunk of a parallel loop
+// builds its own piece, and the pieces are joined at the end. assemble(T,Insert) makes two passes:
+// the first counts the coordinates, and after a prefix sum of the counts the second writes the
+// coordinates to their places. With Insert no memory grows and nothing is joined. However, the code
+// that finds coordinates runs twice.
+//
+// A result of dense levels, or of levels that it shares with an operand, has a place for each
+// value. The command does not change how this result is written.
+//
+// TACO's third argument, true or false, gives the loops that count scheduling commands of their
+// own, or not. Here these loops always have the schedule of the loops that compute, so the argument
+// has no effect.
+var Assemble = &Choice{
+	Name: "assemble",
+	Params: []Param{{Kind: ResultParam, Name: "T"},
+		{Kind: WordParam, Words: []string{"Append", "Insert"}},
+		{Kind: WordParam, Words: []string{"true", "false"}, Optional: true}},
+	Meaning: "builds a sparse result in one or two passes",
+	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+		if f.problem.Target.GPU && !o.Inserts() && f.appended() {
+			return nil, refused(1,
+				"got Append, want Insert: on a GPU, a result with compressed levels must be "+
+					"counted before it is written")
+		}
+		return f.body, nil
+	},
+	Always: func(f *facts, _ *strategy.Value) []Chosen {
+		if f.problem.Assembly != strategy.Append {
+			return nil
+		}
+		return []Chosen{{Order: Order{Name: f.resultName(), Word: "Append"},
+			Why: "one pass: its arrays grow, and chunks of it are joined"}}
+	},
+	Decides: func(*facts, Order) string { return "" },
+}
+
+// Inserts reports whether an instruction of Assemble asks for two passes.
+func (o Order) Inserts() bool { return strings.HasPrefix(o.Word, "Insert") }
+
+// appended reports whether the result is built in order: it has compressed levels and does not
+// share them with an operand.
+func (f *facts) appended() bool { return !f.shared() && !f.result.Format.AllDense() }

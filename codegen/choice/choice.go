@@ -1,0 +1,109 @@
+package choice
+
+import (
+	"cmp"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Choice is something that lowering leaves open, and that a scheduling command may decide. Each
+// choice has a file of its own and a line in Choices. A new choice has a field in Value or Loop,
+// which Follow sets and package lower reads.
+type Choice struct {
+	Name    string // the name of the command
+	Params  []Param
+	Meaning string // what the command does, in a few words
+	// CPUOnly is the reason why a schedule for a GPU cannot have the command, or "" if it can.
+	CPUOnly string
+	// Minor is true if the choice's instructions matter only where the leaf's loops have the
+	// required form.
+	Minor bool
+	// First is true if the command must be the first one, because it changes the statement that the
+	// other commands refer to.
+	First bool
+	// Early is true if a parallelize before the command is applied after it.
+	Early bool
+	// Takes reports whether a command with this name and these arguments is of this choice. nil means
+	// any arguments. Of several choices with one name, the first one that takes the arguments counts.
+	Takes func(args []string) bool
+	// Mark returns the statement's body (facts.body) with the order on its loops, or an error that
+	// says why the loops cannot have it. If Mark is nil, the order changes no loops.
+	Mark func(f *facts, o Order) (cin.Stmt, error)
+	// AtEnd returns an error if the loops cannot have the order after all commands of the schedule.
+	// AtEnd may be nil.
+	AtEnd func(f *facts, o Order) error
+	// Default returns the instructions of the default schedule, with reasons. v already follows the
+	// instructions of all choices before this one in Choices. Default may be nil.
+	Default func(f *facts, v *strategy.Value) []Chosen
+	// Always returns further instructions of the default schedule. A schedule of the user also
+	// follows each of them, unless it decides the same thing itself. Always may be nil.
+	Always func(f *facts, v *strategy.Value) []Chosen
+	// Follow changes v as the instruction o says, or returns an error that says why this is
+	// impossible. Follow may be nil.
+	Follow func(f *facts, v *strategy.Value, o Order) error
+	// Decides returns a key of the decision that an instruction makes. If two instructions have the
+	// same key, the later one counts. Decides may be nil if Always is nil.
+	Decides func(f *facts, o Order) string
+	// Made returns the instructions that describe the finished strategy v. If Made is nil, these
+	// are the instructions that Default and Always returned.
+	Made func(f *facts, v *strategy.Value) []Chosen
+	// Off returns the instruction that undoes o, which Always returned. If Off is nil, a schedule
+	// cannot undo o.
+	Off func(o Order) Order
+}
+
+// Chosen is an instruction that a strategy follows although no command gave it, with the reason.
+type Chosen struct {
+	Order Order
+	Why   string
+	// Minor is true if the instruction matters only where the leaf's loops have the required form.
+	Minor bool
+}
+
+// Usage returns the command with its parameters' names, as in "tile(i, N)".
+func (c *Choice) Usage() string {
+	text, closing := c.Name+"(", ")"
+	for k, p := range c.Params {
+		if p.Optional {
+			text, closing = text+"[", "]"+closing
+		}
+		if k > 0 {
+			text += ", "
+		}
+		text += cmp.Or(p.Name, strings.Join(p.Words, "|"))
+	}
+	return text + closing
+}
+
+// Args returns the smallest and the largest number of arguments of the command.
+func (c *Choice) Args() (least, most int) {
+	for _, p := range c.Params {
+		if !p.Optional {
+			least++
+		}
+		if most++; p.Kind == ModesParam {
+			least, most = least+1, maxModes
+		}
+	}
+	return least, most
+}
+
+// Give reads the arguments of a command of choice c for the statement of p, after the instructions
+// in before. It returns the instruction, and the statement's body with the instruction on its
+// loops. An error is a Fault or says why the instruction cannot be followed.
+func (c *Choice) Give(p *Problem, before []Order, args []string) (Order, cin.Stmt, error) {
+	f := newFacts(p)
+	o, err := c.read(f, args)
+	if err != nil || c.Mark == nil {
+		return o, f.body, cmp.Or(err, Check(p, before, o))
+	}
+	body, err := c.Mark(f, o)
+	if err != nil {
+		return o, nil, err
+	}
+	marked := *p
+	marked.Stmt = f.with(body)
+	return o, body, Check(&marked, before, o)
+}

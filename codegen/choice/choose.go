@@ -1,0 +1,154 @@
+package choice
+
+import (
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Choices lists all choices, in the order of their commands in a default schedule.
+var Choices = []*Choice{Temporaries, Assemble, Layout, Count, Unroll, Gallop, MergeBy, Jam,
+	Workspace, Substitute, RowLanes, Threads, Units, Flatten, LongRows, Tile, Vectorize, Nontemporal,
+	Fetch}
+
+// Choose returns the default strategy of a statement, and the instructions that it follows, in the
+// order of a default schedule.
+func Choose(p *Problem) (*strategy.Value, []Chosen) {
+	f := newFacts(p)
+	v, always := f.plain()
+	made := make([][]Chosen, len(Choices))
+	for k, c := range Choices {
+		if c.Default != nil {
+			made[k] = take(f, v, c, c.Default(f, v))
+		}
+		made[k] = append(made[k], always[k]...)
+	}
+	return v, describe(f, v, made)
+}
+
+// Refusal is the error for instruction number N of a schedule, which cannot be followed.
+type Refusal struct {
+	N   int
+	Why error
+}
+
+func (e *Refusal) Error() string { return e.Why.Error() }
+
+// Follow returns the strategy of a schedule, and the instructions that it follows although no
+// command gave them. The strategy is the plain strategy, changed by orders, the schedule's
+// instructions. The plain strategy follows the instructions that apply to every schedule
+// (Choice.Always). Its workspaces have their default forms, and the result has its default
+// capacity. Everything else has the simplest form. An error is a *Refusal.
+func Follow(p *Problem, orders []Order) (*strategy.Value, []Chosen, error) {
+	f := newFacts(p)
+	v, always := f.plain()
+	for _, l := range f.parallel() {
+		if f.grows() && !sums(l) {
+			v.At(l).Cut, _ = cutOf(f, l)
+		}
+	}
+	for n, o := range orders {
+		if err := follow(f, v, o); err != nil {
+			return nil, nil, &Refusal{n, err}
+		}
+	}
+	defaults := slices.DeleteFunc(describe(f, v, always), func(x Chosen) bool {
+		return slices.ContainsFunc(orders, func(o Order) bool {
+			return o.Choice == x.Order.Choice && o.Choice.Decides(f, o) == o.Choice.Decides(f, x.Order)
+		})
+	})
+	return v, defaults, nil
+}
+
+// Check returns an error that says why the instruction o cannot be followed after the instructions
+// in before. It returns nil if o can be followed.
+func Check(p *Problem, before []Order, o Order) error {
+	if o.Choice.Follow == nil {
+		return nil
+	}
+	f := newFacts(p)
+	v, _ := f.plain()
+	for _, b := range before {
+		if follow(f, v, b) != nil {
+			return nil // the caller has refused that order, or will do so
+		}
+	}
+	return follow(f, v, o)
+}
+
+// CheckAtEnd returns an error if the instruction o cannot be followed after all commands.
+func CheckAtEnd(p *Problem, o Order) error {
+	if o.Choice.AtEnd == nil {
+		return nil
+	}
+	return o.Choice.AtEnd(newFacts(p), o)
+}
+
+// follow makes v follow the instruction o.
+func follow(f *facts, v *strategy.Value, o Order) error {
+	if o.Choice.Follow == nil {
+		return nil
+	}
+	return o.Choice.Follow(f, v, o)
+}
+
+// plain returns the part of the default strategy that does not depend on the schedule. always[k]
+// lists the instructions of choice Choices[k] that this part follows.
+func (f *facts) plain() (v *strategy.Value, always [][]Chosen) {
+	v = &strategy.Value{Stmt: f.stmt, Loops: map[*cin.Forall]*strategy.Loop{},
+		Tiles:  map[cin.Stmt]int64{},
+		Spaces: map[string]strategy.Space{}, Trips: map[string]int64{}, Lanes: map[string]bool{},
+		Predicated: map[string]bool{}, Windowed: map[string]bool{}, OneBody: map[string]bool{},
+		CrdWidth: f.crdWidths(), Weight: weights(f), PerThread: chunksPerThread,
+		CachedPartials: f.problem.Target.FarBytes, Result: capacity(f)}
+	f.spaces = v.Spaces
+	defaultSpaces(f)
+	v.Unrolled = unrolled(f)
+	always = make([][]Chosen, len(Choices))
+	for k, c := range Choices {
+		if c.Always != nil {
+			always[k] = take(f, v, c, c.Always(f, v))
+		}
+	}
+	return v, always
+}
+
+// take makes v follow the instructions in list, which are default instructions of choice c. It
+// returns list after setting the choice of each instruction to c.
+func take(f *facts, v *strategy.Value, c *Choice, list []Chosen) []Chosen {
+	for k := range list {
+		list[k].Order.Choice, list[k].Minor = c, list[k].Minor || c.Minor
+		if err := follow(f, v, list[k].Order); err != nil {
+			panic("BUG: choice: " + list[k].Order.String() + ": " + err.Error())
+		}
+	}
+	return list
+}
+
+// describe returns the instructions that v follows although no command gave them. made[k] lists
+// these instructions for the choice Choices[k]. If a choice has a function Made, the result of this
+// function is used instead.
+func describe(f *facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
+	for k, c := range Choices {
+		if c.Made != nil {
+			made[k] = c.Made(f, v)
+			for n := range made[k] {
+				made[k][n].Order.Choice = c
+			}
+		}
+		list = append(list, made[k]...)
+	}
+	return list
+}
+
+// SharedSpaces returns the intermediates that threads may fill together: arrays with separate
+// places for each thread, and workspaces with marks.
+func SharedSpaces(p *Problem) map[string]bool {
+	f, out := newFacts(p), map[string]bool{}
+	v, _ := f.plain()
+	for name, s := range v.Spaces {
+		out[name] = s.Shared() && f.problem.Intermediates[name].Shared()
+	}
+	return out
+}

@@ -1,0 +1,96 @@
+package choice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Count is the choice to compile in N as the size of a variable: bound(i,i,N,MaxExact). The range
+// of the variable is then always [0, N).
+var Count = &Choice{
+	Name: "bound",
+	Params: []Param{{Kind: VarParam, Name: "i"}, {Kind: SameVar, Name: "i"},
+		{Kind: NumberParam, Name: "N", Least: 1}, {Kind: WordParam, Words: []string{"MaxExact"}}},
+	Minor:   true,
+	Default: defaultCounts,
+	Follow:  followCount,
+}
+
+func followCount(f *facts, v *strategy.Value, o Order) error {
+	x := o.Loop.Var
+	switch {
+	case !slices.Contains(f.problem.Exact, x):
+		return fmt.Errorf("the loop over %s must run over all coordinates, but blocks divide its range", x)
+	case f.problem.Sizes[x] != o.N:
+		return fmt.Errorf("got %[3]d, want the number of coordinates of %[1]s: %[2]d",
+			x, f.problem.Sizes[x], o.N)
+	}
+	v.Trips[x] = o.N
+	return nil
+}
+
+// These constants decide which trip counts become constants in the leaf. A trip count becomes a
+// constant if it is at least shortest and does not exceed a limit. The limit is longestSummed for a
+// variable that is summed. It is longestKept for a variable of the result in a statement that sums,
+// because the rows of the result then stay in registers. On a GPU the limit is longest.
+//
+// Up to these limits, a constant trip count was measured to save a tenth of the leaf's time. The C
+// compiler then unrolls the loop and needs no code for the rest of a row. All other sizes are
+// arguments, so that one leaf serves all sizes.
+const (
+	shortest      = 8
+	longestKept   = 64
+	longestSummed = 192
+	longest       = 256
+)
+
+// longestTrip returns the largest trip count of v that is worth compiling in. sums is true if the
+// statement sums over some variable.
+func longestTrip(f *facts, v string, sums bool) int64 {
+	switch {
+	case f.problem.Target.GPU:
+		return longest
+	case !slices.Contains(f.vars, v):
+		return longestSummed
+	case sums:
+		return longestKept
+	}
+	return 0
+}
+
+// defaultCounts returns the instructions that make the sizes of some variables constants in the
+// leaf. Only variables in Exact are considered. Their loops must be short and must read consecutive
+// memory: the variable indexes only dense levels, and at least one of them is the last level of its
+// tensor.
+func defaultCounts(f *facts, _ *strategy.Value) (out []Chosen) {
+	summed := false
+	cin.Accesses(f.stmt, func(a *cin.Access) {
+		summed = summed || slices.ContainsFunc(a.Vars,
+			func(v string) bool { return !slices.Contains(f.vars, v) })
+	})
+	short, last := map[string]bool{}, map[string]bool{}
+	for _, v := range f.problem.Exact {
+		n := f.problem.Sizes[v]
+		short[v] = n >= shortest && n <= longestTrip(f, v, summed)
+	}
+	for _, x := range append(f.operands(f.stmt), &operand{t: f.result, vars: f.vars}) {
+		for l, v := range x.vars {
+			if !x.t.caps(l).CanLocate() {
+				short[v] = false
+			}
+			last[v] = last[v] || l == len(x.vars)-1
+		}
+	}
+	for _, v := range slices.Sorted(maps.Keys(short)) {
+		if n := f.problem.Sizes[v]; short[v] && last[v] {
+			out = append(out, Chosen{Order: Order{N: n}.of(v),
+				Why: fmt.Sprintf(
+					"%s has %d coordinates, and all levels that it indexes are dense", v, n)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,422 @@
+package choice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/forms"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// Fetch is the choice of what is prefetched. Its commands are:
+//
+//	prefetch(T,i,N)      fetches into the nearest cache, N entries before use
+//	prefetch(T,i,N,FAR)  also fetches rows into the second-level cache, FAR entries before use
+//	prefetch(T,i,0,FAR)  fetches rows into the second-level cache only
+//	prefetch(T,i,0)      leaves fetching to the processor
+//
+// T is an access. If T is a dense operand, a sparse matrix or a dense result, the command fetches
+// the rows of T that variable i selects. If T is the only sparse operand and its entries are summed
+// along i, the command fetches these entries.
+var Fetch = &Choice{
+	Name: "prefetch",
+	Params: []Param{{Kind: NameParam, Name: "T"}, {Kind: IndexParam, Name: "i"},
+		{Kind: NumberParam, Name: "N"}, {Kind: FarParam, Name: "FAR", Least: 1, Optional: true}},
+	Meaning: "fetches rows of T into caches, N entries ahead",
+	CPUOnly: "rows are fetched into a CPU's caches",
+	Minor:   true,
+	Always: func(f *facts, _ *strategy.Value) []Chosen {
+		if f.problem.Target.GPU {
+			return nil
+		}
+		return append(farRows(f), streamed(f)...)
+	},
+	Follow: followFetch,
+	Decides: func(f *facts, o Order) string {
+		a, _ := fetchedAccess(f, o.Name)
+		return a.Key() + " " + o.Loop.Var
+	},
+	Off: func(o Order) Order { o.N, o.Far = 0, 0; return o },
+}
+
+// fetchedAccess returns the access that text names: the result's, or an operand's.
+func fetchedAccess(f *facts, text string) (*cin.Access, error) {
+	a := cin.Target(f.stmt)
+	if text == a.Key() || text == a.Name && f.tensor(a.Name) == nil {
+		return a, nil
+	}
+	a, _, err := f.access(text)
+	return a, err
+}
+
+func followFetch(f *facts, v *strategy.Value, o Order) error {
+	a, err := fetchedAccess(f, o.Name)
+	switch n := max(o.N, o.Far); {
+	case err != nil:
+		return err
+	case n > 1<<16:
+		return fmt.Errorf("got %d entries ahead, want at most %d", n, 1<<16)
+	case o.Far > 0 && o.Far <= o.N:
+		return fmt.Errorf(
+			"got %d entries ahead for the second-level cache, want more than the %d for the "+
+				"nearest cache",
+			o.Far, o.N)
+	}
+	how := strategy.Prefetch{Key: a.Key(), Var: o.Loop.Var, Ahead: o.N, Far: o.Far, Lines: -1}
+	eachSelectedRow(f, func(b *cin.Access, t *Tensor, u string, row int64, _ float64) {
+		if b.Key() == how.Key && u == how.Var {
+			how.Lines = lines(row, t.Type)
+		}
+	})
+	eachStream(f, func(b *cin.Access, _ *Tensor, u string) {
+		if b.Key() == how.Key && u == how.Var && o.Far == 0 {
+			how.Lines = 0
+		}
+	})
+	eachSelectedMatrix(f, func(b *cin.Access, u string, _ float64) {
+		if b.Key() == how.Key && u == how.Var {
+			how.Lines = 1
+		}
+	})
+	if how.Lines < 0 {
+		return fmt.Errorf(
+			"%s must select rows of %s: its last two levels must be dense, and %s the "+
+				"variable of the first of them", how.Var, how.Key, how.Var)
+	}
+	v.Prefetch = slices.DeleteFunc(v.Prefetch,
+		func(p strategy.Prefetch) bool { return p.Key == how.Key && p.Var == how.Var })
+	if how.Any() {
+		v.Prefetch = append(v.Prefetch, how)
+	}
+	return nil
+}
+
+// Rows of a dense operand, or of a dense result that is added to, are prefetched if the coordinates
+// of sparse levels select them. They are prefetched nearAhead rows before their use if all selected
+// rows together occupy at least Target.FarBytes and so do not stay in a core's caches. There are
+// exceptions:
+//
+//   - If the processor was measured to do better without prefetching (forms.FarRows), nothing is
+//     prefetched.
+//   - If an array has at most nearBytes, its rows stay in the nearest cache and are not prefetched.
+//   - If an array is mostly outside a core's caches, its rows are also prefetched into the
+//     second-level cache, forms.FarAhead stored values before their use. The reason is that only few
+//     loads into the nearest cache can be in progress at a time, too few for the latency of memory.
+//   - If an array is smaller than lastLevelCaches times Target.FarBytes, it is in the last-level
+//     cache. If the processor was measured to gain by it (forms.LastLevelRows), the rows of this
+//     array are prefetched into the nearest cache only, forms.LastLevelAhead stored values before
+//     their use.
+//
+// All distances count rows. If each stored value selects several rows, the distance in stored
+// values is smaller. If the positions of a level have many values below them, the distance in
+// positions is smaller, but at least leastAhead.
+const (
+	nearAhead       = 16
+	leastAhead      = 2
+	nearBytes       = 1 << 15
+	lastLevelCaches = 16
+)
+
+// segmentAhead is the prefetch distance, in entries, for rows of a sparse matrix that coordinates
+// of another operand select, as in a product of two sparse matrices. The distance is small for two
+// reasons: the code must read where a row starts before it can prefetch the row, and it cannot
+// predict the length of the row.
+const segmentAhead = 4
+
+// A loop over coordinates may read rows from first to last. These rows are prefetched into the
+// second-level cache, walkedAhead rows before their use, on two conditions. First, inner loops over
+// entries prefetch other rows, so that the processor does not notice that the outer rows are
+// consecutive. Second, the rows have at most shortSegment entries on average. The nearest cache is
+// not used, because there the outer rows would displace the rows of the inner loops.
+const (
+	walkedAhead  = 16
+	shortSegment = 16
+)
+
+// isFar reports whether most of the given number of bytes are outside a core's caches.
+func isFar(f *facts, bytes float64) bool { return bytes >= 2*float64(f.problem.Target.FarBytes) }
+
+// prefetchLines is the largest number of lines of a row that are fetched ahead.
+const prefetchLines = 8
+
+// MapAhead is the largest number of positions that a leaf reads past the end of the map of a Mapped
+// result. It reads there because it prefetches blocks of the result before it needs them. The array
+// of the map must have this many extra elements.
+const MapAhead = forms.FarAhead
+
+// lines returns how many cache lines of a row of n values of type t are fetched ahead.
+func lines(n int64, t tensor.Type) int64 {
+	line := strategy.CacheLine / t.Size()
+	return (min(n, prefetchLines*line) + line - 1) / line
+}
+
+// mappedFetch returns how the blocks of values of a Mapped result are prefetched: like rows that do
+// not stay in a core's caches. Blocks that are shorter than a cache line are not prefetched. They
+// are far from one another in memory, so most of each prefetched line would be unused.
+func mappedFetch(f *facts) (p strategy.Prefetch) {
+	n := int64(1)
+	for _, v := range f.vars[f.deep+1:] {
+		n = min(n*f.problem.Sizes[v], prefetchLines*strategy.CacheLine)
+	}
+	if f.problem.Assembly != strategy.Mapped || n < strategy.CacheLine/f.result.Type.Size() {
+		return strategy.Prefetch{}
+	}
+	p.Ahead, p.Lines = nearAhead, lines(n, f.result.Type)
+	if far, _ := f.problem.Target.Forms.Of(forms.FarRows); far > nearAhead {
+		p.Far = far
+	}
+	return p
+}
+
+// eachSelectedRow calls fn for each tensor whose last two levels are dense: for operands, and for a
+// result without sparse levels. A row consists of the values along the last level. v is the
+// variable of the level above, which selects a row. row is the number of values in a row, and bytes
+// is the size of all rows together.
+func eachSelectedRow(f *facts,
+	fn func(a *cin.Access, t *Tensor, v string, row int64, bytes float64)) {
+	list := f.operands(f.stmt)
+	if f.problem.Assembly == strategy.Dense {
+		list = append(list, &operand{access: cin.Target(f.stmt), t: f.result, vars: f.vars})
+	}
+	for _, x := range list {
+		k, t, vars := x.t.order()-2, x.t, x.vars
+		if k >= 0 && t.caps(k).CanLocate() && t.caps(k+1).CanLocate() && vars[k] != vars[k+1] {
+			row := f.problem.Sizes[vars[k+1]]
+			fn(x.access, t, vars[k], row,
+				float64(f.problem.Sizes[vars[k]])*float64(row)*float64(t.Type.Size()))
+		}
+	}
+}
+
+// farRows returns the instructions to prefetch two kinds of rows: rows of operands that do not stay
+// in the caches, and rows of a result that are added to out of order. A row that a coordinate of
+// the outermost level selects is not prefetched, because such rows are read in order and rarely.
+func farRows(f *facts) (out []Chosen) {
+	values, farWhy := f.problem.Target.Forms.Of(forms.FarRows)
+	lastLevel, lastLevelWhy := f.problem.Target.Forms.Of(forms.LastLevelRows)
+	// all is the size in bytes of all selected rows. each is the number of rows that each stored
+	// value selects.
+	all, each := 0.0, 0.0
+	picked := func(fn func(a *cin.Access, v string, bytes, each float64)) {
+		eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
+			if n := positions(f, v); n > 0 && (t != f.result || isScattered(f, v)) {
+				fn(a, v, bytes, n)
+			}
+		})
+	}
+	picked(func(_ *cin.Access, _ string, bytes, n float64) {
+		all += bytes
+		each += n
+	})
+	far := float64(f.problem.Target.FarBytes)
+	if values == 0 {
+		return nil
+	}
+	near := func(values int64, n float64) int64 {
+		return max(int64(math.Round(float64(values)/max(math.Round(each), 1)*n)), leastAhead)
+	}
+	picked(func(a *cin.Access, v string, bytes, n float64) {
+		if all < far || bytes < min(far, nearBytes) {
+			return
+		}
+		o, why := Order{Name: f.short(a.Key()), N: near(nearAhead, n)}.of(v), farWhy
+		switch k := int64(math.Round(float64(values) * n)); {
+		case !isFar(f, bytes):
+		case lastLevel == forms.LastLevelAhead && bytes < lastLevelCaches*far:
+			o.N, why = near(forms.LastLevelAhead, n), lastLevelWhy
+		case k > o.N:
+			o.Far = k
+		}
+		out = append(out, Chosen{Order: o, Why: fmt.Sprintf(
+			"rows of %s take %s, those that are read take %s, and a core's caches hold %s%s",
+			a.Key(), size(bytes), size(all), size(far), why)})
+	})
+	out = append(out, rowsBetween(f, out)...)
+	eachSelectedMatrix(f, func(a *cin.Access, v string, bytes float64) {
+		if bytes >= far {
+			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: segmentAhead}.of(v),
+				Why: fmt.Sprintf("rows of %s take %s, and a core's caches hold %s", a.Key(),
+					size(bytes), size(far))})
+		}
+	})
+	return out
+}
+
+// rowsBetween returns the instructions to prefetch rows of operands that are read in their storage
+// order, while inner loops read other rows. others has the instructions that prefetch these other
+// rows.
+func rowsBetween(f *facts, others []Chosen) (out []Chosen) {
+	eachSelectedRow(f, func(a *cin.Access, t *Tensor, v string, _ int64, bytes float64) {
+		n := perCoordinate(f, v)
+		if t == f.result || positions(f, v) > 0 || n == 0 || n > shortSegment || !isFar(f, bytes) ||
+			!enclosesPrefetch(f, v, others) {
+			return
+		}
+		out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), Far: walkedAhead}.of(v),
+			Why: fmt.Sprintf(
+				"rows of %s are read in order, for %.1f entries each, so that only the others "+
+					"are fetched ahead", a.Key(), n)})
+	})
+	return out
+}
+
+// enclosesPrefetch reports whether the loop over v is outermost and contains a loop in which one of
+// the instructions in fetched prefetches.
+func enclosesPrefetch(f *facts, v string, fetched []Chosen) (found bool) {
+	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+		found = found || len(path) > 0 && path[0].Var == v &&
+			slices.ContainsFunc(path, func(l *cin.Forall) bool {
+				return slices.ContainsFunc(fetched, func(x Chosen) bool { return x.Order.Loop.Var == l.Var })
+			})
+	})
+	return found
+}
+
+// perCoordinate returns the average number of entries for each coordinate of v in an operand. The
+// outermost level of the operand must store every coordinate of v. If several operands qualify, the
+// operand with the most entries counts. If none does, the result is 0.
+func perCoordinate(f *facts, v string) (n float64) {
+	for _, x := range f.operands(f.stmt) {
+		if t := x.t; !t.Format.AllDense() && t.caps(0).CanLocate() && x.vars[0] == v && t.NNZ > 0 {
+			n = max(n, float64(t.NNZ)/float64(max(f.problem.Sizes[v], 1)))
+		}
+	}
+	return n
+}
+
+// eachSelectedMatrix calls fn for each sparse matrix a whose rows another operand may select.
+// Variable v indexes the rows of a. The other operand has v at a level that can't locate
+// coordinates, so the entries of that level select rows of a. bytes is the size of a's entries.
+func eachSelectedMatrix(f *facts, fn func(a *cin.Access, v string, bytes float64)) {
+	picked, list := map[string]bool{}, f.operands(f.stmt)
+	for _, x := range list {
+		for k, v := range x.vars {
+			picked[v] = picked[v] || !x.t.caps(k).CanLocate()
+		}
+	}
+	for _, x := range list {
+		if t := x.t; t.order() == 2 && t.caps(0).CanLocate() && t.caps(1).HasPos() &&
+			x.vars[0] != x.vars[1] && picked[x.vars[0]] {
+			fn(x.access, x.vars[0], float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[1])))
+		}
+	}
+}
+
+// eachStream calls fn for the only sparse operand, if the coordinates of its last level do nothing
+// but select values to sum. Loops over v, the variable of that level, then read the operand's
+// entries from first to last.
+func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
+	list := slices.DeleteFunc(f.operands(f.stmt),
+		func(x *operand) bool { return x.t.Format.AllDense() })
+	if len(list) != 1 || f.problem.Target.GPU {
+		return
+	}
+	t, k := list[0].t, list[0].t.order()-1
+	v := list[0].vars[k]
+	sums := t.caps(k).HasPos() && !slices.Contains(f.vars, v)
+	picks := false
+	cin.Paths(f.stmt, func(path []*cin.Forall, s *cin.Assign) {
+		for n, l := range path {
+			sums = sums && (l.Var != v || n == len(path)-1)
+		}
+		cin.Accesses(s, func(a *cin.Access) {
+			picks = picks || a.Key() != list[0].key && slices.Contains(a.Vars, v)
+		})
+	})
+	if sums && picks {
+		fn(list[0].access, t, v)
+	}
+}
+
+// The entries of a sparse operand are prefetched forms.StreamAhead entries before their use. The
+// vector elements that they select are prefetched a fourth of this distance before. Three
+// conditions must hold:
+//
+//   - The processor was measured to gain by it (forms.Streams). A processor that predicts a loop's
+//     reads stops at the end of each page, and sees only a few of the loop's gathers at a time.
+//   - Segments have at least streamedSegment entries on average.
+//   - The entries occupy at least streamedCaches times Target.FarBytes. Fewer entries may be in a
+//     cache that several cores share, and arrive equally fast without prefetching.
+const (
+	streamedSegment = 4
+	streamedCaches  = 32
+)
+
+// streamed returns the instruction to prefetch the entries of a sparse operand that is too large
+// for every cache.
+func streamed(f *facts) (out []Chosen) {
+	ahead, why := f.problem.Target.Forms.Of(forms.Streams)
+	if ahead == 0 {
+		return nil
+	}
+	eachStream(f, func(a *cin.Access, t *Tensor, v string) {
+		k := t.order() - 1
+		bytes, least := float64(t.NNZ)*float64(t.Type.Size()+int64(t.CrdWidth[k])),
+			streamedCaches*float64(f.problem.Target.FarBytes)
+		lanes := false
+		gatheredLevels(f, func(b *cin.Access, u string, _ float64) {
+			lanes = lanes || b.Key() == a.Key() && u == v
+		})
+		if !lanes && t.Counts != nil && t.NNZ >= streamedSegment*max(t.parentPositions(), 1) &&
+			bytes >= least {
+			out = append(out, Chosen{Order: Order{Name: f.short(a.Key()), N: ahead}.of(v),
+				Why: fmt.Sprintf("the entries of %s take %s, and a cache may keep %s%s",
+					a.Key(), size(bytes), size(least), why)})
+		}
+	})
+	return out
+}
+
+// isScattered reports whether a loop over v, a variable of the result, is inside a loop that sums.
+// The loop over v then visits each row of the result several times.
+func isScattered(f *facts, v string) (found bool) {
+	cin.Paths(f.stmt, func(path []*cin.Forall, _ *cin.Assign) {
+		summed := false
+		for _, l := range path {
+			found = found || summed && l.Var == v
+			summed = summed || !slices.Contains(f.vars, l.Var)
+		}
+	})
+	return found
+}
+
+// positions returns the ratio of positions to stored values in the sparse level that stores v, at
+// most 1. It looks at the operand with the most entries. It returns 1 if the ratio is unknown, and
+// 0 if the level is the outermost of several or if no operand stores v in a sparse level.
+func positions(f *facts, v string) (n float64) {
+	most := int64(-2)
+	for _, x := range f.operands(f.stmt) {
+		t := x.t
+		if t.NNZ <= most {
+			continue
+		}
+		for k, u := range x.vars {
+			if u != v || t.caps(k).CanLocate() {
+				continue
+			}
+			switch most = t.NNZ; {
+			case k == 0 && t.order() > 1:
+				n = 0
+			case t.Counts == nil:
+				n = 1
+			default:
+				n = min(float64(t.Counts[k])/float64(max(t.NNZ, 1)), 1)
+			}
+		}
+	}
+	return n
+}
+
+// size formats a number of bytes.
+func size(n float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	k := 0
+	for n >= 1024 && k < len(units)-1 {
+		n /= 1024
+		k++
+	}
+	return fmt.Sprintf("%.4g %s", n, units[k])
+}

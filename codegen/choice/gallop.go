@@ -1,0 +1,113 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+)
+
+// Gallop is the choice whether a loop searches for the coordinates that several operands have in
+// common. Loops that later replace the loop over i inherit it.
+//
+//	mergeby(i,TwoFinger)  visits all coordinates of each operand
+//	mergeby(i,Gallop)     takes the largest of the operands' current coordinates, and searches each
+//	                      other operand for it
+var Gallop = &Choice{
+	Name: "mergeby",
+	Params: []Param{{Kind: VarParam, Name: "i"},
+		{Kind: WordParam, Words: []string{twoFinger, gallop}}},
+	Meaning: MergeBy.Meaning,
+	Takes: func(args []string) bool {
+		return len(args) > 1 && (args[1] == twoFinger || args[1] == gallop)
+	},
+	Early: true,
+	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+		return cin.MapLoops(f.body, o.Loop.Var, func(l *cin.Forall) cin.Stmt {
+			g := *l
+			g.Gallop = o.Word == gallop
+			return &g
+		}), nil
+	},
+	AtEnd: searches,
+}
+
+// The words of Gallop.
+const (
+	twoFinger = "TwoFinger"
+	gallop    = "Gallop"
+)
+
+// searches returns an error if a loop that the instruction o of Gallop has marked cannot search. A
+// loop cannot search if it visits coordinates that only one operand has, or if it computes its
+// coordinates.
+func searches(f *facts, o Order) (err error) {
+	root := f.g.Underived(o.Loop.Var)[0]
+	cin.Walk(f.body, func(s cin.Stmt) {
+		if l, ok := s.(*cin.Forall); ok && l.Gallop && err == nil &&
+			slices.Contains(f.g.RootsOf(l.Var), root) {
+			err = canSearch(f, l)
+		}
+	})
+	if err != nil {
+		return refused(1, "got Gallop, which searches for coordinates common to all operands, but %v",
+			err)
+	}
+	return nil
+}
+
+// canSearch returns an error if the loop l cannot search for coordinates that operands have in
+// common.
+func canSearch(f *facts, l *cin.Forall) error {
+	if c := f.g.OfLoop(l.Var); c != nil &&
+		(!cin.Natural(f.body, f.g, c) || f.g.ConsumerVar(l.Var) != c.Leaves[len(c.Leaves)-1]) {
+		return fmt.Errorf("the loop over %s computes each coordinate and looks it up in every operand",
+			l.Var)
+	}
+	outer, _ := cin.Around(f.body, l)
+	for k, v := range f.g.RootsOf(l.Var) {
+		lat := f.inside(v, l.Body, outer, f.g.RootsOf(l.Var)[:k])
+		if len(lat.Points) > 1 || len(lat.Iters) > 0 && lat.Universe() {
+			return fmt.Errorf("the loop over %s also visits coordinates that not all of %s have; use "+
+				"TwoFinger", l.Var, strings.Join(lat.Iters, ", "))
+		}
+		for _, key := range lat.Iters {
+			if err := inOrderAlong(f, key, v); err != nil && len(lat.Iters) > 1 {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inside returns the merge lattice of a loop over v, a variable of the statement, with the given
+// body. The loop is inside the loops outer, and inside loops over further variables of the
+// statement.
+func (f *facts) inside(v string, body cin.Stmt, outer []*cin.Forall,
+	further []string) *lattice.Lattice {
+	bound := slices.Clone(further)
+	for _, l := range outer {
+		bound = append(bound, f.g.RootsOf(l.Var)...)
+	}
+	bound = slices.DeleteFunc(bound, func(u string) bool { return u == v })
+	return f.lattice(v, body, scope{bound: bound})
+}
+
+// inOrderAlong returns an error if the level of v cannot be searched in the access with the given
+// key.
+func inOrderAlong(f *facts, key, v string) (err error) {
+	for _, x := range f.operands(f.body) {
+		for l, u := range x.vars {
+			switch {
+			case x.key != key || u != v:
+			case x.t.caps(l).IsPadded():
+				err = fmt.Errorf("%s is padded there (its format is %s)", key, x.t.Format)
+			case x.t.Format.HasRepeats(l):
+				err = fmt.Errorf("%s keeps repeated coordinates there (its format is %s)", key, x.t.Format)
+			}
+		}
+	}
+	return err
+}

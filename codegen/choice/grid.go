@@ -1,0 +1,113 @@
+package choice
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+)
+
+// counts returns an error if the iterations of the loop would race. The loop is on a unit of a GPU,
+// and writes a result whose rows are first counted and then written.
+func (u onUnit) counts(target *cin.Access) error {
+	f, form, first := u.facts, u.facts.result.Format, u.facts.vars[0]
+	other := func(l *cin.Forall) bool { return !slices.Equal(f.g.RootsOf(l.Var), []string{first}) }
+	switch {
+	case u.race != cin.NoRaces && u.race != cin.IgnoreRaces:
+		return refused(2,
+			"%s (its format is %s) is counted and written row by row; want NoRaces, on a loop "+
+				"over its outermost variable, %s", target.Key(), form, first)
+	case other(u.loop) || slices.ContainsFunc(u.outer, other):
+		return refused(0,
+			"%s (its format is %s) is counted and written row by row; only loops over its "+
+				"outermost variable, %s, can be parallel", target.Key(), form, first)
+	}
+	return nil
+}
+
+// CheckGrid checks the loops of a statement against the rules of a GPU. It is called after all
+// commands, so that commands may name the units in any order. orders has the instructions of the
+// commands. The error is the reason why the loop l breaks a rule. If l is nil, a loop is missing.
+//
+// A loop around a loop on blocks would launch a grid in each iteration. A nest without a loop on
+// blocks would run on a single thread. The loops around the loops that a library runs are on the
+// host, and are not checked.
+func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
+	f := newFacts(p)
+	if l, why := cin.MisplacedUnit(f.body); l != nil {
+		return l, errors.New(why)
+	}
+	var ofHost []*cin.Forall
+	cin.Paths(f.body, func(loops []*cin.Forall, _ *cin.Assign) {
+		if n := ofLibrary(orders, loops); n > 0 {
+			ofHost = append(ofHost, loops[:len(loops)-n]...)
+		}
+	})
+	cin.Paths(f.body, func(loops []*cin.Forall, a *cin.Assign) {
+		if err != nil || len(loops) == 0 {
+			return
+		}
+		n := ofLibrary(orders, loops)
+		if k := slices.IndexFunc(loops[:len(loops)-n],
+			func(l *cin.Forall) bool { return n > 0 && l.Unit.OnGPU() }); k >= 0 {
+			l, err = loops[k], errors.New("the host calls the library that runs the loops inside it, so "+
+				"this loop cannot run on a GPU")
+			return
+		}
+		for len(loops) > 0 && slices.Contains(ofHost, loops[0]) {
+			loops = loops[1:]
+		}
+		if n == 0 && len(loops) > 0 {
+			l, err = blocksOutermost(loops, a)
+		}
+		for _, m := range loops {
+			if err == nil && f.assigns(a) && m.Unit.OnGPU() && m.Race == cin.IgnoreRaces &&
+				f.problem.Compute.IsComplex() && f.hasRaces(m, a.LHS) && f.decidesRaces(m.Body) {
+				l, err = m, fmt.Errorf("several iterations add to the same element of %s, and a GPU cannot "+
+					"add complex numbers atomically", a.LHS.Key())
+			}
+		}
+	})
+	return l, err
+}
+
+// blocksOutermost returns an error if the outermost of the loops around a does not run on blocks. l
+// is the loop on blocks, or nil if there is none.
+func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err error) {
+	switch k := slices.IndexFunc(loops,
+		func(l *cin.Forall) bool { return l.Unit == cin.GPUBlock }); {
+	case k < 0:
+		return nil, fmt.Errorf("no loop around %[2]s runs on GPUBlock, so one thread of the GPU would "+
+			"run the loop over %[1]s; add parallelize(%[1]s,GPUBlock,...)", loops[0].Var, cin.String(a))
+	case k > 0:
+		return loops[k], fmt.Errorf("the loop over %s is around it, so that each iteration would launch "+
+			"a grid of blocks; the loop on GPUBlock must be outermost, as reorder makes it",
+			loops[0].Var)
+	}
+	return nil, nil
+}
+
+// decidesRaces reports whether s contains a loop on a unit of a GPU whose command says how
+// concurrent additions to the result are made. If so, a loop around s may have IgnoreRaces, because
+// the inner loop decides.
+func (f *facts) decidesRaces(s cin.Stmt) (found bool) {
+	cin.Walk(s, func(t cin.Stmt) {
+		l, ok := t.(*cin.Forall)
+		found = found || ok && l.Unit.OnGPU() && cin.SettlesRaces(l.Race) && f.assigns(l)
+	})
+	return found
+}
+
+// ofLibrary returns how many of the innermost loops around an assignment a library runs.
+func ofLibrary(orders []Order, loops []*cin.Forall) int {
+	for _, o := range orders {
+		list := o.Vars()
+		if n := len(list); o.Choice == Substitute && n <= len(loops) &&
+			!slices.ContainsFunc(loops[len(loops)-n:],
+				func(l *cin.Forall) bool { return !slices.Contains(list, l.Var) }) {
+			return n
+		}
+	}
+	return 0
+}

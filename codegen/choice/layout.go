@@ -1,0 +1,60 @@
+package choice
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"distaff/codegen/strategy"
+)
+
+// Layout is the choice to read a dense operand from a copy whose levels are in another order:
+// layout(T(i,j),M,N). The modes are counted from 0, the outermost first. The copy is put into the
+// statement before the commands are applied, because the other commands refer to it.
+var Layout = &Choice{
+	Name:    "layout",
+	Params:  []Param{{Kind: NameParam, Name: "T(i, j)"}, {Kind: ModesParam, Name: "M, N"}},
+	Meaning: "reads a dense T with its modes in another order",
+	Default: func(f *facts, _ *strategy.Value) []Chosen { return slices.Clone(f.problem.Layouts) },
+}
+
+// Copy returns the instruction to read the operand of the access text from a copy with the given
+// order of modes. why is the reason.
+func Copy(text string, modes []int, why string) Chosen {
+	var words []string
+	for _, m := range modes {
+		words = append(words, strconv.Itoa(m))
+	}
+	return Chosen{Order: Order{Choice: Layout, Name: text, Word: strings.Join(words, ",")}, Why: why}
+}
+
+// maxModes is the largest number of arguments of a command that lists modes.
+const maxModes = 100
+
+// Modes returns the order of modes that the arguments of a layout command ask for, outermost first.
+// An error is a Fault.
+func Modes(args []string) (modes []int, err error) {
+	o, err := Layout.read(nil, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range strings.Split(o.Word, ",") {
+		m, _ := strconv.Atoi(text)
+		modes = append(modes, m)
+	}
+	return modes, nil
+}
+
+// checkMode returns an error for argument k of a layout command if it does not name one of n modes
+// that the earlier modes, separated by commas, lack.
+func checkMode(k int, text string, n int, earlier string) error {
+	m, err := strconv.Atoi(text)
+	given := slices.ContainsFunc(strings.Split(earlier, ","), func(t string) bool {
+		x, err := strconv.Atoi(t)
+		return err == nil && x == m
+	})
+	if err != nil || m < 0 || m >= n || given {
+		return misspelt(k, "got %s, want each mode once, counted from 0, the outermost first", text)
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package choice
+
+import (
+	"fmt"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// LongRows is the choice that all threads together compute each row with more than N entries of
+// operand T. A schedule writes it as longrows(i,T,N). The loop over i is outermost and divided into
+// chunks of equal work. Without this choice, a single thread computes such a row. If a sum crosses
+// the cuts in a row, the row is divided into a fixed number of parts, so that the result does not
+// depend on the number of threads.
+var LongRows = &Choice{
+	Name: "longrows",
+	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
+		{Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning: "shares rows of over N entries among threads",
+	CPUOnly: "long rows are divided among the threads of a CPU",
+	Default: defaultLongRows,
+	Follow:  followLongRows,
+}
+
+// followLongRows changes how loops on threads handle the long rows of an operand. If no loop that o
+// names is cut into chunks of equal work, it changes nothing and returns nil, because no thread
+// then waits for a long row.
+func followLongRows(f *facts, v *strategy.Value, o Order) error {
+	a, _, err := f.access(o.Name)
+	if err != nil {
+		return err
+	}
+	list, err := threadLoops(f, o.Loop)
+	if err != nil {
+		return nil
+	}
+	done := false
+	for _, l := range list {
+		loop := v.At(l)
+		x := longRows(f, l, loop.Cut, o.N, func(key string, _, _ int64) bool { return key == a.Key() })
+		if x.How != strategy.Kept && !loop.OverPositions {
+			loop.Long, done = x, true
+		}
+	}
+	if !done {
+		return fmt.Errorf(
+			"the loop over %s must run along the entries of %s that determine its chunks, and "+
+				"must either add to one row of the result or append to it", o.Loop, a.Key())
+	}
+	return nil
+}
+
+// A row of a parallel loop with more than Target.LongRow entries is itself cut, so that a matrix
+// with all its work in a few rows keeps every thread busy. The limit is a fixed number, because
+// sums cross the cuts and must not depend on the number of threads.
+
+// defaultLongRows returns the instructions for loops on threads whose operands may have long rows.
+func defaultLongRows(f *facts, v *strategy.Value) []Chosen {
+	return eachLoop(f, func(l *cin.Forall) (Order, string, bool) {
+		how := v.Of(l)
+		if l.Unit != cin.CPUThread || fillsSpace(f, l) || how.OverPositions {
+			return Order{}, "", false
+		}
+		x := longRows(f, l, how.Cut, f.problem.Target.LongRow, func(_ string, least, entries int64) bool {
+			return entries < 0 || entries >= least
+		})
+		if x.How == strategy.Kept {
+			return Order{}, "", false
+		}
+		if x.How == strategy.CutInside {
+			x.N = min(x.N, f.problem.Target.ChunkWork)
+		}
+		why := entriesOf(f, x.Key) + ", many of which may be in one row"
+		if x.How == strategy.Precomputed {
+			why = entriesOf(f, x.Key) + ", each of which adds a row of terms"
+		}
+		return Order{Name: f.short(x.Key), N: x.N}, why, true
+	})
+}
+
+// worth reports whether cutting the long rows of an operand is worthwhile. key is the key of the
+// operand's access, entries is its number of entries (-1 if unknown), and least is the smallest
+// number for which cutting is worthwhile.
+type worth func(key string, least, entries int64) bool
+
+// longRows returns how l, a parallel loop that is divided as c says, handles long rows. A row is
+// long if it has more than n entries. pays reports whether it is worthwhile to handle the long rows
+// of an operand separately.
+func longRows(f *facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) strategy.Long {
+	switch {
+	case sums(l):
+		return strategy.Long{}
+	case f.isSparse() && !f.shared():
+		if x := precomputedRows(f, l, n, pays); x.How != strategy.Kept {
+			return x
+		}
+		if c.How == strategy.Ordered || f.problem.Assembly == strategy.FixedPattern {
+			return cutInside(f, l, n, pays)
+		}
+	case c.How == strategy.Blocks:
+		return separateRows(f, l, n, pays)
+	}
+	return strategy.Long{}
+}
+
+// entriesOf returns a text for reasons: how many entries the operand of an access has.
+func entriesOf(f *facts, key string) string {
+	if n := f.tensorOf(key).NNZ; n >= 0 {
+		return fmt.Sprintf("%s has %d entries", key, n)
+	}
+	return fmt.Sprintf("it is not known how many entries %s has", key)
+}
+
+// separateRows returns how the loop l can leave out long rows, which then run one by one on all
+// threads. The body of l must sum the segment of a sparse level into a scalar or into a row of a
+// dense result, or write to the positions of a pattern that the result shares. Otherwise
+// separateRows returns the zero value.
+func separateRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+	d, _ := drivers(f, l)
+	if d == nil || !pays(d.key, n, d.t.NNZ) {
+		return strategy.Long{}
+	}
+	inner := alongRow(f, l)
+	if inner == nil || d.t.order() < 2 || d.vars[1] != inner.Var || !d.t.caps(1).HasPos() ||
+		!d.t.caps(0).IsUnique() {
+		return strategy.Long{}
+	}
+	return strategy.Long{How: strategy.Separate, Key: d.key, N: n, Parts: rowParts(f, l)}
+}
+
+// longRowParts is the number of partial results of one row.
+const longRowParts = 16
+
+// rowParts returns how a long row of l is divided among the threads. If a sum runs along the row,
+// each part has a partial sum, and the number of parts is fixed. If the result shares the pattern
+// of an operand, no sum runs along the row, so the row may be divided into any number of chunks.
+func rowParts(f *facts, l *cin.Forall) strategy.Cut {
+	switch _, scalar := l.Body.(*cin.Where); {
+	case f.isSparse():
+		return strategy.Cut{How: strategy.Blocks}
+	case scalar:
+		return strategy.Cut{How: strategy.Reduction, N: sumChunks}
+	case f.vars[0] == l.Var:
+		return strategy.Cut{How: strategy.Partial, N: longRowParts}
+	}
+	if n, _ := partials(f); n >= 2 {
+		return strategy.Cut{How: strategy.Partial, N: n}
+	}
+	return strategy.Cut{}
+}
+
+// alongRow returns the loop inside l that runs along a row, if all threads can share this loop for
+// long rows. Otherwise it returns nil.
+func alongRow(f *facts, l *cin.Forall) *cin.Forall {
+	switch s := l.Body.(type) {
+	case *cin.Where:
+		if len(cin.Target(s.Producer).Vars) == 0 && !f.isSparse() {
+			inner, _ := s.Producer.(*cin.Forall)
+			return inner
+		}
+	case *cin.Forall:
+		if sums(s) != f.isSparse() {
+			return s
+		}
+	}
+	return nil
+}
+
+// manyTerms times Target.LongRow is the smallest number of terms in all rows for which the code is
+// worth compiling.
+const manyTerms = 32
+
+// bandsMost is the largest number of bands in a row if the row's size is known.
+const bandsMost = 64
+
+// precomputedRows returns how the long rows are computed before loop l, one row after another, with
+// all threads working on each row. The loop must sum each row in a workspace. Otherwise
+// precomputedRows returns the zero value. A row is long if an operand has many entries in it,
+// because each entry adds terms to the row. If several operands have such rows, the operand with
+// the most entries decides.
+func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+	s, ok := l.Body.(*cin.Where)
+	if !ok || !f.result.caps(0).CanLocate() {
+		return strategy.Long{}
+	}
+	t := cin.Target(s.Producer)
+	p, ok := s.Producer.(*cin.Forall)
+	if !ok || len(t.Vars) != 1 || p.Unit != cin.Serial || !sums(p) ||
+		f.spaces[t.Name].Form.Kind == strategy.HashTable ||
+		f.spaces[t.Name].Form.Kind == strategy.Terms ||
+		p.Var == t.Vars[0] {
+		return strategy.Long{}
+	}
+	var rows *operand
+	for _, x := range f.operands(p.Body) {
+		if x.t.order() >= 2 && x.vars[0] == l.Var && x.vars[1] == p.Var && x.t.caps(0).CanLocate() &&
+			x.t.caps(1).HasPos() && x.t.caps(1).IsUnique() && pays(x.key, manyTerms*n, x.t.NNZ) &&
+			(rows == nil || rows.t.NNZ < x.t.NNZ) {
+			rows = x
+		}
+	}
+	if rows == nil {
+		return strategy.Long{}
+	}
+	each := 16.0
+	if added := f.additions(p, t); added > 0 {
+		each = max(added/float64(max(rows.t.NNZ, 1)), 1)
+	}
+	size := max(f.problem.Sizes[t.Vars[0]], 1)
+	return strategy.Long{How: strategy.Precomputed, Key: rows.key, N: n,
+		Band:    max(powerOfTwo(float64(n)/16), powerOfTwo(2*float64(size)/bandsMost)),
+		Stretch: powerOfTwo(float64(n) / 4 / each)}
+}
+
+// cutInside returns how chunks of loop l can begin and end inside long rows, which have more than n
+// entries. Each operand whose entries are counted as work must have entries along the row.
+// Otherwise cutInside returns the zero value. pays reports whether it is worthwhile to cut inside
+// rows.
+func cutInside(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
+	d, others := drivers(f, l)
+	inner, ok := l.Body.(*cin.Forall)
+	if !ok || d == nil || f.result.order() < 2 || !f.result.caps(0).CanLocate() ||
+		!f.result.caps(1).HasPos() || inner.Var != f.vars[1] {
+		return strategy.Long{}
+	}
+	var entries int64
+	for _, w := range append([]*operand{d}, others...) {
+		if !w.t.caps(0).CanLocate() || w.t.order() < 2 || !w.t.caps(1).HasPos() ||
+			w.vars[1] != inner.Var {
+			return strategy.Long{}
+		}
+		if n := w.t.NNZ; n < 0 || entries < 0 {
+			entries = -1
+		} else {
+			entries += n
+		}
+	}
+	if !pays(d.key, n, entries) {
+		return strategy.Long{}
+	}
+	return strategy.Long{How: strategy.CutInside, Key: d.key, N: n}
+}

@@ -1,0 +1,136 @@
+package choice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/forms"
+	"distaff/codegen/strategy"
+)
+
+// The words of MergeBy that a strategy follows.
+const (
+	Predicated = "Predicated"
+	Windows    = "Windows"
+	OneBody    = "OneBody"
+)
+
+// MergeBy chooses how a loop finds the coordinates of several operands: mergeby(i,HOW).
+//
+//	Predicated  computes a sum of floats over a union without branches: it evaluates all terms, and
+//	            predicates choose the terms that are added
+//	Windows     collects the coordinates of a result that is appended to, and sorts them, in one
+//	            window of the range after another; merge loops for other results are Predicated
+//	OneBody     uses one loop body for all cases of present and absent operands
+//
+// TwoFinger and Gallop are another choice (Gallop).
+var MergeBy = &Choice{
+	Name: "mergeby",
+	Params: []Param{{Kind: IndexParam, Name: "i"},
+		{Kind: WordParam, Words: []string{twoFinger, gallop, Predicated, Windows, OneBody}}},
+	Meaning: "says how a loop merges several sparse operands",
+	Default: defaultMerges,
+	Always:  oneBodies,
+	Follow:  followMerge,
+	Decides: func(f *facts, o Order) string { return o.Word + " " + f.loweredVar(o.Loop.Var) },
+}
+
+func followMerge(f *facts, v *strategy.Value, o Order) error {
+	x := f.loweredVar(o.Loop.Var)
+	found := false
+	if o.Word == OneBody {
+		f.merges(f.stmt, scope{}, func(u string, _ int) { found = found || u == x })
+		if !found {
+			return fmt.Errorf("the loop over %s must merge several sparse operands", o.Loop)
+		}
+		v.OneBody[x] = true
+		return nil
+	}
+	floatSums(f, func(u string, _ *cin.Assign) { found = found || u == x })
+	if !found {
+		return fmt.Errorf(
+			"the loop over %s must contain only a sum of floats in which each term depends on "+
+				"one operand",
+			o.Loop)
+	}
+	v.Predicated[x] = true
+	v.Windowed[x] = o.Word == Windows
+	return nil
+}
+
+// floatSums calls fn for each merge loop whose body is a sum of floats, with the loop's variable.
+func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
+	if !f.problem.Compute.IsFloat() {
+		return
+	}
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		if l, ok := s.(*cin.Forall); ok {
+			if a, ok := l.Body.(*cin.Assign); ok {
+				if b, ok := a.RHS.(*cin.Binary); ok && (b.Op == '+' || b.Op == '-') {
+					fn(f.loweredVar(l.Var), a)
+				}
+			}
+		}
+	})
+}
+
+// defaultMerges returns the instructions for merge loops whose bodies are sums of floats. Each term
+// depends on one operand. Which terms are present depends on the data, so a branch would often be
+// mispredicted. Therefore all terms are computed, and an absent term is replaced by a number that
+// does not change a sum. Loops over long segments are merged in windows.
+func defaultMerges(f *facts, _ *strategy.Value) (out []Chosen) {
+	how := map[string]Chosen{}
+	floatSums(f, func(v string, s *cin.Assign) {
+		how[v] = Chosen{Order: Order{Word: Predicated}.of(v), Minor: true,
+			Why: "which of the terms of " + cin.ExprString(s.RHS) + " are present depends on the data"}
+	})
+	windowed(f, how)
+	for _, v := range slices.Sorted(maps.Keys(how)) {
+		out = append(out, how[v])
+	}
+	return out
+}
+
+// windowedSegment is the smallest average number of entries for which segments are merged in
+// windows. The windows of shorter segments are nearly empty, and take longer than single steps.
+const windowedSegment = 4
+
+// windowed changes the merge instructions in orders, which are listed by variable. A variable whose
+// segments are long gets windows. windowed does so only if windows were measured to be faster on
+// this processor (forms.Merges).
+func windowed(f *facts, orders map[string]Chosen) {
+	by, why := f.problem.Target.Forms.Of(forms.Merges)
+	if by == 0 || f.problem.Target.GPU {
+		return
+	}
+	floatSums(f, func(v string, s *cin.Assign) {
+		n, long := 0, true
+		cin.ExprAccesses(s.RHS, func(a *cin.Access) {
+			t := f.tensor(a.Name)
+			if t == nil || t.order() == 0 || f.loweredVar(t.levels(a)[t.order()-1]) != v ||
+				!t.caps(t.order()-1).HasPos() {
+				return
+			}
+			n++
+			long = long && t.Counts != nil && t.NNZ >= windowedSegment*max(t.parentPositions(), 1)
+		})
+		if n > 1 && long {
+			orders[v] = Chosen{Order: Order{Word: Windows}.of(v), Minor: true,
+				Why: fmt.Sprintf(
+					"which of the terms of %s are present depends on the data, and segments "+
+						"have at least %d entries on average%s",
+					cin.ExprString(s.RHS), windowedSegment, why)}
+		}
+	})
+}
+
+// parentPositions returns the number of positions in the level above the last one. It returns 1 if
+// the tensor has only one level.
+func (t *Tensor) parentPositions() int64 {
+	if t.order() < 2 {
+		return 1
+	}
+	return t.Counts[t.order()-2]
+}

@@ -1,0 +1,110 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
+)
+
+// A loop that sums into a dense result can be divided by the range of one variable of the result.
+// Each thread then computes one part of this range, and it has its own part of each intermediate
+// that has this variable. Every thread repeats all work that does not depend on the variable.
+// ownRepeated is the largest accepted share of multiply-adds that are repeated in this way. MinOwn
+// is the smallest accepted size of the variable.
+const (
+	ownRepeated = 0.25
+	MinOwn      = 4
+)
+
+// innermostRepeated is the share of an assignment's work that is counted as repeated if the
+// innermost loop around the assignment is divided among threads. This share covers two costs: the
+// work around that loop, which each thread repeats, and the shorter vector lanes.
+const innermostRepeated = 0.5
+
+// ownPart returns the variable whose range the threads can divide, so that each thread computes its
+// own part of the result. The result is dense, and loop l sums contractions into it. The second
+// value is the reason for the choice. Both are "" if the threads would repeat too much work.
+func ownPart(f *facts, l *cin.Forall) (string, string) {
+	if len(f.problem.Intermediates) == 0 {
+		return "", ""
+	}
+	best, least, total := "", 0.0, 0.0
+	for _, v := range f.vars {
+		if f.problem.Sizes[v] < MinOwn || parts(f, l, v) != nil {
+			continue
+		}
+		repeated := 0.0
+		total = 0
+		cin.Paths(l, func(loops []*cin.Forall, a *cin.Assign) {
+			added := work(f, a.LHS.Name)
+			total += added
+			switch at := slices.IndexFunc(loops, func(m *cin.Forall) bool { return m.Var == v }); at {
+			case -1:
+				repeated += added
+			case len(loops) - 1:
+				repeated += innermostRepeated * added
+			}
+		})
+		if best == "" || repeated < least {
+			best, least = v, repeated
+		}
+	}
+	if best == "" || least > ownRepeated*total {
+		return "", ""
+	}
+	return best, fmt.Sprintf(
+		"each thread computes a part of the %d coordinates of %s, and repeats %.2g of %.4g "+
+			"multiply-adds",
+		f.problem.Sizes[best], best, least, total)
+}
+
+// work returns the number of multiply-adds into the intermediate with this name, or into the result
+// if there is no such intermediate.
+func work(f *facts, name string) float64 {
+	if x, ok := f.problem.Intermediates[name]; ok {
+		return x.Added
+	}
+	return f.problem.Contracted
+}
+
+// parts returns nil if each thread can have a part of the range of v in a loop l that sums into the
+// result. Otherwise it returns an error that says why not.
+func parts(f *facts, l *cin.Forall, v string) error {
+	target := cin.Target(l)
+	switch {
+	case !sums(l) || !f.assigns(l) || f.problem.Assembly != strategy.Dense:
+		return fmt.Errorf(
+			"got %s, want a loop for Rows that sums into a dense result, of which each thread has "+
+				"a part",
+			target.Key())
+	case !slices.Contains(f.vars, v):
+		return fmt.Errorf("got %s, want an index variable of %s", v, target.Key())
+	case slices.ContainsFunc(f.g.Relations(),
+		func(r provenance.Relation) bool {
+			return slices.Contains(r.From, v) ||
+				slices.Contains(r.To, v)
+		}):
+		return fmt.Errorf("the loops over %s must not be changed by other commands", v)
+	}
+	for _, x := range f.operands(l) {
+		for level, u := range x.vars {
+			if u == v && !x.t.caps(level).CanLocate() {
+				return fmt.Errorf("%s must not store the coordinates of %s in a list, because threads "+
+					"cannot find their parts of a list", x.key, v)
+			}
+		}
+	}
+	return nil
+}
+
+// ownVar returns the result's outermost variable if the loop directly inside l is over it, so that
+// each thread can sum its own rows. Otherwise it returns "".
+func ownVar(f *facts, l *cin.Forall) string {
+	if ownRows(f, l) {
+		return f.vars[0]
+	}
+	return ""
+}

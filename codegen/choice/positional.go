@@ -1,0 +1,278 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/lattice"
+	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
+)
+
+// maxPositions is the largest number of places of a workspace over the positions of a tile.
+const maxPositions = 1 << 14
+
+// positional returns a form in which workspace t has a place for each position of an operand in a
+// tile. w is the where that fills t. It returns an error if t cannot have this form. With this
+// form, the producer and the consumer both run over the positions of the tile, and each position
+// has a value. So a place needs neither coordinates nor a mark.
+func positional(f *facts, w *cin.Where, t *cin.Access) (strategy.Form, error) {
+	loops, a, err := filling(w, t)
+	if err != nil {
+		return strategy.Form{}, err
+	}
+	key, n, err := tileOfPositions(f, loops, t)
+	if err != nil {
+		return strategy.Form{}, err
+	}
+	if tileOf(f, loops) != "" {
+		for _, v := range loops {
+			if r := f.g.MadeBy(v); r != nil && r.Kind == provenance.Bound {
+				return strategy.Form{}, fmt.Errorf(
+					"the loop over %s fills %s, so it must cover all of its range; it has "+
+						"other bounds", v, t.Key())
+			}
+		}
+	}
+	if err := f.everywhere(a, key, t); err != nil {
+		return strategy.Form{}, err
+	}
+	if err := readsPlaces(w.Consumer, t); err != nil {
+		return strategy.Form{}, err
+	}
+	form := strategy.Form{Kind: strategy.Positions, Key: key, Len: n}
+	form.Each = eachPlace(f, w.Consumer, t, loops, form)
+	return form, nil
+}
+
+// filling returns the variables of the loops of a producer that only fills workspace t, and the
+// assignment inside them.
+func filling(w *cin.Where, t *cin.Access) (loops []string, a *cin.Assign, err error) {
+	s := w.Producer
+	for {
+		switch x := s.(type) {
+		case *cin.Forall:
+			if x.Unit == cin.CPUThread {
+				return nil, nil, fmt.Errorf(
+					"the loop over %s fills %s, so it must not run on threads", x.Var, t.Key())
+			}
+			loops, s = append(loops, x.Var), x.Body
+			continue
+		case *cin.Assign:
+			if len(loops) > 0 {
+				return loops, x, nil
+			}
+		}
+		return nil, nil, fmt.Errorf("%s must be filled by only one statement", t.Key())
+	}
+}
+
+// tileOfPositions describes the tile of positions that the given loops visit to fill workspace t.
+// key is the key of the access with these positions, and n is the largest number of positions in a
+// tile. An error says why the loops do not visit such a tile.
+func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int64, err error) {
+	last := loops[len(loops)-1]
+	if tile := tileOf(f, loops); tile != "" {
+		loops = f.g.FullyDerived(tile)
+		last = loops[len(loops)-1]
+	}
+	c, natural := f.component(loops[0])
+	switch {
+	case c == nil || f.g.PositionsOf(last) == "":
+		return "", 0, fmt.Errorf(
+			"the loop over %s fills %s, so it must run over positions, not coordinates",
+			last, t.Key())
+	case !natural || len(loops) > len(c.Leaves) ||
+		!slices.Equal(loops, c.Leaves[len(c.Leaves)-len(loops):]):
+		return "", 0, fmt.Errorf(
+			"the loops that fill %s must run over a tile of positions in order",
+			t.Key())
+	case !slices.Equal(t.Vars, c.Roots):
+		return "", 0, fmt.Errorf(
+			"%s must be over the variables of one tile of positions", t.Key())
+	}
+	tile := last
+	for r := f.g.MadeBy(tile); r.Kind != provenance.Pos &&
+		len(f.g.FullyDerived(r.From[0])) <= len(loops); r = f.g.MadeBy(tile) {
+		tile = r.From[0]
+	}
+	if n, ok := f.mostPositions(tile); ok && n <= maxPositions {
+		return f.g.PositionsOf(last), n, nil
+	}
+	return "", 0, fmt.Errorf(
+		"%s is filled over tiles of positions, which must have a constant length of at most %d",
+		t.Key(),
+		maxPositions)
+}
+
+// tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
+// fill completely. The schedule must have given the producer a loop variable of its own for the
+// tile, and the given loops must be all loops derived from that variable. Otherwise tileOf returns
+// "".
+func tileOf(f *facts, loops []string) string {
+	own := f.g.Underived(loops[0])[0]
+	tile := f.g.TileOf(own)
+	if tile == "" || len(loops) != len(f.g.FullyDerived(own)) ||
+		!slices.Contains(f.g.Filled(loops), tile) {
+		return ""
+	}
+	return tile
+}
+
+// isCutApart reports whether the producer of the workspace called name fills a tile of the consumer
+// with loops of its own. The schedule has then transformed the producer's loops separately from the
+// consumer's loops.
+func isCutApart(f *facts, name string) bool {
+	found := false
+	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
+		if loops, _, err := filling(w, t); err == nil && t.Name == name {
+			found = found || tileOf(f, loops) != ""
+		}
+	})
+	return found
+}
+
+// mostPositions returns the largest number of positions that v runs over. ok is false if the
+// relations do not bound this number.
+func (f *facts) mostPositions(v string) (n int64, ok bool) {
+	r := f.g.MadeBy(v)
+	if r == nil {
+		return 0, false
+	}
+	n, ok = f.mostPositions(r.From[0])
+	switch {
+	case r.Kind == provenance.Split && v == r.To[1]:
+		if ok {
+			return min(n, r.N), true
+		}
+		return r.N, true
+	case r.Kind == provenance.Divide && v == r.To[1]:
+		return (n + r.N - 1) / r.N, ok
+	case r.Kind == provenance.Bound && r.Bound == provenance.MaxExact:
+		return r.N, true
+	}
+	return n, ok && r.Kind == provenance.Bound
+}
+
+// everywhere returns an error unless the assignment a to workspace t has a value at every position
+// of the access with the given key, and has no other values.
+func (f *facts) everywhere(a *cin.Assign, key string, t *cin.Access) error {
+	if !lattice.Annihilates(a.RHS, key) {
+		return fmt.Errorf(
+			"%s has values where %s has none, and these have no position",
+			cin.ExprString(a.RHS), key)
+	}
+	var err error
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := f.tensor(x.Name)
+		switch {
+		case err != nil:
+		case x.Key() == key:
+			last := op.order() - 1
+			first := op.order() - len(t.Vars)
+			if first < 0 || !slices.Equal(op.levels(x)[first:], t.Vars) {
+				err = fmt.Errorf(
+					"%s has levels below those whose positions fill %s; want its last level",
+					key, t.Key())
+			} else if !op.caps(last).IsUnique() {
+				err = fmt.Errorf(
+					"%s stores repeated coordinates (its format is %s), so its positions "+
+						"cannot be used", key, op.Format)
+			}
+		case op == nil || !op.Format.AllDense():
+			err = fmt.Errorf(
+				"%s must have a value at every position of %s, but has none where %s has none",
+				cin.ExprString(a.RHS),
+				key, x.Key())
+		}
+	})
+	return err
+}
+
+// maxEach is the largest number of places in a tile for which a completely unrolled loop over all
+// places is used.
+const maxEach = 64
+
+// eachPlace reports whether the consumer of workspace t is lowered to one loop over all places of a
+// tile, instead of a loop over rows. There are two cases. One is an unrolled loop, because an
+// unrolled loop over rows would have one copy for each row. The other is a GPU, where a thread's
+// registers have no addresses. A loop over places has constant indices, so the tile stays in
+// registers.
+func eachPlace(f *facts, consumer cin.Stmt, t *cin.Access, loops []string,
+	form strategy.Form) bool {
+	var last *cin.Forall
+	s := consumer
+	for l, ok := s.(*cin.Forall); ok; l, ok = s.(*cin.Forall) {
+		last, s = l, l.Body
+	}
+	a, ok := s.(*cin.Assign)
+	op := f.tensorOf(form.Key)
+	if !ok || len(loops) != 1 || last == nil || last.Var != loops[0] || last.Unit != cin.Serial ||
+		form.Len > maxEach || !sumsRows(f, a, t) || !plainLevels(op, op.order()-len(t.Vars)) {
+		return false
+	}
+	return last.Unroll == cin.AllIterations || last.Unroll >= form.Len || last.Unroll == 0 && f.onGPU()
+}
+
+// sumsRows reports whether a only adds to rows of a dense result, and adds values that exist at
+// each place of workspace t.
+func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
+	ok := a.Accumulate && f.assigns(a) && f.result.Format.AllDense() &&
+		!slices.Contains(a.LHS.Vars, t.Vars[len(t.Vars)-1])
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		op := f.tensor(x.Name)
+		ok = ok && (x.Name == t.Name || op != nil && op.Format.AllDense())
+	})
+	return ok
+}
+
+// plainLevels looks at the levels of op from first on. It reports whether their rows follow each
+// other without gaps, and whether each row belongs to exactly one position of the level above.
+func plainLevels(op *Tensor, first int) bool {
+	for k := first; k < op.order(); k++ {
+		caps := op.caps(k)
+		if !caps.IsUnique() || k > first && !caps.HasPos() && !caps.CanLocate() {
+			return false
+		}
+	}
+	return true
+}
+
+// onGPU reports whether loops of the statement run on a GPU.
+func (f *facts) onGPU() bool {
+	found := false
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		l, ok := s.(*cin.Forall)
+		found = found || ok && l.Unit >= cin.GPUBlock
+	})
+	return found
+}
+
+// readsPlaces returns an error unless the consumer of workspace t can read t by position. It can't
+// if the consumer has values at coordinates where t has none. It can't either if it reads t at
+// other coordinates than the current ones of the consumer's loops.
+func readsPlaces(consumer cin.Stmt, t *cin.Access) (err error) {
+	cin.Walk(consumer, func(s cin.Stmt) {
+		switch s := s.(type) {
+		case *cin.Where:
+			err = fmt.Errorf(
+				"the loops that read %s also fill %s; want only one of the two",
+				t.Key(), cin.Target(s.Producer).Key())
+		case *cin.Assign:
+			if !lattice.Annihilates(s.RHS, t.Key()) {
+				err = fmt.Errorf(
+					"%s has values where %s has none, and these have no position",
+					cin.ExprString(s.RHS), t.Key())
+			}
+			cin.ExprAccesses(s.RHS, func(x *cin.Access) {
+				if x.Name == t.Name && x.Key() != t.Key() {
+					err = fmt.Errorf(
+						"%s must be read with the variables that fill it; it is read as %s",
+						t.Key(), x.Key())
+				}
+			})
+		}
+	})
+	return err
+}

@@ -1,0 +1,401 @@
+package choice
+
+import (
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
+	"distaff/io/tensor"
+)
+
+// Sizes in bytes of the elements of workspaces: positions and places in hash tables, places in
+// lists, marks, and the elements that a sort by several keys copies.
+const (
+	posBytes, placeBytes, markBytes, tupleBytes = 8, 4, 1, 16
+	// An array that grows starts with firstEntries elements, and a table with firstSlots slots.
+	firstEntries, firstSlots = 64, 127
+	pageBytes                = 4096 // large arrays are rounded up to whole pages
+	largeBytes               = 256 << 10
+)
+
+// SpaceBytes returns the largest amount of memory, in bytes, that the workspaces of a statement and
+// the partial results of its chunks occupy together, if it is lowered by strategy v and runs on the
+// given number of threads. A workspace inside a loop on threads is counted once for each thread.
+func SpaceBytes(p *Problem, v *strategy.Value, threads int) int64 {
+	f, total := newFactsFor(p, v.Stmt), 0.0
+	f.spaces = v.Spaces
+	var walk func(s cin.Stmt, copies float64)
+	walk = func(s cin.Stmt, copies float64) {
+		switch s := s.(type) {
+		case *cin.Forall:
+			if s.Unit == cin.CPUThread {
+				copies = float64(max(threads, 1))
+				total += partialBytes(f, v.Of(s).Cut, int64(max(threads, 1)))
+			}
+			if x := v.Of(s).Long; x.How == strategy.Precomputed {
+				total += longRowsBytes(f, s.Body, x, float64(max(threads, 1))*float64(max(v.PerThread, 1)))
+			}
+			if c := v.Of(s).Cut; c.How == strategy.Rows && threads > 1 {
+				whole := f.problem.Sizes[c.Own] // each thread has a part of the range
+				f.problem.Sizes[c.Own] = (whole + int64(threads) - 1) / int64(threads)
+				walk(s.Body, copies)
+				f.problem.Sizes[c.Own] = whole
+				return
+			}
+			walk(s.Body, copies)
+		case *cin.Seq:
+			for _, x := range s.List {
+				walk(x, copies)
+			}
+		case *cin.Where:
+			if t := cin.Target(s.Producer); len(t.Vars) > 0 {
+				total += copies * spaceBytes(f, t, s.Producer, float64(max(threads, 1)))
+			}
+			walk(s.Producer, copies)
+			walk(s.Consumer, copies)
+		}
+	}
+	walk(f.stmt, 1)
+	return int64(min(total, 1<<62))
+}
+
+// Begun returns the memory, in bytes, that the arrays of a result with growing arrays occupy before
+// the first entry is appended. kept is the memory of the arrays that become the result's arrays.
+// joined is the memory of the pieces that chunks make, and of the tables that join the pieces.
+// entries is the number of entries of the sparse operands, and threads is the number of threads.
+//
+// sum is true if the result has at most as many entries as its operands, as in a sum. A thread then
+// frees its piece before it starts the next one, so fewer pieces exist at the same time. But one
+// piece may have most of the entries, so joined also includes the memory for all entries.
+func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
+	sum bool) (kept, joined int64) {
+	if p.Assembly != strategy.Append {
+		return 0, 0
+	}
+	f := newFactsFor(p, v.Stmt)
+	first := (entries + leastCapacity) * v.Result.Factor
+	if v.Result.Most > 0 {
+		first = min(first, v.Result.Most)
+	}
+	pieces, ordered := 0.0, false
+	cin.Walk(f.stmt, func(s cin.Stmt) {
+		x, loop := s.(*cin.Forall)
+		switch {
+		case !loop || x.Unit != cin.CPUThread || !f.assigns(x):
+		case v.Of(x).Cut.How == strategy.Ordered:
+			pieces, ordered = chunkCount(f, v, threads, entries), true
+		case !ordered: // each iteration makes one piece
+			pieces = max(pieces, iterations(f, x.Var))
+		}
+	})
+	switch {
+	case pieces == 0:
+		return int64(arrays(f, float64(first))), 0
+	case threads <= 1 && ordered: // the only piece becomes the result
+		return int64(arrays(f, float64(first+leastCapacity))), int64(joinBytes(f, 1) + arrays(f, 1))
+	case ordered:
+		kept = int64(min(arrays(f, float64(first+1))+joinedPositions(f, float64(first+1)), 1<<62))
+	}
+	alive, filled := pieces, 0.0
+	if ordered && sum {
+		alive, filled = min(pieces, float64(threads)), arrays(f, float64(first))
+	}
+	return kept,
+		int64(min(joinBytes(f, pieces)+alive*arrays(f, float64(first)/pieces+leastCapacity)+filled, 1<<62))
+}
+
+// iterations returns the largest number of iterations of the loop over v. This is the number of
+// coordinates of the variables that the loop visits. If v is derived by divide and the coordinates
+// are fewer than the ranges, it is the number of ranges.
+func iterations(f *facts, v string) float64 {
+	c, _ := f.component(v)
+	if c == nil {
+		return float64(f.problem.Sizes[v])
+	}
+	n := f.places(c.Roots)
+	for r := f.g.MadeBy(v); r != nil; r = f.g.MadeBy(r.From[0]) {
+		if r.Kind == provenance.Divide {
+			n = max(n, float64(r.N))
+		}
+	}
+	return n
+}
+
+// arrays returns the size in bytes of the arrays of a result with capacity for n entries. It does
+// not count the position array of the outermost compressed level, whose size does not depend on n.
+func arrays(f *facts, n float64) float64 {
+	bytes, outermost := arrayBytes(n*float64(f.result.Type.Size())), true
+	for k, kind := range f.result.Format.Levels {
+		if !kind.HasPos() {
+			continue
+		}
+		if bytes += arrayBytes(n * float64(f.result.CrdWidth[k])); !outermost {
+			bytes += arrayBytes((n + 1) * posBytes)
+		}
+		outermost = false
+	}
+	return bytes
+}
+
+// joinedPositions returns the bytes for positions that the joined arrays of n entries need in
+// addition to the bytes that function arrays counts. If there are dense levels between two
+// compressed levels, each entry of the outer compressed level has all dense coordinates below it.
+// The position array of the inner compressed level then has an element for each of these
+// coordinates.
+func joinedPositions(f *facts, n float64) (bytes float64) {
+	dense, scope := 1.0, false
+	for k, kind := range f.result.Format.Levels {
+		switch {
+		case kind.HasPos():
+			if scope {
+				bytes += n * (dense - 1) * posBytes
+			}
+			dense, scope = 1, true
+		case kind == tensor.Dense && scope:
+			dense *= float64(max(f.problem.Sizes[f.vars[k]], 1))
+		}
+	}
+	return bytes
+}
+
+// chunkCount returns the largest number of chunks of equal work in a loop on threads. The work is
+// the number of entries of all operands, plus the number of rows of the result. If the operands'
+// numbers of entries are unknown, or their sum is less than entries, the parameter entries is used
+// instead of the sum.
+func chunkCount(f *facts, v *strategy.Value, threads int, entries int64) float64 {
+	if threads <= 1 {
+		return 1
+	}
+	known := 0.0
+	for _, t := range f.problem.Tensors[1:] {
+		known += float64(max(t.NNZ, 0))
+	}
+	work := f.places(f.vars[:1]) + max(known, float64(entries))
+	return max(float64(int64(threads)*v.PerThread), work/float64(max(f.problem.Target.ChunkWork, 1)))
+}
+
+// joinBytes returns the bytes of memory for joining the pieces of the chunks, without the pieces
+// themselves. For each chunk it counts the chunk's bounds and, for each compressed level, a number
+// of entries and the addresses of the level's arrays. It also counts the first allocation of the
+// joined arrays, which grow later.
+func joinBytes(f *facts, chunks float64) float64 {
+	const tableEntry = 24
+	bytes := 2*arrayBytes(chunks*posBytes) + arrayBytes(chunks*tableEntry) + arrayBytes(
+		float64(f.result.Type.Size()))
+	for k, kind := range f.result.Format.Levels {
+		if kind.HasPos() {
+			bytes += 2*arrayBytes((chunks+1)*posBytes) + 2*arrayBytes(chunks*tableEntry) +
+				2*arrayBytes(2*posBytes)
+		}
+		if k == 0 && kind.HasPos() { // positions of each chunk, which are not used
+			bytes += chunks * arrayBytes(2*posBytes)
+		}
+	}
+	return bytes
+}
+
+// partialBytes returns the size of the partial results, or partial sums, of a loop's chunks.
+func partialBytes(f *facts, c strategy.Cut, threads int64) float64 {
+	value := float64(max(f.problem.Compute.Size(), f.result.Type.Size()))
+	switch c.How {
+	case strategy.Partial:
+		n, places := c.N, f.places(f.vars)
+		if places > float64(f.problem.Target.FarBytes/n/f.problem.Compute.Size()) {
+			n = min(n, threads+1)
+		}
+		return arrayBytes(float64(n) * places * value)
+	case strategy.Reduction:
+		return arrayBytes(float64(c.N)*value) + arrayBytes(float64(c.N))
+	}
+	return 0
+}
+
+// longRowsBytes returns the bytes of memory for precomputing long rows of products. It counts the
+// sums of one row, the finished rows, and the terms of one round, which are sorted into bands of
+// coordinates. In each round the threads compute terms for several stretches of a row. stretches is
+// the number of stretches in a round.
+func longRowsBytes(f *facts, s cin.Stmt, x strategy.Long, stretches float64) float64 {
+	w, ok := s.(*cin.Where)
+	if !ok {
+		return 0
+	}
+	t := cin.Target(w.Producer)
+	places, value, crd := f.places(t.Vars), float64(f.problem.Compute.Size()),
+		float64(f.crdWidths()[t.Vars[0]])
+	terms := f.additions(w.Producer, t)
+	bands := places/float64(max(x.Band, 1)) + 2
+	bytes := arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*crd)
+	bytes += arrayBytes(bands*posBytes) + arrayBytes(bands*posBytes) +
+		arrayBytes(stretches*bands*posBytes)
+	bytes += growingBytes(min(stretches*float64(x.Stretch), terms), crd+value)
+	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
+}
+
+// spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t, this
+// includes the private workspace of each thread, and the values that the threads pass on from their
+// private workspaces to t.
+func spaceBytes(f *facts, t *cin.Access, producer cin.Stmt, threads float64) float64 {
+	s := f.spaces[t.Name]
+	n := mostEntries(f, t, producer)
+	if s.Form.Kind == strategy.Terms && s.Form.Dense > 0 {
+		if n = float64(f.tensor(keysFrom(f, producer, t, t.Vars[:len(t.Vars)-s.Form.Dense]).Name).NNZ); n <
+			0 {
+			n = math.Inf(1)
+		}
+		return termRowsBytes(f, t, s.Form, n)
+	}
+	if s.Form.Kind == strategy.Terms {
+		n, _ = termsAdded(f, producer, t)
+	}
+	bytes := formBytes(f, t, s.Form, n)
+	if cin.Threaded(producer) && !s.Shared() {
+		entry := float64(f.problem.Compute.Size() + 8*int64(len(t.Vars)))
+		bytes += threads * (formBytes(f, t, s.Piece, n) + n*entry + float64(len(t.Vars)+2)*posBytes)
+	}
+	if cin.Threaded(producer) && s.Form.Kind == strategy.Marks { // each chunk's entries are counted
+		bytes += arrayBytes(threads * chunksPerThread * posBytes)
+	}
+	return bytes
+}
+
+// formBytes returns the memory of a workspace of the given form with n entries.
+func formBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
+	places, value := f.places(t.Vars), float64(f.problem.Compute.Size())
+	keys := 0.0
+	for _, v := range t.Vars {
+		keys += float64(f.crdWidths()[v])
+	}
+	several := len(t.Vars) > 1
+	rows, copied := 0.0, 0.0
+	if several && form.Rows {
+		rows = arrayBytes((f.places(t.Vars[:len(t.Vars)-1]) + 1) * posBytes)
+	}
+	if several { // the entries are copied out in order
+		copied = growingBytes(n, keys+value)
+	}
+	switch form.Kind {
+	case strategy.Array:
+		return arrayBytes(places * value)
+	case strategy.MarkedList:
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) +
+			arrayBytes(places*max(placeBytes, keys)) + copied + rows
+	case strategy.Marks:
+		if several {
+			return arrayBytes(places*value) + arrayBytes(places*markBytes) + copied + rows
+		}
+		return arrayBytes(places*value) + arrayBytes(places*markBytes) + arrayBytes(places*keys)
+	case strategy.Bitmap:
+		words := math.Ceil(places/64) + 64
+		return arrayBytes(places*value) + arrayBytes(words*8) + arrayBytes(words*placeBytes) + arrayBytes(
+			words*markBytes) + arrayBytes((places+1)*placeBytes) + copied + rows
+	case strategy.SortedList:
+		return growingBytes(n, keys+value) + rows
+	case strategy.Positions:
+		return arrayBytes(float64(form.Len) * value)
+	case strategy.Terms:
+		return growingBytes(n, float64(16*len(t.Vars))+2*value+posBytes) +
+			arrayBytes(2*n*tupleBytes) + rows
+	}
+	return tableBytes(f, t, form, n)
+}
+
+// tableBytes returns the bytes of memory of a hash table with n entries. If a key has a row of
+// values, the n entries are values of rows, and each row has only one key. The rows are not copied
+// when the keys are sorted, so the values are counted once. Single values are counted twice.
+func tableBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
+	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
+	each := max(f.places(t.Vars[len(keys):]), 1)
+	if n = math.Ceil(n / each); form.Rows {
+		rows = arrayBytes((f.places(keys[:len(keys)-1]) + 1) * posBytes)
+	}
+	if form.Of != "" {
+		n = max(n, float64(f.tensor(form.Of).NNZ)+1)
+	}
+	values := growingBytes(n*each, value)
+	if form.Dense == 0 {
+		values *= 2
+	}
+	slots := 2*max(2*n, firstSlots) + 1
+	return growingBytes(n, float64(16*len(keys))+2*posBytes) + values +
+		arrayBytes(slots*posBytes) + arrayBytes(2*n*tupleBytes) + rows
+}
+
+// arrayBytes returns the memory that an array of the given size occupies.
+func arrayBytes(bytes float64) float64 {
+	if bytes >= largeBytes {
+		return bytes + pageBytes
+	}
+	return bytes + 64
+}
+
+// growingBytes returns the memory of arrays that grow to n entries with the given bytes for each
+// entry: at most twice the final size, plus the old array while it is copied.
+func growingBytes(n, bytes float64) float64 {
+	return 3*max(n, firstEntries)*bytes + 8*pageBytes
+}
+
+// mostEntries returns an upper bound of the number of entries that workspace t has at a time. One
+// bound is the number of its places. The other bound is a number of combinations: the product of
+// the numbers of entries of some operands, times the sizes of t's variables that these operands do
+// not have. If producer adds several products to t, their bounds are added.
+func mostEntries(f *facts, t *cin.Access, producer cin.Stmt) float64 {
+	made := map[string]float64{} // mostEntries of the workspaces that the producer reads
+	cin.Walk(producer, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			if u := cin.Target(w.Producer); len(u.Vars) > 0 {
+				made[u.Name] = mostEntries(f, u, w.Producer)
+			}
+		}
+	})
+	total := 0.0
+	cin.Paths(producer, func(_ []*cin.Forall, a *cin.Assign) {
+		if a.LHS.Name == t.Name {
+			total += mostProducts(f, a, made)
+		}
+	})
+	return min(total, f.places(t.Vars))
+}
+
+// knownFactor is a factor of a product with a known number of entries. vars are its variables.
+type knownFactor struct {
+	vars    []string
+	entries float64
+}
+
+// mostProducts returns an upper bound of the number of coordinates at which an assignment gives its
+// left side a value.
+func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
+	least := f.places(a.LHS.Vars)
+	if !product(a.RHS) {
+		return least
+	}
+	var factors []knownFactor
+	cin.ExprAccesses(a.RHS, func(x *cin.Access) {
+		entries, known := made[x.Name]
+		if op := f.tensor(x.Name); op != nil && op.NNZ >= 0 {
+			entries, known = float64(op.NNZ), true
+		}
+		if known && len(factors) < mostCounted &&
+			slices.ContainsFunc(x.Vars, func(v string) bool { return slices.Contains(a.LHS.Vars, v) }) {
+			factors = append(factors, knownFactor{x.Vars, entries})
+		}
+	})
+	for chosen := 1; chosen < 1<<len(factors); chosen++ {
+		n := 1.0
+		left := slices.Clone(a.LHS.Vars)
+		for k, x := range factors {
+			if chosen>>k&1 != 0 {
+				n *= x.entries
+				left = slices.DeleteFunc(left, func(v string) bool { return slices.Contains(x.vars, v) })
+			}
+		}
+		least = min(least, n*f.places(left))
+	}
+	return least
+}
+
+// mostCounted is the largest number of factors of a product that mostProducts bounds by their
+// numbers of entries. It bounds the other factors by the sizes of their variables.
+const mostCounted = 8

@@ -1,0 +1,34 @@
+package choice
+
+import (
+	"strings"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Temporaries is the choice to compute sums in temporaries and then to store them, as the default
+// schedule does: temporaries(T). If the loops around a sum determine the element of the result, the
+// temporary is a scalar. If a factor can be moved out of a sum, the temporary is a workspace over a
+// row. The statement is built with the temporaries before the commands are applied. Without the
+// command, a sum adds directly to the result wherever the loops can be nested so.
+var Temporaries = &Choice{
+	Name:    "temporaries",
+	Params:  []Param{{Kind: ResultParam, Name: "T"}},
+	Meaning: "sums in scalars or workspaces; must come first",
+	First:   true,
+	Minor:   true,
+	Default: func(f *facts, _ *strategy.Value) []Chosen {
+		var temps []string
+		cin.Walk(f.body, func(s cin.Stmt) {
+			if w, ok := s.(*cin.Where); ok {
+				temps = append(temps, cin.Target(w.Producer).Key())
+			}
+		})
+		why := "terms are summed in loops of their own"
+		if len(temps) > 0 {
+			why = "sums are taken in " + strings.Join(temps, ", ")
+		}
+		return []Chosen{{Order: Order{Name: f.resultName()}, Why: why}}
+	},
+}

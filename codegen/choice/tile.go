@@ -1,0 +1,242 @@
+package choice
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"distaff/codegen/cin"
+	"distaff/codegen/strategy"
+)
+
+// Tile is the choice whether rows of the result are summed in registers, several values at a time.
+// A schedule writes it as tile(i,N): the rows run along variable i, and N values are summed at a
+// time.
+var Tile = &Choice{
+	Name:    "tile",
+	Params:  []Param{{Kind: VarParam, Name: "i"}, {Kind: NumberParam, Name: "N", Least: 1}},
+	Meaning: "sums N values of a row at a time in registers",
+	CPUOnly: "rows are summed in registers of a CPU",
+	Minor:   true,
+	Default: defaultTile,
+	Follow:  followTile,
+}
+
+func followTile(f *facts, v *strategy.Value, o Order) error {
+	x, found, _ := rowTiles(f, v)
+	switch {
+	case o.N < 2 || o.N > 2*maxTile:
+		return fmt.Errorf("got tiles of %d values, want 2 to %d", o.N, 2*maxTile)
+	case x != o.Loop.Var || len(found) == 0:
+		return fmt.Errorf(
+			"%s must be the last level, a dense one, of the result and of all tensors that "+
+				"have it, with a loop over %[1]s itself inside loops that sum", o.Loop)
+	}
+	v.Row = strategy.Row{Var: x, Width: o.N}
+	for _, s := range found {
+		v.Tiles[s] = o.N
+	}
+	return nil
+}
+
+// defaultTile returns the instruction to sum rows in tiles, if this is worthwhile and a row does
+// not have too many tiles.
+func defaultTile(f *facts, v *strategy.Value) []Chosen {
+	x, _, pays := rowTiles(f, v)
+	n := f.problem.Sizes[x]
+	width := Widest(n)
+	if !pays || n > maxTile*maxTiles || width == 0 {
+		return nil
+	}
+	return []Chosen{{Order: Order{N: width}.of(x),
+		Why: fmt.Sprintf("rows of %d values, which are dense in all tensors with %s", n, x)}}
+}
+
+// maxTile is the largest number of values of a row that are summed in registers at a time.
+const maxTile = 32
+
+// maxTiles is the largest number of tiles in a row. Longer rows are summed in memory, because each
+// tile is a pass over the entries that are summed.
+const maxTiles = 16
+
+// Widest returns the width of tiles in a row of n values, or 0 if the row is too short.
+func Widest(n int64) int64 {
+	for width := int64(maxTile); width >= 4; width /= 2 {
+		if width <= n {
+			return width
+		}
+	}
+	return 0
+}
+
+// tiles finds the statements that sum a row of the result along v, the variable of the result's
+// last level, which is dense. Such a statement has a loop over v inside a loop over another
+// variable. In each operand that v indexes, v must index the last level, and this level must be
+// dense.
+type tiles struct {
+	facts *facts
+	v     string
+	bound []string
+	found []cin.Stmt
+	value *strategy.Value // which has the cuts of loops on threads
+	pays  bool            // tiles are worthwhile for at least one of the statements
+}
+
+// If the same row is visited several times, tiles are worthwhile only if a visit sums on average at
+// least tileTerms values into each entry of the row. The reason is that each visit sets a tile to 0
+// and then adds the tile to the row, which saves nothing for a single value.
+const tileTerms = 1.5
+
+// rowTiles returns the statements that sum rows of the result and can do so tile by tile. v is the
+// variable along these rows, or "" if the last level of the result is not dense. pays reports
+// whether tiles are expected to be faster than rows in memory, for at least one of the statements.
+func rowTiles(f *facts, how *strategy.Value) (v string, found []cin.Stmt, pays bool) {
+	k := len(f.vars) - 1
+	if k < 0 || k <= f.deep {
+		return "", nil, false
+	}
+	t := &tiles{facts: f, v: f.vars[k], value: how}
+	t.find(f.stmt, false)
+	return t.v, t.found, t.pays
+}
+
+// paysFor reports whether summing the rows of s in tiles is worthwhile. It always is if no loop
+// around s visits a row again, because a row is then stored once, from registers.
+func (t *tiles) paysFor(s cin.Stmt) bool {
+	again := slices.ContainsFunc(t.bound,
+		func(v string) bool { return !slices.Contains(t.facts.vars, v) })
+	return !again || t.termsPerVisit(s) >= tileTerms
+}
+
+// termsPerVisit returns the average number of values that one run of s sums into an entry of a row.
+// It estimates the number from each operand: the average number of entries below one position of
+// the levels whose variables are bound by loops around s. It returns the largest estimate. It
+// returns infinity if an operand's counts are unknown, or if all operands are dense.
+func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
+	most := 0.0
+	for _, x := range t.facts.operands(s) {
+		if x.t.Format.AllDense() {
+			continue
+		}
+		if x.t.Counts == nil {
+			return math.Inf(1)
+		}
+		above, below := int64(1), int64(1)
+		for k, u := range x.vars {
+			switch {
+			case u == t.v:
+			case slices.Contains(t.bound, u):
+				above, below = x.t.Counts[k], x.t.Counts[k]
+			default:
+				below = x.t.Counts[k]
+			}
+		}
+		most = max(most, float64(below)/float64(max(above, 1)))
+	}
+	if most == 0 {
+		return math.Inf(1) // all operands are dense
+	}
+	return most
+}
+
+// sumsRow reports whether s sums a row of the result. s must have a loop over the row's variable,
+// and not only loops over variables that a schedule derives from it. If the schedule splits the
+// loop, or sets its length by a bound command, the loop cannot run along a tile. If serial is true,
+// the outermost loop of s is treated as a loop on one thread although it is marked to run on
+// threads, because each thread sums whole rows of its own.
+func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
+	k := len(t.facts.vars) - 1
+	for _, v := range t.facts.vars[:k] {
+		if !slices.Contains(t.bound, v) {
+			return false
+		}
+	}
+	switch s := s.(type) {
+	case *cin.Forall:
+		if s.Var == t.v || !serial && s.Unit == cin.CPUThread || cin.Threaded(s.Body) {
+			return false
+		}
+	case *cin.Seq:
+		if cin.Threaded(s) {
+			return false
+		}
+	default:
+		return false
+	}
+	return t.facts.assigns(s) && !holdsGemm(t.facts, s) && !slices.Contains(t.bound, t.v) &&
+		t.facts.lastOfAll(s, t.v) && !t.facts.readsWholeRow(s, t.v) && len(cin.Loops(s, t.v)) > 0 &&
+		!repeatsTemporary(s, t.v)
+}
+
+// holdsGemm reports whether s contains loops that run as a matrix product.
+func holdsGemm(f *facts, s cin.Stmt) (found bool) {
+	cin.Walk(s, func(s cin.Stmt) { found = found || isGemm(f, s) })
+	return found
+}
+
+// repeatsTemporary reports whether s computes, in loops, a temporary that has other variables than
+// v. The rows of such a statement cannot be summed in tiles: each tile of a row along v would
+// compute the temporary again, or the temporary is larger than a row.
+func repeatsTemporary(s cin.Stmt, v string) (found bool) {
+	cin.Walk(s, func(s cin.Stmt) {
+		if w, ok := s.(*cin.Where); ok {
+			t := cin.Target(w.Producer)
+			_, loop := w.Producer.(*cin.Forall)
+			found = found || loop && (len(t.Vars) != 1 || t.Vars[0] != v)
+		}
+	})
+	return found
+}
+
+// readsWholeRow reports whether s reads, along v, a workspace that is filled outside of s or in
+// loops over another variable than v. Such a read needs the whole row, and not only one tile.
+func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
+	filled := map[string][]string{}
+	eachWorkspace(s, func(t *cin.Access, _ *cin.Where) { filled[t.Name] = t.Vars })
+	cin.Accesses(s, func(a *cin.Access) {
+		if k := slices.Index(a.Vars, v); k >= 0 && f.tensor(a.Name) == nil {
+			by := filled[a.Name]
+			found = found || by == nil || by[k] != v
+		}
+	})
+	return found
+}
+
+// find searches s for statements that sum rows. serial is true if the outermost loop of s runs in a
+// single chunk.
+func (t *tiles) find(s cin.Stmt, serial bool) {
+	if !t.facts.assigns(s) {
+		return
+	}
+	if t.sumsRow(s, serial) {
+		t.found = append(t.found, s)
+		t.pays = t.pays || t.paysFor(s)
+		return
+	}
+	switch s := s.(type) {
+	case *cin.Where:
+		t.find(s.Consumer, serial)
+	case *cin.Seq:
+		for _, u := range s.List {
+			t.find(u, serial)
+		}
+	case *cin.Forall:
+		if s.Unit == cin.CPUThread && !serial && sums(s) {
+			if s.Race == cin.Atomics || s.Race == cin.Temporary || s.Race == cin.ParallelReduction {
+				return // threads add to the same row, so a tile cannot be stored over it
+			}
+			switch t.value.Of(s).Cut.How {
+			case strategy.Whole, strategy.Partial:
+				t.find(s, true)
+				return
+			case strategy.Rows:
+				if len(t.facts.vars) == 1 {
+					return // each thread has a part of the row
+				}
+			}
+		}
+		t.bound = append(t.bound, s.Var)
+		t.find(s.Body, false)
+		t.bound = t.bound[:len(t.bound)-1]
+	}
+}

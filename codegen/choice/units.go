@@ -1,0 +1,296 @@
+package choice
+
+import (
+	"slices"
+	"strings"
+
+	"distaff/codegen/cin"
+)
+
+// Units is the choice of what runs the iterations of a loop: parallelize(i,UNIT,STRATEGY[,CHUNK]).
+// STRATEGY says how iterations that write to the same place are kept apart. CHUNK is the number of
+// iterations that a thread of a CPU takes at a time.
+var Units = &Choice{
+	Name: "parallelize",
+	Params: []Param{{Kind: KeptParam, Name: "i"},
+		{Kind: WordParam, Name: "UNIT", Words: []string{"CPUThread", "CPUVector", "GPUBlock", "GPUWarp",
+			"GPUThread", "NotParallel"}},
+		{Kind: WordParam, Name: "STRATEGY", Words: []string{"NoRaces", "IgnoreRaces", "Atomics",
+			"Temporary", "ParallelReduction"}},
+		{Kind: NumberParam, Name: "CHUNK", Least: 1, Optional: true},
+		{Kind: FarParam, Name: "N", Optional: true}}, // of Threads, which has a word before it
+	Meaning: "runs iterations on threads or in lanes",
+	Mark: func(f *facts, o Order) (cin.Stmt, error) {
+		if o.Far != 0 {
+			return nil, misspelt(4, "got a second number; Work, Ordered, Rows or Whole must be before it")
+		}
+		name, word, _ := strings.Cut(o.Word, ",")
+		unit, _ := cin.UnitByName(name)
+		race, _ := cin.RaceByName(word)
+		if o.N > 0 && (unit == cin.CPUVector || unit.OnGPU()) {
+			return nil, refused(3, "got a chunk size for %s, want none: only CPUThread has chunks", unit)
+		}
+		return runOn(f, o.Loop.Var, onUnit{facts: f, unit: unit, race: race}, o.N)
+	},
+}
+
+// onUnit is a loop that is to run on a unit.
+type onUnit struct {
+	facts *facts
+	loop  *cin.Forall
+	outer []*cin.Forall // the loops around it, outermost first
+	unit  cin.Unit
+	race  cin.Race
+	rows  bool // the loop's rows are distributed over threads (RowLanes)
+}
+
+// runOn returns the statement's body with the loops over v on the unit of u. chunk is the number of
+// iterations that a thread takes at a time, or 0.
+func runOn(f *facts, v string, u onUnit, chunk int64) (cin.Stmt, error) {
+	switch gpu := f.problem.Target.GPU; {
+	case u.unit.OnGPU() && !gpu:
+		return nil, refused(1, "%s is a unit of a GPU, but this leaf is compiled for a CPU; want "+
+			"--target=cuda or a unit of a CPU", u.unit)
+	case u.unit != cin.Serial && !u.unit.OnGPU() && gpu:
+		return nil, refused(1, "%s is a unit of a CPU, but --target=cuda compiles for a GPU; want "+
+			"GPUBlock, GPUWarp or GPUThread", u.unit)
+	}
+	for _, u.loop = range cin.Loops(f.body, v) {
+		switch {
+		case u.loop.Unit != cin.Serial:
+			return nil, refused(0, "the loop over %s is already parallel", v)
+		case u.unit == cin.Serial:
+			continue
+		case u.loop.Unroll != 0:
+			return nil, refused(0,
+				"the loop over %s is unrolled, so it cannot be parallel; parallelize a loop "+
+					"inside or around it", v)
+		}
+		if err := u.check(); err != nil {
+			return nil, err
+		}
+	}
+	if u.unit == cin.Serial {
+		return f.body, nil
+	}
+	return cin.MapLoops(f.body, v, func(l *cin.Forall) cin.Stmt {
+		g := *l
+		g.Unit, g.Race, g.Chunk = u.unit, u.race, chunk
+		return &g
+	}), nil
+}
+
+// check returns an error if running the loop on its unit could give a wrong result.
+func (u onUnit) check() error {
+	f, l := u.facts, u.loop
+	outer, temps := cin.Around(f.body, l)
+	u.outer = outer
+	for _, o := range outer {
+		if o.Unit == cin.CPUVector {
+			return refused(0,
+				"the loop over %s, around it, runs in vector lanes, so no loop inside it can "+
+					"be parallel", o.Var)
+		}
+	}
+	if u.unit == cin.CPUVector {
+		if err := checkLanes(l); err != nil {
+			return err
+		}
+	}
+	if err := u.staysOneLoop(); err != nil {
+		return err
+	}
+	target := cin.Target(l.Body)
+	for _, t := range temps {
+		if t.Name != target.Name && len(t.Vars) > 0 {
+			return refused(0,
+				"%s is computed between the loop over %s and an outer loop; want the parallel "+
+					"loop outside it", t.Key(), l.Var)
+		}
+	}
+	switch {
+	case !f.assigns(l.Body):
+		return u.addsToTemporary(target)
+	case f.appended():
+		return u.appends(target)
+	case f.hasRaces(l, target):
+		return u.races(target)
+	}
+	return nil
+}
+
+// checkLanes returns an error for a loop in vector lanes whose body has a parallel loop or a
+// workspace.
+func checkLanes(l *cin.Forall) (err error) {
+	cin.Walk(l.Body, func(t cin.Stmt) {
+		switch t := t.(type) {
+		case *cin.Forall:
+			if t.Unit != cin.Serial {
+				err = refused(0,
+					"the loop over %s cannot run in vector lanes, because a loop inside it is "+
+						"parallel", l.Var)
+			}
+		case *cin.Where:
+			if w := cin.Target(t.Producer); len(w.Vars) > 0 {
+				err = refused(1,
+					"each iteration of %s fills the workspace %s, which vector lanes would "+
+						"share; use CPUThread, where each thread has its own", l.Var, w.Key())
+			}
+		}
+	})
+	return err
+}
+
+// hasRaces reports whether two iterations of l may write to the same place of the target. They
+// cannot if all variables of the statement that determine the loop are variables of the target,
+// because then different iterations write different places.
+func (f *facts) hasRaces(l *cin.Forall, target *cin.Access) bool {
+	v := f.g.ConsumerVar(l.Var)
+	if u := f.g.TileOf(f.g.Underived(v)[0]); u != "" {
+		v = u
+	}
+	return slices.ContainsFunc(f.g.Underived(v),
+		func(r string) bool { return !slices.Contains(target.Vars, r) })
+}
+
+// ofOnePlace reports whether all iterations of the loop write to one place of the target, because
+// the loops around it determine all of the target's variables.
+func (u onUnit) ofOnePlace(target *cin.Access) bool {
+	var vars []string
+	for _, o := range u.outer {
+		vars = append(vars, o.Var, u.facts.g.ConsumerVar(o.Var))
+	}
+	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.isKnown(v, vars) })
+}
+
+// races returns an error if the loop could give a wrong result. Its iterations write to the same
+// places of the result.
+func (u onUnit) races(target *cin.Access) error {
+	f, race, v, key := u.facts, u.race, u.loop.Var, target.Key()
+	copies := race == cin.Temporary || race == cin.ParallelReduction
+	one := u.ofOnePlace(target)
+	switch {
+	case u.unit.OnGPU() && !one && copies:
+		return refused(2,
+			"iterations of %s add to many elements of %s, and a GPU's threads cannot have "+
+				"copies; use Atomics", v, key)
+	case u.unit == cin.GPUBlock && copies:
+		return refused(2,
+			"iterations of %s add to %s, and blocks of a GPU cannot share a sum; use Atomics", v, key)
+	case race == cin.NoRaces:
+		return refused(2,
+			"iterations of %s add to the same elements of %s; use Atomics, Temporary or "+
+				"ParallelReduction", v, key)
+	case f.shared() && race != cin.Atomics && race != cin.IgnoreRaces && !one:
+		return refused(2,
+			"iterations of %s add to the same elements of %s, which has compressed levels "+
+				"(its format is %s); use Atomics", v, key, f.result.Format)
+	case race == cin.Atomics && f.problem.Compute.IsComplex():
+		return refused(2,
+			"got Atomics, but complex numbers cannot be added atomically; use Temporary")
+	case race == cin.Atomics && u.unit == cin.CPUVector:
+		return refused(2,
+			"got Atomics, but vector lanes cannot add atomically; use ParallelReduction if "+
+				"all iterations add to one value")
+	case race == cin.ParallelReduction && !one:
+		return refused(2,
+			"iterations of %s add to many elements of %s, but ParallelReduction is only for "+
+				"one; use Temporary or Atomics", v, key)
+	case race == cin.Temporary && u.unit == cin.CPUVector && !one:
+		return refused(2,
+			"vector lanes have no copies of %s; use ParallelReduction if all iterations add "+
+				"to one value", key)
+	}
+	return nil
+}
+
+// addsToTemporary returns an error if the loop, which is inside the producer of temporary t, could
+// give a wrong value of t.
+func (u onUnit) addsToTemporary(t *cin.Access) error {
+	v, race, onGPU := u.loop.Var, u.race, u.unit.OnGPU()
+	races, promised := u.facts.hasRaces(u.loop, t), race == cin.NoRaces || race == cin.IgnoreRaces
+	switch {
+	case len(t.Vars) > 0 && u.unit == cin.CPUThread && race == cin.Temporary:
+		return nil
+	case len(t.Vars) > 0 && onGPU && (races || !promised):
+		return refused(2,
+			"the iterations of %s share the workspace %s, so that they can run on %s only "+
+				"with NoRaces and if each fills other elements", v, t.Key(), u.unit)
+	case len(t.Vars) == 0 && u.unit == cin.GPUBlock:
+		return refused(1,
+			"iterations of %s add to the scalar %s, but blocks of a GPU cannot share a scalar",
+			v, t.Name)
+	case len(t.Vars) > 0 && (u.unit == cin.CPUVector || onGPU) && !races && promised:
+		return nil // lowering later checks that the workspace is an array
+	case len(t.Vars) > 0 && u.unit == cin.CPUVector:
+		return refused(1,
+			"the loop over %s fills the workspace %s, which vector lanes would share; use "+
+				"CPUThread with Temporary, where each thread has its own", v, t.Key())
+	case len(t.Vars) > 0:
+		return refused(2,
+			"the loop over %s adds to the workspace %s; use Temporary, where each thread has "+
+				"its own workspace", v, t.Key())
+	case race == cin.NoRaces:
+		return refused(2,
+			"iterations of %s add to the scalar %s; use ParallelReduction or Temporary", v, t.Name)
+	case race == cin.Atomics:
+		return refused(2,
+			"iterations of %s add to the local scalar %s; use ParallelReduction or Temporary",
+			v, t.Name)
+	}
+	return nil
+}
+
+// appends returns an error if the loop could break the order of the result, which is appended to.
+func (u onUnit) appends(target *cin.Access) error {
+	f, l, form, first := u.facts, u.loop, u.facts.result.Format, u.facts.vars[0]
+	roots := f.g.RootsOf(l.Var)
+	switch {
+	case (u.unit == cin.CPUVector || u.unit.OnGPU() && u.unit != cin.GPUBlock) &&
+		(u.race == cin.ParallelReduction || u.race == cin.Temporary) && u.ofOnePlace(target):
+		return nil // the loop sums one value, which is appended after the loop
+	case u.unit.OnGPU():
+		return u.counts(target)
+	case u.unit != cin.CPUThread || u.race != cin.NoRaces && u.race != cin.IgnoreRaces:
+		return refused(1,
+			"%s (its format is %s) is appended to in order; want CPUThread with NoRaces, "+
+				"where each thread builds its own part", target.Key(), form)
+	case len(u.outer) > 0 || roots[0] != first || len(roots) > 1:
+		return refused(0,
+			"%s (its format is %s) is appended to in order, so only the outermost loop over "+
+				"its outermost variable, %s, can be parallel", target.Key(), form, first)
+	}
+	return nil
+}
+
+// staysOneLoop returns an error if the loop will become several loops or merges several operands.
+func (u onUnit) staysOneLoop() error {
+	f, l := u.facts, u.loop
+	v := l.Var
+	if c := f.g.OfLoop(v); c != nil {
+		switch {
+		case !cin.Natural(f.body, f.g, c) || f.g.ConsumerVar(v) != c.Leaves[len(c.Leaves)-1],
+			len(c.Roots) > 1 && u.rows:
+			return nil // the loop counts, or its rows are distributed
+		case len(c.Roots) > 1:
+			return refused(0,
+				"the loop over %s becomes one loop over rows and one inside it; split it "+
+					"first, and parallelize the loop over tiles", v)
+		}
+		v = c.Roots[0]
+	}
+	if f.appended() && f.assigns(l.Body) {
+		return nil // each chunk has its own loops
+	}
+	lat := f.inside(v, l.Body, u.outer, nil)
+	if n := len(lat.Iters); n > 1 || n == 1 && lat.Universe() {
+		what := "several operands at once: " + strings.Join(lat.Iters, ", ")
+		if n == 1 {
+			what = "the entries of " + lat.Iters[0] + " and all coordinates at once"
+		}
+		return refused(0,
+			"the loop over %s steps through %s, so it cannot be parallel; split or divide it, "+
+				"and parallelize the loop over tiles", l.Var, what)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+// Package forms has the forms of code that are chosen by measurement.
+package forms
+
+import (
+	"fmt"
+	"slices"
+)
+
+// The prefetch distances of the forms, in entries or stored values. They were the fastest when they
+// were chosen.
+const (
+	FarAhead       = 64
+	LastLevelAhead = 48
+	StreamAhead    = 128
+)
+
+// Measured is a choice among forms of code that have the same meaning and add in the same order.
+// Which form is fastest depends on the processor. Package kernels/tune measures it. A form is a
+// number.
+type Measured struct {
+	Name    string
+	Forms   []int64 // the plain form first
+	Default int64   // the form that is used without a measurement
+	What    func(form int64) string
+	// Shipped is true if package kernels/tune does not measure the choice. Which form is fastest
+	// then depends on what else passes through the caches, so only whole jobs show it. Forms other
+	// than the default are shipped for particular CPU models.
+	Shipped bool
+}
+
+// FarRows is the name of a Measured choice of a prefetch distance, in stored values. It applies to
+// rows that mostly do not stay in a core's caches. They are prefetched this distance before their
+// use into the second-level cache (strategy.Prefetch.Far), and closer to their use into the nearest
+// cache (strategy.Prefetch.Ahead). A distance of 0 leaves prefetching to the processor.
+const FarRows = "far_rows_ahead"
+
+// LastLevelRows is the name of a Measured choice of a prefetch distance, in stored values. It
+// applies to rows in the last-level cache, which several cores share. If the distance is
+// LastLevelAhead, rows are prefetched into the nearest cache only. If it is FarAhead, rows are
+// prefetched like rows in memory.
+const LastLevelRows = "last_level_rows_ahead"
+
+// Streams is the name of a Measured choice of a prefetch distance, in entries. It applies to the
+// entries of the only sparse operand if they come from memory (strategy.Prefetch.Ahead). The vector elements
+// that the entries select are prefetched a quarter of this distance before their use. A distance of
+// 0 leaves prefetching to the processor.
+const Streams = "entries_ahead"
+
+// Merges is the name of a Measured choice of how sums of sparse segments are merged. If its form is
+// 1, they are computed in windows of the coordinate range, and the coordinates of a window are
+// sorted (strategy.Value.Windowed). If its form is 0, the segments are merged step by step.
+const Merges = "window_merges"
+
+// Measurements lists all choices whose best form is measured on each machine. All forms of such a
+// choice compute the same values in the same order of sums.
+//
+// Some other choices also have such forms, but are not measured, because on a Zen 4 one form was
+// much faster than the others, or no form was faster by 5%:
+//
+//   - the distance of prefetching: 8, 16 and 32 stored values for the nearest cache differ by 3%,
+//     and so do 48, 64 and 80 for the second-level cache;
+//   - the cache for rows from memory: if they are prefetched into the nearest cache only, they take
+//     1.2 to 2.2 times as long;
+//   - prefetching if all selected rows are in a core's caches: it gains less than 5%;
+//   - the widths of tiles: 16 and 32 values take the same time, and 64 take 15% longer;
+//   - predicated merges: they are 1.8 times faster than branches, which the processor cannot
+//     predict;
+//   - workspaces with a place and a bit for each coordinate, if many values are added: they are 2.4
+//     times faster than lists of marked places, and 3 times faster than hash tables;
+//   - stores past the caches, for rows that are written once in a result larger than the caches:
+//     they are 1.05 to 1.5 times faster than stores through the caches;
+//   - copies past the caches, for results that are larger than a core's caches and would be evicted
+//     before they are read;
+//   - unrolling of loops over segments, which is left to the compiler.
+//
+// The number of lanes in sums, the number of chunks and the division of long rows are not such
+// choices, because they determine the order of sums.
+var Measurements = []Measured{
+	{FarRows, []int64{0, FarAhead}, FarAhead, fetchedAhead, false},
+	{LastLevelRows, []int64{LastLevelAhead, FarAhead}, FarAhead, fetchedAhead, true},
+	{Streams, []int64{0, StreamAhead}, 0, fetchedAhead, false},
+	{Merges, []int64{0, 1}, 0,
+		func(n int64) string {
+			return map[int64]string{0: "stepped through", 1: "merged in " +
+				"windows"}[n]
+		},
+		false},
+}
+
+func fetchedAhead(n int64) string {
+	if n == 0 {
+		return "not fetched ahead"
+	}
+	return fmt.Sprintf("fetched %d stored values ahead", n)
+}
+
+// Set maps names of choices to the forms that were measured to be fastest.
+type Set map[string]int64
+
+// Known returns the forms in f that Measurements lists. Another version may have measured other
+// choices or other forms.
+func (f Set) Known() Set {
+	out := Set{}
+	for _, c := range Measurements {
+		if form, ok := f[c.Name]; ok && slices.Contains(c.Forms, form) {
+			out[c.Name] = form
+		}
+	}
+	return out
+}
+
+// Of returns the form of a choice, and a clause that says why. The clause is "" for the default.
+func (f Set) Of(name string) (form int64, why string) {
+	n := slices.IndexFunc(Measurements, func(c Measured) bool { return c.Name == name })
+	c := Measurements[n]
+	if form, ok := f[name]; ok && slices.Contains(c.Forms, form) {
+		return form, "; " + c.What(form) + " they were fastest on CPUs of this kind"
+	}
+	return c.Default, ""
+}

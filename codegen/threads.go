@@ -1,0 +1,85 @@
+package codegen
+
+import (
+	"slices"
+
+	"distaff/codegen/choice"
+	"distaff/codegen/cin"
+	"distaff/io/tensor"
+)
+
+// threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
+func (c *compilation) threads() error {
+	if u := c.unit; c.request.Threads != 1 && c.request.Schedule == nil && c.request.Target == CPU {
+		shared := map[string]bool{}
+		if _, outside := u.CIN.(*cin.Where); outside {
+			shared = choice.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))
+		}
+		u.CIN = onThreads(u.CIN, cin.Target(u.CIN), u.Result.Format, c.nest.mustStaySerial,
+			shared)
+	}
+	return nil
+}
+
+// onThreads returns s with its outermost loops on threads. Three kinds of loops stay serial:
+//
+//   - loops that only copy a workspace;
+//   - loops for which serial returns true;
+//   - loops outside all other loops that fill a workspace. But the loop runs on threads if shared
+//     is true for the workspace and the loop is over one of the workspace's variables.
+//
+// In a parallel loop over a variable of the result, no two iterations write to the same place, and
+// the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or
+// a dense result, each chunk has its own partial sum. lhs is the result's access, and result is the
+// format of the result.
+func onThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*cin.Forall) bool,
+	shared map[string]bool) cin.Stmt {
+	switch s := s.(type) {
+	case *cin.Where:
+		producer, t := s.Producer, cin.Target(s.Producer)
+		if len(t.Vars) == 0 {
+			producer = onThreads(producer, lhs, result, serial, shared)
+		} else if cin.Copies(s.Consumer, t) {
+			return s
+		}
+		return &cin.Where{Consumer: onThreads(s.Consumer, lhs, result, serial, shared),
+			Producer: filled(producer, shared)}
+	case *cin.Seq:
+		if t := cin.Target(s); len(t.Vars) == 0 || result.AllDense() {
+			list := make([]cin.Stmt, len(s.List))
+			for k, t := range s.List {
+				list[k] = onThreads(t, lhs, result, serial, shared)
+			}
+			return &cin.Seq{List: list}
+		}
+	case *cin.Forall:
+		t := cin.Target(s)
+		if serial(s) {
+			return s
+		}
+		if len(t.Vars) == 0 || t.Name == lhs.Name && result.AllDense() {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+		if t.Name != lhs.Name {
+			return s
+		}
+		if !result.AllDense() && lhs.Vars[result.Order[0]] == s.Var {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+	}
+	return s
+}
+
+// filled returns s, which fills a workspace outside of all loops, with its loops on threads if
+// threads may fill the workspace together.
+func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
+	switch s := s.(type) {
+	case *cin.Where:
+		return &cin.Where{Consumer: filled(s.Consumer, shared), Producer: filled(s.Producer, shared)}
+	case *cin.Forall:
+		if t := cin.Target(s); s.Unit == cin.Serial && shared[t.Name] && slices.Contains(t.Vars, s.Var) {
+			return &cin.Forall{Var: s.Var, Unit: cin.CPUThread, Body: s.Body}
+		}
+	}
+	return s
+}
