@@ -36,9 +36,7 @@
 //	threads.go     loops that run on threads
 //	strategies.go  the strategy: the default, or the one of a schedule
 //	printed.go     the strategy as scheduling commands
-//	gpudefault.go  the default schedule of a GPU, one of the forms of gpuforms.go and gpurows.go
-//	gpuforms.go    forms that cut the positions of a sparse operand
-//	gpurows.go     forms that cut rows, or places of the result
+//	gpudefault.go  the default schedule of a GPU, one of the forms of package gpu
 //	leaf.go        lowering, and the passes before and after it
 //	inplace.go     leaves that overwrite the left tensor's old value
 //	operations.go  the number of operations of a leaf, and of steps of its loops

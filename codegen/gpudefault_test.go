@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 )
 
 // TestGPUDefaults: the default schedules of a GPU have the forms that fit the statement's shape,
@@ -61,11 +62,11 @@ func TestGPUDefaults(t *testing.T) {
 			command, why, _ := strings.Cut(w, ") ")
 			command = strings.TrimSuffix(command, ")") + ")"
 			if !slices.ContainsFunc(lines,
-				func(l codegen.ScheduleLine) bool {
+				func(l schedule.Line) bool {
 					return l.Command == command &&
 						strings.Contains(l.Why, why)
 				}) {
-				t.Errorf("%s: the schedule lacks %q:\n%s", text, w, codegen.ScheduleText(lines))
+				t.Errorf("%s: the schedule lacks %q:\n%s", text, w, schedule.Text(lines))
 			}
 		}
 		u, err := codegen.Compile(r)
@@ -73,13 +74,13 @@ func TestGPUDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := r
-		q.Schedule = []string{codegen.ScheduleText(lines)}
+		q.Schedule = []string{schedule.Text(lines)}
 		v, err := codegen.Compile(q)
 		if err != nil {
 			t.Errorf("%s: given back: %v", text, err)
 		} else if ir.Print(u.Func) != ir.Print(v.Func) {
 			t.Errorf("%s: given back, the schedule makes another leaf:\n%s", text,
-				codegen.ScheduleText(lines))
+				schedule.Text(lines))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
+	"distaff/codegen/schedule"
 )
 
 // TestLayouts: a dense operand is read from a copy if the innermost loop would access it with a
@@ -41,7 +42,7 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 		q := large(t, text)
-		q.Schedule = []string{codegen.ScheduleText(lines)}
+		q.Schedule = []string{schedule.Text(lines)}
 		if a, b := compiled(t, large(t, text)), compiled(t, q); a != b {
 			t.Errorf("%s: with its printed schedule the leaf is another", text)
 		}

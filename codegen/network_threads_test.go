@@ -8,6 +8,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 )
 
 // TestNetworkThreads: a loop around a whole contraction runs on threads. A loop outside of all
@@ -191,13 +192,13 @@ func TestNetworkParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(lines,
-		func(l codegen.ScheduleLine) bool {
+		func(l schedule.Line) bool {
 			return l.Command ==
 				"parallelize(p,CPUThread,NoRaces,Rows,k)"
 		}) {
 		t.Errorf("no parts of k among the commands %v", lines)
 	}
-	r.Schedule = []string{codegen.ScheduleText(lines)}
+	r.Schedule = []string{schedule.Text(lines)}
 	if v, err := codegen.Compile(r); err != nil || ir.Print(v.Func) != text {
 		t.Errorf("another leaf is made by\n%s: %v", r.Schedule[0], err)
 	}

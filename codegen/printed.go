@@ -1,41 +1,20 @@
 package codegen
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"distaff/codegen/choice"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 )
-
-// ScheduleLine is a scheduling command with its reason.
-type ScheduleLine struct{ Command, Why string }
-
-// ScheduleText formats lines as a file for -s=@FILE.
-func ScheduleText(lines []ScheduleLine) string {
-	width := 0
-	for _, l := range lines {
-		width = max(width, len(l.Command))
-	}
-	var b strings.Builder
-	for _, l := range lines {
-		if l.Why == "" {
-			fmt.Fprintln(&b, l.Command)
-		} else {
-			fmt.Fprintf(&b, "%-*s  # %s\n", width, l.Command, l.Why)
-		}
-	}
-	return b.String()
-}
 
 // Schedule returns the schedule of a request's leaf: the request's commands, or the commands of the
 // default schedule. A request with these commands as its Schedule makes the same leaf. The
 // exception is a request with FixedPattern, which cannot have a schedule. Commands that change
 // nothing are left out.
-func Schedule(r Request) ([]ScheduleLine, error) {
+func Schedule(r Request) ([]schedule.Line, error) {
 	if r.Target == CUDA && r.Schedule == nil {
 		g, err := chooseGPU(r)
 		if err != nil {
@@ -59,7 +38,7 @@ func Schedule(r Request) ([]ScheduleLine, error) {
 // instructions.
 func (c *compilation) givenLines() (out []line) {
 	for _, x := range c.commands {
-		out = append(out, line{scheduleLine: ScheduleLine{Command: x.String()}})
+		out = append(out, line{scheduleLine: schedule.Line{Command: x.String()}})
 	}
 	var others []line
 	for _, x := range c.defaults {
@@ -79,9 +58,12 @@ func (c *compilation) givenLines() (out []line) {
 	return slices.Insert(out, at, others...)
 }
 
-// resultName returns the user's name of the result.
-func (c *compilation) resultName() string {
-	return cmp.Or(c.request.Names[c.request.Stmt.LHS.Name], c.request.Stmt.LHS.Name)
+// resultName returns the user's name of a request's result.
+func (r *Request) resultName() string {
+	if n := r.Names[r.Stmt.LHS.Name]; n != "" {
+		return n
+	}
+	return r.Stmt.LHS.Name
 }
 
 // line is a line of a printed schedule. A minor command is left out if it has no effect on the
@@ -89,13 +71,13 @@ func (c *compilation) resultName() string {
 // is a command that turns the effect off, and it replaces the minor command in this second
 // schedule.
 type line struct {
-	scheduleLine ScheduleLine
+	scheduleLine schedule.Line
 	minor        bool
 	off          string
 }
 
 func lineOf(x choice.Chosen) line {
-	l := line{scheduleLine: ScheduleLine{x.Order.String(), x.Why}, minor: x.Minor}
+	l := line{scheduleLine: schedule.Line{Command: x.Order.String(), Why: x.Why}, minor: x.Minor}
 	if off := x.Order.Choice.Off; off != nil {
 		l.off = off(x.Order).String()
 	}
@@ -112,7 +94,7 @@ func (c *compilation) defaultLines() (out []line) {
 
 // dropUnneeded returns the lines without the minor commands that have no effect. want is the text
 // of the leaf that the remaining lines must still make.
-func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, error) {
+func (c *compilation) dropUnneeded(lines []line, want string) ([]schedule.Line, error) {
 	same := func(lines []line) bool {
 		q := c.request
 		q.Trace, q.Verify, q.Schedule = nil, false, []string{}
@@ -145,8 +127,8 @@ func (c *compilation) dropUnneeded(lines []line, want string) ([]ScheduleLine, e
 	return texts(lines), nil
 }
 
-func texts(lines []line) []ScheduleLine {
-	out := make([]ScheduleLine, len(lines))
+func texts(lines []line) []schedule.Line {
+	out := make([]schedule.Line, len(lines))
 	for k, l := range lines {
 		out[k] = l.scheduleLine
 	}

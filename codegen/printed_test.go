@@ -123,12 +123,12 @@ func TestDefaultSchedules(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		said := codegen.ScheduleText(lines)
+		said := schedule.Text(lines)
 		for _, w := range want {
 			command, why, _ := strings.Cut(w, ") ")
 			command = strings.TrimSuffix(command, ")") + ")"
 			if !slices.ContainsFunc(lines,
-				func(l codegen.ScheduleLine) bool {
+				func(l schedule.Line) bool {
 					return l.Command == command &&
 						strings.Contains(l.Why, why)
 				}) {
@@ -173,7 +173,7 @@ func TestStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := codegen.ScheduleText(lines)
+		said := schedule.Text(lines)
 		if got := strings.Contains(said, "prefetch(A,j,128)"); got != x.want {
 			t.Errorf("%+v: got\n%s", x, said)
 		}
@@ -241,12 +241,12 @@ func TestUnsaid(t *testing.T) {
 			t.Errorf("%s: -s=%s: %v", x.text, x.schedule, err)
 			continue
 		}
-		said := codegen.ScheduleText(lines)
+		said := schedule.Text(lines)
 		given, err := schedule.Parse(r.Schedule)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rest := slices.DeleteFunc(slices.Clone(lines), func(l codegen.ScheduleLine) bool {
+		rest := slices.DeleteFunc(slices.Clone(lines), func(l schedule.Line) bool {
 			return slices.ContainsFunc(given,
 				func(c *schedule.Command) bool { return c.String() == l.Command })
 		})
@@ -414,7 +414,7 @@ func TestTilesOfFewTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := codegen.ScheduleText(lines)
+		said := schedule.Text(lines)
 		if got := strings.Contains(said, "tile("); got != x.tiled {
 			t.Errorf("%s, counts %v: got\n%swant tiles: %v", x.text, x.counts, said, x.tiled)
 		}

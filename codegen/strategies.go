@@ -47,7 +47,7 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *choice.Problem {
 	p := &choice.Problem{
 		Products: c.strategyProducts(), Layouts: c.copies,
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
-		Exact: c.request.Exact, Result: c.resultName(),
+		Exact: c.request.Exact, Result: c.request.resultName(),
 		Target: choice.Target{
 			LongRow:   cmp.Or(c.request.LongRow, DefaultLongRow),
 			ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/forms"
+	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/kernels/tune"
 	"distaff/spmd"
@@ -39,7 +40,7 @@ func TestForms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return codegen.ScheduleText(lines)
+		return schedule.Text(lines)
 	}
 	// Numbers of rows: all fit into a core's caches, half of them fit, and the last-level cache may
 	// be too small.

@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 	"distaff/spmd"
 )
 
@@ -107,7 +108,7 @@ func TestHashRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			printed := codegen.ScheduleText(lines)
+			printed := schedule.Text(lines)
 			again, err := job(1, "", printed).Compile(t.Context(), "")
 			if err != nil {
 				t.Fatal(err)

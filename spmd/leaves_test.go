@@ -6,6 +6,7 @@ import (
 
 	"distaff/codegen"
 	emitc "distaff/codegen/emit/c"
+	"distaff/codegen/schedule"
 	"distaff/spmd"
 )
 
@@ -58,7 +59,7 @@ func TestLeavesOfRanks(t *testing.T) {
 				t.Errorf("%s: %v", x.statement, err)
 				continue
 			}
-			text := codegen.ScheduleText(lines)
+			text := schedule.Text(lines)
 			if len(units) == 1 {
 				if again := leaves([]string{text}); emitc.File(again[0].Func) != emitc.File(u.Func) {
 					t.Errorf("%s, --ranks=%d --split=%s: another leaf is made by\n%s", x.statement, x.ranks,

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"distaff/codegen"
+	"distaff/codegen/schedule"
 	"distaff/io/tcs"
 	"distaff/spmd"
 )
@@ -49,7 +50,7 @@ func TestTerms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			printed := codegen.ScheduleText(lines)
+			printed := schedule.Text(lines)
 			if want := "workspace(w,Terms)"; !strings.Contains(printed, want) {
 				t.Errorf("got\n%swant %s", printed, want)
 			}

@@ -16,6 +16,7 @@ import (
 	"distaff/codegen/emit/gopkg"
 	"distaff/codegen/emit/signature"
 	"distaff/codegen/ir"
+	"distaff/codegen/schedule"
 	"distaff/io/outfile"
 	"distaff/io/tensor"
 	"distaff/spmd"
@@ -260,7 +261,7 @@ func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
 					"these terms.\n", k+1,
 				len(units), unit.Request.Normal)
 		}
-		b.WriteString(codegen.ScheduleText(lines))
+		b.WriteString(schedule.Text(lines))
 	}
 	return b.String(), nil
 }

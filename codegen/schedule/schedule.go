@@ -16,7 +16,7 @@
 //
 //	schedule.go     the table of commands; Apply
 //	state.go        the state that commands change, and their arguments
-//	parse.go        the text of commands
+//	parse.go        the text of commands; text.go, the text of a whole schedule
 //	spelling.go     words of the language, and how TACO and DISTAL write them
 //	choices.go      commands that only give the strategy an instruction
 //	part.go         the commands that apply to some of a statement's terms

@@ -9,6 +9,7 @@ import (
 
 	"distaff/codegen"
 	"distaff/codegen/emit/c"
+	"distaff/codegen/schedule"
 )
 
 // grow multiplies the sizes and statistics of a request at random, so that choices that depend on
@@ -65,7 +66,7 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			return err
 		}
 		again := *q
-		again.Schedule = []string{codegen.ScheduleText(lines)}
+		again.Schedule = []string{schedule.Text(lines)}
 		v, err := codegen.Compile(again)
 		if err != nil {
 			return err
@@ -108,7 +109,7 @@ func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 		return
 	}
 	again := q
-	again.Schedule = []string{codegen.ScheduleText(lines)}
+	again.Schedule = []string{schedule.Text(lines)}
 	if v, err := codegen.Compile(again); err != nil || c.File(v.Func) != want {
 		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Case.Text(),
 			strings.Join(q.Schedule, ","), again.Schedule[0], err)

@@ -1,4 +1,4 @@
-package codegen
+package gpu
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // dense returns the form for a statement without sparse tensors. Normally one thread computes each
 // element of the result. A whole warp computes each element if two conditions hold: the statement
 // has sums, and the result has either few elements or only one mode.
-func (s *gpuShape) dense() gpuForm {
+func (s *Shape) dense() Form {
 	var places, sums []string
 	for _, v := range s.loops {
 		if s.inResult(v) {
@@ -25,14 +25,13 @@ func (s *gpuShape) dense() gpuForm {
 		}
 	}
 	// The innermost level comes last, so that neighbouring threads write neighbouring places.
-	lhs := s.c.normal.LHS
 	slices.SortFunc(places, func(a, b string) int {
-		f := s.c.unit.Result.Format
-		return f.Level(slices.Index(lhs.Vars, a)) - f.Level(slices.Index(lhs.Vars, b))
+		f := s.Result
+		return f.Level(slices.Index(s.Vars, a)) - f.Level(slices.Index(s.Vars, b))
 	})
 	n := int64(1)
 	for _, v := range places {
-		n *= max(s.c.size(v), 1)
+		n *= max(s.Size(v), 1)
 	}
 	var texts []string
 	if order := slices.Concat(places, sums); !slices.Equal(order, s.loops) {
@@ -42,7 +41,7 @@ func (s *gpuShape) dense() gpuForm {
 	switch {
 	case len(places) == 0:
 		return s.denseScalar(texts, sums)
-	case len(sums) > 0 && (n < gpuFewResults || len(places) == 1):
+	case len(sums) > 0 && (n < fewResults || len(places) == 1):
 		return s.warpPerPlace(texts, places, sums)
 	}
 	f, more := s.fused(places)
@@ -52,12 +51,12 @@ func (s *gpuShape) dense() gpuForm {
 		more = append(more,
 			fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each element of the result",
 				f, block, in,
-				gpuThreads),
+				blockThreads),
 			fmt.Sprintf("split(%s,%s,%s,1)", in, thread, one))
 	} else {
 		more = append(more, fmt.Sprintf(
 			"split(%s,%s,%s,%d) # a thread for each element of the result", f,
-			block, thread, gpuThreads))
+			block, thread, blockThreads))
 	}
 	return s.lines(append(append(texts, more...),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
@@ -66,7 +65,7 @@ func (s *gpuShape) dense() gpuForm {
 
 // fused returns the fuse commands that make one loop of the directly nested loops over vars.
 // fusedVar is the variable of this loop.
-func (s *gpuShape) fused(vars []string) (fusedVar string, texts []string) {
+func (s *Shape) fused(vars []string) (fusedVar string, texts []string) {
 	fusedVar = vars[len(vars)-1]
 	for k := len(vars) - 2; k >= 0; k-- {
 		f := s.name("f" + vars[k])
@@ -80,16 +79,16 @@ func (s *gpuShape) fused(vars []string) (fusedVar string, texts []string) {
 // texts are the commands before the form's own commands. sums are the summed variables. The threads
 // of a block sum neighbouring terms, so that they read neighbouring values. denseScalar returns nil
 // if sums is empty.
-func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
+func (s *Shape) denseScalar(texts, sums []string) Form {
 	if len(sums) == 0 {
 		return nil
 	}
 	f, more := s.fused(sums)
 	block, thread, n, inside := s.name("block"), s.name("thread"), s.name("n"), s.name("inside")
 	return s.lines(append(append(texts, more...),
-		fmt.Sprintf("split(%s,%s,%s,%d)", f, block, inside, gpuThreads*gpuScalar),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, gpuThreads,
-			gpuScalar),
+		fmt.Sprintf("split(%s,%s,%s,%d)", f, block, inside, blockThreads*scalarTerms),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d terms", inside, n, thread, blockThreads,
+			scalarTerms),
 		fmt.Sprintf("reorder(%s,%s,%s) # neighbouring threads read neighbours", block, thread, n),
 		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
 		fmt.Sprintf(
@@ -101,16 +100,16 @@ func (s *gpuShape) denseScalar(texts, sums []string) gpuForm {
 // the commands before the form's own commands. places are the variables of the result, and sums are
 // the summed variables. The warp's threads divide the coordinates of the last summed variable among
 // themselves.
-func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
+func (s *Shape) warpPerPlace(texts, places, sums []string) Form {
 	f, more := s.fused(places)
 	block, warp, thread, tile := s.name("block"), s.name("warp"), s.name("thread"), s.name("tile")
 	last := sums[len(sums)-1]
 	order := slices.Concat([]string{block, warp, thread, tile}, sums[:len(sums)-1])
 	return s.lines(append(append(texts, more...),
 		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each element of the result",
-			f, block, warp, gpuWarps),
+			f, block, warp, blockWarps),
 		fmt.Sprintf("split(%s,%s,%s,%d) # its threads sum along %s together", last, tile, thread,
-			gpuLanes, last),
+			warpLanes, last),
 		"reorder("+strings.Join(order, ",")+")",
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
 		fmt.Sprintf("parallelize(%s,GPUWarp,NoRaces)", warp),
@@ -121,9 +120,9 @@ func (s *gpuShape) warpPerPlace(texts, places, sums []string) gpuForm {
 // warpRows returns the form that gives each row of a sparse operand to a warp (A.10). It serves
 // statements with other terms next to the sum over the row's entries. A loop over the positions of
 // several rows cannot compute these terms.
-func (s *gpuShape) warpRows() gpuForm {
-	outer, ok := s.body.(*cin.Forall)
-	if !ok || !s.inResult(outer.Var) || !s.c.unit.Result.Format.AllDense() {
+func (s *Shape) warpRows() Form {
+	outer, ok := s.Body.(*cin.Forall)
+	if !ok || !s.inResult(outer.Var) || !s.Result.AllDense() {
 		return nil
 	}
 	var inner []*cin.Forall
@@ -144,11 +143,11 @@ func (s *gpuShape) warpRows() gpuForm {
 		s.name("thread"), s.name("thread_nz"), s.name(j+"pos")
 	inside := s.name("block_row")
 	return s.lines(
-		fmt.Sprintf("split(%s,%s,%s,%d)", i, block, inside, gpuThreads),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for a row at a time", inside, row, warp, gpuWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d)", i, block, inside, blockThreads),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a warp for a row at a time", inside, row, warp, blockWarps),
 		fmt.Sprintf("pos(%s,%s,%s)", j, p, s.key(a)),
 		fmt.Sprintf("split(%s,%s,%s,%d) # its threads take neighbouring entries of %s", p, nz, thread,
-			gpuLanes, s.key(a)),
+			warpLanes, s.key(a)),
 		fmt.Sprintf("reorder(%s,%s)", warp, row),
 		fmt.Sprintf("reorder(%s,%s)", thread, nz),
 		fmt.Sprintf("parallelize(%s,GPUBlock,NoRaces)", block),
@@ -160,19 +159,19 @@ func (s *gpuShape) warpRows() gpuForm {
 // rowsAcross returns the form that gives each coordinate of the outermost loops to a warp. The
 // warp's threads run along the last variable of the result, so that they read and write
 // neighbouring values. The innermost loop around every assignment must be over that variable.
-func (s *gpuShape) rowsAcross() gpuForm {
-	f, lhs := s.c.unit.Result.Format, s.c.normal.LHS.Vars
+func (s *Shape) rowsAcross() Form {
+	f, lhs := s.Result, s.Vars
 	if !f.AllDense() || len(lhs) < 2 {
 		return nil
 	}
 	last := lhs[f.Order[len(lhs)-1]]
 	// A short range would leave most threads idle.
-	if n := s.c.size(last); !innermost(s.body, last, false) || n > 0 && n < gpuLanes/4 {
+	if n := s.Size(last); !innermost(s.Body, last, false) || n > 0 && n < warpLanes/4 {
 		return nil
 	}
 	var texts, units []string
 	seen := map[string]bool{}
-	for _, v := range outermostVars(s.body) {
+	for _, v := range outermostVars(s.Body) {
 		if v == last || !s.inResult(v) {
 			return nil
 		}
@@ -182,7 +181,7 @@ func (s *gpuShape) rowsAcross() gpuForm {
 		seen[v] = true
 		block, warp := s.name("block"), s.name("warp")
 		texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a warp for each %s", v, block, warp,
-			gpuWarps, v))
+			blockWarps, v))
 		units = append(units, "parallelize("+block+",GPUBlock,NoRaces) # each writes its "+
 			"own elements",
 			"parallelize("+warp+",GPUWarp,NoRaces)")
@@ -210,11 +209,11 @@ func innermost(t cin.Stmt, v string, within bool) bool {
 
 // rowsOf returns the only sparse operand of a sum over j, if it is a matrix with dense rows over i
 // and sparse columns over j. Otherwise it returns nil.
-func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
+func (s *Shape) rowsOf(j *cin.Forall, i string) *cin.Access {
 	var found *cin.Access
 	n := 0
 	cin.Accesses(j.Body, func(a *cin.Access) {
-		f, ok := s.c.formatOf(a.Name)
+		f, ok := s.Format(a.Name)
 		if !ok || f.AllDense() || found != nil && found.Key() == a.Key() {
 			return
 		}
@@ -231,24 +230,24 @@ func (s *gpuShape) rowsOf(j *cin.Forall, i string) *cin.Access {
 }
 
 // rows returns the form that gives each thread one coordinate of every outermost loop.
-func (s *gpuShape) rows() gpuForm { return s.rowsOfThreads(1) }
+func (s *Shape) rows() Form { return s.rowsOfThreads(1) }
 
 // tiledRows returns the form that gives each thread several neighbouring coordinates of every
 // outermost loop. It is for loops that go from one stored entry of an operand to the next. The
 // iterations of such a loop have no numbers, so each thread first searches for its first
 // coordinate. If a thread has several coordinates, it searches only once.
-func (s *gpuShape) tiledRows() gpuForm { return s.rowsOfThreads(gpuCopied) }
+func (s *Shape) tiledRows() Form { return s.rowsOfThreads(copiedEntries) }
 
 // rowsOfThreads returns the form that gives each thread coordinates of every outermost loop.
 // perThread is the number of coordinates for each thread.
-func (s *gpuShape) rowsOfThreads(perThread int) gpuForm {
+func (s *Shape) rowsOfThreads(perThread int) Form {
 	var texts []string
-	if s.c.sharedWith == nil && !s.c.unit.Result.Format.AllDense() {
-		texts = append(texts, "assemble("+s.c.resultName()+
+	if s.Shared == nil && !s.Result.AllDense() {
+		texts = append(texts, "assemble("+s.userName(cin.Target(s.Body).Name)+
 			",Insert) # entries are counted, then written to their places")
 	}
 	seen := map[string]bool{}
-	for _, v := range outermostVars(s.body) {
+	for _, v := range outermostVars(s.Body) {
 		if seen[v] {
 			continue
 		}
@@ -256,11 +255,11 @@ func (s *gpuShape) rowsOfThreads(perThread int) gpuForm {
 		block, thread := s.name("block"), s.name("thread")
 		if perThread == 1 {
 			texts = append(texts, fmt.Sprintf("split(%s,%s,%s,%d) # a thread for each %s", v, block, thread,
-				gpuThreads, v))
+				blockThreads, v))
 		} else {
 			in, row := s.name(v+"1"), s.name(v+"_row")
 			texts = append(texts,
-				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, gpuThreads*perThread),
+				fmt.Sprintf("split(%s,%s,%s,%d)", v, block, in, blockThreads*perThread),
 				fmt.Sprintf("split(%s,%s,%s,%d) # a thread for %d coordinates of %s", in, thread, row,
 					perThread, perThread, v))
 		}
@@ -274,9 +273,9 @@ func (s *gpuShape) rowsOfThreads(perThread int) gpuForm {
 // racesOver returns the ends of two parallelize commands for a loop over v. The end blocks is for
 // the loop over blocks, and threads is for the loop over threads. Each end has the race strategy,
 // the closing parenthesis and a comment with the reason.
-func (s *gpuShape) racesOver(v string) (blocks, threads string) {
+func (s *Shape) racesOver(v string) (blocks, threads string) {
 	switch {
-	case len(s.c.normal.LHS.Vars) == 0:
+	case len(s.Vars) == 0:
 		return "Atomics) # one addition a block to the result",
 			"ParallelReduction) # sums of threads are added by shuffles and in shared memory"
 	case !s.inResult(v):

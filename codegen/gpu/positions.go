@@ -1,36 +1,39 @@
-package codegen
+package gpu
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"distaff/codegen/schedule"
 )
 
 // Sizes of the default schedules. They come from source 004, appendix A, unless other sizes were
 // measured to be better.
 const (
-	gpuThreads   = 256  // threads of a block whose threads do not cooperate
-	gpuLanes     = 32   // threads of a warp
-	gpuWarps     = 16   // warps of a block
-	gpuTile      = 2048 // entries that a block loads before its threads sum rows of them
-	gpuPerThread = 7    // entries that a thread sums before it adds to the result (A.2)
-	// gpuPerWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
+	blockThreads = 256  // threads of a block whose threads do not cooperate
+	warpLanes    = 32   // threads of a warp
+	blockWarps   = 16   // warps of a block
+	tileEntries  = 2048 // entries that a block loads before its threads sum rows of them
+	perThread    = 7    // entries that a thread sums before it adds to the result (A.2)
+	// perWarp is the number of entries of a warp whose threads run over a dense variable. A.4 has
 	// 16.
-	gpuPerWarp = 32
-	// gpuPerWarpTree is the number of entries of such a warp if the operand has order 3 or more,
+	perWarp = 32
+	// perWarpTree is the number of entries of such a warp if the operand has order 3 or more,
 	// because its slices may be huge. A.8 has 4.
-	gpuPerWarpTree = 128
-	gpuCopied      = 4       // entries of a thread that sums nothing
-	gpuScalar      = 8       // terms that a thread sums for a scalar result
-	gpuFewResults  = 1 << 13 // if a result has fewer places, a warp computes each sum
+	perWarpTree   = 128
+	copiedEntries = 4       // entries of a thread that sums nothing
+	scalarTerms   = 8       // terms that a thread sums for a scalar result
+	fewResults    = 1 << 13 // if a result has fewer places, a warp computes each sum
 )
 
-// forms returns the forms that the statement's shape allows, the best first.
-func (s *gpuShape) forms() []gpuForm {
-	var out []gpuForm
-	try := func(ways ...func() gpuForm) {
+// Forms returns the forms that the statement's shape allows, the best first.
+func (s *Shape) Forms() []Form {
+	s.findLoops()
+	var out []Form
+	try := func(ways ...func() Form) {
 		for _, way := range ways {
-			s.used = s.c.taken()
+			s.used = s.Taken()
 			if f := way(); f != nil {
 				out = append(out, f)
 			}
@@ -40,7 +43,7 @@ func (s *gpuShape) forms() []gpuForm {
 		try(s.positions, s.loadedPositions, s.plainPositions)
 	}
 	if s.loops != nil && s.driver == nil && !s.hasSparse(s.sum.RHS) &&
-		s.c.unit.Result.Format.AllDense() {
+		s.Result.AllDense() {
 		try(s.dense)
 	}
 	try(s.warpRows, s.rowsAcross, s.rows, s.tiledRows)
@@ -49,12 +52,12 @@ func (s *gpuShape) forms() []gpuForm {
 
 // lines makes a form from texts. Each text is a command, followed by " # " and its reason. Empty
 // texts are skipped.
-func (s *gpuShape) lines(texts ...string) gpuForm {
-	var f gpuForm
-	for _, t := range append(slices.Clone(s.first), texts...) {
+func (s *Shape) lines(texts ...string) Form {
+	var f Form
+	for _, t := range append(slices.Clone(s.First), texts...) {
 		if t != "" {
 			command, why, _ := strings.Cut(t, " # ")
-			f = append(f, ScheduleLine{command, why})
+			f = append(f, schedule.Line{Command: command, Why: why})
 		}
 	}
 	return f
@@ -72,14 +75,14 @@ type positionLoop struct {
 // positions returns the form that divides the stored positions of one sparse operand evenly among
 // the blocks, warps and threads. The operand is s.driver: its entries alone give values of the
 // statement.
-func (s *gpuShape) positions() gpuForm {
+func (s *Shape) positions() Form {
 	c := s.fusePositions()
 	if c == nil {
 		return nil
 	}
 	races := slices.ContainsFunc(c.vars, func(v string) bool { return !s.inResult(v) })
 	switch {
-	case len(s.c.normal.LHS.Vars) == 0:
+	case len(s.Vars) == 0:
 		return s.scalar(c)
 	case len(c.inner) > 0:
 		return s.denseInside(c, races)
@@ -93,18 +96,18 @@ func (s *gpuShape) positions() gpuForm {
 
 // loadedPositions returns the form whose threads first load entries and then sum the loaded values
 // (A.2).
-func (s *gpuShape) loadedPositions() gpuForm {
+func (s *Shape) loadedPositions() Form {
 	c := s.fusePositions()
-	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.c.normal.LHS.Vars) == 0 {
+	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.Vars) == 0 {
 		return nil
 	}
 	return s.entriesOfThreads(c, true)
 }
 
 // plainPositions returns the form whose threads sum entries without a workspace of products (A.11).
-func (s *gpuShape) plainPositions() gpuForm {
+func (s *Shape) plainPositions() Form {
 	c := s.fusePositions()
-	if c == nil || len(c.inner) > 0 || len(s.c.normal.LHS.Vars) == 0 {
+	if c == nil || len(c.inner) > 0 || len(s.Vars) == 0 {
 		return nil
 	}
 	return s.entriesOfThreads(c, false)
@@ -114,12 +117,12 @@ func (s *gpuShape) plainPositions() gpuForm {
 // returns nil if these loops cannot be fused. If the result uses the level arrays of s.driver,
 // fusePositions fuses the levels that the result also has. Otherwise it fuses all levels down to
 // the last one that is not dense.
-func (s *gpuShape) fusePositions() *positionLoop {
+func (s *Shape) fusePositions() *positionLoop {
 	levels := s.levels()
 	deep := s.deep
-	result := s.c.unit.Result.Format
+	result := s.Result
 	if !result.AllDense() {
-		if s.c.sharedWith == nil || s.c.sharedWith.Key() != s.driver.Key() {
+		if s.Shared == nil || s.Shared.Key() != s.driver.Key() {
 			return nil
 		}
 		deep = len(result.Levels) - result.TrailingDense()
@@ -163,20 +166,20 @@ func (s *gpuShape) fusePositions() *positionLoop {
 
 // hasWalked reports whether one of vars is the variable of the last sparse level of s.driver, or of
 // a level above it.
-func (s *gpuShape) hasWalked(vars []string) bool {
+func (s *Shape) hasWalked(vars []string) bool {
 	return slices.ContainsFunc(s.levels()[:s.deep],
 		func(v string) bool { return slices.Contains(vars, v) })
 }
 
 // scalar returns the form of a scalar result. Each thread sums a few entries, the sums of a block's
 // threads are added, and each block adds one sum to the result.
-func (s *gpuShape) scalar(c *positionLoop) gpuForm {
+func (s *Shape) scalar(c *positionLoop) Form {
 	block, thread, nz, inside := s.name("block"), s.name("thread"), s.name("thread_nz"),
 		s.name(c.pos+"1")
 	return s.lines(append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, inside, gpuThreads*gpuScalar),
-		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d entries", inside, thread, nz, gpuScalar,
-			gpuScalar),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, inside, blockThreads*scalarTerms),
+		fmt.Sprintf("split(%s,%s,%s,%d) # a thread sums %d entries", inside, thread, nz, scalarTerms,
+			scalarTerms),
 		fmt.Sprintf("parallelize(%s,GPUBlock,Atomics) # one addition a block to the result", block),
 		fmt.Sprintf(
 			"parallelize(%s,GPUThread,ParallelReduction) # sums of threads are added by shuffles "+
@@ -187,20 +190,20 @@ func (s *gpuShape) scalar(c *positionLoop) gpuForm {
 // rowsOfTiles returns the form that gives each block a tile of neighbouring entries. The threads
 // load the tile into shared memory: neighbouring threads load neighbouring entries. Then each
 // thread sums the entries of one row in the tile. If the tile has few rows, each warp sums one row.
-func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
+func (s *Shape) rowsOfTiles(c *positionLoop) Form {
 	if len(c.sums) > 0 {
 		return s.entriesOfThreads(c, false)
 	}
 	block, tile, pre, w, k, lane := s.name("block"), s.name("tile"), s.name("tile_pre"),
 		s.name("products"), s.name("load"), s.name("lane")
 	return s.lines(append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, tile, gpuTile),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, tile, tileEntries),
 		fmt.Sprintf("precompute(%s,%s,%s,%s) # products of the tile's entries, before any row is summed",
 			s.expr(s.sum.RHS), tile, pre, w),
-		fmt.Sprintf("split(%s,%s,%s,%d) # threads load neighbouring entries", pre, k, lane, gpuThreads),
+		fmt.Sprintf("split(%s,%s,%s,%d) # threads load neighbouring entries", pre, k, lane, blockThreads),
 		fmt.Sprintf("reorder(%s,%s)", lane, k),
 		fmt.Sprintf("unroll(%s,%d) # loads of a thread do not wait for each other", k,
-			gpuTile/gpuThreads),
+			tileEntries/blockThreads),
 		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", lane),
 		fmt.Sprintf(
@@ -211,19 +214,19 @@ func (s *gpuShape) rowsOfTiles(c *positionLoop) gpuForm {
 // entriesOfThreads returns the form that gives each thread a few neighbouring entries (A.2). The
 // thread sums them by row, and adds each row's sum atomically to the result. If products is true,
 // the thread computes the products of all its entries before it sums.
-func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
+func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
 	texts := append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, gpuPerThread*gpuLanes*gpuWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d)", in1, warp, in2, gpuPerThread*gpuLanes),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a thread", in2, thread, nz, gpuPerThread))
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, perThread*warpLanes*blockWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d)", in1, warp, in2, perThread*warpLanes),
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a thread", in2, thread, nz, perThread))
 	if products {
 		pre, w := s.name("thread_nz_pre"), s.name("products")
 		texts = append(texts,
 			fmt.Sprintf("precompute(%s,%s,%s,%s) # loads of a thread do not wait for each other",
 				s.expr(s.sum.RHS), nz, pre, w),
-			fmt.Sprintf("unroll(%s,%d)", pre, gpuPerThread))
+			fmt.Sprintf("unroll(%s,%d)", pre, perThread))
 	}
 	return s.lines(append(texts,
 		fmt.Sprintf("parallelize(%s,GPUBlock,IgnoreRaces) # races are settled where threads add", block),
@@ -236,16 +239,16 @@ func (s *gpuShape) entriesOfThreads(c *positionLoop, products bool) gpuForm {
 // denseInside returns the form that gives each warp a few entries and lets the warp's threads run
 // over the last dense variable of the result (A.4, A.8). races says that several warps may add to
 // one row.
-func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
+func (s *Shape) denseInside(c *positionLoop, races bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
-	entries := gpuPerWarp
+	entries := perWarp
 	if len(c.vars) > 2 {
-		entries = gpuPerWarpTree
+		entries = perWarpTree
 	}
 	last := c.inner[len(c.inner)-1]
 	texts := append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, entries*gpuWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, entries*blockWarps),
 		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, entries))
 	texts = append(texts, s.overLanes(last, tile, thread,
 		"the threads of a warp read and write neighbours along "+last)...)
@@ -266,14 +269,14 @@ func (s *gpuShape) denseInside(c *positionLoop, races bool) gpuForm {
 
 // sumInside returns the form that gives each warp a few entries. For each entry, the threads of the
 // warp sum over a dense variable together.
-func (s *gpuShape) sumInside(c *positionLoop) gpuForm {
+func (s *Shape) sumInside(c *positionLoop) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")
 	last := c.sums[len(c.sums)-1]
 	order := slices.Concat([]string{block, warp, nz, thread, tile}, c.sums[:len(c.sums)-1])
 	texts := append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, gpuPerWarp*gpuWarps),
-		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, gpuPerWarp))
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in1, perWarp*blockWarps),
+		fmt.Sprintf("split(%s,%s,%s,%d) # entries of a warp", in1, warp, nz, perWarp))
 	texts = append(texts, s.overLanes(last, tile, thread,
 		"the threads of a warp sum over "+last+" together")...)
 	return s.lines(append(texts,
@@ -287,25 +290,25 @@ func (s *gpuShape) sumInside(c *positionLoop) gpuForm {
 
 // overLanes returns commands that split a dense variable for the threads of a warp. If its size is
 // known and a multiple of the number of threads, the loop needs no check for its end.
-func (s *gpuShape) overLanes(v, tile, thread, why string) []string {
-	n := s.c.size(v)
-	if slices.Contains(s.c.request.Parts, v) || n%gpuLanes != 0 || n == 0 {
-		return []string{fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, tile, thread, gpuLanes, why)}
+func (s *Shape) overLanes(v, tile, thread, why string) []string {
+	n := s.Size(v)
+	if slices.Contains(s.Parts, v) || n%warpLanes != 0 || n == 0 {
+		return []string{fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, tile, thread, warpLanes, why)}
 	}
 	open := s.name(tile + "_unbounded")
 	return []string{
-		fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, open, thread, gpuLanes, why),
-		fmt.Sprintf("bound(%s,%s,%d,MaxExact) # %s has %d coordinates", open, tile, n/gpuLanes, v, n),
+		fmt.Sprintf("split(%s,%s,%s,%d) # %s", v, open, thread, warpLanes, why),
+		fmt.Sprintf("bound(%s,%s,%d,MaxExact) # %s has %d coordinates", open, tile, n/warpLanes, v, n),
 	}
 }
 
 // ownPlaces returns the form that gives each thread a few stored positions. No other thread writes
 // to the result's elements that belong to these positions, so no additions are atomic.
-func (s *gpuShape) ownPlaces(c *positionLoop) gpuForm {
+func (s *Shape) ownPlaces(c *positionLoop) Form {
 	block, thread, nz, in := s.name("block"), s.name("thread"), s.name("nz"), s.name(c.pos+"1")
 	return s.lines(append(c.texts,
-		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, gpuThreads*gpuCopied),
-		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, gpuCopied),
+		fmt.Sprintf("split(%s,%s,%s,%d)", c.pos, block, in, blockThreads*copiedEntries),
+		fmt.Sprintf("split(%s,%s,%s,%d)", in, thread, nz, copiedEntries),
 		fmt.Sprintf(
 			"parallelize(%s,GPUBlock,NoRaces) # every position writes its own elements", block),
 		fmt.Sprintf("parallelize(%s,GPUThread,NoRaces)", thread))...)
