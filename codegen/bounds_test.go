@@ -238,34 +238,35 @@ func TestBoundsAsNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-			ComputeType: tensor.Float64, Verify: true}
+		r := codegen.Request{Statement: codegen.Statement{Stmt: s, ComputeType: tensor.Float64},
+			Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}},
+			Ask:     codegen.Ask{Verify: true}}
 		dims := make([]int64, len(vars))
 		for k, x := range vars {
 			dims[k] = int64(rng.IntN(9))
 			if rng.IntN(3) > 0 {
 				dims[k] += 2
 			}
-			r.Sizes[x] = dims[k]
+			r.Tensors.Sizes[x] = dims[k]
 		}
 		for _, name := range []string{"A", "B"} {
-			r.Tensors[name] = codegen.Tensor{Format: tensor.DenseOf(len(vars)), Type: tensor.Float64,
+			r.Tensors.All[name] = codegen.Tensor{Format: tensor.DenseOf(len(vars)), Type: tensor.Float64,
 				Dims: dims,
 				NNZ:  -1}
 		}
-		r.Schedule = []string{"assemble(A,Append)"}
+		r.Ask.Schedule = []string{"assemble(A,Append)"}
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range 1 + rng.IntN(6) {
 			q := r
-			q.Schedule = append(slices.Clone(r.Schedule), drawLoops(rng, u.CIN, r.Sizes, n))
+			q.Ask.Schedule = append(slices.Clone(r.Ask.Schedule), drawLoops(rng, u.CIN, r.Tensors.Sizes, n))
 			if next, err := codegen.Compile(q); err == nil {
 				r, u = q, next
 			}
 		}
-		v := &visits{t: t, stmt: u.CIN, g: cin.Relations(u.CIN), sizes: r.Sizes, vars: vars,
+		v := &visits{t: t, stmt: u.CIN, g: cin.Relations(u.CIN), sizes: r.Tensors.Sizes, vars: vars,
 			coord:    map[string]int64{},
 			narrowed: map[string]*provenance.Narrowed{}, counting: map[string]*provenance.Counting{}}
 		v.visit(u.CIN)
@@ -276,7 +277,7 @@ func TestBoundsAsNumbers(t *testing.T) {
 		got := interpreted(t, u, dims)
 		if !slices.EqualFunc(got, v.points, slices.Equal[[]int64]) {
 			t.Fatalf("seed %d: -s=%s with sizes %v: the loops visit\n%v\nand the bounds say\n%v\n%s", seed,
-				strings.Join(r.Schedule, ","), r.Sizes, got, v.points, cin.Pretty(u.CIN))
+				strings.Join(r.Ask.Schedule, ","), r.Tensors.Sizes, got, v.points, cin.Pretty(u.CIN))
 		}
 		all := int64(1)
 		for _, d := range dims {
@@ -286,7 +287,7 @@ func TestBoundsAsNumbers(t *testing.T) {
 		if got = slices.CompactFunc(got, slices.Equal[[]int64]); int64(len(got)) != all ||
 			len(v.points) != len(got) {
 			t.Fatalf("seed %d: -s=%s with sizes %v: %d visits to %d points of %d", seed,
-				strings.Join(r.Schedule, ","), r.Sizes, len(v.points), len(got), all)
+				strings.Join(r.Ask.Schedule, ","), r.Tensors.Sizes, len(v.points), len(got), all)
 		}
 	}
 	t.Logf("%d with loops in natural order, %d with loops that count, %d with guards", natural,

@@ -64,28 +64,56 @@ import (
 
 // Request describes the statement to compile, its tensors, the machine, and the caller's wishes.
 type Request struct {
+	Statement Statement
+	Tensors   Tensors
+	Target    Target
+	Ask       Ask
+}
+
+// Statement is the statement to compile.
+type Statement struct {
 	Stmt *notation.Stmt
 	// Normal, if not nil, is compiled instead of Stmt's normal form. It may have only some of the
 	// terms. Compile does not change it.
 	Normal *notation.Normal
-	// Tensors describes every tensor of the statement. The left tensor is described as the caller
+	// Names gives the user's name of a tensor that has another name in Normal.
+	Names map[string]string
+	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of the
+	// statement that Normal lacks. A command that names one of them is for those terms and is left
+	// out.
+	Elsewhere []string
+	// ComputeType is the type that the statement computes in. If it is tensor.None, Compile derives
+	// the type from the operands (notation.InferTypes).
+	ComputeType tensor.Type
+}
+
+// Tensors describes the tensors of a statement and the ranges of its variables.
+type Tensors struct {
+	// All describes every tensor of the statement. The left tensor is described as the caller
 	// wants the result.
-	Tensors map[string]Tensor
+	All map[string]Tensor
 	// Old describes the left tensor's value before a +=. If it is nil, that value is zero.
 	Old *Tensor
 	// Sizes has the size of every variable of the statement. The key is the name in the normal form
 	// or, if that is missing, the name in the source.
 	Sizes map[string]int64
-	// ComputeType is the type that the statement computes in. If it is tensor.None, Compile derives
-	// the type from the operands (notation.InferTypes).
-	ComputeType tensor.Type
 	// Exact lists variables whose whole range is passed in every call of the leaf. If the range is
 	// short and its loops are dense, the trip count may be compiled into the leaf.
 	Exact []string
-	// Name is the leaf's name, a C identifier. If it is "", the name is "leaf".
-	Name string
-	// Target is the machine that the leaf runs on.
-	Target Target
+	// Chunked, if not "", is an operand that calls get in chunks of its entries. The ranges of its
+	// variables then contain the coordinates of the chunk. Other operands may store coordinates
+	// outside of these ranges.
+	Chunked string
+	// InPlace names an operand that holds the left tensor's old value, and whose memory the result
+	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that no
+	// operand does.
+	InPlace string
+}
+
+// Target describes the machine that a leaf runs on.
+type Target struct {
+	// Kind is the machine that the leaf runs on.
+	Kind Kind
 	// Threads is 1 if the leaf runs on one thread only. Otherwise the number of threads is an
 	// argument of the call.
 	Threads int
@@ -111,23 +139,21 @@ type Request struct {
 	// applies only if the expected size exceeds it; the arrays grow beyond it when they need to. 0
 	// means no limit.
 	CapacityBytes int64
+}
+
+// Ask has the caller's wishes.
+type Ask struct {
+	// Name is the leaf's name, a C identifier. If it is "", the name is "leaf".
+	Name string
 	// Schedule, if not nil, has scheduling commands that replace the default schedule. The leaf is
 	// then called on the whole range of every variable that is not in Parts. For a variable in Parts,
 	// it is called on a part of the range, and the operands store nothing outside of that part.
 	Schedule []string
 	Parts    []string
-	// Elsewhere lists the variables and tensors, by the user's names, that occur only in terms of the
-	// statement that Normal lacks. A command that names one of them is for those terms and is left
-	// out.
-	Elsewhere []string
 	// ConvertBySize lets the choice of operands to convert depend only on the sizes of their modes,
 	// not on their numbers of entries. Whether a schedule is accepted then does not depend on what
 	// the operands store.
 	ConvertBySize bool
-	// Chunked, if not "", is an operand that calls get in chunks of its entries. The ranges of its
-	// variables then contain the coordinates of the chunk. Other operands may store coordinates
-	// outside of these ranges.
-	Chunked string
 	// Network says how products of several tensors are contracted: "auto" or "" makes intermediates
 	// if they pay, "direct" uses one nest of loops, "pairwise" contracts two tensors at a time, and a
 	// tree such as "((A*B)*C)*D" gives the order.
@@ -141,8 +167,6 @@ type Request struct {
 	// AsStored forbids copies of dense operands in another order of their modes, except the copies
 	// that a schedule asks for.
 	AsStored bool
-	// Names gives the user's name of a tensor that has another name in Normal.
-	Names map[string]string
 	// Accumulate asks for a leaf that adds to an existing result. The existing result must contain
 	// all coordinates that the leaf would store. The request is met only if the result is dense or
 	// can use an operand's level arrays (see Result.Accumulate).
@@ -152,10 +176,6 @@ type Request struct {
 	// example from an earlier result whose operands had the same patterns. The left tensor's entry
 	// in Tensors has the widths of these arrays.
 	FixedPattern bool
-	// InPlace names an operand that holds the left tensor's old value, and whose memory the result
-	// may overwrite (see Result.InPlace). For +=, it is the left tensor itself. "" means that no
-	// operand does.
-	InPlace string
 	// Extern reads a C function from a file, for schedules that substitute a function for loops.
 	// Extern is nil if no file may be read.
 	Extern func(file, name string) (*ir.Extern, error)
@@ -166,17 +186,17 @@ type Request struct {
 	Trace func(pass string, took time.Duration, text func() string)
 }
 
-// Target is the kind of hardware that leaves run on.
-type Target uint8
+// Kind is the kind of hardware that leaves run on.
+type Kind uint8
 
 const (
-	CPU  Target = iota // threads and vector lanes
-	CUDA               // an NVIDIA GPU
+	CPU  Kind = iota // threads and vector lanes
+	CUDA             // an NVIDIA GPU
 )
 
-func (t Target) String() string { return [...]string{"cpu", "cuda"}[t] }
+func (k Kind) String() string { return [...]string{"cpu", "cuda"}[k] }
 
-// DefaultLongRow is the default of Request.LongRow, in entries. The work on a row of this length
+// DefaultLongRow is the default of Target.LongRow, in entries. The work on a row of this length
 // takes several times the start of a parallel region.
 const DefaultLongRow = 1 << 16
 
@@ -184,11 +204,11 @@ const DefaultLongRow = 1 << 16
 // reads ahead (see Arg.Map).
 const MapAhead = choice.MapAhead
 
-// DefaultChunkWork is the default of Request.ChunkWork, in stored entries. The result of a chunk
+// DefaultChunkWork is the default of Target.ChunkWork, in stored entries. The result of a chunk
 // with this many entries fits into the cache of one core.
 const DefaultChunkWork = 1 << 13
 
-// DefaultFarBytes is the default of Request.FarBytes, in bytes. A core's own caches hold about this
+// DefaultFarBytes is the default of Target.FarBytes, in bytes. A core's own caches hold about this
 // much.
 const DefaultFarBytes = 1 << 20
 
@@ -326,24 +346,24 @@ type Result struct {
 // tensor's old value, that value must have a name of its own (notation.NameOld). An error is a
 // mistake of the user.
 func Compile(r Request) (*Unit, error) {
-	if r.FixedPattern && r.Schedule != nil {
+	if r.Ask.FixedPattern && r.Ask.Schedule != nil {
 		return nil, &diag.Error{
 			Msg: "got a schedule for values alone, want none: only the default schedule can " +
 				"compute them"}
 	}
-	if r.FixedPattern && r.Target == CUDA {
+	if r.Ask.FixedPattern && r.Target.Kind == CUDA {
 		return nil, &diag.Error{
 			Msg: "got --target=cuda for values alone, want --target=cpu: only a CPU can " +
 				"compute them in the order of a given pattern"}
 	}
-	if r.Target == CUDA && r.Schedule == nil {
+	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
 		g, err := chooseGPU(r)
 		if err != nil {
 			return nil, err
 		}
 		return g.made.unit, nil
 	}
-	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
 	}
@@ -380,11 +400,11 @@ type compilation struct {
 // normalize brings the statement into normal form (concrete index notation). If the request already
 // contains a statement in normal form, normalize uses a copy of that statement.
 func (c *compilation) normalize() error {
-	if c.request.Normal != nil {
-		normal := *c.request.Normal
+	if c.request.Statement.Normal != nil {
+		normal := *c.request.Statement.Normal
 		c.normal = &normal
 	} else {
-		c.normal = notation.Normalize(c.request.Stmt)
+		c.normal = notation.Normalize(c.request.Statement.Stmt)
 	}
 	c.unit.Vars = c.normal.Vars
 	return nil
@@ -392,11 +412,11 @@ func (c *compilation) normalize() error {
 
 // size returns the size of a variable.
 func (c *compilation) size(v string) int64 {
-	if n, ok := c.request.Sizes[v]; ok {
+	if n, ok := c.request.Tensors.Sizes[v]; ok {
 		return n
 	}
 	if s, ok := c.normal.Source[v]; ok {
-		if n, ok := c.request.Sizes[s]; ok {
+		if n, ok := c.request.Tensors.Sizes[s]; ok {
 			return n
 		}
 	}
@@ -405,7 +425,7 @@ func (c *compilation) size(v string) int64 {
 
 // tensor returns what the request says about a tensor that is not the old value of a +=.
 func (c *compilation) tensor(name string) Tensor {
-	t, ok := c.request.Tensors[name]
+	t, ok := c.request.Tensors.All[name]
 	if !ok {
 		panic("BUG: codegen: no tensor " + name)
 	}
@@ -414,28 +434,28 @@ func (c *compilation) tensor(name string) Tensor {
 
 // types determines the type to compute in, unless the request gives it.
 func (c *compilation) types() error {
-	if c.request.ComputeType != tensor.None {
+	if c.request.Statement.ComputeType != tensor.None {
 		return nil
 	}
 	operands := map[string]tensor.Type{}
-	for name, t := range c.request.Tensors {
-		if name != c.request.Stmt.LHS.Name {
+	for name, t := range c.request.Tensors.All {
+		if name != c.request.Statement.Stmt.LHS.Name {
 			operands[name] = t.Type
 		}
 	}
-	if c.request.Old != nil {
-		operands[c.request.Stmt.LHS.Name] = c.request.Old.Type
+	if c.request.Tensors.Old != nil {
+		operands[c.request.Statement.Stmt.LHS.Name] = c.request.Tensors.Old.Type
 	}
 	var err error
-	c.unit.Compute, _, err = notation.InferTypes(c.request.Stmt, operands,
-		c.tensor(c.request.Stmt.LHS.Name).Type)
+	c.unit.Compute, _, err = notation.InferTypes(c.request.Statement.Stmt, operands,
+		c.tensor(c.request.Statement.Stmt.LHS.Name).Type)
 	return err
 }
 
 // result plans the leaf's result. If the request wants a level that is neither dense nor
 // compressed, the leaf makes it as a compressed level, and the caller repacks the result.
 func (c *compilation) result() error {
-	t := c.tensor(c.request.Stmt.LHS.Name)
+	t := c.tensor(c.request.Statement.Stmt.LHS.Name)
 	r := Result{Shares: -1, Format: t.Format.DenseOrCompressed()}
 	r.Repack = !r.Format.Equal(t.Format)
 	r.PosWidth, r.CrdWidth = c.widths(r.Format)
@@ -447,7 +467,7 @@ func (c *compilation) result() error {
 // finds the uses of all tensors.
 func (c *compilation) collect() error {
 	lhs := c.normal.LHS
-	if c.normal.Accumulate && c.request.Old != nil {
+	if c.normal.Accumulate && c.request.Tensors.Old != nil {
 		c.normal.Terms = append(
 			[]*notation.Term{
 				{Factors: []notation.Factor{
@@ -462,7 +482,7 @@ func (c *compilation) collect() error {
 		}
 		u := &use{tensor: a.Name, vars: a.Vars, old: a.Name == lhs.Name}
 		if u.old {
-			u.given = *c.request.Old
+			u.given = *c.request.Tensors.Old
 		} else {
 			u.given = c.tensor(a.Name)
 		}
@@ -483,7 +503,7 @@ func (c *compilation) order() error {
 // operands makes the leaf's arguments: the result, and one argument for each format of each tensor.
 func (c *compilation) operands() error {
 	u := c.unit
-	lhs := c.request.Stmt.LHS.Name
+	lhs := c.request.Statement.Stmt.LHS.Name
 	c.ops = []tree.Argument{
 		{Name: lhs, Format: u.Result.Format, Type: c.tensor(lhs).Type, PosWidth: u.Result.PosWidth,
 			CrdWidth: u.Result.CrdWidth}}
@@ -505,7 +525,8 @@ func (c *compilation) operands() error {
 		names[s.name] = true
 		op := tree.Argument{Name: s.name, Number: len(u.Args), Format: s.format, Type: s.given.Type,
 			PosWidth: s.given.PosWidth, CrdWidth: s.given.CrdWidth,
-			Rows: s.format.AllDense() && c.request.Target == CPU && s.tensor != c.request.InPlace}
+			Rows: s.format.AllDense() && c.request.Target.Kind == CPU &&
+				s.tensor != c.request.Tensors.InPlace}
 		stats := choice.Tensor{NNZ: s.given.NNZ}
 		if s.convert {
 			op.PosWidth, op.CrdWidth = convertedWidths(s)
@@ -533,7 +554,7 @@ func (c *compilation) terms() error {
 		sizes:   c.size,
 		exact:   c.unit.Compute.IsInt(),
 		rounds:  c.roundsSums(),
-		plain:   c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule),
+		plain:   c.request.Ask.Schedule != nil && !schedule.Temporaries(c.request.Ask.Schedule),
 	}
 	for _, op := range c.ops[1:] {
 		c.nest.formats[op.Name] = op.Format
@@ -551,7 +572,7 @@ func (c *compilation) terms() error {
 // taken returns the names that a temporary may not have: the names of all tensors and variables.
 func (c *compilation) taken() map[string]bool {
 	taken := map[string]bool{}
-	for name := range c.request.Tensors {
+	for name := range c.request.Tensors.All {
 		taken[name] = true
 	}
 	for _, v := range c.normal.Vars {

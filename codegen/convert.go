@@ -120,10 +120,10 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 }
 
 // conversionCost returns the cost of converting a use. The cost is the number of the use's entries.
-// If the choice must not depend on this number (Request.ConvertBySize), the cost is the number of
+// If the choice must not depend on this number (Ask.ConvertBySize), the cost is the number of
 // coordinates of the use's tensor. An unknown number of entries costs more than any other.
 func (c *compilation) conversionCost(u *use) float64 {
-	if !c.request.ConvertBySize {
+	if !c.request.Ask.ConvertBySize {
 		if u.given.NNZ < 0 {
 			return 1e12
 		}

@@ -22,11 +22,11 @@ func TestConvertBySize(t *testing.T) {
 		{map[string]int64{"B": -1, "C": -1}, true, "C"},
 	} {
 		r := goldenRequest(t, "A(i,j)=B(i,j,k)*C(i,j)\nA:dd\nB:sss\nC:ss:1,0\ni=10\nj=20\nk=30")
-		r.ConvertBySize = c.bySize
+		r.Ask.ConvertBySize = c.bySize
 		for name, n := range c.entries {
-			x := r.Tensors[name]
+			x := r.Tensors.All[name]
 			x.NNZ = n
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		u, err := codegen.Compile(r)
 		if err != nil {

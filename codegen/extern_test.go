@@ -69,7 +69,7 @@ func TestExternRefused(t *testing.T) {
 	} {
 		r := goldenRequest(t, fmt.Sprintf(x.text, `substitute(`+x.command+`,"f.c:f")`))
 		fn := &ir.Extern{File: "f.c", Name: "f", Result: "void"}
-		r.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
+		r.Ask.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
 		err := refusedExtern(t, r)
 		if _, params, ok := strings.Cut(err.Msg, ", want the prototype void f("); ok && x.fits {
 			fn = &ir.Extern{File: "f.c", Name: "f", Result: "void", Params: typesOf(params)}
@@ -88,7 +88,7 @@ func refusedExtern(t *testing.T, r codegen.Request) *diag.Error {
 	_, err := codegen.Compile(r)
 	var e *diag.Error
 	if !errors.As(err, &e) || e.Code != diag.ScheduleRefused {
-		t.Fatalf("%v: got %v, want a refusal", r.Schedule, err)
+		t.Fatalf("%v: got %v, want a refusal", r.Ask.Schedule, err)
 	}
 	return e
 }
@@ -109,7 +109,7 @@ func TestExternUnknown(t *testing.T) {
 		"substitute: a GPU and the interpreter cannot call C functions; want gemm or loops"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	r.Extern = func(file, name string) (*ir.Extern, error) {
+	r.Ask.Extern = func(file, name string) (*ir.Extern, error) {
 		return nil, fmt.Errorf("%s defines no function %s", file, name)
 	}
 	const want = "substitute: f.c defines no function f, want void f(int64_t i_begin, int64_t i_end, double *y, int64_t y_i, const double *x, int64_t x_i)"
@@ -124,7 +124,7 @@ func TestExternUnknown(t *testing.T) {
 		{File: "f.c", Name: "f", Result: "void",
 			Params: []string{"int64_t", "int64_t", "double *", "int64_t", "const double *"}},
 	} {
-		r.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
+		r.Ask.Extern = func(string, string) (*ir.Extern, error) { return fn, nil }
 		got := refusedExtern(t, r).Msg
 		if want := fmt.Sprintf("substitute: got the function %s f(%s) in f.c, want the prototype void f(int64_t i_begin,", fn.Result,
 			strings.Join(fn.Params, ", ")); !strings.HasPrefix(got, want) {
@@ -144,7 +144,7 @@ func TestExternTwoNests(t *testing.T) {
 		"y(i)=A(i,j)*x(j)\n-s=substitute({j},\"f.c:f\"),unroll(j,2)":                            "substitute: the loop over j is unrolled or has a mergeby, so f cannot replace it",
 	} {
 		r := goldenRequest(t, text)
-		r.Extern = func(string, string) (*ir.Extern, error) {
+		r.Ask.Extern = func(string, string) (*ir.Extern, error) {
 			return &ir.Extern{File: "f.c", Name: "f", Result: "void"}, nil
 		}
 		if got := refusedExtern(t, r).Msg; got != want {

@@ -27,7 +27,7 @@ func TestLargeFactors(t *testing.T) {
 			"#pragma GCC unroll 11\n"},
 	} {
 		r := goldenRequest(t, spmv)
-		r.Schedule = []string{x.schedule}
+		r.Ask.Schedule = []string{x.schedule}
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v", x.schedule, err)
@@ -46,7 +46,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 	schedule := []string{
 		"precompute(B(i,k,l)*D(l,j),j,j,W),prefetch(C,k,0),prefetch(D,l,0),parallelize(j,CPUVector,NoRaces)"}
 	r := goldenRequest(t, mttkrp+"dd")
-	r.Schedule = schedule
+	r.Ask.Schedule = schedule
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 		t.Errorf("got %d loops in lanes without a reduction, want 2:\n%s", n, ir.Print(u.Func))
 	}
 	r = goldenRequest(t, mttkrp+"ds")
-	r.Schedule = schedule
+	r.Ask.Schedule = schedule
 	if _, err := codegen.Compile(r); err == nil ||
 		!strings.Contains(err.Error(), "adds entries to the sparse workspace W(j) one at a time, which vector lanes cannot do") {
 		t.Errorf("got %v, want a refusal", err)
@@ -66,7 +66,7 @@ func TestLanesFillWorkspaces(t *testing.T) {
 // tile's first row is searched once, not once for each column.
 func TestOneSearchATile(t *testing.T) {
 	r := goldenRequest(t, "C(i,k)=A(i,j)*B(j,k)\nC:dd\nA:ds\nB:dd")
-	r.Schedule = []string{"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),reorder(p0,k,p1)"}
+	r.Ask.Schedule = []string{"fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),reorder(p0,k,p1)"}
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)

@@ -61,14 +61,15 @@ func TestForesee(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-			ComputeType: tensor.Float64, Verify: true}
+		r := codegen.Request{Statement: codegen.Statement{Stmt: s, ComputeType: tensor.Float64},
+			Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}},
+			Ask:     codegen.Ask{Verify: true}}
 		dims, bounds := make([]int64, len(vars)), make([][2]int64, len(vars))
 		for k, x := range vars {
 			dims[k] = 8 + rng.Int64N(24)
-			r.Sizes[x], bounds[k] = dims[k], [2]int64{0, dims[k]}
+			r.Tensors.Sizes[x], bounds[k] = dims[k], [2]int64{0, dims[k]}
 		}
-		r.Tensors["s"] = codegen.Tensor{Type: tensor.Float64, NNZ: 1}
+		r.Tensors.All["s"] = codegen.Tensor{Type: tensor.Float64, NNZ: 1}
 		args := []interp.Arg{{Vals: interp.Array{Data: make([]float64, 1), Fresh: true}}}
 		given := map[string]interp.Arg{}
 		dense := rng.IntN(2) == 0
@@ -86,16 +87,16 @@ func TestForesee(t *testing.T) {
 			if arg.Vals = (interp.Array{Data: make([]float64, n)}); !dense {
 				arg = packed(rng, dims, 40)
 			}
-			given[a.Name], r.Tensors[a.Name] = arg, spec
+			given[a.Name], r.Tensors.All[a.Name] = arg, spec
 		}
-		r.Schedule = []string{}
+		r.Ask.Schedule = []string{}
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for n := range 1 + rng.IntN(5) {
 			q := r
-			q.Schedule = append(slices.Clone(r.Schedule), drawLoops(rng, u.CIN, r.Sizes, n))
+			q.Ask.Schedule = append(slices.Clone(r.Ask.Schedule), drawLoops(rng, u.CIN, r.Tensors.Sizes, n))
 			if next, err := codegen.Compile(q); err == nil {
 				r, u = q, next
 			}
@@ -136,12 +137,12 @@ func TestForesee(t *testing.T) {
 		merged := !dense && len(given) > 1
 		if got := float64(took); seen.Steps > 6*got+500 || !merged && got > 4*seen.Steps+500 {
 			t.Errorf("seed %d: %s, -s=%s with sizes %v: %v steps are foreseen, the leaf takes %v\n%s",
-				seed, s, strings.Join(r.Schedule, ","), r.Sizes, seen.Steps, got, ir.Print(u.Func))
+				seed, s, strings.Join(r.Ask.Schedule, ","), r.Tensors.Sizes, seen.Steps, got, ir.Print(u.Func))
 		}
 		if !dense {
 			sparse++
 		}
-		if strings.Contains(strings.Join(r.Schedule, ","), "split") {
+		if strings.Contains(strings.Join(r.Ask.Schedule, ","), "split") {
 			tiles++
 		}
 	}

@@ -116,7 +116,7 @@ func (n *nest) mustStaySerial(f *cin.Forall) bool {
 // strategyProducts returns the matrix products that the default strategy has chosen, each with the
 // reason for the choice. It returns nil if the request has a schedule.
 func (c *compilation) strategyProducts() (out []choice.Chosen) {
-	if c.request.Schedule != nil {
+	if c.request.Ask.Schedule != nil {
 		return nil
 	}
 	for _, p := range slices.Concat(c.nest.products, c.nest.gemms) {

@@ -48,15 +48,15 @@ func TestNetworkGemm(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		r.Schedule = []string{}
+		r.Ask.Schedule = []string{}
 		for _, l := range lines {
-			r.Schedule = append(r.Schedule, l.Command)
+			r.Ask.Schedule = append(r.Ask.Schedule, l.Command)
 		}
 		v, err := codegen.Compile(r)
 		if err != nil {
-			t.Errorf("%s: %v: %v", c.text, r.Schedule, err)
+			t.Errorf("%s: %v: %v", c.text, r.Ask.Schedule, err)
 		} else if got := ir.Print(v.Func); got != text {
-			t.Errorf("%s: %v: got\n%s\nwant\n%s", c.text, r.Schedule, got, text)
+			t.Errorf("%s: %v: got\n%s\nwant\n%s", c.text, r.Ask.Schedule, got, text)
 		}
 	}
 }
@@ -66,18 +66,18 @@ func TestNetworkGemm(t *testing.T) {
 func dense(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, text)
-	for v, n := range r.Sizes {
+	for v, n := range r.Tensors.Sizes {
 		if n == 1000 {
-			r.Sizes[v] = 256
+			r.Tensors.Sizes[v] = 256
 		}
-		r.Exact = append(r.Exact, v)
+		r.Tensors.Exact = append(r.Tensors.Exact, v)
 	}
-	for _, a := range r.Stmt.Accesses() {
-		x := r.Tensors[a.Name]
+	for _, a := range r.Statement.Stmt.Accesses() {
+		x := r.Tensors.All[a.Name]
 		x.NNZ = 1
 		for m, v := range a.Vars {
-			x.Dims[m] = r.Sizes[v]
-			x.NNZ *= r.Sizes[v]
+			x.Dims[m] = r.Tensors.Sizes[v]
+			x.NNZ *= r.Tensors.Sizes[v]
 		}
 		n := int64(1)
 		for l, mode := range x.Format.Order {
@@ -85,7 +85,7 @@ func dense(t *testing.T, text string) codegen.Request {
 				x.Counts[l] = n
 			}
 		}
-		r.Tensors[a.Name] = x
+		r.Tensors.All[a.Name] = x
 	}
 	return r
 }

@@ -89,10 +89,10 @@ func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) 
 	t.Helper()
 	r := goldenRequest(t, text)
 	after := "inplace"
-	if r.Target == codegen.CUDA {
+	if r.Target.Kind == codegen.CUDA {
 		after = "simplify"
 	}
-	r.Trace = func(pass string, _ time.Duration, text func() string) {
+	r.Ask.Trace = func(pass string, _ time.Duration, text func() string) {
 		if pass == after {
 			structured = text()
 		}
@@ -124,25 +124,26 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 	if err := notation.Check(s); err != nil {
 		t.Fatal(err)
 	}
-	r := codegen.Request{Stmt: s, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		ComputeType: tensor.Float64, Verify: true}
+	r := codegen.Request{Statement: codegen.Statement{Stmt: s, ComputeType: tensor.Float64},
+		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}},
+		Ask:     codegen.Ask{Verify: true}}
 	for _, v := range notation.Normalize(s).Vars {
-		r.Sizes[v] = 1000
+		r.Tensors.Sizes[v] = 1000
 	}
 	for _, u := range s.Tensors() {
-		r.Tensors[u.Name] = goldenTensor(tensor.DenseOf(u.Order))
+		r.Tensors.All[u.Name] = goldenTensor(tensor.DenseOf(u.Order))
 	}
 	for _, line := range lines[1:] {
 		if commands, ok := strings.CutPrefix(line, "-s="); ok {
-			r.Schedule = append(r.Schedule, commands)
+			r.Ask.Schedule = append(r.Ask.Schedule, commands)
 			continue
 		}
 		if line == "--target=cuda" {
-			r.Target = codegen.CUDA
+			r.Target.Kind = codegen.CUDA
 			continue
 		}
 		if tree, ok := strings.CutPrefix(line, "--network="); ok {
-			r.Network = tree
+			r.Ask.Network = tree
 			continue
 		}
 		if v, n, ok := strings.Cut(line, "="); ok {
@@ -150,8 +151,8 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Sizes[v] = size; v == "--intermediate-order" {
-				r.IntermediateOrder = int(size)
+			if r.Tensors.Sizes[v] = size; v == "--intermediate-order" {
+				r.Ask.IntermediateOrder = int(size)
 			}
 			continue
 		}
@@ -159,7 +160,7 @@ func goldenRequest(t *testing.T, text string) codegen.Request {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Tensors[name] = goldenTensor(f)
+		r.Tensors.All[name] = goldenTensor(f)
 	}
 	return r
 }

@@ -24,7 +24,7 @@ type gpuDefault struct {
 
 // chooseGPU compiles a request without a schedule by the first form that no pass refuses.
 func chooseGPU(r Request) (*gpuDefault, error) {
-	if r.FixedPattern {
+	if r.Ask.FixedPattern {
 		return nil, noGPU("values alone are computed on a CPU")
 	}
 	if _, _, err := (&compilation{request: r}).networkWay(); err != nil {
@@ -37,8 +37,8 @@ func chooseGPU(r Request) (*gpuDefault, error) {
 	var refused error
 	for _, f := range forms {
 		q := r
-		q.Schedule, q.Parts, q.InPlace = f.Commands(), partsOf(r), ""
-		c := &compilation{request: q, unit: &Unit{Request: r, Compute: r.ComputeType}}
+		q.Ask.Schedule, q.Ask.Parts, q.Tensors.InPlace = f.Commands(), partsOf(r), ""
+		c := &compilation{request: q, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
 		if refused = c.run(); refused == nil {
 			return &gpuDefault{f, c}, nil
 		}
@@ -72,7 +72,7 @@ func partsOf(r Request) []string {
 	c := &compilation{request: r, unit: &Unit{}}
 	_ = c.normalize()
 	return slices.DeleteFunc(slices.Clone(c.normal.Vars),
-		func(v string) bool { return slices.Contains(r.Exact, v) })
+		func(v string) bool { return slices.Contains(r.Tensors.Exact, v) })
 }
 
 // lines returns the schedule that the compiler chose: the commands of the form, and commands that
@@ -114,14 +114,15 @@ func gpuForms(r Request) ([]gpu.Form, error) {
 // units of a GPU. The request is therefore compiled for a CPU, because a schedule for a GPU must
 // assign loops to units.
 func gpuShape(r Request, commands []string) (*gpu.Shape, error) {
-	r.Target, r.Schedule, r.Parts, r.Trace, r.InPlace = CPU, commands, partsOf(r), nil, ""
-	r.Network = network.Direct.String() // the nest is checked when a form is compiled
-	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	r.Ask.Schedule, r.Ask.Parts, r.Ask.Trace = commands, partsOf(r), nil
+	r.Target.Kind, r.Tensors.InPlace = CPU, ""
+	r.Ask.Network = network.Direct.String() // the nest is checked when a form is compiled
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
 	if err := c.runTo("schedule"); err != nil {
 		return nil, err
 	}
 	return &gpu.Shape{First: commands, Body: cin.Body(c.unit.CIN), Vars: c.normal.LHS.Vars,
-		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: r.Parts, Names: r.Names,
+		Result: c.unit.Result.Format, Shared: c.sharedWith, Parts: r.Ask.Parts, Names: r.Statement.Names,
 		Format: c.formatOf, Size: c.size, Taken: c.taken,
 		Entries: func(name string) int64 {
 			return c.stats[slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == name })].NNZ

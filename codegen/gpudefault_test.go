@@ -52,7 +52,7 @@ func TestGPUDefaults(t *testing.T) {
 			"parallelize(warp,GPUWarp,NoRaces)"},
 	} {
 		r := large(t, text)
-		r.Target = codegen.CUDA
+		r.Target.Kind = codegen.CUDA
 		lines, err := codegen.Schedule(r)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -74,7 +74,7 @@ func TestGPUDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		q := r
-		q.Schedule = []string{schedule.Text(lines)}
+		q.Ask.Schedule = []string{schedule.Text(lines)}
 		v, err := codegen.Compile(q)
 		if err != nil {
 			t.Errorf("%s: given back: %v", text, err)
@@ -93,13 +93,13 @@ func TestGPUWithout(t *testing.T) {
 		"y(j)=A(i,j)*x(i)\ny:s\nA:ds":            "w",
 	} {
 		r := large(t, text)
-		r.Target = codegen.CUDA
+		r.Target.Kind = codegen.CUDA
 		_, err := codegen.Compile(r)
 		if err == nil || !strings.Contains(err.Error(), "a GPU has no default schedule") ||
 			!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "--target=cpu") {
 			t.Errorf("%s: got %v, want a refusal that has %q", text, err, want)
 		}
-		r.FixedPattern = true
+		r.Ask.FixedPattern = true
 		if _, err := codegen.Compile(r); err == nil {
 			t.Errorf("%s: values alone are compiled for a GPU", text)
 		}

@@ -11,8 +11,8 @@ import (
 // first rows of their tiles without a table of the rows of all blocks.
 func TestBlocksOfPositionsFusedFurther(t *testing.T) {
 	q := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ss\nk=3")
-	q.Target, q.Verify = codegen.CUDA, true
-	q.Schedule = []string{
+	q.Target.Kind, q.Ask.Verify = codegen.CUDA, true
+	q.Ask.Schedule = []string{
 		"fuse(i,j,f),pos(f,p,A(i,j)),split(p,b,t,30),coord(t,c),fuse(c,k,g),split(g,w,e,36),parallelize(b,GPUBlock,Atomics),parallelize(w,GPUThread,Atomics)"}
 	if _, err := codegen.Compile(q); err != nil {
 		t.Error(err)

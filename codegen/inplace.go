@@ -23,7 +23,7 @@ import (
 //
 // If a condition does not hold, the leaf uses separate memory for the old value and the result.
 func (c *compilation) inPlace() error {
-	if k := c.overwritten(); k > 0 && c.request.Target == CPU && c.assignsOnce() &&
+	if k := c.overwritten(); k > 0 && c.request.Target.Kind == CPU && c.assignsOnce() &&
 		ir.ReadInPlace(c.unit.Func, k) {
 		c.unit.Result.InPlace = k
 	}
@@ -50,12 +50,13 @@ func (c *compilation) verifyInPlace() error {
 // if there is none.
 func (c *compilation) overwritten() int {
 	u, lhs := c.unit, c.normal.LHS
-	if c.request.InPlace == "" || u.Result.Accumulate || u.Result.Repack || c.request.FixedPattern {
+	if c.request.Tensors.InPlace == "" || u.Result.Accumulate || u.Result.Repack ||
+		c.request.Ask.FixedPattern {
 		return 0
 	}
 	old := -1
 	for k, a := range u.Args[1:] {
-		if a.Tensor == c.request.InPlace && a.Old == (a.Tensor == lhs.Name) {
+		if a.Tensor == c.request.Tensors.InPlace && a.Old == (a.Tensor == lhs.Name) {
 			if old >= 0 {
 				return 0 // it is read in several formats
 			}
@@ -80,7 +81,7 @@ func (c *compilation) overwritten() int {
 // assignsOnce reports whether the loops of a schedule assign each coordinate of the result once.
 // Without a schedule it returns true.
 func (c *compilation) assignsOnce() bool {
-	if c.request.Schedule == nil {
+	if c.request.Ask.Schedule == nil {
 		return true
 	}
 	s := c.unit.CIN

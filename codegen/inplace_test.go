@@ -62,29 +62,29 @@ func TestInPlace(t *testing.T) {
 			"fuse(i,j,f),pos(f,fp,A),split(fp,f0,f1,32),parallelize(f0,CPUThread,Atomics)", false},
 	} {
 		r := smallRequest(t, c.stmt)
-		r.InPlace, r.Sizes["k"] = "x", 64
+		r.Tensors.InPlace, r.Tensors.Sizes["k"] = "x", 64
 		for _, text := range strings.Fields(c.formats) {
 			name, f, _ := strings.Cut(text, ":")
-			x := r.Tensors[name]
+			x := r.Tensors.All[name]
 			if f == "int32" {
 				x.Type = tensor.Int32
 			} else {
 				x.Format, _ = notation.ParseFormat(f)
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		for _, name := range []string{"A", "B"} {
-			if x, ok := r.Tensors[name]; ok && !strings.Contains(c.formats, name+":") {
+			if x, ok := r.Tensors.All[name]; ok && !strings.Contains(c.formats, name+":") {
 				x.Format = tensor.DenseOf(len(x.Dims))
-				r.Tensors[name] = x
+				r.Tensors.All[name] = x
 			}
 		}
-		if r.Stmt.Accumulate {
-			old := r.Tensors["y"]
-			r.Old, r.InPlace = &old, "y"
+		if r.Statement.Stmt.Accumulate {
+			old := r.Tensors.All["y"]
+			r.Tensors.Old, r.Tensors.InPlace = &old, "y"
 		}
 		if c.schedule != "" {
-			r.Schedule = []string{c.schedule}
+			r.Ask.Schedule = []string{c.schedule}
 		}
 		u, err := Compile(r)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestInPlace(t *testing.T) {
 			t.Errorf("%s, %s %s: in place %v, want %v:\n%s", c.stmt, c.formats, c.schedule, got, c.want,
 				ir.Print(u.Func))
 		}
-		r.InPlace = ""
+		r.Tensors.InPlace = ""
 		if u, err := Compile(r); err != nil || u.Result.InPlace > 0 {
 			t.Errorf("%s: in place, and nothing was asked for: %v", c.stmt, err)
 		}

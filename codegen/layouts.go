@@ -21,11 +21,11 @@ const layoutGain = 4
 // the memory of the copy. With a schedule, these are the operands that its layout commands name.
 // Otherwise, on a CPU, they are the operands for which a copy pays.
 func (c *compilation) layouts() error {
-	if c.request.Schedule != nil {
+	if c.request.Ask.Schedule != nil {
 		return c.givenLayouts()
 	}
 	v := c.innermostDense()
-	if v == "" || c.request.Target != CPU || c.request.AsStored {
+	if v == "" || c.request.Target.Kind != CPU || c.request.Ask.AsStored {
 		return nil
 	}
 	for _, u := range c.uses {
@@ -72,7 +72,7 @@ func (c *compilation) innermostDense() string {
 // canCopy reports whether the leaf may read the operand of use u from a copy with another layout.
 // The operand must be dense.
 func (c *compilation) canCopy(u *use) bool {
-	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.InPlace
+	return !u.old && !u.convert && u.given.Format.AllDense() && u.tensor != c.request.Tensors.InPlace
 }
 
 // reads estimates the total number of iterations of the innermost loop, which is over v. The loop
@@ -93,12 +93,12 @@ func (c *compilation) reads(v string) float64 {
 // variables.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
-	for _, cut := range c.request.Cuts {
+	for _, cut := range c.request.Ask.Cuts {
 		if !slices.Contains(u.vars, cut.Vars[0]) {
 			n *= float64(cut.N)
 		}
 	}
-	return min(n, float64(max(c.request.Ranks, 1)))
+	return min(n, float64(max(c.request.Ask.Ranks, 1)))
 }
 
 // copyUse records that the leaf reads the operand of use u from a copy in format f.
@@ -112,7 +112,8 @@ func (c *compilation) copyUse(u *use, f tensor.Format) {
 
 // useText returns the access as a schedule names it.
 func (c *compilation) useText(u *use) string {
-	return cmp.Or(c.request.Names[u.tensor], u.tensor) + "(" + strings.Join(u.vars, ",") + ")"
+	name := cmp.Or(c.request.Statement.Names[u.tensor], u.tensor)
+	return name + "(" + strings.Join(u.vars, ",") + ")"
 }
 
 // givenLayouts carries out the schedule's layout commands. It ignores mistakes in other commands,

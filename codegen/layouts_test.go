@@ -42,7 +42,7 @@ func TestLayouts(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 		q := large(t, text)
-		q.Schedule = []string{schedule.Text(lines)}
+		q.Ask.Schedule = []string{schedule.Text(lines)}
 		if a, b := compiled(t, large(t, text)), compiled(t, q); a != b {
 			t.Errorf("%s: with its printed schedule the leaf is another", text)
 		}
@@ -66,7 +66,7 @@ func TestLayouts(t *testing.T) {
 		{[]codegen.Cut{{Vars: []string{"i", "j"}, N: 20}}, 20, false},
 	} {
 		q := large(t, sddmm)
-		q.Cuts, q.Ranks = c.cuts, c.ranks
+		q.Ask.Cuts, q.Ask.Ranks = c.cuts, c.ranks
 		u, err := codegen.Compile(q)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestLayouts(t *testing.T) {
 		}
 	}
 	q := large(t, sddmm)
-	q.Schedule = []string{"temporaries(A)"}
+	q.Ask.Schedule = []string{"temporaries(A)"}
 	u, err := codegen.Compile(q)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestLayoutRefused(t *testing.T) {
 		"layout(D(k,j),2,1,0)":                  "layout: got an order of 3 modes for D, want 2",
 	} {
 		q := large(t, sddmm)
-		q.Schedule = []string{command}
+		q.Ask.Schedule = []string{command}
 		if _, err := codegen.Compile(q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", command, err, want)
 		}

@@ -27,7 +27,7 @@ func (c *compilation) arrays() error {
 		u.Result.Shares = slices.IndexFunc(c.ops, func(o tree.Argument) bool { return o.Name == a.Name })
 		u.Result.PosWidth, u.Result.CrdWidth = c.sharedWidths(c.ops[u.Result.Shares])
 	}
-	u.Result.FixedPattern = c.request.FixedPattern && !u.Result.Format.AllDense()
+	u.Result.FixedPattern = c.request.Ask.FixedPattern && !u.Result.Format.AllDense()
 	return nil
 }
 
@@ -39,7 +39,7 @@ func (c *compilation) addToResult() error {
 	u := c.unit
 	dense := u.Result.Format.AllDense()
 	u.Args, u.Result.Accumulate = slices.Clone(c.args),
-		c.request.Accumulate && (dense || u.Result.Shares >= 0)
+		c.request.Ask.Accumulate && (dense || u.Result.Shares >= 0)
 	c.ops[0].PosWidth, c.ops[0].CrdWidth = c.planned.PosWidth, c.planned.CrdWidth
 	if !u.Result.Accumulate {
 		return nil
@@ -77,12 +77,12 @@ func (c *compilation) lower() error {
 	}
 	var err error
 	c.lowered, err = lower.Lower(scope.Spec{
-		Name: cmp.Or(c.request.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
+		Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
-		Parts:   set(c.request.Parts), Chunked: c.request.Chunked,
+		Parts:   set(c.request.Ask.Parts), Chunked: c.request.Tensors.Chunked,
 		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),
 		Adds:     u.Result.Accumulate && u.Result.Format.AllDense(), Share: share, Strategy: c.strategy,
-		GPU: c.request.Target == CUDA, Extern: c.request.Extern,
+		GPU: c.request.Target.Kind == CUDA, Extern: c.request.Ask.Extern,
 		Note: func(text string) {
 			if !slices.Contains(u.Notes, text) {
 				u.Notes = append(u.Notes, text)
@@ -101,20 +101,20 @@ func (c *compilation) lower() error {
 	case !errors.As(err, &no):
 		return err
 	// these products are a choice of the default strategy, which loops replace
-	case c.request.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0:
+	case c.request.Ask.Schedule == nil && len(c.nest.products)+len(c.nest.gemms) > 0:
 		return c.withoutProducts()
 	case no.Pattern && !c.ownArrays:
 		c.ownArrays = true
 		return &restart{from: "shared"}
 	case len(c.commands) == 0:
 		return &diag.Error{Code: schedule.Refused,
-			Msg: "--target=" + c.request.Target.String() + ": " + no.Why}
+			Msg: "--target=" + c.request.Target.Kind.String() + ": " + no.Why}
 	}
 	return schedule.Blame(c.commands, u.CIN, no.Var, no.Why)
 }
 
 func (c *compilation) vectorize() error {
-	if c.request.Target == CUDA {
+	if c.request.Target.Kind == CUDA {
 		return nil
 	}
 	c.unit.gathered = rewrite.Vectorize(c.unit.Func.Body, c.lowered.Lanes)
@@ -130,7 +130,7 @@ func (c *compilation) simplify() error {
 // qualifies if each segment starts at the position where the segment before it ended. The loop then
 // keeps this position in a variable (see ir.Carry).
 func (c *compilation) carry() error {
-	if c.request.Target == CPU {
+	if c.request.Target.Kind == CPU {
 		ir.Carry(c.unit.Func)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (c *compilation) carry() error {
 // launch turns the loops of a GPU's leaf into launches. The error names the scheduling command that
 // a GPU cannot follow.
 func (c *compilation) launch() error {
-	if c.request.Target != CUDA {
+	if c.request.Target.Kind != CUDA {
 		return nil
 	}
 	err := simt.Launches(c.unit.Func)

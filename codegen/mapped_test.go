@@ -23,13 +23,13 @@ func TestMappedFetched(t *testing.T) {
 	} {
 		r := smallRequest(t, "Y(i,j,k) = A(i,j,l)*C(k,l)")
 		for name, levels := range map[string]string{"A": "sss", "Y": "ssd"} {
-			x := r.Tensors[name]
+			x := r.Tensors.All[name]
 			for l := range levels {
 				x.Format.Levels[l] = tensor.Kind(levels[l])
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
-		r.Accumulate, r.Exact, r.Forms = true, nil, forms.Set{forms.FarRows: c.far}
+		r.Ask.Accumulate, r.Tensors.Exact, r.Target.Forms = true, nil, forms.Set{forms.FarRows: c.far}
 		u, err := Compile(r)
 		if err != nil {
 			t.Fatal(err)
@@ -62,9 +62,9 @@ func TestMappedPastCaches(t *testing.T) {
 		{1000, "tile(k,32) vectorize(k) nontemporal(Y)", true},
 	} {
 		r := smallRequest(t, "Y(i,j,k) = A(i,j,l)*C(l,k)")
-		r.Sizes["k"], r.ComputeType = 32, tensor.Float64
+		r.Tensors.Sizes["k"], r.Statement.ComputeType = 32, tensor.Float64
 		for name, levels := range map[string]string{"A": "sss", "Y": "ssd", "C": "dd"} {
-			x := r.Tensors[name]
+			x := r.Tensors.All[name]
 			x.Type = tensor.Float64
 			for l := range levels {
 				x.Format.Levels[l] = tensor.Kind(levels[l])
@@ -72,11 +72,11 @@ func TestMappedPastCaches(t *testing.T) {
 			if name == "A" {
 				x.NNZ, x.Counts = 2*c.rows, []int64{100, c.rows, 2 * c.rows}
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
-		r.Accumulate, r.Exact, r.Forms = true, nil, forms.Set{forms.FarRows: choice.MapAhead}
+		r.Ask.Accumulate, r.Tensors.Exact, r.Target.Forms = true, nil, forms.Set{forms.FarRows: choice.MapAhead}
 		if c.schedule != "" {
-			r.Schedule = strings.Fields(c.schedule)
+			r.Ask.Schedule = strings.Fields(c.schedule)
 		}
 		u, err := Compile(r)
 		if err != nil {

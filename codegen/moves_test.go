@@ -99,34 +99,34 @@ func TestMoves(t *testing.T) {
 				Loads:   3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.stmt, " ", "\n"))
-		for v := range r.Sizes {
-			r.Sizes[v] = 100
+		for v := range r.Tensors.Sizes {
+			r.Tensors.Sizes[v] = 100
 			if v == "l" {
-				r.Sizes[v] = 8
+				r.Tensors.Sizes[v] = 8
 			}
 		}
-		for name, x := range r.Tensors {
+		for name, x := range r.Tensors.All {
 			x.Counts, x.NNZ = c.counts[name], -1
 			for m := range x.Dims {
 				x.Dims[m] = 100
 			}
-			for _, a := range append(r.Stmt.Accesses(), r.Stmt.LHS) {
+			for _, a := range append(r.Statement.Stmt.Accesses(), r.Statement.Stmt.LHS) {
 				for m, v := range a.Vars {
 					if a.Name == name {
-						x.Dims[m] = r.Sizes[v]
+						x.Dims[m] = r.Tensors.Sizes[v]
 					}
 				}
 			}
 			if n := len(x.Counts); n > 0 {
 				x.NNZ = x.Counts[n-1]
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatalf("%s: %v", c.stmt, err)
 		}
-		e := codegen.Extents{Size: func(v string) int64 { return r.Sizes[v] },
+		e := codegen.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
 			Counts: make([][]int64, len(u.Args))}
 		for n, a := range u.Args[1:] {
 			e.Counts[n+1] = c.counts[a.Tensor]

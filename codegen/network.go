@@ -68,7 +68,8 @@ func (c *compilation) network() error {
 		if plan := planFor(x.problem); plan != nil {
 			fits = fits || x.problem.Tree != nil
 			asked := x.problem.Tree != nil || way == network.Pairwise
-			if !asked && plan.Whole() && plan.Cost < networkGain*x.direct.Cost && !c.request.ConvertBySize {
+			if !asked && plan.Whole() && plan.Cost < networkGain*x.direct.Cost &&
+				!c.request.Ask.ConvertBySize {
 				plan = x.withIntermediates(plan)
 			}
 			if plan.Serial > 0 && !asked && !plan.Root.IsGemm() && x.problem.Searched() {
@@ -87,18 +88,18 @@ func (c *compilation) network() error {
 		return c.refuseTree(tree)
 	}
 	msg := "--network: storage orders, or the other terms, do not allow the loops of this tree"
-	if c.request.IntermediateOrder > 0 {
+	if c.request.Ask.IntermediateOrder > 0 {
 		msg += fmt.Sprintf(
 			", or it has an intermediate of more variables than --intermediate-order=%d",
-			c.request.IntermediateOrder)
+			c.request.Ask.IntermediateOrder)
 	}
 	if slices.ContainsFunc(c.contractions,
 		func(x *contractedTerm) bool { return x != nil && !x.problem.Searched() }) {
 		msg += fmt.Sprintf(", or it has an intermediate of more than %d tensors or variables",
 			network.MaxStep)
 	}
-	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Network,
-		End: len(c.request.Network)}
+	return &diag.Error{Code: diag.NetworkRefused, Msg: msg, Src: c.request.Ask.Network,
+		End: len(c.request.Ask.Network)}
 }
 
 // planFor returns the best plan for a contraction problem, or nil if there is none. A product that
@@ -130,19 +131,19 @@ const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
-	if c.request.Target == CUDA {
+	if c.request.Target.Kind == CUDA {
 		long = longGPU
 	}
 	switch {
-	case !x.plan.Whole() || x.problem.Tree != nil, c.request.Network == network.Direct.String(),
+	case !x.plan.Whole() || x.problem.Tree != nil, c.request.Ask.Network == network.Direct.String(),
 		!pairwise && x.direct.Cost <= long:
 		return nil
 	}
 	p := *x.problem
 	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
 	pairs := planFor(&p)
-	order := c.request.IntermediateOrder
-	text := c.request.Network
+	order := c.request.Ask.IntermediateOrder
+	text := c.request.Ask.Network
 	refused := &diag.Error{Code: diag.NetworkRefused, Src: text, End: len(text)}
 	switch {
 	case pairs == nil || pairs.Whole():
@@ -156,12 +157,12 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	case x.direct.Cost <= manyTimes*pairs.Cost:
 		return nil
 	}
-	given := c.unit.Request.Schedule
+	given := c.unit.Request.Ask.Schedule
 	var want string
 	switch {
 	case slices.ContainsFunc(given, func(s string) bool { return strings.Contains(s, "precompute") }):
 		return nil // the schedule makes intermediates itself
-	case c.request.Target == CUDA:
+	case c.request.Target.Kind == CUDA:
 		want =
 			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
 				"runs only one nest of loops"
@@ -201,9 +202,9 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 // networkWay returns how the request wants products to be contracted. The tree is nil unless the
 // request gives one.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
-	given := c.request.Schedule != nil && !schedule.Temporaries(c.request.Schedule) ||
-		c.request.Target == CUDA
-	switch c.request.Network {
+	given := c.request.Ask.Schedule != nil && !schedule.Temporaries(c.request.Ask.Schedule) ||
+		c.request.Target.Kind == CUDA
+	switch c.request.Ask.Network {
 	case "", "auto":
 		if given {
 			return network.Direct, nil, nil
@@ -214,16 +215,16 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 	}
 	if given {
 		why := "the loops are given by a schedule"
-		if c.request.Target == CUDA {
+		if c.request.Target.Kind == CUDA {
 			why = "a GPU runs a product in one nest of loops"
 		}
 		return 0, nil, &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + why,
-			Src: c.request.Network, End: len(c.request.Network)}
+			Src: c.request.Ask.Network, End: len(c.request.Ask.Network)}
 	}
-	if c.request.Network == "pairwise" {
+	if c.request.Ask.Network == "pairwise" {
 		return network.Pairwise, nil, nil
 	}
-	tree, err := network.ParseTree(c.request.Network)
+	tree, err := network.ParseTree(c.request.Ask.Network)
 	return network.Auto, tree, err
 }
 
@@ -231,7 +232,7 @@ func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
 func (c *compilation) refuseTree(tree *network.Tree) error {
 	refuse := func(at, end int, msg string, args ...any) error {
 		return &diag.Error{Code: diag.NetworkRefused, Msg: "--network: " + fmt.Sprintf(msg, args...),
-			Src: c.request.Network, Pos: at, End: end}
+			Src: c.request.Ask.Network, Pos: at, End: end}
 	}
 	var nearest error
 	for _, t := range c.normal.Terms {
@@ -245,12 +246,12 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 			nearest = refuse(extra.At, extra.At+len(extra.Name),
 				"got %s, which is not a factor of the product, or not as often", extra.Name)
 		case extra == nil:
-			nearest = refuse(0, len(c.request.Network),
+			nearest = refuse(0, len(c.request.Ask.Network),
 				"the tree must also have the factor %s", missing[0])
 		}
 	}
 	if nearest == nil {
-		nearest = refuse(0, len(c.request.Network),
+		nearest = refuse(0, len(c.request.Ask.Network),
 			"the statement has no product of two or more tensors that can be contracted")
 	}
 	return nearest
@@ -306,10 +307,10 @@ type hoistedSum struct {
 // mostOrder returns the largest allowed number of variables of an intermediate, or -1 if there is
 // no limit.
 func (c *compilation) mostOrder() int {
-	if c.request.IntermediateOrder == 0 {
+	if c.request.Ask.IntermediateOrder == 0 {
 		return -1
 	}
-	return c.request.IntermediateOrder
+	return c.request.Ask.IntermediateOrder
 }
 
 // factorOf converts a factor of a term to a factor of a contraction problem. ok is false if the
@@ -330,7 +331,7 @@ func (c *compilation) factorOf(f notation.Factor) (network.Factor, bool) {
 	}
 	switch f := f.(type) {
 	case *notation.Access:
-		out.Text = cmp.Or(c.request.Names[f.Name], f.Name)
+		out.Text = cmp.Or(c.request.Statement.Names[f.Name], f.Name)
 		out.Matrix = c.byKey[useKey(f)].given.Type == c.unit.Compute
 		add(f)
 	case *notation.Number:

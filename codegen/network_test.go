@@ -53,7 +53,7 @@ func TestNetworkRefusals(t *testing.T) {
 			"a GPU runs a product in one nest of loops"},
 	} {
 		r := goldenRequest(t, x.request)
-		r.Network = x.tree
+		r.Ask.Network = x.tree
 		_, err := codegen.Compile(r)
 		var d *diag.Error
 		switch {
@@ -79,7 +79,7 @@ func TestNetworkTrees(t *testing.T) {
 		{"R(i,l)=A(i,j)*B(j,k)*C(k,l)\nA:ds\nB:ds:1,0\nC:ds\n", "(A*B)*C", "converts B\n"},
 	} {
 		r := goldenRequest(t, x.request)
-		r.Network = x.tree
+		r.Ask.Network = x.tree
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%q: %v", x.tree, err)
@@ -135,7 +135,7 @@ func TestDearNests(t *testing.T) {
 		{chain(3) + "\n--target=cuda", "", "", "tree   A * B * C\n"}, // 500 times two at a time
 	} {
 		r := goldenRequest(t, c.request)
-		r.Network = c.network
+		r.Ask.Network = c.network
 		u, err := codegen.Compile(r)
 		var d *diag.Error
 		switch {
@@ -158,9 +158,9 @@ func TestOtherNest(t *testing.T) {
 	r := goldenRequest(t, "A(k,l,j,i)=B(k,i,j)*C(i,l)*D(l,i)\nA:dsss:0,2,1,3\nB:dsd:1,2,0\nC:ss\n"+
 		"D:ds\nk=13\nl=2\nj=2\ni=31")
 	for name, n := range map[string]int64{"B": 418, "C": 10, "D": 26} {
-		x := r.Tensors[name]
+		x := r.Tensors.All[name]
 		x.NNZ, x.Counts = n, nil
-		r.Tensors[name] = x
+		r.Tensors.All[name] = x
 	}
 	u, err := codegen.Compile(r)
 	if err != nil {
@@ -199,7 +199,7 @@ func TestLargeTrees(t *testing.T) {
 		{request, "(" + names(0, 10) + ")*" + names(9, 20), "--network: got A9, which is not a factor of the product, or not as often"},
 	} {
 		r := goldenRequest(t, c.request)
-		r.Network = c.tree
+		r.Ask.Network = c.tree
 		_, err := codegen.Compile(r)
 		switch {
 		case (err != nil) != (c.want != ""), err != nil && !strings.HasPrefix(err.Error(), c.want):

@@ -21,7 +21,7 @@ func TestNetworkThreads(t *testing.T) {
 			"where(forall(i, forall(j, A(i,j) = w(i,j))), forall(k, forall(i, forall(j, w(i,j) += B(k,i) * C(k,j)))))"},
 	} {
 		r := goldenRequest(t, c.request)
-		r.Network = c.network
+		r.Ask.Network = c.network
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v", c.request, err)
@@ -49,14 +49,14 @@ func TestNetworkInSeries(t *testing.T) {
 		{2, "forall(i, CPUThread, where(y(i) = t, forall(j, forall(k, t += B(i,j) * C(j,k) * x(k)))))"},
 	} {
 		r := goldenRequest(t, "y(i)=B(i,j)*C(j,k)*x(k)\nB:ds\nC:ds")
-		r.Sizes = map[string]int64{"i": n, "j": n, "k": n}
-		for name, x := range r.Tensors {
+		r.Tensors.Sizes = map[string]int64{"i": n, "j": n, "k": n}
+		for name, x := range r.Tensors.All {
 			if x.Dims = []int64{n, n}; len(x.Format.Levels) == 1 {
 				x.Dims = []int64{n}
 			} else {
 				x.NNZ, x.Counts = n*c.row, []int64{n, n * c.row}
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		u, err := codegen.Compile(r)
 		if err != nil {
@@ -80,19 +80,19 @@ func TestNetworkInSeries(t *testing.T) {
 func integral(t *testing.T, left string, k int64) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, "T("+left+")=E(u,v,k)*C(u,i)*P(v,m)\nE:sss:2,1,0\nC:ds\nP:ds")
-	r.Sizes = map[string]int64{"u": 300, "v": 300, "k": k, "i": 60, "m": 300}
+	r.Tensors.Sizes = map[string]int64{"u": 300, "v": 300, "k": k, "i": 60, "m": 300}
 	for name, counts := range map[string][]int64{"E": {k, 300 * k, 9000 * k}, "C": {300, 1800},
 		"P": {300, 9000}, "T": nil} {
-		x := r.Tensors[name]
+		x := r.Tensors.All[name]
 		x.Dims, x.Counts = nil, counts
 		if counts != nil {
 			x.NNZ = counts[len(counts)-1]
 		}
 		for _, v := range map[string]string{"E": "uvk", "C": "ui", "P": "vm",
 			"T": strings.ReplaceAll(left, ",", "")}[name] {
-			x.Dims = append(x.Dims, r.Sizes[string(v)])
+			x.Dims = append(x.Dims, r.Tensors.Sizes[string(v)])
 		}
-		r.Tensors[name] = x
+		r.Tensors.All[name] = x
 	}
 	return r
 }
@@ -133,15 +133,15 @@ func TestNetworkNeighbours(t *testing.T) {
 // of all loops, on one thread, is not chosen.
 func TestNetworkInside(t *testing.T) {
 	r := goldenRequest(t, "R(j,k,i)=A(p,q,i)*B(r,j,p)*C(r,q,k)*D(r,j,k)\nA:sss\nB:sss\nC:sss\nD:sss")
-	for v := range r.Sizes {
-		r.Sizes[v] = 40
+	for v := range r.Tensors.Sizes {
+		r.Tensors.Sizes[v] = 40
 	}
-	for name, x := range r.Tensors {
+	for name, x := range r.Tensors.All {
 		x.Dims, x.NNZ, x.Counts = []int64{40, 40, 40}, 25600, []int64{40, 1600, 25600}
 		if name == "D" {
 			x.NNZ, x.Counts = 32000, []int64{40, 1600, 32000}
 		}
-		r.Tensors[name] = x
+		r.Tensors.All[name] = x
 	}
 	u, err := codegen.Compile(r)
 	if err != nil {
@@ -158,18 +158,18 @@ func TestNetworkInside(t *testing.T) {
 func TestNetworkParts(t *testing.T) {
 	r := goldenRequest(t,
 		"A(i,j,k,l)=B(p,q,r,s)*C(p,i)*D(q,j)*E(r,k)*F(s,l)\nB:ssss\ni=16\nj=16\nk=16\nl=16\np=40\nq=40\nr=40\ns=40")
-	for _, a := range r.Stmt.Accesses() {
-		x := r.Tensors[a.Name]
+	for _, a := range r.Statement.Stmt.Accesses() {
+		x := r.Tensors.All[a.Name]
 		x.Dims, x.NNZ = nil, 1
 		for _, v := range a.Vars {
-			x.Dims, x.NNZ = append(x.Dims, r.Sizes[v]), x.NNZ*r.Sizes[v]
+			x.Dims, x.NNZ = append(x.Dims, r.Tensors.Sizes[v]), x.NNZ*r.Tensors.Sizes[v]
 		}
 		if x.Counts = nil; a.Name == "B" {
 			x.NNZ, x.Counts = 150000, []int64{40, 1600, 57863, 150000}
 		}
-		r.Tensors[a.Name] = x
+		r.Tensors.All[a.Name] = x
 	}
-	r.Exact = []string{"i", "j", "k", "l"}
+	r.Tensors.Exact = []string{"i", "j", "k", "l"}
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)
@@ -198,8 +198,8 @@ func TestNetworkParts(t *testing.T) {
 		}) {
 		t.Errorf("no parts of k among the commands %v", lines)
 	}
-	r.Schedule = []string{schedule.Text(lines)}
+	r.Ask.Schedule = []string{schedule.Text(lines)}
 	if v, err := codegen.Compile(r); err != nil || ir.Print(v.Func) != text {
-		t.Errorf("another leaf is made by\n%s: %v", r.Schedule[0], err)
+		t.Errorf("another leaf is made by\n%s: %v", r.Ask.Schedule[0], err)
 	}
 }

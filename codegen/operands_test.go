@@ -77,11 +77,11 @@ func TestUnrolledQuiet(t *testing.T) {
 // warn if it had to unroll such a loop. Only the loop for coordinates that D stores is unrolled.
 func TestFailingLoopUnrolled(t *testing.T) {
 	r := goldenRequest(t, "a=C(k,i)/D(k)\nC:dd\nD:s\n-s=unroll(i,4)")
-	for name, x := range r.Tensors {
+	for name, x := range r.Tensors.All {
 		x.Type = tensor.Int32
-		r.Tensors[name] = x
+		r.Tensors.All[name] = x
 	}
-	r.ComputeType = tensor.Int32
+	r.Statement.ComputeType = tensor.Int32
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)

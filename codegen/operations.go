@@ -76,9 +76,9 @@ func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Fore
 		if n == 0 || a.Map {
 			continue
 		}
-		dims, positions := u.Request.Tensors[a.Tensor].Dims, 1.0
+		dims, positions := u.Request.Tensors.All[a.Tensor].Dims, 1.0
 		if a.Old {
-			dims = u.Request.Old.Dims
+			dims = u.Request.Tensors.Old.Dims
 		}
 		for l, m := range a.Format.Order {
 			switch {

@@ -215,9 +215,9 @@ func TestOperations(t *testing.T) {
 	} {
 		for range 12 {
 			r := goldenRequest(t, strings.ReplaceAll(c, " ", "\n"))
-			sizes, normal := map[string]int64{}, notation.Normalize(r.Stmt)
+			sizes, normal := map[string]int64{}, notation.Normalize(r.Statement.Stmt)
 			one := 1 + random.Int64N(6)
-			for v := range r.Sizes {
+			for v := range r.Tensors.Sizes {
 				source := cmp.Or(normal.Source[v], v)
 				switch {
 				case strings.Contains(c, "A(j,i)"): // modes of one tensor
@@ -225,12 +225,12 @@ func TestOperations(t *testing.T) {
 				case sizes[source] == 0:
 					sizes[source] = 1 + random.Int64N(6)
 				}
-				r.Sizes[v], sizes[v] = sizes[source], sizes[source]
+				r.Tensors.Sizes[v], sizes[v] = sizes[source], sizes[source]
 			}
 			given := map[string]pattern{}
-			for _, name := range slices.Sorted(maps.Keys(r.Tensors)) {
-				x := r.Tensors[name]
-				for _, a := range append(r.Stmt.Accesses(), r.Stmt.LHS) {
+			for _, name := range slices.Sorted(maps.Keys(r.Tensors.All)) {
+				x := r.Tensors.All[name]
+				for _, a := range append(r.Statement.Stmt.Accesses(), r.Statement.Stmt.LHS) {
 					for m, v := range a.Vars {
 						if a.Name == name {
 							x.Dims[m] = sizes[v]
@@ -246,7 +246,7 @@ func TestOperations(t *testing.T) {
 				})
 				given[name], x.Counts = inFormat(p, x.Format, x.Dims)
 				x.NNZ = int64(len(given[name]))
-				r.Tensors[name] = x
+				r.Tensors.All[name] = x
 			}
 			u, err := codegen.Compile(r)
 			if err != nil {
@@ -257,7 +257,7 @@ func TestOperations(t *testing.T) {
 			e := codegen.Extents{Size: func(v string) int64 { return sizes[v] },
 				Counts: make([][]int64, len(u.Args))}
 			for n, a := range u.Args[1:] {
-				w.stored[a.Name], e.Counts[n+1] = inFormat(given[a.Tensor], a.Format, r.Tensors[a.Tensor].Dims)
+				w.stored[a.Name], e.Counts[n+1] = inFormat(given[a.Tensor], a.Format, r.Tensors.All[a.Tensor].Dims)
 			}
 			w.run(cin.Body(u.CIN))
 			got := u.Operations(e)

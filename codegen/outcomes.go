@@ -216,7 +216,7 @@ func (c *compilation) verifyShared() error {
 func (c *compilation) verifyLaunches() error {
 	var err error
 	ir.Walk(c.unit.Func.Body, func(s ir.Stmt) {
-		if s, ok := s.(*ir.For); ok && c.request.Target == CUDA && s.Kind != ir.Serial &&
+		if s, ok := s.(*ir.For); ok && c.request.Target.Kind == CUDA && s.Kind != ir.Serial &&
 			s.Kind != ir.Unrolled {
 			err = fmt.Errorf(
 				"the loop %s is still of kind %s, want one that a GPU can run", s.V.Name, s.Kind)
@@ -246,7 +246,8 @@ func (c *compilation) verifyStrategy() error {
 		}
 	}
 	for v, n := range c.strategy.Trips {
-		if n != c.size(v) || c.request.Schedule == nil && !slices.Contains(c.request.Exact, v) {
+		if n != c.size(v) ||
+			c.request.Ask.Schedule == nil && !slices.Contains(c.request.Tensors.Exact, v) {
 			return fmt.Errorf(
 				"%s = %d must not be compiled in, because its range may differ in another call",
 				v, n)

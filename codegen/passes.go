@@ -196,14 +196,14 @@ func (c *compilation) run() error {
 		case err != nil:
 			return err
 		}
-		if c.request.Verify {
+		if c.request.Ask.Verify {
 			if err := p.verify(c); err != nil {
 				panic(fmt.Sprintf("BUG: codegen: pass %s: %v, of %s:\n%s", p.name, err, c.normal,
 					p.text(c)))
 			}
 		}
-		if c.request.Trace != nil {
-			c.request.Trace(p.name, took, func() string { return p.text(c) })
+		if c.request.Ask.Trace != nil {
+			c.request.Ask.Trace(p.name, took, func() string { return p.text(c) })
 		}
 	}
 	c.unit.Times = times

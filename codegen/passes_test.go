@@ -65,10 +65,11 @@ func smallRequest(t *testing.T, src string) Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Request{Stmt: s, Tensors: map[string]Tensor{}, Sizes: map[string]int64{},
-		ComputeType: tensor.Int64, Exact: []string{"k"}, Verify: true}
+	r := Request{Statement: Statement{Stmt: s, ComputeType: tensor.Int64},
+		Tensors: Tensors{All: map[string]Tensor{}, Sizes: map[string]int64{}, Exact: []string{"k"}},
+		Ask:     Ask{Verify: true}}
 	for _, v := range notation.Normalize(s).Vars {
-		r.Sizes[v] = 100
+		r.Tensors.Sizes[v] = 100
 	}
 	for _, u := range s.Tensors() {
 		x := Tensor{Format: tensor.DenseOf(u.Order), Type: tensor.Int64,
@@ -77,7 +78,7 @@ func smallRequest(t *testing.T, src string) Request {
 		if u.Name == "A" || u.Name == "B" {
 			x.Format.Levels[len(x.Format.Levels)-1] = tensor.Compressed
 		}
-		r.Tensors[u.Name] = x
+		r.Tensors.All[u.Name] = x
 	}
 	return r
 }
@@ -87,7 +88,7 @@ func TestPassTraced(t *testing.T) {
 	r := smallRequest(t, "A(i,j) = B(i,j)*C(i,k)*D(j,k)")
 	var names []string
 	texts := map[string]string{}
-	r.Trace = func(pass string, _ time.Duration, text func() string) {
+	r.Ask.Trace = func(pass string, _ time.Duration, text func() string) {
 		names = append(names, pass)
 		texts[pass] = text()
 	}
@@ -152,7 +153,7 @@ func TestVerifiers(t *testing.T) {
 		"vectorize": func(c *compilation) { c.unit.Func.Bounds = nil },
 		"simplify":  func(c *compilation) { c.unit.Func.Threads = nil },
 		"simt": func(c *compilation) {
-			c.request.Target = CUDA
+			c.request.Target.Kind = CUDA
 			c.unit.Func.Body.Append(
 				&ir.For{V: ir.NewVar("none", tensor.Int64), Lo: ir.Int(0), Hi: ir.Int(1), Step: 1,
 					Kind: ir.Blocks,

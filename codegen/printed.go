@@ -15,19 +15,19 @@ import (
 // exception is a request with FixedPattern, which cannot have a schedule. Commands that change
 // nothing are left out.
 func Schedule(r Request) ([]schedule.Line, error) {
-	if r.Target == CUDA && r.Schedule == nil {
+	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
 		g, err := chooseGPU(r)
 		if err != nil {
 			return nil, err
 		}
 		return g.lines(), nil
 	}
-	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.ComputeType}}
+	c := &compilation{request: r, unit: &Unit{Request: r, Compute: r.Statement.ComputeType}}
 	if err := c.run(); err != nil {
 		return nil, err
 	}
 	lines := c.defaultLines()
-	if r.Schedule != nil {
+	if r.Ask.Schedule != nil {
 		lines = c.givenLines()
 	}
 	return c.dropUnneeded(lines, ir.Print(c.unit.Func))
@@ -60,10 +60,10 @@ func (c *compilation) givenLines() (out []line) {
 
 // resultName returns the user's name of a request's result.
 func (r *Request) resultName() string {
-	if n := r.Names[r.Stmt.LHS.Name]; n != "" {
+	if n := r.Statement.Names[r.Statement.Stmt.LHS.Name]; n != "" {
 		return n
 	}
-	return r.Stmt.LHS.Name
+	return r.Statement.Stmt.LHS.Name
 }
 
 // line is a line of a printed schedule. A minor command is left out if it has no effect on the
@@ -97,14 +97,14 @@ func (c *compilation) defaultLines() (out []line) {
 func (c *compilation) dropUnneeded(lines []line, want string) ([]schedule.Line, error) {
 	same := func(lines []line) bool {
 		q := c.request
-		q.Trace, q.Verify, q.Schedule = nil, false, []string{}
+		q.Ask.Trace, q.Ask.Verify, q.Ask.Schedule = nil, false, []string{}
 		for _, l := range lines {
-			q.Schedule = append(q.Schedule, l.scheduleLine.Command)
+			q.Ask.Schedule = append(q.Ask.Schedule, l.scheduleLine.Command)
 		}
 		u, err := Compile(q)
 		return err == nil && ir.Print(u.Func) == want
 	}
-	if c.request.Schedule == nil && !same(lines) {
+	if c.request.Ask.Schedule == nil && !same(lines) {
 		return nil,
 			errors.New(
 				"the default schedule of this statement cannot be printed: its commands would " +

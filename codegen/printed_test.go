@@ -18,13 +18,13 @@ import (
 func large(t *testing.T, text string) codegen.Request {
 	t.Helper()
 	r := goldenRequest(t, text)
-	for v, n := range r.Sizes {
+	for v, n := range r.Tensors.Sizes {
 		if n == 1000 {
-			r.Sizes[v] = 1000000
+			r.Tensors.Sizes[v] = 1000000
 		}
 	}
-	for name, x := range r.Tensors {
-		if name == r.Stmt.LHS.Name {
+	for name, x := range r.Tensors.All {
+		if name == r.Statement.Stmt.LHS.Name {
 			continue
 		}
 		x.NNZ = 10000000
@@ -35,18 +35,18 @@ func large(t *testing.T, text string) codegen.Request {
 			}
 			x.Counts[l] = n
 		}
-		r.Tensors[name] = x
+		r.Tensors.All[name] = x
 	}
-	for _, a := range r.Stmt.Accesses() {
-		x := r.Tensors[a.Name]
+	for _, a := range r.Statement.Stmt.Accesses() {
+		x := r.Tensors.All[a.Name]
 		for m, v := range a.Vars {
-			x.Dims[m] = r.Sizes[v]
+			x.Dims[m] = r.Tensors.Sizes[v]
 		}
 	}
-	for v := range r.Sizes {
-		r.Exact = append(r.Exact, v)
+	for v := range r.Tensors.Sizes {
+		r.Tensors.Exact = append(r.Tensors.Exact, v)
 	}
-	slices.Sort(r.Exact)
+	slices.Sort(r.Tensors.Exact)
 	return r
 }
 
@@ -142,7 +142,7 @@ func TestDefaultSchedules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Schedule = []string{said}
+		r.Ask.Schedule = []string{said}
 		v, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v, of\n%s", text, err, said)
@@ -166,9 +166,9 @@ func TestStreams(t *testing.T) {
 		{10000000, 0, forms.Set{forms.Streams: 128}, false},
 	} {
 		r := large(t, "y(i)=A(i,j)*x(j)\nA:ds")
-		a := r.Tensors["A"]
+		a := r.Tensors.All["A"]
 		a.Counts = []int64{x.i, a.NNZ}
-		r.Tensors["A"], r.Forms, r.FarBytes = a, x.forms, x.far
+		r.Tensors.All["A"], r.Target.Forms, r.Target.FarBytes = a, x.forms, x.far
 		lines, err := codegen.Schedule(r)
 		if err != nil {
 			t.Fatal(err)
@@ -235,14 +235,14 @@ func TestUnsaid(t *testing.T) {
 			[]string{"assemble(C,Append)", "workspace(v,List) v(k) has 1e+06 coordinates", rows}},
 	} {
 		r := large(t, x.text)
-		r.Exact, r.Schedule = nil, []string{x.schedule}
+		r.Tensors.Exact, r.Ask.Schedule = nil, []string{x.schedule}
 		lines, err := codegen.Schedule(r)
 		if err != nil {
 			t.Errorf("%s: -s=%s: %v", x.text, x.schedule, err)
 			continue
 		}
 		said := schedule.Text(lines)
-		given, err := schedule.Parse(r.Schedule)
+		given, err := schedule.Parse(r.Ask.Schedule)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestUnsaid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Schedule = []string{said}
+		r.Ask.Schedule = []string{said}
 		if v, err := codegen.Compile(r); err != nil || ir.Print(v.Func) != ir.Print(u.Func) {
 			t.Errorf("%s: another leaf is made by\n%s: %v", x.text, said, err)
 		}
@@ -337,20 +337,20 @@ func TestForms(t *testing.T) {
 		count := func(commands ...string) int {
 			r := large(t, x.text)
 			// nothing is prefetched unless a command asks for it
-			r.Exact, r.Forms = nil, forms.Set{forms.FarRows: 0}
-			r.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...),
+			r.Tensors.Exact, r.Target.Forms = nil, forms.Set{forms.FarRows: 0}
+			r.Ask.Schedule = slices.DeleteFunc(append([]string{x.before}, commands...),
 				func(s string) bool { return s == "" })
-			if len(r.Schedule) == 0 {
-				r.Schedule = []string{""}
+			if len(r.Ask.Schedule) == 0 {
+				r.Ask.Schedule = []string{""}
 			}
 			u, err := codegen.Compile(r)
 			if err != nil {
-				t.Errorf("%s: -s=%q: %v", x.text, r.Schedule, err)
+				t.Errorf("%s: -s=%q: %v", x.text, r.Ask.Schedule, err)
 				return -1
 			}
 			n := len(regexp.MustCompile(x.pattern).FindAllString(ir.Print(u.Func), -1))
 			if n != x.n && len(commands) > 0 {
-				t.Errorf("%s: -s=%q: %s is there %d times, want %d, in\n%s", x.text, r.Schedule, x.pattern, n,
+				t.Errorf("%s: -s=%q: %s is there %d times, want %d, in\n%s", x.text, r.Ask.Schedule, x.pattern, n,
 					x.n, ir.Print(u.Func))
 			}
 			return n
@@ -367,7 +367,7 @@ func TestTileOfDerivedLoop(t *testing.T) {
 	for _, schedule := range []string{"tile(k,4),split(k,k0,k1,2)", "tile(k,4),divide(k,k0,k1,5)",
 		"tile(k,4),bound(k,k0,1000000,MaxExact)"} {
 		r := large(t, "C(i,k)=A(i,j)*B(j,k)\nA:ds")
-		r.Schedule = []string{schedule}
+		r.Ask.Schedule = []string{schedule}
 		if _, err := codegen.Compile(r); err == nil ||
 			!strings.Contains(err.Error(), "with a loop over k itself") {
 			t.Errorf("%s: got %v", schedule, err)
@@ -379,7 +379,7 @@ func TestTileOfDerivedLoop(t *testing.T) {
 func TestTileOfAddedRows(t *testing.T) {
 	for _, race := range []string{"Temporary", "Atomics"} {
 		r := large(t, "A(j,l)=B(i,j,k)*C(i,l)*D(k,l)\nB:sss")
-		r.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
+		r.Ask.Schedule = []string{"tile(l,4),parallelize(i,CPUThread," + race + ")"}
 		if _, err := codegen.Compile(r); err == nil ||
 			!strings.Contains(err.Error(), "l must be the last level, a dense one, of the result") {
 			t.Errorf("%s: got %v", race, err)
@@ -407,9 +407,9 @@ func TestTilesOfFewTerms(t *testing.T) {
 		if len(x.counts) == 2 {
 			sparse = "A"
 		}
-		op := r.Tensors[sparse]
+		op := r.Tensors.All[sparse]
 		op.Counts, op.NNZ = x.counts, x.counts[len(x.counts)-1]
-		r.Tensors[sparse] = op
+		r.Tensors.All[sparse] = op
 		lines, err := codegen.Schedule(r)
 		if err != nil {
 			t.Fatal(err)
@@ -422,7 +422,7 @@ func TestTilesOfFewTerms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Schedule = []string{said}
+		r.Ask.Schedule = []string{said}
 		if v, err := codegen.Compile(r); err != nil {
 			t.Errorf("%s: %v, of\n%s", x.text, err, said)
 		} else if c.File(v.Func) != c.File(u.Func) {

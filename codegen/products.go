@@ -15,7 +15,7 @@ import (
 // sparse levels, are around the call. By default a product of matrices is used if it pays. A
 // schedule asks for it with substitute, whose variables are variables of the statement.
 
-// DefaultGemmWork is the default of Request.GemmWork, in multiply-adds. A BLAS computes a product
+// DefaultGemmWork is the default of Target.GemmWork, in multiply-adds. A BLAS computes a product
 // of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
@@ -54,9 +54,9 @@ const gemmAdd, gemmCall = 1. / 24, 200
 // gemmCost returns nil if no contraction may be a matrix product, for example because the schedule
 // does not ask for one.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
-	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || c.roundsSums() ||
+	if t := c.unit.Compute; c.request.Target.Kind != CPU || c.loopsAlone || c.roundsSums() ||
 		!t.IsFloat() && !t.IsComplex() ||
-		c.request.Schedule != nil && len(schedule.Gemms(c.request.Schedule)) == 0 {
+		c.request.Ask.Schedule != nil && len(schedule.Gemms(c.request.Ask.Schedule)) == 0 {
 		return nil
 	}
 	return func(rows, cols, terms float64) float64 {
@@ -64,7 +64,7 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 		switch {
 		case !c.paysForSizes(rows, cols, terms):
 			return math.Inf(1)
-		case c.request.GemmWork > 0:
+		case c.request.Target.GemmWork > 0:
 			return gemmAdd * work
 		}
 		return gemmAdd*work + gemmCall
@@ -74,7 +74,7 @@ func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 // roundsSums reports whether storing a sum in the result may round it, because the type of the
 // result is not the type of sums.
 func (c *compilation) roundsSums() bool {
-	return c.tensor(c.request.Stmt.LHS.Name).Type != c.unit.Compute
+	return c.tensor(c.request.Statement.Stmt.LHS.Name).Type != c.unit.Compute
 }
 
 // findProducts finds the terms, and the contractions of terms, that are computed as products of
@@ -85,7 +85,7 @@ func (c *compilation) findProducts() {
 	for _, x := range n.terms {
 		n.findGemms(x, n.target.left)
 	}
-	if t := c.unit.Compute; c.request.Target != CPU || c.loopsAlone || n.rounds ||
+	if t := c.unit.Compute; c.request.Target.Kind != CPU || c.loopsAlone || n.rounds ||
 		!t.IsFloat() && !t.IsComplex() {
 		return
 	}
@@ -101,7 +101,7 @@ func (c *compilation) findProducts() {
 // productOfTerm returns a term as a product of matrices, or nil if it has no such form or the
 // request does not want it.
 func (c *compilation) productOfTerm(x *term) *product {
-	if c.request.Schedule == nil {
+	if c.request.Ask.Schedule == nil {
 		p := c.nest.largestProduct(x, nil, c.hasComputeType)
 		if p == nil || !c.pays(p) {
 			return nil
@@ -110,7 +110,7 @@ func (c *compilation) productOfTerm(x *term) *product {
 			!slices.Contains(x.sums, p.outer[0]) && c.size(p.outer[0]) >= manyProducts
 		return p
 	}
-	for _, vars := range schedule.Gemms(c.request.Schedule) {
+	for _, vars := range schedule.Gemms(c.request.Ask.Schedule) {
 		if p := c.nest.largestProduct(x, vars, c.hasComputeType); p != nil {
 			return p
 		}
@@ -132,8 +132,8 @@ func (c *compilation) pays(p *product) bool {
 
 func (c *compilation) paysForSizes(rows, cols, terms float64) bool {
 	work := rows * cols * terms
-	if c.request.GemmWork > 0 {
-		return work >= float64(c.request.GemmWork)
+	if c.request.Target.GemmWork > 0 {
+		return work >= float64(c.request.Target.GemmWork)
 	}
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }

@@ -33,11 +33,11 @@ func TestRowsCut(t *testing.T) {
 		}
 	}
 	short := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds:1,0")
-	a := short.Tensors["A"]
+	a := short.Tensors.All["A"]
 	a.Counts, a.NNZ = []int64{1000, 2400}, 2400
-	x := short.Tensors["x"]
+	x := short.Tensors.All["x"]
 	x.NNZ = 1000
-	short.Tensors["A"], short.Tensors["x"] = a, x
+	short.Tensors.All["A"], short.Tensors.All["x"] = a, x
 	u, err := codegen.Compile(short)
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestRowsCut(t *testing.T) {
 // prefetched, since they are read in the order of the keys.
 func TestKeptTermsFetched(t *testing.T) {
 	r := goldenRequest(t, "Y(j,k,l)=A(i,j,k)*X(i,l)\nl=8\nY:ssd\nA:sss")
-	r.Schedule = []string{"workspace(w,Terms)"}
+	r.Ask.Schedule = []string{"workspace(w,Terms)"}
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +79,10 @@ func TestWalkedRowsFetched(t *testing.T) {
 		{"Y(i,k)=A(i,j)*D(j,k)\nk=32\nA:ds", 10, false}, // the result's rows are written
 	} {
 		r := large(t, c.text)
-		a := r.Tensors["A"]
+		a := r.Tensors.All["A"]
 		rows := a.Dims[0]
 		a.NNZ, a.Counts = c.each*rows, []int64{rows, c.each * rows}
-		r.Tensors["A"] = a
+		r.Tensors.All["A"] = a
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatal(err)

@@ -69,14 +69,14 @@ func (n *nest) perfectNest(vars []string) cin.Stmt {
 
 // parsed returns the request's scheduling commands that apply to the request's terms.
 func (c *compilation) parsed() ([]*schedule.Command, error) {
-	list, err := schedule.Parse(c.request.Schedule)
-	return schedule.Part(list, c.request.Elsewhere), err
+	list, err := schedule.Parse(c.request.Ask.Schedule)
+	return schedule.Part(list, c.request.Statement.Elsewhere), err
 }
 
 // schedule applies the request's scheduling commands to the nest.
 func (c *compilation) schedule() (err error) {
 	c.unit.CIN = c.plain
-	if c.request.Schedule == nil {
+	if c.request.Ask.Schedule == nil {
 		return nil
 	}
 	if c.commands, err = c.parsed(); err != nil {
@@ -89,10 +89,10 @@ func (c *compilation) schedule() (err error) {
 	s, err := schedule.Apply(schedule.Problem{
 		Strategy: c.strategyProblem,
 		Stmt:     c.plain, Formats: formats, Shared: c.sharedWith != nil, Compute: c.unit.Compute,
-		Size: c.size, Parts: c.request.Parts, GPU: c.request.Target == CUDA,
+		Size: c.size, Parts: c.request.Ask.Parts, GPU: c.request.Target.Kind == CUDA,
 		Source: func(name string) string {
 			name = strings.TrimRight(name, "'")
-			return cmp.Or(c.request.Names[name], name)
+			return cmp.Or(c.request.Statement.Names[name], name)
 		},
 	}, c.commands)
 	if err != nil {

@@ -29,18 +29,18 @@ func TestLongSegments(t *testing.T) {
 			all, squares, longest = all+n, squares+n*n, max(longest, n)
 		}
 		r := goldenRequest(t, "a=A(i,j)*A(i,k)*B(j,k)\nA:ds\nB:ds")
-		r.Sizes = map[string]int64{"i": rows, "j": columns, "k": columns}
+		r.Tensors.Sizes = map[string]int64{"i": rows, "j": columns, "k": columns}
 		counts := map[string][]int64{"A": {rows, int64(all)}, "B": {columns, columns * others}}
 		for name, n := range counts {
-			x := r.Tensors[name]
+			x := r.Tensors.All[name]
 			x.Dims, x.Counts, x.NNZ = []int64{n[0], columns}, n, n[1]
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := codegen.Extents{Size: func(v string) int64 { return r.Sizes[v] },
+		e := codegen.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
 			Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args))}
 		for n, a := range u.Args[1:] {
 			e.Counts[n+1] = counts[a.Tensor]

@@ -20,7 +20,7 @@ import (
 // help of a rule for all stored tensors: a coordinate in a compressed level has entries below it.
 func (c *compilation) shared() error {
 	c.sharedWith = nil
-	if c.unit.Result.Format.AllDense() || c.ownArrays || c.request.FixedPattern {
+	if c.unit.Result.Format.AllDense() || c.ownArrays || c.request.Ask.FixedPattern {
 		return nil
 	}
 	var found *cin.Access
@@ -39,7 +39,7 @@ func (c *compilation) shared() error {
 // takesWidths reports whether the result may have the widths of an operand's level arrays. If the
 // request asks for widths, they must be the same.
 func (c *compilation) takesWidths(o tree.Argument) bool {
-	want := c.tensor(c.request.Stmt.LHS.Name)
+	want := c.tensor(c.request.Statement.Stmt.LHS.Name)
 	for l := range want.PosWidth {
 		if c.unit.Result.Format.Levels[l] != tensor.Dense &&
 			(want.PosWidth[l] != o.PosWidth[l] || want.CrdWidth[l] != o.CrdWidth[l]) {

@@ -19,7 +19,7 @@ func (c *compilation) choose() error {
 		return choice.Begun(p, c.strategy, entries, threads, within)
 	}
 	c.unit.Workspaces = func(threads int) int64 { return choice.SpaceBytes(p, c.strategy, threads) }
-	if c.request.Schedule == nil && c.request.Target == CPU {
+	if c.request.Ask.Schedule == nil && c.request.Target.Kind == CPU {
 		c.strategy, c.defaults = choice.Choose(p)
 		return nil
 	}
@@ -47,12 +47,13 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *choice.Problem {
 	p := &choice.Problem{
 		Products: c.strategyProducts(), Layouts: c.copies,
 		Stmt: s, Sizes: c.sizes(), Compute: c.unit.Compute, Assembly: c.assemblyOf(s, shared),
-		Exact: c.request.Exact, Result: c.request.resultName(),
+		Exact: c.request.Tensors.Exact, Result: c.request.resultName(),
 		Target: choice.Target{
-			LongRow:   cmp.Or(c.request.LongRow, DefaultLongRow),
-			ChunkWork: cmp.Or(c.request.ChunkWork, DefaultChunkWork),
-			FarBytes:  cmp.Or(c.request.FarBytes, DefaultFarBytes), CapacityBytes: c.request.CapacityBytes,
-			GPU: c.request.Target == CUDA, Forms: c.request.Forms,
+			LongRow:       cmp.Or(c.request.Target.LongRow, DefaultLongRow),
+			ChunkWork:     cmp.Or(c.request.Target.ChunkWork, DefaultChunkWork),
+			FarBytes:      cmp.Or(c.request.Target.FarBytes, DefaultFarBytes),
+			CapacityBytes: c.request.Target.CapacityBytes,
+			GPU:           c.request.Target.Kind == CUDA, Forms: c.request.Target.Forms,
 		},
 	}
 	if shared {
@@ -61,9 +62,9 @@ func (c *compilation) strategyProblem(s cin.Stmt, shared bool) *choice.Problem {
 	p.Intermediates, p.Contracted = c.intermediates()
 	p.Precomputes = slices.ContainsFunc(c.commands,
 		func(x *schedule.Command) bool { return x.Name == "precompute" })
-	if c.request.Schedule != nil { // the leaf is called on whole ranges, except for Parts
+	if c.request.Ask.Schedule != nil { // the leaf is called on whole ranges, except for Parts
 		p.Exact = slices.DeleteFunc(slices.Clone(c.normal.Vars),
-			func(v string) bool { return slices.Contains(c.request.Parts, v) })
+			func(v string) bool { return slices.Contains(c.request.Ask.Parts, v) })
 	}
 	for k, o := range c.ops {
 		t := c.stats[k]
@@ -85,16 +86,17 @@ func (c *compilation) sizes() map[string]int64 {
 // assemblyOf returns how a leaf for statement s assembles its result.
 func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
 	p := strategy.Pattern{Shared: shared, Accumulate: c.unit.Result.Accumulate,
-		Fixed: c.request.FixedPattern}
+		Fixed: c.request.Ask.FixedPattern}
 	t, scheduled := s.(*cin.SuchThat)
-	return strategy.AssemblyOf(c.planned.Format, p, c.request.Target == CUDA || scheduled && t.Insert)
+	return strategy.AssemblyOf(c.planned.Format, p,
+		c.request.Target.Kind == CUDA || scheduled && t.Insert)
 }
 
 // scheduleLines returns the scheduling commands of the leaf. The commands of the default strategy
 // have their reasons.
 func (c *compilation) scheduleLines() []string {
 	var lines []string
-	if c.request.Schedule != nil {
+	if c.request.Ask.Schedule != nil {
 		for _, x := range c.commands {
 			lines = append(lines, x.String())
 		}

@@ -84,9 +84,9 @@ func TestGemmRefused(t *testing.T) {
 		}
 	}
 	r := goldenRequest(t, "C(i,j)=A(i,k)*B(k,j)\n-s=substitute({i,j,k},gemm)")
-	a := r.Tensors["A"]
+	a := r.Tensors.All["A"]
 	a.Type = tensor.Float32
-	r.Tensors["A"] = a
+	r.Tensors.All["A"] = a
 	const want = "substitute: gemm needs values of one type, but values of float32 are converted to float64"
 	if _, err := codegen.Compile(r); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
@@ -110,7 +110,7 @@ func TestLibraries(t *testing.T) {
 			"C(i,k)=A(i,j)*B(j,k)\nA:ds\n-s=split(i,i0,i1,32),reorder(i0,i1,j,k),substitute({i1,j,k},cusparse)", "spmm(i1_hi - i1_lo, k_hi, j_hi, i_entries)"},
 	} {
 		r := goldenRequest(t, x.text)
-		r.Target = codegen.CUDA
+		r.Target.Kind = codegen.CUDA
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v", x.text, err)
@@ -145,7 +145,7 @@ func TestLibrariesRefused(t *testing.T) {
 			"the loops over i, k, j must be directly inside one another, around only one assignment; commands that change loops must come first"},
 	} {
 		r := goldenRequest(t, x.text)
-		r.Target = codegen.CUDA
+		r.Target.Kind = codegen.CUDA
 		_, err := codegen.Compile(r)
 		var e *diag.Error
 		if !errors.As(err, &e) || e.Code != diag.ScheduleRefused || !strings.Contains(e.Msg, x.want) {
@@ -158,10 +158,10 @@ func TestLibrariesRefused(t *testing.T) {
 // offsets of rows that are as wide as coordinates.
 func TestLibraryWidths(t *testing.T) {
 	r := goldenRequest(t, "y(i)=A(i,j)*x(j)\nA:ds\n-s=substitute({i,j},cusparse)")
-	r.Target = codegen.CUDA
-	a := r.Tensors["A"]
+	r.Target.Kind = codegen.CUDA
+	a := r.Tensors.All["A"]
 	a.PosWidth, a.CrdWidth = []uint8{0, 8}, []uint8{0, 4}
-	r.Tensors["A"] = a
+	r.Tensors.All["A"] = a
 	u, err := codegen.Compile(r)
 	if err != nil {
 		t.Fatal(err)

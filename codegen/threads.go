@@ -10,7 +10,8 @@ import (
 
 // threads lets outermost loops run on CPU threads, unless a schedule says what runs where.
 func (c *compilation) threads() error {
-	if u := c.unit; c.request.Threads != 1 && c.request.Schedule == nil && c.request.Target == CPU {
+	t := c.request.Target
+	if u := c.unit; t.Threads != 1 && c.request.Ask.Schedule == nil && t.Kind == CPU {
 		shared := map[string]bool{}
 		if _, outside := u.CIN.(*cin.Where); outside {
 			shared = choice.SharedSpaces(c.strategyProblem(u.CIN, c.sharedWith != nil))

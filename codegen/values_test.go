@@ -28,7 +28,7 @@ func TestValues(t *testing.T) {
 		{"A(i,j)=B(i,k)*C(k,j) A:sd B:ss C:dd", []string{"fail pattern"}, nil},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.request, " ", "\n"))
-		r.FixedPattern = true
+		r.Ask.FixedPattern = true
 		u, err := codegen.Compile(r)
 		if err != nil {
 			t.Errorf("%s: %v", c.request, err)
@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 // TestValuesOfSchedules: a schedule is refused, because its loops assemble a result.
 func TestValuesOfSchedules(t *testing.T) {
 	r := goldenRequest(t, "A(i,j)=B(i,j)+C(i,j)\nA:ds\nB:ds\nC:ds")
-	r.FixedPattern, r.Schedule = true, []string{"split(i,i0,i1,4)"}
+	r.Ask.FixedPattern, r.Ask.Schedule = true, []string{"split(i,i0,i1,4)"}
 	if _, err := codegen.Compile(r); err == nil ||
 		!strings.Contains(err.Error(), "got a schedule for values alone, want none: only the default schedule can compute them") {
 		t.Errorf("got %v, want a refusal", err)

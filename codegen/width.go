@@ -34,7 +34,7 @@ func Widths(r Request) (pos, crd []uint8, err error) {
 // number is at most the product of these variables' sizes. It is also at most the number of
 // coordinates that the terms may assign (see entries). An element of a pos array is such a number.
 func (c *compilation) widths(f tensor.Format) (pos, crd []uint8) {
-	if t := c.tensor(c.request.Stmt.LHS.Name); t.PosWidth != nil {
+	if t := c.tensor(c.request.Statement.Stmt.LHS.Name); t.PosWidth != nil {
 		return t.PosWidth, t.CrdWidth
 	}
 	pos, crd = make([]uint8, len(f.Levels)), make([]uint8, len(f.Levels))
@@ -67,8 +67,8 @@ func (c *compilation) entries() float64 {
 		Least:  func(x, y float64) float64 { return min(x, y) },
 		Any:    math.Inf(1),
 	})
-	if c.normal.Accumulate && c.request.Old != nil {
-		total += known(c.request.Old.NNZ)
+	if c.normal.Accumulate && c.request.Tensors.Old != nil {
+		total += known(c.request.Tensors.Old.NNZ)
 	}
 	return total
 }

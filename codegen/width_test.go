@@ -30,12 +30,12 @@ func TestWidths(t *testing.T) {
 		{"A(i,j)=B(i,j)+2 A:ss B:ss i=1000000 j=1000000", 1, 8, 4},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.request, " ", "\n"))
-		for name, x := range r.Tensors {
+		for name, x := range r.Tensors.All {
 			x.NNZ, x.Counts, x.PosWidth, x.CrdWidth = c.entries, nil, []uint8{8, 8}, []uint8{8, 8}
 			if name == "A" {
 				x.PosWidth, x.CrdWidth = nil, nil
 			}
-			r.Tensors[name] = x
+			r.Tensors.All[name] = x
 		}
 		u, err := codegen.Compile(r)
 		if err != nil {

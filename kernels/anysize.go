@@ -24,22 +24,23 @@ func AnySize(u *codegen.Unit) *codegen.Unit {
 		t.Dims, t.Counts = dims, nil
 		return t
 	}
-	r.Exact, r.Tensors, r.Sizes = nil, maps.Clone(r.Tensors), maps.Clone(r.Sizes)
-	r.Trace, r.Cuts, r.AsStored = nil, nil, true
-	for v := range r.Sizes {
-		r.Sizes[v] = UnknownSize
+	r.Tensors.All, r.Tensors.Sizes = maps.Clone(r.Tensors.All), maps.Clone(r.Tensors.Sizes)
+	r.Tensors.Exact = nil
+	r.Ask.Trace, r.Ask.Cuts, r.Ask.AsStored = nil, nil, true
+	for v := range r.Tensors.Sizes {
+		r.Tensors.Sizes[v] = UnknownSize
 	}
-	for n, t := range r.Tensors {
+	for n, t := range r.Tensors.All {
 		t = unknown(t)
-		if n != r.Stmt.LHS.Name {
+		if n != r.Statement.Stmt.LHS.Name {
 			t.NNZ = UnknownSize
 		}
-		r.Tensors[n] = t
+		r.Tensors.All[n] = t
 	}
-	if r.Old != nil {
-		old := unknown(*r.Old)
+	if r.Tensors.Old != nil {
+		old := unknown(*r.Tensors.Old)
 		old.NNZ = UnknownSize
-		r.Old = &old
+		r.Tensors.Old = &old
 	}
 	v, err := codegen.Compile(r)
 	if err != nil || !v.Result.Format.Equal(u.Result.Format) {

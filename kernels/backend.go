@@ -155,7 +155,7 @@ var VerifyAll bool
 // build makes the object of u. Before that it verifies the C code if the request or VerifyAll asks
 // for it.
 func (c *C) build(ctx context.Context, u *codegen.Unit) (*cc.Object, error) {
-	if u.Request.Verify || VerifyAll {
+	if u.Request.Ask.Verify || VerifyAll {
 		if err := Verify(u); err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (c *C) Keeps() bool { return c.builder.Keeps() }
 // source returns a unit's C for the compiler and its cache. Statements that differ only in names
 // have the same text, and so share a leaf.
 func source(u *codegen.Unit) cc.Source {
-	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Stmt.String(),
+	return cc.Source{Text: emitc.Unnamed(u.Func), Label: u.Request.Statement.Stmt.String(),
 		Tensors: Tensors(u), Hasty: u.Hasty}
 }
 
@@ -188,7 +188,7 @@ func Tensors(u *codegen.Unit) (list []cc.Tensor) {
 			continue
 		}
 		t := cc.Tensor{Name: a.Tensor, Format: a.Format.String(),
-			Type: u.Request.Tensors[a.Tensor].Type.String()}
+			Type: u.Request.Tensors.All[a.Tensor].Type.String()}
 		if n == 0 {
 			t.Format = u.Result.Format.String()
 		}

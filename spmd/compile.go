@@ -105,16 +105,16 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 		}
 	}
 	for _, u := range out.units {
-		if j.verifies() && u.Request.Target != codegen.CUDA {
+		if j.verifies() && u.Request.Target.Kind != codegen.CUDA {
 			if err := kernels.Verify(u); err != nil {
 				return nil, err
 			}
 		}
 	}
 	for _, a := range unit.Args {
-		t := unit.Request.Tensors[a.Tensor].Type
+		t := unit.Request.Tensors.All[a.Tensor].Type
 		if a.Old {
-			t = unit.Request.Old.Type
+			t = unit.Request.Tensors.Old.Type
 		}
 		out.Types = append(out.Types, t)
 	}
@@ -123,7 +123,7 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 
 // Source returns the text of the leaf: C, or CUDA C++ for a GPU.
 func (u *Compiled) Source() string {
-	if u.Unit.Request.Target == codegen.CUDA {
+	if u.Unit.Request.Target.Kind == codegen.CUDA {
 		return emitcuda.File(u.Unit.Func)
 	}
 	return emitc.File(u.Unit.Func)
@@ -133,7 +133,7 @@ func (u *Compiled) Source() string {
 // has no old value, so the leaf adds to zero.
 func (u *Compiled) addToZero() error {
 	req := u.Unit.Request
-	req.Old, req.Trace = nil, nil
+	req.Tensors.Old, req.Ask.Trace = nil, nil
 	unit, err := codegen.Compile(req)
 	u.units = append(u.units, unit)
 	return err

@@ -259,7 +259,7 @@ func scheduleText(x *invocation, u *spmd.Compiled) (string, error) {
 			fmt.Fprintf(&b,
 				"# Leaf %d of %d, of %s: -s accepts these commands for a statement with only "+
 					"these terms.\n", k+1,
-				len(units), unit.Request.Normal)
+				len(units), unit.Request.Statement.Normal)
 		}
 		b.WriteString(schedule.Text(lines))
 	}
@@ -300,7 +300,7 @@ func (x *invocation) writeFolder(dir, name, stage string, u *spmd.Compiled) erro
 	if u.Unit.Result.Repack {
 		x.note("%s gets the levels %s, because generated code cannot write the levels %s", left,
 			u.Unit.Result.Format,
-			u.Unit.Request.Tensors[left].Format)
+			u.Unit.Request.Tensors.All[left].Format)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

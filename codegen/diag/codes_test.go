@@ -30,9 +30,9 @@ func TestExamples(t *testing.T) {
 		case "t":
 			_, err = notation.ParseType(c.Example)
 		case "network":
-			err = compileWith(func(r *codegen.Request) { r.Network = c.Example })
+			err = compileWith(func(r *codegen.Request) { r.Ask.Network = c.Example })
 		case "s":
-			err = compileWith(func(r *codegen.Request) { r.Schedule = []string{c.Example} })
+			err = compileWith(func(r *codegen.Request) { r.Ask.Schedule = []string{c.Example} })
 		default:
 			var s *notation.Stmt
 			if s, err = notation.Parse(c.Example); err == nil {
@@ -54,12 +54,12 @@ func compileWith(change func(*codegen.Request)) error {
 	}
 	vector, matrix := tensor.Format{Levels: []tensor.Kind{tensor.Dense}, Order: []int{0}},
 		tensor.Format{Levels: []tensor.Kind{tensor.Dense, tensor.Dense}, Order: []int{0, 1}}
-	r := codegen.Request{Stmt: s, Sizes: map[string]int64{"i": 9, "j": 9},
-		Tensors: map[string]codegen.Tensor{
+	r := codegen.Request{Statement: codegen.Statement{Stmt: s},
+		Tensors: codegen.Tensors{Sizes: map[string]int64{"i": 9, "j": 9}, All: map[string]codegen.Tensor{
 			"y": {Format: vector, Type: tensor.Float64, Dims: []int64{9}},
 			"x": {Format: vector, Type: tensor.Float64, Dims: []int64{9}},
 			"B": {Format: matrix, Type: tensor.Float64, Dims: []int64{9, 9}},
-		}}
+		}}}
 	change(&r)
 	_, err = codegen.Compile(r)
 	return err

@@ -26,7 +26,7 @@ type statement struct {
 // suite tests the backend of one target.
 type suite struct {
 	kernels.Backend
-	target codegen.Target
+	target codegen.Kind
 }
 
 // Run runs the suite on b, a backend for CPUs. It skips the suite on a machine that lacks what b
@@ -34,7 +34,7 @@ type suite struct {
 func Run(t *testing.T, b kernels.Backend) { RunOn(t, b, codegen.CPU) }
 
 // RunOn is like Run, for a backend of the given target.
-func RunOn(t *testing.T, backend kernels.Backend, target codegen.Target) {
+func RunOn(t *testing.T, backend kernels.Backend, target codegen.Kind) {
 	b := suite{backend, target}
 	if b.Name() == "" {
 		t.Error("the backend has no name")
@@ -81,13 +81,14 @@ func data() map[string]*tcs.Tensor {
 }
 
 // unit compiles a statement.
-func unit(t *testing.T, s statement, target codegen.Target) *codegen.Unit {
+func unit(t *testing.T, s statement, target codegen.Kind) *codegen.Unit {
 	t.Helper()
 	if s.typ == tensor.None {
 		s.typ = tensor.Float64
 	}
 	return Compile(t, s.src, s.levels, s.typ,
-		codegen.Request{Sizes: map[string]int64{"i": 3, "j": 4}, Target: target})
+		codegen.Request{Tensors: codegen.Tensors{Sizes: map[string]int64{"i": 3, "j": 4}},
+			Target: codegen.Target{Kind: target}})
 }
 
 // Compile parses and compiles a statement. r holds the other settings of the request; Compile sets
@@ -100,7 +101,7 @@ func Compile(t *testing.T, src string, levels map[string]string, typ tensor.Type
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Stmt, r.Tensors = stmt, map[string]codegen.Tensor{}
+	r.Statement.Stmt, r.Tensors.All = stmt, map[string]codegen.Tensor{}
 	add := func(a *notation.Access) {
 		f := tensor.DenseOf(len(a.Vars))
 		x := codegen.Tensor{Format: f, Type: typ, NNZ: -1}
@@ -110,14 +111,14 @@ func Compile(t *testing.T, src string, levels map[string]string, typ tensor.Type
 			}
 		}
 		for l, k := range x.Format.Levels {
-			x.Dims = append(x.Dims, r.Sizes[a.Vars[l]])
+			x.Dims = append(x.Dims, r.Tensors.Sizes[a.Vars[l]])
 			width := uint8(0)
 			if k != tensor.Dense {
 				width = 4
 			}
 			x.PosWidth, x.CrdWidth = append(x.PosWidth, width), append(x.CrdWidth, width)
 		}
-		r.Tensors[a.Name] = x
+		r.Tensors.All[a.Name] = x
 	}
 	add(stmt.LHS)
 	notation.Walk(stmt.RHS, func(e notation.Expr) bool {
@@ -138,7 +139,7 @@ func Unit(t *testing.T) *codegen.Unit {
 	return spmv(t, codegen.CPU)
 }
 
-func spmv(t *testing.T, target codegen.Target) *codegen.Unit {
+func spmv(t *testing.T, target codegen.Kind) *codegen.Unit {
 	return unit(t, statement{src: "y(i) = A(i,j) * x(j)", levels: map[string]string{"A": "ds"}},
 		target)
 }

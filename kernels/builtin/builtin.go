@@ -42,7 +42,7 @@ func init() {
 // called with the same arguments as u's own leaf.
 func Find(u *codegen.Unit) kernels.Leaf {
 	r := u.Request
-	if r.Normal != nil {
+	if r.Statement.Normal != nil {
 		return nil // u computes a part of a statement
 	}
 	canonical, names := spec.Canonical(r)

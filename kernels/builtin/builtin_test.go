@@ -211,15 +211,15 @@ func request(t *testing.T, k spec.Kernel) codegen.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, names := spec.Canonical(codegen.Request{Stmt: stmt})
+	_, names := spec.Canonical(codegen.Request{Statement: codegen.Statement{Stmt: stmt}})
 	tensors, sizes := map[string]codegen.Tensor{}, map[string]int64{}
 	for from, to := range names.Tensors {
-		tensors[from] = r.Tensors[to]
+		tensors[from] = r.Tensors.All[to]
 	}
 	for from, to := range names.Vars {
-		sizes[from] = r.Sizes[to]
+		sizes[from] = r.Tensors.Sizes[to]
 	}
-	r.Stmt, r.Tensors, r.Sizes, r.Name, r.Threads = stmt, tensors, sizes, "users_leaf", 0
+	r.Statement.Stmt, r.Tensors.All, r.Tensors.Sizes, r.Ask.Name, r.Target.Threads = stmt, tensors, sizes, "users_leaf", 0
 	return r
 }
 
@@ -260,7 +260,7 @@ func TestKernels(t *testing.T) {
 		for _, density := range []float64{0, 0.3, 1} {
 			// Compiled for the kernel's sizes, and called with small ones.
 			sizes := map[string]int64{}
-			for v := range r.Sizes {
+			for v := range r.Tensors.Sizes {
 				sizes[v] = 1 + rng.Int64N(5)
 			}
 			tensors := map[string]sparse{}
@@ -270,10 +270,10 @@ func TestKernels(t *testing.T) {
 				if a.Format.AllDense() {
 					d = 1
 				}
-				tensors[a.Tensor] = random(rng, dims(r.Stmt, a.Tensor, sizes), d)
+				tensors[a.Tensor] = random(rng, dims(r.Statement.Stmt, a.Tensor, sizes), d)
 				args[i+1] = tensors[a.Tensor].pack(a.Format, k.Width)
 			}
-			args[0] = frame(u, dims(r.Stmt, u.Args[0].Tensor, sizes), args)
+			args[0] = frame(u, dims(r.Statement.Stmt, u.Args[0].Tensor, sizes), args)
 			var bounds [][2]int64
 			for _, v := range u.Vars {
 				bounds = append(bounds, [2]int64{0, sizes[v]})
@@ -283,7 +283,7 @@ func TestKernels(t *testing.T) {
 				kernels.Env{Threads: 2, Arena: arena}); err != nil {
 				t.Fatalf("%s: %v", k.Name, err)
 			}
-			compare(t, k.Name, unpack(args[0]), define(r.Stmt, tensors, sizes, args[0].Header.Dims),
+			compare(t, k.Name, unpack(args[0]), define(r.Statement.Stmt, tensors, sizes, args[0].Header.Dims),
 				u.Result.Format)
 			args[0].Close()
 			if arena.Live() != 0 || arena.Leaks() != 0 {
@@ -325,7 +325,7 @@ func TestFindOnlyEquals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Stmt = stmt
+			r.Statement.Stmt = stmt
 		}
 	}
 	for what, change := range map[string]func(*codegen.Request){
@@ -333,19 +333,19 @@ func TestFindOnlyEquals(t *testing.T) {
 		"a sign":       parse("y(i) = -A(i,j) * x(j)"),
 		"a transpose":  parse("y(j) = A(i,j) * x(i)"),
 		"a format": func(r *codegen.Request) {
-			c := r.Tensors["x"]
+			c := r.Tensors.All["x"]
 			c.Format, c.PosWidth, c.CrdWidth = tensor.SparseOf(1), []uint8{4}, []uint8{4}
-			r.Tensors["x"] = c
+			r.Tensors.All["x"] = c
 		},
 		"a width": func(r *codegen.Request) {
-			c := r.Tensors["A"]
+			c := r.Tensors.All["A"]
 			c.PosWidth, c.CrdWidth = []uint8{0, 8}, []uint8{0, 4}
-			r.Tensors["A"] = c
+			r.Tensors.All["A"] = c
 		},
 		"a type": func(r *codegen.Request) {
-			for name, c := range r.Tensors {
+			for name, c := range r.Tensors.All {
 				c.Type = tensor.Float32
-				r.Tensors[name] = c
+				r.Tensors.All[name] = c
 			}
 		},
 	} {

@@ -20,7 +20,7 @@ import (
 // caller owns the leaf.
 func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
 	noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
-	if u.Request.Schedule != nil {
+	if u.Request.Ask.Schedule != nil {
 		return nil, nil, noCompiler
 	}
 	if any := kernels.AnySize(u); any != nil &&
@@ -36,13 +36,13 @@ func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool
 	r := u.Request
 	// Built-in leaves work for any size and for operands as they are stored, write to memory of
 	// their own, and have the default forms.
-	r.Exact, r.InPlace, r.AsStored, r.Forms = nil, "", true, nil
-	ways := []string{r.Network}
+	r.Tensors.Exact, r.Tensors.InPlace, r.Ask.AsStored, r.Target.Forms = nil, "", true, nil
+	ways := []string{r.Ask.Network}
 	// "auto" may contract in steps, and a built-in leaf may have the product in one loop nest
-	if r.Network == "" || r.Network == "auto" {
+	if r.Ask.Network == "" || r.Ask.Network == "auto" {
 		ways = append(ways, "direct")
 	}
-	for _, r.Network = range ways {
+	for _, r.Ask.Network = range ways {
 		own, err := codegen.Compile(r)
 		if err != nil {
 			return nil, nil, err

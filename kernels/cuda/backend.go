@@ -79,7 +79,7 @@ func newBackend(dev device, c compiler) *Backend {
 }
 
 func (b *Backend) source(u *codegen.Unit) source {
-	return source{text: b.compiler.text(u.Func), label: u.Request.Stmt.String(),
+	return source{text: b.compiler.text(u.Func), label: u.Request.Statement.Stmt.String(),
 		tensors: kernels.Tensors(u)}
 }
 
@@ -128,10 +128,10 @@ func (b *Backend) Object(ctx context.Context, u *codegen.Unit) ([]byte, error) {
 func (b *Backend) Load(object []byte, u *codegen.Unit) (kernels.Leaf, error) {
 	code, err := b.compiler.payload(object)
 	if err != nil {
-		return nil, &kernels.LoadError{What: u.Request.Stmt.String(), Err: err}
+		return nil, &kernels.LoadError{What: u.Request.Statement.Stmt.String(), Err: err}
 	}
 	p, err := newProgram(u.Func, !u.Result.Accumulate && u.Result.InPlace == 0,
-		u.Request.Stmt.String())
+		u.Request.Statement.Stmt.String())
 	if err != nil {
 		return nil, err
 	}

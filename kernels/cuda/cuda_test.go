@@ -66,7 +66,7 @@ func handmade(t *testing.T, name, stmt string, result codegen.Result) *codegen.U
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &codegen.Unit{Request: codegen.Request{Stmt: s}, Func: f, Result: result}
+	return &codegen.Unit{Request: codegen.Request{Statement: codegen.Statement{Stmt: s}}, Func: f, Result: result}
 }
 
 // build makes a leaf and closes it at the end of the test.

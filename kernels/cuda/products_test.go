@@ -159,14 +159,15 @@ func TestProductOfRows(t *testing.T) {
 		var got []float64
 		for _, target := range []struct {
 			b        kernels.Backend
-			target   codegen.Target
+			target   codegen.Kind
 			commands []string
 		}{{interpret.Backend{}, codegen.CPU, []string{""}},
 			{back, codegen.CUDA, []string{"substitute({i,j},cusparse)"}}} {
 			u := backendtest.Compile(t, spmv, map[string]string{"A": "ds"}, tensor.Float64,
 				codegen.Request{
-					Sizes: map[string]int64{"i": 60, "j": 40}, Target: target.target,
-					Schedule: target.commands, Parts: []string{"i"}, Verify: true})
+					Tensors: codegen.Tensors{Sizes: map[string]int64{"i": 60, "j": 40}},
+					Target:  codegen.Target{Kind: target.target},
+					Ask:     codegen.Ask{Schedule: target.commands, Parts: []string{"i"}, Verify: true}})
 			leaf, err := target.b.Build(t.Context(), u)
 			if err != nil {
 				t.Fatal(err)

@@ -95,10 +95,12 @@ func (s scheduled) check(t *testing.T, b kernels.Backend, seed uint64) {
 }
 
 // compile compiles for a target.
-func (s scheduled) compile(t *testing.T, target codegen.Target, commands []string) *codegen.Unit {
+func (s scheduled) compile(t *testing.T, target codegen.Kind, commands []string) *codegen.Unit {
 	t.Helper()
 	return backendtest.Compile(t, s.src, s.levels, s.typ,
-		codegen.Request{Sizes: s.sizes, Target: target, Schedule: commands, Verify: true})
+		codegen.Request{Tensors: codegen.Tensors{Sizes: s.sizes},
+			Target: codegen.Target{Kind: target},
+			Ask:    codegen.Ask{Schedule: commands, Verify: true}})
 }
 
 // operands returns the arguments of a leaf without the result. Each name is made once.
@@ -107,7 +109,7 @@ func (s scheduled) operands(u *codegen.Unit, data map[string]*tcs.Tensor,
 	args := []*tcs.Tensor{nil}
 	for _, a := range u.Args[1:] {
 		if data[a.Tensor] == nil {
-			data[a.Tensor] = s.random(u.Request.Tensors[a.Tensor], rng)
+			data[a.Tensor] = s.random(u.Request.Tensors.All[a.Tensor], rng)
 		}
 		args = append(args, data[a.Tensor])
 	}
@@ -203,7 +205,7 @@ func (s scheduled) run(t *testing.T, b kernels.Backend, u *codegen.Unit,
 
 // result returns a leaf's result before the call.
 func (s scheduled) result(u *codegen.Unit, args []*tcs.Tensor) *tcs.Tensor {
-	wanted := u.Request.Tensors[u.Request.Stmt.LHS.Name]
+	wanted := u.Request.Tensors.All[u.Request.Statement.Stmt.LHS.Name]
 	c := &tcs.Tensor{Header: tcs.Header{Dims: wanted.Dims, Type: s.typ},
 		Vals: tcs.Array{Width: uint8(s.typ.Size())}}
 	n := int64(1)

@@ -67,7 +67,7 @@ func Names() []string { return slices.Sorted(maps.Keys(targets)) }
 func Has(name string) bool { return name == "" || targets[name] != nil }
 
 // Code returns the kind of machine that leaves of the named target are compiled for.
-func Code(name string) codegen.Target {
+func Code(name string) codegen.Kind {
 	if name == CUDA {
 		return codegen.CUDA
 	}

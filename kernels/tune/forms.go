@@ -256,9 +256,11 @@ func (l *leaves) formUnit(name string, form int64) (*codegen.Unit, error) {
 		sparse.NNZ, sparse.Counts = -1, nil
 		tensors["y"] = sparse
 	}
-	return codegen.Compile(codegen.Request{Name: formKey(name, form), Stmt: s,
-		ComputeType: tensor.Float64, Forms: forms.Set{name: form}, FarBytes: 1,
-		Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}, Tensors: tensors})
+	return codegen.Compile(codegen.Request{Ask: codegen.Ask{Name: formKey(name, form)},
+		Statement: codegen.Statement{Stmt: s, ComputeType: tensor.Float64},
+		Target:    codegen.Target{Forms: forms.Set{name: form}, FarBytes: 1},
+		Tensors: codegen.Tensors{All: tensors,
+			Sizes: map[string]int64{"i": x.rows, "j": x.picked, "k": x.values}}})
 }
 
 // formData makes the arguments of the leaves that time the forms of a choice. A leaf computes a
@@ -349,7 +351,7 @@ func (l *leaves) timeForm(leaf kernels.Leaf, u *codegen.Unit, x formCase,
 	args []*tcs.Tensor) (float64, error) {
 	var bounds [][2]int64
 	for _, v := range u.Vars {
-		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
+		bounds = append(bounds, [2]int64{0, u.Request.Tensors.Sizes[v]})
 	}
 	l.arena.Reuse(true) // as jobs with repeats do
 	defer l.arena.Reuse(false)

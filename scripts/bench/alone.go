@@ -53,7 +53,7 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 	for n, arg := range u.Args {
 		t := operands[arg.Tensor]
 		if n == 0 {
-			dims := u.Request.Tensors[arg.Tensor].Dims
+			dims := u.Request.Tensors.All[arg.Tensor].Dims
 			shape := &tcs.Shape{Header: tcs.Header{Dims: dims, Type: tensor.Float64},
 				Format: tensor.FormatOf(strings.Repeat("d", len(dims)), tensor.Identity(len(dims))),
 				Counts: make([]int64, len(dims))}
@@ -67,7 +67,7 @@ func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int)
 		a.args = append(a.args, t)
 	}
 	for _, v := range u.Vars {
-		a.bounds = append(a.bounds, [2]int64{0, u.Request.Sizes[v]})
+		a.bounds = append(a.bounds, [2]int64{0, u.Request.Tensors.Sizes[v]})
 	}
 	a.bounds = append(a.bounds, [2]int64{})
 	a.leaf, err = kernels.Load(object, "many_calls")

@@ -32,10 +32,12 @@ func (s *statement) request() (r codegen.Request, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		Target: codegen.CUDA, Verify: s.schedule != ""}
+	r = codegen.Request{Statement: codegen.Statement{Stmt: stmt},
+		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}},
+		Target:  codegen.Target{Kind: codegen.CUDA},
+		Ask:     codegen.Ask{Verify: s.schedule != ""}}
 	if s.schedule != "" {
-		r.Schedule = []string{s.schedule}
+		r.Ask.Schedule = []string{s.schedule}
 	}
 	left := codegen.Tensor{Format: tensor.DenseOf(len(s.dims)),
 		Type: tensor.Float64, Dims: s.dims, NNZ: -1}
@@ -44,23 +46,23 @@ func (s *statement) request() (r codegen.Request, err error) {
 			return r, err
 		}
 	}
-	r.Tensors[stmt.LHS.Name] = left
+	r.Tensors.All[stmt.LHS.Name] = left
 	size := func(a *notation.Access, dims []int64) {
 		for k, v := range a.Vars {
-			r.Sizes[v] = dims[k]
+			r.Tensors.Sizes[v] = dims[k]
 		}
 	}
 	size(stmt.LHS, s.dims)
 	notation.Walk(stmt.RHS, func(e notation.Expr) bool {
 		if a, ok := e.(*notation.Access); ok {
 			t := s.operands[a.Name]
-			r.Tensors[a.Name] = describe(t)
+			r.Tensors.All[a.Name] = describe(t)
 			size(a, t.Header.Dims)
 		}
 		return true
 	})
-	for v := range r.Sizes {
-		r.Exact = append(r.Exact, v)
+	for v := range r.Tensors.Sizes {
+		r.Tensors.Exact = append(r.Tensors.Exact, v)
 	}
 	return r, nil
 }
@@ -108,7 +110,7 @@ func (s *statement) arguments(u *codegen.Unit) ([]*tcs.Tensor, [][2]int64, error
 	args[0] = out
 	var bounds [][2]int64
 	for _, v := range u.Vars {
-		bounds = append(bounds, [2]int64{0, u.Request.Sizes[v]})
+		bounds = append(bounds, [2]int64{0, u.Request.Tensors.Sizes[v]})
 	}
 	return args, bounds, nil
 }

@@ -200,10 +200,10 @@ func (e *Env) Ready() error {
 }
 
 // Code returns the kind of target that leaves are compiled for.
-func (e *Env) Code() codegen.Target { return e.set.Code() }
+func (e *Env) Code() codegen.Kind { return e.set.Code() }
 
 // Code returns the kind of target that leaves are compiled for.
-func (s *Settings) Code() codegen.Target { return target.Code(cmp.Or(s.Compiled, s.Target)) }
+func (s *Settings) Code() codegen.Kind { return target.Code(cmp.Or(s.Compiled, s.Target)) }
 
 // Backend returns the backend that makes leaves. It is created at the first call.
 func (e *Env) Backend() (kernels.Backend, error) {

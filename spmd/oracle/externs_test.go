@@ -40,25 +40,25 @@ var wanted = regexp.MustCompile(`, want void brute[0-9]+\((.*)\)$`)
 func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 	rng := source(p)
 	text := ""
-	r.Extern = func(file, name string) (*ir.Extern, error) { return lint.Function(file, text, name) }
+	r.Ask.Extern = func(file, name string) (*ir.Extern, error) { return lint.Function(file, text, name) }
 	d := drawer{}
 	var err error
 	stmt := func(list []string) (cin.Stmt, error) {
 		q := *r
-		q.Schedule = list
+		q.Ask.Schedule = list
 		u, err := codegen.Compile(q)
 		if err != nil {
 			return nil, err
 		}
 		return u.CIN, nil
 	}
-	r.Schedule = []string{"assemble(" + p.Case.Tensors[0].Name + ",Append)"}
+	r.Ask.Schedule = []string{"assemble(" + p.Case.Tensors[0].Name + ",Append)"}
 	if rng.IntN(2) == 0 {
-		if r.Schedule, err = d.draw(rng, p, stmt); err != nil {
+		if r.Ask.Schedule, err = d.draw(rng, p, stmt); err != nil {
 			return err
 		}
 	}
-	s, err := stmt(r.Schedule)
+	s, err := stmt(r.Ask.Schedule)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 			return nil
 		}
 		text = "void " + b.name + "(void) {}"
-		list := append(slices.Clone(r.Schedule), b.command)
+		list := append(slices.Clone(r.Ask.Schedule), b.command)
 		_, err := stmt(list)
 		var refusal *diag.Error
 		if !errors.As(err, &refusal) || !isRefusal(err) {
@@ -87,7 +87,7 @@ func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 		} else if err != nil {
 			return fmt.Errorf("%s with %s: %w", b.command, text, err)
 		}
-		r.Schedule = list
+		r.Ask.Schedule = list
 		x.count(b, found[1])
 		return nil
 	}

@@ -124,7 +124,7 @@ func (e gpuEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 	structured := ""
 	c, err := compileAs(p, "leaf", func(r *codegen.Request) (err error) {
 		list, err = e.draw(source(p), p, r)
-		r.Trace = func(pass string, _ time.Duration, text func() string) {
+		r.Ask.Trace = func(pass string, _ time.Duration, text func() string) {
 			if pass == "simplify" && structured == "" {
 				structured = text()
 			}
@@ -140,7 +140,7 @@ func (e gpuEngine) Run(ctx context.Context, p *Prepared) (*Output, error) {
 		e.seen.cases.Add(1)
 	}
 	run := e.run
-	if c.unit.Request.Target == codegen.CPU {
+	if c.unit.Request.Target.Kind == codegen.CPU {
 		how, run = "on a CPU", interpreted
 		if e.seen != nil {
 			e.seen.unrun.Add(1)
@@ -176,7 +176,7 @@ func interpreted(_ context.Context, c *compiled, _ string) (*Output, error) {
 // twice interprets a leaf with its launches. For a quarter of the cases it first interprets the
 // leaf with loops instead of launches.
 func (c *gpuCounts) twice(ctx context.Context, k *compiled, structured string) (*Output, error) {
-	if k.p.Case.Variant%4 == 0 && k.unit.Request.Target == codegen.CUDA {
+	if k.p.Case.Variant%4 == 0 && k.unit.Request.Target.Kind == codegen.CUDA {
 		f, err := ir.Parse(structured)
 		if err != nil {
 			return nil, fmt.Errorf("the leaf does not read back: %w\n%s", err, structured)
@@ -218,10 +218,10 @@ func (e gpuEngine) fixed(_ context.Context, p *Prepared) []*Case {
 // uses the default schedule. If there is no default schedule either, r becomes a request for a CPU
 // without a schedule.
 func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]string, error) {
-	r.Target = codegen.CUDA
+	r.Target.Kind = codegen.CUDA
 	try := func(list []string) error {
 		q := *r
-		q.Schedule = list
+		q.Ask.Schedule = list
 		_, err := safely(codegen.Compile)(q)
 		return err
 	}
@@ -231,13 +231,13 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 				continue
 			}
 			if err := try(p.Case.Schedule[:n]); err == nil {
-				r.Schedule = p.Case.Schedule[:n]
-				return r.Schedule, nil
+				r.Ask.Schedule = p.Case.Schedule[:n]
+				return r.Ask.Schedule, nil
 			} else if !isRefusal(err) {
 				return p.Case.Schedule[:n], err
 			}
 		}
-		r.Target = codegen.CPU
+		r.Target.Kind = codegen.CPU
 		if err := try(p.Case.Schedule); err != nil && !isRefusal(err) { // without units
 			return p.Case.Schedule, err
 		}
@@ -259,7 +259,7 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 	}}
 	list, err := d.draw()
 	if err == nil {
-		r.Schedule = list
+		r.Ask.Schedule = list
 		e.seen.took(list)
 		return list, nil
 	}
@@ -273,9 +273,9 @@ func (e gpuEngine) draw(rng *rand.Rand, p *Prepared, r *codegen.Request) ([]stri
 // byDefault sets the default schedule of a GPU in r. If there is none, r becomes a request for a
 // CPU.
 func (e gpuEngine) byDefault(p *Prepared, r *codegen.Request) ([]string, error) {
-	r.Target = codegen.CPU
+	r.Target.Kind = codegen.CPU
 	list, err := defaultUnits{new(atomic.Int64), new(atomic.Int64)}.draw(p, r)
-	if r.Target == codegen.CUDA {
+	if r.Target.Kind == codegen.CUDA {
 		e.seen.note("by default")
 	}
 	return list, err

@@ -24,7 +24,7 @@ func (defaultUnits) Name() string { return "default schedules of a GPU" }
 // is none, it does not change r.
 func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err error) {
 	q := *r
-	q.Target = codegen.CUDA
+	q.Target.Kind = codegen.CUDA
 	lines, err := codegen.Schedule(q)
 	if d := (*diag.Error)(nil); errors.As(err, &d) && d.Code == diag.ScheduleRefused &&
 		strings.Contains(d.Msg, "--target=cpu") {
@@ -35,15 +35,15 @@ func (e defaultUnits) draw(p *Prepared, r *codegen.Request) (list []string, err 
 		return nil, err
 	}
 	e.taken.Add(1)
-	q.Schedule = []string{}
+	q.Ask.Schedule = []string{}
 	for _, l := range lines {
-		q.Schedule = append(q.Schedule, l.Command)
+		q.Ask.Schedule = append(q.Ask.Schedule, l.Command)
 	}
-	if q.Exact == nil {
-		q.Parts = p.Normal.Vars
+	if q.Tensors.Exact == nil {
+		q.Ask.Parts = p.Normal.Vars
 	}
 	*r = q
-	return q.Schedule, nil
+	return q.Ask.Schedule, nil
 }
 
 func (e defaultUnits) Run(_ context.Context, p *Prepared) (*Output, error) {

@@ -19,9 +19,9 @@ import (
 func drawLoopCommands(rng *rand.Rand, p *Prepared, r *codegen.Request) (list []string, s cin.Stmt,
 	err error) {
 	q := *r
-	q.Target = codegen.CPU
+	q.Target.Kind = codegen.CPU
 	compile := func(list []string) (cin.Stmt, error) {
-		q.Schedule = list
+		q.Ask.Schedule = list
 		u, err := safely(codegen.Compile)(q)
 		if err != nil {
 			return nil, err

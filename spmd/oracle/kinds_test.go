@@ -318,7 +318,7 @@ func TestKindsInC(t *testing.T) {
 // runKind compiles a case with its schedule and interprets it.
 func runKind(p *Prepared, threads int) (*Output, error) {
 	c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
-		r.Schedule = p.Case.Schedule
+		r.Ask.Schedule = p.Case.Schedule
 		return nil
 	})
 	if err != nil {

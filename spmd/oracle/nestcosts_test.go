@@ -97,7 +97,7 @@ func nestSteps(c *Case) (cost float64, ran int64, ok bool, err error) {
 		return 0, 0, false, err
 	}
 	leaf, err := compileAs(p, "leaf", func(r *codegen.Request) error {
-		r.Network = "direct"
+		r.Ask.Network = "direct"
 		return nil
 	})
 	if err != nil {

@@ -96,7 +96,7 @@ func (e Networks) compile(p *Prepared, name string) (c *compiled, how string, er
 			how += fmt.Sprintf(" --intermediate-order=%d", order)
 		}
 		request := func(req *codegen.Request) error {
-			req.Network, req.IntermediateOrder = ways[way], order
+			req.Ask.Network, req.Ask.IntermediateOrder = ways[way], order
 			return nil
 		}
 		c, err = compileAs(p, name, request)
@@ -127,7 +127,7 @@ func (Networks) varyWorkspace(r *rand.Rand, c *compiled, how string,
 	}
 	commands := fmt.Sprintf("temporaries(%s),workspace(%s,%s)", c.p.Parsed.LHS.Name, name, kind)
 	d, err := compileAs(c.p, "leaf", func(req *codegen.Request) error {
-		req.Schedule = []string{commands}
+		req.Ask.Schedule = []string{commands}
 		return request(req)
 	})
 	var refused *diag.Error

@@ -46,20 +46,21 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 	}()
 	left := p.Case.Tensors[0]
 	req := codegen.Request{
-		Stmt: p.Parsed, Tensors: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars,
-		ComputeType: p.Compute, Name: name, ChunkWork: 1 + int64(p.Case.Variant%2)<<10,
-		Verify: true,
+		Statement: codegen.Statement{Stmt: p.Parsed, ComputeType: p.Compute},
+		Tensors:   codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: p.Sizes.Vars},
+		Ask:       codegen.Ask{Name: name, Verify: true},
+		Target:    codegen.Target{ChunkWork: 1 + int64(p.Case.Variant%2)<<10},
 	}
 	if p.Case.Variant/64%2 == 0 {
-		req.LongRow = 1 // distribute even short rows over the threads
+		req.Target.LongRow = 1 // distribute even short rows over the threads
 	}
 	if p.Case.Variant/256%2 == 0 {
 		// compile sizes in, and prefetch rows and entries
-		req.Exact, req.FarBytes, req.Forms = p.Normal.Vars, 1,
+		req.Tensors.Exact, req.Target.FarBytes, req.Target.Forms = p.Normal.Vars, 1,
 			forms.Set{forms.Streams: 128, forms.Merges: 1}
 	}
 	if p.Case.Variant/512%2 == 0 {
-		req.GemmWork = 1 // treat even small products of dense operands as matrix products
+		req.Target.GemmWork = 1 // treat even small products of dense operands as matrix products
 	}
 	stored := map[string]*tcs.Tensor{}
 	for _, t := range p.Case.Tensors {
@@ -80,12 +81,12 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 			spec.NNZ = 1 << 30 // enough for every parallel form
 		}
 		if t == left {
-			req.Old = &spec
+			req.Tensors.Old = &spec
 		} else {
-			req.Tensors[t.Name] = spec
+			req.Tensors.All[t.Name] = spec
 		}
 	}
-	req.Tensors[left.Name] = codegen.Tensor{Format: left.Format, Type: p.Result,
+	req.Tensors.All[left.Name] = codegen.Tensor{Format: left.Format, Type: p.Result,
 		Dims: left.Dims, NNZ: -1}
 	if modify != nil {
 		if err = modify(&req); err != nil {
@@ -111,17 +112,17 @@ func compileAs(p *Prepared, name string, modify func(*codegen.Request) error) (c
 // secondLeaf compiles the leaf compiled.values. It returns nil if the case has no second leaf.
 func (c *compiled) secondLeaf(req codegen.Request) (*codegen.Unit, error) {
 	switch u := c.unit.Result; {
-	case u.Format.AllDense() && req.Target == codegen.CPU && c.p.Case.Variant/512%addsShare == 0:
-		req.Accumulate = true
-		req.Name += "_adds"
+	case u.Format.AllDense() && req.Target.Kind == codegen.CPU && c.p.Case.Variant/512%addsShare == 0:
+		req.Ask.Accumulate = true
+		req.Ask.Name += "_adds"
 		return codegen.Compile(req)
-	case !u.Format.AllDense() && req.Schedule == nil:
-		left := req.Tensors[c.p.Case.Tensors[0].Name]
+	case !u.Format.AllDense() && req.Ask.Schedule == nil:
+		left := req.Tensors.All[c.p.Case.Tensors[0].Name]
 		left.Format, left.PosWidth, left.CrdWidth = u.Format, u.PosWidth, u.CrdWidth
-		req.Tensors = maps.Clone(req.Tensors)
-		req.Tensors[c.p.Case.Tensors[0].Name] = left
-		req.FixedPattern = true
-		req.Name += "_values"
+		req.Tensors.All = maps.Clone(req.Tensors.All)
+		req.Tensors.All[c.p.Case.Tensors[0].Name] = left
+		req.Ask.FixedPattern = true
+		req.Ask.Name += "_values"
 		return codegen.Compile(req)
 	}
 	return nil, nil

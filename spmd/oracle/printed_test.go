@@ -19,15 +19,15 @@ func grow(r *rand.Rand, q *codegen.Request) {
 	row := []int64{1, 4, 16, 32, 300}[r.IntN(5)] // the factor of variables whose size is short
 	short := int64(r.IntN(5))
 	sizes := map[string]int64{}
-	for v, n := range q.Sizes {
+	for v, n := range q.Tensors.Sizes {
 		sizes[v] = n * f
 		if n == short {
 			sizes[v] = n * row
 		}
 	}
-	q.Sizes = sizes
+	q.Tensors.Sizes = sizes
 	tensors := map[string]codegen.Tensor{}
-	for name, t := range q.Tensors {
+	for name, t := range q.Tensors.All {
 		if t.NNZ > 0 {
 			t.NNZ = min(t.NNZ*f*g, 1<<40)
 		}
@@ -37,15 +37,15 @@ func grow(r *rand.Rand, q *codegen.Request) {
 		}
 		tensors[name] = t
 	}
-	q.Tensors = tensors
+	q.Tensors.All = tensors
 	if r.IntN(2) == 0 {
-		q.LongRow, q.ChunkWork, q.FarBytes = 0, 0, 0
+		q.Target.LongRow, q.Target.ChunkWork, q.Target.FarBytes = 0, 0, 0
 	}
 	if r.IntN(2) == 0 {
-		q.GemmWork = 1 // treat even small products as matrix products
+		q.Target.GemmWork = 1 // treat even small products as matrix products
 	}
 	if r.IntN(4) == 0 {
-		q.Threads = 1
+		q.Target.Threads = 1
 	}
 }
 
@@ -66,20 +66,20 @@ func roundTrip(t *testing.T, p *Prepared, r *rand.Rand) (list []string) {
 			return err
 		}
 		again := *q
-		again.Schedule = []string{schedule.Text(lines)}
+		again.Ask.Schedule = []string{schedule.Text(lines)}
 		v, err := codegen.Compile(again)
 		if err != nil {
 			return err
 		}
 		if got, want := c.File(v.Func), c.File(u.Func); got != want {
 			t.Errorf("%s\nthe schedule\n%smakes another leaf:\n%s\nwant\n%s", p.Case.Text(),
-				again.Schedule[0], got, want)
+				again.Ask.Schedule[0], got, want)
 		}
 		for _, l := range lines {
 			list = append(list, l.Command)
 		}
 		for k, l := range list {
-			again.Schedule = slices.Delete(slices.Clone(list), k, k+1)
+			again.Ask.Schedule = slices.Delete(slices.Clone(list), k, k+1)
 			// These commands determine the loops and operands that other commands name.
 			u, err := codegen.Compile(again)
 			if err != nil && !strings.HasPrefix(l, "temporaries(") && !strings.HasPrefix(l, "substitute(") &&
@@ -105,14 +105,14 @@ func unsaid(t *testing.T, p *Prepared, q codegen.Request, want string) {
 	t.Helper()
 	lines, err := codegen.Schedule(q)
 	if err != nil {
-		t.Errorf("%s\n-s=%s: %v", p.Case.Text(), strings.Join(q.Schedule, ","), err)
+		t.Errorf("%s\n-s=%s: %v", p.Case.Text(), strings.Join(q.Ask.Schedule, ","), err)
 		return
 	}
 	again := q
-	again.Schedule = []string{schedule.Text(lines)}
+	again.Ask.Schedule = []string{schedule.Text(lines)}
 	if v, err := codegen.Compile(again); err != nil || c.File(v.Func) != want {
 		t.Errorf("%s\n-s=%s, printed with its defaults,\n%smakes another leaf (%v)", p.Case.Text(),
-			strings.Join(q.Schedule, ","), again.Schedule[0], err)
+			strings.Join(q.Ask.Schedule, ","), again.Ask.Schedule[0], err)
 	}
 }
 

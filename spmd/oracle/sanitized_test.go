@@ -45,7 +45,7 @@ func (e sanitized) prepare(p *Prepared, name string) (*compiled, error) {
 	return compileAs(p, name, func(r *codegen.Request) error {
 		err := e.schedules.scheduled(p, r)
 		if err != nil {
-			err = fmt.Errorf("-s=%q: %w", strings.Join(r.Schedule, ","), err)
+			err = fmt.Errorf("-s=%q: %w", strings.Join(r.Ask.Schedule, ","), err)
 		}
 		return err
 	})

@@ -338,7 +338,7 @@ func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared,
 	prepare := func(p *Prepared, name string) (*compiled, error) {
 		return compileAs(p, name, func(r *codegen.Request) error {
 			err := scheduled(p, r)
-			how[p] = strings.Join(r.Schedule, ",")
+			how[p] = strings.Join(r.Ask.Schedule, ",")
 			if err != nil {
 				err = fmt.Errorf("-s=%q: %w", how[p], err)
 			}
@@ -373,9 +373,9 @@ func (e *C) scheduledBatch(ctx context.Context, cases []*Prepared,
 
 // scheduled draws the case's schedule and sets it in the request r.
 func (d drawer) scheduled(p *Prepared, r *codegen.Request) (err error) {
-	r.Schedule, err = d.draw(source(p), p, func(list []string) (cin.Stmt, error) {
+	r.Ask.Schedule, err = d.draw(source(p), p, func(list []string) (cin.Stmt, error) {
 		q := *r
-		q.Schedule = list
+		q.Ask.Schedule = list
 		u, err := codegen.Compile(q)
 		if err != nil {
 			return nil, err
@@ -389,7 +389,7 @@ func (e scheduledC) fixed(_ context.Context, p *Prepared) []*Case {
 	return e.drawer.fixed(p, func() (list []string, err error) {
 		c, err := compileAs(p, "leaf", func(r *codegen.Request) error {
 			err := e.scheduled(p, r)
-			list = r.Schedule
+			list = r.Ask.Schedule
 			return err
 		})
 		c.close()

@@ -81,41 +81,39 @@ func (k *Statement) cuts() (list []codegen.Cut) {
 func (s *leaf) request() codegen.Request {
 	k := s.k
 	req := codegen.Request{
-		Name: s.name, Stmt: s.stmt, Normal: s.norm, Tensors: map[string]codegen.Tensor{}, Old: s.old,
-		Sizes:       k.Reader.Sizes.Vars,
-		ComputeType: k.Reader.ComputeType, Schedule: s.schedule, Exact: s.exact,
-		Elsewhere: s.elsewhere,
-		Parts:     s.parts, Names: s.names, Accumulate: s.accumulate, FixedPattern: s.fixedPattern,
-		InPlace:           s.inPlace,
-		CapacityBytes:     k.o.MemoryLimit / 8, // equal at all ranks, which compile one leaf
-		Target:            k.Reader.Env.Code(),
-		Extern:            k.Reader.Env.Extern,
-		IntermediateOrder: k.o.Order,
-		Forms:             k.forms,
+		Statement: codegen.Statement{Stmt: s.stmt, Normal: s.norm, Names: s.names,
+			Elsewhere: s.elsewhere, ComputeType: k.Reader.ComputeType},
+		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Old: s.old,
+			Sizes: k.Reader.Sizes.Vars, Exact: s.exact, InPlace: s.inPlace},
+		// the capacity is equal at all ranks, which compile one leaf
+		Target: codegen.Target{Kind: k.Reader.Env.Code(), Forms: k.forms,
+			CapacityBytes: k.o.MemoryLimit / 8},
 		// a plan must decide the same as a run, and a plan knows sizes but only estimates of
 		// entries
-		ConvertBySize: s.schedule != nil && !k.Problem.Whole,
+		Ask: codegen.Ask{Name: s.name, Schedule: s.schedule, Parts: s.parts,
+			ConvertBySize: s.schedule != nil && !k.Problem.Whole, IntermediateOrder: k.o.Order,
+			Accumulate: s.accumulate, FixedPattern: s.fixedPattern, Extern: k.Reader.Env.Extern},
 	}
 	if s.stmt == k.p.Stmt { // not the sum of two blocks
-		req.Cuts, req.Ranks = k.cuts(), k.Problem.Ranks
-		if req.Network = k.o.Network; s.otherTree {
-			req.Network = network.Auto.String()
+		req.Ask.Cuts, req.Ask.Ranks = k.cuts(), k.Problem.Ranks
+		if req.Ask.Network = k.o.Network; s.otherTree {
+			req.Ask.Network = network.Auto.String()
 		}
 		if at := k.Problem.Stored(); at >= 0 {
-			req.Chunked = k.Problem.Operands[at].Name
+			req.Tensors.Chunked = k.Problem.Operands[at].Name
 		}
 	}
-	if req.Target == codegen.CUDA { // the result has GPU arrays other than the old value's
-		req.InPlace = ""
+	if req.Target.Kind == codegen.CUDA { // the result has GPU arrays other than the old value's
+		req.Tensors.InPlace = ""
 	}
-	maps.Copy(req.Tensors, s.operands)
+	maps.Copy(req.Tensors.All, s.operands)
 	result := codegen.Tensor{Format: s.format, Type: s.typ, Dims: s.dims, NNZ: -1}
 	if s.widths != nil {
 		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
 	}
-	req.Tensors[s.stmt.LHS.Name] = result
-	if req.Verify = k.o.Verify; k.o.Trace != nil {
-		req.Trace = func(pass string, _ time.Duration, text func() string) { k.o.Trace(pass, text) }
+	req.Tensors.All[s.stmt.LHS.Name] = result
+	if req.Ask.Verify = k.o.Verify; k.o.Trace != nil {
+		req.Ask.Trace = func(pass string, _ time.Duration, text func() string) { k.o.Trace(pass, text) }
 	}
 	return req
 }

@@ -5,7 +5,7 @@
 // patterns from the blocks, or from operands that have the same level arrays. Union also returns a
 // map for each source, from the source's positions to positions in the union. Values are then added
 // at the mapped positions, by Add or by a leaf that was compiled for this
-// (codegen.Request.Accumulate). The map marks the first source of each position, which stores its
+// (codegen.Ask.Accumulate). The map marks the first source of each position, which stores its
 // value instead of adding it, so that the sum need not be filled with zeros before. Values are
 // added in the order of the sources.
 //

@@ -28,9 +28,10 @@ func product(t *testing.T, name string) map[string]string {
 	operand := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{9, 9},
 		PosWidth: []uint8{0, 8}, CrdWidth: []uint8{0, 4}, NNZ: 20}
 	u, err := codegen.Compile(codegen.Request{
-		Stmt: stmt, Name: name, Sizes: map[string]int64{"i": 9, "j": 9, "k": 9},
-		Tensors: map[string]codegen.Tensor{"A": operand, "B": operand,
-			"C": {Format: csr, Type: tensor.Float64, Dims: []int64{9, 9}, NNZ: -1}},
+		Statement: codegen.Statement{Stmt: stmt},
+		Ask:       codegen.Ask{Name: name},
+		Tensors: codegen.Tensors{Sizes: map[string]int64{"i": 9, "j": 9, "k": 9}, All: map[string]codegen.Tensor{"A": operand, "B": operand,
+			"C": {Format: csr, Type: tensor.Float64, Dims: []int64{9, 9}, NNZ: -1}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -56,19 +56,20 @@ func Name(text string) string {
 // if the result has no level arrays of its own, if the unit has a schedule, or if the second leaf
 // cannot be compiled with the same arguments.
 func Values(u *codegen.Unit) *codegen.Unit {
-	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Schedule != nil {
+	if u.Result.Format.AllDense() || u.Result.Shares >= 0 || u.Request.Ask.Schedule != nil {
 		return nil
 	}
 	r := u.Request
-	left := r.Stmt.LHS.Name
+	left := r.Statement.Stmt.LHS.Name
 	tensors := map[string]codegen.Tensor{}
-	for name, t := range r.Tensors {
+	for name, t := range r.Tensors.All {
 		if name == left {
 			t.Format, t.PosWidth, t.CrdWidth = u.Result.Format, u.Result.PosWidth, u.Result.CrdWidth
 		}
 		tensors[name] = t
 	}
-	r.Tensors, r.FixedPattern, r.Name, r.Trace = tensors, true, u.Func.Name+"_values", nil
+	r.Tensors.All, r.Ask.FixedPattern, r.Ask.Trace = tensors, true, nil
+	r.Ask.Name = u.Func.Name + "_values"
 	v, err := codegen.Compile(r)
 	same := func(a, b codegen.Arg) bool {
 		return a.Tensor == b.Tensor && a.Old == b.Old && a.Format.Equal(b.Format) &&

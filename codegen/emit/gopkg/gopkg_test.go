@@ -38,8 +38,9 @@ func TestFields(t *testing.T) {
 		PosWidth: []uint8{0, 4}, CrdWidth: []uint8{0, 4}, NNZ: 5}
 	result := codegen.Tensor{Format: csr, Type: tensor.Float64, Dims: []int64{4, 4}, NNZ: -1}
 	u, err := codegen.Compile(codegen.Request{
-		Stmt: stmt, Tensors: map[string]codegen.Tensor{"Y": result, "a": operand, "A": operand},
-		Sizes: map[string]int64{"i": 4, "I": 4}, Name: "both",
+		Statement: codegen.Statement{Stmt: stmt},
+		Tensors:   codegen.Tensors{All: map[string]codegen.Tensor{"Y": result, "a": operand, "A": operand}, Sizes: map[string]int64{"i": 4, "I": 4}},
+		Ask:       codegen.Ask{Name: "both"},
 	})
 	if err != nil {
 		t.Fatal(err)

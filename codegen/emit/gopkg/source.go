@@ -123,7 +123,7 @@ func (s *source) functions() {
 	levels := levelsText(left.Format)
 	if r.Repack {
 		levels += fmt.Sprintf(" (the leaf makes no %s)",
-			levelsText(s.pkg.Unit.Request.Tensors[left.Tensor].Format))
+			levelsText(s.pkg.Unit.Request.Tensors.All[left.Tensor].Format))
 	}
 	pattern := ""
 	if r.Shares >= 0 {

@@ -110,10 +110,10 @@ func Of(statement string, u *codegen.Unit, types []tensor.Type) *Signature {
 
 // Normal returns the normal form that a unit computes.
 func Normal(u *codegen.Unit) *notation.Normal {
-	if u.Request.Normal != nil {
-		return u.Request.Normal
+	if u.Request.Statement.Normal != nil {
+		return u.Request.Statement.Normal
 	}
-	return notation.Normalize(u.Request.Stmt)
+	return notation.Normalize(u.Request.Statement.Stmt)
 }
 
 // most returns the largest size that a leaf accepts for a variable if it was compiled for size n.
@@ -127,10 +127,10 @@ func most(n int64) int64 {
 
 // size returns the size that a variable was compiled for.
 func size(u *codegen.Unit, n *notation.Normal, v string) int64 {
-	if k, ok := u.Request.Sizes[v]; ok {
+	if k, ok := u.Request.Tensors.Sizes[v]; ok {
 		return k
 	}
-	return u.Request.Sizes[n.Source[v]]
+	return u.Request.Tensors.Sizes[n.Source[v]]
 }
 
 // modes returns, for each tensor, the variables that index its modes. Element k of the list is an

@@ -21,8 +21,8 @@ func of(t *testing.T, text string, formats map[string]string,
 		t.Fatal(err)
 	}
 	norm := notation.Normalize(stmt)
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{}, Sizes: map[string]int64{},
-		ComputeType: tensor.Float64}
+	r := codegen.Request{Statement: codegen.Statement{Stmt: stmt, ComputeType: tensor.Float64},
+		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}}}
 	size := func(v string) int64 {
 		if n, ok := sizes[v]; ok {
 			return n
@@ -30,7 +30,7 @@ func of(t *testing.T, text string, formats map[string]string,
 		return 9
 	}
 	for _, v := range norm.Vars {
-		r.Sizes[v] = size(v)
+		r.Tensors.Sizes[v] = size(v)
 	}
 	for _, a := range append(stmt.Accesses(), stmt.LHS) {
 		x := codegen.Tensor{Format: tensor.DenseOf(len(a.Vars)), Type: tensor.Float64, NNZ: 20}
@@ -50,10 +50,10 @@ func of(t *testing.T, text string, formats map[string]string,
 			if stmt.Accumulate {
 				old := x
 				old.NNZ = 20
-				r.Old = &old
+				r.Tensors.Old = &old
 			}
 		}
-		r.Tensors[a.Name] = x
+		r.Tensors.All[a.Name] = x
 	}
 	u, err := codegen.Compile(r)
 	if err != nil {

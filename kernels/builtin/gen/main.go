@@ -81,7 +81,7 @@ func compile(k spec.Kernel) (leaf, error) {
 	}
 	l := leaf{kernel: k, symbol: c.Symbol("builtin_" + k.Name),
 		key: kernels.SourceKey(c.File(u.Func))}
-	r.Name = l.symbol
+	r.Ask.Name = l.symbol
 	if u, err = codegen.Compile(r); err != nil {
 		return leaf{}, err
 	}

@@ -28,30 +28,33 @@ type Names struct{ Tensors, Vars map[string]string }
 func Canonical(r codegen.Request) (codegen.Request, Names) {
 	n := Names{map[string]string{}, map[string]string{}}
 	c := r
-	c.Stmt = &notation.Stmt{LHS: n.access(r.Stmt.LHS), Accumulate: r.Stmt.Accumulate,
-		RHS: n.expr(r.Stmt.RHS)}
+	c.Statement.Stmt = &notation.Stmt{LHS: n.access(r.Statement.Stmt.LHS),
+		Accumulate: r.Statement.Stmt.Accumulate,
+		RHS:        n.expr(r.Statement.Stmt.RHS)}
 	op := " = "
-	if c.Stmt.Accumulate {
+	if c.Statement.Stmt.Accumulate {
 		op = " += "
 	}
-	c.Stmt.Src = notation.ExprString(c.Stmt.LHS) + op + notation.ExprString(c.Stmt.RHS)
-	c.Name, c.Threads, c.Trace = "leaf", 1, nil
-	c.Tensors, c.Sizes, c.Exact = map[string]codegen.Tensor{}, map[string]int64{}, nil
+	c.Statement.Stmt.Src = notation.ExprString(c.Statement.Stmt.LHS) + op +
+		notation.ExprString(c.Statement.Stmt.RHS)
+	c.Ask.Name, c.Target.Threads, c.Ask.Trace = "leaf", 1, nil
+	c.Tensors.All, c.Tensors.Sizes = map[string]codegen.Tensor{}, map[string]int64{}
+	c.Tensors.Exact = nil
 	size, entries := int64(narrowSize), int64(narrowSize)
-	for _, t := range r.Tensors {
+	for _, t := range r.Tensors.All {
 		if slices.Contains(t.PosWidth, 8) || slices.Contains(t.CrdWidth, 8) {
 			size, entries = wideSize, -1
 		}
 	}
 	for from, to := range n.Tensors {
-		if t, ok := r.Tensors[from]; ok {
+		if t, ok := r.Tensors.All[from]; ok {
 			t.NNZ, t.Counts, t.Dims = entries, nil, slices.Repeat([]int64{size}, len(t.Dims))
-			c.Tensors[to] = t
+			c.Tensors.All[to] = t
 		}
 	}
 	for from, to := range n.Vars {
-		if _, ok := r.Sizes[from]; ok {
-			c.Sizes[to] = size
+		if _, ok := r.Tensors.Sizes[from]; ok {
+			c.Tensors.Sizes[to] = size
 		}
 	}
 	return c, n

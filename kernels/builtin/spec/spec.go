@@ -82,10 +82,11 @@ func (k Kernel) Request() (codegen.Request, error) {
 	if k.Width == 8 {
 		size = wideSize
 	}
-	r := codegen.Request{Stmt: stmt, Tensors: map[string]codegen.Tensor{},
-		Sizes: map[string]int64{}, Name: "leaf"}
+	r := codegen.Request{Statement: codegen.Statement{Stmt: stmt},
+		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Sizes: map[string]int64{}},
+		Ask:     codegen.Ask{Name: "leaf"}}
 	add := func(a *notation.Access) error {
-		if _, ok := r.Tensors[a.Name]; ok {
+		if _, ok := r.Tensors.All[a.Name]; ok {
 			return nil
 		}
 		f := tensor.DenseOf(len(a.Vars))
@@ -102,7 +103,7 @@ func (k Kernel) Request() (codegen.Request, error) {
 			t.NNZ = narrowSize
 		}
 		for _, v := range a.Vars {
-			r.Sizes[v] = size
+			r.Tensors.Sizes[v] = size
 			t.Dims = append(t.Dims, size)
 		}
 		for _, kind := range f.Levels {
@@ -115,7 +116,7 @@ func (k Kernel) Request() (codegen.Request, error) {
 			}
 			t.PosWidth, t.CrdWidth = append(t.PosWidth, w), append(t.CrdWidth, w)
 		}
-		r.Tensors[a.Name] = t
+		r.Tensors.All[a.Name] = t
 		return nil
 	}
 	if err := add(stmt.LHS); err != nil {
