@@ -44,6 +44,9 @@ const (
 // loop cannot search if it visits coordinates that only one operand has, or if it computes its
 // coordinates.
 func searches(f *facts, o Order) (err error) {
+	if o.Word != gallop {
+		return nil
+	}
 	root := f.g.Underived(o.Loop.Var)[0]
 	cin.Walk(f.body, func(s cin.Stmt) {
 		if l, ok := s.(*cin.Forall); ok && l.Gallop && err == nil &&

@@ -415,6 +415,7 @@ func TestRefusals(t *testing.T) {
 		{add, "mergeby(j,Gallop)", "got Gallop, which searches for coordinates common to all operands, but " +
 			"the loop over j also visits coordinates that not all of A(i,j), B(i,j) have; use TwoFinger",
 			"Gallop"},
+		{add, "mergeby(j,TwoFinger),mergeby(j,Gallop)", "have; use TwoFinger", "Gallop"},
 		{add, "mergeby(j,Gallop),divide(j,j0,j1,4)",
 			"the loop over j1 also visits coordinates that not all of A(i,j), B(i,j) have", "Gallop"},
 		{addTo.with("C:dd A:dd B:ss"), "mergeby(i,Gallop)",
