@@ -41,7 +41,7 @@ func (l *lowerer) assign(s *cin.Assign, e *scope.Env) ir.Expr {
 // The addition is atomic if other threads may add to the same place.
 func (l *lowerer) addTo(pos, x ir.Expr, accumulate bool, e *scope.Env) {
 	add := func(atomic bool) {
-		l.b.Emit(&ir.Store{A: l.leaf.Out.Vals(), Index: pos, Accumulate: accumulate, Atomic: atomic,
+		l.b.Emit(&ir.Store{A: l.leaf.Out.Values, Index: pos, Accumulate: accumulate, Atomic: atomic,
 			X: x})
 	}
 	if !e.Atomic || !accumulate || e.Own == nil {
@@ -72,7 +72,7 @@ func (l *lowerer) assignResult(s *cin.Assign, x scope.Value, e *scope.Env) {
 		return
 	}
 	if e.Res.Zeroed {
-		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Vals().Elem, x.V), s.Accumulate, e) })
+		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Values.Elem, x.V), s.Accumulate, e) })
 		return
 	}
 	if e.Res.First == nil {
@@ -81,6 +81,6 @@ func (l *lowerer) assignResult(s *cin.Assign, x scope.Value, e *scope.Env) {
 	}
 	x.V = ir.Plus(ir.Zero(x.V.Type()), x.V)
 	l.b.Choose(e.Res.First, func() { l.assembly.Store(x, e) }, func() {
-		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Vals().Elem, x.V), true, e) })
+		l.b.When(x.Pres, func() { l.addTo(pos, ir.Convert(a.Values.Elem, x.V), true, e) })
 	})
 }

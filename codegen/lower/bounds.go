@@ -64,9 +64,7 @@ func (l *lowerer) tilesOf(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want 
 		l.tilePieces(f, e, o)
 		return ir.Truth(true)
 	}
-	p := &merge.Loop{F: f, E: e, Want: want, Body: func(in *scope.Env, want bool) ir.Expr {
-		return l.stmt(f.Body, in, want)
-	}}
+	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
 	p.CountAssigned()
 	from, to := l.pieceRange(e, f.Var, o.Iv.Lo, o.Iv.Hi)
 	rows := units.FindBlockRows(f, e, o)

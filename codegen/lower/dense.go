@@ -25,7 +25,7 @@ func (w *denseSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	e.Leaf.B.AddTo(w.vals, w.box.At(e.Point(a)), x)
 }
 
-func (*denseSpace) HasPlaces() bool { return true }
+func (*denseSpace) HasPlaces() {}
 
 // Array returns the array and the box.
 func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }

@@ -71,8 +71,10 @@ func (l *lowerer) onThreads(f *cin.Forall, e *scope.Env, o strategy.Loop, want b
 
 // serial lowers a loop that runs in order.
 func (l *lowerer) serial(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
-	return result.InOrder(l.assembly, &merge.Loop{F: f, E: e, Want: want, Body: func(in *scope.Env,
-		want bool) ir.Expr {
-		return l.stmt(f.Body, in, want)
-	}})
+	return result.InOrder(l.assembly, &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)})
+}
+
+// body returns a function that lowers s, the body of a loop.
+func (l *lowerer) body(s cin.Stmt) merge.LowersBody {
+	return func(in *scope.Env, want bool) ir.Expr { return l.stmt(s, in, want) }
 }

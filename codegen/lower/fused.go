@@ -36,8 +36,7 @@ func (l *lowerer) determineFused(f *cin.Forall, e *scope.Env, o *scope.OpenLoops
 // coordinates of lo. If it is false, lo does not limit the loop over root d. atHi is the
 // corresponding condition for hi.
 func (l *lowerer) lexicographic(f *cin.Forall, e *scope.Env, c *scope.Component, lo, hi []ir.Expr,
-	d int, atLo,
-	atHi ir.Expr, want bool) ir.Expr {
+	d int, atLo, atHi ir.Expr, want bool) ir.Expr {
 	root := c.Roots[d]
 	all := e.RangeOf(root)
 	rest := ir.Expr(ir.Truth(false)) // whether the last row has any points

@@ -29,9 +29,7 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *scope.Env, c *scope.Component, w
 	if some, ok := l.privateLoop(f, e, want); ok {
 		return some
 	}
-	p := &merge.Loop{F: f, E: e, Want: want, Body: func(in *scope.Env, want bool) ir.Expr {
-		return l.stmt(f.Body, in, want)
-	}}
+	p := &merge.Loop{F: f, E: e, Want: want, Body: l.body(f.Body)}
 	p.CountAssigned()
 	over, step := bounds.Steps(l.leaf, f, c, s)
 	from, to := l.pieceRange(e, over, ir.Int(0), bounds.Code(s.Counting.N[over]))

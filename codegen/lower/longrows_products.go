@@ -273,8 +273,6 @@ type termBands struct {
 	keep    bool
 }
 
-func (*termBands) HasPlaces() bool { return false }
-
 func (t *termBands) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	b, code := t.b, e.Leaf.B
 	c := e.Coord.At(a.Vars[0])

@@ -28,26 +28,24 @@ func (l *lowerer) privatized(f *cin.Forall, e *scope.Env) ir.Expr {
 		in.Private = &scope.PrivateCopy{Vals: tmp, Shift: ir.Minus(ir.Times(c, size), base)}
 		run()
 	})
-	k := l.b.Var("value")
-	l.b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: size, Step: 1, Kind: ir.Parallel,
-		Body: l.b.Within(func() {
-			sum := l.b.Local("sum", ir.Zero(l.spec.Compute))
-			l.b.Loop("piece", ir.Int(0), pieces, func(c *ir.Var) {
-				l.b.Incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
-			})
-			add := &ir.Store{A: a.Vals(), Index: ir.Plus(base, k), Accumulate: true, Atomic: e.Atomic,
-				X: ir.Convert(a.Vals().Elem, sum)}
-			if outer := e.Private; outer != nil {
-				add = &ir.Store{A: outer.Vals, Index: ir.Plus(ir.Plus(base, k), outer.Shift), Accumulate: true,
-					Atomic: e.Atomic, X: sum}
-			}
-			// The block may have places that this loop does not add to but other threads do.
-			shared := ir.Expr(ir.Truth(true))
-			if e.Threads {
-				shared = ir.Unequal(sum, ir.Zero(sum.Typ))
-			}
-			l.b.When(shared, func() { l.b.Emit(add) })
-		})})
+	l.b.Parallel("value", size, func(k *ir.Var) {
+		sum := l.b.Local("sum", ir.Zero(l.spec.Compute))
+		l.b.Loop("piece", ir.Int(0), pieces, func(c *ir.Var) {
+			l.b.Incr(sum, ir.At(tmp, ir.Plus(ir.Times(c, size), k)))
+		})
+		add := &ir.Store{A: a.Values, Index: ir.Plus(base, k), Accumulate: true, Atomic: e.Atomic,
+			X: ir.Convert(a.Values.Elem, sum)}
+		if outer := e.Private; outer != nil {
+			add = &ir.Store{A: outer.Vals, Index: ir.Plus(ir.Plus(base, k), outer.Shift), Accumulate: true,
+				Atomic: e.Atomic, X: sum}
+		}
+		// The block may have places that this loop does not add to but other threads do.
+		shared := ir.Expr(ir.Truth(true))
+		if e.Threads {
+			shared = ir.Unequal(sum, ir.Zero(sum.Typ))
+		}
+		l.b.When(shared, func() { l.b.Emit(add) })
+	})
 	l.b.Free(tmp)
 	return ir.Truth(true)
 }
@@ -73,15 +71,13 @@ func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, count ir.Expr,
 	lowerPiece func(c *ir.Var, in *scope.Env, run func())) {
 	g := *f
 	g.Unit, g.Race, g.Chunk = cin.Serial, cin.Unsaid, 0
-	c := l.b.Var("piece")
-	body := l.b.InScope(func() {
+	l.b.Parallel("piece", count, func(c *ir.Var) {
 		in := e.Clone()
 		in.Atomic, in.Threads = false, false
 		if c2 := l.leaf.Comps[f.Var]; c2 == nil || l.leaf.Graph.ReplacedBy(f.Var) != nil {
 			s := e.RangeOf(f.Var)
 			at := func(k ir.Expr) ir.Expr {
-				return l.b.Named(f.Var+"_cut",
-					emit.Part(s.Lo, s.Hi, k, count))
+				return l.b.Named(f.Var+"_cut", emit.Part(s.Lo, s.Hi, k, count))
 			}
 			in.Ranges = in.Ranges.With(f.Var, tree.Range{Lo: at(c), Hi: at(ir.Plus(c, ir.Int(1))),
 				Clip: true})
@@ -93,7 +89,6 @@ func (l *lowerer) pieces(f *cin.Forall, e *scope.Env, count ir.Expr,
 		}
 		lowerPiece(c, in, func() { l.stmt(&g, in, false) })
 	})
-	l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: count, Step: 1, Kind: ir.Parallel, Body: body})
 }
 
 // pieceRange returns the part of the range of the loop over v that belongs to e's piece. If e has

@@ -23,7 +23,7 @@ func (l *lowerer) parallelScalar(f *cin.Forall, e *scope.Env, n int64, want bool
 	}
 	name := cin.Target(f).Name
 	some := ir.Expr(ir.Truth(false))
-	units.Chunked(f, e, n, func(c *ir.Var, in *scope.Env) {
+	units.NewWork(f, e, ir.Int(n)).Each(func(c *ir.Var, in *scope.Env) {
 		part := l.b.Local(t.Name+"_part", ir.Zero(t.Typ))
 		some = l.serial(f, in.Summing(name, part), want)
 		l.b.Store(parts, c, part)
@@ -83,7 +83,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 		// the sums of earlier waves are one of the partial results
 		used := l.b.Named("sums", ir.Least(wave, one))
 		a.WritingTo(parts, func() {
-			units.ChunksOf(w, f, e, lo, hi, func(c *ir.Var, in *scope.Env) {
+			w.Between(lo, hi, func(c *ir.Var, in *scope.Env) {
 				part := l.b.Named("part", ir.Plus(ir.Minus(c, lo), used))
 				l.b.Emit(&ir.Fill{A: parts, Lo: ir.Times(part, size), Hi: ir.Times(ir.Plus(part, one), size),
 					X: ir.Zero(parts.Elem)})
@@ -105,7 +105,7 @@ func (l *lowerer) parallelDense(f *cin.Forall, e *scope.Env, n int64) {
 	})
 	units.ForEachShare(l.leaf, size, func(from, to ir.Expr) {
 		l.b.Loop("x", from, to, func(x *ir.Var) {
-			l.b.Emit(&ir.Store{A: a.Vals(), Index: ir.Plus(first, x), Accumulate: e.Res.Zeroed,
+			l.b.Emit(&ir.Store{A: a.Values, Index: ir.Plus(first, x), Accumulate: e.Res.Zeroed,
 				X: ir.Convert(a.Op.Argument.Type, ir.At(parts, x))})
 		})
 	})
@@ -130,19 +130,16 @@ func (l *lowerer) ownRows(f *cin.Forall, e *scope.Env, v string) {
 		at := func(c ir.Expr) ir.Expr {
 			return ir.Plus(all.Lo, ir.Over(ir.Times(ir.Minus(all.Hi, all.Lo), c), l.leaf.Threads))
 		}
-		c := l.b.Var("part")
-		l.b.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: l.leaf.Threads, Step: 1, Kind: ir.Parallel,
-			Body: l.b.InScope(func() {
-				in := e.Clone()
-				s := tree.Range{Clip: true}
-				l.b.BeforeScope(func() {
-					s.Lo, s.Hi = l.b.Named(v+"_from", at(c)),
-						l.b.Named(v+"_to", at(ir.Plus(c, ir.Int(1))))
-				})
-				in.Ranges = in.Ranges.With(v, s)
-				in.Owned = in.Owned.With(v, s)
-				l.serial(serial, in, false)
-			})})
+		l.b.Parallel("part", l.leaf.Threads, func(c *ir.Var) {
+			in := e.Clone()
+			s := tree.Range{Clip: true}
+			l.b.BeforeScope(func() {
+				s.Lo, s.Hi = l.b.Named(v+"_from", at(c)), l.b.Named(v+"_to", at(ir.Plus(c, ir.Int(1))))
+			})
+			in.Ranges = in.Ranges.With(v, s)
+			in.Owned = in.Owned.With(v, s)
+			l.serial(serial, in, false)
+		})
 	})
 	l.b.Emit(&ir.If{Cond: ir.AtMost(l.leaf.Threads, ir.Int(1)), Then: alone, Else: parted})
 }

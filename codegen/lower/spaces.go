@@ -19,8 +19,6 @@ func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	w.space.Add(x, e.Point(a))
 }
 
-func (workspace) HasPlaces() bool { return false }
-
 // maker returns the maker of workspaces in e.
 func (l *lowerer) maker(e *scope.Env) *space.Maker {
 	how := l.spec.Strategy
@@ -117,9 +115,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr 
 	}
 	w := units.NewWork(f, e, chunks)
 	some := ir.Expr(ir.Truth(false))
-	l.b.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
-		in := e.Clone()
-		in.Ranges = in.Ranges.With(f.Var, w.Chunk(f.Var, c))
+	w.Each(func(c *ir.Var, in *scope.Env) {
 		if some = l.serial(f, in, want); want {
 			l.b.Store(flags, c, some)
 		}
@@ -129,8 +125,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr 
 	}
 	any := l.b.Local("some_"+f.Var, ir.Truth(false))
 	l.b.Loop("chunk", ir.Int(0), chunks, func(k *ir.Var) {
-		l.b.Set(any, ir.Either(any, ir.At(flags,
-			k)))
+		l.b.Set(any, ir.Either(any, ir.At(flags, k)))
 	})
 	l.b.Free(flags)
 	if ir.Never(some) {

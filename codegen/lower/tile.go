@@ -3,6 +3,7 @@ package lower
 import (
 	"distaff/codegen/cin"
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/merge"
 	"distaff/codegen/lower/scope"
 	"distaff/codegen/lower/tree"
 )
@@ -69,9 +70,6 @@ func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
 		c := e.Cur[a.Key()]
-		if c == nil {
-			c = e.RootCursor(a)
-		}
 		if c == nil || c.Of == nil {
 			return
 		}
@@ -95,56 +93,42 @@ func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Exp
 	if base == nil {
 		panic("BUG: lower: the result's row is not known")
 	}
-	var flag *ir.Var
-	if want {
-		flag = l.b.Local("some_"+v, ir.Truth(false))
-	}
-	some := ir.Expr(ir.Truth(false))
-	part := func(in *scope.Env) {
-		got := l.stmt(s, in, want)
-		some = scope.AnyOf(some, got)
-		if want && !ir.Never(got) {
-			l.b.Set(flag, ir.Either(flag, got))
-		}
-	}
-
-	x := l.b.Var(v + "_tile")
-	l.b.Emit(&ir.For{V: x, Lo: all.Lo, Hi: ir.Minus(all.Hi, ir.Int(width-1)), Step: width,
-		Body: l.b.Within(func() {
-			sums := l.b.Array(op.Prefix()+"_row", l.spec.Compute)
-			l.b.Emit(&ir.Local{A: sums, Len: width})
+	p := &merge.Loop{F: &cin.Forall{Var: v}, E: e, Want: want, Body: l.body(s)}
+	return p.Collect(nil, func() ir.Expr {
+		some := ir.Expr(ir.Truth(false))
+		part := func(in *scope.Env) { some = scope.AnyOf(some, p.RunBody(in)) }
+		x := l.b.Var(v + "_tile")
+		l.b.Emit(&ir.For{V: x, Lo: all.Lo, Hi: ir.Minus(all.Hi, ir.Int(width-1)), Step: width,
+			Body: l.b.Within(func() {
+				sums := l.b.Array(op.Prefix()+"_row", l.spec.Compute)
+				l.b.Emit(&ir.Local{A: sums, Len: width})
+				in := e.Clone()
+				in.InTile(v, tree.Range{Lo: x, Hi: ir.Plus(x, ir.Int(width)), Width: width})
+				in.Res = scope.ResultCursor{Level: e.Res.Level, Zeroed: true, Tile: sums}
+				part(in)
+				l.storeTile(sums, ir.Plus(base, x), width, v, e)
+			})})
+		n := ir.Minus(all.Hi, all.Lo)
+		rest := l.b.Named(v+"_rest", ir.Plus(all.Lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
+		l.b.When(ir.Less(rest, all.Hi), func() {
 			in := e.Clone()
-			in.InTile(v, tree.Range{Lo: x, Hi: ir.Plus(x, ir.Int(width)), Width: width})
-			in.Res = scope.ResultCursor{Level: e.Res.Level, Zeroed: true, Tile: sums}
+			in.InTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
+			l.b.When(e.Res.Unset(), func() {
+				l.b.Emit(&ir.Fill{A: l.leaf.Out.Values, Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
+					X: ir.Zero(l.leaf.Out.Values.Elem)})
+			})
+			in.Res.Zeroed = true
 			part(in)
-			l.storeTile(sums, ir.Plus(base, x), width, v, e)
-		})})
-	n := ir.Minus(all.Hi, all.Lo)
-	rest := l.b.Named(v+"_rest", ir.Plus(all.Lo, ir.Times(ir.Over(n, ir.Int(width)), ir.Int(width))))
-	l.b.When(ir.Less(rest, all.Hi), func() {
-		in := e.Clone()
-		in.InTile(v, tree.Range{Lo: rest, Hi: all.Hi, Width: -width})
-		l.b.When(e.Res.Unset(), func() {
-			l.b.Emit(&ir.Fill{A: l.leaf.Out.Vals(), Lo: ir.Plus(base, rest), Hi: ir.Plus(base, all.Hi),
-				X: ir.Zero(l.leaf.Out.Vals().Elem)})
 		})
-		in.Res.Zeroed = true
-		part(in)
-	})
-	switch {
-	case ir.Never(some):
 		return some
-	case want:
-		return flag
-	}
-	return ir.Truth(true)
+	})
 }
 
 // storeTile emits code that stores the sums of one tile in the result. The tile is a part of the
 // row along v, and has width values. The code writes the sums to consecutive places that start at
 // first, or adds them to the values at these places.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *scope.Env) {
-	a, unset := l.leaf.Out.Vals(), e.Res.Unset()
+	a, unset := l.leaf.Out.Values, e.Res.Unset()
 	lanes := func(store func(at, x ir.Expr)) func() {
 		return func() {
 			l.b.Loop(v+"_lane", ir.Int(0), ir.Int(width), func(k *ir.Var) {
@@ -182,7 +166,7 @@ func (l *lowerer) newRowSpace(t *cin.Access, e *scope.Env) *rowSpace {
 	return w
 }
 
-func (*rowSpace) HasPlaces() bool { return true }
+func (*rowSpace) HasPlaces() {}
 
 func (w *rowSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	e.Leaf.B.AddTo(w.sums, e.Lane(a.Vars[0]), x)

@@ -65,9 +65,8 @@ func tuples(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 // points, which is the end of the space. The first coordinate is then one more than the largest
 // value of its variable, and every other coordinate is the smallest value of its variable.
 func digits(roots []string, x ir.Expr, e *scope.Env) []ir.Expr {
-	l := e.Leaf
 	out := make([]ir.Expr, len(roots))
-	for d, f := range provenance.Digits(roots, spanForms(e, roots), Form(x), NameForm(l.B)) {
+	for d, f := range provenance.Digits(roots, spanForms(e, roots), Form(x), NameForm(e.Leaf.B)) {
 		out[d] = Code(f)
 	}
 	return out

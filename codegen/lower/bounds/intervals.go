@@ -33,8 +33,7 @@ func withBounds(iv scope.Interval, r provenance.Range) scope.Interval {
 
 // SpaceOf returns the interval of all values of a component's top variable.
 func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
-	l := e.Leaf
-	roots := l.Graph.Underived(c.Top)
+	roots := e.Leaf.Graph.Underived(c.Top)
 	if len(roots) == 1 {
 		s := e.RangeOf(roots[0])
 		iv := scope.Interval{Unit: scope.Coords, Lo: s.Lo, Hi: s.Hi, Size: -1, Whole: true}
@@ -133,9 +132,8 @@ func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 // If a schedule made r's variable, bounded also emits the test of the bound. CheckBounds emits the
 // tests for variables of the statement.
 func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
-	l := e.Leaf
 	iv = counted(iv, e)
-	if l.Graph.MadeBy(r.From[0]) != nil {
+	if e.Leaf.Graph.MadeBy(r.From[0]) != nil {
 		checkBound(r, Code(boundsOf(iv).Extent()), e)
 	}
 	if r.Bound == provenance.MaxExact {
@@ -180,9 +178,8 @@ func CheckBounds(e *scope.Env) {
 // the interval of x that belongs to this tile, and the splits of o without the innermost one.
 func Tile(o *scope.OpenLoops, v ir.Expr, e *scope.Env) (x string, iv scope.Interval,
 	frames []scope.Frame) {
-	l := e.Leaf
 	fr := o.Frames[len(o.Frames)-1]
-	x, iv = fr.Tiling.Rel.To[1], withBounds(fr.Iv, fr.Tiling.At(Form(v), NameForm(l.B)))
+	x, iv = fr.Tiling.Rel.To[1], withBounds(fr.Iv, fr.Tiling.At(Form(v), NameForm(e.Leaf.B)))
 	iv.Rows, iv.RowsKnown = nil, false
 	if from := pastRepeats(iv, iv.Lo, e); from != iv.Lo {
 		iv.Lo, iv.Hi, iv.Size = from, pastRepeats(iv, iv.Hi, e), -1

@@ -42,6 +42,14 @@ func (b *Builder) Chunks(name string, lo, hi ir.Expr, body func(c *ir.Var)) {
 		Body: b.InScope(func() { body(c) })})
 }
 
+// Parallel emits a loop on threads over the values from 0 to n of a new variable, which are divided
+// evenly. Each iteration has a scope of its own.
+func (b *Builder) Parallel(name string, n ir.Expr, body func(k *ir.Var)) {
+	k := b.Var(name)
+	b.Emit(&ir.For{V: k, Lo: ir.Int(0), Hi: n, Step: 1, Kind: ir.Parallel,
+		Body: b.InScope(func() { body(k) })})
+}
+
 // Bisect emits a binary search between x and y. At its end, both are the first number for which the
 // condition before is false, or y's initial value if there is none.
 func (b *Builder) Bisect(x, y *ir.Var, before func(mid ir.Expr) ir.Expr) {

@@ -29,7 +29,6 @@ func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 		b := n.ranges[l.Graph.ConsumerVar(v)]
 		n.pass(v+"_begin", ir.Argument{X: b.Lo})
 		n.pass(v+"_end", ir.Argument{X: b.Hi})
-		n.some = ir.Both(n.some, ir.Less(b.Lo, b.Hi))
 	}
 	after := n.result(a)
 	var seen []string
@@ -40,9 +39,8 @@ func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 		}
 	})
 	if want && n.sparse {
-		n.refuse(
-			"a function that gets compressed levels cannot report which entries of %s the "+
-				"loops store", l.Out.Op.Argument.Name)
+		n.refuse("a function that gets compressed levels cannot report which entries of %s the "+
+			"loops store", l.Out.Op.Argument.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.B.When(n.some, func() {
@@ -69,8 +67,7 @@ type externNest struct {
 }
 
 func (n *externNest) refuse(format string, args ...any) {
-	n.l.Refuse(n.f.Var, format,
-		args...)
+	n.l.Refuse(n.f.Var, format, args...)
 }
 
 func (n *externNest) pass(name string, a ir.Argument) {
@@ -99,6 +96,7 @@ func (n *externNest) loops() *cin.Assign {
 			v, b = n.derived(f, c)
 		}
 		n.ranges[f.Var], n.ranges[v] = b, b
+		n.some = ir.Both(n.some, ir.Less(b.Lo, b.Hi))
 	}
 	return s.(*cin.Assign)
 }
@@ -107,10 +105,8 @@ func (n *externNest) loops() *cin.Assign {
 // coordinates. f is a loop over a derived variable.
 func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Range) {
 	if !c.Natural {
-		n.refuse(
-			"a function gets a range of coordinates, but the loops over %s visit coordinates "+
-				"out of order",
-			strings.Join(c.Leaves, " and "))
+		n.refuse("a function gets a range of coordinates, but the loops over %s visit coordinates "+
+			"out of order", strings.Join(c.Leaves, " and "))
 	}
 	o := n.e.Open.At(c.Top)
 	if o == nil {
@@ -118,16 +114,12 @@ func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Ra
 	}
 	switch {
 	case o.Leaf != f.Var || o.Iv.Unit == scope.Numbers:
-		n.refuse(
-			"a function gets a range of coordinates, but the loop over %s runs over tiles", f.Var)
+		n.refuse("a function gets a range of coordinates, but the loop over %s runs over tiles", f.Var)
 	case len(c.Roots) > 1:
-		n.refuse(
-			"a function gets a separate range for each variable, but the loop over %s runs "+
-				"over the fused %s",
-			f.Var, strings.Join(c.Roots, " and "))
+		n.refuse("a function gets a separate range for each variable, but the loop over %s runs "+
+			"over the fused %s", f.Var, strings.Join(c.Roots, " and "))
 	case o.Iv.Unit != scope.Coords:
-		n.refuse(
-			"a function gets a range of coordinates, but the loop over %s runs over positions",
+		n.refuse("a function gets a range of coordinates, but the loop over %s runs over positions",
 			f.Var)
 	}
 	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
@@ -208,10 +200,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		n.refuseAbsent(a)
 		w, ok := n.e.Space(name).(Array)
 		if !ok {
-			n.refuse(
-				"a function can add only to an array, but the loops store values at only some "+
-					"coordinates of %s",
-				a.LHS.Key())
+			n.refuse("a function can add only to an array, but the loops store values at only some "+
+				"coordinates of %s", a.LHS.Key())
 		}
 		n.pointer(n.space(w, a.LHS), true)
 	}
@@ -241,28 +231,23 @@ func (n *externNest) values() segment {
 	switch l.Spec.Assembly {
 	case strategy.Dense, strategy.SharedPattern:
 	default:
-		n.refuse(
-			"a function must know where each value is stored, but %s (its format is %s) is "+
-				"written in order, one coordinate at a time",
-			op.Argument.Name, op.Argument.Format)
+		n.refuse("a function must know where each value is stored, but %s (its format is %s) is "+
+			"written in order, one coordinate at a time", op.Argument.Name, op.Argument.Format)
 	}
 	switch {
 	case e.Res.Level <= l.Out.Deep:
 		n.refuse("a function cannot write to %s: its positions are those of %s, which are known "+
-			"only while the loops run",
-			op.Argument.Name, l.Out.Pattern)
+			"only while the loops run", op.Argument.Name, l.Out.Pattern)
 	case e.Atomic:
-		n.refuse(
-			"iterations of outer loops may add to the same element of %s, which needs atomic "+
-				"additions; a function adds without them",
-			op.Argument.Name)
+		n.refuse("iterations of outer loops may add to the same element of %s, which needs atomic "+
+			"additions; a function adds without them", op.Argument.Name)
 	case e.Res.Tile != nil:
 		n.refuse("a function cannot write to %s, because the loops sum its rows in registers",
 			op.Argument.Name)
 	}
 	e = merge.Zero(e)
 	n.e = e
-	s := segment{name: op.Argument.Name, a: l.Out.Vals(), at: e.Res.Pos}
+	s := segment{name: op.Argument.Name, a: l.Out.Values, at: e.Res.Pos}
 	for k := e.Res.Level; k < op.Order(); k++ {
 		v := l.ResultVars[k]
 		s.dense(op.Size(k), op.Offset(k), v, n.known(v))
@@ -295,10 +280,8 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 		if c := n.e.Cur[x.Key()]; c != nil &&
 			slices.ContainsFunc(c.Of.Argument.Format.Levels[c.Level:],
 				func(k tensor.Kind) bool { return k != tensor.Dense }) {
-			n.refuse(
-				"%s is filled only where %s has entries, but a function does not report where "+
-					"it adds", a.LHS.Key(),
-				x.Key())
+			n.refuse("%s is filled only where %s has entries, but a function does not report where "+
+				"it adds", a.LHS.Key(), x.Key())
 		}
 	})
 }
@@ -323,10 +306,8 @@ func (n *externNest) operand(x *cin.Access) {
 	}
 	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
 		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
-		n.refuse(
-			"a function needs the values of %s in an array in the order of positions, but "+
-				"they are stored in another way",
-			x.Key())
+		n.refuse("a function needs the values of %s in an array in the order of positions, but "+
+			"they are stored in another way", x.Key())
 	}
 	for _, s := range n.segments(x, c) {
 		n.pointer(s, false)
@@ -345,13 +326,11 @@ func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 		}
 		switch {
 		case c.Of.Argument.Format.Levels[k] != tensor.Compressed:
-			n.refuse(
-				"a function needs dense or compressed levels, but %s (its format is %s) has "+
-					"another kind of level for %s", x.Key(), c.Of.Argument.Format, v)
+			n.refuse("a function needs dense or compressed levels, but %s (its format is %s) has "+
+				"another kind of level for %s", x.Key(), c.Of.Argument.Format, v)
 		case !n.isLoopVar(v) || below[v]:
-			n.refuse(
-				"%s (its format is %s) stores %s below a variable of the loops, so that it "+
-					"would have to be searched", x.Key(), c.Of.Argument.Format, v)
+			n.refuse("%s (its format is %s) stores %s below a variable of the loops, so that it "+
+				"would have to be searched", x.Key(), c.Of.Argument.Format, v)
 		}
 		pos, crd := name+"_pos"+strconv.Itoa(k), name+"_crd"+strconv.Itoa(k)
 		n.sparse = true
@@ -427,8 +406,7 @@ func RefuseUncalled(l *scope.Leaf) {
 			v, _, _ := strings.Cut(o.Vars, ",")
 			l.Refuse(v, "the compiler changed the loops over %s, so %s would not be called; remove "+
 				"either the substitute or the other commands for these loops", strings.ReplaceAll(o.Vars,
-				",",
-				" and "), o.Name)
+				",", " and "), o.Name)
 		}
 	})
 }

@@ -29,8 +29,7 @@ func Gemm(f *cin.Forall, e *scope.Env, count int, want bool, loops func() ir.Exp
 		l.B.Append(b) // a factor is absent here
 		return some
 	}
-	any, why := rewrite.Gemm(b, count, l.Spec.GPU,
-		func(a *ir.Array) string { return tensorOf(a, e) })
+	any, why := rewrite.Gemm(b, count, l.Spec.GPU, func(a *ir.Array) string { return tensorOf(a, e) })
 	if why != "" {
 		l.Refuse(f.Var, "%s", why)
 	}

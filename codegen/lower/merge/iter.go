@@ -27,7 +27,6 @@ type Iter struct {
 }
 
 func (p *Loop) newIter(number int, c *tree.Cursor) *Iter {
-	l := p.E.Leaf
 	it := &Iter{Key: p.Lat.Iters[number], number: number, Cur: c, Crd: c.Of.Crd(c.Level)}
 	it.repeats = c.Of.Argument.Format.HasRepeats(c.Level)
 	it.Padded = c.Of.Kind(c.Level).IsPadded()
@@ -39,7 +38,7 @@ func (p *Loop) newIter(number int, c *tree.Cursor) *Iter {
 	it.span = p.E.RangeOf(p.V())
 	it.span.Clip = it.span.Clip || p.passesChunk()
 	if it.span.Clip && !it.Padded {
-		it.Lo, it.Hi = it.span.Clipped(l.B, it.Name(), it.Crd, it.Lo, it.Hi)
+		it.Lo, it.Hi = it.span.Clipped(p.E.Leaf.B, it.Name(), it.Crd, it.Lo, it.Hi)
 	}
 	return it
 }

@@ -288,9 +288,8 @@ func (p *Loop) onUnits() bool {
 
 // refuseParallelMerge refuses a loop that merges several operands and is to run in parallel.
 func (p *Loop) refuseParallelMerge() {
-	l := p.E.Leaf
 	if p.onUnits() {
-		l.Refuse(p.V(),
+		p.E.Leaf.Refuse(p.V(),
 			"the loop over %s steps through several operands, so it cannot be parallel; split "+
 				"or divide it, and parallelize the loop over tiles", p.V())
 	}

@@ -18,9 +18,9 @@ func Zero(e *scope.Env) *scope.Env {
 		return e
 	}
 	l.B.When(e.Res.Unset(), func() { fillBelow(e) })
-	in := e.Clone()
+	in := *e
 	in.Res.Zeroed = true
-	return in
+	return &in
 }
 
 // fillBelow emits code that sets values below the result's cursor to 0. If the surrounding loops
@@ -40,23 +40,22 @@ func fillBelow(e *scope.Env) {
 			lo, hi = row(s.Lo), row(s.Hi)
 		} else if k == 0 && l.Threads != nil {
 			units.ForEachShare(l, l.B.Named("values", size), func(from, to ir.Expr) {
-				l.B.Emit(&ir.Fill{A: r.Vals(), Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
-					X: ir.Zero(r.Vals().Elem)})
+				l.B.Emit(&ir.Fill{A: r.Values, Lo: ir.Plus(lo, from), Hi: ir.Plus(lo, to),
+					X: ir.Zero(r.Values.Elem)})
 			})
 			return
 		}
 	}
-	l.B.Emit(&ir.Fill{A: r.Vals(), Lo: lo, Hi: hi, X: ir.Zero(r.Vals().Elem)})
+	l.B.Emit(&ir.Fill{A: r.Values, Lo: lo, Hi: hi, X: ir.Zero(r.Values.Elem)})
 }
 
 // visited returns the part of v's range that the surrounding loops visit. It returns false if they
 // visit the whole range.
 func visited(e *scope.Env, v string) (tree.Range, bool) {
-	l := e.Leaf
 	if s, ok := e.Ranges.Get(v); ok {
 		return s, ok
 	}
-	c := l.Comps[v]
+	c := e.Leaf.Comps[v]
 	if c == nil || len(c.Roots) > 1 || e.Open.At(c.Top) == nil {
 		return tree.Range{}, false
 	}
@@ -144,39 +143,25 @@ func (p *Loop) bindResult(iterEnv *scope.Env) {
 	EnterResult(iterEnv)
 }
 
-// PositionsBelow returns the range of positions of a level below a cursor. If the cursor is before
-// all levels, it is the range of all visited positions.
-func PositionsBelow(c *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
-	l := e.Leaf
-	if c.Level == 0 {
-		return Positions(c, level, e)
-	}
-	lo, hi = c.Pos, ir.Plus(c.Pos, ir.Int(1))
-	if c.End != nil {
-		hi = c.End
-	}
-	for k := c.Level; k <= level; k++ {
-		lo = l.B.Named(c.Of.Prefix()+"_s", c.Of.Below(k, lo))
-		hi = l.B.Named(c.Of.Prefix()+"_e", c.Of.Below(k, hi))
-	}
-	return lo, hi
-}
-
-// Positions returns the range of positions that the leaf visits in the given level. The range is
-// smaller than the level if the leaf computes only a part of the statement. root is the cursor
-// before all levels.
-func Positions(root *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
-	l := e.Leaf
-	op := root.Of
-	if op.Kind(0).CanLocate() {
-		s := e.RangeOf(root.Vars[0])
+// Positions returns the range of positions of a level below cursor c. If c is before all levels, the
+// range has the positions that the leaf visits. It is smaller than the level if the leaf computes
+// only a part of the statement.
+func Positions(c *tree.Cursor, level int, e *scope.Env) (lo, hi ir.Expr) {
+	op, k := c.Of, max(c.Level, 1)
+	switch {
+	case c.Level > 0 && c.End != nil:
+		lo, hi = c.Pos, c.End
+	case c.Level > 0:
+		lo, hi = c.Pos, ir.Plus(c.Pos, ir.Int(1))
+	case op.Kind(0).CanLocate():
+		s := e.RangeOf(c.Vars[0])
 		lo, hi = ir.Minus(s.Lo, op.Offset(0)), ir.Minus(s.Hi, op.Offset(0))
-	} else {
-		lo, hi = root.Segment()
+	default:
+		lo, hi = c.Segment()
 	}
-	for k := 1; k <= level; k++ {
-		lo = l.B.Named(op.Prefix()+"_s", op.Below(k, lo))
-		hi = l.B.Named(op.Prefix()+"_e", op.Below(k, hi))
+	for ; k <= level; k++ {
+		lo = e.Leaf.B.Named(op.Prefix()+"_s", op.Below(k, lo))
+		hi = e.Leaf.B.Named(op.Prefix()+"_e", op.Below(k, hi))
 	}
 	return lo, hi
 }

@@ -22,8 +22,7 @@ import (
 // lattice. The strategy must choose predication for the loop, and the body must be a sum of a
 // suitable form.
 func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
-	l := p.E.Leaf
-	return l.Spec.Strategy.Predicated[p.V()] &&
+	return p.E.Leaf.Spec.Strategy.Predicated[p.V()] &&
 		p.CanPredicateTerms(iters, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
@@ -32,12 +31,11 @@ func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
 // visits. It reports whether the operand has a value at each coordinate.
 func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
-	l := p.E.Leaf
 	s, ok := p.F.Body.(*cin.Assign)
 	if !ok || len(iters) < 2 || len(cases) != 1<<len(iters)-1 || p.Lat.Coarse || p.Lat.Universe() {
 		return false
 	}
-	float := l.Spec.Compute.IsFloat()
+	float := p.E.Leaf.Spec.Compute.IsFloat()
 	keys := map[string]int{}
 	for _, it := range p.Iters {
 		keys[it.Key] = 0
@@ -99,7 +97,6 @@ func Product(x cin.Expr) bool {
 // are the iterators that are not at their end. Each of them may or may not be at coordinate c. The
 // code computes a predicate for each iterator, and the body uses the predicates.
 func (p *Loop) predicatedMerge(c ir.Expr, iters []*Iter) ir.Expr {
-	l := p.E.Leaf
 	cursors, predicates := map[string]*tree.Cursor{}, map[string]ir.Expr{}
 	for _, it := range p.Iters {
 		cursors[it.Key] = it.Cur.Absent()
@@ -111,7 +108,7 @@ func (p *Loop) predicatedMerge(c ir.Expr, iters []*Iter) ir.Expr {
 		// whole loop.
 		others := slices.Delete(slices.Clone(iters), k, k+1)
 		least := fold(ir.Least, ofAll(others, func(it *Iter) ir.Expr { return it.c }))
-		it.here = l.B.Named(it.Name()+"_at", ir.AtMost(it.c, least))
+		it.here = p.E.Leaf.B.Named(it.Name()+"_at", ir.AtMost(it.c, least))
 		predicates[it.Key] = it.here
 	}
 	in := p.E.Bind(p.F.Body, p.V(), c, cursors)

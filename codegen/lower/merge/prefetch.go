@@ -251,7 +251,7 @@ func (p *Loop) rowAddedTo() *fetched {
 	if !ok {
 		return nil
 	}
-	r.a = l.Out.Vals()
+	r.a = l.Out.Values
 	shift := ir.Expr(ir.Int(0))
 	if c := p.E.Private; c != nil {
 		r.a, shift = c.Vals, c.Shift
@@ -268,11 +268,10 @@ func (p *Loop) rowAddedTo() *fetched {
 // ok is false if the rows are not prefetched.
 func (p *Loop) fetchedRow(key string, op *tree.Operand, v string) (r fetched,
 	s tree.Range, ok bool) {
-	l := p.E.Leaf
 	if _, bound := p.E.Coord.Get(v); bound || v == p.V() {
 		return r, s, false
 	}
-	r = fetched{how: l.Spec.Strategy.Fetched(key, p.V()), name: op.Prefix()}
+	r = fetched{how: p.E.Leaf.Spec.Strategy.Fetched(key, p.V()), name: op.Prefix()}
 	if !r.how.Any() {
 		return r, s, false
 	}

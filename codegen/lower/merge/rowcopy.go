@@ -39,9 +39,8 @@ func (p *Loop) copyRows(in *scope.Env) {
 // knownRange returns the range of a variable. ok is true if its length is known, because the range
 // is a tile or is compiled in.
 func knownRange(e *scope.Env, v string) (s tree.Range, ok bool) {
-	l := e.Leaf
 	s = e.RangeOf(v)
-	if n, found := l.Spec.Strategy.Trips[v]; found && s.Width == 0 {
+	if n, found := e.Leaf.Spec.Strategy.Trips[v]; found && s.Width == 0 {
 		s.Width = n
 	}
 	return s, s.Width > 0

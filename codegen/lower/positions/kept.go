@@ -99,7 +99,7 @@ func (k *keptRow) row(f *cin.Forall, in *scope.Env, emit func(f *cin.Forall,
 func (k *keptRow) add() {
 	l := k.e.Leaf
 	l.B.When(ir.AtLeast(k.at, ir.Int(0)), func() {
-		l.B.Emit(&ir.Store{A: l.Out.Vals(), Index: k.at, Accumulate: true, Atomic: true,
-			X: ir.Convert(l.Out.Vals().Elem, k.sum)})
+		l.B.Emit(&ir.Store{A: l.Out.Values, Index: k.at, Accumulate: true, Atomic: true,
+			X: ir.Convert(l.Out.Values.Elem, k.sum)})
 	})
 }

@@ -69,25 +69,31 @@ func (r *rowLanes) needs(d int) bool {
 	return r.tile.reads[d] || slices.Contains(r.a.LHS.Vars, r.tile.c.Roots[d])
 }
 
+// needsAbove reports whether a coordinate of a level above the rows is needed.
+func (r *rowLanes) needsAbove() bool {
+	for d := range r.row {
+		if r.needs(d) {
+			return true
+		}
+	}
+	return false
+}
+
 // rows returns the range of positions of the rows that have a part in the tile.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.tile.e.Leaf, r.row
 	name := r.tile.c.Roots[d]
 	if r.tile.iv.RowsKnown && r.tile.cur.Of.Kind(r.tile.cur.Level+d+1).HasPos() {
 		_, end := bounds.ChildRange(r.tile.cur, r.tile.e)
-		for k := 1; k <= d; k++ {
-			end = r.tile.cur.Of.Below(r.tile.cur.Level+k, end)
-		}
+		end = r.tile.cur.Of.DownTo(r.tile.cur.Level+1, r.tile.cur.Level+d, end)
 		return r.tile.iv.Ancestor[2*d],
 			l.B.Named(name+"_rows", ir.Least(ir.Plus(r.tile.iv.Ancestor[2*d+1], ir.Int(1)), end))
 	}
 	holds := func(p ir.Expr) ir.Expr {
-		return r.tile.cur.Ancestors(r.tile.iv.Ancestor, len(r.tile.c.Roots),
-			p)[d]
+		return r.tile.cur.Ancestors(r.tile.iv.Ancestor, len(r.tile.c.Roots), p)[d]
 	}
 	lo = l.B.Named(name+"_row", holds(r.tile.iv.Lo))
-	return lo, l.B.Named(name+"_rows", ir.Plus(holds(ir.Minus(r.tile.iv.Hi, ir.Int(1))),
-		ir.Int(1)))
+	return lo, l.B.Named(name+"_rows", ir.Plus(holds(ir.Minus(r.tile.iv.Hi, ir.Int(1))), ir.Int(1)))
 }
 
 // byThreads emits the loop over rows. Each thread sums one row at a time.
@@ -149,31 +155,20 @@ func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 
 // first returns the first position in row q.
 func (r *rowLanes) first(q ir.Expr) ir.Expr {
-	for d := r.row + 1; d < len(r.tile.c.Roots); d++ {
-		q = r.tile.cur.Of.Below(r.tile.cur.Level+d, q)
-	}
-	return q
+	p := r.tile
+	return p.cur.Of.DownTo(p.cur.Level+r.row+1, p.cur.Level+len(p.c.Roots)-1, q)
 }
 
 // inRow returns the environment of row q, with the coordinates that the sum and its addition to the
 // result need.
 func (r *rowLanes) inRow(q ir.Expr) *scope.Env {
-	l, in := r.tile.e.Leaf, r.tile.e.Clone()
+	p, in := r.tile, r.tile.e.Clone()
 	at := make([]ir.Expr, r.row+1)
 	at[r.row] = q
-	if r.row > 0 && (r.tile.cur.Of.Kind(r.tile.cur.Level+r.row).CanLocate() ||
-		slices.ContainsFunc(r.tile.c.Roots[:r.row],
-			func(v string) bool { return r.needs(slices.Index(r.tile.c.Roots, v)) })) {
-		at = r.tile.cur.Ancestors(r.tile.iv.Ancestor, r.row+1, q)
+	if r.row > 0 && (p.cur.Of.Kind(p.cur.Level+r.row).CanLocate() || r.needsAbove()) {
+		at = p.cur.Ancestors(p.iv.Ancestor, r.row+1, q)
 	}
-	above := r.tile.cur.Pos
-	for d, p := range at {
-		if r.needs(d) {
-			in.Coord = in.Coord.With(r.tile.c.Roots[d],
-				l.B.Named(r.tile.c.Roots[d], r.tile.cur.CoordAt(d, above, p)))
-		}
-		above = p
-	}
+	p.bind(in, at, r.needs)
 	cin.ExprAccesses(r.a.RHS, func(x *cin.Access) {
 		if x.Key() != r.tile.iv.Key {
 			in.Cur[x.Key()] = in.Enter(in.Cur[x.Key()])

@@ -47,7 +47,7 @@ func (w *positionSpace) Add(_ *cin.Access, x ir.Expr, e *scope.Env) {
 	e.Leaf.B.Store(w.vals, w.place(e.Cur[w.key].Pos), x)
 }
 
-func (*positionSpace) HasPlaces() bool { return true }
+func (*positionSpace) HasPlaces() {}
 
 // place returns the place of position p.
 func (w *positionSpace) place(p ir.Expr) ir.Expr {
@@ -182,14 +182,8 @@ func (w *positionSpace) arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	at := e.Coord.At(w.own)
 	in := e.Clone()
 	if !p.branchless() {
-		above := p.cur.Pos
-		for d, q := range p.cur.Ancestors(p.iv.Ancestor, len(p.c.Roots), at) {
-			if p.reads[d] {
-				in.Coord = in.Coord.With(p.c.Roots[d], p.e.Leaf.B.Named(p.c.Roots[d],
-					p.cur.CoordAt(d, above, q)))
-			}
-			above = q
-		}
+		rows := p.cur.Ancestors(p.iv.Ancestor, len(p.c.Roots), at)
+		p.bind(in, rows, func(d int) bool { return p.reads[d] })
 	}
 	return p.in(in, at)
 }
@@ -262,6 +256,18 @@ func (p *placeLoop) in(e *scope.Env, at ir.Expr) *scope.Env {
 	in.Cur[p.iv.Key] = &here
 	in.EnterAll(p.f.Body)
 	return in
+}
+
+// bind binds the coordinates at the given positions: one position for each level from the
+// component's first level on. need reports whether the coordinate of a level is needed.
+func (p *placeLoop) bind(in *scope.Env, at []ir.Expr, need func(d int) bool) {
+	above := p.cur.Pos
+	for d, q := range at {
+		if root := p.c.Roots[d]; need(d) {
+			in.Coord = in.Coord.With(root, p.e.Leaf.B.Named(root, p.cur.CoordAt(d, above, q)))
+		}
+		above = q
+	}
 }
 
 // emit emits the loop over the places of a tile. If the loop is completely unrolled, it has two

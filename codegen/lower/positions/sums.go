@@ -78,7 +78,7 @@ func (p *placeLoop) sumRows(a *cin.Assign) {
 				l.B.Set(sum, ir.Zero(sum.Typ))
 				w.advance(at)
 			})
-			in := p.in(w.inRow(p.reads), at).Summing(temp.Name, sum)
+			in := p.in(w.inRow(func(d int) bool { return p.reads[d] }), at).Summing(temp.Name, sum)
 			l.Stmt(&cin.Assign{LHS: temp, Accumulate: true, RHS: a.RHS}, in, false)
 		})
 		w.add(a, temp, sum, false)
@@ -108,11 +108,8 @@ func (p *placeLoop) walkRows(a *cin.Assign) *rowWalk {
 // endBelow returns a position of level inner: the end of the positions that belong to the current
 // position of level outer. The component's levels are numbered from 0.
 func (w *rowWalk) endBelow(outer, inner int) ir.Expr {
-	p := ir.Plus(w.at[outer], ir.Int(1))
-	for k := outer + 1; k <= inner; k++ {
-		p = w.tile.cur.Of.Below(w.tile.cur.Level+k, p)
-	}
-	return p
+	first := w.tile.cur.Level
+	return w.tile.cur.Of.DownTo(first+outer+1, first+inner, ir.Plus(w.at[outer], ir.Int(1)))
 }
 
 // advance emits code that advances to the row that contains position p, which is after the current
@@ -129,17 +126,14 @@ func (w *rowWalk) advance(p ir.Expr) {
 	}
 }
 
-// inRow returns the environment of the current row, with the coordinates that are read there.
-func (w *rowWalk) inRow(reads []bool) *scope.Env {
+// inRow returns the environment of the current row, with the coordinates that need asks for.
+func (w *rowWalk) inRow(need func(d int) bool) *scope.Env {
 	in := w.tile.e.Clone()
-	above := w.tile.cur.Pos
+	at := make([]ir.Expr, len(w.at))
 	for d, p := range w.at {
-		if reads[d] {
-			in.Coord = in.Coord.With(w.tile.c.Roots[d], w.tile.e.Leaf.B.Named(
-				w.tile.c.Roots[d], w.tile.cur.CoordAt(d, above, p)))
-		}
-		above = p
+		at[d] = p
 	}
+	w.tile.bind(in, at, need)
 	return in
 }
 
@@ -153,37 +147,27 @@ func (w *rowWalk) inRow(reads []bool) *scope.Env {
 // at that place together, and if several of them have parts of one long row, they first add up
 // these parts.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
-	l := w.tile.e.Leaf
-	assigned := make([]bool, len(w.tile.c.Roots))
-	for d, r := range w.tile.c.Roots {
-		assigned[d] = slices.Contains(a.LHS.Vars, r)
-	}
-	in := w.inRow(assigned)
+	p, l := w.tile, w.tile.e.Leaf
+	op, first, last := p.cur.Of, p.cur.Level, len(p.c.Roots)-1
+	in := w.inRow(func(d int) bool { return slices.Contains(a.LHS.Vars, p.c.Roots[d]) })
 	store := func(in *scope.Env) {
 		in.Temps = in.Temps.With(temp.Name, scope.Value{Pres: ir.Truth(true), V: sum, Zeroed: true})
 		l.Stmt(&cin.Assign{LHS: a.LHS, Accumulate: true, RHS: temp}, in, false)
 	}
-	last := len(w.tile.c.Roots) - 1
-	row := *w.tile.cur
-	row.Level += last
 	switch {
 	case w.later != nil && ended:
 		merge.EnterResult(in)
 		own := in.Clone()
 		own.Atomic, own.Racing = false, nil
 		own.Res.Zeroed = own.Res.Zeroed &&
-			(l.Spec.Adds || !units.StoredOnce(w.tile.e, w.tile.c, w.tile.cur.Of, w.tile.cur.Level, last))
+			(l.Spec.Adds || !units.StoredOnce(p.e, p.c, op, first, last))
 		l.B.Choose(w.later, func() { store(own) }, func() { store(in) })
 		l.B.Set(w.later, ir.Truth(true))
 		return
-	case !l.Spec.GPU && units.OwnsRows(w.tile.e, w.tile.c, w.tile.cur.Of, row.Level):
-		inner := len(w.at) - 1
-		first := ir.Expr(w.at[inner])
-		for k := inner + 1; k <= last; k++ {
-			first = w.tile.cur.Of.Below(w.tile.cur.Level+k, first)
-		}
-		in.Own = l.B.Named("own", ir.Both(ir.AtLeast(first, w.tile.iv.Lo),
-			ir.AtLeast(w.tile.iv.Hi, w.end)))
+	case !l.Spec.GPU && units.OwnsRows(p.e, p.c, op, first+last):
+		row := len(w.at) - 1
+		begin := op.DownTo(first+row+1, first+last, w.at[row])
+		in.Own = l.B.Named("own", ir.Both(ir.AtLeast(begin, p.iv.Lo), ir.AtLeast(p.iv.Hi, w.end)))
 	}
 	merge.EnterResult(in)
 	store(in)

@@ -79,12 +79,7 @@ func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	op, k := cur.Of, cur.Level
 	lo, hi := bounds.ChildRange(cur, e)
 	q := l.B.Declare(op.Prefix()+"_p", ir.Greatest(lo, w.at[d]))
-	begins := func(p ir.Expr) ir.Expr {
-		for j := d + 1; j < len(c.Roots); j++ {
-			p = op.Below(k+j-d, p)
-		}
-		return p
-	}
+	begins := func(p ir.Expr) ir.Expr { return op.DownTo(k+1, k+len(c.Roots)-1-d, p) }
 	until := hi
 	// the positions are positions of the last level
 	if op.Argument.Format.HasRepeats(k) && op.Argument.Format.RunEnd(k) >= k+len(c.Roots)-1-d {

@@ -124,7 +124,6 @@ func newPos(r *scope.Result, k int) *ir.Array {
 
 // publishAll gives the arrays to the caller as the whole result.
 func (a *appendResult) publishAll() {
-	l := a.out.Leaf
 	parents := ir.Expr(ir.Int(1)) // the number of positions in the level above k
 	for k := range a.levels {
 		lev := &a.levels[k]
@@ -133,7 +132,7 @@ func (a *appendResult) publishAll() {
 			continue
 		}
 		if lev.closed != nil {
-			closePos(l, lev, ir.Plus(parents, ir.Int(1)))
+			closePos(a.out.Leaf, lev, ir.Plus(parents, ir.Int(1)))
 		}
 		publish(a.out, k, ir.Pos, lev.pos, ir.Plus(parents, ir.Int(1)))
 		publish(a.out, k, ir.Crd, lev.crd, lev.count)

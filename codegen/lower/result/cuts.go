@@ -97,7 +97,7 @@ func (w *rowCuts) beforeIn(r, j ir.Expr) ir.Expr {
 		op := c.Of
 		p := ir.Minus(r, op.Offset(0))
 		lo, hi := ir.Coord(op.Pos(1), p), ir.Coord(op.Pos(1), ir.Plus(p, ir.Int(1)))
-		n = ir.Plus(n, w.work.Entries(c, 2, &ir.Search{A: op.Crd(1), Lo: lo, Hi: hi, Key: j}))
+		n = ir.Plus(n, op.DownTo(2, op.Order()-1, &ir.Search{A: op.Crd(1), Lo: lo, Hi: hi, Key: j}))
 	}
 	return n
 }

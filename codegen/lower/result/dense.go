@@ -19,9 +19,9 @@ type randomAccess struct{ out *scope.Result }
 func (randomAccess) Whole(_ bool, run func()) { run() }
 
 func (a randomAccess) Store(x scope.Value, e *scope.Env) {
-	s := &ir.Store{A: a.out.Vals(), Index: e.Res.Pos, X: ir.Convert(a.out.Vals().Elem,
+	s := &ir.Store{A: a.out.Values, Index: e.Res.Pos, X: ir.Convert(a.out.Values.Elem,
 		a.out.Leaf.Masked(x))}
-	a.out.Leaf.Lanes.Once[s] = a.out.Vals() == a.out.Op.Vals()
+	a.out.Leaf.Lanes.Once[s] = a.out.Values == a.out.Op.Vals()
 	a.out.Leaf.B.Emit(s)
 }
 
@@ -49,10 +49,7 @@ func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.
 		h.leftOut = l.B.Alloc("long_left_out", tensor.Bool, chunks, true)
 	}
 	some := ir.Expr(ir.Truth(false))
-	l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
-		in := e.Clone()
-		s := w.Chunk(f.Var, c)
-		in.Ranges = in.Ranges.With(f.Var, s)
+	w.Each(func(c *ir.Var, in *scope.Env) {
 		if h != nil {
 			some = h.loop(f, in, c)
 		} else {

@@ -155,8 +155,8 @@ func (a *fixedResult) zeroUntil(p ir.Expr) {
 // to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.out.Block(a.out.Deep + 1)
-	a.out.Leaf.B.Emit(&ir.Fill{A: a.out.Vals(), Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
-		X: ir.Zero(a.out.Vals().Elem)})
+	a.out.Leaf.B.Emit(&ir.Fill{A: a.out.Values, Lo: ir.Times(lo, n), Hi: ir.Times(hi, n),
+		X: ir.Zero(a.out.Values.Elem)})
 }
 
 // row returns the range of positions of compressed level k below the current position. The range is
@@ -263,12 +263,12 @@ func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 		l.B.When(x.Pres, func() {
 			c := e.Coord.At(l.ResultVars[a.out.Deep])
 			a.find(e.Res.Row, c, func() { failUnless(a.holds(a.out.Deep, a.done, e.Res.Row, c), e) })
-			l.B.Store(a.out.Vals(), a.done, ir.Convert(a.out.Vals().Elem, x.V))
+			l.B.Store(a.out.Values, a.done, ir.Convert(a.out.Values.Elem, x.V))
 			l.B.Incr(a.done, ir.Int(1))
 		})
 	case a.out.Deep == a.out.Op.Order()-1 && ir.Never(x.Pres):
 	default:
-		l.B.Store(a.out.Vals(), e.Res.Pos, ir.Convert(a.out.Vals().Elem, l.Masked(x)))
+		l.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, l.Masked(x)))
 	}
 }
 
@@ -277,10 +277,9 @@ func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 // in a row of the result, from position at to position end.
 func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env, k int, at *ir.Var,
 	end ir.Expr) ir.Expr {
-	l := a.out.Leaf
 	c := in.Coord.At(v)
 	a.advance(k, at, end, c)
-	here := l.B.Named(a.out.Op.Prefix()+"_here", a.holds(k, at, end, c))
+	here := a.out.Leaf.B.Named(a.out.Op.Prefix()+"_here", a.holds(k, at, end, c))
 	in.Res = scope.ResultCursor{Level: k + 1, Pos: at, Here: here}
 	merge.EnterResult(in)
 	return body(in, false)
@@ -359,8 +358,7 @@ func (a *fixedResult) mergeRows(p *merge.Loop, end ir.Expr) bool {
 // integers must not have a division, because the leaf could then divide by zero where an operand is
 // absent.
 func followsResult(p *merge.Loop, its []*merge.Iter) bool {
-	l := p.E.Leaf
-	t := l.Spec.Compute
+	t := p.E.Leaf.Spec.Compute
 	if s, ok := p.F.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() ||
 		merge.HasQuotient(s.RHS)) {
 		return false
@@ -409,7 +407,7 @@ func (a *fixedResult) walkRow(p *merge.Loop, its []*merge.Iter, end ir.Expr) {
 		if none.Typ.IsFloat() { // without terms the sum may be -0
 			x = ir.Plus(x, ir.Choose(any, none, ir.Zero(none.Typ)))
 		}
-		l.B.Store(a.out.Vals(), o, ir.Convert(a.out.Vals().Elem, x))
+		l.B.Store(a.out.Values, o, ir.Convert(a.out.Values.Elem, x))
 		for k, it := range its {
 			l.B.Incr(it.P, ir.Choose(ir.Both(picks[it.Key], ir.Less(it.P, last[k])), ir.Int(1), ir.Int(0)))
 			l.B.Incr(found[k], ir.Choose(picks[it.Key], ir.Int(1), ir.Int(0)))

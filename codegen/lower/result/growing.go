@@ -46,7 +46,7 @@ func (a *growing) Store(x scope.Value, e *scope.Env) {
 	if a.out.Deep == a.out.Op.Order()-1 && ir.Never(x.Pres) {
 		return
 	}
-	a.out.Leaf.B.Store(a.out.Vals(), e.Res.Pos, ir.Convert(a.out.Vals().Elem, a.out.Leaf.Masked(x)))
+	a.out.Leaf.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, a.out.Leaf.Masked(x)))
 }
 
 // loop emits the loops that append the coordinates that p visits to level k, and closes their
@@ -102,7 +102,7 @@ func (a *growing) appendOne(v string, body merge.LowersBody, in *scope.Env, k in
 			l.B.Reserve(below.pos, below.posCap, ir.Plus(ir.Times(more, a.out.Between(k+1, next)),
 				ir.Int(1)))
 		case next < 0 && k+1 < a.out.Op.Order():
-			l.B.Reserve(a.out.Vals(), a.valsCap, ir.Times(more, a.out.Block(k+1)))
+			l.B.Reserve(a.out.Values, a.valsCap, ir.Times(more, a.out.Block(k+1)))
 		}
 		in.Res = scope.ResultCursor{Level: k + 1, Pos: lev.count}
 		merge.EnterResult(in)
@@ -133,6 +133,6 @@ func (a *growing) reserve(k int, n ir.Expr) {
 	case next == k+1:
 		l.B.Reserve(a.levels[next].pos, a.levels[next].posCap, ir.Plus(end, ir.Int(1)))
 	case next < 0 && k+1 == a.out.Op.Order():
-		l.B.Reserve(a.out.Vals(), a.valsCap, end)
+		l.B.Reserve(a.out.Values, a.valsCap, end)
 	}
 }

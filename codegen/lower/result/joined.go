@@ -192,7 +192,7 @@ func (j *joinedChunks) publish() {
 		j.scan()
 		j.alloc(j.count, ir.Times(j.count(a.out.Deep), a.out.Block(a.out.Deep+1)))
 		j.copyKept(func(ir.Expr) ir.Expr { return ir.Truth(true) })
-		j.publishCopies()
+		j.publishArrays(j.whole, j.count)
 	})
 	l.B.Emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
 	j.free()
@@ -228,21 +228,32 @@ func (j *joinedChunks) at(level int) *joinedLevel {
 	return &j.levels[i]
 }
 
+// publishOne gives the arrays of the only slot to the caller.
 func (j *joinedChunks) publishOne() {
-	a, l := j.a, j.a.out.Leaf
-	count := func(level int) ir.Expr { return ir.At(j.at(level).made, ir.Int(0)) }
 	b := j.take(ir.Int(0))
+	whole := joinedArrays{vals: b.vals}
 	for _, p := range j.levels {
-		pos := j.pos
+		whole.pos = append(whole.pos, j.pos)
 		if p.pos != nil {
-			pos = b.levels[p.level].pos
-		} else if p.level == 0 {
-			l.B.Store(pos, ir.Int(1), count(0))
+			whole.pos[len(whole.pos)-1] = b.levels[p.level].pos
 		}
-		publish(a.out, p.level, ir.Pos, pos, ir.Plus(j.parents(p.level, count), ir.Int(1)))
-		publish(a.out, p.level, ir.Crd, b.levels[p.level].crd, count(p.level))
+		whole.crd = append(whole.crd, b.levels[p.level].crd)
 	}
-	publish(a.out, 0, ir.Vals, b.vals, ir.Times(count(a.out.Deep), a.out.Block(a.out.Deep+1)))
+	j.publishArrays(whole, func(level int) ir.Expr { return ir.At(j.at(level).made, ir.Int(0)) })
+}
+
+// publishArrays gives arrays to the caller. count returns the number of coordinates of a compressed
+// level.
+func (j *joinedChunks) publishArrays(whole joinedArrays, count func(level int) ir.Expr) {
+	r := j.a.out
+	for i, p := range j.levels {
+		if p.level == 0 {
+			r.Leaf.B.Store(j.pos, ir.Int(1), count(0))
+		}
+		publish(r, p.level, ir.Pos, whole.pos[i], ir.Plus(j.parents(p.level, count), ir.Int(1)))
+		publish(r, p.level, ir.Crd, whole.crd[i], count(p.level))
+	}
+	publish(r, 0, ir.Vals, whole.vals, ir.Times(count(r.Deep), r.Block(r.Deep+1)))
 }
 
 // count returns the number of coordinates of a compressed level in all slots.
@@ -359,19 +370,6 @@ func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 		}
 		l.B.Emit(&ir.If{Cond: j.streamed, Then: pieces(true), Else: pieces(false)})
 	}
-}
-
-// publishCopies gives the copied arrays to the caller.
-func (j *joinedChunks) publishCopies() {
-	a, l := j.a, j.a.out.Leaf
-	for i, p := range j.levels {
-		if p.level == 0 {
-			l.B.Store(j.pos, ir.Int(1), j.count(0))
-		}
-		publish(a.out, p.level, ir.Pos, j.whole.pos[i], ir.Plus(j.parents(p.level, j.count), ir.Int(1)))
-		publish(a.out, p.level, ir.Crd, j.whole.crd[i], j.count(p.level))
-	}
-	publish(a.out, 0, ir.Vals, j.whole.vals, ir.Times(j.count(a.out.Deep), a.out.Block(a.out.Deep+1)))
 }
 
 // shift emits code that adds offset to the entries lo+1 to hi of a pos array.

@@ -62,8 +62,8 @@ func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 		l.B.Set(q, ir.Minus(ir.Int(-1), q))
 		if !a.cleared {
 			first := ir.Times(q, size)
-			l.B.Emit(&ir.Fill{A: a.out.Vals(), Lo: first, Hi: ir.Plus(first, size),
-				X: ir.Zero(a.out.Vals().Elem)})
+			l.B.Emit(&ir.Fill{A: a.out.Values, Lo: first, Hi: ir.Plus(first, size),
+				X: ir.Zero(a.out.Values.Elem)})
 		}
 	})
 	return l.B.Named(a.out.Op.Prefix()+"_p", q)
@@ -99,8 +99,8 @@ func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 		q := l.B.Named(a.out.Op.Prefix()+"_at"+c.Name, ir.Coord(a.positions, ir.Plus(p, ir.Int(n))))
 		fetch := func(q ir.Expr) {
 			from := l.B.Named(a.out.Op.Prefix()+c.Name, ir.Times(q, size))
-			l.B.Emit(&ir.Prefetch{A: a.out.Vals(), Index: from,
-				Len: how.Lines * (strategy.CacheLine / a.out.Vals().Elem.Size()), Far: c.Far})
+			l.B.Emit(&ir.Prefetch{A: a.out.Values, Index: from,
+				Len: how.Lines * (strategy.CacheLine / a.out.Values.Elem.Size()), Far: c.Far})
 		}
 		if first {
 			fetch(ir.Choose(ir.Less(q, ir.Int(0)), ir.Minus(ir.Int(-1), q), q))

@@ -87,7 +87,7 @@ func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 					func(level int) ir.Expr { return ir.At(j.at(level).before, ir.Plus(k, ir.Int(1))) }))
 			})
 		})
-		j.publishCopies()
+		j.publishArrays(j.whole, j.count)
 	})
 	l.B.Emit(&ir.If{Cond: ir.Equal(j.slots, ir.Int(1)), Then: one, Else: many})
 	j.free()

@@ -33,8 +33,8 @@ func (a *sharedResult) at(p ir.Expr) scope.ResultCursor {
 func (a *sharedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 	size := a.out.Block(a.out.Deep + 1)
-	a.out.Leaf.B.Emit(&ir.Fill{A: a.out.Vals(), Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
-		X: ir.Zero(a.out.Vals().Elem)})
+	a.out.Leaf.B.Emit(&ir.Fill{A: a.out.Values, Lo: ir.Times(lo, size), Hi: ir.Times(hi, size),
+		X: ir.Zero(a.out.Values.Elem)})
 }
 
 // ClearBefore emits code, before all loops, that sets the values of a result that shares a pattern
@@ -69,8 +69,7 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 		return
 	}
 	clear := func() {
-		how.(clearing).clear(
-			merge.PositionsBelow(c, l.Out.Deep, e))
+		how.(clearing).clear(merge.Positions(c, l.Out.Deep, e))
 	}
 	if ir.Always(c.Present) {
 		clear()

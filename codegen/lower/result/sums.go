@@ -31,7 +31,7 @@ type fixedSums struct {
 // that consumer only copies t to the levels of the result from k on. The result must also have the
 // type of the sums.
 func (a *fixedResult) SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
-	return k <= a.out.Deep && a.out.Vals().Elem == a.out.Leaf.Spec.Compute && copiesTo(a.out.Leaf,
+	return k <= a.out.Deep && a.out.Values.Elem == a.out.Leaf.Spec.Compute && copiesTo(a.out.Leaf,
 		consumer, t, k)
 }
 
@@ -92,8 +92,6 @@ func (w *fixedSums) scatterPositions(l *scope.Leaf) {
 	})
 }
 
-func (*fixedSums) HasPlaces() bool { return false }
-
 func (w *fixedSums) Add(t *cin.Access, x ir.Expr, e *scope.Env) {
 	a, l := w.a, e.Leaf
 	at := func(k int) ir.Expr { return e.Coord.At(l.ResultVars[k]) }
@@ -126,5 +124,5 @@ func (w *fixedSums) Add(t *cin.Access, x ir.Expr, e *scope.Env) {
 		p = l.B.Named(a.out.Op.Prefix()+"_p", &ir.Search{A: crd, Lo: lo, Hi: hi, Key: at(k)})
 		failUnless(a.holds(k, p, hi, at(k)), e)
 	}
-	l.B.AddTo(a.out.Vals(), p, x)
+	l.B.AddTo(a.out.Values, p, x)
 }

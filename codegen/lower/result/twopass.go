@@ -69,16 +69,12 @@ func (a *twoPassResult) Whole(parallel bool, run func()) {
 
 // Parallel runs the loop over the chunks twice.
 func (a *twoPassResult) Parallel(f *cin.Forall, e *scope.Env, _ strategy.Loop) ir.Expr {
-	l := a.out.Leaf
-	chunks := units.Chunks(l)
-	w := units.NewWork(f, e, chunks)
-	a.Chunks(chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
-		l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {
-			s := w.Chunk(f.Var, c)
+	w := units.NewWork(f, e, units.Chunks(e.Leaf))
+	a.Chunks(w.Chunks, func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)) {
+		w.Each(func(c *ir.Var, in *scope.Env) {
+			s := in.Ranges.At(f.Var)
 			open(c, s.Lo)
-			in := e.Clone()
-			in.Ranges = in.Ranges.With(f.Var, s)
-			l.Serial(f, in, false)
+			e.Leaf.Serial(f, in, false)
 			closeAt(c, s.Hi)
 		})
 	})

@@ -34,7 +34,7 @@ func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	s, ok := p.F.Body.(*cin.Assign)
 	if !ok || !l.Spec.Strategy.Windowed[p.V()] || l.Spec.GPU || s.Accumulate ||
 		k+1 != a.out.Op.Order() || lev.crdCap == nil || lev.crd.Elem != tensor.Int32 ||
-		a.out.Vals().Elem != l.Spec.Compute ||
+		a.out.Values.Elem != l.Spec.Compute ||
 		!p.CanPredicateTerms(p.Iters, p.Lat.Under(p.Lat.Points[0]),
 			func(c *tree.Cursor) bool { return c.Level == c.Of.Order() }) {
 		return false
@@ -60,12 +60,12 @@ func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 		}
 		from = l.B.Named(lev.count.Name+"_sum", from)
 		end := l.B.Declare(lev.count.Name+"_sum_end", from)
-		l.B.Emit(&ir.Union{Crd: lev.crd, Vals: a.out.Vals(), N: end, Of: of})
-		sum := ir.Segment{Crd: lev.crd, Vals: a.out.Vals(), Lo: from, Hi: end,
-			Factor: ir.One(a.out.Vals().Elem)}
+		l.B.Emit(&ir.Union{Crd: lev.crd, Vals: a.out.Values, N: end, Of: of})
+		sum := ir.Segment{Crd: lev.crd, Vals: a.out.Values, Lo: from, Hi: end,
+			Factor: ir.One(a.out.Values.Elem)}
 		segments = append([]ir.Segment{sum}, rest...)
 	}
-	l.B.Emit(&ir.Union{Crd: lev.crd, Vals: a.out.Vals(), N: lev.count, Of: segments})
+	l.B.Emit(&ir.Union{Crd: lev.crd, Vals: a.out.Values, N: lev.count, Of: segments})
 	return true
 }
 

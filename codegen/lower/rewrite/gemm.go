@@ -73,15 +73,12 @@ func (n *gemmNest) read(b *ir.Block) (before []ir.Stmt) {
 	for d := range n.vars {
 		loop, ok := n.inner(list).(*ir.For)
 		if !ok || loop.Kind != ir.Serial || loop.Step != 1 {
-			n.refuse(
-				"the loops must be nested without other statements or conditions between " +
-					"them, and each must run in order over a range")
+			n.refuse("the loops must be nested without other statements or conditions between " +
+				"them, and each must run in order over a range")
 		}
 		n.vars[d], n.lo[d], n.hi[d] = loop.V, n.inline(loop.Lo), n.inline(loop.Hi)
 		if n.varies(n.lo[d]) || n.varies(n.hi[d]) {
-			n.refuse(
-				"the range of the loop over %s must not depend on the loops around it",
-				loop.V.Name)
+			n.refuse("the range of the loop over %s must not depend on the loops around it", loop.V.Name)
 		}
 		list = loop.Body.List
 	}
@@ -183,8 +180,7 @@ func (n *gemmNest) matrix(a *ir.Array, index ir.Expr) gemmMatrix {
 	by, at, ok := n.strides(index)
 	if !ok {
 		n.refuse("each loop must step through the values of %s with a fixed stride, as through dense "+
-			"levels",
-			n.name(a))
+			"levels", n.name(a))
 	}
 	for d := range by {
 		at = ir.Plus(at, ir.Times(by[d], n.lo[d]))
@@ -243,9 +239,8 @@ func (n *gemmNest) product(adjacent bool) *ir.Gemm {
 	g.M, g.N, g.K = pick(extents, rows), pick(extents, cols), pick(extents, sums)
 	g.C, g.A, g.B = c.matrix(rows, cols), a.matrix(rows, sums), b.matrix(sums, cols)
 	if adjacent && !g.SideBySide() {
-		n.refuse(
-			"cublas needs two of the loops' variables along which the values of %s, %s and %s "+
-				"are adjacent in memory; there are none", n.name(c.a), n.name(a.a), n.name(b.a))
+		n.refuse("cublas needs two of the loops' variables along which the values of %s, %s and %s "+
+			"are adjacent in memory; there are none", n.name(c.a), n.name(a.a), n.name(b.a))
 	}
 	return g
 }
@@ -268,8 +263,7 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	}
 	if len(rows) == 0 || len(cols) == 0 || len(sums) == 0 {
 		n.refuse("the loops must compute a product of two matrices, with loops over rows, over " +
-			"columns " +
-			"and over a sum")
+			"columns " + "and over a sum")
 	}
 	return rows, cols, sums
 }
@@ -298,8 +292,7 @@ func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant fu
 		read(x.A, x.Index)
 		return
 	case *ir.Cast:
-		n.refuse(
-			"gemm needs values of one type, but values of %s are converted to %s",
+		n.refuse("gemm needs values of one type, but values of %s are converted to %s",
 			x.X.Type(), x.Typ)
 	}
 	n.refuse("the loops must add products of two tensors to the result")

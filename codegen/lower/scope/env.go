@@ -128,11 +128,10 @@ func LevelVars(a *cin.Access, op *tree.Operand) []string {
 // Operand returns the workspace or the leaf's operand of the given name in e. It returns nil if the
 // name is a scalar's, or a workspace's that no consumer reads here.
 func (e *Env) Operand(name string) *tree.Operand {
-	l := e.Leaf
 	if op, ok := e.Made.Get(name); ok {
 		return op
 	}
-	return l.Ops[name]
+	return e.Leaf.Ops[name]
 }
 
 // Reading returns a copy of e inside the consumer of a workspace. op is the workspace.
@@ -142,24 +141,12 @@ func (e *Env) Reading(name string, op *tree.Operand) *Env {
 	return in
 }
 
-// RootCursor returns a's cursor before all levels, or nil if a is not an operand's in e.
-func (e *Env) RootCursor(a *cin.Access) *tree.Cursor {
-
-	op := e.Operand(a.Name)
-	if op == nil {
-		return nil
-	}
-	return &tree.Cursor{Of: op, Vars: LevelVars(a, op), Pos: ir.Int(0), Present: ir.Truth(true)}
-}
-
-// OpenCursors puts the cursors of all accesses in s that have none yet at their roots.
+// OpenCursors puts the cursors of all accesses in s to operands that have none yet at their roots.
 func (e *Env) OpenCursors(s cin.Stmt) {
-
 	cin.Accesses(s, func(a *cin.Access) {
-		if key := a.Key(); e.Cur[key] == nil {
-			if c := e.RootCursor(a); c != nil {
-				e.Cur[key] = c
-			}
+		if op, key := e.Operand(a.Name), a.Key(); op != nil && e.Cur[key] == nil {
+			e.Cur[key] = &tree.Cursor{Of: op, Vars: LevelVars(a, op), Pos: ir.Int(0),
+				Present: ir.Truth(true)}
 		}
 	})
 }
@@ -190,7 +177,6 @@ func (e *Env) EnterAll(s cin.Stmt) {
 // Enter returns c after all levels whose variables are bound. It loads the value if c has passed
 // its last level.
 func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
-	l := e.Leaf
 	for c.Level < len(c.Vars) {
 		at, bound := e.Coord.Get(c.Next())
 		dense := c.Of.Kind(c.Level).CanLocate()
@@ -200,7 +186,7 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 				return c
 			}
 			d := *c
-			d.Base = l.B.Named(c.Of.Prefix()+"_b", c.DenseBase())
+			d.Base = e.Leaf.B.Named(c.Of.Prefix()+"_b", c.DenseBase())
 			return &d
 		case dense:
 			c = c.LocateDense(at)
@@ -300,9 +286,13 @@ func (e *Env) Lane(v string) ir.Expr {
 type Adder interface {
 	// Add adds x at the coordinates of access a in e.
 	Add(a *cin.Access, x ir.Expr, e *Env)
-	// HasPlaces reports whether the temporary is an array with a place for each coordinate or
-	// position, and needs no other bookkeeping.
-	HasPlaces() bool
+}
+
+// Placed is a temporary that is an array with a place for each coordinate or position, and needs no
+// other bookkeeping.
+type Placed interface {
+	Adder
+	HasPlaces()
 }
 
 // absentValue is the value of an expression that is absent.

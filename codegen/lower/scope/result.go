@@ -58,9 +58,6 @@ func (l *Leaf) NewResult() *Result {
 // Sparse reports whether the result has compressed levels.
 func (r *Result) Sparse() bool { return r.Deep >= 0 }
 
-// Vals returns the array that the result's values are written to.
-func (r *Result) Vals() *ir.Array { return r.Values }
-
 // WritingTo calls run with arr as the array that the result's values are written to.
 func (r *Result) WritingTo(arr *ir.Array, run func()) {
 	outer := r.Values
@@ -108,9 +105,8 @@ func (r *Result) NextSparse(k int) int {
 // the operand that shares the result's pattern.
 func (r *Result) PositionOf(cur *tree.Cursor) ir.Expr {
 	if cur.Level != r.Deep+1 {
-		panic(
-			&Refusal{Why: "the position of " + r.Op.Argument.Name +
-				" in the pattern that it shares is not known here", Pattern: true})
+		panic(&Refusal{Why: "the position of " + r.Op.Argument.Name +
+			" in the pattern that it shares is not known here", Pattern: true})
 	}
 	return cur.Pos
 }

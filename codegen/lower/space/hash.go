@@ -57,8 +57,7 @@ func (m *Maker) newHash(t *cin.Access, form strategy.Form) *Hash {
 		w.sorted = append(w.sorted, array(fmt.Sprintf("crd%d", k), tensor.Int64))
 	}
 	if w.row.Exists() && w.arrays.first != nil {
-		w.vals = w.arrays.arrayOf("sum", m.Type,
-			ir.Times(w.arrays.first, w.row.Width))
+		w.vals = w.arrays.arrayOf("sum", m.Type, ir.Times(w.arrays.first, w.row.Width))
 	} else {
 		w.vals = array("sum", m.Type)
 	}
@@ -106,8 +105,7 @@ func (w *Hash) Add(x ir.Expr, at Point) {
 		return
 	}
 	h, s := w.search(at)
-	w.m.B.Choose(ir.Unequal(s, ir.Int(0)),
-		func() { w.m.B.AddTo(w.vals, ir.Minus(s, ir.Int(1)), x) },
+	w.m.B.Choose(ir.Unequal(s, ir.Int(0)), func() { w.m.B.AddTo(w.vals, ir.Minus(s, ir.Int(1)), x) },
 		func() { w.insert(at, h, func() { w.m.B.Store(w.vals, w.n, x) }) })
 }
 

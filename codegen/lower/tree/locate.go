@@ -105,6 +105,15 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
+// DownTo returns the position in level to where the descendants of position p of level k-1 begin. If
+// to is k-1, this is p.
+func (o *Operand) DownTo(k, to int, p ir.Expr) ir.Expr {
+	for ; k <= to; k++ {
+		p = o.Below(k, p)
+	}
+	return p
+}
+
 // Ancestors returns the positions in n fused levels that contain position p of the last of these
 // levels. The first of them is the cursor's next level. The result has one position for each level,
 // outermost first, and ends with p. ranges has the range of positions of each level, as pairs. For

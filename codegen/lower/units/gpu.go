@@ -50,8 +50,7 @@ func onGPU(f *cin.Forall, e *scope.Env, s *ir.For) {
 		s.Width = ThreadsFor(most)
 	}
 	if most > s.Width && l.Spec.Note != nil {
-		l.Spec.Note(fmt.Sprintf(
-			"%s has %d iterations for %d units of %s: each runs several",
+		l.Spec.Note(fmt.Sprintf("%s has %d iterations for %d units of %s: each runs several",
 			v, most, s.Width, f.Unit))
 	}
 }

@@ -39,7 +39,8 @@ func SetKind(f *cin.Forall, e *scope.Env, s *ir.For) *ir.For {
 					"iteration at a time", f.Var, c.Func.Name)
 			}
 		})
-		if w := e.Space(cin.Target(f.Body).Name); w != nil && !w.HasPlaces() {
+		w := e.Space(cin.Target(f.Body).Name)
+		if _, placed := w.(scope.Placed); w != nil && !placed {
 			l.Refuse(f.Var, "the loop over %s adds entries to the sparse workspace %s one at a time, "+
 				"which vector lanes cannot do; use workspace(...,Dense), or do not vectorize", f.Var,
 				cin.Target(f.Body).Key())
@@ -121,8 +122,7 @@ func scalarLanes(l *scope.Leaf, f *cin.Forall, body *ir.Block) {
 	case fails:
 		l.Spec.Note(fmt.Sprintf(
 			"the lanes of %s run one after another, because an iteration may fail or allocate "+
-				"memory",
-			f.Var))
+				"memory", f.Var))
 	}
 }
 

@@ -57,13 +57,12 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 // positions. There are two conditions. Threads race only because they work on different intervals
 // of component c. Each row is stored once and has its own elements in the result.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
-	l := e.Leaf
 	if !e.Atomic || e.Racing != c || e.Private != nil {
 		return false
 	}
 	d := len(c.Roots) - 1
 	for j, root := range c.Roots[:d] {
-		if !slices.Contains(l.ResultVars, root) || op.Argument.Format.HasRepeats(k-d+j) {
+		if !slices.Contains(e.Leaf.ResultVars, root) || op.Argument.Format.HasRepeats(k-d+j) {
 			return false
 		}
 	}
@@ -108,27 +107,24 @@ func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
 // different iterations may add to the same place.
 func AtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 	l := e.Leaf
-	if f.Unit.OnGPU() {
-		in := gpuAtomicEnv(f, e).Clone()
-		if f.Unit == cin.GPUWarp {
-			in.Warps++
-		}
-		return in
-	}
-	if f.Unit != cin.CPUThread {
+	if f.Unit != cin.CPUThread && !f.Unit.OnGPU() {
 		return e
 	}
-	in := e.Clone()
-	in.Threads = true
-	if f.Race != cin.Atomics || !l.Assigns(f) || !hasRaces(l, f) {
-		return in
+	in := *e
+	in.Threads = in.Threads || f.Unit == cin.CPUThread
+	if f.Unit == cin.GPUWarp {
+		in.Warps++
+	}
+	if !l.Assigns(f) || !hasRaces(l, f) || f.Unit == cin.CPUThread && f.Race != cin.Atomics ||
+		f.Unit.OnGPU() && !addsOnGPU(l, f) {
+		return &in
 	}
 	by := l.Comps[f.Var]
 	if e.Atomic && e.Racing != by {
 		by = nil
 	}
 	in.Atomic, in.Racing, in.Own = true, by, nil
-	return in
+	return &in
 }
 
 // hasRaces reports whether different iterations of f may write to the same place of the result.
@@ -180,16 +176,12 @@ func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
 	return single
 }
 
-// gpuAtomicEnv returns the environment inside f, a loop on a unit of a GPU. In it, additions to the
-// result are atomic under two conditions. Iterations of f may add to the same place. The command of
-// f, or of a loop inside f, says how concurrent additions are made. IgnoreRaces on f leaves this
-// decision to the loops inside. If none of these decides, the user guarantees that no two
-// iterations add to the same place, and the additions are not atomic.
-func gpuAtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
-	l := e.Leaf
-	if !l.Assigns(f) || !hasRaces(l, f) || f.Race == cin.NoRaces ||
-		f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
-		return e
+// addsOnGPU reports whether iterations of f, a loop on a unit of a GPU, add atomically if they may
+// add to the same place. IgnoreRaces on f leaves the decision to the loops inside. If no loop
+// decides, the user guarantees that no two iterations add to the same place.
+func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
+	if f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
+		return false
 	}
 	// otherwise the sum would be in a scalar
 	if f.Race == cin.Temporary || f.Race == cin.ParallelReduction {
@@ -201,13 +193,7 @@ func gpuAtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 			"complex "+
 			"numbers atomically", f.Var, cin.Target(f).Key())
 	}
-	in := e.Clone()
-	by := l.Comps[f.Var]
-	if e.Atomic && e.Racing != by {
-		by = nil
-	}
-	in.Atomic, in.Racing, in.Own = true, by, nil
-	return in
+	return true
 }
 
 // decidesRaces reports whether loops in s on units of a GPU say how they add to the result.

@@ -12,9 +12,8 @@ import (
 
 // Chunks returns the number of chunks of a parallel loop.
 func Chunks(l *scope.Leaf) ir.Expr {
-	return l.B.Named("chunks",
-		ir.Choose(ir.AtMost(l.Threads, ir.Int(1)), ir.Int(1),
-			ir.Times(l.Threads, ir.Int(l.Spec.Strategy.PerThread))))
+	return l.B.Named("chunks", ir.Choose(ir.AtMost(l.Threads, ir.Int(1)), ir.Int(1),
+		ir.Times(l.Threads, ir.Int(l.Spec.Strategy.PerThread))))
 }
 
 // Chunk returns the range of chunk c of v.
@@ -29,6 +28,8 @@ func (w *Work) Chunk(v string, c ir.Expr) tree.Range {
 // that have every row are added.
 type Work struct {
 	L      *scope.Leaf
+	f      *cin.Forall
+	e      *scope.Env // around f
 	Chunks ir.Expr
 	all    tree.Range
 	Driver *tree.Cursor
@@ -43,7 +44,7 @@ type Work struct {
 // NewWork returns the cuts of f into the given number of chunks.
 func NewWork(f *cin.Forall, e *scope.Env, chunks ir.Expr) *Work {
 	l := e.Leaf
-	w := &Work{L: l, Chunks: chunks, all: e.RangeOf(f.Var)}
+	w := &Work{L: l, f: f, e: e, Chunks: chunks, all: e.RangeOf(f.Var)}
 	heaviest := -1
 	var rows []*tree.Cursor
 	cin.Accesses(f.Body, func(x *cin.Access) {
@@ -90,18 +91,9 @@ func (w *Work) Before(x ir.Expr) ir.Expr {
 		if c.Of.Kind(c.Level).CanLocate() {
 			p = ir.Minus(x, c.Of.Offset(c.Level))
 		}
-		n = ir.Plus(n, w.Entries(c, c.Level+1, p))
+		n = ir.Plus(n, c.Of.DownTo(c.Level+1, c.Of.Order()-1, p))
 	}
 	return ir.Plus(n, x)
-}
-
-// Entries returns the number of entries before position p of level k-1: the position of the first
-// entry below p in the last level.
-func (w *Work) Entries(c *tree.Cursor, k int, p ir.Expr) ir.Expr {
-	for ; k < c.Of.Order(); k++ {
-		p = c.Of.Below(k, p)
-	}
-	return p
 }
 
 // Target returns how much work the chunks before chunk c should have, so that all chunks have the
@@ -139,20 +131,14 @@ func (w *Work) Boundary(c ir.Expr) ir.Expr {
 		ir.Choose(ir.AtLeast(c, w.Chunks), w.all.Hi, at))
 }
 
-// Chunked emits a parallel loop over n chunks of f's variable. body lowers the serial loop of chunk
-// c in the chunk's environment.
-func Chunked(f *cin.Forall, e *scope.Env, n int64, body func(c *ir.Var, in *scope.Env)) {
+// Each emits the parallel loop over all chunks. body lowers chunk c in the chunk's environment.
+func (w *Work) Each(body func(c *ir.Var, in *scope.Env)) { w.Between(ir.Int(0), w.Chunks, body) }
 
-	ChunksOf(NewWork(f, e, ir.Int(n)), f, e, ir.Int(0), ir.Int(n), body)
-}
-
-// ChunksOf emits the parallel loop over the chunks lo to hi that w cuts.
-func ChunksOf(w *Work, f *cin.Forall, e *scope.Env, lo, hi ir.Expr,
-	body func(c *ir.Var, in *scope.Env)) {
-	l := e.Leaf
-	l.B.Chunks("chunk", lo, hi, func(c *ir.Var) {
-		in := e.Clone()
-		in.Ranges = in.Ranges.With(f.Var, w.Chunk(f.Var, c))
+// Between emits the parallel loop over the chunks lo to hi. See Each.
+func (w *Work) Between(lo, hi ir.Expr, body func(c *ir.Var, in *scope.Env)) {
+	w.L.B.Chunks("chunk", lo, hi, func(c *ir.Var) {
+		in := w.e.Clone()
+		in.Ranges = in.Ranges.With(w.f.Var, w.Chunk(w.f.Var, c))
 		body(c, in)
 	})
 }
@@ -162,9 +148,7 @@ func ChunksOf(w *Work, f *cin.Forall, e *scope.Env, lo, hi ir.Expr,
 func ForEachShare(l *scope.Leaf, n ir.Expr, body func(from, to ir.Expr)) {
 	pieces := l.B.Named("pieces", ir.Greatest(l.Threads, ir.Int(1)))
 	at := func(c ir.Expr) ir.Expr { return ir.Over(ir.Times(n, c), pieces) }
-	c := l.B.Var("piece")
-	l.B.Emit(&ir.For{V: c, Lo: ir.Int(0), Hi: pieces, Step: 1, Kind: ir.Parallel,
-		Body: l.B.Within(func() {
-			body(l.B.Named("piece_from", at(c)), l.B.Named("piece_to", at(ir.Plus(c, ir.Int(1)))))
-		})})
+	l.B.Parallel("piece", pieces, func(c *ir.Var) {
+		body(l.B.Named("piece_from", at(c)), l.B.Named("piece_to", at(ir.Plus(c, ir.Int(1)))))
+	})
 }
