@@ -15,24 +15,24 @@
 //
 // # Files
 //
-//	case.go          Case, its checks, and its expected result
-//	distribution.go  how a case is distributed over ranks
-//	generate.go      draws statements and formats
-//	follow.go        draws statements of special shapes, such as results with an operand's pattern
-//	network.go       draws products of several tensors, and contracts them in various ways
-//	data.go          draws types, sizes and entries
-//	files.go         jobs that read and write files
-//	texts.go         writes operands in text formats
-//	text.go          case files and command lines
-//	assemble.go      stores operands
-//	forced.go        decides whether an operand must be converted
-//	engine.go        Engine, and the comparison of results
-//	pipeline.go      compiles a case to a leaf
-//	interp.go        the engine that interprets leaves
-//	c.go             the engine that compiles leaves to C
-//	job.go           the engine that runs whole jobs
-//	values.go        checks leaves that compute values for a given pattern
-//	adds.go          checks leaves that add to a dense result
-//	sweep.go         runs many cases
-//	shrink.go        reduces failing cases
+//	case_test.go          Case, its checks, and its expected result
+//	distribution_test.go  how a case is distributed over ranks
+//	generate_test.go      draws statements and formats
+//	follow_test.go        draws statements of special shapes: a result with an operand's pattern
+//	network_test.go       draws products of several tensors, and contracts them in various ways
+//	data_test.go          draws types, sizes and entries
+//	files_test.go         jobs that read and write files
+//	texts_test.go         writes operands in text formats
+//	text_test.go          case files and command lines
+//	assemble_test.go      stores operands
+//	forced_test.go        decides whether an operand must be converted
+//	engine_test.go        Engine, and the comparison of results
+//	pipeline_test.go      compiles a case to a leaf
+//	interp_test.go        the engine that interprets leaves
+//	c_test.go             the engine that compiles leaves to C
+//	job_test.go           the engine that runs whole jobs
+//	values_test.go        checks leaves that compute values for a given pattern
+//	adds_test.go          checks leaves that add to a dense result
+//	sweep_test.go         runs many cases
+//	shrink_test.go        reduces failing cases
 package oracle
