@@ -20,10 +20,11 @@ no MPI. A plan reads only headers, except for a .tns file without sizes and a
 .tcs file whose entries are divided among ranks.
 
 In a plan, the bytes of dense tensors are exact. Bytes of sparse blocks are
-estimates for evenly distributed entries, marked with ~. Counts of entries are
-exact for .tcs files, generated tensors, and files without repeated coordinates
-that were read. The entries of a text file without a header are estimated from
-its first lines.
+estimates for evenly distributed entries, marked with ~. Bytes of the rows that
+ranks read of a gathered operand are upper bounds, also marked with ~. Counts of
+entries are exact for .tcs files, generated tensors, and files without repeated
+coordinates that were read. The entries of a text file without a header are
+estimated from its first lines.
 
 A plan prints the first four ranks in full, with --json the first 4096, and with
 -v all ranks. For a job file, the plan has each statement and the totals of the

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -118,12 +119,16 @@ func printRank(w io.Writer, p *spmd.Planned, r spmd.PlannedRank, exact map[strin
 		fmt.Fprintf(w, "  owns   %v, %s\n", b, size(b))
 	}
 	for _, m := range r.Moves {
+		name := m.Tensor
+		gathered := slices.ContainsFunc(p.Tensors, func(x spmd.PlannedTensor) bool {
+			return x.Name == name && x.Gathered
+		})
 		other := fmt.Sprintf("to rank %d", m.To)
 		if m.To == n {
 			other = fmt.Sprintf("from rank %d", m.From)
 		}
 		fmt.Fprintf(w, "  moves  %v, %s, %s, before the first step\n", m.PlannedBlock,
-			size(m.PlannedBlock), other)
+			planview.About(exact[name] && !gathered, sizeOf(m.Bytes)), other)
 	}
 	for k, s := range r.Steps {
 		at := []string{fmt.Sprint("step ", k)}

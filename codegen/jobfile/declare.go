@@ -313,9 +313,19 @@ func (p *parser) levels(r *reader, t *Tensor) {
 		}
 		return
 	}
-	if f.NumModes() != t.Order {
+	switch n := f.NumModes(); {
+	case n == t.Order:
+	case t.Order == 0:
+		sizes := make([]string, n)
+		for k := range sizes {
+			sizes[k] = "n" + strconv.Itoa(k+1)
+		}
+		r.fail(at, diag.BadFormat, "got %s for tensor %s, which has no sizes; want them after its "+
+			"name, as in %[2]s(%s): %s", tensor.Count(n, "level"), t.Name, strings.Join(sizes, ", "),
+			t.Format)
+	default:
 		r.fail(at, diag.BadFormat, "got %s for tensor %s, want %d: it has %s",
-			tensor.Count(f.NumModes(), "level"), t.Name, t.Order, tensor.Count(t.Order, "size"))
+			tensor.Count(n, "level"), t.Name, t.Order, tensor.Count(t.Order, "size"))
 	}
 }
 
@@ -342,12 +352,21 @@ func (p *parser) from(r *reader, t *Tensor) {
 		r.got(`a file in quotes, a number, or what -g takes, as in from "b.tcs" or from uniform:1000`)
 	case IsNumber(t.from):
 		t.FromNumber, t.from = t.from, ""
+	case isUnquotedFile(t.from):
+		r.fail(t.FromAt, Syntax, "got %s after from, want a file's name in quotes: from %[1]q", t.from)
 	case !notation.IsName(t.from[:1]) || !isKind(t.from):
 		r.fail(t.FromAt, Syntax,
 			"got %q after from, want either a file in quotes, or a number, or what -g takes, "+
 				"as in uniform:1000",
 			t.from)
 	}
+}
+
+// isUnquotedFile reports whether text is a file's name rather than what -g takes. The name of a
+// generator, which ends at a colon, has no dot and no slash.
+func isUnquotedFile(text string) bool {
+	generator, _, _ := strings.Cut(text, ":")
+	return strings.ContainsAny(generator, "./") && !strings.ContainsAny(text, "()")
 }
 
 // reading parses the options after a file's name: index-base 0 or 1, duplicates sum or error.

@@ -486,6 +486,13 @@ func (r *execution) repeat(t *jobfile.Repeat) error {
 		return nil
 	}
 	msg := fmt.Sprintf("%s: %s is still false after %s", r.names.where(t), t.Until, passes(t.N))
+	for k, name := range t.Until.Scalars() {
+		value, err := r.p.Value(name)
+		if err != nil {
+			return err
+		}
+		msg += fmt.Sprintf("%s%s is %s", [2]string{"; ", ", "}[min(k, 1)], name, value.Text())
+	}
 	if t.Fail {
 		return &Ended{msg}
 	}

@@ -35,9 +35,9 @@ func TestUntil(t *testing.T) {
 			{"", "10", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
 			{"or fail ", "10", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
 			{"or fail ", "4", "job.dst:6: x < 0.1 is true after 4 passes", "", 15},
-			{"", "3", "job.dst:6: x < 0.1 is still false after 3 passes", "", 12},
-			{"", "1", "job.dst:6: x < 0.1 is still false after 1 pass", "", 6},
-			{"or fail ", "3", "", "job.dst:6: x < 0.1 is still false after 3 passes", 0},
+			{"", "3", "job.dst:6: x < 0.1 is still false after 3 passes; x is 0.125", "", 12},
+			{"", "1", "job.dst:6: x < 0.1 is still false after 1 pass; x is 0.5", "", 6},
+			{"or fail ", "3", "", "job.dst:6: x < 0.1 is still false after 3 passes; x is 0.125", 0},
 		} {
 			dir := t.TempDir()
 			write(t, dir, "v.tns", "1 3\n2 4\n")
