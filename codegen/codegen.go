@@ -14,7 +14,7 @@
 //
 // A leaf serves tensors of any size: the range of each variable is an argument, and a dense level
 // has a size and an offset. Sizes decide only the width of the leaf's integers, the choice of
-// workspaces and of loops, and a few short trip counts that are compiled in.
+// workspaces and of loops, and a few short trip counts, which are constants in the code.
 //
 // # Files
 //

@@ -83,7 +83,7 @@ func (c *compilation) verifyUses() error {
 	for _, a := range c.normal.Accesses() {
 		if u := c.byKey[useKey(a)]; u == nil || u.tensor != a.Name ||
 			len(u.given.Format.Levels) != len(a.Vars) {
-			return fmt.Errorf("%s must be among the uses", a)
+			return fmt.Errorf("%s must be among the uses of the statement", a)
 		}
 	}
 	return nil

@@ -65,12 +65,13 @@ func newScale(g *bins.Grid, most int) scale {
 	return s
 }
 
-// niceStep returns the smallest of 1, 2, 5, 10, 20, ... that divides counts up to n into few enough
-// steps. most is the largest number of steps. n must be below 2^60.
-func niceStep(n int64, most int) int64 {
+// niceStep returns the smallest of 1, 2, 5, 10, 20, ... for which a scale from 0 to n has at most
+// maxSteps steps. n must be below 2^60.
+func niceStep(n int64, maxSteps int) int64 {
 	for ten := int64(1); ; ten *= 10 {
 		for _, k := range []int64{1, 2, 5} {
-			if step := k * ten; step == 1 && n <= int64(most) || step > 1 && n/step < int64(most) {
+			step := k * ten
+			if step == 1 && n <= int64(maxSteps) || step > 1 && n/step < int64(maxSteps) {
 				return step
 			}
 		}

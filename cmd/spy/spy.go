@@ -57,7 +57,7 @@ func Modes(order int) [][2]int {
 	return all
 }
 
-// summary returns a text with the sizes of the tensor's modes and its number of entries.
+// summary returns a phrase with the sizes of the tensor's modes and its number of entries.
 func (p *Picture) summary() string {
 	s := tensor.Count(p.Entries, "entry")
 	space := 1.0

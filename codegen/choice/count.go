@@ -48,8 +48,8 @@ const (
 	longest       = 256
 )
 
-// longestTrip returns the largest trip count of v that is worth compiling in. sums is true if the
-// statement sums over some variable.
+// longestTrip returns the largest trip count of the loop over v for which it is worth compiling the
+// count into the code as a constant. sums is true if the statement sums over some variable.
 func longestTrip(f *facts, v string, sums bool) int64 {
 	switch {
 	case f.problem.Target.GPU:

@@ -103,7 +103,8 @@ func longRows(f *facts, l *cin.Forall, c strategy.Cut, n int64, pays worth) stra
 	return strategy.Long{}
 }
 
-// entriesOf returns a text for reasons: how many entries the operand of an access has.
+// entriesOf returns a phrase that says how many entries the operand of the access with the given
+// key has. It is used in the reasons of a plan.
 func entriesOf(f *facts, key string) string {
 	if n := f.tensorOf(key).NNZ; n >= 0 {
 		return fmt.Sprintf("%s has %d entries", key, n)

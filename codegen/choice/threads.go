@@ -331,7 +331,8 @@ func fillsSpace(f *facts, l *cin.Forall) bool {
 	return !f.assigns(l) && len(t.Vars) > 0 && !sums(l) && f.spaces[t.Name].Shared()
 }
 
-// evenBy returns a text for reasons: what makes the chunks of l even.
+// evenBy returns a phrase that says what makes the chunks of l even. It is used in the reasons of a
+// plan.
 func evenBy(f *facts, l *cin.Forall) string {
 	d, _ := drivers(f, l)
 	switch {

@@ -250,7 +250,7 @@ func (f *facts) underived(vars []string) []string {
 // all places.
 func expected(draws, places float64) float64 { return -places * math.Expm1(-draws/places) }
 
-// coordinates returns a text that says how many coordinates workspace t has. It is used in the
+// coordinates returns a phrase that says how many coordinates workspace t has. It is used in the
 // reason that is given for the workspace's form.
 func coordinates(f *facts, t *cin.Access) string {
 	return fmt.Sprintf("%s has %.4g coordinates", t.Key(), f.places(t.Vars))

@@ -59,9 +59,9 @@ func (p *peeling) positionVariable(v *variable) *variable {
 	return v
 }
 
-// root returns the variable that was first divided to make v. The root is a variable of the
-// statement, or a command of the leaf made it. If v is not a variable within chunks, root returns
-// v.
+// root returns the variable that was divided first to make v. The root is a variable of the
+// statement, or a variable that a command of the leaf made. If v is not a variable within chunks of
+// another variable, root returns v itself.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -297,8 +297,8 @@ func (p *peeling) positions(n *place.Nest) error {
 	return nil
 }
 
-// makes reports whether c made the positions: whether it is their pos command or a fuse command
-// before it.
+// makes reports whether command c made the stored positions: c is the pos command that names them,
+// or a fuse command that made the variable of the pos command.
 func (s *stored) makes(c *schedule.Command) bool {
 	if s == nil {
 		return false

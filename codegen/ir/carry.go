@@ -170,9 +170,9 @@ func (c *segments) bound(x Expr) (*Var, *Load) {
 	return v, l
 }
 
-// expanded returns the index x with each variable that the loop over parents declares replaced by
-// the variable's value. It returns nil if x is not built from variables that do not change,
-// literals and binary operators.
+// expanded returns the index x after replacing the variables that the loop over parents declares
+// with their values. It returns nil if x is not built from variables that do not change, literals
+// and binary operators.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {
 	case *Lit:

@@ -135,7 +135,8 @@ func sets(v **Var) Operand { return Operand{at: v, Role: Sets} }
 // before the bar, and otherwise the part after the bar.
 func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 
-// constant returns the operand for an integer that is not an expression.
+// constant returns the operand for the integer n of a statement. The integer is fixed when code is
+// generated; it is not an expression of the code.
 func constant(n *int64) Operand { return Operand{at: n} }
 
 // above returns the operand for an integer that the text form writes, after text, only if it

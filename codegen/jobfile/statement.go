@@ -69,7 +69,7 @@ func (s *Statement) addLine(l line) error {
 	r := f.reader(l.at)
 	r.skip(word)
 	if r.next() == 0 {
-		r.got("its value, as in " + map[string]string{"split": "split i:4", "order": "order j,i",
+		r.got("a value after " + word + ", as in " + map[string]string{"split": "split i:4", "order": "order j,i",
 			"extend": "extend j", "map": "map i,j",
 			"network": "network (A*B)*C", "intermediate-order": "intermediate-order 2"}[word])
 		return r.err

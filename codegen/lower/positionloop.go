@@ -80,7 +80,9 @@ func (fl *positionLoop) parallel(e *scope.Env) ir.Expr {
 	return some
 }
 
-// loop lowers the loop over the positions from lo to hi.
+// loop lowers the loop over the positions in [lo, hi). e is the environment outside the loop. want
+// and the returned condition are as in lowerer.stmt: if want is true, the condition is true if the
+// loop assigned something.
 func (fl *positionLoop) loop(lo, hi ir.Expr, e *scope.Env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
 	p := l.b.Var(cur.Of.Prefix() + "_p")

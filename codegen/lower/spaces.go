@@ -12,7 +12,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// workspace is a workspace of package space, as an adder.
+// workspace makes a space.Workspace usable as an adder.
 type workspace struct{ space space.Workspace }
 
 func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {

@@ -125,8 +125,8 @@ func (l *lowerer) tiled(s cin.Stmt, e *scope.Env, width int64, want bool) ir.Exp
 }
 
 // storeTile emits code that stores the sums of one tile in the result. The tile is a part of the
-// row along v, and has width values. The code writes the sums to consecutive places that start at
-// first, or adds them to the values at these places.
+// row along v; its number of values is width. The code writes the sums to consecutive places that
+// start at first, or adds them to the values at these places.
 func (l *lowerer) storeTile(sums *ir.Array, first ir.Expr, width int64, v string, e *scope.Env) {
 	a, unset := l.leaf.Out.Values, e.Res.Unset()
 	lanes := func(store func(at, x ir.Expr)) func() {

@@ -122,8 +122,8 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 	return pres
 }
 
-// refuseSpaces refuses statement s if one of its workspaces can only be filled by one entry after
-// another, because on a GPU many threads add entries at the same time.
+// refuseSpaces refuses statement s if one of its workspaces must be filled one entry at a time,
+// because on a GPU many threads add entries at the same time.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)

@@ -406,8 +406,8 @@ func (m *model) sumsAlone(x state, v int) bool {
 	return parts < 2 && !choice.Partials(float64(m.entries), m.places(m.result))
 }
 
-// entriesOf returns the number of entries of the intermediate that contracts the factors, each time
-// it is made inside loops over bound.
+// entriesOf returns the number of entries of one instance of the intermediate that results from
+// contracting factors. An instance is made in each iteration of the loops over bound.
 func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
 	times := m.places(bound) * m.filled(factors, bound)

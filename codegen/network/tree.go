@@ -17,8 +17,9 @@ type Tree struct {
 	factors  set // of a product that is searched, the numbers of all leaves
 }
 
-// ParseTree reads a tree: names with * between them, and parentheses around each intermediate. A *
-// B * C is one nest of three factors. (A * B) * C first makes an intermediate of A and B.
+// ParseTree reads a tree: names with * between them, and parentheses around each intermediate.
+// Without parentheses, the factors form one nest: A*B*C is a nest of three factors. The text
+// (A*B)*C first makes an intermediate from A and B.
 func ParseTree(text string) (*Tree, error) {
 	p := &treeParser{text: text}
 	t, err := p.product()

@@ -55,7 +55,8 @@ func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (c
 			what = "complex"
 		}
 		return 0, 0, diag.At(diag.LossyType, s.Src, s.LHS.At.Pos, s.LHS.At.End,
-			"got type %s for the result %s, which has %s values of type %s: want a type that holds them",
+			"got type %s for the result %s, but the right side has %s values of type %s: "+
+				"want a type for %[2]s that holds these values",
 			result, s.LHS.Name, what, compute)
 	}
 	natural := compute

@@ -32,12 +32,12 @@ type SplitSpec struct {
 }
 
 // ParseSplit reads the value of --split: "i:4" is a count, "i:100,200" are
-// points, and "i:100," is one point.
+// points, and "i:100," is a single point.
 func ParseSplit(s string) (SplitSpec, error) {
-	bad := func(pos, end int, want string) error {
+	bad := func(pos, end int, got string) error {
 		return diag.At("split", s, pos, end,
-			"%s; want either VAR:COUNT or VAR:POINT,POINT,... (VAR:POINT, for a single point)",
-			want)
+			`%s; want either VAR:COUNT or VAR:POINT,POINT,...; a single point ends with a comma, as `+
+				`in "i:5,"`, got)
 	}
 	name, value, ok := strings.Cut(s, ":")
 	if !ok || !notation.IsName(name) {
@@ -51,7 +51,7 @@ func ParseSplit(s string) (SplitSpec, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 1 {
 			return SplitSpec{}, bad(at, len(s), "got the count "+strconv.Quote(value)+", "+
-				"which must be at least 1")
+				"which must be a whole number of at least 1")
 		}
 		return SplitSpec{Var: name, Count: n}, nil
 	}
@@ -60,7 +60,8 @@ func ParseSplit(s string) (SplitSpec, error) {
 		p, err := strconv.ParseInt(part, 10, 64)
 		if err != nil || p < 0 {
 			return SplitSpec{}, bad(at, at+max(len(part), 1),
-				"got the point "+strconv.Quote(part)+", which must be at least 0")
+				"got the point "+strconv.Quote(part)+", which must be a whole number of "+
+					"at least 0")
 		}
 		if n := len(spec.Points); n > 0 && p < spec.Points[n-1] {
 			return SplitSpec{}, bad(at, at+len(part), "got points that decrease")

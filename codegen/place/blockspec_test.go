@@ -20,11 +20,12 @@ func TestParseSplit(t *testing.T) {
 		{in: "i:100,", points: []int64{100}},
 		{in: "i:3,3", points: []int64{3, 3}},
 		{in: "i", err: `got "i"`},
-		{in: "i:", err: "got neither a count nor points; want either VAR:COUNT or VAR:POINT,POINT,... (VAR:POINT, for a single point)"},
-		{in: "i:0", err: "at least 1"},
-		{in: "i:x", err: "at least 1"},
+		{in: "i:", err: `got neither a count nor points; want either VAR:COUNT or VAR:POINT,POINT,...; ` +
+			`a single point ends with a comma, as in "i:5,"`},
+		{in: "i:0", err: "a whole number of at least 1"},
+		{in: "i:x", err: "a whole number of at least 1"},
 		{in: "i:5,3", err: "got points that decrease"},
-		{in: "i:5,x", err: "which must be at least 0"},
+		{in: "i:5,x", err: "which must be a whole number of at least 0"},
 		{in: "2i:5", err: "got"},
 	} {
 		s, err := ParseSplit(c.in)

@@ -85,8 +85,8 @@ func (c *Counting) Reach(v string, limit Form, name Namer) (end Form, sure map[s
 func times(x, y Form) Form { return Bin(Mul, x, y) }
 func plus(x, y Form) Form  { return Bin(Add, x, y) }
 
-// even reports whether x is a constant and a multiple of n. If x values are cut into tiles of
-// length n, or into n equal tiles, no tile then reaches past the end.
+// even reports whether x is a constant and a multiple of n. In that case a range with x values can
+// be cut into tiles of length n, or into n equal tiles, and no tile reaches past the end.
 func even(x Form, n int64) bool {
 	c, ok := x.(Const)
 	return ok && int64(c)%n == 0

@@ -145,8 +145,8 @@ func (s *state) tensor(name string) bool {
 	return ok
 }
 
-// checkDetermined refuses an access if a variable of the access is derived from loops that are not
-// all around it. done is "read" or "written", for the error.
+// checkDetermined refuses an access if one of its variables is derived from several loops and some
+// of these loops do not enclose the access. done is "read" or "written", for the error.
 func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {

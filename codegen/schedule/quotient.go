@@ -10,9 +10,9 @@ import (
 // present. Elsewhere no integers are divided, so a divisor of 0 is harmless there. A workspace is
 // filled before it is known which of its values will be read.
 
-// refuseDivision returns an error if precomputing r's expression may divide integers at coordinates
-// where x does not divide them, because a divisor of 0 is an error. r's expression is a part of x.
-// loops are the loops around x over variables that the expression does not have.
+// refuseDivision returns an error if precomputing r's expression, a part of x, may divide integers
+// at coordinates where x itself would not divide them. There the divisor may be 0, which is an
+// error. loops are the loops around x over variables that do not occur in r's expression.
 func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	if !r.state.problem.Compute.IsInt() || !mayDivideByZero(r.expr) {
 		return nil

@@ -5,7 +5,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// launcher makes the Launch of one loop of Blocks.
+// launcher makes the ir.Launch that replaces one loop of kind Blocks, or a launch with a single
+// thread.
 type launcher struct {
 	rewriter rewriter
 	ids      ids

@@ -174,8 +174,8 @@ const CacheLine = 64
 // Any reports whether the prefetch fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
-// Into returns the distance in entries between the prefetch and the read: into the second-level
-// cache if far is true, or else into the nearest cache.
+// Into returns by how many entries a prefetch is ahead of the read, or 0 if there is no prefetch.
+// The prefetch is into the second-level cache if far is true, or else into the nearest cache.
 func (p Prefetch) Into(far bool) int64 {
 	if far {
 		return p.Far

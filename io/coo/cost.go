@@ -112,7 +112,8 @@ func (c SortCost) BuildBytes(blocks []BlockCost, lanes, limit int64) int64 {
 	return min(sum+most, kept+c.StoredBytes(all, n, n*lanes)+c.SortBytes(all, n*lanes))
 }
 
-// BlockCost is the expected size of a block that does not exist yet.
+// BlockCost is the memory that a block is expected to take, before the block exists: its number of
+// entries and its size in bytes.
 type BlockCost struct {
 	Entries, Bytes int64
 	Dense          bool

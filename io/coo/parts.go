@@ -21,7 +21,8 @@ type PartCount struct {
 	Sorted      bool
 }
 
-// PartCounter makes the first pass over a part.
+// PartCounter makes the first pass over one part of a tensor's entries. It counts the entries of
+// the part, as PartCount describes.
 type PartCounter struct {
 	c counter
 	p PartCount

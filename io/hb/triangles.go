@@ -38,7 +38,8 @@ func (s *stream) indices() *stream {
 }
 
 // folded is a stream for coo.MirrorPair that has all entries below the diagonal. The value of an
-// entry is 1 if the file stores it below the diagonal, and i if the file stores it above.
+// entry is 1 if the file stores the entry below the diagonal, and the imaginary unit if the file
+// stores it above.
 type folded struct{ *stream }
 
 func (f *folded) Next(b *coo.Batch) error { return f.fill(b, f.entry) }

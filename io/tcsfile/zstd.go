@@ -42,8 +42,8 @@ func (f *frames) release(l *tcs.Limit) {
 	}
 }
 
-// compress returns the frames of the elements of a, converted to the given width. The frames
-// are counted by limit.
+// compress returns the frames that hold the elements of a, converted to the given width in bytes.
+// The memory of the frames counts against limit.
 func compress(a tcs.Array, width uint8, chunk int64, limit *tcs.Limit) (*frames, error) {
 	n := chunks(a.Len*int64(width), chunk)
 	step := chunk / int64(width) // elements of a chunk

@@ -283,9 +283,11 @@ func (f Format) repeating(l int) bool {
 	return f.Levels[l] == CompressedNonunique
 }
 
-// Bound returns the singleton levels that some tensors do not fit. Such a level l has room for only
-// one coordinate per position, but the levels above give the same position to entries that differ
-// in l. The formats sq, dp and uqq have such levels; uq and ucq do not.
+// Bound returns the singleton levels that restrict which tensors can be stored. A singleton level
+// has room for only one coordinate per position. A tensor therefore does not fit if the levels
+// above give one position to several entries that differ in this level. The formats sq, dp and uqq
+// have such levels. The formats uq and ucq do not, because their levels above have a position for
+// each entry.
 func (f Format) Bound() []int {
 	var out []int
 	d := f.Sharing()

@@ -57,12 +57,13 @@ func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
 func (c *call) bind() error {
 	for _, q := range c.leaf.p.f.Params {
 		if q.Slot.Arg >= len(c.args) {
-			return fmt.Errorf("BUG: cuda: got %d arguments, want one for %s", len(c.args), q.Slot)
+			return fmt.Errorf("BUG: cuda: got %d arguments, want at least %d: the parameter %s has no "+
+				"argument", len(c.args), q.Slot.Arg+1, q.Slot)
 		}
 		t := c.args[q.Slot.Arg]
 		if q.Slot.Field.HasLevel() && q.Slot.Level >= len(t.Levels) {
-			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want one for %s",
-				len(t.Levels), q.Slot)
+			return fmt.Errorf("BUG: cuda: got an argument of %d levels, want at least %d, because of "+
+				"the parameter %s", len(t.Levels), q.Slot.Level+1, q.Slot)
 		}
 		if q.V != nil {
 			c.vars[q.V] = ir.Int(scalarOf(t, q.Slot))

@@ -141,7 +141,7 @@ func (c *call) made(a *ir.Array) bool {
 	return true
 }
 
-// give copies the arrays that the leaf has changed back to the host. Then it publishes the leaf's
+// give copies back to the host the arrays that the leaf has changed. Then it publishes the leaf's
 // results: all of them or, if memory is short, none. It does not copy the values of tensors that
 // were passed to Backend.Leave.
 func (c *call) give() error {

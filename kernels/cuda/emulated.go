@@ -169,7 +169,7 @@ func (d *emulated) check() error {
 		before := unsafe.Slice((*byte)(at(p-guardBytes)), guardBytes)
 		behind := unsafe.Slice((*byte)(at(p+pointer(n))), guardBytes)
 		if !bytes.Equal(before, guard) || !bytes.Equal(behind, guard) {
-			return fmt.Errorf("BUG: cuda: a kernel has written beside an array of %d bytes", n)
+			return fmt.Errorf("BUG: cuda: a kernel has written outside the bounds of an array of %d bytes", n)
 		}
 	}
 	return nil

@@ -149,8 +149,8 @@ const minData, maxData = 64 << 20, 512 << 20
 
 // dataBytes returns the size, in bytes, of the array that is used to measure main memory. memory is
 // the number of bytes that all probes together may allocate, or 0 for no limit. dataBytes returns
-// an error if the limit leaves no room for an array that is larger than the caches, for its links
-// and for random numbers.
+// an error if the limit has no room for all arrays of the probes: an array that is larger than the
+// caches, the links of the pointer chase through memory, and the random numbers.
 func dataBytes(m *Model, memory int64) (int64, error) {
 	last := m.lastCache()
 	want := max(min(4*last, maxData), 2*last, minData)

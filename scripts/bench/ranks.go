@@ -29,8 +29,8 @@ type ranked struct {
 	limit  float64 // largest time with the split, relative to the time without
 }
 
-// leastSpeedup is the smallest accepted speedup of two ranks over one. The accepted speedup is
-// higher if two cores have r times the memory bandwidth of one core: it is then at least r*allowed.
+// leastSpeedup is the smallest accepted speedup of two ranks over one. If two cores have r times
+// the memory bandwidth of one core, the speedup must also be at least r*allowed.
 const leastSpeedup, allowed = 1.5, 0.9
 
 // splitRounds is the smallest number of runs of a job whose loops are split over the ranks. Such a

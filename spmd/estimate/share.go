@@ -104,7 +104,7 @@ type Pattern struct {
 // none.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
-// cut is a box of the tensor, together with the level up to which it is considered, the current
+// cut is a box of a tensor, together with a current level. The box is considered down to this
 // level.
 type cut struct {
 	part func(m int) float64 // share of the coordinates of mode m

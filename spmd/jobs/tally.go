@@ -112,8 +112,8 @@ func (x *follower) report() *Planned {
 	return out
 }
 
-// transfer adds n to the transfer of tensor c.tensor in the plan of this item. c is the key of n in
-// a tally and says which number of the transfer is increased.
+// transfer adds n to one of the numbers that describe this item's planned transfer of tensor
+// c.tensor. c is the key of n in a tally; c.what says which number is increased.
 func (p *PlannedItem) transfer(c count, n int64) {
 	k := slices.IndexFunc(p.Moves, func(t PlannedTransfer) bool { return t.Tensor == c.tensor })
 	if k < 0 {

@@ -45,9 +45,9 @@ func newSlots(g *Target, split []modeCuts) *slots {
 	return s
 }
 
-// makeRoom stages zeros for the n entries of a batch, so that all blocks along a cut store the
-// paths of the entries (see slots). It stages one zero for each of these blocks. cols holds the
-// coordinates of the entries by level. Consecutive entries with the same path need zeros only once.
+// makeRoom makes all blocks along a cut store the paths of a batch of n entries (see slots). For
+// each entry it stages one zero in each of these blocks. cols holds the coordinates of the entries
+// by level. A run of consecutive entries with the same path needs these zeros only once.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {

@@ -114,8 +114,8 @@ func (p *Partition) At(b Piece, at []int64) {
 
 // Box returns the half-open range of coordinates of piece b in each mode. sizes holds the sizes of
 // all modes. For an ordered axis, the box is the smallest one that contains the piece's tuples, so
-// that boxes of neighbours may overlap. If the ordered axis is not located, the box is an even cut
-// of its first mode.
+// that boxes of neighbours may overlap. If the tuples that cut the ordered axis are not known yet,
+// the box is an even cut of the axis's first mode.
 func (p *Partition) Box(b Piece, sizes []int64) [][2]int64 {
 	box := make([][2]int64, p.Order)
 	for m := range box {
@@ -152,7 +152,7 @@ func (p *Partition) Ranks(b Piece) []int {
 	return p.Copies(at)
 }
 
-// ranges returns the range of piece b along each axis.
+// ranges returns, for each axis, the number of the range that piece b has along the axis.
 func (p *Partition) ranges(b Piece) []int64 {
 	at := make([]int64, len(p.Axes))
 	p.At(b, at)

@@ -171,9 +171,9 @@ func (m *startedPartials) first(part Partial) bool {
 	return !had
 }
 
-// Made yields the partial blocks that a rank computes. With a block it yields a number of the
-// rank's steps that add to the block. A block may be yielded several times, and its number of steps
-// is then the sum.
+// Made yields the partial blocks that a rank computes. With each block it yields how many of the
+// rank's steps add to the block. A block may be yielded several times; the numbers of steps that
+// are yielded with it must then be added.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
 		if !p.isUniform() {

@@ -236,8 +236,9 @@ func (x *flow) block(b forecast.PlannedBlock) string {
 	return fmt.Sprintf("%v, %s,", b, About(x.exact[b.Tensor], tensor.Bytes(b.Bytes)))
 }
 
-// travels returns a text about the blocks that travel in a moment: their number and total size. If
-// the picture does not draw an arrow for each block, the text also says how many arrows it draws.
+// travels returns a phrase about the blocks that travel in a moment: their number and total size.
+// If the picture does not draw an arrow for each block, the phrase also says how many arrows it
+// draws.
 func (x *flow) travels(m *moment) string {
 	if len(m.moves) == 0 {
 		return "; nothing is sent"
@@ -270,8 +271,8 @@ func (x *flow) says() string {
 	return s
 }
 
-// transfers returns a flow with the transfers of tensors that an item of a job file needs. Earlier
-// items left the tensors at other ranks. The picture shows the machine of the given plan.
+// transfers returns the picture of the transfers that an item of a job file needs because earlier
+// items left its tensors at other ranks. The picture shows the machine of plan.
 func transfers(it jobs.PlannedItem, plan *forecast.Planned) *flow {
 	p := &forecast.Planned{Ranks: len(it.Comm.BytesSent), Machine: plan.Machine}
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks)}

@@ -34,8 +34,9 @@ type Balance struct {
 	Here int64
 }
 
-// LargerThan reports whether b counts a larger operand than o, which belongs to another statement.
-// If the numbers of entries are equal, a sparse operand is larger than a dense one.
+// LargerThan reports whether the largest operand of b's statement is larger than the largest
+// operand of o's statement, which is another statement. If the numbers of entries are equal, a
+// sparse operand is larger than a dense one.
 func (b Balance) LargerThan(o Balance) bool {
 	return b.Entries > o.Entries || b.Entries == o.Entries && b.Sparse && !o.Sparse
 }

@@ -262,8 +262,8 @@ func (k *Statement) cutBelow(operand, l int) bool {
 	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
-// eachBlock calls f with each block that this rank's steps read of the operand s.operand. It stops
-// and returns false if another rank owns a block.
+// eachBlock calls f with each block of operand s.operand that this rank's steps read. It stops and
+// returns false at a block that another rank owns.
 func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
 	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
 		for _, b := range a.Blocks {

@@ -36,7 +36,8 @@ type oneStep struct {
 	result     *store.Blocks
 }
 
-// bound is the one call of a oneStep. Its arguments are the same in every run.
+// bound is the only call of a leaf that a oneStep makes. Its arguments are bound once, because they
+// are the same in every run.
 type bound struct {
 	call call
 	made conversions // the conversions among the arguments
@@ -51,8 +52,8 @@ type bound struct {
 // affect any bit of a result.
 const smallWork = 1 << 15
 
-// newOneStep returns the statement as a oneStep on several ranks, or nil if it cannot be one.
-// Whether every rank has what its step reads must be checked as well; see hasBlocks.
+// newOneStep returns the statement as a oneStep on several ranks, or nil if it cannot be one. The
+// caller must also check with hasBlocks that every rank has what its step reads.
 func (k *Statement) newOneStep() *oneStep {
 	p := k.Problem
 	if p.Stored() >= 0 || len(p.Blocking.Groups) != 1 || !k.Reader.Formats[k.p.Result].AllDense() ||

@@ -82,8 +82,9 @@ func (p *Program) sizesFrom(tensor string, mode int) string {
 	return ""
 }
 
-// givesSize returns a text for messages: where the size of a tensor's mode came from. It returns ""
-// if the program has no tensor of that name (it is an index variable).
+// givesSize returns a phrase for messages that says where the size of a tensor's mode came from. It
+// returns "" if the program has no tensor with the given name, because the name is an index
+// variable.
 func (p *Program) givesSize(tensor string, mode int) string {
 	if p.tensors[tensor] == nil {
 		return ""

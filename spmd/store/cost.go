@@ -207,8 +207,9 @@ func (f *Forecast) buffers(share, total, free int64) int64 {
 	return min(n, windows*maxWindow, tensor.Plus(tensor.Times(8, share), assembled+1<<20))
 }
 
-// columns returns how many bytes a rank's buffers for the levels above listed rows occupy (see
-// rows.columns). entries is the number of entries of all ranks. free is the memory that is left.
+// columns returns the size, in bytes, of a rank's buffers for the levels above the rows, if the
+// rows are listed (see rows.columns). entries is the number of entries of all ranks. free is the
+// number of bytes that are left.
 func (f *Forecast) columns(entries, free int64) int64 {
 	levels := f.Blocks.Layout.Format.Levels
 	listed := int64(len(levels) - 1 - f.Blocks.Layout.Format.LeadingDense())

@@ -13,9 +13,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// run is a block's entries in the order of modes, outermost first, which can be found by position
-// and by coordinates. Its positions are the positions of the values, and include zeros that a
-// stream may leave out.
+// run gives access to the entries of a block by position and by coordinates. The entries are in the
+// order of modes, outermost first. The position of an entry is the position of its value. Zeros
+// that a stream may leave out have positions too.
 type run struct {
 	t     *tcs.Tensor
 	own   bool // t was made for this run

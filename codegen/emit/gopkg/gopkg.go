@@ -124,8 +124,8 @@ func (p *Package) Files() map[string]string {
 	return files
 }
 
-// fileName returns the name of a file that all packages have. It differs from name if the package's
-// main file already has that name.
+// fileName returns the name under which a file that every package gets is written. It is the given
+// name, or another name if the main file of package pkg is already called name.
 func fileName(name, pkg string) string {
 	if name == pkg+".go" {
 		return "own" + name

@@ -7,7 +7,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Edges returns the coordinates of an interval's first point, and of the first point after it.
+// Edges returns the coordinates of two points: the first point of the interval that the open loops
+// o still have to visit, and the first point after this interval.
 func Edges(o *scope.OpenLoops, e *scope.Env) (lo, hi []ir.Expr) {
 	c := o.Of
 	l := e.Leaf

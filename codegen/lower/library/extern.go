@@ -39,8 +39,8 @@ func Call(f *cin.Forall, e *scope.Env, o *strategy.Extern, want bool) ir.Expr {
 		}
 	})
 	if want && n.sparse {
-		n.refuse("a function that gets compressed levels cannot report which entries of %s the "+
-			"loops store", l.Out.Op.Argument.Name)
+		n.refuse("the function %s gets compressed levels, so it cannot report which entries of %s the "+
+			"loops store", o.Name, l.Out.Op.Argument.Name)
 	}
 	call := &ir.Call{Func: n.function(), Args: n.args}
 	l.B.When(n.some, func() {
@@ -105,8 +105,8 @@ func (n *externNest) loops() *cin.Assign {
 // coordinates. f is a loop over a derived variable.
 func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Range) {
 	if !c.Natural {
-		n.refuse("a function gets a range of coordinates, but the loops over %s visit coordinates "+
-			"out of order", strings.Join(c.Leaves, " and "))
+		n.refuse("the function %s gets a range of coordinates, but the loops over %s visit "+
+			"coordinates out of order", n.o.Name, strings.Join(c.Leaves, " and "))
 	}
 	o := n.e.Open.At(c.Top)
 	if o == nil {
@@ -114,13 +114,14 @@ func (n *externNest) derived(f *cin.Forall, c *scope.Component) (string, tree.Ra
 	}
 	switch {
 	case o.Leaf != f.Var || o.Iv.Unit == scope.Numbers:
-		n.refuse("a function gets a range of coordinates, but the loop over %s runs over tiles", f.Var)
+		n.refuse("the function %s gets a range of coordinates, but the loop over %s runs over tiles",
+			n.o.Name, f.Var)
 	case len(c.Roots) > 1:
-		n.refuse("a function gets a separate range for each variable, but the loop over %s runs "+
-			"over the fused %s", f.Var, strings.Join(c.Roots, " and "))
+		n.refuse("the function %s gets a separate range for each variable, but the loop over %s runs "+
+			"over the fused %s", n.o.Name, f.Var, strings.Join(c.Roots, " and "))
 	case o.Iv.Unit != scope.Coords:
-		n.refuse("a function gets a range of coordinates, but the loop over %s runs over positions",
-			f.Var)
+		n.refuse("the function %s gets a range of coordinates, but the loop over %s runs over "+
+			"positions", n.o.Name, f.Var)
 	}
 	return c.Roots[0], tree.Range{Lo: o.Iv.Lo, Hi: o.Iv.Hi}
 }
@@ -200,8 +201,8 @@ func (n *externNest) result(a *cin.Assign) (after func()) {
 		n.refuseAbsent(a)
 		w, ok := n.e.Space(name).(Array)
 		if !ok {
-			n.refuse("a function can add only to an array, but the loops store values at only some "+
-				"coordinates of %s", a.LHS.Key())
+			n.refuse("the function %s can add only to an array, but the loops store values at only "+
+				"some coordinates of %s", n.o.Name, a.LHS.Key())
 		}
 		n.pointer(n.space(w, a.LHS), true)
 	}
@@ -231,19 +232,19 @@ func (n *externNest) values() segment {
 	switch l.Spec.Assembly {
 	case strategy.Dense, strategy.SharedPattern:
 	default:
-		n.refuse("a function must know where each value is stored, but %s (its format is %s) is "+
-			"written in order, one coordinate at a time", op.Argument.Name, op.Argument.Format)
+		n.refuse("the function %s must know where each value is stored, but %s (its format is %s) is "+
+			"written in order, one coordinate at a time", n.o.Name, op.Argument.Name, op.Argument.Format)
 	}
 	switch {
 	case e.Res.Level <= l.Out.Deep:
-		n.refuse("a function cannot write to %s: its positions are those of %s, which are known "+
-			"only while the loops run", op.Argument.Name, l.Out.Pattern)
+		n.refuse("the function %s cannot write to %s: the positions of %[2]s are the positions of "+
+			"%[3]s, which are known only while the loops run", n.o.Name, op.Argument.Name, l.Out.Pattern)
 	case e.Atomic:
 		n.refuse("iterations of outer loops may add to the same element of %s, which needs atomic "+
-			"additions; a function adds without them", op.Argument.Name)
+			"additions, but the function %s adds without them", op.Argument.Name, n.o.Name)
 	case e.Res.Tile != nil:
-		n.refuse("a function cannot write to %s, because the loops sum its rows in registers",
-			op.Argument.Name)
+		n.refuse("the function %s cannot write to %s, because the loops sum the rows of %[2]s in "+
+			"registers", n.o.Name, op.Argument.Name)
 	}
 	e = merge.Zero(e)
 	n.e = e
@@ -265,7 +266,8 @@ func (n *externNest) known(v string) ir.Expr {
 		return nil
 	}
 	if n.e.Coord.At(v) == nil {
-		n.refuse("a function needs the range of %s, but the range is known only while the loops run", v)
+		n.refuse("the function %s needs the range of %s, which is known only while the loops run",
+			n.o.Name, v)
 	}
 	return n.e.Coord.At(v)
 }
@@ -280,10 +282,16 @@ func (n *externNest) refuseAbsent(a *cin.Assign) {
 		if c := n.e.Cur[x.Key()]; c != nil &&
 			slices.ContainsFunc(c.Of.Argument.Format.Levels[c.Level:],
 				func(k tensor.Kind) bool { return k != tensor.Dense }) {
-			n.refuse("%s is filled only where %s has entries, but a function does not report where "+
-				"it adds", a.LHS.Key(), x.Key())
+			n.refuse("%s is filled only where %s has entries, but the function %s does not report "+
+				"where it adds", a.LHS.Key(), x.Key(), n.o.Name)
 		}
 	})
+}
+
+// refuseMissing refuses access x, which may have no entry at some coordinates.
+func (n *externNest) refuseMissing(x *cin.Access) {
+	n.refuse("%s may have no entry at some coordinates, but the function %s needs a value at each; "+
+		"store %[1]s with dense levels", x.Key(), n.o.Name)
 }
 
 // operand adds the arguments for access x to the call. They are the arrays of the tensor's levels
@@ -294,20 +302,18 @@ func (n *externNest) operand(x *cin.Access) {
 	if c == nil || c.Level == len(c.Vars) {
 		v := n.e.Access(x)
 		if !ir.Always(v.Pres) {
-			n.refuse("%s may have no entry at some coordinates, but a function needs a value at each; "+
-				"store %[1]s with dense levels", x.Key())
+			n.refuseMissing(x)
 		}
 		n.pass(n.unused(x.Name), ir.Argument{X: v.V})
 		return
 	}
 	if !ir.Always(c.Present) {
-		n.refuse("%s may have no entry at some coordinates, but a function needs a value at each; "+
-			"store %[1]s with dense levels", x.Key())
+		n.refuseMissing(x)
 	}
 	if c.Of.ValueAt != nil || c.Of.Pattern != nil || c.End != nil ||
 		c.Of.Argument.Number < 0 && !c.Of.Argument.Format.AllDense() {
-		n.refuse("a function needs the values of %s in an array in the order of positions, but "+
-			"they are stored in another way", x.Key())
+		n.refuse("the function %s needs the values of %s in an array in the order of positions, but "+
+			"they are stored in another way", n.o.Name, x.Key())
 	}
 	for _, s := range n.segments(x, c) {
 		n.pointer(s, false)
@@ -326,8 +332,8 @@ func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 		}
 		switch {
 		case c.Of.Argument.Format.Levels[k] != tensor.Compressed:
-			n.refuse("a function needs dense or compressed levels, but %s (its format is %s) has "+
-				"another kind of level for %s", x.Key(), c.Of.Argument.Format, v)
+			n.refuse("the function %s needs dense or compressed levels, but %s (its format is %s) "+
+				"has another kind of level for %s", n.o.Name, x.Key(), c.Of.Argument.Format, v)
 		case !n.isLoopVar(v) || below[v]:
 			n.refuse("%s (its format is %s) stores %s below a variable of the loops, so that it "+
 				"would have to be searched", x.Key(), c.Of.Argument.Format, v)

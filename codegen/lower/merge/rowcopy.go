@@ -36,8 +36,8 @@ func (p *Loop) copyRows(in *scope.Env) {
 	}
 }
 
-// knownRange returns the range of a variable. ok is true if its length is known, because the range
-// is a tile or is compiled in.
+// knownRange returns the range of a variable. ok is true if the length of the range is known,
+// because the range is a tile, or because its length is a constant in the code.
 func knownRange(e *scope.Env, v string) (s tree.Range, ok bool) {
 	s = e.RangeOf(v)
 	if n, found := e.Leaf.Spec.Strategy.Trips[v]; found && s.Width == 0 {

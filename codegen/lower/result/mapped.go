@@ -69,7 +69,8 @@ func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	return l.B.Named(a.out.Op.Prefix()+"_p", q)
 }
 
-// clear emits code that sets the values for which this leaf is the first to 0.
+// clear emits code that zeroes the values that this leaf is the first to write. [lo, hi) is the
+// range of their positions.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.out.Leaf
 	if l.Spec.GPU {

@@ -134,7 +134,8 @@ func (e *Env) Operand(name string) *tree.Operand {
 	return e.Leaf.Ops[name]
 }
 
-// Reading returns a copy of e inside the consumer of a workspace. op is the workspace.
+// Reading returns a copy of e for lowering the consumer of workspace op. In the copy, accesses to
+// the given name read op.
 func (e *Env) Reading(name string, op *tree.Operand) *Env {
 	in := e.Clone()
 	in.Made = e.Made.With(name, op)

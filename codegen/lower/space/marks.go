@@ -103,7 +103,7 @@ func (w *Marks) inParts(units, width ir.Expr) {
 	w.m.B.Free(counts)
 }
 
-// count emits code that adds the number of marked places from lo to hi to n.
+// count emits code that adds the number of marked places in [lo, hi) to n.
 func (w *Marks) count(lo, hi ir.Expr, n *ir.Var) {
 	w.m.B.Loop(w.arrays.name+"_place", lo, hi, func(place *ir.Var) {
 		w.m.B.When(ir.At(w.mark, place), func() { w.m.B.Incr(n, ir.Int(1)) })

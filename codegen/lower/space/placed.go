@@ -53,10 +53,10 @@ func (w *placed) base() ir.Expr {
 // placeOf returns the place of an entry of the list.
 func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
 
-// operand returns the workspace as an operand that its consumer reads. The list must be sorted. If
-// the workspace has one variable, the consumer reads the values at their places. If it has several
-// variables, operand emits code that copies the entries out in order and then empties their places.
-// clear emits the code that empties the place at.
+// operand returns the workspace as an operand that its consumer reads. The workspace's list of
+// entries must be sorted. If the workspace has one variable, the consumer reads the values at their
+// places. If it has several variables, operand emits code that copies the entries out in order and
+// then empties their places. clear(at) emits the code that empties the place with the index at.
 func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	if w.sums == nil {
 		return w.m.listed(w.arrays.name, w.list, w.vals, w.box.Lo[0], w.n)

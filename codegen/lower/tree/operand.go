@@ -16,8 +16,8 @@ type Argument struct {
 	Type               tensor.Type
 	PosWidth, CrdWidth []uint8
 	// Rows allows rows for an operand whose levels are all dense. If the sizes of all levels below
-	// the first are compiled in, the operand's values are then passed as rows that begin at
-	// coordinate 0.
+	// the first are constants in the code, the operand's values are then passed as rows that begin
+	// at coordinate 0.
 	Rows bool
 }
 
@@ -47,8 +47,8 @@ type Operand struct {
 	RowLevel int
 	// Pattern, for a workspace by position, is the operand whose level arrays it uses.
 	Pattern *Operand
-	// Trips has the sizes of levels that are compiled in. The leaf has the whole range of their
-	// variables.
+	// Trips has the sizes of levels whose sizes are constants in the code. The leaf has the whole
+	// range of the variables of these levels.
 	Trips map[int]int64
 }
 

@@ -73,8 +73,8 @@ func split(c comm.Comm) error {
 		if err != nil {
 			return err
 		}
-		if sum != int64(q*(q-1)/2) {
-			return fmt.Errorf("got the sum %d in the inner group", sum)
+		if want := int64(q * (q - 1) / 2); sum != want {
+			return fmt.Errorf("got the sum %d in the inner group, want %d", sum, want)
 		}
 		if err := sub.Close(); err != nil {
 			return err
@@ -99,7 +99,7 @@ func splitMany(c comm.Comm) error {
 			return err
 		}
 		if int(n) != i*c.Size() {
-			return fmt.Errorf("got the sum %[2]d in group %[1]d", i, n)
+			return fmt.Errorf("got the sum %d in group %d, want %d", n, i, i*c.Size())
 		}
 	}
 	for _, g := range open {

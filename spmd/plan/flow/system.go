@@ -13,10 +13,10 @@ type equation struct {
 	n     int64
 }
 
-// equations returns the equations that hold at the points in given chunks. The number of a chunk is
-// written in mixed-radix digits. Each digit is the sum of the values of some loops, modulo the
-// radix of the digit. There is one equation for each digit, in the order of the chunks and then of
-// their digits. The right sides are not part of the equations (see digits).
+// equations returns the equations in the values of the loops that a point satisfies if it is in the
+// given chunks. The number of a chunk is written in mixed-radix digits. Each digit is the sum of
+// the values of some loops, modulo the digit's radix, and gives one equation. The equations are in
+// the order of chunks, then of their digits. They have no right sides (see digits).
 func equations(n *place.Nest, chunks []int) []equation {
 	var eqs []equation
 	for _, c := range chunks {

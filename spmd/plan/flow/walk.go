@@ -138,9 +138,9 @@ type Finder struct {
 	system *system
 }
 
-// Finder returns a Finder for given chunks, which are indices in the nest's Chunks. If fixed[i] is
-// true, loop i has the value 0 at all points that the Finder finds. No digit of the chunks may
-// depend on a fixed loop.
+// Finder returns a Finder for the nest's Chunks with the given indices. If fixed[i] is true, loop i
+// has the value 0 at all points that the Finder finds. A loop that determines one of these chunks
+// must not be fixed.
 func (w *Walk) Finder(chunks []int, fixed []bool) *Finder {
 	find := slices.DeleteFunc(count(len(w.extents)), func(k int) bool { return fixed[k] })
 	return &Finder{w, chunks, newSystem(w.extents, equations(w.Nest, chunks), fixed, find)}

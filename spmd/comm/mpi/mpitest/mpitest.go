@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Launcher is an MPI library of this machine.
+// Launcher is an MPI installation of this machine, with the command that starts its jobs.
 type Launcher struct {
 	Name   string // "openmpi" or "mpich"
 	MPICC  string // its compiler
@@ -30,8 +30,9 @@ func (l Launcher) Argv(n int, program ...string) []string {
 	return append(append(argv, "-n", fmt.Sprint(n)), program...)
 }
 
-// Launchers returns the MPI libraries that have both a launcher and a compiler here. For each
-// missing one it adds a skipped subtest to t. If there are none, it skips t.
+// Launchers returns the MPI installations of this machine that have both a command to start jobs
+// and a compiler. For each missing one it adds a skipped subtest to t. If there are none, it skips
+// t.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
