@@ -166,8 +166,8 @@ var environment = [][2]string{
 	{"OMP_WAIT_POLICY, GOMP_SPINCOUNT",
 		"how idle threads wait; without both, they sleep if there are more threads than cores"},
 	{"NO_COLOR, LC_ALL, LC_CTYPE, LANG",
-		"pictures in characters are plain ASCII if NO_COLOR is set, or if the first of the " +
-			"others that is set names no UTF-8"},
+		"pictures in characters are plain ASCII if NO_COLOR is set, or if the locale (the " +
+			"first of the others that is set) is not UTF-8"},
 	{"CUDA_VISIBLE_DEVICES", "the GPUs that CUDA shows to the program"},
 }
 

@@ -29,7 +29,8 @@ depend on its size.
 Without --out the picture consists of characters, and is as wide as the
 terminal, or 80 characters wide without a terminal. If at most half of the bins
 have an entry, the characters are dots; a fuller picture has shades. The picture
-is ASCII if NO_COLOR is set, or if LC_ALL, LC_CTYPE or LANG names no UTF-8.`,
+is ASCII if NO_COLOR is set, or if the locale (LC_ALL, LC_CTYPE or LANG) is
+not UTF-8.`,
 		examples: []string{
 			"distaff spy matrix.mtx",
 			"distaff spy matrix.mtx.gz --out=matrix.svg",
