@@ -35,7 +35,7 @@ func newExterns() externs {
 }
 
 // wanted matches the required parameters in the compiler's error.
-var wanted = regexp.MustCompile(`, want void brute[0-9]+\((.*)\)$`)
+var wanted = regexp.MustCompile(`, want the prototype void brute[0-9]+\((.*)\)$`)
 
 func (x externs) scheduled(p *Prepared, r *codegen.Request) error {
 	rng := source(p)
