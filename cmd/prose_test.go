@@ -156,11 +156,17 @@ func checkPackage(t *testing.T, dir string, p *prose) {
 	}
 }
 
-// TestProseOfPages checks that the README and the pages in docs have few hard phrases.
+// TestProseOfPages checks that the README and the pages in docs have few hard phrases, and no
+// conflict markers of a merge.
 func TestProseOfPages(t *testing.T) {
 	pages := &prose{}
 	for _, root := range []string{"README.md", "docs"} {
-		readTree(t, root, ".md", pages.addPage)
+		readTree(t, root, ".md", func(path, text string) {
+			pages.addPage(path, text)
+			if mark := conflict.FindString(text); mark != "" {
+				t.Errorf("%s: got the conflict marker %q of a merge", path, mark)
+			}
+		})
 	}
 	if pages.words < 10_000 {
 		t.Fatalf("read %d words, want at least 10,000", pages.words)
@@ -278,6 +284,8 @@ func (p *prose) addGo(t *testing.T, path, text string) {
 		}
 	}
 }
+
+var conflict = regexp.MustCompile(`(?m)^(<<<<<<<|>>>>>>>) .*`)
 
 var inlineCode = regexp.MustCompile("`[^`]*`")
 
