@@ -70,7 +70,7 @@ func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, unitLevel level,
 	}
 }
 
-// spreadOver appends code that runs s for k from lo to hi. At the level ofThread each thread
+// spreadOver appends code that runs s for k in [lo, hi). At the level ofThread each thread
 // runs the whole range. At other levels the threads of the block or warp divide the range.
 func (l *launcher) spreadOver(k *ir.Var, lo, hi ir.Expr, unitLevel level, s ir.Stmt,
 	out *ir.Block) {

@@ -35,7 +35,7 @@ func MemOf[T tensor.Element](s []T) Buf {
 // Bytes returns the buffer's size in bytes.
 func (b Buf) Bytes() int64 { return b.Len * b.Type.Size() }
 
-// Slice returns a view of elements lo to hi-1 of b.
+// Slice returns a view of elements [lo, hi) of b.
 func (b Buf) Slice(lo, hi int64) Buf {
 	if lo < 0 || hi < lo || hi > b.Len {
 		panic(fmt.Sprintf("BUG: slice [%d:%d] of a buffer of %d elements", lo, hi, b.Len))

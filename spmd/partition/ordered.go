@@ -108,8 +108,8 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 }
 
 // Bounds returns the smallest box that contains the tuples of range i of an ordered axis, in the
-// order of the axis's modes. sizes holds the sizes of these modes. If the axis is not located,
-// Bounds returns the box of an even cut of its first mode.
+// order of the axis's modes. sizes holds the sizes of these modes. If the tuples that cut the axis
+// are not known yet, Bounds returns the box of an even cut of the axis's first mode.
 func (a *Axis) Bounds(i int64, sizes []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
 		return Bounds(a.Keys[i], a.Keys[i+1], sizes)

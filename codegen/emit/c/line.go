@@ -116,7 +116,7 @@ func (l *lineLoop) address(origin string) string {
 	return to
 }
 
-// wholeLines prints the loop from lo to hi as a loop over cache lines. The elements of this range
+// wholeLines prints the loop over [lo, hi) as a loop over cache lines. The elements of this range
 // must fill whole lines. origin is the number of an iteration, and base is the address of the
 // element that this iteration stores. All other addresses are computed from base.
 func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
@@ -137,7 +137,7 @@ func (l *lineLoop) wholeLines(base, origin, lo, hi string) {
 	l.function.Line("}")
 }
 
-// plain prints the loop from lo to hi as an ordinary vector loop.
+// plain prints the loop over [lo, hi) as an ordinary vector loop.
 func (l *lineLoop) plain(lo, hi string) {
 	l.function.pragma("omp simd")
 	l.function.head(l.s, lo, hi)

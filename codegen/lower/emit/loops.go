@@ -28,13 +28,13 @@ func (b *Builder) Choose(cond ir.Expr, emitThen, emitElse func()) {
 	b.Emit(s)
 }
 
-// Loop emits a serial loop over the values from lo to hi of a new variable.
+// Loop emits a serial loop over the values in [lo, hi) of a new variable.
 func (b *Builder) Loop(name string, lo, hi ir.Expr, body func(v *ir.Var)) {
 	v := b.Var(name)
 	b.Emit(&ir.For{V: v, Lo: lo, Hi: hi, Step: 1, Body: b.Within(func() { body(v) })})
 }
 
-// Chunks emits a loop on threads over the values from lo to hi of a new variable. Each iteration
+// Chunks emits a loop on threads over the values in [lo, hi) of a new variable. Each iteration
 // has a scope of its own. A thread takes the next value when it is done with one.
 func (b *Builder) Chunks(name string, lo, hi ir.Expr, body func(c *ir.Var)) {
 	c := b.Var(name)

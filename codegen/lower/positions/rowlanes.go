@@ -116,7 +116,7 @@ func (r *rowLanes) byLanes(lo, hi ir.Expr) {
 		Width: laneWidth(r.tile.e.Leaf, r.tile.f) / ir.WarpSize}, lanes)
 }
 
-// rowLoop emits a loop over the rows lo to hi-1. template gives the kind of this loop, and places
+// rowLoop emits a loop over the rows [lo, hi). template gives the kind of this loop, and places
 // gives the kind of the loops over places inside it.
 func (r *rowLanes) rowLoop(lo, hi ir.Expr, template *ir.For, places ir.For) {
 	l := r.tile.e.Leaf

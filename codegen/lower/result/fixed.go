@@ -81,7 +81,7 @@ func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.
 	return ir.Truth(true)
 }
 
-// write lowers run, which writes the result's values below positions lo to hi-1 of level 0. If s is
+// write lowers run, which writes the result's values below positions [lo, hi) of level 0. If s is
 // not nil, it writes only the values of the rows, and of the parts of rows, in range s.
 func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.out.Leaf, a.out.Op
@@ -151,7 +151,7 @@ func (a *fixedResult) zeroUntil(p ir.Expr) {
 	})
 }
 
-// zeroBlocks emits code that sets the values of the positions lo to hi of the last compressed level
+// zeroBlocks emits code that sets the values of the positions [lo, hi) of the last compressed level
 // to 0.
 func (a *fixedResult) zeroBlocks(lo, hi ir.Expr) {
 	n := a.out.Block(a.out.Deep + 1)

@@ -67,7 +67,7 @@ func (r *Result) WritingTo(arr *ir.Array, run func()) {
 }
 
 // Between returns the number of positions of level hi-1 below one position of level lo-1. All
-// levels from lo to hi-1 must be dense. If the result is sparse and the number exceeds
+// levels [lo, hi) must be dense. If the result is sparse and the number exceeds
 // emit.MaxPoints, it returns emit.MaxPoints. The leaf then fails, because the memory for so many
 // positions is refused.
 func (r *Result) Between(lo, hi int) ir.Expr {

@@ -143,7 +143,7 @@ func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	})
 }
 
-// each emits a loop over the coordinates from lo to hi of a row that begins at place from. body is
+// each emits a loop over the coordinates in [lo, hi) of a row that begins at place from. body is
 // called for the marked coordinates.
 func (w *Marks) each(from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
 	w.m.B.Loop(w.arrays.name+"_c", lo, hi, func(c *ir.Var) {

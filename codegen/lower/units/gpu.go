@@ -64,7 +64,7 @@ func ThreadsFor(bound int64) int64 {
 	return BlockThreads
 }
 
-// Spread emits a loop from lo to hi on all threads of a GPU, for code that lowering adds between
+// Spread emits a loop over [lo, hi) on all threads of a GPU, for code that lowering adds between
 // the loops of the schedule.
 func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	lo, hi = l.B.Named(name+"_lo", lo), l.B.Named(name+"_hi", hi)

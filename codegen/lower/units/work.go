@@ -134,7 +134,7 @@ func (w *Work) Boundary(c ir.Expr) ir.Expr {
 // Each emits the parallel loop over all chunks. body lowers chunk c in the chunk's environment.
 func (w *Work) Each(body func(c *ir.Var, in *scope.Env)) { w.Between(ir.Int(0), w.Chunks, body) }
 
-// Between emits the parallel loop over the chunks lo to hi. See Each.
+// Between emits the parallel loop over the chunks [lo, hi). See Each.
 func (w *Work) Between(lo, hi ir.Expr, body func(c *ir.Var, in *scope.Env)) {
 	w.L.B.Chunks("chunk", lo, hi, func(c *ir.Var) {
 		in := w.e.Clone()

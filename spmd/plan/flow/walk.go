@@ -124,9 +124,9 @@ func (w *Walk) Some(rank int, fixed []bool) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) { w.each(rank, fixed, yield) }
 }
 
-// At yields all points in given chunks, in the order of the nest's loops. chunks holds indices in
-// the nest's Chunks, and numbers[k] is the number that chunk chunks[k] must have at the point. The
-// slice is reused for the next point.
+// At yields all points in some of the nest's Chunks, in the order of the nest's loops. chunks holds
+// the indices of these Chunks, and numbers[k] is the number that chunk chunks[k] must have at the
+// point. The slice is reused for the next point.
 func (w *Walk) At(chunks []int, numbers []int64) iter.Seq[[]int64] {
 	return w.Finder(chunks, make([]bool, len(w.extents))).At(numbers)
 }
