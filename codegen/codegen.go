@@ -307,11 +307,11 @@ type Arg struct {
 	PosWidth, CrdWidth []uint8
 }
 
-// Result describes the result of a leaf. The caller allocates the memory of a dense result. The
-// caller need not initialize this memory, because the leaf writes every value. If the result is not
-// dense, the leaf allocates the arrays, and they belong to the caller after the call. The leaf does
-// not allocate level arrays that the result shares with an argument (see Shares) or that the caller
-// passes (see FixedPattern).
+// Result describes the result of a leaf. The caller allocates the memory of a dense result. It also
+// allocates the values of a result that has the level arrays of an argument (see Shares) or of the
+// caller (see FixedPattern). The caller need not initialize this memory, because the leaf writes
+// every value, except if the leaf adds to the values (Accumulate) or reads them (InPlace). The leaf
+// allocates the arrays of any other result, and they belong to the caller after the call.
 type Result struct {
 	// Format has only dense and compressed levels (d and s).
 	Format tensor.Format

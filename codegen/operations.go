@@ -271,8 +271,9 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 }
 
 // summed returns the fraction of coordinates at which the sum of x over vars has a value. The
-// fraction is sure if it depends on a single sparse operand and vars are the variables of this
-// operand's inner levels.
+// fraction is sure under three conditions. It depends on a single sparse operand. vars are the
+// variables of this operand's inner levels. The level above these is not dense, because a position
+// of a dense level may have nothing below it (see prefix).
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
 	if len(vars) == 0 || s.value >= 1 || s.never() {

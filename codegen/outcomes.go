@@ -228,9 +228,9 @@ func (c *compilation) verifyLaunches() error {
 // strategyText returns the default strategy as commands, or the commands of the schedule.
 func (c *compilation) strategyText() string { return strings.Join(c.scheduleLines(), "\n") + "\n" }
 
-// verifyStrategy checks two things. The strategy may refer only to statements that the nest has.
-// The size of a variable may be a constant in the code only if every call passes the variable's
-// whole range.
+// verifyStrategy checks three things. The strategy may refer only to statements that the nest has.
+// A tile has at least one value. A constant for the size of a variable is the variable's size. If
+// the leaf has no schedule, every call must also pass the whole range of that variable.
 func (c *compilation) verifyStrategy() error {
 	statements := map[cin.Stmt]bool{}
 	cin.Walk(c.strategy.Stmt, func(s cin.Stmt) { statements[s] = true })

@@ -30,13 +30,15 @@ type Compiled struct {
 }
 
 // Compile compiles the job's statement without running it. If every operand has an input, Compile
-// loads the operands and returns the leaf that Run would call. Otherwise the compiler knows only
-// what the job says (formats, types and sizes) and what the headers of its files say. It then
-// assumes that every tensor has fewer than 2^31 entries, and that the result of a += has an old
-// value.
+// loads the operands and returns the leaf that Run would call on one rank without blocks. For
+// several ranks or blocks, Run calls other leaves (see Leaves). If an operand has no input, the
+// compiler knows only what the job says (formats, types and sizes) and what the headers of its
+// files say. It then assumes that every tensor has fewer than 2^31 entries, and that the result of
+// a += has an old value.
 //
-// name is the name of the leaf's function. If name is "", the code is the same as for Run: the
-// function is called "leaf", and the trip counts of short dense loops are constants in the code.
+// name is the name of the leaf's function. If name is "", the code is the same as for Run on one
+// rank without blocks: the function is called "leaf", and the trip counts of short dense loops are
+// constants in the code.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
 	if err != nil {

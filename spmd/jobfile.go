@@ -211,7 +211,7 @@ type StatementJob struct {
 
 // Jobs returns the statements of the file as separate jobs. Their tensors are the inputs of the
 // file and the results of earlier statements, with the sizes, types and formats that these tensors
-// will have. Nothing is run. The commands plan and compile use it.
+// will have. Nothing is run. The command compile uses it.
 func (j *FileJob) Jobs() ([]StatementJob, error) {
 	statements, err := jobs.Statements(j.File, j.Inputs, max(j.Ranks, 1))
 	if err != nil {

@@ -57,8 +57,10 @@ func CSF[V Value, P, C Index](dims []int64, order []int, pos [][]P, crd [][]C, v
 	return memory.CSF(dims, order, pos, crd, values, options...)
 }
 
-// Values returns the values of t in storage order. The slice is t's own memory; it may be read and
-// written until t is closed. V must be the type of the tensor's values.
+// Values returns the values of t in storage order. The slice is t's own memory. It may be read
+// until t is closed. Between runs it may also be written, unless t was opened from a file: the
+// memory of a large file is mapped and cannot be written, and a write then ends the process. V must
+// be the type of the tensor's values.
 func Values[V Value](t *tcs.Tensor) ([]V, error) { return memory.Values[V](t) }
 
 // Pos returns the positions of a level of t. The slice is t's own memory; it may be read until t is

@@ -215,7 +215,8 @@ func changing(b *Block) (vars []*Var) {
 	return vars
 }
 
-// inLoop returns the uses of a loop's body. vars are the variables that change in the loop.
+// inLoop returns the uses of a loop's body. vars are the variables that tell the loop's iterations
+// apart: the counter of a For, or all variables that a While changes.
 func (c *inPlace) inLoop(vars []*Var, body *Block) uses {
 	c.around = append(c.around, vars)
 	u := c.block(body)

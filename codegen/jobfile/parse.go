@@ -15,7 +15,7 @@ type parser struct {
 	lines lineReader
 }
 
-// keywords lists the words that begin lines other than statements.
+// keywords lists the words that begin items other than statements.
 var keywords = []string{"param", "machine", "tensor", "place", "repeat", "print"}
 
 // blockWords lists the words that begin indented lines under a statement, other than scheduling

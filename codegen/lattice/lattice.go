@@ -107,8 +107,8 @@ func (p Point) covers(q Point) bool {
 type Lattice struct {
 	Iters  []string // for each iterator, the key of its access
 	Points []Point
-	// Coarse is true if there were more than maxPoints points. The lattice then has one point with
-	// all iterators, and any subset of these may be present.
+	// Coarse is true if one operation had more than maxPoints pairs of points. The lattice then has
+	// one point with all iterators, and any subset of these may be present.
 	Coarse bool
 }
 
@@ -124,7 +124,9 @@ const (
 // query returns the kind of an access in the current loop.
 type query func(a *cin.Access) kind
 
-// maxPoints is the largest number of points before a lattice becomes coarse.
+// maxPoints is the largest number of points that may be made for one operation: from each pair of a
+// point of one operand and a point of the other. If an operation has more pairs, the lattice
+// becomes coarse. A lattice of several operations may have more points.
 const maxPoints = 256
 
 // latticeOf returns the merge lattice of a loop with the body s. q returns how the loop visits an
@@ -249,8 +251,8 @@ func (b *builder) union(l, r points) points {
 	return b.join(b.join(out, l), r)
 }
 
-// join returns the points of l and r. If there are too many, the lattice becomes coarse and all
-// points become one.
+// join returns the points of l and r, each once. In a coarse lattice, which has only one point,
+// join returns the union of all these points. join never makes a lattice coarse.
 func (b *builder) join(l, r points) points {
 	for _, p := range r {
 		if b.coarse && len(l) > 0 {

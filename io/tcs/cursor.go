@@ -51,8 +51,11 @@ func (t *Tensor) Cursor() *Cursor {
 }
 
 // intervals computes which positions of each level can be read in a view. [lo[l], hi[l]) becomes
-// the interval of positions of level l that the view's array of this level contains and that have
-// children in the arrays of all deeper levels.
+// the interval of positions of level l. If the level has a crd array, the view's crd array contains
+// these positions. If the level below is compressed, its pos array has the bounds of their
+// children, which may be no children. If the level below is dense or a singleton, each position has
+// a child in the interval of that level. A dense level of size 0 does not limit the level above it.
+// Each position of the last level has its value in the view.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {

@@ -15,8 +15,8 @@ type Stats struct {
 // without a child in it (Empty), and the largest number of children that a parent has (Most).
 type LevelStats struct{ Positions, Empty, Most int64 }
 
-// Statistics computes the statistics of the tensor. It reads the pos arrays, and the crd arrays
-// of singletons and of level 0.
+// Statistics computes the statistics of the tensor. It reads the pos arrays, and the crd arrays of
+// singletons and of level 0. If a singleton is padded, it reads all crd arrays.
 func (t *Tensor) Statistics() Stats { return t.StatsShare(0, 1).Stats(t) }
 
 // StatsShare is the part of a tensor's statistics that one reader computes. To combine the parts

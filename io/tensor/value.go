@@ -25,8 +25,9 @@ func (v Value) Complex() complex128 {
 // Float returns the real part of the value.
 func (v Value) Float() float64 { return real(v.Complex()) }
 
-// Equal reports whether two values have the same numbers. Types are not compared. Zeros of either
-// sign are equal, and a NaN is equal to no value.
+// Equal reports whether two integers, or two real or complex numbers, are equal. It does not
+// compare their widths. An integer equals a real or complex number only if both are 0. Zeros of
+// either sign are equal, and a NaN is equal to no value.
 func (v Value) Equal(w Value) bool { return v.I == w.I && v.C == w.C }
 
 // IsZero reports whether the value equals zero, of either sign.

@@ -8,8 +8,9 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// members reads the members of a gzip file, one after another. It skips zero bytes after a
-// member, as gzip does: tapes and other fixed-size blocks pad files with zeros.
+// members reads the members of a gzip file, one after another. It skips zero bytes after a member,
+// because tapes and other blocks of a fixed size pad files with zeros. The program gzip skips zeros
+// only at the end of a file.
 type members struct {
 	in *bufio.Reader
 	z  *gzip.Reader

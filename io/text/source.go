@@ -217,9 +217,9 @@ func (s *Source) Close() error {
 }
 
 // wrap adds the file's name and an exit code to an error. The exit code is ExitRun for an error of
-// the operating system. For any other error it is ExitData, because the data are damaged. It is
-// ExitMemory if the window of a zstd file is too large for the memory limit. wrap returns an *Error
-// unchanged.
+// the operating system. It is ExitMemory if the window of a zstd file is too large for the memory
+// limit. For any other error it is ExitData: the data are damaged, or a zstd window is larger than
+// any that is read. wrap returns an *Error unchanged, and io.EOF if what is "".
 func (s *Source) wrap(err error, what string) error {
 	var e *Error
 	if err == io.EOF && what == "" || errors.As(err, &e) {

@@ -73,8 +73,8 @@ func (s *spool) keep(p []byte) error {
 	return err
 }
 
-// close closes the pipe and the file. It does not wait for a reader that is blocked in the
-// pipe.
+// close closes the pipe and the file. Closing a pipe ends a blocked read of the pipe. Standard
+// input stays open, and close waits until a blocked read of standard input ends.
 func (s *spool) close() error {
 	s.in.Close()
 	s.mu.Lock()

@@ -31,7 +31,7 @@
 //	measure.go   Measure: which loops run, how often, and for how long
 //	possible.go  figures that are physically impossible
 //	otherwork.go how busy other processes kept the machine
-//	forms.go     which forms of code are fastest (strategy.Measurements)
+//	forms.go     which forms of code are fastest (forms.Measurements)
 //	shipped.go   forms for CPUs that were measured in advance
 //	keep.go      models in the cache
 package tune

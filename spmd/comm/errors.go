@@ -158,7 +158,7 @@ func differing(rs []Report) string {
 var ErrTruncated = errors.New("the message is longer than the buffer")
 
 // ExitCode returns the exit code of the first error in err's chain that has an ExitCode method. It
-// returns 1 if none has one, and 0 if err is nil.
+// returns 1 if none has one or if that code is 0. It returns 0 only if err is nil.
 func ExitCode(err error) int {
 	if err == nil {
 		return 0

@@ -146,9 +146,10 @@ func (x *Forecast) isCounted(n int) bool {
 }
 
 // Running predicts the messages of one run of the statement in a program. The operands are already
-// where the statement needs them. known reports whether every rank has the result afterwards.
-// Running also decides which operands are replicated. To get this decision, call Accesses after
-// Running.
+// where the statement needs them. known is true if several ranks run the statement in one step
+// each, on blocks that they have already, and every rank has the whole result afterwards. It is
+// false on one rank. Running also decides which operands are replicated. To get this decision, call
+// Accesses after Running.
 func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err error) {
 	if x.p.Ranks > 1 {
 		x.k.SettleReplicas()

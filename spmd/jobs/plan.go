@@ -330,9 +330,9 @@ func (k *planned) name(operand string) string {
 	return operand
 }
 
-// move counts the traffic that brings a tensor from where h holds it to the blocks of access a.
-// first says that a is the first access of the tensor in the item, so that the transfer is counted
-// once.
+// move counts the traffic that brings a tensor from where h holds it to the blocks of access a. If
+// first is true, move also counts the transfer in the number of times that the tensor moves in the
+// item. The caller passes false if it has counted that already or counts it itself.
 func (x *follower) move(it jobfile.Item, name string, a forecast.Access, h *input.Held,
 	first bool) {
 	if _, ok := it.(*jobfile.Tensor); ok {

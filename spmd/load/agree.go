@@ -102,9 +102,9 @@ func begin(c comm.Comm, part text.Part) error {
 	return err
 }
 
-// Sizes returns the largest coordinates in a text file that does not state its sizes. Each rank
-// reads its part. The results are lower bounds of the sizes. Sizes then rewinds the parts. Every
-// rank must call it.
+// Sizes returns the smallest sizes that contain all coordinates in a text file that does not state
+// its sizes. Each rank reads its part. The results are lower bounds of the sizes. Sizes then
+// rewinds the parts. Every rank must call it.
 func Sizes(c comm.Comm, part text.Part) ([]int64, error) {
 	err := skim(part)
 	if err := settle(c, part, err, func() error { return nil }); err != nil {

@@ -11,9 +11,10 @@ import (
 	"distaff/kernels"
 )
 
-// Engine runs cases. Run must succeed for every case that Prepare accepts, except that a division
-// of an integer by zero is an error whose ExitCode() is 3. Several goroutines may call Run
-// concurrently.
+// Engine runs cases. Run must succeed for every case that Prepare accepts, with two exceptions. A
+// division of an integer by zero is an error whose ExitCode() is 3. If a value does not fit the
+// integer type of the result, Run may return a *kernels.NarrowError, and must do so if
+// Output.Narrowed is true for this engine. Several goroutines may call Run concurrently.
 type Engine interface {
 	Name() string
 	Run(ctx context.Context, p *Prepared) (*Output, error)

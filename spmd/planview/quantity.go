@@ -97,8 +97,9 @@ type bar struct {
 // The width and the height of a profile, and its largest number of bars.
 const profileWidth, profileHeight, profileBars = 256, 32, 256
 
-// profile returns at most bars bars that show a value of every rank, with rank 0 on the left. The
-// largest value has the highest bar.
+// profile returns at most bars bars, with rank 0 on the left. If there are more ranks than bars, a
+// bar shows the largest and the smallest value of several neighbouring ranks. The largest value has
+// the highest bar.
 func profile(values []int64, bars int) []bar {
 	n := min(len(values), bars)
 	most := max(slices.Max(values), 1)

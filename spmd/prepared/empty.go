@@ -114,8 +114,8 @@ func (s *leaf) idleVars() []string {
 	return slices.DeleteFunc(slices.Clone(s.unit.Vars), func(v string) bool { return needed[v] })
 }
 
-// emptyBox reports whether a box has no coordinates. If a machine has more points than a mode has
-// coordinates, most boxes are empty.
+// emptyBox reports whether a box has no coordinates. Some boxes are empty if a mode is cut into
+// more ranges than it has coordinates.
 func emptyBox(box [][2]int64) bool {
 	return slices.ContainsFunc(box, func(r [2]int64) bool { return r[0] >= r[1] })
 }

@@ -17,8 +17,9 @@ import (
 // weeks.
 const maxSteps = 1 << 53
 
-// maxLoops is greater than the number of loops that a leaf can have. Each loop takes at most one
-// step for each point, and so a call takes fewer than maxLoops steps for each point.
+// maxLoops is more than the number of loops that a leaf usually has. Each loop takes at most one
+// step for each point, and so a call of such a leaf takes fewer than maxLoops steps for each point.
+// The leaf of a statement with hundreds of terms may have more loops.
 const maxLoops = 1 << 10
 
 // maxStepsOfCall returns the largest number of loop steps that a call of the leaf may take. This is
@@ -28,8 +29,9 @@ func (s *leaf) maxStepsOfCall() float64 {
 }
 
 // hasFewPoints reports whether a call over the given bounds is accepted without a closer look. This
-// is so if the product of the ranges is at most maxStepsOfCall/maxLoops. The call then ends in time
-// whatever its loops are, and the points of fused variables can be numbered without overflow.
+// is so if the product of the ranges is at most maxStepsOfCall/maxLoops. If the leaf has at most
+// maxLoops loops, the call then takes at most maxStepsOfCall steps. The points of fused variables
+// can be numbered without overflow.
 func (s *leaf) hasFewPoints(bounds [][2]int64) bool {
 	points := 1.0
 	for _, b := range bounds {

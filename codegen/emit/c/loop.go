@@ -169,8 +169,8 @@ func (f *cfunc) head(s *ir.For, lo, end string) {
 }
 
 // end returns the C expression of a loop's upper bound. C evaluates it before every iteration. If
-// body can change the value of hi, end prints the declaration of a constant before the loop and
-// returns the name of the constant.
+// body can change the value of hi, or if hi is not cheap to compute, end prints the declaration of
+// a constant before the loop and returns the name of the constant.
 func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	text := f.expr(hi, clike.PrecSum)
 	if clike.Stable(hi, body) {
@@ -328,8 +328,9 @@ func (f *cfunc) splitSums(list []ir.Stmt, parts map[*ir.Var][2]string) {
 }
 
 // parallel prints a parallel loop in two versions. With OpenMP, threads share the pieces of the
-// loop's range, and the loop's function is called for each piece. For one thread, the same calls
-// are printed without OpenMP. outermost is true if the loop is in no other loop.
+// loop's range, and the loop's function is called for each piece. The version for one thread has no
+// OpenMP. It calls the function once for the whole range, or for each piece if the loop has sums or
+// if finished pieces are reported as progress. outermost is true if the loop is in no other loop.
 func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	p := f.leaf.pieceOf(s, outermost)
 	f.Line("{")
@@ -337,8 +338,9 @@ func (f *cfunc) parallel(s *ir.For, outermost bool) {
 	f.Line("}")
 }
 
-// callPieces prints the code that calls the function of a parallel loop for each piece of its
-// range. The code is inside braces, which cfunc.parallel prints.
+// callPieces prints the code that calls the function of a parallel loop, for each piece of its
+// range or for the whole range (see parallel). The code is inside braces, which cfunc.parallel
+// prints.
 func (f *cfunc) callPieces(s *ir.For, p *piece, outermost bool) {
 	v := f.Variable(s.V)
 	begin, end := f.Temps.Fresh(v+"_begin"), f.Temps.Fresh(v+"_end")

@@ -139,7 +139,7 @@ func (v *vectorLoop) contiguous() bool {
 }
 
 // step returns by how much x grows if the loop's variable grows by 1. ok is false if this is not
-// constant.
+// known to be constant.
 func (v *vectorLoop) step(x ir.Expr) (step int64, ok bool) {
 	switch x := x.(type) {
 	case *ir.Lit:

@@ -96,7 +96,9 @@ func (l Launcher) claim(getenv func(string) string) string {
 // endSignal is the signal that Refuse sends under srun to ranks that wait in MPI_Init.
 const endSignal = syscall.SIGUSR2
 
-// end makes the launcher end the job, if the exit of one rank is not enough.
+// end makes the other ranks end, if the exit of one rank is not enough. Under srun it sends them
+// endSignal. Under a launcher of MPICH it makes the launcher abort the job; code is the job's exit
+// code.
 func (l Launcher) end(code int, getenv func(string) string) {
 	switch {
 	case strings.HasPrefix(l.Kind, "srun"):
