@@ -196,8 +196,8 @@ const (
 
 func (k Kind) String() string { return [...]string{"cpu", "cuda"}[k] }
 
-// DefaultLongRow is the default of Target.LongRow, in entries. The work on a row of this length
-// takes several times the start of a parallel region.
+// DefaultLongRow is the default of Target.LongRow, in entries. The time to compute a row of this
+// length is several times the time to start a parallel region.
 const DefaultLongRow = 1 << 16
 
 // MapAhead is the number of additional elements that the caller appends to a map because the leaf
@@ -274,8 +274,8 @@ type Unit struct {
 	joined   bool            // see Operations.Joined
 }
 
-// PassTime is the time that all runs of a pass took together. A pass can run again when a later
-// pass goes back.
+// PassTime is the total time of all runs of a pass. A pass runs several times if a later pass makes
+// the compiler start again from an earlier one.
 type PassTime struct {
 	Pass string
 	Took time.Duration
@@ -423,7 +423,8 @@ func (c *compilation) size(v string) int64 {
 	panic("BUG: codegen: no size for variable " + v)
 }
 
-// tensor returns what the request says about a tensor that is not the old value of a +=.
+// tensor returns what the request says about the named tensor. The tensor must not be the old value
+// that a += reads, because the request does not describe it.
 func (c *compilation) tensor(name string) Tensor {
 	t, ok := c.request.Tensors.All[name]
 	if !ok {

@@ -104,8 +104,9 @@ func cheapest(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use
 	return best
 }
 
-// shrunk starts from all uses and tries to remove each, the most expensive first. It removes a use
-// if ok still returns true without it.
+// shrunk returns a small subset of uses for which ok returns true. It starts from all uses and
+// tries to leave out one after another, the most expensive first. A use is left out if ok accepts
+// the uses that remain. cost returns the cost of a use.
 func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 	chosen := slices.Clone(uses)
 	slices.SortStableFunc(chosen, func(u, v *use) int { return cmp.Compare(cost(v), cost(u)) })

@@ -40,10 +40,10 @@ func (x *term) gemmOrder(left []string) []string {
 	return append(keepOnly(x.sums, x.gemm.Sums), places...)
 }
 
-// keepOnly returns the elements of list that are also in some.
-func keepOnly(list, some []string) []string {
+// keepOnly returns the elements of list that are also in allowed, in the order of list.
+func keepOnly(list, allowed []string) []string {
 	return slices.DeleteFunc(slices.Clone(list),
-		func(v string) bool { return !slices.Contains(some, v) })
+		func(v string) bool { return !slices.Contains(allowed, v) })
 }
 
 // isGemmFrom reports whether a product of matrices replaces the loop over v and all remaining loops

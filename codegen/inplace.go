@@ -30,9 +30,9 @@ func (c *compilation) inPlace() error {
 	return nil
 }
 
-// verifyInPlace checks that the leaf is well formed. It also checks that the leaf reads an old
-// value that is in the result's memory only there: the leaf must not have a parameter for the
-// values of that argument.
+// verifyInPlace returns an error if the leaf is not well formed. If the old value of the result is
+// in the memory of the result, the leaf must read the old value there. It must then not have a
+// parameter for the values of the old argument.
 func (c *compilation) verifyInPlace() error {
 	if k := c.unit.Result.InPlace; k > 0 {
 		for _, p := range c.unit.Func.Params {

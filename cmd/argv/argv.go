@@ -43,7 +43,7 @@ type flag struct {
 	said bool   // whether help shows the flag
 }
 
-// NewTable returns the table of a command's flags, and --help.
+// NewTable returns a table of flags. It contains the given flags of a command and the flag --help.
 func NewTable(flags []cli.Flag) Table {
 	help := flag{name: "help", bool: true, said: true}
 	t := Table{"help": help, "h": help}

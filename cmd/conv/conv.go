@@ -70,10 +70,10 @@ func choice(x *cli.Context, flag, def string, words ...string) (string, error) {
 	return "", err
 }
 
-// checkUnnamed returns an error if v is a tensor's name, a colon and a correct value. The commands
-// run and plan need the name, so users may write it here too. In this command the value must not
-// have a name, because a file has only one tensor. isValue reports whether a text is a correct
-// value. want describes the value.
+// checkUnnamed returns an error if v has the form NAME:VALUE with a correct value. The commands run
+// and plan require this form, so a user might write it here by mistake. conv takes only the value,
+// because a file has only one tensor. isValue reports whether a text is a correct value. want
+// describes the value in the error.
 func checkUnnamed(flag, v, want string, isValue func(rest string) bool) error {
 	name, rest, ok := strings.Cut(v, ":")
 	if !ok || !notation.IsName(name) || !isValue(rest) {

@@ -155,9 +155,10 @@ func compile(x *invocation) (err error) {
 	return x.put(out, all.String())
 }
 
-// source returns the stage of compilation to print. stage is the value of --emit. If it is "",
-// source returns the source code for the target, or "" with --cache. It returns an error if the
-// stage is source code for another target: C is for a CPU, and CUDA C++ for a GPU.
+// source returns the stage of compilation to print. This is stage, the value of --emit. If stage is
+// "", it is the source code for the target. With --cache and no --emit, source returns "", because
+// the command then prints no source code. It returns an error if stage is source code for another
+// target: C is for a CPU, and CUDA C++ for a GPU.
 func (x *invocation) source(stage string) (string, error) {
 	target := x.flags.String("target")
 	switch {

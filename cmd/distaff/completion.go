@@ -130,8 +130,9 @@ func complete(typed []string, w io.Writer) error {
 // shells maps the name of each shell to its completion script. The script runs the typed command
 // with the additional argument askWords, and gets the completions. The text ASK in the script
 // stands for this argument. If there are no completions, the script completes the name of a file.
-// Bash splits the word at each = and : in COMP_WORDBREAKS, and replaces only the text after the
-// last split. The script for bash therefore removes the text before that from the completions.
+// Bash splits the typed word at each = and : (COMP_WORDBREAKS), and a completion replaces only the
+// part after the last of these characters. The script for bash therefore removes the earlier parts
+// of the word from the completions.
 var shells = map[string]string{
 	"bash": `_distaff() {
     local line=${COMP_LINE:0:COMP_POINT} breaks=${COMP_WORDBREAKS//[^=:]/} words word file kept= k

@@ -115,8 +115,9 @@ func (f *fileInfo) fromEntries(t *tcs.Tensor, cfg coo.Config) error {
 	return f.matrix(s, all, cfg)
 }
 
-// unread records that the entries of a .tcs file were not read. Only the outermost mode has figures
-// then: the statistics in the file's header.
+// unread records that the entries of a .tcs file were not read. why is the reason, and order is the
+// number of modes. The output then has statistics only for the outermost mode, because the file's
+// header contains them.
 func (f *fileInfo) unread(order int, why string) {
 	f.without("gini", why)
 	if order > 1 {

@@ -76,7 +76,7 @@ func otherWorkText(cpus float64) string {
 	return fmt.Sprintf("other programs kept %.2g CPUs busy while this machine was measured", cpus)
 }
 
-// tellMessages reports the messages in a machine model.
+// tellMessages prints the latency and the bandwidth of MPI messages in a machine model.
 func tellMessages(tell *teller, m *spmd.Machine) {
 	for _, x := range m.Messages {
 		tell.line("ok", "messages", "between %s: %s, and %s/s", x.Between, timeText(x.Latency),
@@ -84,8 +84,8 @@ func tellMessages(tell *teller, m *spmd.Machine) {
 	}
 }
 
-// threadCounts returns the numbers of threads for which pair formats values, in words. An example
-// is "1 and 8 threads".
+// threadCounts returns a text with the numbers of threads for which a line of the report has
+// values. An example is "1 and 8 threads". threads is the larger number.
 func threadCounts(threads int) string {
 	if threads == 1 {
 		return "1 thread"

@@ -175,10 +175,9 @@ func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }
 
-// apartFrom returns an error if the command would write to one of its job's inputs, or to another
-// file that it reads. It is like apart, but for a command that does not write the job's outputs.
-// The command writes only the file path, which is the value of the given flag. If path is "", it
-// writes no file.
+// apartFrom is like apart, for a command that writes a single file and not the job's outputs. It
+// returns an error if the command reads this file, for example as an input of the job. path is the
+// file, and the value of the given flag. If path is "", the command writes no file.
 func (x *invocation) apartFrom(job []outfile.Use, flag, path string) error {
 	for _, u := range job {
 		if !u.Writes {

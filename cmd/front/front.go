@@ -72,10 +72,10 @@ func stopSignals() []os.Signal {
 	return s
 }
 
-// Idle reports whether this process is a rank other than 0 of a launcher's job. A command that is
-// not a job is run by rank 0 only. On a terminal, Idle prints a message why this process does
-// nothing: a shell that a launcher started passes the launcher's environment to every command, so a
-// user may not expect this.
+// Idle reports whether this process is a rank other than 0 of a launcher's job. Only rank 0 runs
+// commands that are not jobs. On a terminal, Idle prints a message that explains why this process
+// does nothing. The user may not expect this, because a shell that a launcher started passes the
+// launcher's environment to every command.
 func Idle(name string, stderr io.Writer) bool {
 	l, ok, _ := mpi.Launched(os.Getenv)
 	if !ok || l.Rank == 0 {

@@ -17,9 +17,9 @@ import (
 // A result of dense levels, or of levels that it shares with an operand, has a place for each
 // value. The command does not change how this result is written.
 //
-// TACO's third argument, true or false, gives the loops that count scheduling commands of their
-// own, or not. Here these loops always have the schedule of the loops that compute, so the argument
-// has no effect.
+// In TACO, the counting loops get separate scheduling commands if a third argument is true, and no
+// separate commands if it is false. Here the counting loops always have the same schedule as the
+// computing loops, so the argument has no effect.
 var Assemble = &Choice{
 	Name: "assemble",
 	Params: []Param{{Kind: ResultParam, Name: "T"},

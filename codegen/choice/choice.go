@@ -90,9 +90,10 @@ func (c *Choice) Args() (least, most int) {
 	return least, most
 }
 
-// Give reads the arguments of a command of choice c for the statement of p, after the instructions
-// in before. It returns the instruction, and the statement's body with the instruction on its
-// loops. An error is a Fault or says why the instruction cannot be followed.
+// Give reads the arguments of a command of choice c. It returns the instruction, and the body of
+// the statement after the instruction was applied to its loops. p is the problem with the
+// statement, and before has the instructions of the preceding commands. Give returns a Fault if an
+// argument is wrong. Any other error says why the instruction cannot be followed.
 func (c *Choice) Give(p *Problem, before []Order, args []string) (Order, cin.Stmt, error) {
 	f := newFacts(p)
 	o, err := c.read(f, args)

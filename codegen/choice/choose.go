@@ -77,7 +77,8 @@ func Check(p *Problem, before []Order, o Order) error {
 	return follow(f, v, o)
 }
 
-// CheckAtEnd returns an error if the instruction o cannot be followed after all commands.
+// CheckAtEnd returns an error if the final loops do not allow the instruction o. It is called after
+// all commands have been applied.
 func CheckAtEnd(p *Problem, o Order) error {
 	if o.Choice.AtEnd == nil {
 		return nil

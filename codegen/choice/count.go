@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Count is the choice to compile in N as the size of a variable: bound(i,i,N,MaxExact). The range
-// of the variable is then always [0, N).
+// Count is the choice to make the size of variable i the constant N in the leaf:
+// bound(i,i,N,MaxExact). The range of i is then [0, N).
 var Count = &Choice{
 	Name: "bound",
 	Params: []Param{{Kind: VarParam, Name: "i"}, {Kind: SameVar, Name: "i"},

@@ -103,16 +103,18 @@ func followFetch(f *facts, v *strategy.Value, o Order) error {
 //     prefetched.
 //   - If an array has at most nearBytes, its rows stay in the nearest cache and are not prefetched.
 //   - If an array is mostly outside a core's caches, its rows are also prefetched into the
-//     second-level cache, forms.FarAhead stored values before their use. The reason is that only few
-//     loads into the nearest cache can be in progress at a time, too few for the latency of memory.
+//     second-level cache, forms.FarAhead stored values before their use. The reason is that only
+//     few loads into the nearest cache can be in progress at a time, too few for the latency of
+//     memory.
 //   - If an array is smaller than lastLevelCaches times Target.FarBytes, it is in the last-level
-//     cache. If the processor was measured to gain by it (forms.LastLevelRows), the rows of this
-//     array are prefetched into the nearest cache only, forms.LastLevelAhead stored values before
-//     their use.
+//     cache. Prefetching the rows of this array only into the nearest cache is faster on some
+//     processors (forms.LastLevelRows). There the rows are prefetched forms.LastLevelAhead rows
+//     before their use.
 //
-// All distances count rows. If each stored value selects several rows, the distance in stored
-// values is smaller. If the positions of a level have many values below them, the distance in
-// positions is smaller, but at least leastAhead.
+// The numbers nearAhead and forms.LastLevelAhead count rows. If each stored value selects several
+// rows, the distance in stored values is smaller. If the positions of a level have many values
+// below them, every distance in positions is smaller than the distance in stored values, but at
+// least leastAhead.
 const (
 	nearAhead       = 16
 	leastAhead      = 2
@@ -128,9 +130,10 @@ const segmentAhead = 4
 
 // A loop over coordinates may read rows from first to last. These rows are prefetched into the
 // second-level cache, walkedAhead rows before their use, on two conditions. First, inner loops over
-// entries prefetch other rows, so that the processor does not notice that the outer rows are
-// consecutive. Second, the rows have at most shortSegment entries on average. The nearest cache is
-// not used, because there the outer rows would displace the rows of the inner loops.
+// entries prefetch other rows. Because of these accesses, the processor does not notice that the
+// outer rows are consecutive, and does not prefetch them itself. Second, the rows have at most
+// shortSegment entries on average. The nearest cache is not used, because there the outer rows
+// would displace the rows of the inner loops.
 const (
 	walkedAhead  = 16
 	shortSegment = 16
@@ -332,14 +335,15 @@ func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
 }
 
 // The entries of a sparse operand are prefetched forms.StreamAhead entries before their use. The
-// vector elements that they select are prefetched a fourth of this distance before. Three
-// conditions must hold:
+// vector elements that the entries select are prefetched a quarter of that distance before their
+// use. Three conditions must hold:
 //
-//   - The processor was measured to gain by it (forms.Streams). A processor that predicts a loop's
-//     reads stops at the end of each page, and sees only a few of the loop's gathers at a time.
+//   - This was measured to make the processor faster (forms.Streams). A processor that predicts a
+//     loop's reads stops at the end of each page, and sees only a few of the loop's gathers at a
+//     time.
 //   - Segments have at least streamedSegment entries on average.
 //   - The entries occupy at least streamedCaches times Target.FarBytes. Fewer entries may be in a
-//     cache that several cores share, and arrive equally fast without prefetching.
+//     cache that several cores share. Prefetching does not make such entries arrive earlier.
 const (
 	streamedSegment = 4
 	streamedCaches  = 32
@@ -383,9 +387,10 @@ func isScattered(f *facts, v string) (found bool) {
 	return found
 }
 
-// positions returns the ratio of positions to stored values in the sparse level that stores v, at
-// most 1. It looks at the operand with the most entries. It returns 1 if the ratio is unknown, and
-// 0 if the level is the outermost of several or if no operand stores v in a sparse level.
+// positions returns the number of positions divided by the number of stored values, for the sparse
+// level with variable v. The ratio is never above 1. If several operands have such a level, the
+// operand with the most entries counts. positions returns 1 if the ratio is unknown. It returns 0
+// if the level is the outermost of several, or if v has no sparse level.
 func positions(f *facts, v string) (n float64) {
 	most := int64(-2)
 	for _, x := range f.operands(f.stmt) {

@@ -10,11 +10,11 @@ import (
 )
 
 // Gallop is the choice whether a loop searches for the coordinates that several operands have in
-// common. Loops that later replace the loop over i inherit it.
+// common. If a later command replaces the loop over i, the choice applies to the new loops.
 //
 //	mergeby(i,TwoFinger)  visits all coordinates of each operand
-//	mergeby(i,Gallop)     takes the largest of the operands' current coordinates, and searches each
-//	                      other operand for it
+//	mergeby(i,Gallop)     finds the largest of the operands' current coordinates, and searches
+//	                      every other operand for this coordinate
 var Gallop = &Choice{
 	Name: "mergeby",
 	Params: []Param{{Kind: VarParam, Name: "i"},
@@ -40,9 +40,9 @@ const (
 	gallop    = "Gallop"
 )
 
-// searches returns an error if a loop that the instruction o of Gallop has marked cannot search. A
-// loop cannot search if it visits coordinates that only one operand has, or if it computes its
-// coordinates.
+// searches returns an error if a loop cannot search for the coordinates that operands have in
+// common. It checks the loops that the instruction o of Gallop has marked. A loop cannot search if
+// it visits coordinates that only one operand has, or if it computes its coordinates.
 func searches(f *facts, o Order) (err error) {
 	if o.Word != gallop {
 		return nil
@@ -86,19 +86,20 @@ func canSearch(f *facts, l *cin.Forall) error {
 }
 
 // inside returns the merge lattice of a loop over v, a variable of the statement, with the given
-// body. The loop is inside the loops outer, and inside loops over further variables of the
-// statement.
-func (f *facts) inside(v string, body cin.Stmt, outer []*cin.Forall,
+// body. The list loops has the loops around this loop. further has more variables of the statement
+// whose loops are around it.
+func (f *facts) inside(v string, body cin.Stmt, loops []*cin.Forall,
 	further []string) *lattice.Lattice {
 	bound := slices.Clone(further)
-	for _, l := range outer {
+	for _, l := range loops {
 		bound = append(bound, f.g.RootsOf(l.Var)...)
 	}
 	bound = slices.DeleteFunc(bound, func(u string) bool { return u == v })
 	return f.lattice(v, body, scope{bound: bound})
 }
 
-// inOrderAlong returns an error if the level of v cannot be searched in the access with the given
+// inOrderAlong returns an error if a loop cannot search a level for a coordinate, because the level
+// is padded or has repeated coordinates. It checks the level over v of the access with the given
 // key.
 func inOrderAlong(f *facts, key, v string) (err error) {
 	for _, x := range f.operands(f.body) {

@@ -8,8 +8,9 @@ import (
 	"distaff/codegen/cin"
 )
 
-// counts returns an error if the iterations of the loop would race. The loop is on a unit of a GPU,
-// and writes a result whose rows are first counted and then written.
+// counts returns an error if the iterations of the loop would race. It is called for a loop on a
+// GPU unit that writes a result in two passes: the rows of the result are first counted and then
+// written.
 func (u onUnit) counts(target *cin.Access) error {
 	f, form, first := u.facts, u.facts.result.Format, u.facts.vars[0]
 	other := func(l *cin.Forall) bool { return !slices.Equal(f.g.RootsOf(l.Var), []string{first}) }
@@ -99,7 +100,9 @@ func (f *facts) decidesRaces(s cin.Stmt) (found bool) {
 	return found
 }
 
-// ofLibrary returns how many of the innermost loops around an assignment a library runs.
+// ofLibrary returns the number of loops around an assignment that a library runs. These are the
+// innermost loops. loops has all loops around the assignment, and orders has the instructions,
+// which may name the library. If no instruction does, ofLibrary returns 0.
 func ofLibrary(orders []Order, loops []*cin.Forall) int {
 	for _, o := range orders {
 		list := o.Vars()

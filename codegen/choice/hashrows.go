@@ -127,8 +127,8 @@ func rowLoops(f *facts, producer cin.Stmt, t *cin.Access, n int) bool {
 }
 
 // isDerived reports whether v is a loop variable that the schedule derived from variables of the
-// statement, for example by split. A loop over v visits the coordinates of the original variables
-// only in part.
+// statement, for example by split. One run of a loop over v then visits only some of the
+// coordinates of the original variables.
 func (f *facts) isDerived(v string) bool {
 	c, _ := f.component(v)
 	return c != nil && f.g.ReplacedBy(v) == nil

@@ -13,9 +13,9 @@ import (
 //
 //   - If the values of a workspace come in the order of their coordinates, it is a list.
 //   - If a workspace is filled only once, outside of all loops, and at many of its places, it has
-//     marks (mayUseMarks). A schedule that makes workspaces or variables excludes this.
-//   - If a small workspace is always filled everywhere or nowhere, it is an array. Without a
-//     schedule, this excludes a workspace that is only copied to the result.
+//     marks (mayUseMarks). This rule is not used if a schedule makes workspaces or variables.
+//   - If a small workspace is always filled everywhere or nowhere, it is an array. If there is no
+//     schedule, this rule does not apply to a workspace that is only copied to the result.
 //   - If a schedule makes a tile of positions, a workspace over the tile has a place for each
 //     position (positional).
 //
@@ -62,8 +62,9 @@ func defaultSpaces(f *facts) {
 	})
 }
 
-// piecesInOrder does the same as inOrder for the values that each thread adds in the parallel loops
-// of producer.
+// piecesInOrder reports whether each thread adds its values to workspace t in the order of their
+// coordinates. It considers the parallel loops in producer. ok is true if there is a parallel loop
+// and each parallel loop keeps the order. once is true if no coordinate occurs twice.
 func piecesInOrder(f *facts, producer cin.Stmt, t *cin.Access) (ok, once bool) {
 	n := 0
 	ok, once = true, true
@@ -117,8 +118,8 @@ func isUniform(f *facts, s cin.Stmt, t *cin.Access) bool {
 	return f.places(t.Vars) <= max(MaxPlaces, float64(f.entries())) && isFilledUniformly(f, s, t)
 }
 
-// asArray returns an error that says why workspace t, which s fills, cannot be an array of any
-// size. It returns nil if t can be an array.
+// asArray reports whether workspace t, which s fills, can be an array. It returns nil if so, and
+// otherwise an error with the reason. An array can have at most maxArray places.
 func asArray(f *facts, s cin.Stmt, t *cin.Access) error {
 	switch n := f.places(t.Vars); {
 	case n > maxArray:
@@ -177,8 +178,8 @@ func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 
 // uniformIn reports whether each assignment in s to the workspace called name is uniform along a
 // variable: the assigned expression has a value at all coordinates of the variable or at none. The
-// function variable returns this variable for an assignment. producers has the workspaces that are
-// filled inside the loop over the variable.
+// variable may differ between the assignments; the function variable returns it for an assignment.
+// producers has the workspaces that are filled inside the loop over the variable.
 func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

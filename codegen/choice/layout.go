@@ -45,8 +45,9 @@ func Modes(args []string) (modes []int, err error) {
 	return modes, nil
 }
 
-// checkMode returns an error for argument k of a layout command if it does not name one of n modes
-// that the earlier modes, separated by commas, lack.
+// checkMode returns an error if argument k of a layout command is wrong. The argument, text, must
+// be the number of one of the tensor's n modes. This mode must not be in earlier, the modes that
+// the preceding arguments named, separated by commas.
 func checkMode(k int, text string, n int, earlier string) error {
 	m, err := strconv.Atoi(text)
 	given := slices.ContainsFunc(strings.Split(earlier, ","), func(t string) bool {

@@ -9,9 +9,9 @@ import (
 
 // LongRows is the choice that all threads together compute each row with more than N entries of
 // operand T. A schedule writes it as longrows(i,T,N). The loop over i is outermost and divided into
-// chunks of equal work. Without this choice, a single thread computes such a row. If a sum crosses
-// the cuts in a row, the row is divided into a fixed number of parts, so that the result does not
-// depend on the number of threads.
+// chunks of equal work. Without this choice, a single thread computes such a row. If the values of
+// a row are terms of one sum, the row is divided into a fixed number of parts. The result therefore
+// does not depend on the number of threads.
 var LongRows = &Choice{
 	Name: "longrows",
 	Params: []Param{{Kind: LoopParam, Name: "i"}, {Kind: NameParam, Name: "T"},
@@ -167,8 +167,9 @@ func alongRow(f *facts, l *cin.Forall) *cin.Forall {
 	return nil
 }
 
-// manyTerms times Target.LongRow is the smallest number of terms in all rows for which the code is
-// worth compiling.
+// manyTerms decides when long rows of products are computed separately: if all rows together have
+// at least manyTerms * Target.LongRow terms. With fewer terms the additional code is not worth
+// compiling.
 const manyTerms = 32
 
 // bandsMost is the largest number of bands in a row if the row's size is known.
@@ -213,10 +214,10 @@ func precomputedRows(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long
 		Stretch: powerOfTwo(float64(n) / 4 / each)}
 }
 
-// cutInside returns how chunks of loop l can begin and end inside long rows, which have more than n
-// entries. Each operand whose entries are counted as work must have entries along the row.
-// Otherwise cutInside returns the zero value. pays reports whether it is worthwhile to cut inside
-// rows.
+// cutInside says how chunks of loop l can begin and end inside long rows, which are rows with more
+// than n entries. It returns the zero value if chunks cannot be cut inside rows. This is the case
+// if an operand whose entries are counted as work has no entries along the row. It is also the case
+// if pays reports that such chunks are not worthwhile.
 func cutInside(f *facts, l *cin.Forall, n int64, pays worth) strategy.Long {
 	d, others := drivers(f, l)
 	inner, ok := l.Body.(*cin.Forall)

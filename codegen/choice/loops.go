@@ -45,9 +45,9 @@ func (f *facts) determined(loops []string) (vars []string, walked bool) {
 }
 
 // loweredVar returns the name that the lowered code uses for the coordinates of the loop over v.
-// Usually this is v itself. The exception is a derived variable v whose loops are in natural order,
-// if v is the innermost one. The name is then the innermost variable of the statement that these
-// loops visit.
+// Usually this is v. The exception is a variable v that a schedule derived, if the derived loops
+// run in natural order and v is the innermost of their variables. The name is then the innermost
+// variable of the statement that these loops visit.
 func (f *facts) loweredVar(v string) string {
 	if c, natural := f.component(v); c != nil && natural && v == c.Leaves[len(c.Leaves)-1] {
 		return c.Roots[len(c.Roots)-1]
@@ -55,9 +55,9 @@ func (f *facts) loweredVar(v string) string {
 	return v
 }
 
-// maxTrips returns the largest number of coordinates that a loop over v, a variable of the
-// statement, can have. It is the size of v, or the smallest length of the tiles around the loop if
-// the schedule splits v.
+// maxTrips returns the largest number of iterations that a loop over v, a variable of the
+// statement, can have. This is the size of v. If the schedule splits v, the outer loops restrict
+// the loop to tiles. The number is then the smallest length of these tiles.
 func (f *facts) maxTrips(v string) int64 {
 	n := f.problem.Sizes[v]
 	c, _ := f.component(v)

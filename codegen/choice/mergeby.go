@@ -10,7 +10,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// The words of MergeBy that a strategy follows.
+// These are words that the command mergeby takes. Each one names a way to merge the entries of
+// several operands in a loop.
 const (
 	Predicated = "Predicated"
 	Windows    = "Windows"
@@ -21,11 +22,12 @@ const (
 //
 //	Predicated  computes a sum of floats over a union without branches: it evaluates all terms, and
 //	            predicates choose the terms that are added
-//	Windows     collects the coordinates of a result that is appended to, and sorts them, in one
-//	            window of the range after another; merge loops for other results are Predicated
+//	Windows     is for a result that is appended to: it divides the range into windows, and in each
+//	            window it collects the coordinates of all operands and sorts them; merge loops for
+//	            other results are Predicated
 //	OneBody     uses one loop body for all cases of present and absent operands
 //
-// TwoFinger and Gallop are another choice (Gallop).
+// The other two words of the command mergeby, TwoFinger and Gallop, belong to the choice Gallop.
 var MergeBy = &Choice{
 	Name: "mergeby",
 	Params: []Param{{Kind: IndexParam, Name: "i"},

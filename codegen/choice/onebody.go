@@ -54,11 +54,12 @@ func (in scope) at(vars ...string) scope {
 	return in
 }
 
-// reading returns the scope of the consumer of workspace t: the same scope, in which t may be read.
-func reading(f *facts, t *cin.Access, in scope) scope {
-	in.spaces = maps.Clone(in.spaces)
-	if in.spaces == nil {
-		in.spaces = map[string]tensor.Format{}
+// reading returns the scope for the consumer of workspace t. It is a copy of outer, and statements
+// may also read t in the copy.
+func reading(f *facts, t *cin.Access, outer scope) scope {
+	outer.spaces = maps.Clone(outer.spaces)
+	if outer.spaces == nil {
+		outer.spaces = map[string]tensor.Format{}
 	}
 	kind := f.spaces[t.Name].Form.Kind
 	x := tensor.Format{}
@@ -76,8 +77,8 @@ func reading(f *facts, t *cin.Access, in scope) scope {
 		}
 		x.Levels, x.Order = append(x.Levels, level), append(x.Order, m)
 	}
-	in.spaces[t.Name] = x
-	return in
+	outer.spaces[t.Name] = x
+	return outer
 }
 
 // lattice returns the merge lattice of a loop over v, a variable of the statement, with the given

@@ -127,7 +127,8 @@ func refused(k int, format string, args ...any) error {
 	return &Fault{Arg: k, Why: diag.Sprintf(format, args...)}
 }
 
-// misspelt returns a Fault in the text of argument k.
+// misspelt returns a Fault for argument k, whose text does not have the form that the command
+// requires. The message is made from format and args.
 func misspelt(k int, format string, args ...any) error {
 	return &Fault{Arg: k, Syntax: true, Why: diag.Sprintf(format, args...)}
 }
@@ -150,7 +151,8 @@ func Number(k int, text string, least int64) (int64, error) {
 	return n, nil
 }
 
-// HasLoop returns an error for argument k if s has no loop over the variable that it names.
+// HasLoop returns nil if s has a loop over the variable v, which argument k of a command names.
+// Otherwise it returns an error for this argument.
 func HasLoop(k int, v string, s cin.Stmt, g *provenance.Graph) error {
 	if r := g.ReplacedBy(v); r != nil {
 		return refused(k, "%s no longer exists: it was replaced by %s", v, r)

@@ -106,10 +106,10 @@ func tileOfPositions(f *facts, loops []string, t *cin.Access) (key string, n int
 		maxPositions)
 }
 
-// tileOf returns the variable of a workspace's consumer whose tile the given loops of the producer
-// fill completely. The schedule must have given the producer a loop variable of its own for the
-// tile, and the given loops must be all loops derived from that variable. Otherwise tileOf returns
-// "".
+// tileOf returns a variable of the consumer of a workspace: the variable for which the given loops
+// of the producer visit exactly one tile. The schedule must have given the producer a separate loop
+// variable for this tile. The given loops must be all loops that are derived from the separate
+// variable. Otherwise tileOf returns "".
 func tileOf(f *facts, loops []string) string {
 	own := f.g.Underived(loops[0])[0]
 	tile := f.g.TileOf(own)
@@ -227,8 +227,9 @@ func sumsRows(f *facts, a *cin.Assign, t *cin.Access) bool {
 	return ok
 }
 
-// plainLevels looks at the levels of op from first on. It reports whether their rows follow each
-// other without gaps, and whether each row belongs to exactly one position of the level above.
+// plainLevels checks the levels of op, beginning with the level number first. It reports whether
+// the segments of each level follow each other without gaps. Each segment must also belong to
+// exactly one position of the level above.
 func plainLevels(op *Tensor, first int) bool {
 	for k := first; k < op.order(); k++ {
 		caps := op.caps(k)

@@ -94,7 +94,8 @@ func newFacts(p *Problem) *facts {
 	return newFactsFor(p, cin.Standing(p.Stmt, cin.Relations(p.Stmt)))
 }
 
-// newFactsFor is newFacts for a given facts.stmt.
+// newFactsFor returns the facts of problem p as newFacts does, but for the given statement. stmt
+// takes the place of the statement of p.
 func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
 	f := &facts{problem: p, g: cin.Relations(p.Stmt), body: cin.Body(p.Stmt), stmt: stmt,
 		result: &p.Tensors[0], deep: -1}
@@ -109,9 +110,9 @@ func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
 	return f
 }
 
-// size sets the size of each variable that a precompute command introduced for a workspace. It is
-// the size of the original variable. If the new variable runs over a tile, it is the largest number
-// of positions of the tile.
+// size sets the size of each variable that a precompute command introduced for a workspace. The
+// size equals the size of the original variable. If the new variable runs over a tile of positions,
+// its size is the largest number of positions in a tile.
 func (f *facts) size() {
 	p := *f.problem
 	p.Sizes = maps.Clone(p.Sizes)
@@ -206,7 +207,8 @@ func outermost(s cin.Stmt) (out []*cin.Forall) {
 	return out
 }
 
-// operand is an operand as a statement reads it. vars has the variables of the storage levels.
+// operand is the access of a statement that reads a tensor, together with the tensor. vars has the
+// variables of the tensor's storage levels.
 type operand struct {
 	key    string
 	access *cin.Access

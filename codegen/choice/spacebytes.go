@@ -61,14 +61,16 @@ func SpaceBytes(p *Problem, v *strategy.Value, threads int) int64 {
 	return int64(min(total, 1<<62))
 }
 
-// Begun returns the memory, in bytes, that the arrays of a result with growing arrays occupy before
-// the first entry is appended. kept is the memory of the arrays that become the result's arrays.
-// joined is the memory of the pieces that chunks make, and of the tables that join the pieces.
-// entries is the number of entries of the sparse operands, and threads is the number of threads.
+// Begun returns the memory that a result occupies before its first entry is appended, in bytes. It
+// is about a result whose arrays grow. kept is the memory of the arrays that become the result's
+// arrays. joined is the memory of the pieces that chunks make, and of the tables that join the
+// pieces. entries is the number of entries of the sparse operands, and threads is the number of
+// threads.
 //
-// sum is true if the result has at most as many entries as its operands, as in a sum. A thread then
-// frees its piece before it starts the next one, so fewer pieces exist at the same time. But one
-// piece may have most of the entries, so joined also includes the memory for all entries.
+// sum is true if the result does not have more entries than its operands, as in a sum. Each thread
+// then frees its piece before it starts the next one, so fewer pieces exist at the same time. A
+// single piece may have most of the entries, however. joined therefore also includes memory for all
+// entries.
 func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
 	sum bool) (kept, joined int64) {
 	if p.Assembly != strategy.Append {
@@ -106,9 +108,10 @@ func Begun(p *Problem, v *strategy.Value, entries int64, threads int,
 		int64(min(joinBytes(f, pieces)+alive*arrays(f, float64(first)/pieces+leastCapacity)+filled, 1<<62))
 }
 
-// iterations returns the largest number of iterations of the loop over v. This is the number of
-// coordinates of the variables that the loop visits. If v is derived by divide and the coordinates
-// are fewer than the ranges, it is the number of ranges.
+// iterations returns the largest number of iterations that the loop over v can have. The schedule
+// may have derived v from variables of the statement. The number of iterations is then the number
+// of coordinates of these variables. If divide made v and there are fewer coordinates than ranges,
+// it is the number of ranges, because some ranges are empty.
 func iterations(f *facts, v string) float64 {
 	c, _ := f.component(v)
 	if c == nil {
@@ -139,11 +142,10 @@ func arrays(f *facts, n float64) float64 {
 	return bytes
 }
 
-// joinedPositions returns the bytes for positions that the joined arrays of n entries need in
-// addition to the bytes that function arrays counts. If there are dense levels between two
-// compressed levels, each entry of the outer compressed level has all dense coordinates below it.
-// The position array of the inner compressed level then has an element for each of these
-// coordinates.
+// joinedPositions returns the bytes of positions that the function arrays does not count. n is the
+// number of entries of the joined arrays. If there are dense levels between two compressed levels,
+// each entry of the outer compressed level has all dense coordinates below it. The position array
+// of the inner compressed level then has an element for each of these coordinates.
 func joinedPositions(f *facts, n float64) (bytes float64) {
 	dense, scope := 1.0, false
 	for k, kind := range f.result.Format.Levels {
@@ -301,9 +303,10 @@ func formBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
 	return tableBytes(f, t, form, n)
 }
 
-// tableBytes returns the bytes of memory of a hash table with n entries. If a key has a row of
-// values, the n entries are values of rows, and each row has only one key. The rows are not copied
-// when the keys are sorted, so the values are counted once. Single values are counted twice.
+// tableBytes returns the bytes of memory of a hash table with n entries. If each key has one value,
+// the values are counted twice, because they are copied when the keys are sorted. If each key has a
+// row of values, the n entries are the values of all rows. Only the keys are copied then, so the
+// values are counted once.
 func tableBytes(f *facts, t *cin.Access, form strategy.Form, n float64) float64 {
 	keys, value, rows := t.Vars[:len(t.Vars)-form.Dense], float64(f.problem.Compute.Size()), 0.0
 	each := max(f.places(t.Vars[len(keys):]), 1)
@@ -397,5 +400,5 @@ func mostProducts(f *facts, a *cin.Assign, made map[string]float64) float64 {
 }
 
 // mostCounted is the largest number of factors of a product that mostProducts bounds by their
-// numbers of entries. It bounds the other factors by the sizes of their variables.
+// numbers of entries. mostProducts bounds the other factors by the sizes of their variables.
 const mostCounted = 8

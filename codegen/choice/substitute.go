@@ -24,7 +24,8 @@ var Substitute = &Choice{
 	Follow:  followSubstitute,
 }
 
-// Product returns the instruction that a BLAS runs the loops over vars. why is the reason.
+// Product returns the instruction to replace the loops over vars by a call of a BLAS. why is the
+// reason.
 func Product(vars []string, why string) Chosen {
 	o := Order{Choice: Substitute, Name: strings.Join(vars, ","), Word: BLAS}
 	return Chosen{Order: o, Why: why}

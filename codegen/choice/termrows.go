@@ -38,7 +38,8 @@ func termRows(f *facts, w *cin.Where, t *cin.Access) (form strategy.Form, operan
 	return form, operand, ok && assignments == 1
 }
 
-// copiedInOrder reports whether a consumer only copies workspace t, in the order of its variables.
+// copiedInOrder reports whether the consumer only copies workspace t, with loops in the order of
+// the variables of t.
 func copiedInOrder(f *facts, consumer cin.Stmt, t *cin.Access) bool {
 	for _, v := range t.Vars {
 		l, ok := consumer.(*cin.Forall)

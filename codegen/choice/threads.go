@@ -52,7 +52,8 @@ var cutWords = [...]string{strategy.Whole: "NoRaces,Whole", strategy.Blocks: "No
 	strategy.Partial: "Temporary,Work", strategy.Reduction: "ParallelReduction,Work",
 	strategy.Rows: "NoRaces,Rows"}
 
-// markChunks returns the statement's body with the outermost loops that o names on threads.
+// markChunks marks loops to run on threads, in the chunks that o describes. These are the outermost
+// of the loops that o names. markChunks returns the statement's body with the marks.
 func markChunks(f *facts, o Order) (cin.Stmt, error) {
 	unit, cut, _ := strings.Cut(o.Word, ",")
 	race, word, _ := strings.Cut(cut, ",")
@@ -354,8 +355,9 @@ func evenBy(f *facts, l *cin.Forall) string {
 // partial results than threads, some threads are idle. But this costs less than setting more
 // partial results to 0 and adding them, which takes a fifth of the time at manyWork.
 //
-// If each entry of the operand is one term, the operand is larger than the partial results. Then
-// there is one partial result for each fewWork terms, but at most fewPartials.
+// If each entry of the operand is one term, fewer terms are enough: there is one partial result for
+// each fewWork terms, but at most fewPartials. The partial results are worthwhile then, because
+// they are small in comparison with the operand that must be read.
 const (
 	partialWork  = 32
 	manyWork     = 4 * partialWork
@@ -435,8 +437,9 @@ func longSegments(f *facts, l *cin.Forall) bool {
 	return true
 }
 
-// cachedChunks is the number of chunks whose entries are assumed to stay in a cache until the
-// result is read. A larger result is copied past the cache.
+// cachedChunks is a number of chunks. If a result is not larger than the entries of this number of
+// chunks, its entries are assumed to stay in a cache until they are read. Otherwise the result is
+// copied past the caches.
 const cachedChunks = 512
 
 // orderedCut returns how a loop that appends to the result is cut into ordered chunks. If starting
@@ -459,8 +462,8 @@ func orderedCut(f *facts, l *cin.Forall) strategy.Cut {
 
 // chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. If l has
 // workspaces, a chunk must add at least one value for each of their places, because each chunk
-// clears them. The work is then a power of two, so that data of about the same density use the same
-// leaf, and the leaf is compiled only once.
+// clears all places. The result for such a loop is rounded to a power of two. It is a constant in
+// the leaf, so operands of similar density get the same leaf, which is compiled only once.
 func chunkWork(f *facts, l *cin.Forall, d *operand) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {

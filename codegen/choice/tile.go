@@ -142,8 +142,8 @@ func (t *tiles) termsPerVisit(s cin.Stmt) float64 {
 // sumsRow reports whether s sums a row of the result. s must have a loop over the row's variable,
 // and not only loops over variables that a schedule derives from it. If the schedule splits the
 // loop, or sets its length by a bound command, the loop cannot run along a tile. If serial is true,
-// the outermost loop of s is treated as a loop on one thread although it is marked to run on
-// threads, because each thread sums whole rows of its own.
+// sumsRow ignores that the outermost loop of s is marked to run on threads. The mark does not
+// matter then, because each thread sums whole rows.
 func (t *tiles) sumsRow(s cin.Stmt, serial bool) bool {
 	k := len(t.facts.vars) - 1
 	for _, v := range t.facts.vars[:k] {

@@ -141,9 +141,9 @@ func checkLanes(l *cin.Forall) (err error) {
 	return err
 }
 
-// hasRaces reports whether two iterations of l may write to the same place of the target. They
-// cannot if all variables of the statement that determine the loop are variables of the target,
-// because then different iterations write different places.
+// hasRaces reports whether two iterations of l may write to the same place of the target. The
+// loop's variable is derived from variables of the statement. If each of these variables indexes
+// the target, different iterations write to different places, and hasRaces returns false.
 func (f *facts) hasRaces(l *cin.Forall, target *cin.Access) bool {
 	v := f.g.ConsumerVar(l.Var)
 	if u := f.g.TileOf(f.g.Underived(v)[0]); u != "" {
@@ -163,8 +163,8 @@ func (u onUnit) ofOnePlace(target *cin.Access) bool {
 	return !slices.ContainsFunc(target.Vars, func(v string) bool { return !u.facts.isKnown(v, vars) })
 }
 
-// races returns an error if the loop could give a wrong result. Its iterations write to the same
-// places of the result.
+// races returns an error if the race strategy of the loop does not make it safe. It is called for a
+// loop whose iterations may write to the same places of the target.
 func (u onUnit) races(target *cin.Access) error {
 	f, race, v, key := u.facts, u.race, u.loop.Var, target.Key()
 	copies := race == cin.Temporary || race == cin.ParallelReduction

@@ -13,12 +13,14 @@ import (
 // maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// A workspace can have a place for every coordinate of its variables only if it has few places. It
-// must have at most MaxPlaces places, and one of three further limits must hold: it has at most
-// smallPlaces places, or at most placesRatio places per entry of its own, or at most placesRatio
-// places per entry of the operands. The last limit is one place per entry of the operands if the
-// workspace has several variables, because each chunk of the outer loop clears the marks of all
-// places.
+// A workspace may have a place for every coordinate only if it has at most MaxPlaces places. One of
+// these limits must also hold:
+//
+//   - It has at most smallPlaces places.
+//   - It has at most placesRatio places per entry of the workspace.
+//   - It has at most placesRatio places per entry of the operands. If the workspace has several
+//     variables, it may have only one place per entry of the operands. The reason is that each
+//     chunk of the outer loop clears the marks of all places.
 const (
 	MaxPlaces   = 1 << 24
 	smallPlaces = 1 << 16
@@ -78,14 +80,15 @@ func (f *facts) places(vars []string) float64 {
 }
 
 // A Bitmap workspace is used only if a leaf adds on average at least bitmapWork values at each of
-// its places. With fewer values it does not pay, because each chunk of the outer loop first sets
-// all places to 0, and because sorting a row of very few coordinates is equally fast.
+// its places. With fewer values another form is at least as fast, for two reasons: each chunk of
+// the outer loop must first set all places to 0, and a few coordinates are sorted as fast as the
+// bits are read.
 const bitmapWork = 16
 
 // An intermediate that is made once, outside of all loops, gets a workspace of kind Marks if at
-// least one in marksPlaces places is filled. The limit exists because all marks are read at the
-// end. Threads may share such a workspace. If the values come in order, a list is used instead,
-// unless each entry is the sum of at least marksWork values.
+// least one in marksPlaces places is filled. If fewer places are filled, reading all marks at the
+// end takes too long. If the values come in order, a list is used instead, unless each entry is the
+// sum of at least marksWork values. Threads may share a workspace of kind Marks.
 const (
 	marksPlaces = 8
 	marksWork   = 4
@@ -272,9 +275,9 @@ const emptyRows = 4
 func byRows(f *facts, t *cin.Access) bool { return keysByRows(f, t, t.Vars) }
 
 // keysByRows reports whether workspace t should store its keys by rows, so that a row of keys is
-// found without a search. A key consists of the coordinates of the variables keys, which are the
-// first variables of t. The keys in a row agree in all variables but the last of keys. Each key has
-// a value for each coordinate of t's other variables.
+// found without a search. The list keys has the first variables of t, and a key consists of their
+// coordinates. All keys of a row have the same coordinates, except along the last variable in the
+// list. Each key has a value for each coordinate of t's other variables.
 func keysByRows(f *facts, t *cin.Access, keys []string) bool {
 	x, ok := f.problem.Intermediates[t.Name]
 	each := f.places(t.Vars[len(keys):])
@@ -356,10 +359,10 @@ const (
 	maxCapacity       = 1 << 26
 )
 
-// capacityFactor returns the expected number of entries of the result, divided by the number of
-// entries of the sparse operands and rounded up to a power of two. It counts the sums that are made
-// in workspaces and the products that are stored directly. It returns 1 if an operand's number of
-// entries is unknown.
+// capacityFactor returns an estimate of how many entries the result has for each entry of the
+// sparse operands, rounded up to a power of two. To estimate the entries of the result, it counts
+// the sums that are made in workspaces and the products that are stored directly. It returns 1 if
+// an operand's number of entries is unknown.
 func capacityFactor(f *facts) int64 {
 	entries, places, added := 1.0, 1.0, 0.0
 	most := int64(maxCapacityFactor)
@@ -399,10 +402,10 @@ func capacityFactor(f *facts) int64 {
 	return n
 }
 
-// capacity returns the parameters of a result's initial capacity. A leaf multiplies the operands'
-// number of entries by one parameter, the factor. Another parameter is an upper bound of the
-// product. For each variable of the result, capacity also reports whether a workspace would have a
-// place for each coordinate.
+// capacity returns how a leaf estimates the initial capacity of the result. A leaf multiplies the
+// operands' number of entries by a factor. The capacity is this product, but at most an upper
+// bound. capacity also reports for each variable of the result whether a workspace over the
+// variable would have a place for each coordinate.
 func capacity(f *facts) strategy.Result {
 	r := strategy.Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {

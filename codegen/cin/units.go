@@ -2,9 +2,9 @@ package cin
 
 import "fmt"
 
-// MisplacedUnit returns the first loop of s whose unit does not exist at that place on the
-// hardware, and the reason. If every loop is in order, it returns nil. A GPU runs blocks; each
-// block has warps of ir.WarpSize threads. The rules are:
+// MisplacedUnit returns the first loop of s whose unit is not allowed at that place, and the
+// reason. It returns nil if every unit is allowed at its place. A GPU runs blocks; each block has
+// warps of ir.WarpSize threads. The rules are:
 //
 //   - A loop on GPUBlock is not inside another loop on a unit of a GPU.
 //   - A loop on GPUWarp is inside a loop on GPUBlock, and not inside another on GPUWarp or
@@ -20,10 +20,10 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 }
 
 // SettlesRaces reports whether the race strategy r makes concurrent additions to one element safe
-// on a GPU. A loop on a GPU unit may use only these strategies, with one exception. An outer loop
-// may have IgnoreRaces if an inner loop has a safe strategy, as in the schedules of source 004,
-// appendix A. If iterations of the outer loop may add to one element, the additions of the inner
-// loop are atomic.
+// on a GPU. A loop on a GPU unit must use a safe strategy, with one exception: an outer loop may
+// have IgnoreRaces if an inner loop has a safe strategy. This is safe as well. If iterations of the
+// outer loop may add to one element, the additions of the inner loop are atomic. The schedules in
+// appendix A of source 004 use this exception.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current

@@ -15,7 +15,8 @@ import (
 //   - A temporary is read only in the consumer of the Where whose producer assigns it. The index
 //     variables of the read are bound there.
 //   - The statements of a Seq have the same target.
-//   - Loops on GPU units satisfy MisplacedUnit, name a strategy for races and have no chunks.
+//   - A loop on a GPU unit is at a place where MisplacedUnit allows it. The loop names a strategy
+//     for races and has no chunks.
 func Verify(s Stmt) error {
 	if f, why := MisplacedUnit(s); f != nil {
 		return fmt.Errorf("forall over %s: %s", f.Var, why)

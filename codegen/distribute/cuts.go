@@ -7,8 +7,9 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// chunks adds to n how the peeled loops divide a variable of the statement into chunks. It also
-// sets the numbers of iterations of these loops. name is the variable's name.
+// chunks records in the nest n into which chunks the peeled loops divide a variable of the
+// statement. name is the name of this variable. chunks also sets the numbers of iterations of these
+// loops.
 func (p *peeling) chunks(n *place.Nest, name string) error {
 	c := place.Chunks{Var: name, Cuts: []int64{0, p.statement.Sizes[name]}}
 	for v := p.vars[name]; v != nil; {

@@ -68,14 +68,14 @@ func written(c *schedule.Command, args []schedule.Arg) place.Written {
 	return w
 }
 
-// sortByOrigin returns loops in the order of their origins. The origin of a loop is in the list
-// order: commands made the loop from it.
-func sortByOrigin(order, loops []*variable) []*variable {
+// sortByOrigin returns loops in the order of their origins. Commands derived each loop from a
+// variable, which is the loop's origin. The list origins has the origins in order.
+func sortByOrigin(origins, loops []*variable) []*variable {
 	at := func(v *variable) int {
-		for v != nil && !slices.Contains(order, v) {
+		for v != nil && !slices.Contains(origins, v) {
 			v = v.origin()
 		}
-		return slices.Index(order, v)
+		return slices.Index(origins, v)
 	}
 	out := slices.Clone(loops)
 	slices.SortStableFunc(out, func(v, w *variable) int { return at(v) - at(w) })

@@ -137,8 +137,8 @@ func (p *peeling) cut(c *schedule.Command, v *variable, outer, inner schedule.Ar
 }
 
 // leafMakes describes the arguments of each command of the leaf that makes variables. made has the
-// indices of the arguments that name the new variables. replaced is a number of arguments, counted
-// from the first: the new loops replace the loops over the variables in these arguments.
+// indices of the arguments that name the new variables. The new loops replace the loops over the
+// variables in the first arguments. replaced is the number of these arguments.
 var leafMakes = map[string]struct {
 	replaced int
 	made     []int

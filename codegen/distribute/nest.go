@@ -114,10 +114,10 @@ func (p *peeling) checkCut(at *schedule.Command, x *cut) error {
 	return p.checkWhole(at, x.of, x.outer.name)
 }
 
-// checkWhole returns an error if a peeled loop cannot run over the variable v. v must be a variable
-// of the statement, or the variable within a chunk of it if the loop over these chunks is also
-// peeled. v may also be the variable of a pos command (see ofPositions). name is the variable of
-// the loop, which counts chunks or coordinates of v.
+// checkWhole returns an error if a peeled loop cannot run over v. Three kinds of v are allowed: a
+// variable of the statement, the variable within a chunk if the loop over these chunks is also
+// peeled, and the variable of a pos command (see ofPositions). name is the variable of the loop,
+// which counts chunks or coordinates of v.
 func (p *peeling) checkWhole(at *schedule.Command, v *variable, name string) error {
 	switch v.kind {
 	case ofLeafCommand:

@@ -69,7 +69,8 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 	return p.nest(list[first])
 }
 
-// peeling is the state of a schedule while its commands are read.
+// peeling is the state while the commands of a schedule are read in order. It has the loops that
+// are peeled off from the leaf because they are distributed.
 type peeling struct {
 	statement Statement
 	machine   *place.Machine

@@ -19,9 +19,9 @@ type stored struct {
 }
 
 // lift moves a peeled loop over chunks of positions outwards, past the loops over the levels above.
-// It moves the loop only if pos names just the innermost level. The reason is that pos(j,p,B) means
-// the positions of j in all rows of a range. A chunk may therefore continue from one row to the
-// next, so the loop over the rows must be inside.
+// It does so only for a pos command that names one variable, such as pos(j,p,B). The positions of
+// this command are the positions of j in all rows of a range, so a chunk may continue from one row
+// to the next. The loop over the rows must therefore be inside the loop over the chunks.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.positionVariable(v)
@@ -59,9 +59,9 @@ func (p *peeling) positionVariable(v *variable) *variable {
 	return v
 }
 
-// root returns the variable that was divided first to make v. The root is a variable of the
-// statement, or a variable that a command of the leaf made. If v is not a variable within chunks of
-// another variable, root returns v itself.
+// root returns the variable whose division, possibly in several steps, led to v. This is a variable
+// of the statement, or a variable that a command of the leaf made. If v is not a variable within
+// chunks of another variable, root returns v itself.
 func (p *peeling) root(v *variable) *variable {
 	for v.kind == innerOf {
 		v = v.from.of
@@ -215,8 +215,9 @@ func (v *variable) fused() (out []*variable) {
 }
 
 // onPrefix returns an error if the variables in taken do not belong to consecutive levels that end
-// at the level s.level. Variables of levels above them become loops of the leaf. Peeled loops may
-// divide only the variable of the outermost level into chunks.
+// at the level s.level. The variables of the levels above need not be in taken, because they become
+// loops of the leaf. Peeled loops may divide into chunks only the variable of the tensor's
+// outermost level. Otherwise onPrefix also returns an error.
 func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	c, a := s.at.made, s.access
 	var roots []string
@@ -260,8 +261,8 @@ func (p *peeling) onPrefix(s *stored, taken []*variable) error {
 	return nil
 }
 
-// positions adds to n how the peeled loops divide stored positions into chunks. It also sets the
-// numbers of iterations of these loops.
+// positions records in the nest n into which chunks the peeled loops divide stored positions. It
+// also sets the numbers of iterations of these loops.
 func (p *peeling) positions(n *place.Nest) error {
 	s := p.stored
 	c := place.Chunks{Positions: &place.Positions{Tensor: s.access.Tensor, Vars: s.vars}}

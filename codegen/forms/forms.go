@@ -28,22 +28,23 @@ type Measured struct {
 	Shipped bool
 }
 
-// FarRows is the name of a Measured choice of a prefetch distance, in stored values. It applies to
-// rows that mostly do not stay in a core's caches. They are prefetched this distance before their
-// use into the second-level cache (strategy.Prefetch.Far), and closer to their use into the nearest
-// cache (strategy.Prefetch.Ahead). A distance of 0 leaves prefetching to the processor.
+// FarRows is the name of a choice of a prefetch distance (see Measured), for rows that mostly do
+// not stay in a core's caches. The distance is a number of stored values. At this distance before
+// their use, rows are prefetched into the second-level cache (strategy.Prefetch.Far). Closer to
+// their use, they are prefetched into the nearest cache (strategy.Prefetch.Ahead). A distance of 0
+// leaves prefetching to the processor.
 const FarRows = "far_rows_ahead"
 
-// LastLevelRows is the name of a Measured choice of a prefetch distance, in stored values. It
-// applies to rows in the last-level cache, which several cores share. If the distance is
-// LastLevelAhead, rows are prefetched into the nearest cache only. If it is FarAhead, rows are
-// prefetched like rows in memory.
+// LastLevelRows is the name of a choice of a prefetch distance (see Measured), for rows in the
+// last-level cache, which several cores share. If the distance is LastLevelAhead, rows are
+// prefetched only into the cache nearest to the core. If it is FarAhead, rows are prefetched like
+// rows in memory.
 const LastLevelRows = "last_level_rows_ahead"
 
-// Streams is the name of a Measured choice of a prefetch distance, in entries. It applies to the
-// entries of the only sparse operand if they come from memory (strategy.Prefetch.Ahead). The vector elements
-// that the entries select are prefetched a quarter of this distance before their use. A distance of
-// 0 leaves prefetching to the processor.
+// Streams is the name of a choice of a prefetch distance (see Measured), for the entries of the
+// only sparse operand if they come from memory (strategy.Prefetch.Ahead). The distance is a number
+// of entries. The vector elements that the entries select are prefetched at a quarter of this
+// distance. A distance of 0 leaves prefetching to the processor.
 const Streams = "entries_ahead"
 
 // Merges is the name of a Measured choice of how sums of sparse segments are merged. If its form is

@@ -94,8 +94,9 @@ func (s *Shape) positions() Form {
 	return s.ownPlaces(c)
 }
 
-// loadedPositions returns the form whose threads first load entries and then sum the loaded values
-// (A.2).
+// loadedPositions returns the form that first loads the entries of each thread and then sums the
+// loaded values. It is schedule A.2 of source 004, appendix A. loadedPositions returns nil if the
+// form does not fit the statement.
 func (s *Shape) loadedPositions() Form {
 	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.Vars) == 0 {
@@ -104,7 +105,9 @@ func (s *Shape) loadedPositions() Form {
 	return s.entriesOfThreads(c, true)
 }
 
-// plainPositions returns the form whose threads sum entries without a workspace of products (A.11).
+// plainPositions returns the form that sums the entries of each thread directly, without a
+// workspace for the products. It is schedule A.11 of source 004, appendix A. plainPositions returns
+// nil if the form does not fit the statement.
 func (s *Shape) plainPositions() Form {
 	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(s.Vars) == 0 {
@@ -211,9 +214,10 @@ func (s *Shape) rowsOfTiles(c *positionLoop) Form {
 				"warp if rows are few; a row of several tiles is added atomically", tile))...)
 }
 
-// entriesOfThreads returns the form that gives each thread a few neighbouring entries (A.2). The
-// thread sums them by row, and adds each row's sum atomically to the result. If products is true,
-// the thread computes the products of all its entries before it sums.
+// entriesOfThreads returns the form that gives each thread a few neighbouring entries. The thread
+// adds up its entries of each row, and adds the sum of each row to the result by an atomic
+// addition. If products is true, the thread first computes the products of all its entries, as in
+// schedule A.2 of source 004, appendix A.
 func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
@@ -237,8 +241,8 @@ func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 }
 
 // denseInside returns the form that gives each warp a few entries and lets the warp's threads run
-// over the last dense variable of the result (A.4, A.8). races says that several warps may add to
-// one row.
+// over the last dense variable of the result. races is true if several warps may add to the same
+// row. The form has the loops of schedules A.4 and A.8 of source 004, appendix A.
 func (s *Shape) denseInside(c *positionLoop, races bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")

@@ -117,9 +117,9 @@ func (s *Shape) warpPerPlace(texts, places, sums []string) Form {
 			thread))...)
 }
 
-// warpRows returns the form that gives each row of a sparse operand to a warp (A.10). It serves
-// statements with other terms next to the sum over the row's entries. A loop over the positions of
-// several rows cannot compute these terms.
+// warpRows returns the form that gives each row of a sparse operand to a warp. It is for statements
+// that add other terms to the sum over the entries of a row. A loop over the positions of several
+// rows cannot compute these terms. The form is schedule A.10 of source 004, appendix A.
 func (s *Shape) warpRows() Form {
 	outer, ok := s.Body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.Result.AllDense() {
@@ -270,9 +270,9 @@ func (s *Shape) rowsOfThreads(perThread int) Form {
 	return s.lines(texts...)
 }
 
-// racesOver returns the ends of two parallelize commands for a loop over v. The end blocks is for
-// the loop over blocks, and threads is for the loop over threads. Each end has the race strategy,
-// the closing parenthesis and a comment with the reason.
+// racesOver returns the last parts of two parallelize commands for a loop over v. The result blocks
+// is for the loop over GPU blocks, and the result threads is for the loop over threads. Each part
+// has the race strategy, the closing parenthesis and a comment with the reason.
 func (s *Shape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.Vars) == 0:

@@ -148,7 +148,8 @@ func (s *Shape) name(want string) string {
 	return got
 }
 
-// entries describes the driver's entries in words, for the reasons of commands.
+// entries returns a phrase for the entries of the driver, the sparse operand whose entries the
+// kernel visits. The phrase is used in comments that give the reason for a command.
 func (s *Shape) entries() string {
 	if n := s.Entries(s.driver.Name); n >= 0 {
 		return fmt.Sprintf("the %d entries of %s", n, s.key(s.driver))

@@ -79,7 +79,8 @@ func (c *compiler) logic(x *ir.Binary) intFn {
 	}
 }
 
-// arithmetic compiles an integer operation in 64 bits. Operands of type Int32 are within its range.
+// arithmetic compiles an integer operation, which it computes in 64 bits. If the type is Int32, the
+// operands are in the range of Int32, and the caller wraps the result to 32 bits.
 func (c *compiler) arithmetic(x *ir.Binary) intFn {
 	a, b := c.int(x.X), c.int(x.Y)
 	if l, ok := x.Y.(*ir.Lit); ok && (x.Op == ir.Add || x.Op == ir.Sub) {

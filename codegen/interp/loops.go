@@ -67,8 +67,8 @@ func (c *compiler) track(s *ir.For) int {
 	return d
 }
 
-// tracked returns the closure of a loop that runs its iterations in order and checks for races in
-// track d.
+// tracked returns the closure of a loop that runs its iterations in order and checks for races
+// between them. d is the number of the loop's track, which counts the iterations.
 func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 	return func(fr *frame) {
 		fr.inLoops = append(fr.inLoops, v)
@@ -90,7 +90,7 @@ func tracked(v int, lo, hi intFn, step int64, d int, body stmtFn) stmtFn {
 }
 
 // shuffled returns the closure of a loop that runs its iterations in a random order and checks for
-// races in track d.
+// races between them. d is the number of the loop's track, which has the current iteration.
 func shuffled(v int, lo, hi intFn, step int64, d int, kind ir.ForKind, body stmtFn) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)

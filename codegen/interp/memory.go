@@ -156,8 +156,9 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	return m
 }
 
-// poison is the value of integers in memory that was never written. Zeros would hide faults in the
-// checks themselves.
+// poison is the value of integers in memory that was never written. Other checks refuse to read
+// this memory. If one of these checks fails to do so, poison makes the result visibly wrong,
+// whereas zeros could give the right result.
 const poison = 0x7b7b7b7b
 
 // makeMemory returns a block of n elements. They are zeros if zero is set, and otherwise count as
@@ -221,7 +222,9 @@ func (m *memory) markAll() {
 	}
 }
 
-// gone returns the memory for a handle whose block the leaf no longer owns. s is the reason.
+// gone returns a memory without elements, with the name and the type of m. It replaces m when the
+// leaf has given up the block, so that a later use of m fails. s says how the leaf gave up the
+// block: it freed the block, published it or kept it in a table.
 func (m *memory) gone(s state) *memory {
 	return &memory{name: m.name, elem: m.elem, state: s}
 }

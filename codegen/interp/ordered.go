@@ -89,11 +89,12 @@ func put[T any](all []T, at []int, values []T) {
 	}
 }
 
-// ordered returns the closure of a loop with an ordered section. It checks for races in track d.
-// The three parts of an iteration run one after another, and the ordered sections run in the order
-// of the iterations. Apart from that the order is random: the first part of an iteration may run
-// before the ordered section of an earlier iteration, and its last part after the ordered section
-// of a later one.
+// ordered returns the closure of a loop with an ordered section. An iteration has three parts,
+// which run one after another: before, in and after the ordered section. The ordered sections run
+// in the order of the iterations. The other parts run in a random order: the first part of an
+// iteration may run before the ordered section of an earlier iteration, and the last part after the
+// ordered section of a later one. d is the number of the loop's track, which is used to find races
+// between iterations.
 func ordered(v int, lo, hi intFn, step int64, d int, parts [3]stmtFn, o own) stmtFn {
 	return func(fr *frame) {
 		first := lo(fr)

@@ -8,11 +8,11 @@ type threadCell struct {
 	done   [3]doers // indexed by access
 }
 
-// doers are threads that accessed an element in one way, for example by a load. They may race with
-// the current thread. Blocks run one after another, and the threads of a block run from barrier to
-// barrier. It is therefore enough to record the latest block, and its accesses since its latest
-// barrier. If one warp made all of these accesses, only the accesses since this warp's latest
-// barrier are recorded.
+// doers records the threads that accessed an element in one way, for example by a load. These
+// threads may race with the current thread. Blocks run one after another, and the threads of a
+// block run from barrier to barrier. Only the latest block is therefore recorded, with the accesses
+// since the latest barrier of this block. If one warp made all of these accesses, only the accesses
+// since the latest barrier of this warp are recorded.
 type doers struct {
 	block        int32  // from 1; 0 if there was no access, many if there were several blocks
 	epoch        uint32 // the block's epoch: a new one starts at each barrier

@@ -156,14 +156,15 @@ func outsideLoops(b *Block) (found *For) {
 	return found
 }
 
-// onlySums reports whether b only assigns variables: it stores nothing and has no control flow.
+// onlySums reports whether the statements of b do nothing except setting variables, as sums in
+// registers do. Such a block stores nothing and does not branch.
 func onlySums(b *Block) bool {
 	return !slices.ContainsFunc(b.List, func(s Stmt) bool { return RowOf(s).Traits&Pure == 0 })
 }
 
-// bound returns x if x is a variable, and otherwise nil. It also returns the load with which the
-// loop over parents declares this variable. The load is nil if the variable is not declared with a
-// load there.
+// bound returns the variable that x, a bound of the inner loop, consists of. It returns nil if x is
+// not a variable. The loop over parents may declare the variable with a load as its value. The
+// second result is this load, or nil.
 func (c *segments) bound(x Expr) (*Var, *Load) {
 	v, _ := x.(*Var)
 	l, _ := c.defs[v].(*Load)
@@ -232,7 +233,9 @@ func (c *segments) carried(body *Block) Stmt {
 	return &Block{List: []Stmt{&Declare{V: c.inner.V, Init: first}, &loop}}
 }
 
-// rewritten returns b with the inner loop in its new form and without the declaration of begin.
+// rewritten returns a copy of b with a new inner loop, which continues at the position where the
+// previous segment ended. The declaration of begin, the first position of a segment, is left out,
+// because nothing reads it any more.
 func (c *segments) rewritten(b *Block) *Block {
 	out := &Block{}
 	for _, s := range b.List {

@@ -138,7 +138,8 @@ func (x *foreseer) forget(b *Block) {
 	}
 }
 
-// block returns the cost of a block. Statements after a failure that is sure do not count.
+// block returns the estimated cost of a block. If a statement is certain to fail, the statements
+// after it are not counted.
 func (x *foreseer) block(b *Block) (c cost) {
 	if b == nil {
 		return c
@@ -221,8 +222,8 @@ func (x *foreseer) set(v *Var, to Expr) {
 	}
 }
 
-// unsure records that the call may not reach the statements that follow. It returns a function that
-// restores the state before.
+// unsure marks the statements that follow as uncertain, because the call may not reach them. It
+// returns a function that restores the previous mark.
 func (x *foreseer) unsure() func() {
 	was := x.certain
 	x.certain = false
@@ -255,7 +256,8 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 	return max(0, float64(to.n)-float64(from.n))
 }
 
-// branch returns the cost of an If. If the condition is not sure, it follows both branches.
+// branch returns the estimated cost of an If. If the value of the condition is not certain, the
+// estimate includes both branches.
 func (x *foreseer) branch(s *If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {

@@ -139,8 +139,8 @@ func word(b *bool, text string) Operand { return Operand{at: b, text: text} }
 // generated; it is not an expression of the code.
 func constant(n *int64) Operand { return Operand{at: n} }
 
-// above returns the operand for an integer that the text form writes, after text, only if it
-// exceeds least.
+// above returns the operand for the integer *n, which is not an expression. If *n is more than
+// least, the text form of the statement has text and then the integer. Otherwise it has neither.
 func above(n *int64, least uint8, text string) Operand {
 	return Operand{at: n, text: text, least: least}
 }
@@ -263,10 +263,13 @@ func (r *Row) add(form string, operands ...Operand) {
 	}
 }
 
-// hasNext reports whether a list has another element. sep is the text before this element. While a
-// statement is parsed, there is another element if sep is the next token, which hasNext skips. If
-// sep is "", there is one if the next token is not a closing bracket. In all other cases the result
-// is more. While a statement is printed and more is true, hasNext also writes sep.
+// hasNext reports whether a list has another element. sep is the text before this element.
+//
+// While a statement is parsed, hasNext looks at the next token. If sep is not "", there is another
+// element if the next token is sep, and hasNext skips this token. If sep is "", there is another
+// element unless the next token is a closing bracket. In all other cases the caller knows the
+// answer: hasNext returns the argument more. While a statement is printed and more is true, hasNext
+// also writes sep.
 func (r *Row) hasNext(more bool, sep string) bool {
 	switch {
 	case r.reader != nil && sep == "":

@@ -104,7 +104,8 @@ func (s *Block) row(r *Row) {
 	r.add("%", Operand{at: s})
 }
 
-// Comments have no operands. The printer and the parser write and read them.
+// row sets only the traits of a comment, because a comment does not have operands. The printer and
+// the parser handle the text of a comment themselves.
 func (s *Comment) row(r *Row) { r.Traits = OnHost | OnThread }
 
 func (s *Declare) row(r *Row) {

@@ -369,8 +369,9 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 	return nil
 }
 
-// owned returns an error unless Alloc or Take made a. Inside parallel loops, a must be made in the
-// innermost parallel loop.
+// owned returns an error if the leaf has not allocated the array a itself, by an Alloc or a Take.
+// In parallel loops, a must be allocated in the innermost parallel loop, because its iterations
+// would otherwise share the array.
 func (v *verifier) owned(a *Array) error {
 	if v.arrays[a] == param {
 		return fmt.Errorf("array %s is a parameter, but the leaf must have allocated it", a.Name)

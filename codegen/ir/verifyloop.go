@@ -14,10 +14,10 @@ type verifyLoop struct {
 	outer   *verifyLoop // the loop around it
 }
 
-// within reports whether l is outer or inside it.
-func (l *verifyLoop) within(outer *verifyLoop) bool {
+// within reports whether l is the same loop as ancestor or is inside that loop.
+func (l *verifyLoop) within(ancestor *verifyLoop) bool {
 	for ; l != nil; l = l.outer {
-		if l == outer {
+		if l == ancestor {
 			return true
 		}
 	}

@@ -36,7 +36,8 @@ func hasBlocks(s Stmt) bool {
 // rows is a pool of unused rows, so that a walk over a few statements allocates no memory.
 var rows = sync.Pool{New: func() any { return &Row{Operands: make([]Operand, 0, 16)} }}
 
-// WalkRows calls fn like Walk, with the row of each statement, which is valid during the call.
+// WalkRows is like Walk, but also passes the row of each statement to fn. fn must not keep the row,
+// because WalkRows uses it again for the next statement.
 func WalkRows(s Stmt, fn func(Stmt, *Row)) {
 	r := rows.Get().(*Row)
 	Walk(s, func(s Stmt) {

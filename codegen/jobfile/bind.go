@@ -263,8 +263,8 @@ func (c *Command) words() (list []edit) {
 }
 
 // bind replaces params in c's arguments by their values. It does not replace index variables of the
-// statement, which are the keys of vars. It also keeps words of the scheduling language, words
-// before "(", parts of a name with a point, and text in quotes.
+// statement, which are the keys of vars. It also does not replace words of the scheduling language,
+// words before "(", the parts of a dotted name such as M.x, or text in quotes.
 func (c *Command) bind(f *File, vars map[string]bool) {
 	e, own := textEdits{text: c.raw}, c.words()
 	quoted := false

@@ -118,7 +118,8 @@ func (c *checker) declareNames() error {
 	return nil
 }
 
-// givenSizes refuses sizes for names that are neither sizes nor index variables.
+// givenSizes returns an error if the user gave a value to a name that is neither a declared size
+// nor an index variable of a statement.
 func (c *checker) givenSizes() error {
 	vars := map[string]bool{}
 	c.f.statements(c.f.Items, func(s *Statement) error {

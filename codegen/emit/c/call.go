@@ -10,7 +10,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// call prints a call of a user function through its static stand-in.
+// call prints a call of a user's C function. The leaf does not call the function directly, but
+// through a static function that has the types of the call.
 func (f *cfunc) call(s *ir.Call) {
 	k := slices.IndexFunc(f.leaf.file.calls,
 		func(t *ir.Call) bool { return t.Func.Name == s.Func.Name && t.Func.Text == s.Func.Text })
@@ -34,7 +35,8 @@ func (f *cfunc) call(s *ir.Call) {
 // standIn returns the name of the static function through which leaves call user function number k.
 func standIn(k int) string { return fmt.Sprintf("dst_user_%d", k) }
 
-// prototypes returns the declarations of the stand-ins.
+// prototypes returns the declarations of the static functions through which leaves call the
+// functions of the user.
 func (f *file) prototypes() string {
 	var b strings.Builder
 	for k, s := range f.calls {
@@ -46,8 +48,9 @@ func (f *file) prototypes() string {
 // include matches lines that include a system header.
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
-// userText returns the text of the user's files, each one once, and the definitions of the
-// stand-ins. System headers come first, before the pragma that hides everything else.
+// userText returns the text of the user's files, each file once, and the definitions of the static
+// functions through which leaves call the user's functions. For each file, the system headers come
+// first, before the pragma that hides the symbols of the file from other libraries.
 func (f *file) userText() string {
 	var b strings.Builder
 	var texts []string

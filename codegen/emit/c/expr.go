@@ -78,9 +78,9 @@ func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	return "", false
 }
 
-// isComputed reports whether x is a floating-point or complex number that is the result of a
-// computation, and not just loaded. The negation of a computed number is printed as a call of a
-// helper (prelude/neg.h), because a C compiler might fuse it with a sum in x. vars has the
+// isComputed reports whether x is a floating-point or complex number that an operation computed,
+// and not a loaded value. If so, -x is printed as a call of a helper (prelude/neg.h). A C compiler
+// might otherwise combine the minus sign with a sum in x, which can change the result. vars has the
 // variables whose values are computed.
 func isComputed(x ir.Expr, vars map[*ir.Var]bool) bool {
 	switch x := x.(type) {

@@ -17,8 +17,9 @@ type lineLoop struct {
 	v        string // the loop's variable
 }
 
-// lineLoop returns a loop as a lineLoop. It returns nil if the loop has no store that bypasses the
-// caches, or if it always has fewer iterations than a line has elements.
+// lineLoop prepares s to be printed as a loop over whole cache lines, which are stored past the
+// caches. It returns nil if no store of s bypasses the caches. It also returns nil if s always has
+// fewer iterations than a line has elements.
 func (f *cfunc) lineLoop(s *ir.For) *lineLoop {
 	if !s.Nontemporal {
 		return nil

@@ -65,8 +65,8 @@ func (f *cfunc) plainLoop(s *ir.For, lo, end string) {
 }
 
 // isTail reports whether a While loop stores the remaining entries of one operand, after a merge
-// has reached the end of the others. GCC must not vectorize this loop, because few entries are
-// usually left. The loop therefore contains dst_alone.
+// has reached the end of the others. Usually few entries are left, so vectorizing this loop is not
+// worthwhile. The loop is printed with the macro dst_alone, which keeps GCC from vectorizing it.
 func isTail(s *ir.While) bool {
 	stores := false
 	for _, t := range s.Body.List {
@@ -82,10 +82,11 @@ func isTail(s *ir.While) bool {
 	return ok && stores && b.Op == ir.Lt
 }
 
-// picksRows reports whether the body of a loop loads a coordinate and uses it in a vector loop
-// inside. The coordinate may choose the row that the vector loop visits. Iterations of the outer
-// loop then work on unrelated rows, and GCC must not merge their vector loops. The outer loop
-// therefore contains dst_alone. Vector loops with sums do not count.
+// picksRows reports whether the body of a loop loads a coordinate and uses it in an inner vector
+// loop. The coordinate may choose the row that the vector loop visits. Iterations of the outer loop
+// then work on unrelated rows, and GCC must not merge their vector loops. The outer loop is
+// therefore printed with the macro dst_alone, which prevents the merging. Vector loops with sums do
+// not count.
 func picksRows(b *ir.Block) bool {
 	indexed := map[*ir.Var]bool{} // variables that depend on a coordinate
 	follows := func(x ir.Expr) (yes bool) {
@@ -181,7 +182,8 @@ func (f *cfunc) end(hi ir.Expr, v string, body *ir.Block) string {
 	return name
 }
 
-// Limits of unrolling. GCC's time grows with the square of the code that it makes from a loop.
+// Limits of unrolling. GCC's compile time grows with the square of the length of the code that
+// unrolling a loop produces.
 const (
 	maxCopies           = 64   // copies of a loop's body
 	maxStatements       = 1024 // statements of all copies, for more than minCopies copies

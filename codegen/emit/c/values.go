@@ -101,8 +101,8 @@ func valueOf(list []*ir.Lit, l *ir.Lit) int {
 	return slices.IndexFunc(list, func(v *ir.Lit) bool { return *v == *l })
 }
 
-// value returns the name of the local that holds the number l. The second result is false if l
-// stays in the text.
+// value returns the name of the local variable that holds the number l, if the leaf reads l at run
+// time. Otherwise the second result is false, and l is printed as a literal.
 func (f *cfunc) value(l *ir.Lit) (string, bool) {
 	n := valueOf(f.leaf.values, l)
 	if n < 0 {

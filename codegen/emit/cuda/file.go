@@ -63,8 +63,8 @@ func File(f *ir.Func) string {
 }
 
 // Unnamed is like File, but variables and arrays have numbers in place of names. The text is the
-// same for all leaves that differ only in their names. Its kernels have the same names and
-// parameters as the kernels of File, which Kernels returns.
+// same for all leaves that differ only in their names. Its kernels are called in the same way as
+// the kernels of File: Kernels describes both.
 func Unnamed(f *ir.Func) string {
 	text, _ := print(f, clike.NewUnnamed())
 	return text

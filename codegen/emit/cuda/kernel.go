@@ -198,10 +198,11 @@ func (k *kernel) params() []string {
 	return list
 }
 
-// arrayParam returns the declaration of an array's parameter. An array that the kernel does not
-// store to is const and restrict, so that it is loaded through the read-only path. An array that is
-// both stored and loaded is not restrict. After a barrier, threads see what other threads stored,
-// which a compiler may ignore for a restrict pointer.
+// arrayParam returns the declaration of the parameter for the array a. If the kernel does not store
+// to a, the parameter is const and restrict, so that a is loaded through the read-only path. If the
+// kernel both stores to a and loads it, the parameter is not restrict. The reason is that a
+// compiler may assume of a restrict pointer that other threads do not change the array, but they
+// may have done so before a barrier.
 func (k *kernel) arrayParam(a *ir.Array) string {
 	t, name := k.Type(a.Elem), k.Array(a)
 	switch {
@@ -215,7 +216,8 @@ func (k *kernel) arrayParam(a *ir.Array) string {
 
 func (k *kernel) need(name string) { k.file.needs[name] = true }
 
-// typed adds a helper for a type to the file. It returns the name that a helper has for this type.
+// typed adds the given helper for type t to the file. It returns the name of a function of the
+// helper: name with the prefix dst_ and the suffix of the type.
 func (k *kernel) typed(helper, name string, t tensor.Type) string {
 	k.need(helper + ":" + t.String())
 	return "dst_" + name + "_" + clike.Suffix(t)
