@@ -18,8 +18,10 @@ import (
 const layoutGain = 4
 
 // layouts chooses dense operands that are read from copies, so that the innermost loop runs along
-// the memory of the copy. With a schedule, these are the operands that its layout commands name.
-// Otherwise, on a CPU, they are the operands for which a copy pays.
+// the memory of the copy. With a schedule, its layout commands name the operands. Without a
+// schedule, and on a CPU, layouts chooses an operand if its values are read often enough for the
+// faster loop to save more time than the copy costs (layoutGain). On a GPU without a schedule, it
+// chooses none.
 func (c *compilation) layouts() error {
 	if c.request.Ask.Schedule != nil {
 		return c.givenLayouts()
@@ -88,9 +90,9 @@ func (c *compilation) reads(v string) float64 {
 	return float64(max(least, 0)) * float64(c.size(v))
 }
 
-// readers returns the number of ranks that copy each value of an operand. Ranks copy the same value
-// if they compute the same parts of the operand's variables, and different parts only of other
-// variables.
+// readers returns the number of ranks that copy the same value of an operand. Two ranks copy the
+// same values if they compute the same ranges of the operand's variables. The ranges of all other
+// variables may differ.
 func (c *compilation) readers(u *use) float64 {
 	n := 1.0
 	for _, cut := range c.request.Ask.Cuts {

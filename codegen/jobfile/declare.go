@@ -421,7 +421,8 @@ func IsNumber(text string) bool {
 	return err == nil
 }
 
-// isKind reports whether text consists of words, numbers and colons.
+// isKind reports whether text has the form of a kind of generated data, such as uniform:1000. It
+// may have words and numbers, and the characters ":", ".", "+" and "-".
 func isKind(text string) bool {
 	for k := range len(text) {
 		if c := text[k]; !wordByte(c) && strings.IndexByte(":.+-", c) < 0 {

@@ -97,7 +97,8 @@ var wants = map[string]string{
 	"print":   "the end of the line",
 }
 
-// declared parses the text after a keyword.
+// declared parses an item of a job file that begins with the keyword word, such as param, tensor or
+// print, and returns the item. The reader r has already consumed the keyword.
 func (p *parser) declared(r *reader, word string, at span) Item {
 	switch word {
 	case "param":

@@ -31,8 +31,8 @@ func (r *reader) space() {
 	}
 }
 
-// isBlank reports whether c separates the words of a job file. A form feed or a blank beyond ASCII
-// does not: it is a mistake where a word should be.
+// isBlank reports whether c separates the words of a job file. A form feed or a blank that is not
+// ASCII does not separate words, and is an error between words.
 func isBlank(c rune) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // wordsOf returns the words of text, which blanks separate.
@@ -112,7 +112,8 @@ func (r *reader) name(want string) (string, notation.Span) {
 	return w, at
 }
 
-// quoted consumes a text in quotes and returns it without them.
+// quoted consumes a text in quotes. It returns the text without its quotes, and the place of the
+// text in the file with its quotes. want says in an error message what was expected.
 func (r *reader) quoted(want string) (string, notation.Span) {
 	if r.err != nil {
 		return "", notation.Span{}

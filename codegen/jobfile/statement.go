@@ -97,8 +97,9 @@ func (s *Statement) addLine(l line) error {
 	return nil
 }
 
-// lineKeyword returns the keyword that a line under a statement begins with, or "" for a scheduling
-// command. A contraction tree after network may begin with a parenthesis.
+// lineKeyword returns the keyword that a line under a statement begins with, or "" if the line is a
+// scheduling command. A word before "(" is normally a command. The word network is a keyword even
+// then, because the contraction tree after it may begin with a parenthesis.
 func lineKeyword(text string, at notation.Span) string {
 	if word := keyword(text, at, blockWords...); word != "" {
 		return word
@@ -197,7 +198,8 @@ func (s *Statement) networkLine() blockLine {
 	return s.lines[slices.IndexFunc(s.lines, func(b blockLine) bool { return b.word == "network" })]
 }
 
-// command returns the command whose text an error is about, or nil.
+// command returns the scheduling command whose text caused the error d. If no command did, it
+// returns nil.
 func (s *Statement) command(d *diag.Error) *Command {
 	for k := range s.Schedule {
 		if c := &s.Schedule[k]; d.Src == c.Text {

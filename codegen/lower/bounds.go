@@ -106,8 +106,9 @@ func (l *lowerer) tilePieces(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) {
 		})
 }
 
-// determine lowers f, the last loop of component c, as loops over the component's original
-// variables. They run within the interval that remains in o.
+// determine lowers f, the last loop of a component of the schedule (o.Of). It emits loops over the
+// original variables of the component, because f and the outer loops together determine their
+// values. The loops visit only the values in o.Iv, the interval that the outer loops have left.
 func (l *lowerer) determine(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	c := o.Of
 	if n := l.leaf.LoopStrategy(f).RowLanes; n > 0 {

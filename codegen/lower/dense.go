@@ -13,8 +13,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// denseSpace is a workspace that is filled everywhere or nowhere. It is an array, in row-major
-// order, with a place for each coordinate of box.
+// denseSpace is a workspace that is filled everywhere or nowhere. It is an array in row-major
+// order. box has the range of coordinates of each variable, and the array has a place for each
+// point of these ranges.
 type denseSpace struct {
 	box  space.Box
 	vals *ir.Array
@@ -84,12 +85,14 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *scope.Env, want boo
 	return l.lowerBothCases(t.Name, some, want, consume)
 }
 
-// lowerBothCases lowers a consumer twice: for the case that the workspace has values, under
-// condition some, and for the other case. It returns the condition that the consumer assigned.
-func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
+// lowerBothCases lowers a consumer twice: for the case that the workspace has values, and for the
+// case that it has none. filled is the condition of the first case. consume lowers the consumer for
+// one of the cases. If want is true, lowerBothCases returns the condition that the consumer
+// assigned a value.
+func (l *lowerer) lowerBothCases(name string, filled ir.Expr, want bool,
 	consume func(pres bool) ir.Expr) ir.Expr {
-	if ir.Always(some) || ir.Never(some) {
-		return consume(ir.Always(some))
+	if ir.Always(filled) || ir.Never(filled) {
+		return consume(ir.Always(filled))
 	}
 	var flag *ir.Var
 	if want {
@@ -110,7 +113,7 @@ func (l *lowerer) lowerBothCases(name string, some ir.Expr, want bool,
 	if len(rest.List) == 0 {
 		rest = nil
 	}
-	l.b.Emit(&ir.If{Cond: some, Then: then, Else: rest})
+	l.b.Emit(&ir.If{Cond: filled, Then: then, Else: rest})
 	if ir.Never(got) || !want {
 		return got
 	}

@@ -10,7 +10,9 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// forall lowers a loop. See stmt for want and the returned value.
+// forall lowers a loop. If want is true, it returns the condition that the loop assigned a value.
+// If want is false, the caller may only test whether the returned condition is the constant false:
+// then the loop never assigns a value.
 func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if w, a := l.fillsRow(f, e); w != nil {
 		return l.fillRow(w, f, a, e, want)
@@ -26,8 +28,10 @@ func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	return l.loop(f, e, want)
 }
 
-// loop lowers a loop that is run by generated code, not by a library or a user's function. See stmt
-// for want and the returned value.
+// loop lowers a loop that generated code runs, and not a library or a user's function. If want is
+// true, it returns the condition that the loop assigned a value. If want is false, the caller may
+// only test whether the returned condition is the constant false: then the loop never assigns a
+// value.
 func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	o := l.leaf.LoopStrategy(f)
 	switch {

@@ -62,16 +62,18 @@ func (l *lowerer) guardedLoop(f *cin.Forall, e *scope.Env, c *scope.Component, w
 	})
 }
 
-// arrive binds the component's original variables, and calls body to lower f's body there.
-func (l *lowerer) arrive(f *cin.Forall, c *scope.Component, in *scope.Env, body func(*scope.Env)) {
-	s := in.Counts.At(c.Roots[0])
+// arrive lowers the body of loop f when the loops of component c have determined the values of all
+// original variables of c. It binds these variables in env, the environment of the body. It then
+// calls body, which lowers the body in env.
+func (l *lowerer) arrive(f *cin.Forall, c *scope.Component, env *scope.Env, body func(*scope.Env)) {
+	s := env.Counts.At(c.Roots[0])
 	for _, r := range c.Roots {
-		in.Coord = in.Coord.With(r, bounds.Code(s.Counting.Value[r]))
+		env.Coord = env.Coord.With(r, bounds.Code(s.Counting.Value[r]))
 		if s.Start == nil {
-			in.Coord = in.Coord.With(r, l.b.Named(r, ir.Plus(in.Coord.At(r), in.RangeOf(r).Lo)))
+			env.Coord = env.Coord.With(r, l.b.Named(r, ir.Plus(env.Coord.At(r), env.RangeOf(r).Lo)))
 		}
 	}
-	in.EnterAll(f.Body)
-	merge.BindResultAt(f, in)
-	body(in)
+	env.EnterAll(f.Body)
+	merge.BindResultAt(f, env)
+	body(env)
 }

@@ -335,7 +335,8 @@ func (b *rowSums) add(band *ir.Var) {
 // visits all coordinates of the band in order.
 const sparseBand = 16
 
-// keep emits code that stores the computed sums as long row x, and clears them.
+// keep emits code that copies the computed sums to the list of long rows, as entry number x. The
+// code then sets the memory of the sums to 0 for the next row.
 func (b *rowSums) keep(x *ir.Var) {
 	a, l := b.a, b.a.l
 	l.b.Chunks("band", ir.Int(0), b.bands, func(band *ir.Var) {

@@ -53,7 +53,8 @@ func (l *lowerer) newPositionLoop(f *cin.Forall, e *scope.Env) *positionLoop {
 	return fl
 }
 
-// serial lowers the nest as a loop in order.
+// serial lowers the nest to one sequential loop over the positions. If want is true, it returns the
+// condition that the loop assigned a value.
 func (fl *positionLoop) serial(e *scope.Env, want bool) ir.Expr {
 	some := fl.loop(fl.lo, fl.hi, e, want)
 	if want && !ir.Never(some) {

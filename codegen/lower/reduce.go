@@ -144,10 +144,10 @@ func (l *lowerer) ownRows(f *cin.Forall, e *scope.Env, v string) {
 	l.b.Emit(&ir.If{Cond: ir.AtMost(l.leaf.Threads, ir.Int(1)), Then: alone, Else: parted})
 }
 
-// parallel lowers a loop over a variable of the result whose iterations run on several threads. The
-// variable's range is cut into chunks of about equal work. Each chunk is a serial loop with its own
-// workspaces and, if the result is sparse, its own buffers. No sum crosses a chunk, so the result
-// does not depend on the number of chunks or threads.
+// parallel lowers a loop on threads over a variable of the result. The variable's range is cut into
+// chunks of about equal work. Each chunk is a serial loop with its own workspaces and, if the
+// result is sparse, its own buffers. All terms of a sum are in the same chunk, so the result does
+// not depend on the number of chunks or threads.
 func (l *lowerer) parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
 	if o.Long.How == strategy.Precomputed {
 		a := l.newLongProductRows(f, e, o.Long)

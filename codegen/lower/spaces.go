@@ -68,7 +68,9 @@ func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assi
 }
 
 // fillRow lowers a loop that adds a row to workspace w by assignment a, if there is anything to
-// add. See stmt for want and the returned value.
+// add. If want is true, it returns the condition that the loop assigned a value. If want is false,
+// the caller may only test whether the returned condition is the constant false: then the loop
+// never assigns a value.
 func (l *lowerer) fillRow(w space.Filler, f *cin.Forall, a *cin.Assign, e *scope.Env,
 	want bool) ir.Expr {
 	some, row := l.addsRow(w.RowOf(), a, e), w.RowOf()

@@ -9,10 +9,11 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Steps returns the variable that the loop f runs over, and its step. Normally this is f's variable
-// with step 1. On a GPU, the last loop of a component may count the tiles of a split, inside the
-// loops that choose a place within a tile. This loop runs over the variable that was split, and its
-// step is the size of a tile. The code then needs neither the number of tiles nor a multiplication.
+// Steps returns the variable that the loop f runs over, and the step of this variable. Normally
+// these are f's variable and 1. There is one exception, on a GPU: outer loops choose a place within
+// a tile of a split, and f, the innermost loop, goes from tile to tile. Then f runs over the
+// variable that was split, and the step is the size of a tile. The code then needs neither the
+// number of tiles nor a multiplication.
 func Steps(l *scope.Leaf, f *cin.Forall, c *scope.Component, s *scope.Counts) (over string,
 	step int64) {
 	r := l.Graph.MadeBy(f.Var)

@@ -51,8 +51,8 @@ func Edges(o *scope.OpenLoops, e *scope.Env) (lo, hi []ir.Expr) {
 	return lo, hi
 }
 
-// tuples returns the first point of an interval of a fused space, and the first point after it.
-// Both have all their coordinates.
+// tuples returns the first point of the interval iv of a fused space, and the first point after the
+// interval. Each point has a coordinate for every fused variable.
 func tuples(iv scope.Interval, e *scope.Env) (from, to []ir.Expr) {
 
 	from, to = corners(iv, e)
@@ -73,8 +73,8 @@ func digits(roots []string, x ir.Expr, e *scope.Env) []ir.Expr {
 	return out
 }
 
-// HasPlainRows reports whether a row of level k+1 belongs to one position of level k and ends where
-// the next row begins.
+// HasPlainRows reports whether each row of coordinates of level k+1 belongs to exactly one position
+// of level k, and ends where the next row begins.
 func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 	caps := op.Kind(k + 1)
 	return !op.Argument.Format.HasRepeats(k) && (caps.HasPos() || caps.CanLocate())
@@ -83,9 +83,10 @@ func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 // The positions of a fused space are the positions of the last of its levels. They are in the order
 // of the space, so the positions of an interval of points are themselves an interval.
 
-// fusedPositions returns out with its positions. out is an interval of the last fused level under
-// cursor c. If out.whole is true, it gets all positions. Otherwise it gets the positions whose
-// coordinates are in out.among.
+// fusedPositions computes the range of positions of the interval out, and returns out with this
+// range. out is an interval of the last fused level under cursor c. If out.whole is true, the range
+// has all positions of the level. Otherwise it has the positions whose coordinates are in
+// out.among.
 func fusedPositions(out scope.Interval, c *tree.Cursor, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	lo, hi := ChildRange(c, e)
@@ -162,8 +163,9 @@ func positionOf(l *scope.Leaf, c *tree.Cursor, iv scope.Interval, point []ir.Exp
 }
 
 // numberAt returns the number of the point at position p. The point is in the fused space of the
-// levels under cursor c, whose points are numbered in lexicographic order. If p is past the last
-// position, numberAt returns the end of iv.among.
+// levels under cursor c, whose points are numbered in lexicographic order. iv is the interval of
+// positions, and iv.Among is the interval of point numbers that contains their coordinates. If p is
+// past the last position, numberAt returns the end of iv.Among.
 func numberAt(c *tree.Cursor, iv scope.Interval, p ir.Expr, e *scope.Env) ir.Expr {
 	l := e.Leaf
 	n := l.B.Declare(iv.Roots[0]+"_at", counted(*iv.Among, e).Hi)

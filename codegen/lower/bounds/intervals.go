@@ -45,10 +45,10 @@ func SpaceOf(e *scope.Env, c *scope.Component) scope.Interval {
 	return scope.Interval{Unit: scope.Coords, Size: -1, Whole: true, Roots: roots, Space: c.Top}
 }
 
-// counted returns iv with its bounds lo and hi computed. In a fused space the bounds are numbers of
-// points, and the leaf then also fails at run time if there are too many points to number. counted
-// is called only when the bounds are needed, because few schedules need them: the coordinates and
-// positions of a whole space are computed without them.
+// counted computes the bounds lo and hi of iv and returns iv with its bounds. In a fused space the
+// bounds are numbers of points, and the leaf then fails at run time if there are too many points to
+// number. Most schedules do not need the bounds, because a loop over a whole space runs without
+// them. Callers therefore call counted only if they need the bounds.
 func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	if iv.Lo != nil {
@@ -65,9 +65,9 @@ func counted(iv scope.Interval, e *scope.Env) scope.Interval {
 	return withBounds(iv, boundsOf(rows).Times(n, iv.Space, NameForm(l.B)))
 }
 
-// widened returns the interval of a fused space that has all points whose first coordinate is in
-// iv. If iv is itself in a fused space, these are all points whose first coordinates are a point of
-// iv. Relation r fuses iv's variable with further variables to make the space.
+// widened returns the interval of a larger space that contains all points whose first coordinate is
+// in iv. Relation r fuses iv's variable with further variables to this space. If iv's variable is
+// itself fused, the first coordinates of each point are together a point in iv.
 func widened(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	rows := iv
@@ -81,8 +81,10 @@ func widened(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Inte
 		Space: r.To[0]}
 }
 
-// Descend follows the schedule's relations from variable x, whose interval is iv, down to the next
-// variable that has a loop. It returns the state of the component's loops there.
+// Descend follows the schedule's relations from variable x down to the next variable that has a
+// loop. iv is the interval of x. frames has the splits whose outer loops are open, innermost last.
+// Descend returns the variable of the next loop, the interval that the loop must visit, and the
+// open splits.
 func Descend(frames []scope.Frame, x string, iv scope.Interval, f *cin.Forall,
 	e *scope.Env) *scope.OpenLoops {
 	l := e.Leaf
@@ -128,9 +130,10 @@ func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 	return true
 }
 
-// bounded returns iv. If the bound of relation r is an exact maximum, iv is first narrowed to it.
-// If a schedule made r's variable, bounded also emits the test of the bound. CheckBounds emits the
-// tests for variables of the statement.
+// bounded returns iv, restricted by the bound relation r if the bound is a maximum that is known to
+// be exact. Otherwise it returns iv unchanged. If the schedule made r's variable, bounded also
+// emits the test that the bound holds at run time. For variables of the statement, CheckBounds
+// emits this test.
 func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	iv = counted(iv, e)
 	if e.Leaf.Graph.MadeBy(r.From[0]) != nil {

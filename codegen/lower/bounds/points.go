@@ -17,9 +17,9 @@ func checkCountable(l *scope.Leaf, roots []string) {
 	}
 }
 
-// CheckCounts emits tests at the start of the leaf. They are for loops that are not in natural
-// order and count the points of fused variables. The leaf fails if there are too many points to
-// number.
+// CheckCounts emits tests at the start of the leaf. There is a test for each loop that is not in
+// natural order and that numbers the points of fused variables. The leaf fails if there are more
+// points than it can number.
 func CheckCounts(l *scope.Leaf) {
 	s := &provenance.Counting{G: l.Graph, N: map[string]provenance.Form{}}
 	for v, c := range l.Comps {

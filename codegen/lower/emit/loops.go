@@ -50,12 +50,14 @@ func (b *Builder) Parallel(name string, n ir.Expr, body func(k *ir.Var)) {
 		Body: b.InScope(func() { body(k) })})
 }
 
-// Bisect emits a binary search between x and y. At its end, both are the first number for which the
-// condition before is false, or y's initial value if there is none.
-func (b *Builder) Bisect(x, y *ir.Var, before func(mid ir.Expr) ir.Expr) {
+// Bisect emits a binary search in the range from x up to y. isSmaller(mid) returns the condition
+// that mid is smaller than the wanted number. After the search, x and y both equal the first number
+// in the range that is not smaller. If all numbers in the range are smaller, both equal the initial
+// value of y.
+func (b *Builder) Bisect(x, y *ir.Var, isSmaller func(mid ir.Expr) ir.Expr) {
 	b.While(ir.Less(x, y), func() {
 		mid := b.Declare("mid", ir.Over(ir.Plus(x, y), ir.Int(2)))
-		b.Choose(before(mid), func() { b.Set(x, ir.Plus(mid, ir.Int(1))) }, func() { b.Set(y, mid) })
+		b.Choose(isSmaller(mid), func() { b.Set(x, ir.Plus(mid, ir.Int(1))) }, func() { b.Set(y, mid) })
 	})
 }
 

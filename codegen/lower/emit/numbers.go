@@ -3,7 +3,8 @@ package emit
 import "distaff/codegen/ir"
 
 // MaxPoints is the largest number of points of fused variables, or of elements of an array, that a
-// leaf can number. The amounts that splits and tiles add to such a number stay within 64 bits.
+// leaf can number. It is smaller than the largest int64, so that the number does not overflow when
+// a split or tile adds the length of a chunk.
 const MaxPoints = 1 << 62
 
 // Capped returns x * y of two numbers that are not negative, or MaxPoints if the product is larger.

@@ -137,8 +137,9 @@ type segment struct {
 	by   []stride
 }
 
-// stride says by how much an index grows if the variable v grows by 1. If v is "", n is the growth
-// if the position of the level above grows by 1.
+// stride says by how much the index of a value in an array grows. If the variable v grows by 1, the
+// index grows by n. If v is "", the index grows by n when the position in the level above grows by
+// 1.
 type stride struct {
 	v string
 	n ir.Expr
@@ -184,7 +185,9 @@ func (n *externNest) isLoopVar(v string) bool {
 	return ok
 }
 
-// result passes the array that the function adds to. after emits the code after the call.
+// result adds an argument to the call of the user's function: the array for the values that the
+// function computes. It returns after, a function that emits the code that the array needs after
+// the call. If the array holds the sum of a scalar, this code adds the sum to the scalar.
 func (n *externNest) result(a *cin.Assign) (after func()) {
 	l, name := n.l, a.LHS.Name
 	switch {
@@ -215,7 +218,8 @@ type Array interface {
 	Array() (vals *ir.Array, box space.Box)
 }
 
-// space returns the array of a workspace, which the function adds to at access a, and its strides.
+// space returns the array of workspace w and the strides of this array. The user's function adds
+// its values to the array. a is the access to w in the assignment that the function computes.
 func (n *externNest) space(w Array, a *cin.Access) segment {
 	vals, box := w.Array()
 	s := segment{name: a.Name, a: vals, at: ir.Int(0)}
@@ -225,7 +229,9 @@ func (n *externNest) space(w Array, a *cin.Access) segment {
 	return s
 }
 
-// values returns the array of the result's values below the surrounding loops, and its strides.
+// values returns the part of the result's values that the user's function computes. It has the
+// array, the index where the part begins in the current iteration of the surrounding loops, and the
+// strides of the array.
 func (n *externNest) values() segment {
 	l, e := n.l, n.e
 	op := l.Out.Op
@@ -320,7 +326,8 @@ func (n *externNest) operand(x *cin.Access) {
 	}
 }
 
-// segments returns the arrays of an access's levels from a cursor on, and the array of its values.
+// segments returns the level arrays of access x for the levels below cursor c, and then the array
+// of its values.
 func (n *externNest) segments(x *cin.Access, c *tree.Cursor) (list []segment) {
 	name := n.unused(x.Name)
 	s, below := segment{at: c.Pos}, map[string]bool{}

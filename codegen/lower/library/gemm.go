@@ -12,11 +12,12 @@ import (
 	"distaff/codegen/lower/scope"
 )
 
-// Gemm lowers nested loops around a product of dense operands to one matrix product. count is the
-// number of loops. loops lowers them like any other loops. Gemm then recognizes the matrix product
-// in the code. The recognition therefore does not depend on how operands are stored. A
-// refusal says which part of the code is not a matrix product.
-func Gemm(f *cin.Forall, e *scope.Env, count int, want bool, loops func() ir.Expr) ir.Expr {
+// Gemm lowers nested loops around a product of dense operands to one matrix product. f is the
+// outermost of loopCount loops. Gemm first calls emitLoops, which lowers the loops like any other
+// loops, and then looks for the matrix product in the emitted code. Whether it finds the product
+// therefore does not depend on how the operands are stored. If the code is not a matrix product,
+// Gemm refuses the schedule, and the message says which part of the code prevents it.
+func Gemm(f *cin.Forall, e *scope.Env, loopCount int, want bool, emitLoops func() ir.Expr) ir.Expr {
 	l := e.Leaf
 	if f.Unit != cin.Serial {
 		panic(&scope.Refusal{Var: f.Var,
@@ -24,12 +25,13 @@ func Gemm(f *cin.Forall, e *scope.Env, count int, want bool, loops func() ir.Exp
 				"cannot run it"})
 	}
 	var some ir.Expr
-	b := l.B.Within(func() { some = loops() })
+	b := l.B.Within(func() { some = emitLoops() })
 	if ir.Never(some) {
 		l.B.Append(b) // a factor is absent here
 		return some
 	}
-	any, why := rewrite.Gemm(b, count, l.Spec.GPU, func(a *ir.Array) string { return tensorOf(a, e) })
+	any, why := rewrite.Gemm(b, loopCount, l.Spec.GPU,
+		func(a *ir.Array) string { return tensorOf(a, e) })
 	if why != "" {
 		l.Refuse(f.Var, "%s", why)
 	}

@@ -79,9 +79,10 @@ func (p *Loop) smallest(its []*Iter) ir.Expr {
 	return p.E.Leaf.B.Declare(p.V(), fold(ir.Least, p.declare(its, (*Iter).current)))
 }
 
-// cases emits the body for the first point in points whose iterators are all at coordinate c. Other
-// iterators may be at c too, but can be ignored: if they changed the values, the two sets of
-// iterators together would be a larger point.
+// cases emits tests for the points, in the given order. The emitted code runs the body of the first
+// point whose iterators are all at coordinate c. Other iterators at c do not change the values: if
+// they did, a larger point would contain them too, and larger points are tested earlier. cases
+// returns the condition that a body assigned a value.
 func (p *Loop) cases(c ir.Expr, its []*Iter, points []lattice.Point) (some ir.Expr) {
 	l := p.E.Leaf
 	if len(points) == 0 {

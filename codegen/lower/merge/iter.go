@@ -156,10 +156,10 @@ func (p *Loop) singleLoop() ir.Expr {
 	})
 }
 
-// entry returns the condition that the coordinate c, at the iterator's position, must be visited.
-// Padding must not be visited. The iterator of a padded level cannot start at the loop's range by a
-// search, as other iterators do. For this level, coordinates outside the range are therefore also
-// skipped.
+// entry returns the condition that c, the coordinate at the iterator's position, must be visited.
+// Padding is never visited. Other iterators search for the first coordinate in the loop's range,
+// but a padded level cannot be searched. For a padded level, the condition therefore also excludes
+// coordinates outside the range.
 func (it *Iter) entry(c ir.Expr) ir.Expr {
 	switch {
 	case !it.Padded:

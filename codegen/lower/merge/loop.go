@@ -43,8 +43,9 @@ type Loop struct {
 	count *ir.Var // the number of iterations that assigned, if they are counted instead
 }
 
-// LowersBody lowers the body of a loop in the environment of an iteration. See package lower for
-// want and the returned value.
+// LowersBody lowers the body of a loop in the environment of an iteration. If want is true, it
+// returns the condition that the body assigned a value. If want is false, the caller may only test
+// whether the returned condition is the constant false: then the body never assigns a value.
 type LowersBody func(in *scope.Env, want bool) ir.Expr
 
 // V returns the loop's variable.
@@ -175,10 +176,16 @@ func (p *Loop) laneLoop(b tree.Range) ir.Expr {
 	})
 }
 
-// Collect returns the condition that an iteration assigned. emit emits the loops, whose iterations
-// call NoteAssigned, and returns the condition of an iteration. always, if it is not nil, is the
-// loop's condition if each iteration assigns. The iterations set a flag, unless it is needless, the
-// condition is not wanted, or they are counted.
+// Collect emits loops and returns the condition that at least one of their iterations assigned a
+// value. emit emits the loops and returns this condition for a single iteration. Each iteration
+// must call NoteAssigned.
+//
+// If every iteration assigns a value, Collect returns always, the condition that the loops have an
+// iteration. always may be nil if this condition is not known.
+//
+// Normally the iterations set a flag, and the returned condition reads the flag. They set no flag
+// if the condition is known without the flag, if nobody wants the condition, or if the iterations
+// are counted instead.
 func (p *Loop) Collect(always ir.Expr, emit func() (some ir.Expr)) ir.Expr {
 	l := p.E.Leaf
 	if p.Want {
@@ -231,9 +238,10 @@ func (p *Loop) NoteAssigned(assigned ir.Expr) {
 	}
 }
 
-// iteration lowers the body at coordinate c. present has the iterators that may be at c. If flagged
-// is true, they are at c if here is true, and otherwise all of them are. All other iterators are
-// absent.
+// iteration lowers the body of the loop at coordinate c. present has the iterators that may be at
+// c. If flagged is false, all of them are at c. If flagged is true, the condition here of each
+// iterator tells at run time whether the iterator is at c. The iterators that are not in present
+// are not at c.
 func (p *Loop) iteration(c ir.Expr, present []*Iter, flagged bool) ir.Expr {
 	cursors := map[string]*tree.Cursor{}
 	for _, it := range p.Iters {

@@ -92,7 +92,7 @@ func (p *Loop) fetchRows(list []fetched, ahead func(n int64) (there, next ir.Exp
 
 // fetchSegment emits code that prefetches the start of the row at coordinate next: the first cache
 // line of its coordinates and of its values. The code first tests whether the operand has this row.
-// It may not have it, because next may come from an entry that the loops never visit.
+// The row can be missing, because next may come from an entry that the loops never visit.
 func fetchSegment(l *scope.Leaf, c *tree.Cursor, next ir.Expr, name string, far bool) {
 	row := l.B.Named(name, ir.Plus(c.Base, next))
 	l.B.When(ir.Both(ir.AtMost(ir.Int(0), row), ir.Less(row, c.Of.Size(0))), func() {
@@ -125,12 +125,13 @@ func (p *Loop) split(it *Iter, emitPart func(lo, hi ir.Expr)) {
 	p.E = outer
 }
 
-// earlyEnd returns the position where the first part of a split loop ends. In the first part, no
-// prefetch goes past the end of the operand's entries. places identifies the loops that prefetch
-// without a test in this part, by their operand and variable.
+// earlyEnd returns the position where the first part of a split loop ends. A loop that prefetches
+// may be split in two, so that its first part needs no tests for the end of the operand's entries.
+// places lists, by operand and variable, the loops that prefetch without such a test in the first
+// part.
 //
-// places is empty if the loop is not split. A loop is not split if only the loop itself prefetches
-// rows, and no loop over a deeper level does.
+// A loop is split only if a loop over a deeper level prefetches rows. Otherwise end is nil and
+// places is empty.
 func (p *Loop) earlyEnd(it *Iter) (end *ir.Var, places []string) {
 	l := p.E.Leaf
 	op, level := it.Cur.Of, it.Cur.Level
@@ -263,9 +264,10 @@ func (p *Loop) rowAddedTo() *fetched {
 	return &r
 }
 
-// fetchedRow returns how rows of op are prefetched (r), and which part of a row the loops visit
-// (s). The rows are along variable v, and p's variable selects them. key is the key of op's access.
-// ok is false if the rows are not prefetched.
+// fetchedRow says how the loop p prefetches the rows of operand op. A row is along variable v, and
+// p's variable selects the row. key is the key of the access to op. r says how much of a row is
+// prefetched and into which cache. s is the range of v that the loops visit. ok is false if the
+// rows are not prefetched.
 func (p *Loop) fetchedRow(key string, op *tree.Operand, v string) (r fetched,
 	s tree.Range, ok bool) {
 	if _, bound := p.E.Coord.Get(v); bound || v == p.V() {

@@ -10,12 +10,13 @@ import (
 	"distaff/io/tensor"
 )
 
-// keptRow is the sum of the row that a thread summed last, in a walk over an interval of positions.
-// It is used on a GPU if other threads may add to the same row. The sum is added to the result only
-// when the walk reaches the next row of this kind, or after the walk. At these points the threads
-// of a warp run together again. If their intervals are inside one long row, their sums become a
-// single addition (package emit/cuda). A thread whose interval is inside one row adds only once,
-// even if this row contains many rows of lower levels.
+// keptRow holds the sum of the last row that a thread summed, before the thread adds it to the
+// result. It is used on a GPU, in a walk over an interval of positions, if other threads may add to
+// the same row. The thread does not add the sum when the row ends, but when the walk reaches the
+// next row of the result, or after the walk. At these points all threads of a warp run together. If
+// their intervals are in the same long row, the warp adds up their sums and makes a single addition
+// to the result (package emit/cuda). A thread whose interval is inside one row of the result adds
+// only once, even if this row contains many rows of lower levels.
 type keptRow struct {
 	e    *scope.Env // around the walk
 	root int        // index of the component's root that completes the row's coordinates
@@ -24,8 +25,9 @@ type keptRow struct {
 	used bool
 }
 
-// keepRow returns the state for keeping rows in the walk that f determines, or nil if each row is
-// added to the result when it ends.
+// keepRow returns the state of a walk that adds the sum of a row to the result late, when the walk
+// reaches the next row of the result (see keptRow). f is the loop whose iterations the walk visits.
+// keepRow returns nil if each row is added to the result when the row ends.
 func keepRow(f *cin.Forall, e *scope.Env, c *scope.Component) *keptRow {
 	l := e.Leaf
 	if !l.Spec.GPU || !e.Atomic || e.Private != nil || e.Res.Tile != nil || !l.Assigns(f) ||
@@ -64,16 +66,17 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits reports whether the sum of a row can be kept until the walk reaches the next row. The loops
-// over root d and the later roots sum the row. rowEnv is the environment of the row.
+// fits reports whether a thread can keep the sum of a row until the walk reaches the next row. The
+// loops over root d and the later roots sum the row. rowEnv is the environment of the row.
 func (k *keptRow) fits(f *cin.Forall, d int, rowEnv *scope.Env) bool {
 	return k != nil && k.root == d && rowEnv.Atomic && rowEnv.Res.Zeroed &&
 		rowEnv.Res.Level == k.e.Leaf.Out.Op.Order() && rowEnv.Res.Here == nil && rowEnv.Res.Row == nil &&
 		units.SumsSingleValue(f, rowEnv)
 }
 
-// row lowers the loops inside a row and keeps their sum. emit lowers them with the sum in place of
-// the result.
+// row lowers the loops inside a row of the result. The loops sum into a variable, and row keeps the
+// sum in k instead of adding it to the result (see keptRow). emit lowers the loops with the
+// variable as their target.
 func (k *keptRow) row(f *cin.Forall, in *scope.Env, emit func(f *cin.Forall,
 	in *scope.Env) ir.Expr) ir.Expr {
 	l := k.e.Leaf

@@ -64,7 +64,8 @@ func ShareRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, n int64) {
 	})
 }
 
-// needs reports whether the coordinate of the component's variable number d is needed.
+// needs reports whether code must load the coordinate of the component's variable number d, because
+// the loop's body or the target of the assignment reads it.
 func (r *rowLanes) needs(d int) bool {
 	return r.tile.reads[d] || slices.Contains(r.a.LHS.Vars, r.tile.c.Roots[d])
 }
@@ -127,7 +128,9 @@ func (r *rowLanes) rowLoop(lo, hi ir.Expr, template *ir.For, places ir.For) {
 	l.B.Emit(template)
 }
 
-// sum sums the places of row q that are in the tile, and adds the sum to the result.
+// sum emits a loop over the values of row q that are in the tile, and code that adds their sum to
+// the result. places is the loop without its bounds and body. Its kind says how it runs, for
+// example in vector lanes.
 func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	l, name := r.tile.e.Leaf, r.tile.c.Roots[len(r.tile.c.Roots)-1]
 	begin := l.B.Named(name+"_begin", r.first(q))

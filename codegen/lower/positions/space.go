@@ -145,8 +145,9 @@ func (w *positionSpace) fill(producer cin.Stmt, e *scope.Env) {
 	l.B.Emit(&ir.If{Cond: whole, Then: over(ir.Plus(w.lo, ir.Int(w.len)), w.len), Else: rest})
 }
 
-// ownVariable returns the variable that the loops of a producer are derived from, if the producer
-// and the consumer visit a tile of positions in different ways. Otherwise it returns "".
+// ownVariable returns the variable of a producer for a tile of positions, if the schedule gave the
+// producer a separate variable. The producer's loops are derived from this variable. If the
+// producer and the consumer use the same variable, it returns "".
 func ownVariable(l *scope.Leaf, producer cin.Stmt) string {
 	f, ok := producer.(*cin.Forall)
 	if !ok {
@@ -158,14 +159,17 @@ func ownVariable(l *scope.Leaf, producer cin.Stmt) string {
 	return ""
 }
 
-// readPlaces returns the workspace by position that an operand reads, or nil.
+// readPlaces returns the workspace by position that the operand op reads. If op is not such a
+// workspace, it returns nil.
 func readPlaces(e *scope.Env, op *tree.Operand) *positionSpace {
 	w, _ := e.Space(op.Argument.Name).(*positionSpace)
 	return w
 }
 
-// Arrive returns the environment for assignment a. If a fills a workspace by position whose producer
-// visits the tile in its own way, e has only the position that the producer is at.
+// Arrive returns the environment for lowering the assignment a. Usually this is e. There is one
+// exception: a fills a workspace by position, and the producer has a separate variable for the tile
+// (ownVariable). In that case e has only the current position of the producer's loop, and Arrive
+// adds the coordinates that a reads.
 func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	if w, ok := e.Space(a.LHS.Name).(*positionSpace); ok && w.own != "" {
 		return w.arrive(a, e)
@@ -173,9 +177,9 @@ func Arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	return e
 }
 
-// arrive returns the environment in which assignment a is lowered, whose target is w. In e only the
-// position of the producer's loop is known. If a reads coordinates of the rows that contain this
-// position, arrive also emits the search for these rows.
+// arrive returns the environment for lowering the assignment a, which fills the workspace w. In the
+// given environment e, only the position of the producer's loop is known. If a reads coordinates of
+// the rows that contain this position, arrive also emits the search for these rows.
 func (w *positionSpace) arrive(a *cin.Assign, e *scope.Env) *scope.Env {
 	p := *w.tile
 	p.f, p.reads = &cin.Forall{Var: w.own, Body: a}, rootsRead(p.e.Leaf, a, p.c, w.key)
@@ -198,7 +202,8 @@ func (w *positionSpace) operand(l *scope.Leaf, name string, pattern *tree.Operan
 	return op
 }
 
-// placeLoop is a loop over the positions of an interval of a workspace's tile.
+// placeLoop is a loop over an interval of positions. The positions are in a tile, and the workspace
+// has a place for each position in the tile.
 type placeLoop struct {
 	f *cin.Forall
 	e *scope.Env
@@ -210,9 +215,10 @@ type placeLoop struct {
 	reads []bool // which of the component's variables the body needs
 }
 
-// Fill lowers the loop f, which fills a workspace over an interval of positions, as one loop
-// over these positions. It loads coordinates only if the body reads them. It returns false if the
-// body reads a coordinate of a level above that belongs to several positions.
+// Fill lowers the loop f, which fills a workspace over an interval of positions, as one loop over
+// these positions. It loads coordinates only if the body reads them. It returns false and emits
+// nothing if the body reads a coordinate of an upper level. Such a coordinate has several positions
+// below it, so it cannot be found from the position alone.
 func Fill(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -241,16 +247,18 @@ func (p *placeLoop) branchless() bool {
 	return true
 }
 
-// in returns e inside the body at position at. It loads the coordinates that the body reads and
-// that are not known yet.
-func (p *placeLoop) in(e *scope.Env, at ir.Expr) *scope.Env {
+// in returns the environment of the loop's body in the iteration for position place. This is a copy
+// of e, with the coordinates that the body reads. in emits loads for the coordinates that are not
+// known yet.
+func (p *placeLoop) in(e *scope.Env, place ir.Expr) *scope.Env {
 	in := e.Clone()
 	here := *p.cur
-	here.Level, here.Pos, here.End, here.Base, here.Present = p.cur.Of.Order(), at, nil, nil,
+	here.Level, here.Pos, here.End, here.Base, here.Present = p.cur.Of.Order(), place, nil, nil,
 		ir.Truth(true)
 	for d, root := range p.c.Roots {
 		if p.reads[d] && in.Coord.At(root) == nil {
-			in.Coord = in.Coord.With(root, p.e.Leaf.B.Declare(root, ir.Coord(p.cur.Of.Crd(p.cur.Level+d), at)))
+			in.Coord = in.Coord.With(root,
+				p.e.Leaf.B.Declare(root, ir.Coord(p.cur.Of.Crd(p.cur.Level+d), place)))
 		}
 	}
 	in.Cur[p.iv.Key] = &here
@@ -322,10 +330,11 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l.B.Emit(s)
 }
 
-// rootsRead returns, for each original variable of component c, whether statement s needs its
-// coordinate. s fills a workspace, and needs the variables of all its accesses, with one exception.
-// The values of the access with the given key are found by position. If a division of integers in s
-// can fail, s needs all variables, because the error shows their values.
+// rootsRead says, for each original variable of component c, whether the statement s needs the
+// variable's coordinate. s fills a workspace. It needs the variables of all its accesses, except
+// for the access with the given key, because the values of this access are found by position. If a
+// division of integers in s can fail, s needs all variables, because the error message shows their
+// values.
 func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool {
 	reads := make([]bool, len(c.Roots))
 	divides := false
@@ -348,9 +357,10 @@ func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool
 // completely.
 const maxUnrolledPlaces = 64
 
-// unrolls reports whether loop f over interval iv is unrolled for all places of w. The interval
-// must be the whole tile. In addition, the schedule must unroll f, or the places must be constants
-// because the consumer is a loop over all places.
+// unrolls reports whether the loop f over interval iv is unrolled completely, with one copy of the
+// body for each place of w. The interval must be the whole tile, and the tile must be small
+// (maxUnrolledPlaces). In addition, either the schedule unrolls f, or the consumer has a copy of
+// its body for each place, and each copy needs a constant place.
 func (w *positionSpace) unrolls(f *cin.Forall, iv scope.Interval) bool {
 	all := f.Unroll == cin.AllIterations || f.Unroll >= w.len || f.Unroll == 0 && w.each
 	return all && w.len <= maxUnrolledPlaces && iv.Lo == w.lo && iv.Hi == w.hi

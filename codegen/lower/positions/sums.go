@@ -11,9 +11,10 @@ import (
 )
 
 // Sum lowers f as one loop over the positions of its tile, if possible. f must be the innermost
-// loop of a consumer that reads a workspace by position and only sums. The loop sums into a scalar,
-// or into a sum of the current row that is added to the result when the row ends (source 004,
-// figure 2-2). The strategy says which. Sum returns false if a loop over rows is needed instead.
+// loop of a consumer that reads a workspace by position and only sums. The strategy chooses one of
+// two forms (source 004, figure 2-2). In one form, the loop sums all values into a scalar. In the
+// other form, it keeps a sum of the current row, and adds the sum to the result when the row ends.
+// Sum returns false if a loop over rows is needed instead.
 func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -53,8 +54,9 @@ func valuedAtAll(a *cin.Assign, key string, e *scope.Env) bool {
 	return all
 }
 
-// rowWalk tracks the row of the current position in a loop over positions. It has a position in
-// each level of the component down to the level of the rows. The loop advances them.
+// rowWalk tracks the row of the current position in a loop over positions. It has the current
+// position in each of the fused levels, from the outermost level to the level of the rows. The loop
+// advances these positions.
 type rowWalk struct {
 	tile *placeLoop
 	at   []*ir.Var // one for each level from the first one down to the level of the rows
@@ -139,13 +141,13 @@ func (w *rowWalk) inRow(need func(d int) bool) *scope.Env {
 
 // add emits code that adds the sum of the current row to the result. ended is true if the row ends
 // before the interval does. The rows of an interval belong to it alone, except for the first and
-// the last row, which may continue in other intervals. Their additions are atomic if other threads
-// may add to the same row.
+// the last row, which may continue in other intervals. If other threads may add to the same row,
+// the additions of the first and the last row are atomic.
 //
-// On a GPU the code tests at run time whether the row is the first row of the interval: it is not
-// if another row has ended before. The last row is added after the loop. All threads of a warp are
-// at that place together, and if several of them have parts of one long row, they first add up
-// these parts.
+// On a GPU, the code tests at run time whether the row is the first row of the interval. A row is
+// the first one if no other row of the interval has ended yet. The last row is added after the
+// loop, where all threads of a warp run together. If several of the threads have parts of the same
+// long row, they first add up these parts.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	p, l := w.tile, w.tile.e.Leaf
 	op, first, last := p.cur.Of, p.cur.Level, len(p.c.Roots)-1

@@ -43,7 +43,8 @@ func FindRows(f *cin.Forall, e *scope.Env, c *scope.Component) {
 	o.At = cur.Ancestors(o.Iv.Ancestor, len(c.Roots), o.Iv.Lo)
 }
 
-// walk is a walk over the rows of an interval of positions.
+// walk is the state of the lowering of a loop over rows. The loop visits the positions of an
+// interval in order.
 type walk struct {
 	o    *scope.OpenLoops
 	at   []ir.Expr // the positions that contain the interval's first position
@@ -69,9 +70,10 @@ func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	})
 }
 
-// row lowers the loop over root d of a walk over rows. If only one root follows d, the body first
-// visits the row at the edge of the interval. An inner loop then visits the following rows, which
-// are entirely inside the interval.
+// row lowers the loop over root d, that is, over the component's original variable number d. In a
+// walk over rows there is one such loop inside another for each original variable except the last.
+// If only one root follows d, an iteration first visits a row that may be only partly in the
+// interval. An inner loop then visits the following rows that are entirely in the interval.
 func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	l, o, c := e.Leaf, w.o, w.o.Of
 	root := c.Roots[d]

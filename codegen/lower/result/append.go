@@ -87,7 +87,9 @@ func (a *appendResult) alloc(entries ir.Expr) {
 	}
 }
 
-// begin starts filling the arrays. pos and first are as in open.
+// begin emits code that prepares the arrays of the result for the first entry. pos is the pos array
+// of the outermost compressed level, or nil if the code makes a new one. The elements of pos after
+// index first are written later.
 func (a *appendResult) begin(pos *ir.Array, first ir.Expr) {
 	l, op := a.out.Leaf, a.out.Op
 	above := -1 // the last compressed level before k

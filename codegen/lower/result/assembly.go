@@ -52,8 +52,8 @@ type Assembly interface {
 // ordered is an assembly in order.
 type ordered interface {
 	Assembly
-	// loop lowers p, which is over compressed level k of the result, and places its coordinates. It
-	// returns the condition that something was assigned.
+	// loop lowers p, which is over compressed level k of the result, and stores or finds the
+	// coordinates in this level. It returns the condition that the loop assigned a value.
 	loop(p *merge.Loop, k int) ir.Expr
 }
 
@@ -65,10 +65,12 @@ type Chunked interface {
 	Chunks(n ir.Expr, run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr)))
 }
 
-// Summing is an assembly that sums workspaces in the result.
+// Summing is an assembly that can compute the sums of a workspace directly in the result's memory,
+// so that the workspace needs no memory of its own.
 type Summing interface {
-	// SumsInPlace reports whether workspace t can be summed directly in the result. This requires
-	// that consumer does nothing but copy t to the result's levels from k on.
+	// SumsInPlace reports whether the sums of workspace t can be added directly in the result. This
+	// requires that the statement consumer only copies t to level k of the result and the levels
+	// below.
 	SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool
 	// Sum lowers a where that SumsInPlace accepts, without its workspace.
 	Sum(s *cin.Where, t *cin.Access, e *scope.Env) ir.Expr
@@ -89,8 +91,9 @@ type clearing interface {
 	clear(lo, hi ir.Expr)
 }
 
-// ThatSums returns the assembly if it can sum workspace t in the result. Otherwise it returns nil.
-// See Summing.
+// ThatSums returns the assembly a as a Summing, if a can compute the sums of workspace t directly
+// in the result's memory. Otherwise it returns nil. consumer is the statement that would copy t to
+// the result, to level k and the levels below.
 func ThatSums(a Assembly, consumer cin.Stmt, t *cin.Access, k int) Summing {
 	if s, ok := a.(Summing); ok && s.SumsInPlace(consumer, t, k) {
 		return s
@@ -129,8 +132,10 @@ func NewAssembly(r *scope.Result, how strategy.Assembly) Assembly {
 	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
 }
 
-// InOrder lowers a loop that runs in order. The result places its coordinates, if they must be
-// visited in storage order.
+// InOrder lowers a loop whose iterations run in order, one after another. If the loop must visit
+// the result's coordinates in storage order, the assembly lowers the loop itself, for example to
+// append each coordinate. If the assembly makes each row of the result separately, InOrder tells
+// the assembly which row each iteration computes.
 func InOrder(a Assembly, p *merge.Loop) ir.Expr {
 	if level, ok := merge.LoopsOverResult(p.F, p.E); ok {
 		return a.(ordered).loop(p, level)

@@ -10,11 +10,11 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// rowRange is the range of rows that one chunk of a parallel loop computes, for a sparse result
-// that is appended to. A row with more entries than the strategy's limit may be cut. The range may
-// then begin inside its first row and end inside its last row, at a coordinate. The cuts are chosen
-// so that the chunks have about equal work. Every entry of the result is computed by one chunk, so
-// the result does not depend on the cuts. The chunk that has the end of a row closes the row.
+// rowRange is the range of rows that one chunk of a parallel loop computes, if the chunks append to
+// a sparse result. The chunks have about equal work. A row with more entries than the strategy's
+// limit may be shared by chunks, so the range may begin or end at a coordinate inside a row. Each
+// entry of the result is computed by a single chunk, so the result does not depend on the division.
+// The chunk that has the end of a row writes the row's end to the pos array.
 type rowRange struct {
 	f    *cin.Forall
 	rows tree.Range
@@ -37,7 +37,8 @@ type rowCuts struct {
 	longRow int64
 }
 
-// cutRows returns the cuts of rows. Long rows are cut inside, if the strategy says so.
+// cutRows returns how the work w is divided into ranges of rows, one for each chunk. If the
+// strategy long says so, a long row is divided as well.
 func cutRows(w *units.Work, long strategy.Long) *rowCuts {
 	if long.How == strategy.CutInside {
 		return &rowCuts{w, w.L.ResultVars[1], long.N}
@@ -63,9 +64,9 @@ func (w *rowCuts) rowRange(f *cin.Forall, c ir.Expr) *rowRange {
 }
 
 // edge computes where chunk c starts. inside is the condition that the start is inside a row. If
-// inside is false, the chunk starts at the beginning of row x, and row is less than the number of
-// every row. If inside is true, the chunk starts at the coordinate coord of the row before x, and
-// row is the number of this row.
+// inside is false, the chunk starts at the beginning of row x, and row is a number that is smaller
+// than every row number. If inside is true, the chunk starts at the coordinate coord of row number
+// row, and x is the row after it.
 func (w *rowCuts) edge(name string, c ir.Expr) (x, row, coord, inside ir.Expr) {
 	l := w.work.L
 	x = l.B.Named(name, w.work.Boundary(c))

@@ -15,7 +15,8 @@ import (
 // written in any order and by several threads, and no coordinate is stored.
 type randomAccess struct{ out *scope.Result }
 
-// Whole runs the statement. Nothing must be allocated before it or published after it.
+// Whole emits the code for the whole result by calling run, which emits the loops. It emits nothing
+// before or after, because this assembly has no arrays to allocate or to publish.
 func (randomAccess) Whole(_ bool, run func()) { run() }
 
 func (a randomAccess) Store(x scope.Value, e *scope.Env) {

@@ -52,9 +52,9 @@ func (a *fixedResult) arrays(k int) (pos, crd *ir.Array) {
 	return pos, crd
 }
 
-// Whole lowers all loops of the leaf by calling run. If parallel is true, the loops on threads set
-// the values of the result, chunk by chunk. Otherwise Whole also emits code that sets the values
-// which run does not write to zero.
+// Whole emits the code for the whole result by calling run, which emits the loops. If parallel is
+// true, the loops on threads fill the values of the result, chunk by chunk. Otherwise Whole also
+// emits code that sets the values to 0 that the loops do not write.
 func (a *fixedResult) Whole(parallel bool, run func()) {
 	if parallel {
 		run()
@@ -81,8 +81,9 @@ func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.
 	return ir.Truth(true)
 }
 
-// write lowers run, which writes the result's values below positions [lo, hi) of level 0. If s is
-// not nil, it writes only the values of the rows, and of the parts of rows, in range s.
+// write calls run to emit the loops that write the values of the result below the positions [lo,
+// hi) of level 0. If s is not nil, the loops write only the values in the rows, and parts of rows,
+// of range s.
 func (a *fixedResult) write(lo, hi ir.Expr, s *rowRange, run func()) {
 	l, op := a.out.Leaf, a.out.Op
 	a.lo, a.hi = l.B.Named(op.Prefix()+"_lo", lo), l.B.Named(op.Prefix()+"_hi", hi)
@@ -254,8 +255,10 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	})
 }
 
-// Store emits code that stores a value at its place in the current row of the last level or, inside
-// a block, at the cursor.
+// Store emits code that stores the value x. If the code has a current row of the last compressed
+// level, it finds the current coordinate in the row and stores the value at the coordinate's
+// position. Otherwise the value is inside a block of dense levels, and the code stores it at the
+// position of the result's cursor.
 func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	l := a.out.Leaf
 	switch {
@@ -272,15 +275,15 @@ func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	}
 }
 
-// enterAbove lowers the body of a loop for one coordinate of its variable v. The variable is the one
-// of level k, which is above the last compressed level. The emitted code searches for the coordinate
-// in a row of the result, from position at to position end.
-func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env, k int, at *ir.Var,
-	end ir.Expr) ir.Expr {
+// enterAbove lowers the body of a loop for one coordinate of v, the variable of level k. This level
+// is above the last compressed level. The code searches for the coordinate in a row of the result,
+// from the position in next up to the position end.
+func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env, k int,
+	next *ir.Var, end ir.Expr) ir.Expr {
 	c := in.Coord.At(v)
-	a.advance(k, at, end, c)
-	here := a.out.Leaf.B.Named(a.out.Op.Prefix()+"_here", a.holds(k, at, end, c))
-	in.Res = scope.ResultCursor{Level: k + 1, Pos: at, Here: here}
+	a.advance(k, next, end, c)
+	here := a.out.Leaf.B.Named(a.out.Op.Prefix()+"_here", a.holds(k, next, end, c))
+	in.Res = scope.ResultCursor{Level: k + 1, Pos: next, Here: here}
 	merge.EnterResult(in)
 	return body(in, false)
 }

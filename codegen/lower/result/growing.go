@@ -6,8 +6,8 @@ import (
 	"distaff/codegen/lower/scope"
 )
 
-// growing is what the assemblies append and two passes have in common: compressed levels grow in
-// the order of their coordinates.
+// growing is the common part of two kinds of assembly, "append" and "two passes". In both,
+// compressed levels grow in the order of their coordinates.
 //
 // A level has a count of its coordinates so far, which is also the index of the next one. The
 // children of a coordinate are computed first. The coordinate is counted only if they assigned
@@ -16,7 +16,7 @@ import (
 // the level above is dense, some parents may be skipped. They are closed together with the next
 // visited parent.
 //
-// Once the walk has passed a coordinate, no value can be written or added there.
+// Once the loops have passed a coordinate, no value can be written or added at this coordinate.
 type growing struct {
 	out *scope.Result
 	// levels has the arrays of the compressed levels: of the whole result, or of a chunk.
@@ -49,8 +49,10 @@ func (a *growing) Store(x scope.Value, e *scope.Env) {
 	a.out.Leaf.B.Store(a.out.Values, e.Res.Pos, ir.Convert(a.out.Values.Elem, a.out.Leaf.Masked(x)))
 }
 
-// loop emits the loops that append the coordinates that p visits to level k, and closes their
-// parent.
+// loop emits the loops of p, which append each visited coordinate to level k of the result. The
+// code after the loops writes to the pos array where the appended coordinates end, unless another
+// chunk continues the row. The code before the loops writes the pos entries of skipped parents. If
+// want is true, loop returns the condition that the loops appended a coordinate.
 func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	l, lev, body, want := a.out.Leaf, &a.levels[k], p.Body, p.Want
 	next := ir.Plus(p.E.Res.Pos, ir.Int(1))
@@ -81,7 +83,9 @@ func (a *growing) loop(p *merge.Loop, k int) ir.Expr {
 	return l.B.Named("some_"+p.V(), ir.Unequal(lev.count, from))
 }
 
-// closePos emits code that closes the parents after the last closed one and before end.
+// closePos emits code that writes the pos entries of parents, the positions of the level above lev.
+// It writes the entry of each parent before end whose entry is not written yet. All these entries
+// are the current number of coordinates in lev.
 func closePos(l *scope.Leaf, lev *growingLevel, end ir.Expr) {
 	l.B.Loop(lev.pos.Name+"_q", ir.Plus(lev.closed, ir.Int(1)), end,
 		func(q *ir.Var) { l.B.Store(lev.pos, q, lev.count) })

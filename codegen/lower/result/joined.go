@@ -48,9 +48,9 @@ type joinedArrays struct {
 }
 
 // Chunks emits a loop that makes the result in n chunks, for a schedule that divides the loop. Each
-// chunk appends its part of the result, a piece, to separate arrays. chunks keeps all pieces until
-// the loop ends, and then joins them. run emits the loop. It calls open to begin a chunk, and
-// closeAt to end it.
+// chunk appends its part of the result (a piece) to arrays of its own. After the loop, the pieces
+// are joined. The function run must emit the loop. In each chunk it must call open at the start and
+// closeAt at the end.
 func (a *appendResult) Chunks(n ir.Expr,
 	run func(open func(c, lo ir.Expr), closeAt func(c, hi ir.Expr))) {
 	j := a.newJoin(n)
@@ -96,7 +96,8 @@ func (a *appendResult) newJoin(slots ir.Expr) *joinedChunks {
 	return j
 }
 
-// chunkCapacity returns the initial capacity, in entries, of one of the given number of chunks.
+// chunkCapacity returns the initial capacity, in entries, of the arrays of one chunk. chunks is the
+// number of chunks of the loop.
 func (j *joinedChunks) chunkCapacity(chunks ir.Expr) ir.Expr {
 	return ir.Plus(ir.Over(j.a.initialCapacity(), chunks), ir.Int(16))
 }
@@ -114,9 +115,9 @@ func (j *joinedChunks) begin(lo ir.Expr) {
 	a.begin(j.pos, j.start)
 }
 
-// end emits the end of a chunk whose range ends at hi. The code writes the pos entries of the
-// parents that the chunk has not closed. It then stores how many coordinates the chunk has made, in
-// slot k.
+// end emits the code at the end of a chunk, whose range ends at hi. The code first writes the pos
+// entries that are missing for parents in the range. It then stores the chunk's numbers of
+// coordinates in slot k of the arrays that count them.
 func (j *joinedChunks) end(k, hi ir.Expr) {
 	a, l := j.a, j.a.out.Leaf
 	if j.first == 0 {
@@ -183,8 +184,9 @@ func (j *joinedChunks) above(k int) int {
 	return k
 }
 
-// publish makes the result from the pieces. A single piece becomes the result without a copy.
-// Otherwise each piece is copied to its place.
+// publish emits code that makes the result from the pieces of the chunks. A single piece becomes
+// the result without a copy. Otherwise the code copies each piece to its range in the arrays of the
+// result.
 func (j *joinedChunks) publish() {
 	a, l := j.a, j.a.out.Leaf
 	one := l.B.Within(j.publishOne)
@@ -337,7 +339,8 @@ func (j *joinedChunks) copyKept(isWanted func(k ir.Expr) ir.Expr) {
 		})})
 }
 
-// copy copies slot k's pieces, in the arrays b, to their places.
+// copy emits code that copies the pieces of the chunk in slot k to their ranges in the arrays of
+// the whole result. b has the arrays of the chunk.
 func (j *joinedChunks) copy(k ir.Expr, b *growingArrays) {
 	a, l := j.a, j.a.out.Leaf
 	block := a.out.Block(a.out.Deep + 1)
@@ -380,8 +383,9 @@ func (j *joinedChunks) shift(pos *ir.Array, lo, hi, offset ir.Expr) {
 	})
 }
 
-// copyPos emits code that copies the entries 1 to n of piece, the pos array of a chunk, to pos. The
-// first one is copied to the entry lo+1 of pos. offset is added to each entry.
+// copyPos emits code that copies a chunk's pos array, piece, into the pos array of the result. It
+// copies the entries 1 to n of piece to the entries lo+1 to lo+n of pos, and adds offset to each of
+// them.
 func (j *joinedChunks) copyPos(pos *ir.Array, lo ir.Expr, piece *ir.Array, n, offset ir.Expr) {
 	l := j.a.out.Leaf
 	l.B.Loop("q", ir.Int(1), ir.Plus(n, ir.Int(1)), func(q *ir.Var) {

@@ -22,10 +22,10 @@ type longDenseRows struct {
 }
 
 // newLongDenseRows returns the state for the long rows of the parallel loop f. w divides the work
-// of f among threads. The rows of the operand long.Key are the long rows. The body of f must
-// process the segment of a sparse level in one of three ways: it sums the segment into a scalar, it
-// sums the segment into a row of a dense result, or it writes values at the segment's positions in
-// a shared pattern.
+// of f among threads. A row of the operand long.Key is long if it has more than long.N entries. The
+// body of f must process the segment of a sparse level in one of three ways: it sums the segment
+// into a scalar, it sums the segment into a row of a dense result, or it writes values at the
+// segment's positions in a shared pattern.
 func newLongDenseRows(l *scope.Leaf, f *cin.Forall, w *units.Work,
 	long strategy.Long) *longDenseRows {
 	h := &longDenseRows{l: l, long: long}
@@ -58,7 +58,9 @@ func (h *longDenseRows) isLong(rowEnv *scope.Env) ir.Expr {
 		ir.Minus(ir.Coord(pos, ir.Plus(c.Pos, ir.Int(1))), ir.Coord(pos, c.Pos)), ir.Int(h.long.N)))
 }
 
-// loop lowers the loop of one chunk, which leaves out the long rows.
+// loop lowers the part of loop f that one chunk computes. The emitted code skips long rows, which
+// lowerLong handles later. It notes at index chunk that the chunk has skipped a row. loop returns
+// the condition that the loop assigned a value.
 func (h *longDenseRows) loop(f *cin.Forall, e *scope.Env, chunk ir.Expr) ir.Expr {
 	l := h.l
 	p := &merge.Loop{F: f, E: e, Body: func(in *scope.Env, _ bool) ir.Expr {

@@ -35,10 +35,11 @@ func newMappedResult(r *scope.Result) *mappedResult {
 	return m
 }
 
-// at emits code that reads the result's position for position p of the operand from the map. If the
-// entry in the map is negative, this leaf is the first at the position, and the code sets the
-// values there to 0. Rows that are summed in registers and stored past the caches need no 0: the
-// first leaf stores such a row, and later leaves add to this row.
+// at emits code that looks up in the map which position of the result belongs to position p of the
+// operand. A negative entry means that this leaf is the first at the position. The code then sets
+// the values at the position to 0. This is not needed for rows that are summed in registers and
+// written with non-temporal stores: the first leaf stores such a row, and later leaves add to the
+// row.
 func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 	l, name := a.out.Leaf, a.out.Op.Prefix()
 	how := l.Spec.Strategy
@@ -69,8 +70,8 @@ func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	return l.B.Named(a.out.Op.Prefix()+"_p", q)
 }
 
-// clear emits code that zeroes the values that this leaf is the first to write. [lo, hi) is the
-// range of their positions.
+// clear emits code that goes over the positions [lo, hi) and sets the values to 0 at each position
+// that no leaf has written yet.
 func (a *mappedResult) clear(lo, hi ir.Expr) {
 	l := a.out.Leaf
 	if l.Spec.GPU {
@@ -82,10 +83,10 @@ func (a *mappedResult) clear(lo, hi ir.Expr) {
 	a.cleared = true
 }
 
-// prefetch emits code that prefetches blocks of the result. They belong to positions after p of the
-// map, at the distance that the strategy says. If first is false, the code does not prefetch blocks
-// that no leaf has written yet. This leaf will store them past the caches, so they should not be in
-// a cache.
+// prefetch emits code that prefetches the blocks of the result which the loop will need after
+// position p of the map. The strategy says how many positions ahead. If first is false, the code
+// leaves out blocks that no leaf has written yet. This leaf writes such blocks with stores that
+// bypass the caches, so they should not be in a cache.
 func (a *mappedResult) prefetch(p ir.Expr, first bool) {
 	l, size := a.out.Leaf, a.out.Block(a.out.Deep+1)
 	how := l.Spec.Strategy.Result.Fetched

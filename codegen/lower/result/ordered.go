@@ -64,9 +64,9 @@ func (a *appendResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir
 }
 
 // publishOrdered emits code that makes the result from ordered chunks. If there is a single chunk,
-// its arrays become the result. Otherwise the joined arrays become the result. Most chunks have
-// already been copied there. The code first copies the chunks for which the arrays were too small,
-// after making the arrays larger.
+// its arrays become the result. Otherwise the joined arrays become the result. Some chunks may not
+// be in the joined arrays yet, because the arrays have only the given capacity. The code enlarges
+// the arrays and copies these chunks.
 func (j *joinedChunks) publishOrdered(capacity ir.Expr) {
 	l := j.a.out.Leaf
 	one := l.B.Within(func() {
@@ -110,8 +110,8 @@ func (j *joinedChunks) fits(capacity ir.Expr, count func(level int) ir.Expr) ir.
 	return ir.Both(all...)
 }
 
-// follow emits code that waits for the chunk before k, and places the pieces of chunk k after that
-// chunk's pieces.
+// follow emits code that waits until chunk k-1 has its range in the joined arrays, and then
+// reserves the range after it for chunk k.
 func (j *joinedChunks) follow(k ir.Expr) {
 	l := j.a.out.Leaf
 	for i := range j.levels {

@@ -37,9 +37,9 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 		X: ir.Zero(a.out.Values.Elem)})
 }
 
-// ClearBefore emits code, before all loops, that sets the values of a result that shares a pattern
-// to 0. It does so only in two cases: the loops visit some values several times, or it is not known
-// at a visit which values are absent.
+// ClearBefore emits code before all loops that sets all values of the result to 0. The result
+// shares an operand's pattern. The code is emitted only in two cases: the loops visit some values
+// several times, or it is not known at a visit which values are absent.
 func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	l := e.Leaf
 	a, ok := how.(clearing)
@@ -49,9 +49,9 @@ func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	a.clear(merge.Positions(e.Cur[l.Out.Pattern], l.Out.Deep, e))
 }
 
-// ClearAbsent emits code that sets the values at the positions below e to 0, in a result that
-// shares an operand's pattern. The pattern includes these positions, but the statement has no
-// values there.
+// ClearAbsent emits code that sets values of the result to 0 where the statement computes none.
+// They are the values below the current place of the loops, e. The result shares an operand's
+// pattern, so it has positions for these values.
 func ClearAbsent(how Assembly, e *scope.Env) {
 	l := e.Leaf
 	var shared *sharedResult
@@ -79,11 +79,13 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 	shared.cleared = false
 }
 
-// absentInTiles reports whether values of the result may be missing in tiles whose positions are
-// not a known range. This is so if a dense workspace is filled inside loops that the schedule
-// derived, and its consumer has derived loops over variables of the result's compressed levels. The
-// values of such a tile cannot be set to 0 when the workspace is empty, so the whole result is set
-// to 0 before all loops.
+// absentInTiles reports whether tiles of the result may be without values although their positions
+// are not one known range. The values of such a tile cannot be set to 0 separately, so the whole
+// result must be set to 0 before all loops.
+//
+// This can happen if a dense workspace is filled inside loops that the schedule derived. The
+// workspace is then empty for some tiles. Its consumer must also have derived loops over variables
+// of the result's compressed levels.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	if len(l.Comps) == 0 {
 		return false
@@ -103,27 +105,28 @@ func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	return found
 }
 
-// isMapped reports whether the result is mapped. On a GPU, several threads can be at a position of a
-// mapped result when it is visited for the first time, because each thread can have a part of the
-// block of values at the position.
+// isMapped reports whether the result is mapped. On a GPU, a mapped result must be set to 0 before
+// all loops. Several threads can be at a new position at the same time, because each thread can
+// have a part of the block of values there.
 func isMapped(how Assembly) bool {
 	_, mapped := how.(*mappedResult)
 	return mapped
 }
 
-// revisitsValues reports whether the loops of s visit a value of the result more than once, or
-// visit parts of a block that is set to 0 as one.
+// revisitsValues reports whether the loops of s visit a value of the result more than once. It also
+// returns true if the loops visit parts of a block of values at different times, but the loops set
+// the whole block to 0 at once.
 //
-// The main variables are the result's variables down to its last compressed level. The other
-// variables are the summed ones, and the variables of dense levels below the first dense one,
-// because parts of their ranges are not set to 0 separately. Values are visited again if a loop
-// over another variable is around a loop over a main variable, or is fused with such a loop. A loop
-// that is fused over positions is an exception, because it visits every place once, with all its
-// terms in sequence.
+// The result's variables down to its last compressed level are the leading variables. The other
+// variables are the summed ones, and the variables of dense levels below the first dense level
+// under the last compressed one. Parts of the ranges of these dense levels are not set to 0
+// separately. Values are visited again if a loop over another variable is around a loop over a
+// leading variable, or is fused with such a loop. A loop that is fused over positions is an
+// exception: it visits every position once, and adds all terms of the position in sequence.
 //
-// The blocks of a mapped result are set to 0 at their first visit. In a mapped result, the
-// variables of all dense levels below the last compressed level are other variables, and fused
-// loops over positions count too.
+// A mapped result sets a block of values to 0 when the block is first visited. In a mapped result,
+// the variables of all dense levels below the last compressed level are therefore other variables.
+// Loops fused over positions are then no exception.
 func revisitsValues(l *scope.Leaf, s cin.Stmt, how Assembly) bool {
 	mapped := isMapped(how)
 	compressed := l.ResultVars[:l.Out.Deep+1]

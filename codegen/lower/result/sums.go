@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// fixedSums replaces a workspace whose sums go to a result with a fixed pattern. The sums are added
-// directly in the result.
+// fixedSums is used instead of a workspace if the pattern of the result is fixed. It adds the sums
+// directly to the values of the result.
 type fixedSums struct {
 	a     *fixedResult
 	name  string
@@ -27,9 +27,9 @@ type fixedSums struct {
 	base  ir.Expr
 }
 
-// SumsInPlace reports whether the workspace t can be summed directly in the result. This requires
-// that consumer only copies t to the levels of the result from k on. The result must also have the
-// type of the sums.
+// SumsInPlace reports whether the sums of workspace t can be added directly in the result. Two
+// conditions must hold: the statement consumer only copies t to level k of the result and the
+// levels below, and the values of the result have the type of the sums.
 func (a *fixedResult) SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
 	return k <= a.out.Deep && a.out.Values.Elem == a.out.Leaf.Spec.Compute && copiesTo(a.out.Leaf,
 		consumer, t, k)
@@ -59,7 +59,8 @@ func (a *fixedResult) Sum(s *cin.Where, t *cin.Access, e *scope.Env) ir.Expr {
 	return l.Stmt(s.Producer, e.Filling(t.Name, w), false)
 }
 
-// copiesTo reports whether s only copies t to the levels of the result from k on.
+// copiesTo reports whether the statement s only copies the workspace t to level k of the result and
+// the levels below.
 func copiesTo(l *scope.Leaf, s cin.Stmt, t *cin.Access, k int) bool {
 	for _, v := range l.ResultVars[k:] {
 		f, ok := s.(*cin.Forall)
@@ -76,8 +77,9 @@ func copiesTo(l *scope.Leaf, s cin.Stmt, t *cin.Access, k int) bool {
 	return ok && x.Key() == t.Key()
 }
 
-// scatterPositions emits code that stores each position of the current row in w.place, at the index
-// of its coordinate.
+// scatterPositions emits code that stores the position of each coordinate in the current row in the
+// array w.place. The index in the array is the coordinate minus w.base. With this array, sums find
+// their position in the row without a search.
 func (w *fixedSums) scatterPositions(l *scope.Leaf) {
 	a := w.a
 	b := l.Bounds[l.ResultVars[w.from]]

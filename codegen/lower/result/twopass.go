@@ -44,9 +44,10 @@ type passLevel struct {
 	chunks, all ir.Expr
 }
 
-// Whole emits the code for the whole result, in two passes. run emits the loops of one pass.
-// Without parallel loops the result is one chunk. If parallel is true, parallel loops make the
-// chunks, and Whole only calls run. On a GPU there is a chunk for each coordinate of level 0.
+// Whole emits the code for the whole result. run emits the loops of one pass. If parallel is true,
+// the parallel loops themselves run in two passes, so Whole only calls run. Otherwise Whole emits
+// both passes, with one chunk for the whole result. On a GPU, Whole always emits both passes, with
+// a chunk for each coordinate of level 0.
 func (a *twoPassResult) Whole(parallel bool, run func()) {
 	if a.out.Leaf.Spec.GPU {
 		a.byRows(run)
@@ -133,8 +134,8 @@ func (p *passLevel) at(c ir.Expr) ir.Expr {
 }
 
 // isPos reports whether the prefix sums of the counts of level p are stored in the level's pos
-// array itself, so that they need no array of their own. This is so on a GPU, for level 1 if it is
-// the first level that is counted.
+// array itself, so that they need no array of their own. This is so if the leaf runs on a GPU, p is
+// level 1, and no level above p is counted.
 func (t *passes) isPos(p *passLevel) bool {
 	return t.a.out.Leaf.Spec.GPU && p == &t.levels[0] && p.level == 1
 }
@@ -207,12 +208,14 @@ func (t *passes) scan() {
 	t.vals = l.B.Alloc(a.out.Op.Prefix()+"_vals", a.out.Op.Argument.Type, t.size(), false)
 }
 
-// size returns the number of values.
+// size returns the number of values of the result.
 func (t *passes) size() ir.Expr {
 	return emit.Capped(t.levels[len(t.levels)-1].at(t.chunks), t.a.out.Block(t.a.out.Deep+1))
 }
 
-// parents returns the number of positions, in the chunks before c, of the level above t.levels[k].
+// parents returns how many positions the level above t.levels[k] has in all chunks before chunk c.
+// If k is 0, all levels above are dense. For any c, parents then returns the number of all
+// positions of the level above.
 func (t *passes) parents(k int, c ir.Expr) ir.Expr {
 	level := t.levels[k].level
 	if k == 0 {
@@ -245,8 +248,9 @@ func (t *passes) fill(c, lo ir.Expr) {
 	}
 }
 
-// closeParents emits code that stores in the pos arrays where the children of the remaining parents
-// of chunk c end. hi is the end of the chunk's range.
+// closeParents emits code for the end of chunk c, whose range ends at hi. A parent is a position of
+// the level above a compressed level. The code writes the pos entry, the end of its children, for
+// each parent of the chunk that has no such entry yet.
 func (t *passes) closeParents(c, hi ir.Expr) {
 	a, l := t.a, t.a.out.Leaf
 	for k, p := range t.levels {
@@ -325,7 +329,9 @@ func rowsOf(how Assembly, f *cin.Forall) *twoPassResult {
 	return a
 }
 
-// loop appends the coordinates that p visits. Each coordinate of level 0 has its own chunk.
+// loop emits the loops of p, which append each visited coordinate to level k of the result. On a
+// GPU, each coordinate of level 0 is a chunk of its own. loop returns the condition that the loops
+// assigned a value.
 func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 	if k > 0 || a.rows == nil {
 		return a.growing.loop(p, k)

@@ -28,7 +28,8 @@ type scaledSegment struct {
 
 // appendUnions emits code that appends to level k the same coordinates and values as the loops over
 // p's iterators would. The code computes them as unions of segments, in windows. appendUnions
-// returns false if the strategy does not choose windows, or if the loops have another form.
+// returns false if the strategy does not choose windows, or if the loop's body is not a sum of
+// scaled segments.
 func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	l, lev := a.out.Leaf, &a.levels[k]
 	s, ok := p.F.Body.(*cin.Assign)

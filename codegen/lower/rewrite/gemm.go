@@ -11,18 +11,18 @@ import (
 // Named returns the name of the tensor whose values are in an array, or "".
 type Named func(a *ir.Array) string
 
-// Gemm replaces nested loops around a product with one product of matrices. The loops are the last
-// statement of b, and count is their number. Gemm depends on the code alone, and not on how
-// operands are stored. some is the condition that each loop has an iteration, so that the loops add
-// anything. If adjacent is true, neighbouring values of a row or of a column must be adjacent in
-// memory, for each matrix. If the code has another form, why says which part of it is not a product
-// of matrices.
-func Gemm(b *ir.Block, count int, adjacent bool, named Named) (some ir.Expr, why string) {
+// Gemm replaces nested loops around a product with one matrix product. The loops are the last
+// statement of b, and count is their number. Gemm looks only at the code, so it does not depend on
+// how operands are stored. If adjacent is true, each matrix must have neighbours in a row or in a
+// column adjacent in memory. nonEmpty is the condition that every loop has at least one iteration,
+// so that the loops add a value. If the code has another form, reason names the part that is not a
+// matrix product. Otherwise reason is "".
+func Gemm(b *ir.Block, count int, adjacent bool, named Named) (nonEmpty ir.Expr, reason string) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
 		case refusal:
-			why = string(r)
+			reason = string(r)
 		default:
 			panic(r)
 		}
@@ -268,28 +268,30 @@ func (n *gemmNest) roles(c, a, b gemmMatrix) (rows, cols, sums []int) {
 	return rows, cols, sums
 }
 
-// factors calls read for the factors of x that change in the loops, and constant for the other
-// factors.
-func (n *gemmNest) factors(x ir.Expr, read func(*ir.Array, ir.Expr), constant func(ir.Expr)) {
+// factors calls one of two functions for each factor of x. It calls visitArray for a factor that
+// changes in the loops, which must be an array element. It calls visitConstant for any other
+// factor.
+func (n *gemmNest) factors(x ir.Expr, visitArray func(*ir.Array, ir.Expr),
+	visitConstant func(ir.Expr)) {
 	if !n.varies(x) {
-		constant(x)
+		visitConstant(x)
 		return
 	}
 	switch x := x.(type) {
 	case *ir.Binary:
 		if x.Op == ir.Mul {
-			n.factors(x.X, read, constant)
-			n.factors(x.Y, read, constant)
+			n.factors(x.X, visitArray, visitConstant)
+			n.factors(x.Y, visitArray, visitConstant)
 			return
 		}
 	case *ir.Unary:
 		if x.Op == ir.Neg {
-			constant(ir.Negated(ir.One(x.Type())))
-			n.factors(x.X, read, constant)
+			visitConstant(ir.Negated(ir.One(x.Type())))
+			n.factors(x.X, visitArray, visitConstant)
 			return
 		}
 	case *ir.Load:
-		read(x.A, x.Index)
+		visitArray(x.A, x.Index)
 		return
 	case *ir.Cast:
 		n.refuse("gemm needs values of one type, but values of %s are converted to %s",

@@ -3,8 +3,8 @@ package rewrite
 import "distaff/codegen/ir"
 
 // Strip removes the statements that write to the given arrays, and then everything that was
-// computed only for the arrays: variables that nothing reads, and statements without content. It
-// makes a pass that only counts from a pass that writes.
+// computed only for the arrays: variables that nothing reads, and statements without content. The
+// code of a pass that writes thus becomes the code of a pass that only counts.
 func Strip(b *ir.Block, arrays map[*ir.Array]bool) {
 	Filter(b, func(s ir.Stmt) bool {
 		r := ir.RowOf(s)

@@ -92,8 +92,8 @@ func (v *vectorLoop) fits() bool {
 	return useful
 }
 
-// storesOnce reports whether the body of the loop writes only one value, with a store in
-// onceStores. onceStores has the stores that write each element at most once.
+// storesOnce reports whether the only store in the loop's body is in onceStores, and the body sums
+// nothing. onceStores has the stores that write each element at most once.
 func (v *vectorLoop) storesOnce(onceStores map[*ir.Store]bool) bool {
 	n := 0
 	for _, s := range v.f.Body.List {
@@ -104,7 +104,8 @@ func (v *vectorLoop) storesOnce(onceStores map[*ir.Store]bool) bool {
 	return n == 1 && len(v.stored) == 1 && len(v.sums) == 0
 }
 
-// gathers reports whether the body only sums, and its reads can be made in any order.
+// gathers reports whether vector lanes may run the loop and gather the values that it reads. This
+// requires that the body only adds to sums, and that the order of its reads does not matter.
 func (v *vectorLoop) gathers() bool {
 	ok := len(v.stored) == 0 && len(v.sums) > 0
 	for x := range v.sums {

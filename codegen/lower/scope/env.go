@@ -9,8 +9,9 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// Env has the facts that are known at a place in the nest. Each path of the lowering has its own
-// copy.
+// Env has what is known at one place in the nest of loops, for example which variables are bound.
+// Lowering makes a copy of it for each branch of the nest, so that facts of one branch do not reach
+// another branch.
 type Env struct {
 	Leaf  *Leaf
 	Coord *List[ir.Expr]          // of bound variables
@@ -82,10 +83,12 @@ func (e *Env) Filling(name string, w Adder) *Env {
 	return &in
 }
 
-// Sum returns the scalar temporary of the given name that producers around e add to, or nil.
+// Sum returns the scalar temporary of the given name, if the place of e is inside a producer that
+// adds to this temporary. Otherwise it returns nil.
 func (e *Env) Sum(name string) *ir.Var { return e.Into.At(name).sum }
 
-// Space returns the workspace of the given name that producers around e add to, or nil.
+// Space returns the workspace of the given name, if the place of e is inside a producer that adds
+// to this workspace. Otherwise it returns nil.
 func (e *Env) Space(name string) Adder { return e.Into.At(name).space }
 
 // RangeOf returns v's range in e.
@@ -125,8 +128,9 @@ func LevelVars(a *cin.Access, op *tree.Operand) []string {
 	return vars
 }
 
-// Operand returns the workspace or the leaf's operand of the given name in e. It returns nil if the
-// name is a scalar's, or a workspace's that no consumer reads here.
+// Operand returns the operand with the given name: a workspace that a consumer reads in e, or an
+// operand of the leaf. It returns nil for a scalar. It also returns nil for a workspace that no
+// consumer reads in e.
 func (e *Env) Operand(name string) *tree.Operand {
 	if op, ok := e.Made.Get(name); ok {
 		return op
@@ -205,8 +209,8 @@ func (e *Env) Enter(c *tree.Cursor) *tree.Cursor {
 	return c
 }
 
-// inCopy returns an index into the copy of a row. c is the cursor that has the row, and the index
-// belongs to the current coordinate of the last level.
+// inCopy returns the index of the current coordinate of the last level in the private copy of a
+// row. c is the cursor of the copied row.
 func (e *Env) inCopy(c *tree.Cursor) ir.Expr {
 	v := c.Vars[len(c.Vars)-1]
 	if x, ok := e.Lanes.Get(v); ok {
@@ -261,14 +265,15 @@ type Value struct {
 	Zeroed bool
 }
 
-// tile has the start of a tile of a row, and its number of places.
+// tile describes a tile of a row: lo is the coordinate where it starts, and Width is the number of
+// its values.
 type tile struct {
 	lo    ir.Expr
 	Width int64
 }
 
-// Row describes a workspace for the tile of a row, which a consumer reads: the array of its sums,
-// and the condition that the sums are present.
+// Row describes a workspace that holds one tile of a row. A consumer reads the workspace. Row has
+// the array of the sums, and the condition that the sums are present.
 type Row struct {
 	Sums *ir.Array
 	Pres ir.Expr

@@ -25,7 +25,8 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// Leaf has what is the same everywhere in a leaf.
+// Leaf has the data of one leaf that does not depend on the place in its loops, such as the
+// operands, the result and the schedule's variables.
 type Leaf struct {
 	Spec *Spec
 	B    *emit.Builder
@@ -46,8 +47,10 @@ type Leaf struct {
 	Copies map[cin.Stmt]*cin.Forall
 	Cuts   map[*cin.Forall]strategy.Cut
 
-	// Stmt lowers a statement. See package lower for want and the returned value. Serial lowers a
-	// loop that runs in order.
+	// Stmt lowers a statement, and Serial lowers a loop whose iterations run in order. If want is
+	// true, they return the condition that the statement assigned a value. If want is false, the
+	// caller may only test whether the returned condition is the constant false: then the statement
+	// never assigns a value.
 	Stmt   func(s cin.Stmt, e *Env, want bool) ir.Expr
 	Serial func(f *cin.Forall, e *Env, want bool) ir.Expr
 
@@ -70,17 +73,19 @@ func (l *Leaf) Refuse(v, format string, args ...any) {
 }
 
 // HasDerivedVars reports whether the schedule has made variables. The leaf then computes the
-// coordinates of the statement's variables from them. For this it needs whole ranges, except for
-// the variables in Spec.Parts.
+// coordinates of the statement's variables from the new variables. Each call of the leaf must pass
+// the whole range of every variable that is not in Spec.Parts, so that this computation is
+// possible.
 func (l *Leaf) HasDerivedVars() bool { return len(l.Graph.Relations()) > 0 }
 
 // Assigns reports whether a statement's target is the result.
 func (l *Leaf) Assigns(s cin.Stmt) bool { return cin.Target(s).Name == l.Out.Op.Argument.Name }
 
-// AnyOf combines the results of cases: it returns false only if no case assigns.
-func AnyOf(any, some ir.Expr) ir.Expr {
-	if ir.Never(some) {
-		return any
+// AnyOf combines the conditions under which two cases of a statement assign a value, left and
+// right. It returns the constant false only if both cases never assign a value.
+func AnyOf(left, right ir.Expr) ir.Expr {
+	if ir.Never(right) {
+		return left
 	}
 	return ir.Truth(true)
 }
@@ -93,8 +98,8 @@ func (l *Leaf) LoopStrategy(f *cin.Forall) strategy.Loop {
 	return l.Spec.Strategy.Of(l.Source(f))
 }
 
-// Source returns the loop of the strategy's statement from which lowering copied f. If f is not a
-// copy, source returns f.
+// Source returns the original of the loop f, which the strategy knows, if lowering made f as a
+// copy. If f is not a copy, Source returns f.
 func (l *Leaf) Source(f *cin.Forall) *cin.Forall {
 	if g := l.Copies[f]; g != nil {
 		return g

@@ -24,8 +24,8 @@ const (
 	Numbers        // tile numbers
 )
 
-// Interval is the range of values of a variable that remains inside the loops so far (bounds
-// inference).
+// Interval is the range of values that a variable can still have inside the loops that were lowered
+// so far (bounds inference).
 type Interval struct {
 	Unit   Unit
 	Lo, Hi ir.Expr

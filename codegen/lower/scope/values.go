@@ -154,8 +154,9 @@ func (l *Leaf) nameChoice(x Value) Value {
 	return x
 }
 
-// nameCondition returns pres as an expression that costs nothing to repeat: a constant or a
-// variable.
+// nameCondition returns a constant or a variable with the value of pres, so that generated code can
+// use the condition several times at no cost. It declares a new variable if pres is another
+// expression.
 func (l *Leaf) nameCondition(pres ir.Expr) ir.Expr {
 	if _, ok := pres.(*ir.Var); ok || ir.Always(pres) || ir.Never(pres) {
 		return pres
@@ -199,8 +200,9 @@ func (e *Env) quotient(p, q Value, under ir.Expr) Value {
 	return Value{p.Pres, r, true}
 }
 
-// Coords returns the coordinates of the leaf's variables, in the order of its bounds, with -1 for a
-// variable that is not bound here.
+// Coords returns the current coordinate of each variable of the leaf, or -1 for a variable that is
+// not bound here. The coordinates have the order of the ranges that the leaf gets for its
+// variables. If there are more than ir.MaxFailCoord variables, the later ones are left out.
 func (e *Env) Coords() []ir.Expr {
 	l := e.Leaf
 	var at []ir.Expr

@@ -111,7 +111,8 @@ func (w *Hash) Add(x ir.Expr, at Point) {
 
 func (w *Hash) RowOf() *Row { return &w.row }
 
-// Find returns the first place of a key's row. A new key is inserted.
+// Find emits code that looks up the key and inserts it if it is new. It returns the index of the
+// first value of the key's row.
 func (w *Hash) Find(key Point) ir.Expr {
 	h, s := w.search(key)
 	w.m.B.When(ir.Equal(s, ir.Int(0)), func() {
@@ -123,7 +124,8 @@ func (w *Hash) Find(key Point) ir.Expr {
 	return w.m.B.Named(w.arrays.name+"_row", ir.Times(ir.Minus(s, ir.Int(1)), w.row.Width))
 }
 
-// search declares h, the slot of a key or a free slot for it, and s, the content of the slot.
+// search emits code that looks up the key. h is the slot of the key, or a free slot if the key is
+// new. s is the content of the slot, which is 0 if the slot is free.
 func (w *Hash) search(key Point) (h, s *ir.Var) {
 	h = w.hash(key)
 	s = w.m.B.Declare(w.arrays.name+"_s", ir.At(w.table, h))

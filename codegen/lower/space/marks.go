@@ -70,9 +70,9 @@ func (w *Marks) Finish() *tree.Operand {
 	return w.rows.operand(w.crd, w.sums)
 }
 
-// inParts emits code in which threads copy the marked entries out. The box is divided into units of
-// width places each, and each thread copies a range of units, a part. The entries of a part are
-// stored after the entries of all parts before it.
+// inParts emits parallel code that copies the marked entries to the output. The marks are divided
+// into units of width entries each, and each thread copies ranges of units. A part is one of these
+// ranges. The entries of a part are stored after the entries of all earlier parts.
 func (w *Marks) inParts(units, width ir.Expr) {
 	chunks := w.m.Chunks()
 	units, counts := w.m.B.Named(w.arrays.name+"_units", units),
@@ -110,7 +110,8 @@ func (w *Marks) count(lo, hi ir.Expr, n *ir.Var) {
 	})
 }
 
-// makeRoom reserves capacity for all entries of rows.
+// makeRoom emits code that reserves capacity for the coordinates and sums of all marked entries, if
+// the workspace stores rows. Otherwise it emits nothing.
 func (w *Marks) makeRoom() {
 	if w.rows != nil {
 		w.arrays.Reserve(w.crd, w.n)
@@ -118,8 +119,9 @@ func (w *Marks) makeRoom() {
 	}
 }
 
-// copyOut emits code that writes the marked entries in order, starting at entry p. lo and hi are
-// the range of coordinates or, if there are rows, of rows.
+// copyOut emits code that writes the marked entries in order, to entry p of the output and the
+// following ones. It writes the entries whose coordinates are in [lo, hi). If the workspace has
+// rows, it writes the rows in [lo, hi).
 func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {
@@ -143,11 +145,12 @@ func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	})
 }
 
-// each emits a loop over the coordinates in [lo, hi) of a row that begins at place from. body is
-// called for the marked coordinates.
-func (w *Marks) each(from, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
+// each emits a loop over the coordinates [lo, hi) of a row, relative to the start of the box. first
+// is the index of the row's first mark. body emits the code for a marked coordinate: at is the
+// index of the mark, and crd is the coordinate.
+func (w *Marks) each(first, lo, hi ir.Expr, body func(at, crd ir.Expr)) {
 	w.m.B.Loop(w.arrays.name+"_c", lo, hi, func(c *ir.Var) {
-		at := w.m.B.Named(w.arrays.name+"_at", ir.Plus(from, c))
+		at := w.m.B.Named(w.arrays.name+"_at", ir.Plus(first, c))
 		w.m.B.When(ir.At(w.mark, at), func() { body(at, ir.Plus(w.box.Lo[w.box.last()], c)) })
 	})
 }
