@@ -46,14 +46,14 @@ func (n *nest) loopGroups(terms []*term, k int) [][]*term {
 	return groups
 }
 
-// operandsOf adds the operands of term x to two sets. If the loop over order[k] visits the stored
-// coordinates of an operand, the operand is added to merged. If a value of an operand is read
-// directly inside this loop, the operand is added to read.
-func (n *nest) operandsOf(x *term, k int, merged, read map[string]bool) {
+// operandsOf adds the operands of term x to two sets. The set merged gets each operand whose stored
+// coordinates the loop over order[k] visits. The set direct gets each operand whose values are read
+// directly inside this loop.
+func (n *nest) operandsOf(x *term, k int, merged, direct map[string]bool) {
 	cin.ExprAccesses(n.expression(x.multipliedOut()), func(a *cin.Access) {
 		key := a.Key()
 		if n.depth(a) == k+1 {
-			read[key] = true
+			direct[key] = true
 		}
 		f, operand := n.formats[a.Name]
 		if m := slices.Index(a.Vars, n.order[k]); operand && m >= 0 &&

@@ -36,8 +36,8 @@ type Moves struct {
 	Atomics, Taken float64
 }
 
-// Pick describes rows of an argument's values that are read or written in an order that the
-// coordinates of another operand decide.
+// Pick describes an access to rows of an argument's values. The coordinates of another operand
+// determine the rows that are read or written, and their order.
 type Pick struct {
 	Arg   int     // the number of the argument; 0 is the result
 	Count float64 // the number of rows
@@ -109,7 +109,8 @@ func (x Insert) PlacesFilled() float64 {
 	return -x.Passes * x.Places * math.Expm1(-x.Count/x.Passes/x.Places)
 }
 
-// producers records in makes, for each temporary of s, the right sides of its assignments.
+// producers fills the map w.makes. For each temporary of s, the map gets the right sides of all
+// assignments to the temporary.
 func (w *opCounter) producers(s cin.Stmt) {
 	w.makes, w.fill = map[string][]cin.Expr{}, map[string]float64{}
 	cin.Walk(s, func(t cin.Stmt) {
@@ -206,9 +207,9 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 	return w.density(x, vars) < w.density(x, vars[:n])*(1-1e-9)
 }
 
-// walkedAccesses lists the accesses in x whose segments the innermost of the loops over vars
-// traverses. If there are any, the list also has the workspaces that this loop reads at only some
-// of their coordinates. sum is true if x contains an addition or subtraction.
+// walkedAccesses lists the accesses in x with segments that the innermost loop over vars traverses.
+// If there are any, the list also has the workspaces that this loop reads at only some of their
+// coordinates. sum is true if x contains an addition or subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access
@@ -251,8 +252,8 @@ func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Acces
 	return list, sum
 }
 
-// hasSegments reports whether a level of an access has segments, because it is not dense, and has
-// the variable v.
+// hasSegments reports whether the given level of access a belongs to variable v and has segments.
+// All levels have segments except dense ones. arg is the number of the argument that a reads.
 func (w *opCounter) hasSegments(arg int, a *cin.Access, level int, v string) bool {
 	f := w.unit.Args[arg].Format
 	return level >= 0 && f.Levels[level] != tensor.Dense && a.Vars[f.Order[level]] == v
@@ -322,10 +323,12 @@ func (w *opCounter) windows(x cin.Expr, vars []string) float64 {
 	return steps
 }
 
-// intersect counts the steps of an intersection of the accesses in list. The intersection is
-// started enters times. intersect also counts the steps that advance a different operand from the
-// step before, because the processor cannot predict their branches. For two operands with a and b
-// entries in random order there are 2ab/(a+b) of them, the expected number of runs.
+// intersect counts the steps of an intersection of the accesses in list. enters is the number of
+// times that the intersection starts.
+//
+// intersect also counts the steps that do not advance the same operand as the step before. The
+// processor cannot predict the branches of these steps. For two operands with a and b entries in
+// random order, their number is 2ab/(a+b), the expected number of runs.
 func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, enters float64) {
 	outer := vars[:len(vars)-1]
 	steps, squares := 0.0, 0.0
@@ -343,10 +346,10 @@ func (w *opCounter) intersect(list []*cin.Access, x cin.Expr, vars []string, ent
 	}
 }
 
-// lengthBias compares two mean lengths of the segments of access a: the mean over all times that
-// the innermost of the loops over vars visits one, and the mean over all segments of the operand.
-// It returns the ratio of the first to the second. The ratio exceeds 1 if an outer loop visits the
-// same segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
+// lengthBias compares the segments of access a that a loop visits with all segments of the operand.
+// It returns the ratio of their mean lengths: the mean over all visits by the innermost loop over
+// vars, divided by the mean over all segments. The ratio exceeds 1 if an outer loop visits the same
+// segments through another access. For example, in A(i,j)*A(i,k) a segment with n entries is
 // visited n times by the loop over k, once for each iteration of the loop over j.
 func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64 {
 	arg, n := w.arg(a.Name), len(vars)-1
@@ -446,10 +449,10 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	}
 }
 
-// pick counts the rows of an access that loops read when they skip coordinates. A row is a run of
-// adjacent values. Rows begin below the innermost dense level whose variable belongs to a loop that
-// skips coordinates. skips[k] is true if the loop over vars[k] skips coordinates. arg is the number
-// of the access's argument, and rhs is the right side that contains the access.
+// pick counts how many rows of an access the loops read if they skip coordinates. A row is a run of
+// adjacent values: the values below one position of a certain level. This is the innermost dense
+// level whose loop skips coordinates. skips[k] is true if the loop over vars[k] skips coordinates.
+// arg is the number of the access's argument, and rhs is the right side that contains the access.
 func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
 	f := w.unit.Args[arg].Format
 	level, loop := -1, -1

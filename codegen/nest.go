@@ -92,8 +92,9 @@ func (n *nest) statement() cin.Stmt {
 	return n.build(n.terms, 0, n.target)
 }
 
-// build returns the nest of the terms over the variables from order[k] on. An explicit sum becomes
-// a producer around this nest if its free variables are bound there.
+// build returns the loop nest that computes the terms, over the variables from order[k] on. If the
+// loops outside this nest bind all free variables of an explicit sum, the sum becomes a producer.
+// The nest is then its consumer.
 func (n *nest) build(terms []*term, k int, t target) cin.Stmt {
 	var ready []*pendingSum
 	rest := make([]*term, len(terms))
@@ -129,8 +130,8 @@ func (n *nest) bound(vars []string, k int) bool {
 	return true
 }
 
-// loops returns the nest of the terms over the variables from order[k] on. It ignores pending sums,
-// for which build makes producers.
+// loops returns the loop nest that computes the terms, over the variables from order[k] on. It
+// ignores pending explicit sums, because build makes their producers.
 func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	for ; k < len(n.order); k++ {
 		v := n.order[k]
@@ -161,7 +162,8 @@ func (n *nest) loops(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Assign{LHS: t.lhs, Accumulate: t.accumulate, RHS: n.sumOf(terms)}
 }
 
-// anyPartAt reports whether a part of one of the terms is computed at order[k].
+// anyPartAt reports whether one of the terms has a hoisted sum that is computed just outside the
+// loop over variable number k of the loop order.
 func anyPartAt(terms []*term, k int) bool {
 	return slices.ContainsFunc(terms, func(x *term) bool { return x.hasPart(k) })
 }
@@ -210,16 +212,17 @@ func (n *nest) sum(terms []*term, k int, t target) cin.Stmt {
 	return &cin.Seq{List: list}
 }
 
-// parts returns the nest of the terms over the variables from order[k] on. At least one of the
-// terms has a part that is computed at order[k]. Each part is computed before the statement that
-// reads it, and the first part is outermost.
+// parts returns the loop nest that computes the terms, over the variables from order[k] on. At
+// least one term has a hoisted sum that is computed just outside the loop over order[k]. parts puts
+// the producer of each such sum around the statement that reads the sum. The producer of the first
+// sum is outermost.
 func (n *nest) parts(terms []*term, k int, t target) cin.Stmt {
 	rest, here := splitParts(terms, func(p *hoistedSum) bool { return p.k == k })
 	return n.withProducers(n.loops(rest, k, t), here)
 }
 
-// splitParts returns copies of the terms from which some parts are removed, and the removed parts:
-// the parts for which taken returns true.
+// splitParts removes those parts of the terms for which taken returns true. It returns copies of
+// the terms without these parts, and the removed parts.
 func splitParts(terms []*term, taken func(*hoistedSum) bool) (rest []*term, parts []*hoistedSum) {
 	for _, x := range terms {
 		c := *x
@@ -283,9 +286,9 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 	}
 }
 
-// groups divides terms into groups that share a nest. The terms that do not sum over v form one
-// group. Terms that do are in one group if they walk the same sparse accesses, because one pass
-// over those serves them all.
+// groups divides terms into groups. The terms of a group share one nest. All terms that do not sum
+// over v are in one group. Two terms that sum over v are in the same group if they walk the same
+// sparse accesses, because one pass over these accesses is then enough.
 func (n *nest) groups(terms []*term, v string) [][]*term {
 	var keys []string
 	byKey := map[string][]*term{}

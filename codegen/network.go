@@ -294,9 +294,10 @@ func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 	return x
 }
 
-// hoistedSum is a sum that is computed outside its term, into the temporary at, which replaces it
-// as a factor of the term. The sum's loops are placed where the consumer's loop over order[k] would
-// begin. They are nested as order says, which lists all variables.
+// hoistedSum is a sum that is computed outside its term. Its value is stored in a temporary, the
+// field at, which replaces the sum as a factor of the term. The sum's loops are placed where the
+// consumer's loop over order[k] would begin. The field order lists all variables, and the sum's
+// loops are nested in this order.
 type hoistedSum struct {
 	k     int
 	order []string
@@ -365,10 +366,9 @@ func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan whose intermediates are all made inside loops. outside is a
-// plan with an intermediate outside all loops. insideLoops returns outside if it finds no other
-// plan, or if outside is cheaper, and enough cheaper than one nest of loops to be chosen by
-// default.
+// insideLoops returns the cheapest plan whose intermediates are all made inside loops. The plan
+// outside has an intermediate outside all loops. insideLoops returns outside in two cases: if it
+// finds no other plan, or if outside both costs less than the other plan and pays (see pays).
 func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
 	q.Inside, q.Contracted = true, true
@@ -379,7 +379,8 @@ func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	return outside
 }
 
-// pays reports whether a plan is enough cheaper than one nest of loops to be chosen by default.
+// pays reports whether a plan is chosen by default instead of one nest of loops. The plan must cost
+// less than the nest by a certain factor.
 func (x *contractedTerm) pays(plan *network.Plan) bool {
 	cost := parallelCost(plan)
 	if plan.Serial > 0 && !plan.Root.IsGemm() && cost > serialGain*x.direct.Cost {
@@ -486,18 +487,19 @@ func completeOrder(around []string, x *network.Contraction, all []string) []stri
 }
 
 // contract replaces each term whose plan has intermediates by a term that reads these
-// intermediates. list has an element for each term, and all has the variables of the statement.
-func (n *nest) contract(list []*contractedTerm, all []string) {
+// intermediates. list has an element for each term. allVars lists the variables of the statement.
+func (n *nest) contract(list []*contractedTerm, allVars []string) {
 	for k, x := range list {
 		if x != nil && !x.plan.Whole() {
-			m := &contractor{nest: n, x: x, term: n.terms[k], all: all,
+			m := &contractor{nest: n, x: x, term: n.terms[k], all: allVars,
 				made: map[*network.Contraction]*hoistedSum{}}
 			n.terms[k] = m.root()
 		}
 	}
 }
 
-// contractor takes the intermediates of a plan out of a term.
+// contractor rewrites a term according to a plan. Each intermediate of the plan becomes a temporary
+// that is computed outside the term.
 type contractor struct {
 	nest *nest
 	x    *contractedTerm
@@ -506,8 +508,8 @@ type contractor struct {
 	made map[*network.Contraction]*hoistedSum
 }
 
-// root returns the term that remains when all intermediates are taken out. It keeps the factors
-// that are not part of the contraction problem.
+// root returns the term that reads the plan's intermediates. It also has the factors that are not
+// part of the contraction problem.
 func (m *contractor) root() *term {
 	out := m.product(m.x.plan.Root, m.nest.order)
 	out.neg = m.term.neg

@@ -10,7 +10,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Extents describes the sizes of a call of a leaf.
+// Extents has the sizes of variables and tensors in one call of a leaf.
 type Extents struct {
 	// Size returns the length of the range of a variable of Unit.Vars.
 	Size func(v string) int64
@@ -102,9 +102,10 @@ type fraction struct {
 
 var everywhere = fraction{1, true}
 
-// and returns the fraction of coordinates where two conditions both hold. One condition holds at
-// fraction s, and the other at fraction t. and assumes that they are independent. The result is
-// sure in two cases: one of the fractions is surely 0, or both are sure and one of them is 1.
+// and combines two conditions: one holds at fraction s of the coordinates, and the other at
+// fraction t. It returns the fraction where both hold, under the assumption that the conditions are
+// independent. The result is sure in two cases: one of the fractions is surely 0, or both are sure
+// and one of them is 1.
 func (s fraction) and(t fraction) fraction {
 	sure := s.sure && t.sure && (s.value == 1 || t.value == 1)
 	return fraction{s.value * t.value, sure || s.never() || t.never()}
@@ -168,8 +169,8 @@ func (w *opCounter) roots(v string) []string {
 	return w.relations.Underived(v)
 }
 
-// stmt counts the operations of statement s, which is inside loops over vars. s runs at only a
-// fraction, share, of the coordinates of vars.
+// stmt counts the operations of statement s, which is inside loops over vars. s runs at the
+// fraction share of the coordinates of vars.
 func (w *opCounter) stmt(s cin.Stmt, vars []string, share fraction) {
 	if w.unit.kept[s] {
 		w.kept++
@@ -216,14 +217,14 @@ func (w *opCounter) stmt(s cin.Stmt, vars []string, share fraction) {
 	}
 }
 
-// count adds a number of operations to the total *to. There is one operation at each coordinate in
-// a fraction, share, of n coordinates.
+// count adds share * n to the total *to. This is the number of operations if the fraction share of
+// n coordinates has one operation each.
 func (w *opCounter) count(to *float64, n float64, share fraction) {
 	*to += n * share.value
 	w.exact = w.exact && share.sure
 }
 
-// wanted returns the fraction of the coordinates of vars that the consumer reads of the temporary.
+// wanted returns the fraction of the coordinates of vars where the consumer reads the temporary.
 // The consumer does not read it where another factor is known to have no value. Only factors whose
 // variables are all in vars are considered.
 func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) fraction {
@@ -249,8 +250,9 @@ func (w *opCounter) wanted(consumer cin.Stmt, temporary string, vars []string) f
 	return most
 }
 
-// filled returns the fraction of the coordinates of a temporary and of vars that get a value from
-// the producer.
+// filled returns the fraction of its coordinates where temporary t gets a value from the producer.
+// The producer runs inside loops over vars, so the coordinates are combinations of coordinates of
+// t's variables and of vars.
 func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) fraction {
 	all := fraction{0, true}
 	cin.Paths(producer, func(loops []*cin.Forall, a *cin.Assign) {
@@ -270,7 +272,7 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 	return all
 }
 
-// summed returns the fraction of coordinates at which the sum of x over vars has a value. The
+// summed returns the fraction of coordinates where the sum of x over vars has a value. The fraction
 // fraction is sure under three conditions. It depends on a single sparse operand. vars are the
 // variables of this operand's inner levels. The level above these is not dense, because a position
 // of a dense level may have nothing below it (see prefix).
@@ -335,8 +337,8 @@ func (w *opCounter) arg(name string) int {
 	return -1
 }
 
-// stored returns the fraction of the coordinates of vars that have a position at a level of an
-// argument.
+// stored returns the fraction of the coordinates of vars where argument arg has a position in the
+// given level.
 func (w *opCounter) stored(arg, level int, vars []string) fraction {
 	n := w.space(vars)
 	if n == 0 {
@@ -369,8 +371,8 @@ func others(factors []cin.Expr, f cin.Expr) (list []cin.Expr) {
 	return list
 }
 
-// present returns the fraction of the coordinates of an expression's variables at which the
-// expression has a value.
+// present returns the fraction of the coordinates of an expression's variables where the expression
+// has a value.
 func (w *opCounter) present(x cin.Expr) fraction {
 	switch x := x.(type) {
 	case *cin.Access:

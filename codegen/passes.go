@@ -11,9 +11,9 @@ import (
 	"distaff/codegen/ir"
 )
 
-// pass is a step of Compile. It reads the facts in needs and makes the facts in gives. Each fact is
-// made by one pass. text returns the outcome of the pass as text. verify returns an error if the
-// outcome breaks a rule.
+// pass is a step of Compile. The field needs lists the facts that the pass reads, and the field
+// gives lists the facts that it finds. Only one pass finds each fact. The function text returns the
+// outcome of the pass as text. The function verify returns an error if the outcome breaks a rule.
 type pass struct {
 	name   string
 	needs  []fact

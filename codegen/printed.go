@@ -66,10 +66,10 @@ func (r *Request) resultName() string {
 	return r.Statement.Stmt.LHS.Name
 }
 
-// line is a line of a printed schedule. A minor command is left out if it has no effect on the
-// leaf. To find out, the schedule is compiled once more, without the command. If off is not "", it
-// is a command that turns the effect off, and it replaces the minor command in this second
-// schedule.
+// line is a line of a printed schedule. A minor line is printed only if the leaf is different
+// without it. To find out, the schedule is compiled a second time, without the minor command. If
+// off is not "", the second schedule has the command off in place of the minor command. It disables
+// the effect of the minor command.
 type line struct {
 	scheduleLine schedule.Line
 	minor        bool

@@ -138,10 +138,10 @@ func (c *compilation) paysForSizes(rows, cols, terms float64) bool {
 	return work >= DefaultGemmWork && min(rows, cols) >= gemmPlaces && terms >= gemmTerms
 }
 
-// largestProduct searches the products of two factors of term x that are matrix products. It
-// returns the one with the most multiply-adds, or nil if there is none. If vars is not nil, the
-// product must replace the loops over exactly these variables. The function dense reports whether
-// the named operand may be one of the two matrices.
+// largestProduct looks for two factors of term x whose product is a matrix product. Of all such
+// pairs it returns the product with the most multiply-adds, or nil if there is none. If vars is not
+// nil, the product must replace the loops over exactly these variables. The function dense reports
+// whether the named operand may be one of the two matrices.
 func (n *nest) largestProduct(x *term, vars []string, dense func(name string) bool) *product {
 	if len(x.pending) > 0 || len(x.parts) > 0 || x.gemm != nil {
 		return nil
@@ -216,8 +216,8 @@ func hasVar(x cin.Expr, v string) (found bool) {
 	return found
 }
 
-// isTrailing reports whether v occurs at most once in an access, and then in one of the dense
-// levels below all other levels.
+// isTrailing reports whether variable v is missing in access a, or occurs there once and in one of
+// the trailing dense levels. A dense level is trailing if all levels below it are dense.
 func (n *nest) isTrailing(a *cin.Access, v string) bool {
 	f := n.result
 	if a.Name != n.target.lhs.Name {
@@ -236,8 +236,9 @@ func (n *nest) isTrailing(a *cin.Access, v string) bool {
 	return true
 }
 
-// fitsResult reports whether product p may be computed inside its loops. If the result is appended
-// to, these loops must begin with the variables along which it is appended to, in storage order.
+// fitsResult reports whether product p may be computed inside the loops around it. If entries are
+// appended to the result, the outermost of these loops must be over the variables along which they
+// are appended. The loops must be in storage order.
 func (n *nest) fitsResult(p *product) bool {
 	ordered := n.target.ordered
 	for _, v := range p.outer {

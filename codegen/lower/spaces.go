@@ -12,14 +12,16 @@ import (
 	"distaff/io/tensor"
 )
 
-// workspace makes a space.Workspace usable as an adder.
+// workspace makes a space.Workspace usable as a scope.Adder, so that assignments can add values to
+// it.
 type workspace struct{ space space.Workspace }
 
 func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 	w.space.Add(x, e.Point(a))
 }
 
-// maker returns the maker of workspaces in e.
+// maker returns a space.Maker, which makes the workspaces of scope e. It takes the ranges of
+// variables from e.
 func (l *lowerer) maker(e *scope.Env) *space.Maker {
 	how := l.spec.Strategy
 	return &space.Maker{B: l.b, Args: l.leaf.Args, Type: l.spec.Compute,
@@ -33,7 +35,8 @@ func (l *lowerer) maker(e *scope.Env) *space.Maker {
 		}}
 }
 
-// newWorkspace returns the workspace for t, of the given form. A scope has one for all uses.
+// newWorkspace returns the workspace for temporary t, in form s. The first call in a scope of the
+// emitted code makes the workspace, and later calls in this scope return the same one.
 func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) space.Workspace {
 	return emit.Kept(l.b, t.Name+", space", func() space.Workspace {
 		if s.Kind == strategy.Terms && s.Dense > 0 {
@@ -43,9 +46,9 @@ func (l *lowerer) newWorkspace(t *cin.Access, s strategy.Form, e *scope.Env) spa
 	})
 }
 
-// fillsRow returns the workspace that loop f adds rows to, and the assignment that does so. f and
-// the loops inside it must be over exactly the variables of a row, and the assignment must be the
-// only statement in them. Otherwise fillsRow returns nil, nil.
+// fillsRow returns the workspace to which loop f adds rows, and the assignment that adds them. f
+// and the loops inside it must be over exactly the variables of a row, and must contain no other
+// statement than the assignment. Otherwise fillsRow returns nil, nil.
 func (l *lowerer) fillsRow(f *cin.Forall, e *scope.Env) (space.Filler, *cin.Assign) {
 	held, _ := e.Space(cin.Target(f).Name).(workspace)
 	w, ok := held.space.(space.Filler)

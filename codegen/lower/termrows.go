@@ -57,8 +57,9 @@ func (w *termRows) RowOf() *space.Row { return &w.row }
 
 func (w *termRows) Begin() { w.n = w.l.b.Declare(w.name+"_n", ir.Int(0)) }
 
-// store emits code that appends one term to the list if the condition present is true. The term
-// consists of the factors of the row that assignment a in loop f adds.
+// store emits code that appends one term to the list if the condition present is true. Each term
+// represents a row that assignment a in loop f adds. It has the coordinates of the row's key, and
+// all values and coordinates that are needed to compute the row later.
 func (w *termRows) store(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env, present ir.Expr) {
 	if w.fill == nil {
 		w.keep(l, f, a, e)
@@ -112,8 +113,9 @@ func (w *termRows) keep(l *lowerer, f *cin.Forall, a *cin.Assign, e *scope.Env) 
 	w.fill = l.refilled(f, &assign)
 }
 
-// refilled returns a copy of loop f and of the loops inside it, with assignment a as the innermost
-// statement. In the copy all loops are serial. It computes a row from stored factors.
+// refilled returns a loop that computes a row from the parts that a term stores. The loop is a copy
+// of f and of the loops inside f. In the copy all loops are serial, and assignment a is the
+// innermost statement.
 func (l *lowerer) refilled(f *cin.Forall, a *cin.Assign) *cin.Forall {
 	g := l.leaf.SerialCopy(f)
 	g.Body = a

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// rowTile returns the width of the tiles if s sums a row of the result along its dense last level
-// in tiles, or else 0.
+// rowTile returns the width of the tiles if s sums a row of the result in tiles, and 0 otherwise.
+// The row runs along the last level of the result, which is dense.
 func (l *lowerer) rowTile(s cin.Stmt) int64 {
 	f, loop := s.(*cin.Forall)
 	switch {
@@ -65,7 +65,8 @@ func (l *lowerer) unrollAndJam(f *cin.Forall, e *scope.Env) (s cin.Stmt, width i
 	return s, l.spec.Strategy.Jam.Width
 }
 
-// lastOfAll reports whether v's level is dense and the last level in each access that has v.
+// lastOfAll reports whether v always belongs to a dense level that is the last level of its
+// operand. It considers every access of s that has v.
 func (l *lowerer) lastOfAll(s cin.Stmt, v string, e *scope.Env) bool {
 	ok := true
 	cin.Accesses(s, func(a *cin.Access) {
@@ -173,8 +174,8 @@ func (w *rowSpace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 }
 
 // whereRow lowers a where statement whose temporary t is a row, or one tile of a row, in registers.
-// It lowers the consumer for the case that the row has values. If the row has none, code is emitted
-// only if the consumer has other terms.
+// The emitted code tests whether the row has values, and then runs the consumer. For a row without
+// values there is code only if the consumer has other terms. For want and the result see stmt.
 func (l *lowerer) whereRow(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	w := l.newRowSpace(t, e)
 	some := l.stmt(s.Producer, e.Filling(t.Name, w), true)

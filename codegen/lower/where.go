@@ -79,7 +79,8 @@ func (l *lowerer) readsOnly(consumer cin.Stmt, name string) bool {
 	return only
 }
 
-// whereWorkspace lowers a where whose temporary is a workspace.
+// whereWorkspace lowers a where statement s whose temporary t is a workspace. For want and the
+// result see stmt.
 func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	switch l.spec.Strategy.Spaces[t.Name].Form.Kind {
 	case strategy.Array:
@@ -122,8 +123,8 @@ func (l *lowerer) whereWorkspace(s *cin.Where, t *cin.Access, e *scope.Env, want
 	return pres
 }
 
-// refuseSpaces refuses statement s if one of its workspaces must be filled one entry at a time,
-// because on a GPU many threads add entries at the same time.
+// refuseSpaces refuses statement s, which runs on a GPU, if one of its workspaces must be filled
+// sequentially. This is impossible on a GPU because many threads add entries at the same time.
 func (l *lowerer) refuseSpaces(s cin.Stmt) {
 	cin.Walk(s, func(s cin.Stmt) {
 		w, ok := s.(*cin.Where)

@@ -48,8 +48,8 @@ func (m *model) beam() *Plan {
 	return best
 }
 
-// forests returns the cheapest trees, counted in multiply-adds. Each node of a tree contracts two
-// items.
+// forests searches for contraction trees with few multiply-adds, and returns the cheapest ones that
+// it finds. Each inner node of a tree contracts two items.
 func (m *model) forests() []forest {
 	first := forest{items: m.whole().items}
 	for f := range m.problem.Factors {

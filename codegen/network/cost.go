@@ -97,8 +97,9 @@ func (a Access) Converting(sizes map[string]int64) float64 {
 	return convertCost * max(entries, 1)
 }
 
-// missCost returns the extra cost of one access to a random place in memory of this many bytes. A
-// core's second cache has about cacheBytes, and the last cache manyBytes.
+// missCost returns the extra cost of one access to a random address in an array of the given size
+// in bytes. The second cache of a core has about cacheBytes bytes, and the last cache has about
+// manyBytes bytes.
 func missCost(bytes float64) float64 {
 	switch {
 	case bytes <= cacheBytes:
@@ -196,9 +197,9 @@ type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
 
-// loopOver returns the work of a loop over v that is nested in loops over bound. vars are the
-// variables of the items and the result. The loop is the innermost one if bound and v together make
-// up vars.
+// loopOver returns the work of a loop over v that is nested in loops over bound. vars has all
+// variables of the items and the result. If bound and v together are all of vars, no other loop is
+// nested in this one.
 func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
@@ -258,17 +259,18 @@ func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	return loop{steps + stored, moved, bytes + rows, 0}
 }
 
-// stepsOf returns the cost of the iterations of a loop. lists is the number of lists of coordinates
+// stepsOf returns the cost of the iterations of a loop. lists is the number of coordinate lists
 // that the loop traverses, and positions is the sum of their lengths. If lists is 0, the loop
-// visits all coordinates, whose number is coordinates. The body of the loop runs meets times.
-func stepsOf(lists int, coordinates, positions, meets float64) float64 {
+// visits every coordinate, and coordinates is their number. runs is the number of times that the
+// body of the loop runs.
+func stepsOf(lists int, coordinates, positions, runs float64) float64 {
 	switch lists {
 	case 0:
 		return coordinates
 	case 1:
-		return meets
+		return runs
 	}
-	return max(meets, positions) * mergeCost
+	return max(runs, positions) * mergeCost
 }
 
 // inLanes reports whether an item allows a vectorized loop over v: the item lacks v, or its values
@@ -312,15 +314,14 @@ func (m *model) keeps(items []item, v int) bool {
 	return m.open(state{items: items}.factors()).has(v)
 }
 
-// appendCost returns the extra cost of a loop over v, nested in loops over bound, if the loop
-// prevents the product from being appended to the result in order. The sums are then added to a
-// workspace.
+// appendCost returns the extra cost of the loop over v, nested in loops over bound, if it prevents
+// the product from being appended to the result in order. The sums are then added to a workspace.
 //
-// A loop inside the loops over all variables of the result costs nothing extra, because its sum is
-// a scalar that is added once. For the first loop that prevents the order, the cost is estimated as
-// if the loops over the remaining variables of the result came directly inside it. Until all
-// variables of the result are bound, each later loop over a summed variable costs the additions
-// that it causes.
+// There are three cases. If all variables of the result are bound, the cost is 0, because the sum
+// is a scalar that is added once. If v's loop is the first that prevents the order, the cost is the
+// cost of the workspace. The estimate assumes that the loops over the remaining variables of the
+// result come directly inside v's loop. If v's loop is a later loop over a summed variable, the
+// cost is the cost of the additions that it causes.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0
@@ -406,8 +407,9 @@ func (m *model) sumsAlone(x state, v int) bool {
 	return parts < 2 && !choice.Partials(float64(m.entries), m.places(m.result))
 }
 
-// entriesOf returns the number of entries of one instance of the intermediate that results from
-// contracting factors. An instance is made in each iteration of the loops over bound.
+// entriesOf returns the number of entries of an intermediate, which is the contraction of factors.
+// Each iteration of the loops over bound makes the intermediate anew, so the number is for one
+// iteration.
 func (m *model) entriesOf(factors, bound set) float64 {
 	open := m.open(factors)
 	times := m.places(bound) * m.filled(factors, bound)
@@ -427,8 +429,7 @@ func (m *model) startCost(items []item, bound set) spent {
 
 // makeCost returns the cost of storing an intermediate, without the cost of the loops that compute
 // it. The intermediate is the contraction of items, and its loops are nested in loops over bound.
-// These loops run at only a part of the points of bound at which every item has a value: at the
-// fraction share.
+// Of the points of bound where every item has a value, the fraction share makes the intermediate.
 func (m *model) makeCost(items []item, share float64, bound set) float64 {
 	factors := set(0)
 	for _, it := range items {
@@ -454,8 +455,9 @@ func (m *model) makeCost(items []item, share float64, bound set) float64 {
 	return cost + 1e-6*m.places(rest)
 }
 
-// rows returns the number of rows of an intermediate with the variables rest. A row runs along the
-// largest variable. An intermediate of one variable has 0 rows.
+// rows returns the number of rows of an intermediate whose variables are in rest. A row runs along
+// the variable with the longest range, so the number of rows is the product of the lengths of the
+// other ranges. An intermediate of one variable has 0 rows.
 func (m *model) rows(rest set) float64 {
 	if rest.len() <= 1 {
 		return 0

@@ -87,7 +87,8 @@ func (s *search) isMatrix(it item, vars set) bool {
 }
 
 // gemmCost returns the cost of computing the rest of state x as one product of matrices. The cost
-// is infinite if the rest is not a product of matrices, or if loops are preferred.
+// is infinite if the rest is not a product of matrices. It is also infinite if Problem.Gemm says
+// that loops are better for this product.
 func (s *search) gemmCost(x state, vars set) float64 {
 	rows, cols, sums, ok := s.gemmAt(x, vars)
 	if !ok {
@@ -177,9 +178,9 @@ func (m *model) names(vars set) (list []string) {
 }
 
 // gemm completes contraction c with one matrix product, which replaces its innermost loops. x is
-// the state in which these loops begin, and vars is the set of all variables of the loops of x.
-// gemm adds the bytes that the product reads and writes to the plan. The product runs at a
-// fraction, share, of the points of the loops around it.
+// the state that these loops begin with, and vars is the set of all variables of the loops of x.
+// gemm adds the bytes that the product reads and writes to the plan. The product runs at the
+// fraction share of the points of the outer loops.
 func (b *builder) gemm(c *Contraction, x state, vars set, share float64) {
 	rows, cols, sums, _ := b.search.gemmAt(x, vars)
 	c.Gemm = &Gemm{Rows: b.search.model.names(rows), Cols: b.search.model.names(cols),

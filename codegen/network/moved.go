@@ -67,8 +67,8 @@ func (m *model) moved(items []item, bound set, v int, n float64) (cost float64) 
 // written returns the cost of bringing cache lines of the result into caches, if the result is
 // written in random order. The loop over v is nested in loops over bound, and is entered n times. A
 // cache keeps the lines only if it can hold two things together: the part of the result that the
-// loop writes, and the parts of the items that the loop reads. The nearest cache is not counted,
-// because loops do not wait for stores into the next one.
+// loop writes, and the parts of the items that the loop reads. The nearest cache is not counted. If
+// a line is missing there but is in the second cache, a store to it does not delay the loop.
 func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	if !m.result.has(v) || len(m.ordered) > 0 {
 		return 0
@@ -84,8 +84,9 @@ func (m *model) written(items []item, bound set, v int, n float64) float64 {
 	return transferFrom(1, before, after, bytes)
 }
 
-// resultBytes returns the size in bytes of the part of the result that loops over bound select.
-// Each value counts as a line if its neighbours are not in that part.
+// resultBytes returns how many bytes of the result belong to one iteration of the loops over bound.
+// A value whose neighbours do not belong to this iteration counts as one cache line, because caches
+// load complete lines.
 func (m *model) resultBytes(bound set) float64 {
 	each := float64(valueBytes)
 	if v := m.lastLeft(); v >= 0 && bound.has(v) {
@@ -102,10 +103,10 @@ func transfer(before, after, bytes float64) (cost float64) {
 	return transferFrom(0, before, after, bytes)
 }
 
-// transferFrom returns the same cost as transfer, but without the caches that are nearer than
-// number nearest. Cache number 0 is the nearest one.
-func transferFrom(nearest int, before, after, bytes float64) (cost float64) {
-	for _, c := range caches[nearest:] {
+// transferFrom is like transfer, but counts only the caches from cache number level on. Caches are
+// numbered from 0, which is the cache nearest to the core.
+func transferFrom(level int, before, after, bytes float64) (cost float64) {
+	for _, c := range caches[level:] {
 		if before > c.bytes && after <= c.bytes {
 			cost += bytes * c.cost * (1 - c.bytes/before)
 		}

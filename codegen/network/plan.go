@@ -120,9 +120,9 @@ type builder struct {
 }
 
 // contraction builds the contraction of state x, which is nested in loops, and adds its costs to
-// the plan. way is the index of the alternative that the search chose for x. share is the fraction
-// of the points at which the contraction runs, among the points where all items of x have a value.
-// It can be below 1, because items outside x may have no value at a point.
+// the plan. way is the index of the alternative that the search chose for x. Among the points where
+// all items of x have a value, the contraction runs at the fraction share. This fraction is below 1
+// if items outside x have no value at some of these points.
 func (b *builder) contraction(x state, loops []string, share float64, way int) *Contraction {
 	c := &Contraction{Loops: slices.Clone(loops), Shared: len(loops), set: x.factors()}
 	vars := b.search.loopsOf(x)
@@ -199,9 +199,10 @@ func (c *Contraction) alone() float64 {
 	return c.loops + c.made
 }
 
-// part builds the producer that contracts the items of state x whose numbers are in made, and adds
-// its costs to the plan. loops, share and way have the same meaning as for contraction. share is
-// the fraction at which the consumer runs, so it does not count the items of x outside made yet.
+// part builds the producer for the items of state x whose numbers are in made, and adds its costs
+// to the plan. The producer contracts these items. loops, share and way have the same meaning as
+// for contraction, but share describes the consumer. For the producer, part multiplies share by the
+// fraction of points where all other items of x have a value.
 func (b *builder) part(x state, made set, loops []string, share float64, way int) *Contraction {
 	own, _ := x.parted(made, make([]item, 2*MaxFactors))
 	alone := b.search.share(x, made)

@@ -229,8 +229,8 @@ func (m *model) varsOf(factors set) set {
 // another factor or the result has too.
 func (m *model) open(factors set) set { return m.opened[factors] }
 
-// anyOrder returns, for each factor, the set of its accesses that are sparse intermediates. Loops
-// can walk them in any order.
+// anyOrder returns, for each factor, the set of accesses to sparse intermediates in the factor.
+// Loops can visit the entries of such an intermediate in any order.
 func (m *model) anyOrder() []set {
 	accesses := make([]set, len(m.problem.Factors))
 	for f, x := range m.problem.Factors {
@@ -241,8 +241,8 @@ func (m *model) anyOrder() []set {
 	return accesses
 }
 
-// convert sets which accesses of each factor are stored in other orders, and recomputes the tables
-// that depend on it.
+// convert sets which accesses of each factor are read in a converted storage order. It also
+// recomputes the tables that depend on storage orders.
 func (m *model) convert(accesses []set) {
 	n := len(m.problem.Factors)
 	m.converted, m.walked, m.uniform, m.last = accesses, make([]set, n), make([]set, n), make([]set, n)

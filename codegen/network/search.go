@@ -15,8 +15,8 @@ type state struct {
 }
 
 // key identifies a state of the search, so that the search recognizes equal states. state encodes
-// the items and the bound variables. converted is the set of accesses that are stored in another
-// order, among the accesses of the state's factors.
+// the items and the bound variables. converted is a set of accesses: those accesses of the state's
+// factors that are stored in another order.
 type key struct{ state, converted uint64 }
 
 // mostAccesses limits which accesses of a factor may be converted: the first ones, up to this
@@ -67,8 +67,8 @@ type alternative struct {
 }
 
 // search is a search for the best plan over all sets of conversions. The searches for all sets use
-// one memo table. An entry for a state can be used under two sets of conversions if both sets store
-// the state's factors in the same orders, because completing the state then costs the same.
+// one memo table. Two sets of conversions can use the same entry for a state if the state's factors
+// have the same storage orders under both. Completing the state then costs the same.
 type search struct {
 	model *model
 	memo  map[key][]alternative
@@ -152,9 +152,9 @@ func (s *search) ways(x state) []alternative {
 }
 
 // producer returns the alternatives for a producer. x is the first state of the producer's own
-// contraction. The producer runs at a fraction, share, of the points of the loops around it. If
-// there are no loops around it, producer returns only the cheapest alternative, because no other
-// work can overlap with it.
+// contraction. The producer runs at the fraction share of the points of the outer loops. If it has
+// no outer loops, the function returns only the cheapest alternative, because other work cannot
+// overlap with the producer.
 func (s *search) producer(x state, share float64) []alternative {
 	ways := s.ways(x)
 	if x.bound == 0 {
@@ -323,8 +323,8 @@ func (x state) parted(made set, buffer []item) (own, rest []item) {
 	return own, rest
 }
 
-// share returns the expected fraction of the points of the bound variables where every item outside
-// made has a value.
+// share returns the expected fraction of points where every item of x outside the set made has a
+// value. The points are combinations of coordinates of x's bound variables.
 func (s *search) share(x state, made set) float64 {
 	share := 1.0
 	for k, it := range x.items {
@@ -363,8 +363,8 @@ func Search(p *Problem) *Plan {
 	return best
 }
 
-// sameCost limits the cost, relative to the least cost, of a plan that is preferred because its
-// intermediates have fewer variables.
+// sameCost is the largest accepted ratio of a plan's cost to the least cost, if the plan's
+// intermediates have fewer variables. The search prefers such a plan.
 const sameCost = 1.05
 
 // cheapest returns the plan of least cost. If the exact search is too large, it returns the plan of
@@ -386,9 +386,10 @@ func (m *model) states() int {
 	return maxStates >> (2 * max(len(m.problem.Factors)-exactFactors, 0))
 }
 
-// within returns the plan of least cost over all sets of conversions, or nil if there is none. all
-// is false if the search ran out of states, so that a better plan may exist.
-func (m *model) within(states int) (best *Plan, all bool) {
+// within returns the plan of least cost over all sets of conversions, or nil if there is none. It
+// visits at most the given number of states. If they do not suffice, complete is false, because a
+// better plan may exist.
+func (m *model) within(states int) (best *Plan, complete bool) {
 	s := &search{model: m, memo: map[key][]alternative{}, budget: states}
 	list := m.conversions()
 	if states == math.MaxInt && len(list) > 1 {
@@ -455,9 +456,9 @@ type conversion struct {
 	cost     float64
 }
 
-// isRepeated reports whether the product has an access twice. Both operands then read the tensor in
-// one storage order. If that order were changed for the loops of one operand, the loops of the
-// other might not be possible.
+// isRepeated reports whether access a occurs twice in the product. The storage order of its tensor
+// must not be converted then, because both operands read the tensor in one order. A conversion for
+// the loops of one operand could make the loops of the other impossible.
 func (m *model) isRepeated(a Access) bool {
 	n := 0
 	for _, f := range m.problem.Factors {

@@ -14,7 +14,8 @@ func (s spent) cost() float64 {
 	return (max(s.loaded, s.moved) + overlapShare*min(s.loaded, s.moved)) / (1 + overlapShare)
 }
 
-// overlapShare is the share of the smaller part that still counts.
+// overlapShare is the fraction of the smaller part of a cost that is added to the larger part (see
+// spent).
 const overlapShare = 1. / 16
 
 func (s spent) and(t spent) spent { return spent{s.loaded + t.loaded, s.moved + t.moved} }

@@ -129,7 +129,8 @@ func (s *steps) isShared(f int) bool {
 	return false
 }
 
-// open returns the variables of the factors in t that another factor or the result has too.
+// open returns the variables of t's factors that are also needed outside t, because another factor
+// or the result has them.
 func (s *steps) open(t *Tree) []string {
 	inside, outside := Problem{}, Problem{Left: s.problem.Left}
 	leaves := map[int]bool{}
@@ -147,8 +148,8 @@ func (s *steps) open(t *Tree) []string {
 	})
 }
 
-// add adds the costs of plan, which contracts only the children of t, to the plan of the whole
-// product. It returns the contraction of plan. items[k] is the contraction that makes child k of t,
+// add adds the costs of plan to the costs of the whole product. plan contracts only the children of
+// t. add returns the contraction that makes t. items[k] is the contraction that makes child k of t,
 // or nil if the child is a factor.
 func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	s.builder.plan.Cost += plan.Cost
@@ -168,8 +169,8 @@ func (s *steps) add(plan *Plan, t *Tree, items []*Contraction) *Contraction {
 	return c
 }
 
-// keep makes contraction c, which solves problem q, store its result in an intermediate. It returns
-// the intermediate as a factor for later contractions.
+// keep changes contraction c so that its result is stored in an intermediate. It returns the
+// intermediate as a factor for later contractions. q is the problem that c solves.
 func (s *steps) keep(c *Contraction, q *Problem) Factor {
 	m := newModel(q)
 	all, items := m.all(), m.whole().items

@@ -58,14 +58,14 @@ type checker struct {
 	err     error
 }
 
-// at returns an error at the place spans[k] of the source. A node that was built and not parsed has
-// no such span. The error is then at whole.
-func (c *checker) at(code diag.Code, spans []Span, k int, whole Span, format string,
+// at returns an error that refers to the source range spans[k]. A node that a program built,
+// without parsing, has no such range. The error then refers to the range fallback.
+func (c *checker) at(code diag.Code, spans []Span, k int, fallback Span, format string,
 	args ...any) error {
 	if k < len(spans) {
-		whole = spans[k]
+		fallback = spans[k]
 	}
-	return diag.At(code, c.s.Src, whole.Pos, whole.End, format, args...)
+	return diag.At(code, c.s.Src, fallback.Pos, fallback.End, format, args...)
 }
 
 // use records the names of access a: its tensor and its variables. It sets c.err in two cases: an

@@ -228,8 +228,9 @@ func factors(e Expr, list []Expr) []Expr {
 	return append(list, e)
 }
 
-// sumSameVars reports whether all terms would sum over the same set of variables, if each is
-// multiplied by factors that have the variables in others.
+// sumSameVars reports whether all terms would sum over the same variables after a multiplication by
+// other factors. others lists the variables of these factors. The receiver left has the variables
+// of the left side, which are not summed.
 func (left vars) sumSameVars(terms []*Term, others []string) bool {
 	sums := func(t *Term) vars {
 		held := vars{}
@@ -264,8 +265,8 @@ func multiply(xs, ys []*Term) []*Term {
 	return out
 }
 
-// asUnits prepares terms to be multiplied by other factors. It replaces each term that an explicit
-// sum() encloses with a Reduction.
+// asUnits prepares terms for a multiplication by other factors. Each term inside an explicit sum()
+// becomes a Reduction, because the complete sum must be multiplied.
 func asUnits(terms []*Term) []*Term {
 	out := make([]*Term, len(terms))
 	for k, t := range terms {

@@ -13,9 +13,9 @@ type SummedQuotient struct {
 	Vars   []string
 }
 
-// SummedQuotients lists the statement's quotients that are summed without an explicit sum(). It
-// leaves out quotients inside an explicit sum() over the variable, because there the user has
-// written what the statement means.
+// SummedQuotients lists the quotients of the statement that are summed over a variable without an
+// explicit sum(). A quotient inside an explicit sum() over this variable is left out, because the
+// user has then written what the statement means.
 func SummedQuotients(s *Stmt) []SummedQuotient {
 	w := quotientWalk{known: vars{}}
 	for _, v := range s.LHS.Vars {
@@ -33,8 +33,9 @@ func (q SummedQuotient) String() string {
 		"); to divide by the sum of " + divisor + " instead, write " + other
 }
 
-// quotientWalk finds summed quotients. known contains the variables that occur on the left side, in
-// an enclosing explicit sum() or in a factor around the current place.
+// quotientWalk searches a statement for summed quotients. known has the variables that are not
+// summed implicitly at the visited expression. They occur on the left side, in an explicit sum()
+// around the expression, or in another factor of a product around it.
 type quotientWalk struct {
 	known vars
 	found []SummedQuotient
@@ -120,10 +121,11 @@ func (w *quotientWalk) product(e *Binary) {
 	}
 }
 
-// within calls f with the variables in more added to w.known, and then removes them again.
-func (w *quotientWalk) within(more []string, f func()) {
+// within adds the variables in names to w.known, calls f, and then removes them again. Variables
+// that were in w.known before stay there.
+func (w *quotientWalk) within(names []string, f func()) {
 	var added []string
-	for _, v := range more {
+	for _, v := range names {
 		if !w.known[v] {
 			w.known[v] = true
 			added = append(added, v)

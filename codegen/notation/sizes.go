@@ -80,9 +80,10 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 	return g.solve()
 }
 
-// UserSizes returns the size of each mode of each tensor as far as user alone determines it, and -1
-// for the other modes. user has sizes of some modes. A size also holds for each mode and variable
-// that must have the same size. user, from and the errors are the same as for InferSizes.
+// UserSizes returns the size of each tensor mode that follows from the sizes in user, and -1 for
+// the other modes. user has sizes of some modes. If two modes must have the same size, a size that
+// is given for one also holds for the other. user, from and the errors are the same as for
+// InferSizes.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -138,8 +139,9 @@ type sizeGraph struct {
 	facts   []sizeFact
 }
 
-// sizeFact is what one source says about the size of a node. tensor and mode are the mode that the
-// fact came from, for overruns.
+// sizeFact describes the size of a node according to one source. The source concerns one mode of a
+// tensor: tensor is the tensor's name, and mode is the number of the mode. An error about an
+// overrun names them.
 type sizeFact struct {
 	known  Known
 	tensor string

@@ -21,9 +21,9 @@ type Blocking struct {
 	Groups []Group
 }
 
-// BlockVar is one split variable, whose range k is [Cuts[k], Cuts[k+1]). If Positions is set, the
-// entries of a tensor are split in storage order instead of a variable, and range k is chunk k of
-// Positions.
+// BlockVar is one split variable. Range number k of the variable is [Cuts[k], Cuts[k+1]). If
+// Positions is set, no variable is split. Instead, the entries of a tensor are split in storage
+// order, and range k is chunk k of Positions.
 type BlockVar struct {
 	Name      string // "" if Positions is set
 	Positions *Positions
@@ -172,8 +172,8 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n for a user's name. The normal form may have several, because
-// it renames the variables of each sum() apart.
+// renamed returns the variables of n that have the name user in the user's statement. There may be
+// several, because the normal form gives the variable of each sum() a new name.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {
@@ -241,8 +241,8 @@ func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
 	return nil
 }
 
-// mapping resolves --map. Without it, the mapping variables are the split variables of the output,
-// in the output's order.
+// mapping finds the variables whose ranges decide which rank runs a block. They are the variables
+// of --map. Without --map, they are the split variables of the output, in the output's order.
 func (b *Blocking) mapping(spec *BlockSpec, n *notation.Normal) error {
 	if spec.Map == nil {
 		for _, v := range n.LHS.Vars {

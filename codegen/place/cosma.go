@@ -7,8 +7,9 @@ import (
 	"distaff/codegen/diag"
 )
 
-// idleMost limits, in percent, how much more work a rank may have than with the best grid, in
-// exchange for less communication.
+// idleMost limits the work of a rank, in percent. A grid is accepted if no rank has more than
+// idleMost percent more work than in the grid with the least work per rank. The accepted grid with
+// the least communication is chosen.
 const idleMost = 3
 
 // Cosma returns the machine over i, j and k for a product of dense matrices of m by k and k by n

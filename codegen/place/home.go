@@ -140,8 +140,9 @@ func (h *Home) Cuts(sizes []int64) [][]int64 {
 	return cuts
 }
 
-// CutEvenly cuts each of the ranges between cuts into n ranges whose sizes differ by at most one.
-// Range k of [a,b) begins at a + floor(k*(b-a)/n).
+// CutEvenly divides each range [cuts[k], cuts[k+1]) into n ranges whose sizes differ by at most
+// one, and returns the new cuts. If a range [a, b) is divided, part k begins at a +
+// floor(k*(b-a)/n).
 func CutEvenly(cuts []int64, n int64) []int64 {
 	out := make([]int64, 1, int64(len(cuts)-1)*n+1)
 	out[0] = cuts[0]

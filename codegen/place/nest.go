@@ -113,8 +113,8 @@ func (n *Nest) Rotating(loop int) []int {
 	return nil
 }
 
-// Spread reports whether a distributed loop cuts Chunks[chunks], so that ranks have different
-// chunks.
+// Spread reports whether different ranks have different chunks of Chunks[chunks]. This is so if a
+// distributed loop determines the number of the chunk.
 func (n *Nest) Spread(chunks int) bool {
 	return slices.ContainsFunc(n.Chunks[chunks].Digits,
 		func(d Digit) bool { return n.Loops[d.Loop].Dim >= 0 })

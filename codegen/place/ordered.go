@@ -58,7 +58,8 @@ func (o *Ordered) Even(sizes []int64) [][]int64 {
 	return append(keys, nil)
 }
 
-// evenWithin cuts each of the ranges between cuts into n ranges.
+// evenWithin divides each range [cuts[k], cuts[k+1]) into n ranges whose sizes differ by at most
+// one, and returns the new cuts.
 func evenWithin(cuts []int64, n int64) []int64 {
 	out := cuts[:1:1]
 	for k := range len(cuts) - 1 {
@@ -69,15 +70,16 @@ func evenWithin(cuts []int64, n int64) []int64 {
 	return out
 }
 
-// within returns the tuple where a part begins if the rows first to first+n-1 are cut into the
-// given number of parts. part is the number of the part. sizes are the sizes of the modes.
-func within(first, n, part, parts int64, sizes []int64) []int64 {
+// within returns the tuple where a part begins, if the n rows [first, first+n) are divided into
+// equal parts. parts is the number of parts, and index is the part's index. sizes has the sizes of
+// the modes.
+func within(first, n, index, parts int64, sizes []int64) []int64 {
 	key := make([]int64, len(sizes))
 	key[0] = first
-	if part == 0 || n == 0 {
+	if index == 0 || n == 0 {
 		return key
 	}
-	left := part // of a coordinate of the level before, in parts
+	left := index // of a coordinate of the level before, in parts
 	for m := range key {
 		extent := sizes[m]
 		if m == 0 {
@@ -103,10 +105,10 @@ func (o *Ordered) Equal(p *Ordered) bool {
 }
 
 // nonzeros adds a dimension of the machine that divides the stored entries of a tensor into n equal
-// parts. The entries are the positions of one level: the innermost level that stores one of modes.
-// Each mode of a level above it must be in modes too, unless earlier dimensions divide it along the
-// storage order. If the division is impossible, nonzeros returns the reason, otherwise "". order
-// lists the tensor's modes in storage order.
+// parts. It divides the positions of one level: the innermost level whose mode is in modes. The
+// modes of all levels above this level must be in modes too, or earlier dimensions must divide them
+// along the storage order. If the division is impossible, nonzeros returns the reason, otherwise
+// "". order lists the tensor's modes in storage order.
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {

@@ -134,7 +134,8 @@ func (p *placementReader) fail(pos, end int, format string, args ...any) {
 	}
 }
 
-// got records an error at the next character, because it is not what the grammar wants there.
+// got records a syntax error at the next character. The message names this character and says what
+// the grammar expects instead. want describes what it expects.
 func (p *placementReader) got(want string) {
 	p.space()
 	got, n := "the end of the placement", 0

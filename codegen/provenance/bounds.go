@@ -1,8 +1,8 @@
 package provenance
 
-// Namer gives the value of form f a name and returns a form that reads it. Lowering emits code that
-// computes f where Namer is called. The name describes the value, such as i_n for the number of
-// values of i.
+// Namer introduces a name for the value of form f and returns a form that consists of this name.
+// Lowering emits code that computes f where Namer is called. The name describes the value, such as
+// i_n for the number of values of i.
 type Namer func(name string, f Form) Form
 
 // Range is a range of values [Lo, Hi) of a variable, as far as the surrounding loops determine it.
@@ -29,17 +29,17 @@ func Points(spans []Range) Form {
 	return n
 }
 
-// Times returns the range of the points in the rows x of a space whose rows have n points each. The
-// points are numbered row by row from 0. v is the variable whose values are the points' numbers.
-// name gives the new limits names that begin with v.
+// Times converts x, a range of rows, to a range of points. Each row has n points, and points are
+// numbered row by row from 0. v is the variable whose values are the points' numbers. name gives
+// the new limits names that begin with v.
 func (x Range) Times(n Form, v string, name Namer) Range {
 	return Range{Lo: name(v+"_lo", Bin(Mul, x.Lo, n)), Hi: name(v+"_hi", Bin(Mul, x.Hi, n)), Size: -1}
 }
 
-// Digits returns the coordinates of point number x in the space of the variables roots. The points
-// are numbered in lexicographic order. If x is the number of points, the result is the end of the
-// space: the first coordinate is the end of its range, and each of the others is the start of its
-// range.
+// Digits converts x, the number of a point, to coordinates. The variables roots have the ranges
+// spans, and their points are numbered in lexicographic order. If x is the number of all points,
+// the first coordinate is the end of its range, and each of the others is the start of its range.
+// name gives names to computed values.
 func Digits(roots []string, spans []Range, x Form, name Namer) []Form {
 	out := make([]Form, len(roots))
 	for d := len(roots) - 1; d > 0; d-- {
@@ -78,15 +78,16 @@ type TileOptions struct {
 	Some bool
 }
 
-// Tile divides the range whole into tiles, as r, a Split or Divide, says. It returns the tiling and
-// the range of the tile numbers. o has properties of whole. name gives the computed values names.
-func (r *Relation) Tile(whole Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
-	t = Tiling{Rel: r, Of: whole, Length: Const(r.N), Known: r.N}
-	extent := whole.Extent()
+// Tile divides a range into tiles. Relation r is a Split or a Divide, which gives the tiles' length
+// or number. span is the range, and o has properties of the range. Tile returns the tiling and the
+// range of the tile numbers. name gives names to computed values.
+func (r *Relation) Tile(span Range, o TileOptions, name Namer) (t Tiling, numbers Range) {
+	t = Tiling{Rel: r, Of: span, Length: Const(r.N), Known: r.N}
+	extent := span.Extent()
 	n := roundedUp(extent, r.N)
 	count := int64(-1)
-	if whole.Size >= 0 {
-		count = (whole.Size + r.N - 1) / r.N
+	if span.Size >= 0 {
+		count = (span.Size + r.N - 1) / r.N
 	}
 	if r.Kind == Divide {
 		t.Length = name(r.To[1]+"_size", Bin(Max, n, Const(1)))
@@ -119,8 +120,9 @@ func roundedUp(extent Form,
 // makes at most as many pieces as there are values, so that no piece is empty.
 const manyPieces = 256
 
-// Pieces returns the number of pieces that a divide by n makes of extent values. It is at least
-// one, because the loop over the pieces may have to set an element of the result.
+// Pieces returns the number of pieces into which Divide with factor n cuts a range. extent is the
+// number of values in the range. The result is at least one, because the loop over the pieces may
+// have to set an element of the result.
 func Pieces(extent Form, n int64) Form {
 	if n < manyPieces {
 		return Const(n)
@@ -193,9 +195,10 @@ func (n *Narrowed) spans(roots []string) []Range {
 	return out
 }
 
-// descend follows the relations that replaced x, down to the next variable that has a loop, and
-// returns n with this loop as its next one. left is the part of x's range that remains inside the
-// outer loops. The result is nil if a relation replaces coordinates with positions.
+// descend finds the next loop whose variable determines x. It follows the relations that replaced x
+// to a variable that has a loop, and returns a copy of n with this loop as its next one. left is
+// the part of x's range that remains inside the outer loops. The result is nil if a relation
+// replaces coordinates with positions.
 func (n *Narrowed) descend(x string, left Range) *Narrowed {
 	out := *n
 	for r := n.g.ReplacedBy(x); r != nil; r = n.g.ReplacedBy(x) {

@@ -22,9 +22,9 @@ func (c *Counting) Bind(v string, value Form) *Counting {
 	return out
 }
 
-// Count sets N, the number of values, for the variables that relation r makes. It computes N from N
-// of the variables that r replaces. It is not called for a Pos relation, whose new variable counts
-// positions. name gives the computed numbers names.
+// Count sets the number of values (N) of each variable that relation r makes. It computes the
+// number from the numbers of the variables that r replaces. It is not called for a Pos relation,
+// whose new variable counts positions. name gives names to the computed numbers.
 func (c *Counting) Count(r *Relation, name Namer) {
 	n := c.N[r.From[0]]
 	switch r.Kind {
@@ -85,8 +85,8 @@ func (c *Counting) Reach(v string, limit Form, name Namer) (end Form, sure map[s
 func times(x, y Form) Form { return Bin(Mul, x, y) }
 func plus(x, y Form) Form  { return Bin(Add, x, y) }
 
-// even reports whether x is a constant and a multiple of n. In that case a range with x values can
-// be cut into tiles of length n, or into n equal tiles, and no tile reaches past the end.
+// even reports whether x is a constant and a multiple of n. A range of x values can then be cut
+// into tiles of length n, or into n equal tiles, and no tile reaches past the end.
 func even(x Form, n int64) bool {
 	c, ok := x.(Const)
 	return ok && int64(c)%n == 0
@@ -122,10 +122,11 @@ func (c *Counting) valueOf(x string) Form {
 	return v
 }
 
-// Recover sets Value for the variables that relation r replaced. It computes them from the values
-// of the variables that r made. It is not called for a Pos relation. sure contains the variables
-// whose values Reach keeps in their ranges. guarded is true if the value may be outside its range,
-// so that each iteration must check it.
+// Recover computes the values of the variables that relation r replaced, and stores them in Value.
+// It computes them from the values of the variables that r made. It is not called for a Pos
+// relation. sure has the variables whose values Reach keeps in their ranges. guarded is true if a
+// computed value may be outside its range, so that each iteration must check it. name gives names
+// to the computed values.
 func (c *Counting) Recover(r *Relation, sure map[string]bool, name Namer) (guarded bool) {
 	x := c.Value[r.To[0]]
 	switch r.Kind {

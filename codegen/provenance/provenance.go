@@ -112,8 +112,8 @@ func (g *Graph) Relations() []Relation {
 	return g.relations
 }
 
-// With returns a graph with the relations of g and r. It returns an error if r replaces a variable
-// that was already replaced, or makes a variable whose name is in use.
+// With returns a graph that has all relations of g and also relation r. It returns an error if r
+// replaces a variable that was already replaced, or makes a variable whose name is in use.
 func (g *Graph) With(r Relation) (*Graph, error) {
 	for _, v := range r.From {
 		if r.Kind == Precompute {
@@ -193,9 +193,9 @@ func (g *Graph) Original(v string) string {
 	return v
 }
 
-// ConsumerVar returns the variable of a workspace's consumer for which v is another name in the
-// producer (see Precompute). A loop over v is then a loop over the returned variable. In all other
-// cases it returns v.
+// ConsumerVar returns the consumer's variable that corresponds to v, if v is a variable of a
+// workspace's producer (see Precompute). A loop over v is then a loop over the returned variable.
+// In all other cases ConsumerVar returns v.
 func (g *Graph) ConsumerVar(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && !g.cutApart(&r) {
@@ -205,14 +205,15 @@ func (g *Graph) ConsumerVar(v string) string {
 	return v
 }
 
-// cutApart reports whether a later relation replaced one of the two variables that r, a Precompute,
-// relates. The loops of the producer and the consumer are then different.
+// cutApart reports whether the producer and the consumer of relation r, a Precompute, have
+// different loops. This is so if a later relation replaced one of r's two variables.
 func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
 
-// TileOf returns the variable x of a workspace's consumer if v, a variable of the producer, runs
-// over the values of x in loops of its own. Otherwise it returns "".
+// TileOf returns the consumer's variable x that corresponds to v, if v has loops of its own. v is
+// then a variable of a workspace's producer, and its loops run over one tile of x. Otherwise TileOf
+// returns "".
 func (g *Graph) TileOf(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.cutApart(&r) {
@@ -222,9 +223,10 @@ func (g *Graph) TileOf(v string) string {
 	return ""
 }
 
-// Filled returns the consumer variables (see TileOf) whose values the producer's loops visit
-// completely. loops lists the variables of the producer's loops. A consumer variable is in the
-// result if loops has all variables that are derived from the producer's variable.
+// Filled returns the consumer's variables whose whole tile the producer visits (see TileOf). loops
+// lists the variables of the producer's loops. Each such consumer's variable corresponds to a
+// producer's variable. It is in the result if loops has all variables that are derived from the
+// producer's variable.
 func (g *Graph) Filled(loops []string) (tiles []string) {
 	for _, r := range g.Relations() {
 		if r.Kind != Precompute || g.TileOf(r.To[0]) == "" {

@@ -42,7 +42,9 @@ func (m *Maker) newPlaced(t *cin.Access, rows bool) *placed {
 
 func (w *placed) begin() { w.n = w.m.B.Declare(w.arrays.name+"_n", ir.Int(0)) }
 
-// base returns the number that is subtracted from an entry of the list to get its place.
+// base returns the difference between an entry of the list and the index of its value. The
+// difference is the first coordinate of the box if the list has coordinates, and 0 if the list has
+// indices.
 func (w *placed) base() ir.Expr {
 	if w.sums == nil {
 		return w.box.Lo[0]
@@ -50,13 +52,15 @@ func (w *placed) base() ir.Expr {
 	return ir.Int(0)
 }
 
-// placeOf returns the place of an entry of the list.
+// placeOf returns the index of the value that belongs to x, an entry of the list.
 func (w *placed) placeOf(x ir.Expr) ir.Expr { return ir.Minus(x, w.base()) }
 
-// operand returns the workspace as an operand that its consumer reads. The workspace's list of
-// entries must be sorted. If the workspace has one variable, the consumer reads the values at their
-// places. If it has several variables, operand emits code that copies the entries out in order and
-// then empties their places. clear(at) emits the code that empties the place with the index at.
+// operand returns an operand through which the consumer reads the workspace. The workspace's list
+// of entries must be sorted.
+//
+// If the workspace has one variable, the consumer reads the values in the workspace's own array. If
+// it has several variables, operand emits code that copies the entries in order to new arrays and
+// resets their elements. The function clear emits the code that resets the element with index at.
 func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	if w.sums == nil {
 		return w.m.listed(w.arrays.name, w.list, w.vals, w.box.Lo[0], w.n)
@@ -83,9 +87,10 @@ func (w *placed) operand(clear func(at ir.Expr)) *tree.Operand {
 	return w.rows.operand(w.keys[0], w.sums)
 }
 
-// copyOut emits code that copies the sums of all entries to a new array, in the order of the list,
-// and empties their places. The function clear emits code that empties one place. The function key
-// emits code that stores the coordinates of the entry at a place to position p.
+// copyOut emits code that copies the sums of all entries to a new array, in the order of the list.
+// It also resets the element of each entry. The function clear emits the code that resets the
+// element with index at. The function key emits the code that stores the coordinates of this
+// element at position p of the new arrays.
 func (w *placed) copyOut(clear func(at ir.Expr), key func(p, at ir.Expr)) {
 	w.m.B.Loop(w.arrays.name+"_s", ir.Int(0), w.n, func(p *ir.Var) {
 		at := w.m.B.Declare(w.arrays.name+"_at", ir.Coord(w.list, p))

@@ -8,8 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Row is the row of places that each key of a workspace has, if the workspace is filled everywhere
-// or nowhere along its last variables.
+// Row describes the rows of a workspace. The first variables of the workspace form a key, and each
+// key has a row of values along the last variables. A workspace has rows if each key has either all
+// values of its row or none.
 type Row struct {
 	m     *Maker
 	box   Box
@@ -26,8 +27,8 @@ type Filler interface {
 	RowOf() *Row
 }
 
-// NewRow returns the rows of a workspace along its last variables. keys is the number of variables
-// of a key.
+// NewRow describes the rows of a workspace along its last variables, which are listed in along.
+// keys is the number of variables before them, which identify a row.
 func (m *Maker) NewRow(name string, keys int, along []string) Row {
 	r := Row{m: m, box: m.Box(along), keys: keys, Along: along}
 	if !r.Exists() {
@@ -43,21 +44,23 @@ func (m *Maker) NewRow(name string, keys int, along []string) Row {
 // Exists reports whether there are rows.
 func (r *Row) Exists() bool { return len(r.Along) > 0 }
 
-// Clear fills the row that starts at a place with negative zeros, because adding a value to -0
-// gives the value unchanged.
+// Clear emits code that sets all values of a row to -0. The row starts at index from of vals. The
+// value is -0 because -0 + x is x unchanged, also if x is -0.
 func (r *Row) Clear(vals *ir.Array, from ir.Expr) {
 	r.m.B.Emit(&ir.Fill{A: vals, Lo: from, Hi: ir.Plus(from, r.Width),
 		X: ir.Negated(ir.Zero(r.m.Type))})
 }
 
-// Add adds x to the current row, at a point of the workspace.
+// Add emits code that adds x to a value of the current row. vals has the values of all rows, and at
+// returns the coordinates of the value.
 func (r *Row) Add(vals *ir.Array, x ir.Expr, at Point) {
 	place := r.box.At(func(m int) ir.Expr { return at(r.keys + m) })
 	r.m.B.AddTo(vals, ir.Plus(r.At, place), x)
 }
 
-// Under adds dense levels to an operand, below its keys, so that each key has its row. at returns
-// the number of the row of the key at a position.
+// Under adds dense levels for the rows to operand op, which has one level for each variable of a
+// key. The values of a row are then below the row's key. The function at returns the number of the
+// row that belongs to the key at position p.
 func (r *Row) Under(op *tree.Operand, at func(p ir.Expr) ir.Expr) *tree.Operand {
 	op.RowAt, op.RowLevel = at, r.keys
 	a := &op.Argument

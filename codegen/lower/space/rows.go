@@ -38,8 +38,8 @@ func (r *RowList) begin() {
 	r.m.B.Store(r.pos, ir.Int(0), ir.Int(0))
 }
 
-// next emits a loop that starts further rows at position p. The loop starts one row after another
-// while the condition cond is true. After the start of each row it runs the code that body emits.
+// next emits a loop that starts rows while the condition cond is true. Each iteration starts one
+// more row at position p and then runs the code that body emits.
 func (r *RowList) next(p, cond ir.Expr, body func()) {
 	r.m.B.While(cond, func() {
 		r.m.B.Incr(r.row, ir.Int(1))
@@ -48,12 +48,15 @@ func (r *RowList) next(p, cond ir.Expr, body func()) {
 	})
 }
 
-// end emits code that makes all remaining rows start after the n entries.
+// end emits code that stores the start of each row after the current one. These rows have no
+// entries, so each starts at position n, the end of the list. n is also stored as the end of the
+// last row.
 func (r *RowList) end(n ir.Expr) {
 	r.next(n, ir.Less(r.row, r.m.B.Named(r.name+"_rows", r.box.rows())), func() {})
 }
 
-// keyed emits code that finds the rows of n entries in order. keys has the entries' coordinates.
+// keyed emits code that finds where each row begins in a list of n sorted entries. It stores the
+// position of each row's first entry. keys has the coordinates of the entries.
 func (r *RowList) keyed(n ir.Expr, keys []*ir.Array) {
 	r.begin()
 	r.m.B.Loop(r.name+"_s", ir.Int(0), n, func(p *ir.Var) {
@@ -79,7 +82,8 @@ func (r *RowList) operand(crd, vals *ir.Array) *tree.Operand {
 	return op
 }
 
-// DenseLevels adds n dense levels of a box to the operand of a workspace, from level first on.
+// DenseLevels sets the ranges of n dense levels of operand op, which belongs to a workspace. Level
+// first+k gets the range of dimension k of box b.
 func (m *Maker) DenseLevels(op *tree.Operand, b Box, first, n int) {
 	local := func(x ir.Expr, level int, part ir.Field) *ir.Var {
 		if v, ok := x.(*ir.Var); ok {
@@ -94,8 +98,9 @@ func (m *Maker) DenseLevels(op *tree.Operand, b Box, first, n int) {
 	}
 }
 
-// SortedOperand returns a list of n entries in order as an operand. The operand has rows, or is a
-// list if rows is nil.
+// SortedOperand returns an operand for n sorted entries. crd has the coordinates of the entries,
+// and vals has their values. If rows is not nil, the operand has a row for each combination of all
+// coordinates but the last. If rows is nil, the operand is a list of entries.
 func (m *Maker) SortedOperand(name string, rows *RowList, crd []*ir.Array, vals *ir.Array,
 	n ir.Expr) *tree.Operand {
 	if rows == nil {

@@ -49,7 +49,7 @@ type Entries struct {
 	Sum  func(s ir.Expr) ir.Expr
 }
 
-// Listed is a workspace whose entries can be copied out before Finish puts them in order.
+// Listed is a workspace whose entries can be read before Finish sorts them.
 type Listed interface {
 	Workspace
 	Entries() Entries

@@ -10,9 +10,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// termList is a workspace with a list of all values that are added to it, which is sorted by
-// coordinates at the end. The values of each coordinate are then summed in the order of their
-// insertion.
+// termList is a workspace that stores all values that are added to it in a list. At the end, the
+// list is sorted by coordinates. The values with equal coordinates are then summed in the order of
+// their insertion.
 type termList struct {
 	m     *Maker
 	terms SortedTerms
@@ -41,14 +41,13 @@ func NewSortedTerms(s Arrays, keys int) SortedTerms {
 	return t
 }
 
-// Sort emits code that sorts n terms by their coordinates, and returns the number of different
-// coordinates. The code visits the terms in sorted order. from is the index of the current term in
-// the list of terms.
+// Sort emits code that sorts n terms by their coordinates, and then a loop over the sorted terms.
+// Sort returns the number of distinct coordinates.
 //
-// If a term has the same coordinates as the term before it, Sort emits the code of onRepeat. last
-// is the index of these coordinates among the different ones. If a term has new coordinates, Sort
-// emits the code of onNew. made is the index of the new coordinates, and at is the place of the
-// term in the sorted order.
+// In the loop, the code of onRepeat runs for a term with the same coordinates as the term before
+// it. The code of onNew runs for a term with new coordinates. Both functions get the index of the
+// term in the unsorted list (from). They also get the index of the term's coordinates among the
+// distinct ones (last and made). onNew also gets the index of the term in the sorted order (at).
 func (t *SortedTerms) Sort(n *ir.Var, onRepeat func(from, last ir.Expr),
 	onNew func(from, made, at ir.Expr)) *ir.Var {
 	b := t.Arrays.m.B

@@ -46,7 +46,7 @@ func (c *Cursor) Absent() *Cursor {
 	return &Cursor{Of: c.Of, Vars: c.Vars, Level: len(c.Vars), Present: ir.Truth(false)}
 }
 
-// Range is the range of coordinates from Lo to before Hi that a loop visits.
+// Range is the range of coordinates [Lo, Hi) that a loop visits.
 type Range struct {
 	Lo, Hi ir.Expr
 	// Clip is true if operands may have coordinates outside the range. If When is not nil, they

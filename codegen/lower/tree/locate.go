@@ -114,10 +114,12 @@ func (o *Operand) DownTo(k, to int, p ir.Expr) ir.Expr {
 	return p
 }
 
-// Ancestors returns the positions in n fused levels that contain position p of the last of these
-// levels. The first of them is the cursor's next level. The result has one position for each level,
-// outermost first, and ends with p. ranges has the range of positions of each level, as pairs. For
-// each compressed level except the first, the emitted code makes one binary search in this range.
+// Ancestors finds the path to position p through n fused levels. It returns one position for each
+// level, outermost first, and the last one is p. The first of the levels is the cursor's next
+// level.
+//
+// ranges has the limits of the range of positions of each level, as pairs. For each compressed
+// level except the first, the emitted code makes one binary search in such a range.
 func (c *Cursor) Ancestors(ranges []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	at := make([]ir.Expr, n)
 	at[n-1] = p
@@ -137,9 +139,9 @@ func (c *Cursor) Ancestors(ranges []ir.Expr, n int, p ir.Expr) []ir.Expr {
 	return at
 }
 
-// CoordAt returns the coordinate at position q of a level below the cursor. d selects the level: 0
-// is the cursor's next level, 1 is the level below that, and so on. parent is the position in the
-// level above it that contains q.
+// CoordAt returns the coordinate at position q of a level below the cursor. d is the number of the
+// level: 0 is the cursor's next level, 1 is the level below that, and so on. parent is the position
+// in the level above it whose children include q.
 func (c *Cursor) CoordAt(d int, parent, q ir.Expr) ir.Expr {
 	k := c.Level + d
 	if c.Of.Kind(k).CanLocate() {

@@ -176,7 +176,7 @@ func (o *Operand) Nnz() ir.Expr {
 	return o.number(0, ir.NNZ, o.Prefix()+"_nnz")
 }
 
-// End returns the end of the positions of a level that the leaf gets.
+// End returns the end of the range of positions that the leaf gets for the given level.
 func (o *Operand) End(level int) ir.Expr {
 	o = o.levels()
 	return o.number(level, ir.End, fmt.Sprintf("%s_end%d", o.Prefix(), level))

@@ -24,7 +24,8 @@ const (
 	mostWarps    = mostThreads / ir.WarpSize
 )
 
-// onGPU gives a loop the kind and the width of its unit.
+// onGPU sets the kind and the width of s, the emitted loop for f. Both depend on the unit of the
+// GPU that runs the iterations of f.
 func onGPU(f *cin.Forall, e *scope.Env, s *ir.For) {
 	l := e.Leaf
 	v := f.Var
@@ -78,8 +79,8 @@ func Spread(l *scope.Leaf, name string, lo, hi ir.Expr, body func(x ir.Expr)) {
 	})})
 }
 
-// SetOne emits code outside all loops that sets a[at]. On a GPU this code runs on the host, which
-// uses a fill.
+// SetOne emits code outside all loops that sets a[at] to x. For a GPU this code runs on the host,
+// which cannot store to GPU memory directly. SetOne then emits a fill of one element.
 func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {
 	if l.Spec.GPU {
 		l.B.Emit(&ir.Fill{A: a, Lo: at, Hi: ir.Plus(at, ir.Int(1)), X: ir.Convert(a.Elem, x)})
@@ -88,20 +89,20 @@ func SetOne(l *scope.Leaf, a *ir.Array, at, x ir.Expr) {
 	l.B.Store(a, at, x)
 }
 
-// blockRows holds the row where each block begins, for a loop over tiles of fused positions.
-// arrays[d] belongs to fused level d. If it is not nil, the row of a position must be searched for
-// in that level. The array then has the row of the first position of each block, and after these
-// the row of the end of the last block.
+// blockRows has the row where each block begins, for a loop over tiles of fused positions.
+// arrays[d] belongs to fused level d, and is nil if no search for rows is needed in that level.
+// Element b is the row of the first position of block b. One more element is the row where the last
+// block ends.
 type blockRows struct {
 	c      *scope.Component
 	first  ir.Expr // the number of the first block
 	arrays []*ir.Array
 }
 
-// FindBlockRows emits a separate loop that stores the rows where the blocks of f begin. It does so
-// if the warps or threads of a block search for their rows, because they can then search among the
-// rows of their block only. FindBlockRows returns nil if no search is saved, or if the positions
-// belong to only some of the fused variables.
+// FindBlockRows emits a loop before f that finds the first row of each block and stores it. The
+// warps or threads of a block then search for their rows only among the rows of this block.
+// FindBlockRows returns nil, and emits no loop, if no search becomes shorter. It also does so if
+// the positions belong to only some of the fused variables.
 func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	c := o.Of
 	l := e.Leaf
@@ -137,8 +138,8 @@ func FindBlockRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) *blockRows {
 	return r
 }
 
-// narrowsInBlock reports whether loops over warps or threads inside f, a loop over blocks, divide
-// the block's positions of component c among them.
+// narrowsInBlock reports whether a loop inside f divides the positions of each block among warps or
+// threads. f is a loop over blocks, and the positions belong to component c.
 func narrowsInBlock(f *cin.Forall, c *scope.Component) bool {
 	found := false
 	cin.Walk(f.Body, func(s cin.Stmt) {
@@ -159,9 +160,10 @@ func positionsAmong(frames []scope.Frame) *scope.Interval {
 	return nil
 }
 
-// Inside restricts the searches in block v to the rows of the block. It changes the interval of
-// positions that is searched. This is iv, or, if iv is not an interval of positions, the interval
-// in frames whose tiles contain iv. Inside returns iv and frames after the change.
+// Inside restricts the searches in block v to the rows of this block. An interval of positions has,
+// for each fused level, the range of rows that a search covers. Inside narrows these ranges in iv
+// if iv is an interval of positions, and otherwise in each interval of positions in frames. It
+// returns the changed iv and frames.
 func (r *blockRows) Inside(l *scope.Leaf, v ir.Expr, iv scope.Interval,
 	frames []scope.Frame) (scope.Interval, []scope.Frame) {
 	if r == nil {

@@ -53,9 +53,9 @@ func StoredOnce(e *scope.Env, c *scope.Component, op *tree.Operand, first, n int
 	return assigned == 1 && only(c.Roots[:n]...)
 }
 
-// OwnsRows reports whether only one thread adds to a row that is entirely inside an interval of
-// positions. There are two conditions. Threads race only because they work on different intervals
-// of component c. Each row is stored once and has its own elements in the result.
+// OwnsRows reports whether only one thread adds to a row that is entirely inside one interval of
+// positions. Two conditions are needed. First, threads can race only because they work on different
+// intervals of component c. Second, each row is stored once and has its own elements in the result.
 func OwnsRows(e *scope.Env, c *scope.Component, op *tree.Operand, k int) bool {
 	if !e.Atomic || e.Racing != c || e.Private != nil {
 		return false
@@ -176,9 +176,9 @@ func SumsSingleValue(f *cin.Forall, e *scope.Env) bool {
 	return single
 }
 
-// addsOnGPU reports whether iterations of f, a loop on a unit of a GPU, add atomically if they may
-// add to the same place. IgnoreRaces on f leaves the decision to the loops inside. If no loop
-// decides, the user guarantees that no two iterations add to the same place.
+// addsOnGPU reports whether iterations of f add atomically if several of them may add to the same
+// element. f runs on a unit of a GPU. If the command of f says IgnoreRaces, the loops inside f
+// decide. If no loop decides, the user guarantees that no two iterations add to the same element.
 func addsOnGPU(l *scope.Leaf, f *cin.Forall) bool {
 	if f.Race == cin.NoRaces || f.Race == cin.IgnoreRaces && !decidesRaces(l, f.Body) {
 		return false

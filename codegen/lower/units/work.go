@@ -79,7 +79,8 @@ func NewWork(f *cin.Forall, e *scope.Env, chunks ir.Expr) *Work {
 	return w
 }
 
-// Counted returns the cursors of the operands whose entries count.
+// Counted returns the cursors of the operands whose entries are counted as work: the driver and the
+// others.
 func (w *Work) Counted() []*tree.Cursor { return append([]*tree.Cursor{w.Driver}, w.others...) }
 
 // Before returns the work before row or position x: the number of entries in the rows before it,
