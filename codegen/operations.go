@@ -273,7 +273,7 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 }
 
 // summed returns the fraction of coordinates where the sum of x over vars has a value. The fraction
-// fraction is sure under three conditions. It depends on a single sparse operand. vars are the
+// is sure under three conditions. It depends on a single sparse operand. vars are the
 // variables of this operand's inner levels. The level above these is not dense, because a position
 // of a dense level may have nothing below it (see prefix).
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {

@@ -14,10 +14,13 @@ import (
 // level arrays of the result, or if an earlier run of the passes found that the result needs its
 // own.
 //
-// Three conditions must hold. The operand's levels equal the result's levels. Each loop over a
-// compressed level visits exactly what the operand stores, and each loop over a dense level visits
-// the whole range. Each entry of the operand gives a value. The last condition is checked with the
-// help of a rule for all stored tensors: a coordinate in a compressed level has entries below it.
+// Three conditions must hold:
+//
+//   - The operand's levels equal the result's levels.
+//   - Each loop over a compressed level visits exactly the coordinates that the operand stores, and
+//     each loop over a dense level visits the whole range.
+//   - The statement computes a value of the result for each entry of the operand. This check relies
+//     on a rule for all stored tensors: a coordinate in a compressed level has entries below it.
 func (c *compilation) shared() error {
 	c.sharedWith = nil
 	if c.unit.Result.Format.AllDense() || c.ownArrays || c.request.Ask.FixedPattern {
@@ -163,10 +166,12 @@ func (c *compilation) isAlwaysPresent(x cin.Expr) bool {
 	return ok
 }
 
-// place returns a function that says how a loop over v, inside loops over bound, finds the values
-// of an access. If the access is a stored tensor, its format determines how. If it is a workspace,
-// the loop traverses the workspace's list of coordinates. A workspace that is part of a dense block
-// of the result has no list.
+// place returns a function that says how a loop over v reaches the values of an access. bound lists
+// the variables of the loops outside.
+//
+// For a stored tensor, the format of the tensor determines the answer. A workspace is traversed by
+// its list of coordinates. A workspace that is part of a dense block of the result has no list, and
+// may have a value at every coordinate.
 func (c *compilation) place(v string, bound []string) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		f, ok := c.formatOf(a.Name)

@@ -92,8 +92,8 @@ func (c *compilation) assemblyOf(s cin.Stmt, shared bool) strategy.Assembly {
 		c.request.Target.Kind == CUDA || scheduled && t.Insert)
 }
 
-// scheduleLines returns the scheduling commands of the leaf. The commands of the default strategy
-// have their reasons.
+// scheduleLines returns the scheduling commands of the leaf, one for each line. If the default
+// strategy chose the commands, each line ends in a comment that gives the reason for the command.
 func (c *compilation) scheduleLines() []string {
 	var lines []string
 	if c.request.Ask.Schedule != nil {

@@ -198,7 +198,8 @@ func (t *term) multipliedOut() *term {
 	return &c
 }
 
-// eachPart calls fn for the parts of t and, recursively, for the parts of the parts.
+// eachPart calls fn for each hoisted sum of t, and for the hoisted sums inside these sums, at every
+// depth.
 func (t *term) eachPart(fn func(*hoistedSum)) {
 	for _, p := range t.parts {
 		fn(p)

@@ -26,8 +26,8 @@ func (c *compilation) threads() error {
 //
 //   - loops that only copy a workspace;
 //   - loops for which serial returns true;
-//   - loops outside all other loops that fill a workspace. But the loop runs on threads if shared
-//     is true for the workspace and the loop is over one of the workspace's variables.
+//   - outermost loops that fill a workspace, unless shared is true for the workspace and the loop
+//     is over one of the workspace's variables.
 //
 // In a parallel loop over a variable of the result, no two iterations write to the same place, and
 // the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or
@@ -71,8 +71,10 @@ func onThreads(s cin.Stmt, lhs *cin.Access, result tensor.Format, serial func(*c
 	return s
 }
 
-// filled returns s, which fills a workspace outside of all loops, with its loops on threads if
-// threads may fill the workspace together.
+// filled returns statement s with its loops on threads, if several threads may fill the workspace
+// together. The statement fills a workspace and is outside of all loops. shared says for each
+// workspace whether threads may fill it together. Loops that must stay serial are returned
+// unchanged.
 func filled(s cin.Stmt, shared map[string]bool) cin.Stmt {
 	switch s := s.(type) {
 	case *cin.Where:

@@ -92,7 +92,8 @@ const (
 	open
 )
 
-// marked returns unsigned if the value is a float -0, otherwise 0.
+// marked returns the flags of an input value. It returns the flag named unsigned if the value is
+// the float -0, because the sign of a zero is uncertain. Otherwise it returns 0.
 func marked(v tensor.Value) flags {
 	if re := real(v.C); re == 0 && math.Signbit(re) {
 		return unsigned
@@ -171,12 +172,14 @@ func over(t tensor.Type, a, b *num) num {
 	return q
 }
 
-// openWithin decides when a quotient gets the flag open: if the absolute value of the denominator
-// is at most openWithin times its rounding error. A first-order error bound does not hold for a
-// denominator that uncertain.
+// openWithin limits how small the denominator of a quotient may be, compared with its rounding
+// error. The quotient gets the flag named open if the absolute value of the denominator is at most
+// openWithin times this error. A first-order error bound is not valid for such a denominator.
 const openWithin = 4
 
-// rounding returns a bound on the difference between two orders of evaluation of a value.
+// rounding returns a bound on the difference between the results of two orders of evaluation. eps
+// is the rounding unit of the type, ops is the number of operations, and mag is the sum of the
+// absolute values of the terms. The bound also covers underflow.
 func rounding(eps float64, ops int64, mag float64) float64 {
 	least := 0x1p-1074 // what underflow may lose
 	if eps == tensor.Float32.Epsilon() {

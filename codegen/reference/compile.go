@@ -218,7 +218,8 @@ func (a *accumulator) add(t tensor.Type, x *num) {
 	a.adds++
 }
 
-// merge adds the sum of another accumulator for the same coordinate.
+// merge adds the sum of accumulator b to accumulator a, in type t. Both accumulators belong to the
+// same coordinate. It also adds the number of additions.
 func (a *accumulator) merge(t tensor.Type, b *accumulator) {
 	if !b.present {
 		return
@@ -245,9 +246,10 @@ type term struct {
 	x       num   // the value
 }
 
-// lead multiplies by t's leading factors with the numbers first to end-1. It continues with the
-// product of the leading factors before them. The join must have found the entries of these
-// factors.
+// lead computes products of t's leading factors. t.led[k] is the product of the first k factors,
+// and lead sets it for each k from first+1 to end. It multiplies each product by one more factor to
+// get the next product. The join must have found an entry for each factor with a number in [first,
+// end).
 func (t *term) lead(first, end int) {
 	for k := first; k < end; k++ {
 		a := t.product.factors[k].(*access)

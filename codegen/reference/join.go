@@ -118,12 +118,13 @@ func order(needs []*access, isOpen map[int]bool) []*access {
 	return best
 }
 
-// matches estimates how many entries of a agree with the known variables.
-func matches(a *access, isOpen, known map[int]bool) float64 {
-	n := float64(a.t.Len())
-	for m, s := range a.slots {
+// matches estimates the number of entries of operand that agree with the values of the known
+// variables.
+func matches(operand *access, isOpen, known map[int]bool) float64 {
+	n := float64(operand.t.Len())
+	for m, s := range operand.slots {
 		if !isOpen[s] || known[s] {
-			n /= max(float64(a.t.Dims[m]), 1)
+			n /= max(float64(operand.t.Dims[m]), 1)
 		}
 	}
 	return n

@@ -81,32 +81,35 @@ func (e *Evaluator) rowSpace() int64 {
 	return int64(space)
 }
 
-// enter empties the row and sets its coordinate in the first mode to first. A scalar ignores first.
-func (r *row) enter(first int64) {
+// enter empties the row and sets its coordinate in the first mode to rowCoord. If the result is a
+// scalar, it ignores rowCoord.
+func (r *row) enter(rowCoord int64) {
 	r.clear() // an earlier call may have ended with an error
 	if len(r.e.left) > 0 {
-		r.e.env[r.e.left[0]] = first
+		r.e.env[r.e.left[0]] = rowCoord
 	}
 }
 
-// run evaluates the row at coordinate first and calls f for each point.
-func (r *row) run(first int64, f func([]int64, Point) error) error {
+// run evaluates one row and calls f for each point of the row. rowCoord is the row's coordinate in
+// mode 0 of the result.
+func (r *row) run(rowCoord int64, f func([]int64, Point) error) error {
 	if err := r.e.pulse.ctx.Err(); err != nil {
 		return err
 	}
-	r.enter(first)
+	r.enter(rowCoord)
 	for k := range r.e.terms {
 		if err := r.add(k, piece{}); err != nil {
 			return err
 		}
 	}
-	return r.flush(first, f)
+	return r.flush(rowCoord, f)
 }
 
-// add adds the k-th term at all points of the piece c where it is present.
+// add adds term number k to the row. It visits the points of piece c, and adds the term at each
+// point that has the term.
 func (r *row) add(k int, c piece) error { return r.plans[k].step(0, r.e.env, c, r.adds[k]) }
 
-// addHere adds the term at the current point if it is present there.
+// addHere adds term t at the current point, if t is present there.
 func (r *row) addHere(t *term) error {
 	ok, err := t.eval(r.e.env, &t.x)
 	if !ok || err != nil {
@@ -161,10 +164,11 @@ func (r *row) numbered(n int64) *accumulator {
 	return &r.accs[k]
 }
 
-// flush calls f for the row's points in order, and then empties the row.
-func (r *row) flush(first int64, f func([]int64, Point) error) error {
+// flush calls f for each point of the row, in the order of the coordinates, and then empties the
+// row. rowCoord is the row's coordinate in mode 0 of the result.
+func (r *row) flush(rowCoord int64, f func([]int64, Point) error) error {
 	if len(r.coord) > 0 {
-		r.coord[0] = first
+		r.coord[0] = rowCoord
 	}
 	slices.Sort(r.nums)
 	slices.Sort(r.keys)

@@ -215,8 +215,9 @@ func (t *Tensor) index(modes []int) []int32 {
 	return perm
 }
 
-// segment returns the range of entries whose coordinates in modes are key. The range refers to the
-// order perm, which index returned for the same modes.
+// segment returns the range of entries whose coordinates in the given modes equal key. perm is the
+// order of the entries that the method index returned for these modes, or nil if the entries are in
+// this order already. lo and hi are positions in this order.
 func (t *Tensor) segment(perm []int32, modes []int, key []int64) (lo, hi int) {
 	at := func(p int) int {
 		e := p

@@ -49,9 +49,9 @@ func (s *state) check() error {
 	return s.refuseCutApart()
 }
 
-// refuseCutApart returns an error if the loops of a producer and its consumer are divided in
-// different ways. It accepts them if the workspace can have one place for each position of the tile
-// that both visit.
+// refuseCutApart returns an error if the loops of a producer and its consumer are split into
+// different tiles. There is one exception: both may visit the same tile of positions, if the
+// workspace can store a value for each position of the tile.
 func (s *state) refuseCutApart() (err error) {
 	cin.Walk(s.body, func(t cin.Stmt) {
 		w, ok := t.(*cin.Where)
@@ -121,7 +121,7 @@ func (s *state) newPath(loops []*cin.Forall) *path {
 	return p
 }
 
-// isBefore reports whether u is determined before v.
+// isBefore reports whether variable u gets its value before variable v on path p.
 func (p *path) isBefore(u, v string) bool {
 	return p.at[u] < p.at[v] || p.at[u] == p.at[v] && p.rank[u] < p.rank[v]
 }

@@ -6,7 +6,8 @@ import (
 	"distaff/codegen/choice"
 )
 
-// chosen returns the command with this name that gives the strategy an instruction.
+// chosen returns the command with the given name, which passes an instruction on to the strategy.
+// The command is made from the elements of choice.Choices that have this name.
 func chosen(name string) command {
 	list := named(name)
 	c := list[len(list)-1]

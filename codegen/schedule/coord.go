@@ -6,9 +6,11 @@ import (
 )
 
 // coord replaces a variable p, which runs over positions, with a variable c, which runs over
-// coordinates: coord(p, c). Earlier tiles of positions stay. Later commands split the range of
-// coordinates from the first to the last position of a tile. If several variables are fused, c runs
-// over tuples of coordinates in lexicographic order.
+// coordinates: coord(p, c). Tiles that were made before this command still consist of positions.
+//
+// If a later command splits c inside a tile, it splits the coordinates from the tile's first
+// position to its last position. If several variables are fused, c runs over tuples of coordinates
+// in lexicographic order.
 func coord(s *state) error {
 	p, err := s.variable(0)
 	if err != nil {

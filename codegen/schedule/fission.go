@@ -95,10 +95,12 @@ func accumulates(t cin.Stmt) bool {
 	return ok
 }
 
-// splitWhere splits a where statement into two statements, if possible. Its temporary must be a
-// scalar, and must occur in the consumer once, as a term or as a factor of a term. In own, the
-// producer adds this term directly to the consumer's target. others computes the other terms of the
-// consumer. own is nil if the statement cannot be split.
+// splitWhere splits a where statement into two statements, if possible. The statement's temporary
+// must be a scalar. It must occur in the consumer once, as a term or as a factor of a term.
+//
+// The first result, own, computes the term with the temporary: the producer adds this term directly
+// to the consumer's target. The second result, others, computes the other terms of the consumer.
+// The first result is nil if the statement cannot be split.
 func splitWhere(s *state, w *cin.Where) (own, others cin.Stmt) {
 	temp := cin.Target(w.Producer).Name
 	t := w.Consumer
@@ -180,7 +182,8 @@ type signed struct {
 	neg bool
 }
 
-// terms returns the terms of the sum x. If neg is true, x itself is subtracted.
+// terms returns the terms of the sum x, each with its sign. If neg is true, it inverts all signs,
+// because x itself is subtracted.
 func terms(x cin.Expr, neg bool) []signed {
 	switch x := x.(type) {
 	case *cin.Neg:
@@ -193,12 +196,13 @@ func terms(x cin.Expr, neg bool) []signed {
 	return []signed{{x, neg}}
 }
 
-// originals finds the original variables of a component: the component of chain's last loop. vars
-// says which loops replace the loops of chain, beginning with the component's first loop. Each
-// element of vars belongs to one loop and lists the variables of its replacements. The component's
-// last loop is replaced by loops over all original variables of the component, and its other loops
-// are removed. Loops of other components are kept. ok is false if chain lacks a loop of the
-// component.
+// originals finds the loops that can replace a component's loops by loops over the component's
+// original variables. The component is the one that the last loop of chain belongs to.
+//
+// vars has an element for each loop of chain, from the component's first loop on. The element lists
+// the variables of the loops that replace this loop. For the component's last loop, the element
+// lists all original variables of the component. For the component's other loops it is empty. A
+// loop of another component keeps its variable. ok is false if chain lacks a loop of the component.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.g.OfLoop(chain[len(chain)-1].Var)
 	if c == nil {

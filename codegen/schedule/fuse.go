@@ -8,9 +8,11 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// fuse replaces two directly nested loops with one: fuse(i, j, f). f runs over the pairs of i and j
-// in the order of the nest. The loop over i may contain other terms of the result next to the loop
-// over j, if the result is added to. These terms first get loops of their own (fission.go).
+// fuse replaces two directly nested loops with one: fuse(i, j, f). The variable f runs over the
+// pairs of i and j in the order of the nest.
+//
+// If the statement adds to the result, the body of the loop over i may have other terms besides the
+// loop over j. Before the fusion, these terms get loops of their own (fission.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
 	if err != nil {

@@ -74,10 +74,11 @@ type replaced struct {
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment that adds all terms into the result: the terms before the
-// replaced one, rest, and the terms after it. rest is the expression that reads the new workspace.
-func (x *replaced) consumer(rest cin.Expr) *cin.Assign {
-	terms := append(append(slices.Clone(x.before), rest), x.after...)
+// consumer returns the assignment that adds all terms to the result, in their original order. The
+// term that read the implicit workspace is replaced with newRead, an expression that reads the new
+// workspace.
+func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
+	terms := append(append(slices.Clone(x.before), newRead), x.after...)
 	sum := terms[0]
 	for _, t := range terms[1:] {
 		sum = &cin.Binary{Op: '+', X: sum, Y: t}
@@ -146,15 +147,16 @@ func replaceable(s *state, a *cin.Assign) *replaced {
 	return x
 }
 
-// plainTerm returns the expression that part adds to workspace w. It returns false if part has a
-// loop that is not over w's variables.
-func plainTerm(s *state, part cin.Stmt, w *cin.Access) (cin.Expr, bool) {
-	a, ok := innermost(part).(*cin.Assign)
+// plainTerm returns the expression that statement producer adds to workspace w. It returns false if
+// this statement does not assign to the coordinates w.Vars, or has a loop over a variable that is
+// not in w.Vars.
+func plainTerm(s *state, producer cin.Stmt, w *cin.Access) (cin.Expr, bool) {
+	a, ok := innermost(producer).(*cin.Assign)
 	if !ok || !slices.Equal(a.LHS.Vars, w.Vars) {
 		return nil, false
 	}
 	own := true
-	cin.Paths(part, func(loops []*cin.Forall, _ *cin.Assign) { own = s.within(loops, w.Vars) })
+	cin.Paths(producer, func(loops []*cin.Forall, _ *cin.Assign) { own = s.within(loops, w.Vars) })
 	return a.RHS, own
 }
 

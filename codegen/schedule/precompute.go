@@ -24,8 +24,9 @@ import (
 // If EXPR is a factor of a term, the loops over variables that only EXPR uses move into the
 // producer, which sums over them. This is valid because the other factors distribute over the sum.
 //
-// If an implicit workspace sums EXPR for the result, W replaces it if the result can still be
-// written then. Otherwise W is an additional workspace.
+// If an implicit workspace already sums EXPR for the result, W replaces this workspace. It does so
+// only if the loops can still write the result, with one assignment for each coordinate. Otherwise
+// the statement has both workspaces.
 func precompute(s *state) error {
 	r := &recipe{state: s}
 	if err := r.read(); err != nil {
@@ -72,8 +73,9 @@ func (r *recipe) find() (*cin.Assign, error) {
 	return found[0], nil
 }
 
-// apply makes the workspace for r's expression, which is in the assignment sum of body.
-func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
+// apply makes the workspace for r's expression in the statement body. assign is the assignment
+// inside body that contains the expression.
+func (r *recipe) apply(body cin.Stmt, assign *cin.Assign) error {
 	r.state.body = body
 	if err := r.takeName(); err != nil {
 		return err
@@ -85,12 +87,12 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 		if f, ok := t.(*cin.Forall); ok {
 			chain, rest = nested(f)
 		}
-		if rest != cin.Stmt(sum) {
+		if rest != cin.Stmt(assign) {
 			return nil, false
 		}
 		done = true
 		var out cin.Stmt
-		if out, err = r.place(chain, sum); err != nil {
+		if out, err = r.place(chain, assign); err != nil {
 			return t, true
 		}
 		return out, true
@@ -118,8 +120,8 @@ func (r *recipe) apply(body cin.Stmt, sum *cin.Assign) error {
 	return nil
 }
 
-// written refuses a workspace that replaces an implicit one if the result would no longer be
-// assigned once for each coordinate, in order.
+// written checks a workspace that replaces an implicit one. It returns an error if the result would
+// no longer be assigned exactly once for each coordinate, in order.
 func (r *recipe) written() error {
 	result := r.instead.into.LHS
 	own := true
@@ -238,8 +240,8 @@ func (r *recipe) takeName() error {
 	return nil
 }
 
-// isTiles reports whether v numbers tiles whose loops are in natural order, so that EXPR may be
-// summed in each tile.
+// isTiles reports whether v is the number of a tile, and the loops of v's component are in natural
+// order. Only then may EXPR be summed for each tile.
 func (r *recipe) isTiles(v string) bool {
 	c, g := r.state.g.OfLoop(v), r.state.g
 	return c != nil && r.state.isTileNumber(v) && g.ConsumerVar(v) == v &&
@@ -376,9 +378,10 @@ func product(list []cin.Expr) cin.Expr {
 	return x
 }
 
-// place returns a where statement that replaces the loops chain around assignment a. Its producer
-// computes the precomputed expression, and its consumer reads the workspace. The outer loops of
-// chain that both need are around the where statement.
+// place returns a where statement that replaces assignment a and the loops around it, which are
+// listed in chain. The producer of the where statement computes the precomputed expression, and its
+// consumer reads the workspace. The outer loops that the producer and the consumer share stay
+// around the where statement.
 func (r *recipe) place(chain []*cin.Forall, a *cin.Assign) (cin.Stmt, error) {
 	inside := exprVars(r.expr)
 	rest, _ := r.without(a.RHS)

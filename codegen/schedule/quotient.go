@@ -10,9 +10,10 @@ import (
 // present. Elsewhere no integers are divided, so a divisor of 0 is harmless there. A workspace is
 // filled before it is known which of its values will be read.
 
-// refuseDivision returns an error if precomputing r's expression, a part of x, may divide integers
-// at coordinates where x itself would not divide them. There the divisor may be 0, which is an
-// error. loops are the loops around x over variables that do not occur in r's expression.
+// refuseDivision returns an error if the precomputation of r's expression could divide an integer
+// by 0 where the original statement does not. This division would stop the program with an error.
+// It can happen at coordinates where x, the expression that contains r's expression, is not
+// evaluated. loops are the loops around x over variables that do not occur in r's expression.
 func (r *recipe) refuseDivision(x cin.Expr, loops []*cin.Forall) error {
 	if !r.state.problem.Compute.IsInt() || !mayDivideByZero(r.expr) {
 		return nil

@@ -97,8 +97,10 @@ func nested(f *cin.Forall) (chain []*cin.Forall, rest cin.Stmt) {
 	}
 }
 
-// permuted returns the nest with the loops over the given variables in the given order, and the
-// number of these loops in the chain.
+// permuted returns a copy of the loop nest with some loops in another order. chain has the loops of
+// the nest, and rest is their body. The loops over variables in order are put in this order, and
+// the other loops stay in their places. The second result is the number of loops over variables in
+// order.
 func permuted(chain []*cin.Forall, order []string, rest cin.Stmt) (cin.Stmt, int) {
 	byVar := map[string]*cin.Forall{}
 	for _, f := range chain {

@@ -59,9 +59,9 @@ type command struct {
 	cpuOnly string
 }
 
-// commands lists all commands, in the order in which the help shows them. A command that only gives
-// the strategy an instruction is made from choice.Choices. Commands that are not listed here come
-// before distribute.
+// commands lists all commands, in the order in which the help shows them. Some commands only pass
+// an instruction on to the strategy, and are made from choice.Choices. If this function does not
+// name such a command, it is inserted before distribute.
 var commands = func() []command {
 	list := []command{
 		{name: "split", usage: "split(i, i0, i1, N)", meaning: "divides the loop over i into tiles of N",
@@ -166,8 +166,9 @@ func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	return &Scheduled{s.stmt(), s.problem.Shared, s.orders}, nil
 }
 
-// checkAtEnd checks what commands may say in any order: the units of a GPU's loops, and the loops
-// that a choice checks after all commands.
+// checkAtEnd makes the checks that need all commands, because these commands may come in any order.
+// It checks the units of a GPU's loops, and the choices that can be checked only after the last
+// command.
 func (s *state) checkAtEnd() error {
 	if s.problem.GPU && len(s.list) > 0 {
 		if l, err := choice.CheckGrid(s.facts(), s.given()); err != nil {
@@ -183,8 +184,8 @@ func (s *state) checkAtEnd() error {
 	return nil
 }
 
-// refuseUnit returns a refusal that names the command that runs the loop l on its unit, or the
-// last command if l is nil.
+// refuseUnit returns an error with the reason why. The error names the command that runs loop l on
+// a unit of the GPU or on threads. If l is nil, the error names the last command.
 func (s *state) refuseUnit(l *cin.Forall, why error) error {
 	if l == nil {
 		return s.blame(why)
@@ -248,10 +249,12 @@ func Help() [][2]string {
 	return out
 }
 
-// Blame returns an error that refuses one of the commands in list. why is the reason. It was found
-// only when s, the statement that the commands made, was lowered. Blame chooses the first of these
-// that exists: a command that substitutes a kernel for the loop over v, a command that runs this
-// loop in parallel, a command that made v, the last command.
+// Blame returns an error with the reason why, which refuses one of the commands in list. It is
+// called for reasons that are found only when statement s, the result of the commands, is lowered.
+//
+// Blame chooses the first of these commands that exists: a command that substitutes a kernel for
+// the loop over v; a command that runs this loop in parallel; a command that made v; the last
+// command.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]

@@ -37,7 +37,7 @@ var kernels = map[string]string{"CuBLAS::GeMM": choice.CuBLAS}
 
 // spell changes a command to this language's spelling. It translates names and words that TACO and
 // DISTAL write in another way, removes the braces around variables of reorder and fuse, and puts a
-// bound's type after its number. Places in the text stay unchanged.
+// bound's type after its number. The places that errors report still refer to the original text.
 func (c *Command) spell() {
 	if name, ok := synonyms[c.Name]; ok {
 		c.Name = name

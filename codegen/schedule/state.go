@@ -46,7 +46,8 @@ type state struct {
 	made    []string // the workspaces that precompute commands made
 }
 
-// Order is an instruction of a command about how the statement is lowered.
+// Order is an instruction that the command By gives to lowering, such as running a loop in
+// parallel.
 type Order struct {
 	Order choice.Order
 	By    *Command
@@ -103,10 +104,11 @@ func (s *state) variable(k int) (string, error) {
 	return v, s.hasLoop(s.cmd.Args[k])
 }
 
-// hasLoop returns an error at a if the statement has no loop over the variable that a names.
-func (s *state) hasLoop(a Arg) error {
-	if err := choice.HasLoop(-1, a.Text, s.body, s.g); err != nil {
-		return a.errorf(Refused, "%s: %v", s.cmd.Name, err)
+// hasLoop returns nil if the statement has a loop over the variable that arg names. Otherwise it
+// returns an error that points to arg.
+func (s *state) hasLoop(arg Arg) error {
+	if err := choice.HasLoop(-1, arg.Text, s.body, s.g); err != nil {
+		return arg.errorf(Refused, "%s: %v", s.cmd.Name, err)
 	}
 	return nil
 }
@@ -171,8 +173,9 @@ func (s *state) mayReplace(k int, v string) error {
 	return s.refuseUnrolled(k, v)
 }
 
-// ofWorkspace returns an error if a precompute command prevents that v, argument k, is replaced.
-// There are two cases: the command gave v a new name in the producer, or v is such a new name.
+// ofWorkspace returns an error if variable v cannot be replaced because of an earlier precompute
+// command. v is argument k of the current command. There are two cases: the precompute command gave
+// v a new name in the producer, or v is such a new name.
 func (s *state) ofWorkspace(k int, v string) error {
 	if u := s.g.ConsumerVar(v); u != v {
 		return s.refuse(k,
@@ -203,7 +206,8 @@ func (s *state) refuseUnrolled(k int, v string) error {
 	return nil
 }
 
-// blame returns a strategy's error about the current command with its place.
+// blame adds the name and the place of the current command to an error that the strategy returned.
+// It returns nil if err is nil.
 func (s *state) blame(err error) error {
 	var f *choice.Fault
 	switch {

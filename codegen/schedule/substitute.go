@@ -89,25 +89,26 @@ func spmm(s *state, vars []string) error {
 	return called(s, vars, choice.CuSPARSE, choice.CuSPARSE)
 }
 
-// callFunction makes the C function called name run the loops over vars.
-func callFunction(s *state, vars []string, name string) error {
+// callFunction replaces the loops over vars with a call of the C function fn.
+func callFunction(s *state, vars []string, fn string) error {
 	if len(vars) == 0 {
 		return s.refuse(0, "got %s, want the loops that the function runs, in braces",
 			s.cmd.Args[0].Text)
 	}
-	return called(s, vars, name, s.cmd.Args[1].Text)
+	return called(s, vars, fn, s.cmd.Args[1].Text)
 }
 
-// called makes the library or function word run the loops over vars. name is its name in messages.
-func called(s *state, vars []string, name, word string) error {
+// called replaces the loops over vars with a call of a library or a function. spelling is its name
+// in the command, and fn is its name in messages.
+func called(s *state, vars []string, fn, spelling string) error {
 	for _, v := range vars {
 		for _, f := range cin.Loops(s.body, v) {
-			if err := refuseScheduled(s, f, name); err != nil {
+			if err := refuseScheduled(s, f, fn); err != nil {
 				return err
 			}
 		}
 	}
-	return orderSubstitute(s, vars, word)
+	return orderSubstitute(s, vars, spelling)
 }
 
 // refuseScheduled refuses to let a library or function (by) run f if another command already says

@@ -152,7 +152,9 @@ func (w *barrierPlacer) stmt(s ir.Stmt, since accesses, out *ir.Block) {
 	}
 }
 
-// runByAll appends a statement that all threads run in the same way.
+// runByAll appends to out a statement that all threads run in the same way, with the barriers that
+// it needs. since has the memory accesses since the last barrier. If they conflict with the
+// accesses of the statement, a barrier comes first. runByAll also updates since.
 func (w *barrierPlacer) runByAll(s ir.Stmt, since accesses, out *ir.Block) {
 	does := accesses{}
 	w.reads(ir.Exprs(s), readByAll, does)
@@ -213,8 +215,8 @@ func (w *barrierPlacer) within(s ir.Stmt, since accesses) {
 // iterations. since has the accesses since the last barrier.
 //
 // strided is true if the loop runs the iterations of a loop of Blocks or Warps that belong to one
-// block or warp. Its iterations are independent, except for the arrays that the launch itself
-// makes, which they reuse.
+// block or warp. Such iterations are independent, with one exception: all iterations reuse the
+// arrays that the launch itself makes.
 func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since accesses) {
 	begin := since.clone()
 	w.loops++
@@ -235,11 +237,11 @@ func (w *barrierPlacer) loopBody(body *ir.Block, strided bool, cond, since acces
 	}
 }
 
-// all returns the accesses of a statement and of everything inside it. by is the role of the code
-// around it.
-func (w *barrierPlacer) all(s ir.Stmt, by role) accesses {
+// all returns the memory accesses of statement s and of the statements inside s. runner says which
+// threads run s.
+func (w *barrierPlacer) all(s ir.Stmt, runner role) accesses {
 	does := accesses{}
-	w.collect(s, by, does)
+	w.collect(s, runner, does)
 	return does
 }
 
@@ -267,8 +269,8 @@ func (w *barrierPlacer) collect(s ir.Stmt, by role, does accesses) {
 	}
 }
 
-// reads adds the arrays that the expressions in list read to the given set of accesses, each with
-// the given kind of access.
+// reads finds the arrays that the expressions in list read, and adds them to set. kind is the kind
+// of access that it records for each of these arrays.
 func (w *barrierPlacer) reads(list []ir.Expr, kind access, set accesses) {
 	for _, x := range list {
 		ir.WalkExpr(x, func(x ir.Expr) {

@@ -4,7 +4,8 @@ import (
 	"distaff/codegen/ir"
 )
 
-// inside returns the code that each thread runs for b.
+// inside returns the code that each thread of the launch runs to execute block b. unitLevel says
+// what executes b: a thread, a warp or a block of threads.
 func (l *launcher) inside(b *ir.Block, unitLevel level) *ir.Block {
 	out := &ir.Block{}
 	if b == nil {
@@ -16,7 +17,8 @@ func (l *launcher) inside(b *ir.Block, unitLevel level) *ir.Block {
 	return out
 }
 
-// stmt appends the code that each thread runs for s.
+// stmt appends to out the code that each thread of the launch runs to execute statement s.
+// unitLevel says what executes s: a thread, a warp or a block of threads.
 func (l *launcher) stmt(s ir.Stmt, unitLevel level, out *ir.Block) {
 	switch s := s.(type) {
 	case *ir.Block:

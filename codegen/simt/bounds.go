@@ -178,9 +178,11 @@ func (s *search) declared(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// smaller bounds the sum l if term i is a Min that is added, or a Max that is subtracted. Each of
-// the two operands, in place of the term, gives an upper bound, and n is the smaller one. ok is
-// false if neither bound is found. applies is false if term i has another form.
+// smaller computes an upper bound n of the sum l, if term i is an added Min or a subtracted Max.
+// Such a term is at most each of its two operands. So smaller replaces the term with one operand,
+// then with the other, and bounds both sums. It returns the smaller bound.
+//
+// If neither sum has a known bound, ok is false. If term i has another form, applies is false.
 func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Min, ir.Max)
 	if !isOne {

@@ -8,7 +8,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// host processes the code of a leaf outside loops of Blocks.
+// host translates the code of a leaf that is outside the loops of Blocks. This code runs on the
+// host, and each loop of Blocks in it becomes a launch on the GPU.
 type host struct {
 	f        *ir.Func
 	names    namer
@@ -109,8 +110,9 @@ func (h *host) stmt(s ir.Stmt, out *ir.Block) {
 	}
 }
 
-// loop appends the host's code for a loop outside Blocks: a launch if it is a loop of Blocks
-// itself, otherwise the loop if the host can run its kind.
+// loop appends the host's code for a loop that is not inside a loop of Blocks. If it is a loop of
+// Blocks itself, it becomes a launch. A serial, vectorized or unrolled loop runs on the host. Other
+// kinds of loops are refused.
 func (h *host) loop(s *ir.For, out *ir.Block) {
 	switch s.Kind {
 	case ir.Blocks:
@@ -207,8 +209,9 @@ func (h *host) parts(s *ir.For, grid ir.Expr, out *ir.Block) []*ir.Array {
 // sumThreads is the number of threads that add the blocks' partial sums.
 const sumThreads = 256
 
-// addParts appends a launch that adds the blocks' partial sums to the variables. One block of
-// threads computes the totals.
+// addParts appends a launch of one block that adds up partial sums. Each array in parts belongs to
+// one variable that loop s sums into, and has a partial sum for each block of the grid. The host
+// then adds the totals to these variables.
 func (h *host) addParts(s *ir.For, parts []*ir.Array, grid ir.Expr, out *ir.Block) {
 	if len(parts) == 0 {
 		return

@@ -34,7 +34,9 @@ const (
 	ofThread
 )
 
-// newLauncher starts the leaf's next launch. If loop is nil, the launch has a single thread.
+// newLauncher returns the launcher for a launch that runs loop, which is a loop of Blocks. threads
+// is the number of threads of a block. If loop is nil, the launch runs statements that are in no
+// loop of Blocks.
 func (h *host) newLauncher(loop *ir.For, threads int64) *launcher {
 	l := &launcher{
 		rewriter: newRewriter(), h: h, loop: loop, threads: threads, roles: map[ir.Stmt]role{},
@@ -187,9 +189,8 @@ func (l *launcher) refuse(format string, args ...any) {
 	l.h.refuse(loop, format, args...)
 }
 
-// number returns the variable with the number of a thread among the threads at a level, and how
-// many threads these are. At the level ofWarp they are the threads of a warp, and otherwise of the
-// block.
+// number returns the variable that numbers the threads of a unit, and how many threads the unit
+// has. If unitLevel is ofWarp, the unit is a warp. Otherwise the unit is a block.
 func (l *launcher) number(unitLevel level) (n *ir.Var, width int64) {
 	if unitLevel == ofWarp {
 		return l.ids.lane, ir.WarpSize

@@ -114,17 +114,17 @@ type hoisted struct {
 	units  int64   // parts for each block
 }
 
-// hoist makes a a part of an array that the host allocates, and returns the part's length. If the
-// length is known only inside the launch, it refuses the loop and returns nil.
-func (l *launcher) hoist(a *ir.Array, length ir.Expr, unitLevel level) ir.Expr {
+// hoist replaces array with a part of a larger array that the host allocates. It returns the length
+// of the part. If the length is known only inside the launch, it refuses the loop and returns nil.
+func (l *launcher) hoist(array *ir.Array, length ir.Expr, unitLevel level) ir.Expr {
 	length = l.outside(length)
 	if length == nil {
-		l.refuse("the length of array %s must be known before the loop begins", a.Name)
+		l.refuse("the length of array %s must be known before the loop begins", array.Name)
 		return nil
 	}
 	t := hoisted{
-		a:      l.h.names.newArray(a.Name+"_all", a.Elem),
-		length: l.h.names.newVar(a.Name+"_len", tensor.Int64),
+		a:      l.h.names.newArray(array.Name+"_all", array.Elem),
+		length: l.h.names.newVar(array.Name+"_len", tensor.Int64),
 		init:   ir.Greatest(length, ir.Int(0)), units: 1,
 	}
 	// a block runs several iterations, so the block number is not the loop's variable now
@@ -138,9 +138,9 @@ func (l *launcher) hoist(a *ir.Array, length ir.Expr, unitLevel level) ir.Expr {
 		t.units = l.threads
 		unit = ir.Plus(ir.Times(unit, ir.Int(t.units)), l.ids.thread)
 	}
-	base := l.h.names.newVar(a.Name+"_at", tensor.Int64)
+	base := l.h.names.newVar(array.Name+"_at", tensor.Int64)
 	l.bases = append(l.bases, &ir.Declare{V: base, Init: ir.Times(unit, t.length)})
-	l.rewriter.views[a] = view{t.a, base}
+	l.rewriter.views[array] = view{t.a, base}
 	l.made[t.a] = true
 	if unitLevel != ofBlock {
 		l.own[t.a] = unitLevel
@@ -183,8 +183,10 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 // need more gets a smaller grid, and its blocks run several iterations each.
 const maxHoisted = 1 << 30
 
-// grid returns the number of blocks of the launch, and appends the allocation of the hoisted
-// arrays. free has the statements that free them after the launch.
+// grid returns the number of blocks of the launch. The launch has the given number of blocks, or
+// fewer if the hoisted arrays of all blocks would be too large. grid also appends to out the
+// allocation of these arrays. The result free has the statements that free the arrays after the
+// launch.
 func (l *launcher) grid(blocks ir.Expr, out *ir.Block) (grid ir.Expr, free []ir.Stmt) {
 	if len(l.hoisted) == 0 {
 		return blocks, nil

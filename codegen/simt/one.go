@@ -33,8 +33,9 @@ func hasReads(s ir.Stmt) bool {
 	return found
 }
 
-// one appends a launch of one thread that runs the statements in run. The host's variables that
-// they set are copied back through memory.
+// one appends a launch of statements that a single thread runs. The parameter run lists the
+// statements. If they set variables of the host, the thread stores the new values in GPU memory,
+// and the host then reads them from there.
 func (h *host) one(run []ir.Stmt, out *ir.Block) {
 	l := h.newLauncher(nil, ir.WarpSize)
 	body, after := &ir.Block{}, &ir.Block{}

@@ -65,8 +65,9 @@ func (l *launcher) overWarp(v *ir.Var, out *ir.Block) {
 	}
 }
 
-// overBlock appends code that adds the partial sums of the block's first warps to the sums, in the
-// order of the warps. warps is the number of these warps.
+// overBlock appends code that adds up the partial sums of a block's first warps, in the order of
+// the warps. For each element of sums, the code adds the total to the variable outside the loop.
+// The parameter warps is the number of warps that have a partial sum.
 func (l *launcher) overBlock(sums []sum, warps int64, out *ir.Block) {
 	first := ir.Equal(l.ids.lane, ir.Int(0))
 	if l.threads/ir.WarpSize > warps {

@@ -2,7 +2,8 @@ package simt
 
 import "distaff/codegen/ir"
 
-// view is the place of one of the leaf's arrays in a launch: in array a, starting at index base.
+// view says where a launch stores one of the leaf's arrays: the elements begin at index base of
+// array a.
 type view struct {
 	a    *ir.Array
 	base ir.Expr
@@ -34,7 +35,8 @@ func (r *rewriter) array(a *ir.Array) view {
 	return view{a, ir.Int(0)}
 }
 
-// place returns the array and index of element i of a.
+// place returns the array and the index where the launch stores element i of array a. They differ
+// from a and i if array a was replaced with a part of another array.
 func (r *rewriter) place(a *ir.Array, i ir.Expr) (*ir.Array, ir.Expr) {
 	v := r.array(a)
 	return v.a, ir.Plus(v.base, r.expr(i))

@@ -92,7 +92,8 @@ func (v *Value) Of(l *cin.Forall) Loop {
 	return Loop{}
 }
 
-// At returns the choices for a loop of v.Stmt, to change them.
+// At returns a pointer to the choices for loop l of v.Stmt. The caller can change the choices
+// through the pointer.
 func (v *Value) At(l *cin.Forall) *Loop {
 	if v.Loops[l] == nil {
 		v.Loops[l] = &Loop{}
@@ -174,8 +175,9 @@ const CacheLine = 64
 // Any reports whether the prefetch fetches anything.
 func (p Prefetch) Any() bool { return p.Ahead > 0 || p.Far > 0 }
 
-// Into returns by how many entries a prefetch is ahead of the read, or 0 if there is no prefetch.
-// The prefetch is into the second-level cache if far is true, or else into the nearest cache.
+// Into returns how many entries ahead of a read its prefetch is made, or 0 if nothing is
+// prefetched. If far is true, this is the prefetch into the second-level cache. If far is false, it
+// is the prefetch into the nearest cache.
 func (p Prefetch) Into(far bool) int64 {
 	if far {
 		return p.Far
@@ -212,17 +214,17 @@ func (k Kind) String() string { return KindNames[k] }
 //
 //   - Once, for a SortedList: nothing is added twice to the same coordinate.
 //   - Rows, for a workspace over several variables: each coordinate of all variables except the
-//     last has a place, and each place has a list of coordinates of the last variable.
+//     last has a place, and each place has a list of coordinates of the last variable. If Dense is
+//     not 0, this concerns only the variables of the key.
 //   - Dense, for a HashTable or Terms: the number of last variables that are not part of the key.
 //     Each key has a row of values along these variables, at all of their coordinates or at none.
-//     Rows is then about the variables of the key only.
 //   - Of, for a HashTable or Terms: the name of the operand that has an entry for each key. The
 //     workspace is allocated with room for that operand's entries. Of is "" if there is none.
 //   - Key, for Positions: the key of an access. The values are stored at its positions.
 //   - Len, for Positions: the largest number of positions in a tile.
-//   - Each, for Positions: if it is true, the consumer is one loop of constant length over all
-//     places, and it adds its sum to the result when a row ends. If it is false, the consumer is a
-//     loop over rows with an inner loop over the places of each row.
+//   - Each, for Positions: whether the consumer is one loop of constant length over all positions
+//     of a tile. This loop adds its sum to the result at the end of each row. If Each is false, the
+//     consumer is a loop over rows, with an inner loop over the positions of each row.
 type Form struct {
 	Kind  Kind
 	Once  bool
@@ -262,11 +264,12 @@ type Result struct {
 	Places map[string]bool
 }
 
-// Fetched returns the prefetch of the rows of the access with the given key that a variable
-// selects, or the zero value if they are not fetched.
-func (v *Value) Fetched(key, picks string) Prefetch {
+// Fetched returns the choice of how to prefetch the rows of an access. The parameter key is the key
+// of the access, and rowVar is the variable that selects the rows. Fetched returns the zero value
+// if the rows are not prefetched.
+func (v *Value) Fetched(key, rowVar string) Prefetch {
 	for _, p := range v.Prefetch {
-		if p.Key == key && p.Var == picks {
+		if p.Key == key && p.Var == rowVar {
 			return p
 		}
 	}

@@ -57,9 +57,9 @@ func (z *gzipWriter) Write(p []byte) (int, error) {
 	}
 }
 
-// flush starts compressing the current block in a new goroutine. If too many blocks are in
-// progress, it first waits for the oldest of them. It does so because the channel z.order has an
-// element for each block in progress, and its capacity is the largest number of such blocks.
+// flush starts to compress the current block in a new goroutine. If too many blocks are in
+// progress, it first waits for the oldest one, so that memory stays bounded. The limit is the
+// capacity of the channel z.order, which has an element for each block in progress.
 func (z *gzipWriter) flush() {
 	block, done := z.block, make(chan []byte, 1)
 	z.block, z.any = make([]byte, 0, gzipBlock), true

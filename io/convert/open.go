@@ -89,9 +89,10 @@ func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	return t, false, err
 }
 
-// Locate returns the lines of the first two entries at a coordinate of the file at path; see
-// text.Locate. It opens the file again. If the file is not a regular file, it returns 0 and 0.
-func Locate(path string, opt coo.Options, at []int64) (first, second int) {
+// Locate opens the file at path again and searches it for entries with the given coordinate. It
+// returns the line numbers of the first two such entries; see text.Locate. If the file is not a
+// regular file, it returns 0 and 0.
+func Locate(path string, opt coo.Options, coord []int64) (first, second int) {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || text.Stdin(path) {
 		return 0, 0
 	}
@@ -100,7 +101,7 @@ func Locate(path string, opt coo.Options, at []int64) (first, second int) {
 		return 0, 0
 	}
 	defer s.Close()
-	return text.Locate(s, at)
+	return text.Locate(s, coord)
 }
 
 // tensorFile is the stream of a .tcs file, which it owns.

@@ -9,7 +9,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// reader yields entries in storage order, as columns by level. At the end n is 0.
+// reader yields batches of entries in storage order. A batch has one column of coordinates for each
+// level. n is the number of entries in the batch, and it is 0 at the end.
 type reader interface {
 	next(b *Batch) (n int, err error)
 	close()
@@ -58,10 +59,10 @@ func collect(in Stream, spec Spec, cfg Config) (*sorted, error) {
 	return s, err
 }
 
-// collectOnce reads the stream to its end and collects its entries for a tensor that spec
-// describes. If keep is true, it stores all entries. If keep is false, it may count the entries
-// instead and store none, provided that they come in storage order. If a later entry is not in
-// order, it then returns errUnsorted.
+// collectOnce reads the stream once, to its end, and collects its entries for a tensor that spec
+// describes. If keep is true, it stores all entries. If keep is false and the entries come in
+// storage order, it may only count them. It returns errUnsorted if it did not store the entries and
+// then reads one that is out of order.
 func collectOnce(in Stream, spec Spec, cfg Config, keep bool) (s *sorted, err error) {
 	dims, exact := in.Dims()
 	if spec.Dims != nil {
@@ -175,8 +176,8 @@ func (c *collector) entries() (entries, error) {
 	return &replay{in: in, hist: hist, min: c.in.min, max: c.in.max, fixed: fixed}, nil
 }
 
-// replay holds the entries of a stream that is in order, but does not store them: it reads the
-// stream again for each pass.
+// replay yields the entries of a stream whose entries come in storage order. It does not store
+// them, but reads the stream again for each pass.
 type replay struct {
 	in       Stream
 	hist     []int64 // counter.hist of the first reading

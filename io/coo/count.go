@@ -7,9 +7,10 @@ import "distaff/io/tensor"
 // coordinate. The first entry counts at level 0. The last element of hist counts entries with the
 // same coordinates as the entry before.
 //
-// Let s be spec.Format.Sharing()[l]. An entry gets a new position in level l if it differs from the
-// entry before in one of the levels 0 to s. So the number of positions of level l is the sum of
-// hist[k] over all k <= s.
+// The counts give the number of positions of each level l. Two entries share a position of level l
+// if their coordinates agree in levels 0 to s, where s is spec.Format.Sharing()[l]. An entry that
+// differs from the entry before in one of these levels gets a new position. So the number of
+// positions is the sum of hist[k] over all k <= s.
 type counter struct {
 	hist     []int64
 	prev     []int64

@@ -77,9 +77,9 @@ func newFiller(spec *Spec, shape *tcs.Shape,
 	return f
 }
 
-// padSpan searches the slice levels for the innermost padded (p) level. It returns how many
-// positions the last level has for each position of the padded level. It returns 0 if no level is
-// padded, or if a compressed level follows the padded one.
+// padSpan finds the innermost padded level (kind p) among the given levels. It returns how many
+// positions of the last level belong to one position of this padded level. It returns 0 if no level
+// is padded, or if a compressed level follows the padded one.
 func padSpan(levels []fillLevel) int64 {
 	span := int64(1)
 	for l := len(levels) - 1; l >= 0; l-- {
@@ -97,8 +97,8 @@ func padSpan(levels []fillLevel) int64 {
 	return 0
 }
 
-// pad appends -1 for each position below upto that has no child. It returns false if the level does
-// not allow such positions.
+// pad appends the coordinate -1 to the level's crd array for each position before upto that has no
+// child yet. It returns false if the level's format does not allow positions without a child.
 func (lev *fillLevel) pad(upto int64) bool {
 	from := lev.crd.next()
 	if from != upto && (lev.span == 0 || from%lev.span != 0 || upto%lev.span != 0) {
@@ -162,8 +162,8 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 	return nil
 }
 
-// block appends the entries [from, to) of cols and vals to the arrays. These must be at most
-// BatchSize entries, because one call has buffers for no more.
+// block appends the entries [from, to) of cols and vals to the arrays of the tensor. The range may
+// have at most BatchSize entries, because the buffers have room for no more.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
 	if len(f.at) < n {

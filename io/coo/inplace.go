@@ -67,10 +67,12 @@ func bucketsOf(n int64) int64 { return min(max(n>>17, 128), 2048) }
 const smallDivisor = 16
 
 // sortInPlace sorts the records of the store by bits [lo, keyBits) of their keys, in the memory of
-// the store. done is false if it sorts nothing, because another sort is better. It does so if many
-// records are in small chunks, or if the partly filled blocks would need more memory than a copy of
-// the records. sortInPlace returns an error if the memory limit has no room for these blocks. The
-// store then still has all records, and records with equal keys are still in their original order.
+// the store. If another sort is better, it sorts nothing, and done is false. Another sort is better
+// if many records are in small chunks. It is also better if the partly filled blocks would need
+// more memory than a copy of the records.
+//
+// sortInPlace returns an error if the memory limit has no room for these blocks. The store then
+// still has all records, and records with equal keys are still in their original order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {

@@ -56,8 +56,8 @@ func (b *band) matrix(dims []int64) *Matrix {
 	return &m
 }
 
-// Symmetry compares a square matrix with its transpose. The shares count entries off the diagonal.
-// They are 1 if all entries are on the diagonal.
+// Symmetry says how much a square matrix resembles its transpose. Pattern and Values are fractions
+// of the entries that are not on the diagonal. Both are 1 if all entries are on the diagonal.
 type Symmetry struct {
 	Pattern   float64 // share of entries whose mirror image is stored too
 	Values    float64 // share of entries whose mirror image has the same value

@@ -33,13 +33,13 @@ type FileRange struct {
 	CRC              uint32
 }
 
-// WritePart makes the second pass over one part and writes the result to a file. It reads the
-// entries of the part from the stream entries. It writes the part's range of each section to w, at
-// the offsets of the layout lay (source 000, sections 4.6.3 and 4.6.4). For the last part it also
-// writes the elements after the last entry, such as the ends of pos arrays. It returns the ranges
-// that it wrote.
-func (j *Joined) WritePart(part int, entries Stream, lay *tcsfile.File, w io.WriterAt) ([]FileRange, error) {
-	return j.write(part, inOrder(entries, j.spec.Format.Order), lay, w)
+// WritePart makes the second pass over one part of the tensor and writes the result to w. It reads
+// the part's entries from stream. It writes the part's range of each section at the offsets of the
+// layout lay (source 000, sections 4.6.3 and 4.6.4). For the last part it also writes the elements
+// after the last entry, such as the ends of pos arrays. It returns the ranges of the file that it
+// wrote.
+func (j *Joined) WritePart(part int, stream Stream, lay *tcsfile.File, w io.WriterAt) ([]FileRange, error) {
+	return j.write(part, inOrder(stream, j.spec.Format.Order), lay, w)
 }
 
 // write is WritePart with a reader.

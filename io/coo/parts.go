@@ -250,10 +250,10 @@ func (j *Joined) fillAll(readers []reader) (*tcs.Tensor, error) {
 	return j.finished(len(readers) - 1)
 }
 
-// finished appends the last elements of each array and returns the tensor, after all parts are
-// filled. No part after end has entries.
-func (j *Joined) finished(end int) (*tcs.Tensor, error) {
-	if err := j.filler(end).finish(); err != nil {
+// finished is called after all parts are filled. It appends the elements after the last entry to
+// each array, and returns the tensor. Parts with a number above lastPart have no entries.
+func (j *Joined) finished(lastPart int) (*tcs.Tensor, error) {
+	if err := j.filler(lastPart).finish(); err != nil {
 		return nil, err
 	}
 	t := j.t

@@ -12,9 +12,9 @@ import (
 // the copy store different modes in their innermost levels. Both modes are then copied tile by
 // tile, so that each cache line is read and written once.
 //
-// alongRows is the side in the innermost mode of the copy: the elements of one cache line. It is
-// not larger because addresses that are a power of two apart compete for the few ways of a cache
-// set. acrossRows is the side in the other mode.
+// alongRows is the side in the innermost mode of the copy. It is the number of elements of one
+// cache line. A larger side would be slower, because addresses that are a power of two apart
+// compete for the few ways of a cache set. acrossRows is the side in the other mode.
 const alongRows, acrossRows = 8, 64
 
 // minShare is the smallest number of values for which another thread is used.

@@ -13,8 +13,8 @@ type chunk struct {
 }
 
 // Sizes of chunks, in records. A chunk normally has room for a multiple of chunkUnit records. A
-// chunk that is cut from a slab has room for as many records as its store already has, and at least
-// for minChunk.
+// chunk that is cut from a slab has room for as many records as its store already has, but for at
+// least minChunk records.
 const (
 	minChunk  = 4
 	chunkUnit = 1 << 10

@@ -17,9 +17,10 @@ type sorted struct {
 
 func (s *sorted) free() { s.entries.free() }
 
-// tensor makes both passes, into a tensor in memory. While the entries are copied to the tensor,
-// their memory is released, so that both together occupy little more than the larger of the two.
-// The entries cannot be read again.
+// tensor returns a tensor in memory with the sorted entries. It reads the entries twice: the first
+// pass counts them, and the second pass copies them. During the second pass the memory of copied
+// entries is released. So the entries and the tensor together occupy little more than the larger of
+// the two. The entries cannot be read again.
 func (s *sorted) tensor() (*tcs.Tensor, error) {
 	j, err := s.firstPass()
 	if err != nil {

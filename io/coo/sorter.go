@@ -106,9 +106,9 @@ func isFull(err error) bool {
 	return err == errFull || errors.As(err, &m)
 }
 
-// put appends entries [from, to) to a lane, and returns how many it appended. After an error, the
-// caller must pass the error to makeRoom, which frees memory if that was full, and then call put
-// again for the rest.
+// put appends entries [from, to) to a lane, and returns how many it appended. If put returns an
+// error, the caller must pass the error to makeRoom. If memory was full, makeRoom frees some, and
+// the caller then calls put again for the entries that are left.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)

@@ -22,7 +22,8 @@ type splitTable struct {
 // bucket. An element with the flag is the number of a table, for a bin that is divided further.
 const deeper = 1 << 31
 
-// firstBits is the width of the first digit, in bits.
+// firstBits is the number of bits in the first digit of a key. The sort distributes the records by
+// this digit first.
 const firstBits = 12
 
 // newSplitter returns a splitter that divides keys into buckets by their bits [lo, hi). words is
@@ -57,15 +58,15 @@ func (s *splitter) addTable(hi, width int) {
 			to: make([]uint32, d.mask+1)})
 }
 
-// countBins counts how many keys of the sample are in each bin of the tables with number first or
-// higher. The counts of the tables with lower numbers are already there, and it leaves them
-// unchanged.
-func countBins[R record](s *splitter, sample []R, first int) {
+// countBins counts how many keys of the sample are in each bin of the splitter's tables. It counts
+// only for table number firstTable and the tables after it. The counts of earlier tables are
+// already known, and stay unchanged.
+func countBins[R record](s *splitter, sample []R, firstTable int) {
 	for i := range sample {
 		for k := 0; ; {
 			t := &s.tables[k]
 			bin := sample[i][t.digit.word] >> t.digit.shift & t.digit.mask
-			if k >= first {
+			if k >= firstTable {
 				t.counts[bin]++
 				break
 			}

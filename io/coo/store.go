@@ -94,9 +94,9 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next returns the size of the next chunk in records. It is an eighth of the records so far, so
-// that little memory is unused if there are many lanes. A store that still uses a slab doubles its
-// records.
+// next returns how many records the next chunk has room for. This is an eighth of the store's
+// records, because every lane has a store and unused room in many lanes adds up. In a store that
+// still uses a slab, it is the number of the store's records.
 func (s *store) next() int {
 	if s.slab != nil && s.n < chunkUnit {
 		return max(int(s.n), minChunk)

@@ -26,11 +26,10 @@ const (
 	KeepPaths
 )
 
-// ZerosFor returns which zeros of t should become entries when a tensor of format f is made from t.
-// The trailing dense levels of t store a value for every coordinate, so t can store zeros. If the
-// trailing dense levels of f cover all modes of these levels, the new tensor stores the zeros
-// anyway. The zeros are then kept, because they do not make the new tensor larger. Otherwise they
-// are left out (DropFill).
+// ZerosFor says which stored zeros of t become entries of a new tensor with format f. t can store
+// zeros, because its trailing dense levels have a value for every coordinate. If all modes of these
+// levels are in the trailing dense levels of f too, the new tensor has room for the zeros in any
+// case, and they are kept. Otherwise the zeros are left out (DropFill).
 //
 // If fit is true, dense levels of the new tensor will cover only the range of the entries. Then
 // only the zeros that are needed to keep a coordinate are kept (KeepPaths).
@@ -167,9 +166,10 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 	return w
 }
 
-// isPathEntry reports whether entry i, whose value is zero, must not be left out. It must stay if
-// the stream has no other entry with the same coordinates in the levels above s.below, because the
-// stream would otherwise lose these coordinates.
+// isPathEntry reports whether the stream must keep entry i, although its value is zero. It must
+// keep the entry if no other entry has the same coordinates in the levels above the dense levels
+// s.below. Without the entry, the stream would lose these coordinates. If s.below is nil, it
+// returns false.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false
@@ -259,9 +259,10 @@ func Filled(in Stream, f tensor.Format) bool {
 	return own.Equal(f.Ordered())
 }
 
-// Repack returns a copy of the tensor in another format. If f has no Order, the copy stores the
-// modes in the order 0, 1, .... The memory is counted against cfg.Limit, and the caller closes the
-// copy. t is not changed. With KeepAll, a statement computes the same with the copy as with t.
+// Repack returns a copy of the tensor in format f. If f has no Order, the copy stores the modes in
+// the order 0, 1, .... The parameter zeros says which stored zeros become entries of the copy. With
+// KeepAll, all of them do, and a statement computes the same with the copy as with t. The memory is
+// counted against cfg.Limit, and the caller closes the copy. t is not changed.
 func Repack(t *tcs.Tensor, f tensor.Format, zeros Zeros, cfg Config) (*tcs.Tensor, error) {
 	if t.Dense() && f.AllDense() && zeros == KeepAll {
 		if out, err := permuted(t, f.Order, cfg); out != nil || err != nil {

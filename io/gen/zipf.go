@@ -23,8 +23,9 @@ type zipfDrawn struct {
 	limit *tcs.Limit
 }
 
-// draw draws the share p. Every process must call it. If one process exceeds its memory limit, only
-// that process gets the error.
+// draw draws the entries of share p. All processes must call it together, because it sums counts
+// over all processes. If one process exceeds its memory limit, only this process gets an error. The
+// other processes then get no entries and no error.
 func (g *Generator) draw(p Share) (*zipfDrawn, error) {
 	d := &zipfDrawn{g: g, limit: p.Limit}
 	space, fits := tcs.Coordinates(g.dims)
@@ -67,7 +68,8 @@ func (d *zipfDrawn) drop() {
 	d.held, d.small, d.keys, d.all = 0, nil, nil, nil
 }
 
-// entries calls yield with each coordinate of the share. It uses the same slice for every call.
+// entries calls yield with the coordinates of each entry that this process generates. It uses the
+// same slice for every call.
 func (d *zipfDrawn) entries(yield func([]int64) bool) {
 	dims := d.g.dims
 	at := make([]int64, len(dims))

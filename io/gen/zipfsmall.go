@@ -21,7 +21,8 @@ type zipfSmall struct {
 // stored.
 const manyWeights = 1 << 17
 
-// smallDigit is the number of bits of a variate that are counted at a time.
+// smallDigit is the number of bits in one digit of a variate. For each digit, the search for the
+// nnz-th smallest variate counts how many variates have each value of the digit.
 const smallDigit = 16
 
 func (g *Generator) newZipfSmall(space int64, p Share) (*zipfSmall, error) {

@@ -20,15 +20,16 @@ type cards struct {
 	next   int // index in format of the next field
 }
 
-// open returns a reader of the section that follows the first skip lines of the file.
-func open(src *text.Source, format []field, skip int64) (*cards, error) {
+// open returns a reader of a section of the file. The section begins after the first skipLines
+// lines, and its lines have the given format.
+func open(src *text.Source, format []field, skipLines int64) (*cards, error) {
 	r, err := src.Reader()
 	if err != nil {
 		return nil, err
 	}
 	c := &cards{file: src.Name, format: format, r: r, in: text.NewHead(r, src.Name),
 		next: len(format)}
-	for range skip {
+	for range skipLines {
 		if _, err := c.in.Next(); err == io.EOF {
 			break // reading the first number reports the error
 		} else if err != nil {

@@ -83,10 +83,10 @@ func readHeader(src *text.Source) (*header, error) {
 	return h, nil
 }
 
-// ints reads the non-negative integers in line, which white space separates, and ignores the first
-// indent columns. It returns an error if there are fewer than want integers. n is the line's
-// number, and noun says in the error what the integers are.
-func ints(file string, n int, line string, indent, want int, noun string) ([]int64, error) {
+// ints reads the non-negative integers in a line, which are separated by white space. It ignores
+// the first indent columns of the line. It returns an error if the line has fewer than minCount
+// integers. n is the line's number. The error says with the text in meaning what the integers are.
+func ints(file string, n int, line string, indent, minCount int, meaning string) ([]int64, error) {
 	var vs []int64
 	for _, f := range text.Fields([]byte(line), 0) {
 		if f.Col <= indent {
@@ -94,16 +94,16 @@ func ints(file string, n int, line string, indent, want int, noun string) ([]int
 		}
 		v, err := text.Int64(f.Text)
 		if err != nil || v < 0 {
-			if len(vs) >= want {
+			if len(vs) >= minCount {
 				break
 			}
-			return nil, text.Dataf(file, n, f.Col, "got %s, want %s", text.Quote(f.Text), noun)
+			return nil, text.Dataf(file, n, f.Col, "got %s, want %s", text.Quote(f.Text), meaning)
 		}
 		vs = append(vs, v)
 	}
-	if len(vs) < want {
+	if len(vs) < minCount {
 		return nil, text.Dataf(file, n, len(line)+1, "got %s, want %d: %s",
-			text.Plural(int64(len(vs)), "number", "numbers"), want, noun)
+			text.Plural(int64(len(vs)), "number", "numbers"), minCount, meaning)
 	}
 	return vs, nil
 }

@@ -144,9 +144,9 @@ func (s *stream) start() (err error) {
 	return err
 }
 
-// Next stores the next entries of the file in b, together with the mirror images that a symmetry of
-// the matrix implies. It reads at most batchSize entries at a time, and more only if it used none
-// of them.
+// Next stores the next entries of the file in b. It also stores the mirror images that a symmetry
+// of the matrix implies. It reads batchSize elements of the file. If none of them gives an entry,
+// it reads more.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.fill(b, s.entry)

@@ -6,7 +6,8 @@ import (
 	"distaff/io/text"
 )
 
-// noteSide sets s.sides for an entry in row i and column j.
+// noteSide records in s.sides whether entry (i, j) is below or above the diagonal. The reader uses
+// this to find files that store both triangles of a symmetric matrix.
 func (s *stream) noteSide(i, j int64) {
 	if i > j {
 		s.sides[0] = true

@@ -303,7 +303,8 @@ func (w *words) element(t *tcs.Tensor, err error) error {
 		before, in, at(w.sorted, l))
 }
 
-// in says in words which segment of a level contains position q, or returns "".
+// in returns a phrase for messages. The phrase names the segment of level l that contains position
+// q. The result is "" if l is 0, or if the level does not have named segments.
 func (w *words) in(lev *tcs.Level, l int, q int64) string {
 	if at(w.segment, l) == "" || l == 0 || !lev.Kind.HasPos() {
 		return ""
@@ -313,7 +314,8 @@ func (w *words) in(lev *tcs.Level, l int, q int64) string {
 }
 
 // entries returns the error for entries q-1 and q of level l, which are equal or in the wrong
-// order. Singleton levels follow level l.
+// order. The error lists their coordinates in level l and in the singleton levels that follow level
+// l.
 func (w *words) entries(t *tcs.Tensor, l int, q int64) error {
 	var names []string
 	var a, b []int64

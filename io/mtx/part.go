@@ -103,8 +103,10 @@ func (p *matrixPart) Judge() error             { return p.count.judge() }
 // SetDims does nothing, because the file has sizes.
 func (p *matrixPart) SetDims([]int64, []string) {}
 
-// Settle implements text.Part. If there are too many entries, it reads the part again to find
-// the place of the first excess entry.
+// Settle implements text.Part. It checks that the file has the number of entries that its header
+// announces. before is the number of entries in earlier parts, and last is true for the last part
+// of the file. If there are too many entries, Settle reads the part again, so that the error can
+// name the line of the first excess entry.
 func (p *matrixPart) Settle(before int64, last bool) error {
 	c := p.count
 	switch total := before + c.seen; {
@@ -139,9 +141,8 @@ type arrayPart struct {
 func (p *arrayPart) Ordinals() bool            { return true }
 func (p *arrayPart) SetDims([]int64, []string) {}
 
-// Seen returns 0 instead of the number of values in the part. Settle does not need the number,
-// because the values are already counted while they are read, and too many values are an error
-// then.
+// Seen returns 0 instead of the number of values in the part, because Settle does not need it. A
+// part of an array counts its values while it reads them, and reports too many values at once.
 func (p *arrayPart) Seen() int64                          { return 0 }
 func (p *arrayPart) Settle(before int64, last bool) error { return nil }
 

@@ -84,8 +84,9 @@ type shape struct {
 	dims []int64
 }
 
-// shape returns the shape of the tensor that is read from the file, according to opt. The number of
-// modes must be equal, except that a matrix of one column or row can become a vector.
+// shape returns the shape of the tensor that is read from the file, according to opt. If opt gives
+// a number of modes, the file must have the same number. There is one exception: a matrix of one
+// column or one row can become a vector.
 func (h *header) shape(file string, opt coo.Options) (shape, error) {
 	s := shape{dims: h.dims}
 	for m := range h.dims {
@@ -192,8 +193,8 @@ func (a *array) Type() tensor.Type             { return a.layout.Type }
 func (a *array) Progress() (done, total int64) { return a.lines.Progress() }
 func (a *array) Close() error                  { return a.lines.Close() }
 
-// Dense reports whether the tensor should be stored with dense levels: it should unless they would
-// be too large.
+// Dense reports whether the tensor should be stored with dense levels. It returns false only if
+// dense levels would be too large.
 func (a *array) Dense() bool {
 	return tensor.CheckSpace(a.shape.dims,
 		tensor.Complex128.Size()) == nil

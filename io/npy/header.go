@@ -34,9 +34,9 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes gives the types that elements are converted to, for each kind letter of a dtype. An
-// element is converted to the type narrow if it has fewer bytes than size, and otherwise to the
-// type wide.
+// becomes maps each kind letter of a dtype to the types that elements are converted to. An element
+// of fewer than size bytes is converted to the type in the field narrow. A larger element is
+// converted to the type in the field wide.
 var becomes = map[byte]struct {
 	size         int
 	narrow, wide tensor.Type

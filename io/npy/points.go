@@ -88,15 +88,14 @@ func (a *archive) row(name string, m int64) (*index, error) {
 	return &index{e: e, name: a.what(name)}, nil
 }
 
-// only restricts reading to a range of the elements. It skips the next skipped elements, and then
-// only n more can be read.
-func (e *elements) only(skipped, n int64) error {
-	got, err := io.CopyN(io.Discard, e.r, skipped*int64(e.header.dtype.size))
+// only limits reading to n elements of the array. It first skips the given number of elements.
+func (e *elements) only(skip, n int64) error {
+	got, err := io.CopyN(io.Discard, e.r, skip*int64(e.header.dtype.size))
 	if short(err) {
 		return fmt.Errorf("got %s, but the shape %[3]v needs %[2]d: the data end too early",
 			tensor.Count(got/int64(e.header.dtype.size), "element"), e.header.count, e.header.shape)
 	}
-	e.after = e.header.count - skipped - n
+	e.after = e.header.count - skip - n
 	e.left = n
 	return err
 }

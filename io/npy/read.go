@@ -96,16 +96,16 @@ func fault(what string, err error) error {
 	return text.Dataf(what, 0, 0, "%s", err.Error())
 }
 
-// fit returns the shape and type of the tensor that is read from an array, according to opt. dims
-// and typ are the array's, and what names the array in errors.
-func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, error) {
+// fit returns the shape and type of the tensor that is read from an array, according to opt. The
+// array has the sizes dims and the element type typ, and errors call it arrayName.
+func fit(arrayName string, dims []int64, typ tensor.Type, opt coo.Options) (shape, error) {
 	s := shape{dims: dims, typ: typ}
 	for m := range dims {
 		s.keep = append(s.keep, m)
 	}
 	if opt.Type != tensor.None {
 		if err := tcs.CanConvert(opt.Type, typ); err != nil {
-			return s, text.Commandf(what, 0, 0,
+			return s, text.Commandf(arrayName, 0, 0,
 				"the file's values are %s, but the type asked for is %s", typ,
 				opt.Type)
 		}
@@ -124,12 +124,12 @@ func fit(what string, dims []int64, typ tensor.Type, opt coo.Options) (shape, er
 		}
 	}
 	if want > 0 && want != len(s.dims) {
-		return s, text.Commandf(what, 0, 0, "the array has %s (shape %v), want %d",
+		return s, text.Commandf(arrayName, 0, 0, "the array has %s (shape %v), want %d",
 			text.Plural(int64(len(dims)), "dimension", "dimensions"), dims, want)
 	}
 	for m, d := range opt.Dims {
 		if d >= 0 && d != s.dims[m] {
-			return s, text.Commandf(what, 0, 0, "mode %d has size %d, but -d gives %d",
+			return s, text.Commandf(arrayName, 0, 0, "mode %d has size %d, but -d gives %d",
 				m, s.dims[m], d)
 		}
 	}
@@ -140,8 +140,8 @@ func (a *array) Dims() ([]int64, bool)         { return slices.Clone(a.shape.dim
 func (a *array) Type() tensor.Type             { return a.shape.typ }
 func (a *array) Progress() (done, total int64) { return a.src.Progress() }
 
-// Dense reports whether the tensor should be stored with dense levels: it should unless they would
-// be too large.
+// Dense reports whether the tensor should be stored with dense levels. It returns false only if
+// dense levels would be too large.
 func (a *array) Dense() bool { return tensor.CheckSpace(a.shape.dims, widest) == nil }
 
 func (a *array) Rewind() error {
@@ -213,10 +213,11 @@ func (a *array) next(b *coo.Batch) (int, error) {
 }
 
 // lossy returns the error for an element whose value the requested type cannot represent. k is the
-// element's index in the batch, and err the reason.
-func (a *array) lossy(first []int64, k int, err error) error {
+// element's index in the batch, and err is the reason. If k is negative, the error names the
+// batch's first element. Only the length of start is used, which is the number of modes.
+func (a *array) lossy(start []int64, k int, err error) error {
 	var at []string
-	for m := range first {
+	for m := range start {
 		at = append(at, fmt.Sprint(a.own.Coords[m][max(k, 0)]))
 	}
 	var e *tcs.Error

@@ -72,7 +72,9 @@ func (w *compressed) next(at [][]int64, vals []byte, most int) (int, error) {
 	return w.s.fill(w.vals, vals, n)
 }
 
-// coords reads the segments and indices of up to len(segs) entries, and returns their number.
+// coords reads up to len(segs) entries and returns how many it read. A segment is a row or a
+// column, depending on the file's format. For each entry, segs gets the number of its segment, and
+// inds gets its coordinate in the other mode.
 func (w *compressed) coords(segs, inds []int64) (int, error) {
 	size := w.s.rows + w.s.cols - w.segments()
 	for n := range segs {
@@ -325,7 +327,8 @@ func (w *diagonals) next(at [][]int64, vals []byte, most int) (int, error) {
 	}
 }
 
-// advance moves d and j to the next element in the order of the file.
+// advance moves to the next element in the order of the file. d is the number of the element's
+// diagonal, and j is its column.
 func (w *diagonals) advance() {
 	if w.vals.header.fortran {
 		if w.d++; w.d == int64(len(w.offsets)) {

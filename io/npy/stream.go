@@ -109,7 +109,8 @@ func (s *sparse) next(b *coo.Batch) (err error) {
 	return nil
 }
 
-// place formats the coordinates of entry k, counted from 1.
+// place returns the coordinates of entry k as text for a message. In the text, the first coordinate
+// of each mode is 1.
 func place(at [][]int64, k int) string {
 	var c []string
 	for _, col := range at {

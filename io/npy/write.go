@@ -50,8 +50,8 @@ func appendHeader(descr string, dims []int64) []byte {
 	return append(append(append(b, dict...), strings.Repeat(" ", pad)...), '\n')
 }
 
-// strides returns the strides of an array in C order, and the number of its elements. Head must
-// accept dims.
+// strides returns the strides of an array in C order, and the number of its elements. The caller
+// must first check dims with Head, because strides does not check for overflow.
 func strides(dims []int64) (s []int64, total int64) {
 	s, total = make([]int64, len(dims)), 1
 	for m := len(dims) - 1; m >= 0; m-- {
@@ -100,12 +100,13 @@ func Strides(dims []int64, opt coo.WriteOptions) ([]int64, int64) {
 	return strides(dims)
 }
 
-// Body writes elements [from, to). All entries of in must be in that interval.
-func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
-	dims, _ := in.Dims()
-	size := int(in.Type().Size())
+// Body writes the elements with the row-major numbers [from, to). All entries of stream must be in
+// this range.
+func Body(w io.Writer, stream coo.Stream, from, to int64, opt coo.WriteOptions) error {
+	dims, _ := stream.Dims()
+	size := int(stream.Type().Size())
 	s, _ := strides(dims)
-	return text.WriteSpan(w, in, s, from, to, opt.Threads, func(dst []byte, p *text.Piece) []byte {
+	return text.WriteSpan(w, stream, s, from, to, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		n := int(p.To-p.From) * size
 		if cap(dst) < n {
 			dst = make([]byte, n)

@@ -64,31 +64,31 @@ func Apart(uses ...Use) error {
 	return nil
 }
 
-// clashes reports whether u and other conflict if they are of the same file. Two reads do not
+// clashes reports whether two uses of the same file conflict: u and second. Two reads do not
 // conflict. A write does not conflict with a read if a tensor replaces a tensor of the same file
 // format. Two writes do not conflict if both write to an open descriptor, one a tensor and the
 // other a text.
-func (u Use) clashes(other Use) bool {
-	if u.Writes == other.Writes {
+func (u Use) clashes(second Use) bool {
+	if u.Writes == second.Writes {
 		// A descriptor may receive a tensor and then the text about the job.
-		streamed := u.descriptor() >= 0 && other.descriptor() >= 0 && u.Tensor != other.Tensor
+		streamed := u.descriptor() >= 0 && second.descriptor() >= 0 && u.Tensor != second.Tensor
 		return u.Writes && !streamed
 	}
 	written := u
-	if other.Writes {
-		written = other
+	if second.Writes {
+		written = second
 	}
-	replaces := u.Tensor && other.Tensor && ending(u.Path) == ending(other.Path)
+	replaces := u.Tensor && second.Tensor && ending(u.Path) == ending(second.Path)
 	return !replaces || written.descriptor() >= 0
 }
 
-// clash returns the error that says that u and other conflict. A use that writes the file comes
-// first in the error.
-func clash(u, other Use) *Clash {
+// clash returns the error for two uses of a file that conflict. The error names a use that writes
+// the file first.
+func clash(u, second Use) *Clash {
 	if !u.Writes {
-		u, other = other, u
+		u, second = second, u
 	}
-	return &Clash{u, other}
+	return &Clash{u, second}
 }
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }

@@ -134,8 +134,9 @@ func (r *replaced) keep() error {
 	return err
 }
 
-// unkeep undoes keep after the output could not be renamed to its final name, because of err. It
-// returns err.
+// unkeep removes the second name that keep gave to the earlier file, or gives the file its own name
+// back. It is called if the output could not be renamed to its final name because of err. It
+// returns err, and also the error of restoring the name if there is one.
 func (r *replaced) unkeep(err error) error {
 	switch {
 	case r.old == "":

@@ -60,8 +60,8 @@ func printable(s string) string {
 	return s
 }
 
-// pending contains the outputs that are neither committed nor aborted. No output is named after
-// abandoned is set.
+// pending contains the outputs that are neither committed nor aborted. Once the field abandoned is
+// true, no output gets its final name any more.
 var pending struct {
 	sync.Mutex
 	files     map[*File]struct{}

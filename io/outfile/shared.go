@@ -11,9 +11,9 @@ import (
 )
 
 // Handle tells another process how to open an output that has no name yet. A process on the same
-// machine uses the descriptor of the process that created the output; others use its temporary
-// name. Until data overwrites it, the file begins with Token, so that the other process can verify
-// that it opened the right file.
+// machine opens the creator's file descriptor Fd through /proc. A process on another machine opens
+// the temporary name. Until data overwrites it, the file begins with Token, so that the other
+// process can verify that it opened the right file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid
@@ -22,8 +22,9 @@ type Handle struct {
 	Token   []byte
 }
 
-// Handle writes a token to the file and returns the file's handle. It must not be called if Streams
-// returns true.
+// Handle returns the file's handle, so that other processes can open the file. It first writes a
+// random token to the file. The other processes recognize the file by its token. Handle must not be
+// called if Streams returns true.
 func (o *File) Handle() (Handle, error) {
 	h := Handle{Path: o.path, Machine: machine(), Pid: os.Getpid(), Fd: int(o.f.Fd()), Name: o.temp,
 		Token: make([]byte, 16)}
@@ -62,7 +63,9 @@ func (o *File) Named() error {
 	return o.Errorf(err)
 }
 
-// machine returns an identifier of the running kernel, or "" if the system has none.
+// machine returns an identifier of this machine since its last boot. By comparing identifiers,
+// processes find out whether they run on the same machine. It returns "" if the operating system
+// gives no identifier.
 func machine() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -265,8 +265,8 @@ func (c *checker) inRange(l int) error {
 }
 
 // mayPad reports whether some position of level l can have the coordinate -1. That is possible only
-// in a p level, or in a singleton below a p level. The method pads later checks each position with
-// that coordinate.
+// in a p level, or in a singleton below a p level. Each position with this coordinate is checked
+// later, by the checker's pads method.
 func (c *checker) mayPad(l int) bool {
 	kind := c.levels[l].Kind
 	return kind.IsPadded() || kind.IsSingle() && c.mayHoldPads(l-1)

@@ -87,7 +87,8 @@ func (c *checker) part(lo, hi []int64) error {
 	return nil
 }
 
-// ends checks the first and the last element of level l's pos array, if they are in the part v.
+// ends checks that the pos array of level l begins with 0 and ends with the number of coordinates
+// in the level. It does not check an element that is outside of the part v.
 func (c *checker) ends(l int, v *Tensor) error {
 	pos, crd := &v.Levels[l].Pos, c.levels[l].Crd.Len
 	n := c.levels[l].Pos.Len

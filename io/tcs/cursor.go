@@ -5,14 +5,13 @@ import (
 	"math"
 )
 
-// Cursor iterates over a tensor's entries in storage order. It skips padding, and positions
-// outside the tensor's box or its arrays. Every value below a dense level is an entry, even if
-// it is zero.
+// Cursor iterates over a tensor's entries in storage order. It skips padding, and positions outside
+// the tensor's box or its arrays. Every value below a dense level is an entry, even if it is zero.
 //
-// The cursor works in runs. The run level is the deepest level that is not a singleton. Below
-// one parent, consecutive positions of the run level, and of the singletons below it, are
-// consecutive array elements. So a run is copied column by column. A stack holds the place in
-// the levels above.
+// The cursor copies the entries in runs. A run has the entries below one parent at the run level,
+// which is the deepest level that is not a singleton. In the arrays of the run level and of the
+// singletons below it, the elements of a run are consecutive. So each array's elements are copied
+// together. For the levels above the run level, a stack holds the current position.
 type Cursor struct {
 	t        *Tensor
 	run      int     // the run level; -1 if there is none: one run [0,1)
@@ -50,12 +49,12 @@ func (t *Tensor) Cursor() *Cursor {
 	return c
 }
 
-// intervals computes which positions of each level can be read in a view. [lo[l], hi[l]) becomes
-// the interval of positions of level l. If the level has a crd array, the view's crd array contains
-// these positions. If the level below is compressed, its pos array has the bounds of their
-// children, which may be no children. If the level below is dense or a singleton, each position has
-// a child in the interval of that level. A dense level of size 0 does not limit the level above it.
-// Each position of the last level has its value in the view.
+// intervals computes which positions of each level can be read in a view. It stores the interval
+// for level l in lo[l] and hi[l], as [lo[l], hi[l]). If the level has a crd array, the view's crd
+// array contains these positions. If the level below is compressed, its pos array has the bounds of
+// their children, which may be no children. If the level below is dense or a singleton, each
+// position has a child in the interval of that level. A dense level of size 0 does not limit the
+// level above it. Each position of the last level has its value in the view.
 func (t *Tensor) intervals(lo, hi []int64) {
 	l, h := t.Vals.First, t.Vals.First+t.Vals.Len
 	for i := len(t.Levels) - 1; i >= 0; i-- {

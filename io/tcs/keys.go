@@ -10,8 +10,8 @@ import (
 // dense levels, and levels with entries inside and outside the interval below one position.
 
 // Interval returns the half-open interval of positions of level l that t has. If level l is dense
-// and there are deeper levels, the interval consists of whole slices: it has all coordinates of
-// each parent.
+// and there are deeper levels, the interval contains all positions below each parent, one for each
+// coordinate.
 func (t *Tensor) Interval(l int) (lo, hi int64) {
 	los, his := make([]int64, len(t.Levels)), make([]int64, len(t.Levels))
 	t.intervals(los, his)
@@ -61,9 +61,10 @@ func (t *Tensor) Find(key []int64) (int64, error) {
 
 func (b *Block) keyed() bool { return b.From != nil || b.To != nil }
 
-// keySpans returns, for each level, the interval of positions that have entries between the keys
-// b.From and b.To. The result has an element for each level of the keys. If the last of these
-// levels is dense, it also has elements for the next levels, up to the first one that is not dense.
+// keySpans returns an interval of positions for each level: the positions with entries between the
+// keys b.From and b.To. The result has an element for each level that the keys give a coordinate
+// of. If the last of these levels is dense, the result also has elements for deeper levels, up to
+// the first level that is not dense.
 func (t *Tensor) keySpans(b *Block) ([][2]int64, error) {
 	n := max(len(b.From), len(b.To))
 	if n > len(t.Levels) || b.From != nil && b.To != nil && len(b.From) != len(b.To) {

@@ -67,7 +67,8 @@ func (l *Limit) Reserve(n int64, what string) error {
 	}
 }
 
-// Release subtracts n bytes from the count.
+// Release subtracts n from the number of bytes that are reserved under the limit. It frees no
+// memory itself.
 func (l *Limit) Release(n int64) {
 	if l != nil && l.used.Add(-n) < 0 {
 		panic("BUG: tcs: more memory released than reserved")
@@ -196,8 +197,8 @@ func RefusedBySystem(what string, bytes, used int64, err error) error {
 	return &Error{Exit: exitMemory, Msg: msg, Err: err}
 }
 
-// pages makes m the first reference to its pages, which are unmapped when the last reference is
-// released. It returns m.
+// pages sets the number of references to the mapped pages of m to one, and returns m. The pages are
+// unmapped when the last reference is released.
 func pages(m *Memory) *Memory {
 	m.refs.Store(1)
 	m.free = func() error {
