@@ -11,9 +11,10 @@ import (
 // workspaces, the order of loops, and the widths of integers.
 const UnknownSize = 1 << 20
 
-// AnySize compiles u's request again with unknown sizes. `compile --cache` stores the leaf of the
-// result, which then serves any data of the same formats, types and widths. AnySize returns nil if
-// that leaf cannot replace u's, because its result has narrower arrays or another format.
+// AnySize compiles the request of u again with unknown sizes and returns the new unit. `compile
+// --cache` stores the leaf of the new unit, which then serves all data of the same formats, types
+// and widths. AnySize returns nil if that leaf cannot replace u's leaf, because it would write
+// narrower arrays or another format.
 func AnySize(u *codegen.Unit) *codegen.Unit {
 	r := u.Request
 	unknown := func(t codegen.Tensor) codegen.Tensor {

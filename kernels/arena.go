@@ -14,12 +14,12 @@ import (
 	"distaff/io/tcs"
 )
 
-// Arena is the allocator of a rank's leaves, for results (which become tensors' memory) and for
-// workspaces. It counts bytes against the rank's limit. Several goroutines may call its methods at
-// the same time.
+// Arena allocates the memory that a rank's leaves use: workspaces, and the memory of results, which
+// later belongs to tensors. Arena counts the allocated bytes against the rank's limit. Several
+// goroutines may call its methods at the same time.
 //
 // Blocks of 256 KiB or more are mapped, and grow without copying. Blocks of 4 MiB or more are also
-// aligned to huge pages, and the system is advised to use huge pages.
+// aligned to huge pages, and Arena advises the system to use huge pages for such blocks.
 type Arena struct {
 	limit *tcs.Limit
 	c     *C.dst_arena
@@ -90,10 +90,10 @@ func (a *Arena) refusal(what string, bytes, used int64, bySystem bool) error {
 	return &tcs.MemoryError{What: what, Want: bytes, Used: used, Max: a.limit.Max()}
 }
 
-// Reuse controls whether freed blocks of 16 KiB or more are kept for later calls. Repeats of a
-// statement want this, because fresh memory costs page faults. The kept blocks fit the limit
-// together with the memory in use, but do not count as used. Reuse(false) returns them to the
-// system.
+// Reuse controls whether freed blocks of 16 KiB or more are kept for later calls. Keeping blocks
+// saves time when a statement is repeated, because fresh memory costs page faults. Kept blocks and
+// used memory together never exceed the limit. The arena's used size does not include kept blocks.
+// Reuse(false) returns the kept blocks to the system.
 func (a *Arena) Reuse(on bool) {
 	v := C.int(0)
 	if on {

@@ -112,7 +112,8 @@ func (guard) Torn(ptr unsafe.Pointer) bool {
 	return ok && C.dst_guard_torn(C.int(i)) != 0
 }
 
-// touchC reads one byte of each page in [ptr, ptr+n), in C code.
+// touchC reads one byte of each page in [ptr, ptr+n) in C code, so that tests can cause a fault
+// there. It returns the sum of the bytes.
 func touchC(ptr unsafe.Pointer, n int64) int64 {
 	return int64(C.touch((*C.char)(ptr), C.int64_t(n)))
 }

@@ -162,7 +162,9 @@ type frame struct {
 	levels  [][]C.dst_level
 }
 
-// newFrame allocates the C structures of a call and pins Go memory of the arguments with pins.
+// newFrame allocates the C structures of a call, and fills them from the arguments. It pins the
+// arguments' memory that is on the Go heap. This memory stays pinned until the caller calls
+// pins.Unpin.
 func newFrame(args []*tcs.Tensor, bounds [][2]int64, values []byte,
 	pins *runtime.Pinner) *frame {
 	nlevels := 0
@@ -219,15 +221,16 @@ func setArray(c *C.dst_array, a tcs.Array, pins *runtime.Pinner) {
 	c.ptr, c.len, c.first = a.Ptr, C.int64_t(a.Len), C.int64_t(a.First)
 }
 
-// arrays calls do once for every array of args, with the array's tensor, its Go structure and its C
-// structure.
-func (f *frame) arrays(args []*tcs.Tensor, do func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
+// arrays calls the function visit for each array of args, with the array's tensor, its Go structure
+// and its C structure.
+func (f *frame) arrays(args []*tcs.Tensor,
+	visit func(t *tcs.Tensor, a *tcs.Array, c *C.dst_array)) {
 	for i, t := range args {
 		for l := range t.Levels {
-			do(t, &t.Levels[l].Pos, &f.levels[i][l].pos)
-			do(t, &t.Levels[l].Crd, &f.levels[i][l].crd)
+			visit(t, &t.Levels[l].Pos, &f.levels[i][l].pos)
+			visit(t, &t.Levels[l].Crd, &f.levels[i][l].crd)
 		}
-		do(t, &t.Vals, &f.tensors[i].vals)
+		visit(t, &t.Vals, &f.tensors[i].vals)
 	}
 }
 

@@ -223,8 +223,9 @@ func (l *Library) unload() error {
 	return l.file.Close()
 }
 
-// unclosed holds the files of objects that stayed loaded after dlclose. The files stay open so that
-// no other object gets the same descriptor, whose name identifies the object to the loader.
+// unclosed holds the open files of objects that stayed loaded after dlclose. The loader identifies
+// an object by the path of its descriptor (/proc/self/fd/N). The files stay open so that no other
+// object gets the same number.
 var unclosed sync.Map
 
 // Load loads an object that a cc.Builder sealed with its length and hash, and returns one leaf of

@@ -27,7 +27,7 @@ func (p *Progress) begin() {
 // end notes that a call has ended.
 func (p *Progress) end() { p.running.Store(false) }
 
-// counts returns the counts that C changes, or nil if p is nil.
+// counts returns the counters that the leaf's C code updates while it runs, or nil if p is nil.
 func (p *Progress) counts() *counts {
 	if p == nil {
 		return nil

@@ -33,7 +33,8 @@ func (r *Runner) Do(f func()) {
 	<-r.done
 }
 
-// Close ends the thread after the function that is running. Do must not be called after Close.
+// Close ends the thread when the function that it is running has returned. Do must not be called
+// after Close.
 func (r *Runner) Close() {
 	close(r.work)
 	<-r.done

@@ -42,9 +42,9 @@ func (c *checker) padded(l int, q int64) bool {
 	return false
 }
 
-// pads checks that only p levels have padding, and that nothing is stored below padding. shown
-// returns the interval of elements of an array that must be checked; for pos it is an interval of
-// parents.
+// pads checks that only p levels have padding, and that nothing is stored below padding. The
+// function shown returns the interval of elements of an array that pads must check. For a pos array
+// this is an interval of parents.
 func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) error {
 	for l := range c.levels {
 		lev := &c.levels[l]
@@ -97,9 +97,9 @@ func (c *checker) pads(shown func(level int, kind ArrayKind) (from, to int64)) e
 	})
 }
 
-// eachAbove calls check with each position in [from, to) of level l, in parallel. If the file is
-// decompressed on demand, it first decompresses the coordinates that check may need. These are the
-// coordinates of the positions in level l and of their parents in the levels above.
+// eachAbove calls the function check for each position in [from, to) of level l, in parallel. check
+// may read the coordinates of the position and of its parents in the levels above. If the file is
+// decompressed on demand, eachAbove decompresses these coordinates first.
 func (c *checker) eachAbove(l int, from, to int64, check func(q int64) error) error {
 	if from >= to {
 		return nil

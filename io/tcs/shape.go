@@ -61,9 +61,10 @@ type Layout struct {
 	Bytes     int64
 }
 
-// CheckFormat returns an error if the level kinds and the mode order are not a format of a
-// tensor of that order. It accepts every sequence of kinds, because each has a meaning; the
-// format language has stricter rules.
+// CheckFormat returns an error if the format does not fit a tensor of the given order, or if the
+// order exceeds MaxOrder. The format must have one level for each mode, each level must be of a
+// valid kind, and the mode order must be a permutation. CheckFormat accepts every sequence of
+// kinds, because each sequence has a meaning. The format language has stricter rules.
 func CheckFormat(f tensor.Format, order int) error {
 	bad := func(format string, args ...any) error {
 		return &Error{Exit: exitCommand, Msg: fmt.Sprintf(format, args...)}
@@ -115,8 +116,9 @@ func (s *Shape) Layout() (*Layout, error) {
 // errSpace is the error of Shape.layout if the arrays would exceed 2^62 bytes.
 var errSpace = errors.New("more than 2^62 bytes")
 
-// smaller returns advice, for a message, to compress the dense levels. It returns "" if the tensor
-// would then still take more than room bytes, or if the number of its entries is not known.
+// smaller returns a phrase for a message that advises to compress the dense levels. It returns ""
+// if no level is dense, or if the number of entries is not known. It also returns "" if the tensor
+// with compressed levels would still take more than room bytes.
 func (s *Shape) smaller(room int64) string {
 	if s.Entries == 0 || !slices.Contains(s.Format.Levels, tensor.Dense) {
 		return ""
@@ -292,7 +294,7 @@ func (t *Tensor) Array(level int, kind ArrayKind) *Array {
 	return &t.Vals
 }
 
-// levelArray is an array of a tensor, with its place in the tensor.
+// levelArray is one array of a tensor, with the array's level and kind (pos, crd or values).
 type levelArray struct {
 	*Array
 	level int

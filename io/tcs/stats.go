@@ -31,7 +31,8 @@ type StatsShare struct {
 	Most []int64
 }
 
-// StatsShare computes share k of n of the statistics.
+// StatsShare computes the statistics of part k of n of the tensor. Each array is divided into n
+// parts of nearly equal length, so that n readers can each compute the statistics of one part.
 func (t *Tensor) StatsShare(k, n int64) StatsShare {
 	levels := len(t.Levels)
 	sh := StatsShare{make([]int64, levels+2), make([]int64, levels+1)}

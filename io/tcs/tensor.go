@@ -152,9 +152,9 @@ func (t *Tensor) Share(o *Tensor) {
 	}
 }
 
-// ShareArray makes t hold the memory of o that contains address a, the start of one of o's
-// arrays, so that t may use that array. A result with the pattern of its operand shares the
-// operand's level arrays this way.
+// ShareArray lets t use an array of o that starts at address a. Tensor t then also holds the memory
+// that contains the array, so that the memory is not freed before t is closed. A result with the
+// pattern of its operand shares the operand's level arrays in this way.
 func (t *Tensor) ShareArray(o *Tensor, a unsafe.Pointer) {
 	if a == nil {
 		return

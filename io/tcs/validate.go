@@ -2,10 +2,11 @@ package tcs
 
 import "slices"
 
-// Validate checks the arrays, and loads them first if they are not yet in memory. Positions must
-// increase up to the number of coordinates. Coordinates must be in the box and sorted as the kind
-// of their level requires. Nothing may be stored below a padded position. For the first fault
-// Validate returns an *Error (exit code 3) with its place.
+// Validate checks the arrays, and loads them first if they are not yet in memory. The elements of a
+// pos array must not decrease, and the last element must be the number of coordinates. Coordinates
+// must be in the box and sorted as the kind of their level requires. Nothing may be stored below a
+// padded position. If Validate finds a fault, it returns an *Error (exit code 3) that says where
+// the first fault is.
 //
 // Validate does nothing if the tensor already passed the check, or is trusted. For a view it checks
 // only the view's elements.
@@ -29,9 +30,9 @@ func (t *Tensor) Check() error {
 	return nil
 }
 
-// ValidateGiven does what Validate does, for a tensor whose fields a program may set. It checks
-// again if the tensor's arrays are other arrays than before. It does not notice values that were
-// written into the same arrays.
+// ValidateGiven is like Validate, but for a tensor whose fields a program may set. If the program
+// has replaced an array since the last check, ValidateGiven checks the tensor again. It does not
+// notice new values in the same arrays.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil

@@ -44,32 +44,33 @@ func CanConvert(dst, src tensor.Type) error {
 	return nil
 }
 
-// ConvertValues converts n values of type from at src into values of type to at dst. The memory of
-// dst and src must not overlap. A value may be rounded to a narrower float. Three conversions are
-// errors (exit code 2): complex to real, a fraction to an integer type, and an integer that does
-// not fit. For the last two, bad is the index of the value; otherwise it is -1.
-func ConvertValues(dst []byte, to tensor.Type, src []byte, from tensor.Type, n int) (bad int,
-	err error) {
-	if err := CanConvert(to, from); err != nil {
+// ConvertValues converts the first n values of src to another type and stores them in dst. srcType
+// and dstType are the types of the values in src and dst. The memory of dst and src must not
+// overlap. A value may be rounded to a narrower float. Three conversions are errors (exit code 2):
+// complex to real, a fraction to an integer type, and an integer that does not fit. In the last two
+// cases bad is the index of the value. In all other cases bad is -1.
+func ConvertValues(dst []byte, dstType tensor.Type, src []byte, srcType tensor.Type, n int) (
+	bad int, err error) {
+	if err := CanConvert(dstType, srcType); err != nil {
 		return -1, err
 	}
-	if to == from {
-		copy(dst[:n*int(to.Size())], src)
+	if dstType == srcType {
+		copy(dst[:n*int(dstType.Size())], src)
 		return -1, nil
 	}
 	if n == 0 {
 		return -1, nil
 	}
-	ds, ss := uintptr(to.Size()), uintptr(from.Size())
+	ds, ss := uintptr(dstType.Size()), uintptr(srcType.Size())
 	dst, src = dst[:uintptr(n)*ds], src[:uintptr(n)*ss]
 	d, s := unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0])
 	for i := range n {
-		v := from.Load(unsafe.Add(s, uintptr(i)*ss))
-		if to.IsInt() && !v.FitsInt(to) {
+		v := srcType.Load(unsafe.Add(s, uintptr(i)*ss))
+		if dstType.IsInt() && !v.FitsInt(dstType) {
 			return i, &Error{Exit: exitCommand,
-				Msg: fmt.Sprintf("value %v does not fit type %v", v, to)}
+				Msg: fmt.Sprintf("value %v does not fit type %v", v, dstType)}
 		}
-		to.Store(unsafe.Add(d, uintptr(i)*ds), v)
+		dstType.Store(unsafe.Add(d, uintptr(i)*ds), v)
 	}
 	return -1, nil
 }

@@ -41,9 +41,10 @@ func square(m *[32]uint32) (sq [32]uint32) {
 	return sq
 }
 
-// CombineCRC returns the CRC-32 of the concatenation of two byte strings. a and b are the
-// checksums of the strings, and length is the number of bytes of the second string. It advances
-// the register over length zero bytes.
+// CombineCRC returns the CRC-32 of the concatenation of two byte strings. a and b are the checksums
+// of the strings, and length is the number of bytes of the second string. CombineCRC advances the
+// CRC register of a over zero bytes, whose number is length, and adds b to the result (by exclusive
+// or).
 func CombineCRC(a, b uint32, length int64) uint32 {
 	m := zeroBytes()
 	for k := 0; length != 0; k, length = k+1, length>>1 {

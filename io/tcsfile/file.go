@@ -66,8 +66,8 @@ func (f *File) StatsOf(file interface{ Fd() uintptr }) (tcs.Stats, error) {
 	return f.Stats(sh), nil
 }
 
-// StatsShare computes share k of n of the statistics that StatsOf computes. All sections must be
-// written.
+// StatsShare computes the statistics of part k of n of the file's tensor. StatsOf computes the
+// statistics of the whole tensor. All sections must be written before the call.
 func (f *File) StatsShare(file interface{ Fd() uintptr }, k, n int) (tcs.StatsShare, error) {
 	h := f.h
 	ptr, err := unix.MmapPtr(int(file.Fd()), 0, nil, uintptr(h.total), unix.PROT_READ,

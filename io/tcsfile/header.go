@@ -119,10 +119,10 @@ func (r *headerReader) fail(format string, args ...any) {
 	}
 }
 
-// size reads the number at offset at, which must be from 0 to MaxCount. what names the number in
-// the error.
-func (r *headerReader) size(at int, what string) int64 {
-	v := binary.LittleEndian.Uint64(r.b[at:])
+// size reads the number at the given offset of the header. If the number is not from 0 to MaxCount,
+// size records an error and returns 0. The string what names the number in the error.
+func (r *headerReader) size(offset int, what string) int64 {
+	v := binary.LittleEndian.Uint64(r.b[offset:])
 	if v > tensor.MaxCount {
 		r.fail("%s is %d, want less than 2^62", what, v)
 		return 0

@@ -120,7 +120,8 @@ func (z *lazy) want(i int, lo, hi int64) error {
 	return z.err
 }
 
-// all decompresses everything, and checks the sections' checksums.
+// all decompresses the chunks of all sections that are not decompressed yet, and then checks the
+// checksums of the chunks.
 func (z *lazy) all() error {
 	for i, sec := range z.src.header.sections {
 		if err := z.want(i, 0, sec.section.Len); err != nil {
@@ -159,8 +160,8 @@ func (z *lazy) chunkSums() []int64 {
 	return slices.Concat(z.sums...)
 }
 
-// SumChunk decompresses the k-th chunk of a file that LoadLazily prepared, if needed, and returns
-// the chunk's number in ChunkSums.
+// SumChunk decompresses the k-th chunk of a file that LoadLazily prepared, unless it is already
+// decompressed. It returns the number that ChunkSums returns for this chunk.
 func SumChunk(t *tcs.Tensor, k int64) (int64, error) {
 	z := lazyOf(t)
 	for i, s := range z.sums {

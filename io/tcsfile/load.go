@@ -77,7 +77,8 @@ func (src *source) decompress(t *tcs.Tensor, limit *tcs.Limit) error {
 	return src.adopt(t, m, offs)
 }
 
-// decompressing returns a phrase for errors that says what memory is for: decompressing the file.
+// decompressing returns the purpose of the memory for decompressed arrays, as a phrase for error
+// messages.
 func (src *source) decompressing() string { return "decompressing " + tensor.Printable(src.path) }
 
 // LoadInto is like Load, but decompresses into the file f and maps it. It owns f from then on; f

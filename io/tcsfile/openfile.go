@@ -104,8 +104,8 @@ func truncated(name string, h *fileHeader, n int64) error {
 		h.total)
 }
 
-// streamErr returns the error for a failed read of a stream. It returns an error that has an exit
-// code unchanged, and is otherwise like openErr.
+// streamErr returns the error for a failed read of a stream. If err already has an exit code,
+// streamErr returns err. Otherwise it returns the error that openErr makes of err.
 func streamErr(name string, err error) error {
 	var coded interface{ ExitCode() int }
 	if errors.As(err, &coded) {

@@ -64,7 +64,8 @@ func (src *source) checkGaps() error {
 	})
 }
 
-// SumPart returns the checksum of elements [lo, hi) of section i of t's uncompressed file.
+// SumPart returns the checksum of elements [lo, hi) of section i. The tensor t must come from a
+// file that is not compressed.
 func SumPart(t *tcs.Tensor, i int, lo, hi int64) (sum uint32, err error) {
 	src := of(t)
 	sec := &src.header.sections[i]

@@ -113,8 +113,9 @@ func frame(dec *zstd.Decoder, stored, dst []byte) error {
 	return nil
 }
 
-// frameOffsets returns the offsets of a section's n frames in the section's stored bytes, and
-// their end. It checks the table of lengths at the start of the section.
+// frameOffsets returns n+1 offsets into the stored bytes of a section: the start of each of the n
+// frames, and the end of the last frame. It reads the lengths of the frames from the table at the
+// start of the section, and checks that the frames fill the section exactly.
 func frameOffsets(stored []byte, n int64) ([]int64, error) {
 	at := make([]int64, n+1)
 	at[0] = 8 * n

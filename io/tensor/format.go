@@ -80,7 +80,8 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return e.Msg }
 
-// named maps common names of formats to the level strings that they mean. Error messages use it.
+// named maps common names of formats, such as csr, to level strings. It is used only for hints in
+// error messages.
 var named = map[string]string{"csr": "ds", "csc": "ds:1,0", "coo": "uq", "dcsr": "ss",
 	"dcsc": "ss:1,0", "csf": "sss", "bcsr": "dsdd", "bsr": "dsdd", "dense": "dd"}
 
@@ -206,8 +207,8 @@ func (f Format) DenseOrCompressed() Format {
 }
 
 // TrailingDense returns the number of dense levels at the end of the format. If there are any, each
-// position of the last other level has a block of values, with a value for every coordinate of the
-// dense levels.
+// position of the level above them has a block of values. The block contains one value for each
+// combination of coordinates of these dense levels.
 func (f Format) TrailingDense() int {
 	n := 0
 	for n < len(f.Levels) && f.Levels[len(f.Levels)-1-n] == Dense {
@@ -244,9 +245,9 @@ func (f Format) Repeats() bool {
 // Sharing returns a depth d[l] for each level l: two entries share a position of level l exactly if
 // their coordinates agree in levels 0 to d[l].
 //
-// Usually d[l] is l. A level that may repeat its coordinate (u, or c below u) is an exception. If
-// level l+1 is a singleton, d[l] is d[l+1]. If l is the last level, d[l] is len(f.Levels), because
-// entries then never share a position.
+// Usually d[l] is l. The exceptions are levels that may repeat a coordinate (u, or c below u). For
+// such a level l, d[l] is d[l+1] if level l+1 is a singleton. If such a level is the last one, its
+// d[l] is len(f.Levels), because entries then never share a position.
 func (f Format) Sharing() []int {
 	n := len(f.Levels)
 	d := make([]int, n)
@@ -270,7 +271,7 @@ func (f Format) HasRepeats(l int) bool {
 	return !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
 }
 
-// HasPosFrom reports whether level k or a level below it has positions.
+// HasPosFrom reports whether level k or a deeper level has a pos array.
 func (f Format) HasPosFrom(k int) bool { return slices.ContainsFunc(f.Levels[k:], Kind.HasPos) }
 
 // repeating reports whether level l may store the same coordinate several times below one position.

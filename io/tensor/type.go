@@ -48,8 +48,9 @@ var aliases = map[string]Type{
 	"ulong": Int64, "ulonglong": Int64, "uint64": Int64,
 }
 
-// native lists the aliases whose own type is the type that stores their values. The other aliases
-// name a narrower type or one that is not supported, and their values are stored in a wider type.
+// native lists the aliases that name exactly one of the supported types, so that their values are
+// stored without conversion. Every other alias names a narrower type or an unsupported one, and its
+// values are stored in a wider type.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // ParseType returns the type of values with the given name, which is a name of this package or one
@@ -161,15 +162,15 @@ func Promote(a, b Type) Type {
 	return Complex128 // int32, int64 and float64 need 53-bit parts
 }
 
-// CanNarrow reports whether values of type from may be stored as type to, even if that loses
-// precision. It returns false from complex to real and from non-integer to integer. Fewer bits of
-// the same kind of number are allowed.
-func CanNarrow(from, to Type) bool {
+// CanNarrow reports whether a value of the first type may be stored as the second type, even if
+// precision is lost. It returns false from complex to real and from non-integer to integer. It
+// returns true for fewer bits of the same kind of number.
+func CanNarrow(source, target Type) bool {
 	switch {
-	case from.IsComplex():
-		return to.IsComplex()
-	case from.IsFloat():
-		return !to.IsInt()
+	case source.IsComplex():
+		return target.IsComplex()
+	case source.IsFloat():
+		return !target.IsInt()
 	}
 	return true
 }

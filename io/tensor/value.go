@@ -95,8 +95,8 @@ func (t Type) Add(a, b Value) Value {
 	}
 }
 
-// FitsInt reports whether the value is a whole number that the integer type to can represent.
-func (v Value) FitsInt(to Type) bool {
+// FitsInt reports whether the value is a whole number that the given integer type can represent.
+func (v Value) FitsInt(integer Type) bool {
 	if !v.Type.IsInt() {
 		f := real(v.C)
 		if f != math.Trunc(f) || !(f >= -0x1p63 && f < 0x1p63) {
@@ -104,7 +104,7 @@ func (v Value) FitsInt(to Type) bool {
 		}
 		v = Value{Type: Int64, I: int64(f)}
 	}
-	return to == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
+	return integer == Int64 || v.I >= math.MinInt32 && v.I <= math.MaxInt32
 }
 
 // String formats the value as Go's fmt does: 2.5, -7, 1+2i.

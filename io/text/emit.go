@@ -236,10 +236,10 @@ func (f *filler) add(at int64, val []byte) {
 	f.last = at
 }
 
-// reach submits finished pieces until position at is inside the current piece. It returns false if
-// the writer failed.
-func (f *filler) reach(at int64) bool {
-	for at-f.from >= pieceSpan {
+// reach submits finished pieces until the current piece contains the given position. It returns
+// false if the writer failed.
+func (f *filler) reach(position int64) bool {
+	for position-f.from >= pieceSpan {
 		if f.e.broken() {
 			return false
 		}

@@ -106,7 +106,8 @@ func fileLimit(f *os.File) int64 {
 	return int64(min(st.Bavail/4, 1<<40)) * st.Bsize
 }
 
-// keeper is a reader that adds everything it reads to k.
+// keeper is a reader that also appends all bytes it reads to k, the copy that later readers of the
+// file use.
 type keeper struct {
 	io.Reader
 	k *kept

@@ -67,6 +67,6 @@ func (b *Block) origin(k int) int {
 // of a file, lines are counted from the start of the part.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
-// InFile converts the coordinates of an entry in the stream to the coordinates that the file has
-// for the entry. In this stream they are equal. A stream that swaps coordinates has its own InFile.
+// InFile converts coordinates from the stream to the coordinates that the file has for the same
+// entry. Here it returns them unchanged. A stream that swaps coordinates has its own InFile.
 func (e *Entries) InFile(at []int64) []int64 { return at }

@@ -130,9 +130,9 @@ func fewDigits(b []byte) bool {
 	return n <= 19
 }
 
-// tens and fives are the powers of ten and five that are exact in a float64 and a uint64.
-// recip[n] is the reciprocal of 5^n: the upper 128 bits, high word first, of 2^(127+L) / 5^n,
-// truncated, where L is the number of bits of 5^n. Its top bit is set.
+// tens contains the powers of ten that a float64 represents exactly. fives contains the powers of
+// five that fit a uint64. recip[n] is a 128-bit reciprocal of 5^n, high word first. It is scaled so
+// that its top bit is set: 2^(127+L) / 5^n, rounded down, where L is the number of bits of 5^n.
 var (
 	tens  [23]float64
 	fives [28]uint64
@@ -223,10 +223,12 @@ func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 	return math.Float32frombits(u), true
 }
 
-// scale returns man * 10^exp as (w + f) * 2^e, where the top bit of w is set and 0 <= f < 2.
-// sticky reports whether f > 0. f >= 1 is possible only if the low bit of w is 0. scale
-// multiplies by or divides by the exact power of five in 128 bits, and adds the power of two to
-// the exponent. It requires man > 0 and |exp| <= 27.
+// scale converts man * 10^exp to binary, so that it can be rounded to a float. The result is (w +
+// f) * 2^e. The top bit of w is set. The remainder f is 0 <= f < 2, and f < 1 if w is odd. scale
+// does not return f, but sticky reports whether f > 0. scale requires man > 0 and |exp| <= 27.
+//
+// scale multiplies or divides by the exact power of five in 128 bits, and adds the power of two to
+// the exponent.
 func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 	if exp >= 0 {
 		hi, lo := bits.Mul64(man, fives[exp])

@@ -52,7 +52,8 @@ type Marked interface {
 	Judge() error
 }
 
-// Header is the part of a Head that all formats have: the size of the file in bytes.
+// Header contains what the head of a file records in every format: the size of the file in bytes.
+// The Head of each format contains a Header.
 type Header struct{ Size int64 }
 
 // Check returns an error if the file s is not plain, or its size changed since its head was
@@ -66,8 +67,9 @@ func (h Header) Check(s *Source) error {
 	return nil
 }
 
-// lineRange is the lines of a plain file that begin in [from, to). Lines begin at start and after
-// every '\n' that follows start.
+// lineRange contains the lines of a plain file that begin at an offset in [from, to). The first
+// line of entries begins at the offset start. Every other line begins after a '\n' that follows
+// start.
 type lineRange struct {
 	src             *Source
 	start, from, to int64

@@ -17,10 +17,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// smallWindow and largeWindow limit the window that a zstd decoder keeps, in bytes. The decoder
-// accepts a window of at most half of the memory limit. But it always accepts one of smallWindow,
-// which is the default of the zstd command line. It never accepts one above largeWindow, which is
-// the largest window that the command line writes.
+// smallWindow and largeWindow bound the largest window, in bytes, that a zstd decoder accepts. That
+// is half of the memory limit, but at least smallWindow and at most largeWindow. smallWindow is the
+// default window of the zstd command line, and largeWindow is the largest window that it writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31
@@ -284,9 +283,9 @@ func (w *wrapped) Read(p []byte) (int, error) {
 
 func (w *wrapped) Close() error { return w.close() }
 
-// Ext returns the extension that names the format of path, in lower case: ".tns" for "b.TNS.gz"
-// and for "-.tns". It removes the extensions of compressed files. For standard input and output
-// without an extension, "-", it returns ".tns".
+// Ext returns the extension of path in lower case, after removing an extension for compression. For
+// example, it returns ".tns" for "b.TNS.gz" and for "-.tns". For "-", which is standard input or
+// output, it also returns ".tns".
 func Ext(path string) string {
 	if Stdin(path) && !strings.HasPrefix(path, "-.") {
 		return ".tns"

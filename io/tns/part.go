@@ -21,9 +21,9 @@ func (s *stream) Head() []byte {
 	return b.Bytes()
 }
 
-// OpenPart opens part k of n of the file at path. headOf is the head of the file, as the function
-// Head returned it. So OpenPart does not read the start of the file again. opt must be the options
-// for the whole file.
+// OpenPart divides the file at path into n parts and opens part k. headOf is what the function Head
+// returned for the file, so OpenPart does not read the start of the file again. opt must be the
+// options for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	h := &head{}
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(h); err != nil {
@@ -71,7 +71,8 @@ func (p *entriesPart) Rewind() error {
 	return p.stream.Rewind()
 }
 
-// SetDims sets the sizes of a file that has none. If the file has sizes, dims must equal them.
+// SetDims sets the mode sizes of a file that states none. sources contains the source of each size,
+// for error messages. If the file states sizes, dims must equal them. Otherwise SetDims panics.
 func (p *entriesPart) SetDims(dims []int64, sources []string) {
 	if p.Bound == nil && !slices.Equal(dims, p.Sizes) {
 		panic("BUG: tns: other sizes than the file's")

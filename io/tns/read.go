@@ -29,9 +29,9 @@ type head struct {
 	Complex bool
 }
 
-// Open reads path as a stream of entries in the file's order. The stream's sizes are exact if
-// the file has ParTI's header or opt.Dims has all sizes. A coordinate that exceeds an exact
-// size is an error with its place. The stream owns the file.
+// Open reads path as a stream of entries in the file's order. The stream's sizes are exact if the
+// file has ParTI's header or opt.Dims has all sizes. If a coordinate exceeds an exact size, reading
+// fails with an error that says where in the file the coordinate is. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.

@@ -32,8 +32,8 @@ func Head(typ tensor.Type, dims []int64, nnz int64, opt coo.WriteOptions) ([]byt
 	return nil, nil
 }
 
-// Body writes consecutive entries of a tensor. It ignores from and to, because the format lists
-// only entries.
+// Body writes consecutive entries of a tensor. It does not use the interval [from, to) of
+// positions, because the format lists only entries.
 func Body(w io.Writer, in coo.Stream, from, to int64, opt coo.WriteOptions) error {
 	return text.WriteEntries(w, in, opt.Threads, func(dst []byte, p *text.Piece) []byte {
 		for k := range p.Batch.N {

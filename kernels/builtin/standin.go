@@ -9,15 +9,17 @@ import (
 	"distaff/kernels"
 )
 
-// StandIn returns a leaf to use instead of u's leaf, which b cannot build without a compiler, and
-// the unit that describes the leaf's arguments. It first asks b for the leaf for unknown sizes,
-// which `compile --cache` may have stored. Then it looks for a built-in leaf. If there is neither,
-// it returns the error noCompiler, which is the kernels.ErrNoCompiler that b gave. It also returns
-// this error if the statement has a schedule, because its leaf must follow the schedule.
+// StandIn finds a replacement for u's leaf if b cannot build that leaf because there is no
+// compiler. It returns the replacement and the unit that describes the replacement's arguments.
+// First it asks b for the leaf for unknown sizes, which `compile --cache` may have stored. Then it
+// looks for a built-in leaf. If there is neither, it returns noCompiler, which is the
+// kernels.ErrNoCompiler that b returned. It also returns noCompiler if the statement has a
+// schedule, because only u's own leaf follows the schedule.
 //
-// If alike is true, the leaf must make its result in the same form as u's leaf, because the blocks
-// of several leaves are combined. The function note receives a line if a built-in leaf is used. The
-// caller owns the leaf.
+// If alike is true, the blocks of several leaves are combined. StandIn then uses the leaf for
+// unknown sizes only if its result has the same format and widths as the result of u's leaf. It
+// uses a built-in leaf without this check. The function note receives a line if a built-in leaf is
+// used. The caller owns the leaf.
 func StandIn(ctx context.Context, b kernels.Backend, u *codegen.Unit, alike bool, note func(string),
 	noCompiler error) (kernels.Leaf, *codegen.Unit, error) {
 	if u.Request.Ask.Schedule != nil {

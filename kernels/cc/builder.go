@@ -175,12 +175,12 @@ func (s Source) full() Source {
 
 // flags returns the compiler's flags for src, without the flags for the CPU and the user's flags.
 //
-// If src.Hasty is true, the flags optimize less, but so that the results of the leaf have the same
-// bits. Optimization could change two things in the results. The first is which products are fused
-// with a sum; this is written in the source text. The second is the order of a sum, which changes
-// only at "omp simd reduction". A text with that pragma is compiled with -O1, which makes the same
-// lanes as -O3. Two kinds of text always get full optimization: a user's C code, and text that lets
-// the compiler decide about fusing.
+// If src.Hasty is true, the flags optimize less. The results of the leaf nevertheless have the same
+// bits. Optimization could change the results in two ways. The first is the choice of the products
+// that are fused with a sum, but the source text already fixes this choice. The second is the order
+// of a sum, which changes only at "omp simd reduction". A text with that pragma is compiled with
+// -O1, which makes the same lanes as -O3. Two kinds of text always get full optimization: a user's
+// C code, and text that lets the compiler decide about fusing.
 func (b *Builder) flags(src Source) []string {
 	at := slices.Index(b.cfg.Flags, "-O3")
 	if !src.Hasty || at < 0 || strings.Contains(src.Text, "DST_FUSED") ||
@@ -201,8 +201,8 @@ func (b *Builder) warned(o *Object) *Object {
 	return o
 }
 
-// lookup returns the named object, or nil. It writes a note if there is an object that cannot be
-// used.
+// lookup returns the object with the given name from the cache, or nil if there is none. If the
+// object exists but cannot be used, lookup writes a note and returns nil.
 func (b *Builder) lookup(name string) *Object {
 	if b.cache == nil {
 		return nil
@@ -218,9 +218,10 @@ func (b *Builder) lookup(name string) *Object {
 	return nil
 }
 
-// anyObject returns a cached object of src, made by any compiler, that runs on this CPU; or nil. It
-// prefers full optimization. For --cpu=native it then prefers an object made on an equal CPU, and
-// otherwise the highest architecture level that this CPU supports.
+// anyObject returns a cached object of src that runs on this CPU, no matter which compiler made it.
+// It returns nil if there is none. Fully optimized objects come first. Among these, --cpu=native
+// prefers an object made on an equal CPU, and then the highest architecture level that this CPU
+// supports. For another --cpu, anyObject considers only objects for that CPU.
 func (b *Builder) anyObject(src Source) *Object {
 	if b.cache == nil {
 		return nil

@@ -60,8 +60,9 @@ func (e *StartError) Error() string {
 
 func (e *StartError) ExitCode() int { return 1 }
 
-// LimitWords returns a phrase about the limit that may have caused an error message of the system
-// or of a compiler. said is the message. The result is "" if no limit explains it.
+// LimitWords returns a phrase about the limit on processes or memory that may have caused an error.
+// said is the error message of a compiler or of the system. LimitWords returns "" if no limit
+// explains the message.
 func LimitWords(said string) string {
 	limit := func(resource int, unit uint64) string {
 		var l unix.Rlimit

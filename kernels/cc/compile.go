@@ -174,7 +174,9 @@ func hasCrashed(said string, err error) bool {
 		})
 }
 
-// crashWords returns the part of a line that reports the compiler's crash.
+// crashWords returns the words that report a crash of the compiler, from the compiler's output
+// said. They are the end of the line with the report, from the last colon before the mark of a
+// crash. If the output has no such line, crashWords returns the text of err.
 func crashWords(said string, err error) string {
 	for _, mark := range crashMarks {
 		if at := strings.Index(said, mark); at >= 0 {

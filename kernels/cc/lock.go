@@ -53,7 +53,8 @@ func lock(ctx context.Context, name string) (unlock func()) {
 	return func() {}
 }
 
-// lockAge is the smallest age of an abandoned lock: no process waits that long.
+// lockAge is the smallest age of a lock file that may be removed if no process holds the lock.
+// Removing the file harms none, because no process waits for a lock for an hour.
 const lockAge = time.Hour
 
 // sweepLocks removes lock files in dir that killed processes left.

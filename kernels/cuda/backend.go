@@ -110,7 +110,9 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("%s for %s (sm_%d)", b.compiler.name(), d.name, d.arch)
 }
 
-// Keeps returns false, because two concurrent calls of Object for the same unit compile it twice.
+// Keeps reports whether the backend stores objects, so that a concurrent call of Object for the
+// same unit does not compile it again. It returns false, because two such calls both compile the
+// unit.
 func (b *Backend) Keeps() bool { return false }
 
 // Key returns the name of u's object in the cache.
@@ -224,8 +226,8 @@ func (b *Backend) Fetch(t *tcs.Tensor) error {
 	return b.dev.do(func() error { return b.store.fetch(t) })
 }
 
-// Forget ends one call of Resident(t) and fetches t. It must be called before t changes, and before
-// t is closed or dropped.
+// Forget undoes one call of Resident(t). When all calls are undone, it copies values of t that are
+// newer on the device back to the host. Call Forget before t is changed, closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
 	// The driver refuses to copy or free only if the device is lost, which the next call reports.
 	b.dev.always(func() { b.store.forget(t, false) })
@@ -242,10 +244,10 @@ func (b *Backend) Changed(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.rewritten(t) })
 }
 
-// Uploaded returns the number of argument bytes that were copied to the device so far.
+// Uploaded returns how many bytes of arguments have been copied to the device so far.
 func (b *Backend) Uploaded() int64 { return b.store.up.Load() }
 
-// Downloaded returns the number of result bytes that were copied to the host so far.
+// Downloaded returns how many bytes of results have been copied to the host so far.
 func (b *Backend) Downloaded() int64 { return b.store.down.Load() }
 
 // leaf is a leaf on a device.
@@ -286,8 +288,8 @@ func (l *Leaf) Call(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64,
 	return l.runCall(ctx, args, bounds, env, (*call).perform)
 }
 
-// runCall prepares a call of the leaf, and then calls the function run with it on the device's
-// thread. run executes the call.
+// runCall prepares a call of the leaf. It then passes the prepared call to the function run, which
+// executes it on the device's thread.
 func (l *Leaf) runCall(ctx context.Context, args []*tcs.Tensor, bounds [][2]int64, env kernels.Env,
 	run func(c *call) error) error {
 	if env.Threads < 1 {

@@ -42,7 +42,7 @@ func (b *block) span(lo, hi int64) (pointer, int64, error) {
 	return b.base() + pointer(lo*b.elem.Size()), (hi - lo) * b.elem.Size(), nil
 }
 
-// arrayOf returns the array of t that a slot names.
+// arrayOf returns the pos, crd or values array of t that slot s selects.
 func arrayOf(t *tcs.Tensor, s ir.Slot) *tcs.Array {
 	switch s.Field {
 	case ir.Pos:
@@ -91,7 +91,8 @@ func (c *call) bind() error {
 	return nil
 }
 
-// scalarOf returns the integer that a slot names.
+// scalarOf returns the integer of t that slot s selects: the size, the offset or the end of a
+// level, or the number of values.
 func scalarOf(t *tcs.Tensor, s ir.Slot) int64 {
 	switch s.Field {
 	case ir.Size:

@@ -63,7 +63,7 @@ func (c *call) failure(code ir.FailCode, coord []int64) error {
 	return kernels.Failure(code, coord, *c.env)
 }
 
-// perform runs the leaf and hands out its results.
+// perform runs the leaf and then gives the results to the result tensors.
 func (c *call) perform() (err error) {
 	ok := false
 	defer func() {
@@ -203,10 +203,10 @@ func (c *call) staysOnDevice(p publication) bool {
 	return e != nil && e.left && p.slot.Field == ir.Vals && p.n > 0
 }
 
-// renew updates the store of resident arrays after results were published. changed has the tensors
-// that got new arrays. If such a tensor is resident, the new arrays that are already on the device
-// stay there and replace the old ones. made maps the host addresses of these arrays to their device
-// addresses.
+// renew updates the store of resident arrays after the results were published. changed contains the
+// tensors that got new arrays. made maps the host address of each new array that is on the device
+// to its device address. If a changed tensor is resident, its new arrays in made stay on the device
+// and replace its old device arrays.
 func (c *call) renew(changed map[*tcs.Tensor]bool, made map[unsafe.Pointer]pointer) {
 	for t := range changed {
 		taken := c.leaf.store.renew(t, made)

@@ -14,9 +14,9 @@ type pointer uint64
 // slot holds the bytes of a kernel parameter.
 type slot [2]uint64
 
-// device is the interface of a device that runs leaves. All calls of the driver must come from one
-// thread. So all methods but do, always and describe may be called only from a function that was
-// passed to the method do or to the method always. These two methods run one function at a time.
+// device is the interface of a device that runs leaves. All driver calls must come from one thread.
+// The methods "do" and "always" run a function on this thread, one function at a time. All other
+// methods except "describe" may be called only from such a function.
 //
 // All later calls see the effects of a launch, set or copy. The operation may still be running when
 // the method returns, and its errors may only show in a later call, at the latest in sync.

@@ -62,8 +62,8 @@ func (e *FaultError) Error() string {
 // ExitCode is 1.
 func (e *FaultError) ExitCode() int { return 1 }
 
-// DriverError is an error of a driver call that has no more specific message here. It ends a run
-// with code 1.
+// DriverError reports a failed driver call for which this package has no more specific error. It
+// ends a run with code 1.
 type DriverError struct {
 	Call string // name of the driver's function, for example cuMemcpyHtoDAsync
 	Code int

@@ -38,7 +38,7 @@ func (c *call) run(s ir.Stmt) error {
 	return c.memory(s)
 }
 
-// memory executes the statements that access arrays.
+// memory executes s, a statement that accesses arrays.
 func (c *call) memory(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Store:
@@ -122,7 +122,8 @@ func (c *call) while(s *ir.While) error {
 	}
 }
 
-// fail ends the leaf with the error of the statement.
+// fail ends the leaf with the error that s describes: a code and the coordinates where the leaf
+// failed.
 func (c *call) fail(s *ir.Fail) error {
 	coord := make([]int64, len(s.Coord))
 	for k, x := range s.Coord {

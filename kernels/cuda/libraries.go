@@ -203,9 +203,9 @@ func (d *driver) gemm(p matrixProduct) error {
 	return nil
 }
 
-// spmm computes the product with cuSPARSE. If the dense operands are contiguous vectors, it
-// computes a product of vectors. Otherwise it computes a product of matrices, with b transposed if
-// b and c are not stored in the same direction.
+// spmm computes the product with cuSPARSE. If the dense operands are contiguous vectors, it uses
+// the matrix-vector product. Otherwise it uses the matrix-matrix product, and transposes b if only
+// one of b and c is stored by rows.
 func (d *driver) spmm(p sparseProduct) error {
 	if err := d.awaitUploads(); err != nil {
 		return err

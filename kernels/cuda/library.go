@@ -85,7 +85,8 @@ func openFirst(names []string) (*library, error) {
 	return nil, &SetupError{first.Error()}
 }
 
-// errMissing is the error for a library that exists but is too old.
+// errMissing is the error for a library that exists but lacks a function that is needed, because
+// the library is too old.
 var errMissing = errors.New("too old")
 
 func openLibrary(name string) (*library, error) {

@@ -63,9 +63,10 @@ func (n *nvrtcCompiler) version() string {
 	return fmt.Sprintf("%d.%d", major, minor)
 }
 
-// target returns the architecture to compile for. If this NVRTC knows the GPU's own architecture,
-// the result is machine code, which the driver loads directly. Otherwise it is PTX for the latest
-// earlier architecture that NVRTC knows, which the driver compiles.
+// target returns the architecture to compile for. If NVRTC knows the GPU's own architecture, target
+// returns that, and NVRTC produces machine code that the driver loads directly. Otherwise target
+// returns the latest earlier architecture that NVRTC knows, and NVRTC produces PTX that the driver
+// compiles. If NVRTC knows no earlier one, target returns the GPU's own architecture.
 func (n *nvrtcCompiler) target() string {
 	best := 0
 	for _, a := range n.lib.Architectures() {

@@ -52,8 +52,9 @@ func Memory(f *ir.Func, sizes Sizes) Need {
 	return p.need
 }
 
-// arraysUsed returns the arrays that must be on the device: the arrays of launches, and of
-// operations that the device does itself. Arrays that only the host reads stay there.
+// arraysUsed returns the arrays that must be on the device: the arrays that a kernel launch or a
+// device operation (such as a copy or fill) accesses. Arrays that only the host reads stay on the
+// host.
 func arraysUsed(b *ir.Block) map[*ir.Array]bool {
 	used := map[*ir.Array]bool{}
 	ir.WalkRows(b, func(s ir.Stmt, r *ir.Row) {

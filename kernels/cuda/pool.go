@@ -45,8 +45,9 @@ func blockSize(bytes int64) int64 {
 	return max((bytes+step-1)/step*step, step)
 }
 
-// take returns a block of at least size bytes from the pool, if there is one that is not much
-// larger. recycled means that kernels may still be using the block.
+// take returns a block of at least size bytes from the pool. If the pool has only smaller or much
+// larger blocks, ok is false. If recycled is true, kernels that were launched earlier may still use
+// the block.
 func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
 	i, _ := slices.BinarySearchFunc(p.list, size,
 		func(f freed, size int64) int { return int(min(max(f.size-size, -1), 1)) })
@@ -60,7 +61,8 @@ func (p *pool) take(size int64) (at pointer, recycled, ok bool) {
 	return f.p, f.epoch == p.epoch, true
 }
 
-// noteIdle records that no kernel is running.
+// noteIdle records that no kernel is running. The kernels that may have used the pool's blocks have
+// ended, so these blocks no longer count as recycled.
 func (p *pool) noteIdle() { p.epoch++ }
 
 func (d *driver) alloc(bytes int64, what string) (pointer, error) {

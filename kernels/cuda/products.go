@@ -9,17 +9,17 @@ import (
 	"distaff/io/tensor"
 )
 
-// denseMatrix is a dense matrix on a device. Its first element has the address at. Element (i,j) is
-// i*row + j*col elements after the first one.
+// denseMatrix is a dense matrix on a device. The field "at" is the address of its first element.
+// Element (i,j) is i*row + j*col elements after the first one.
 type denseMatrix struct {
 	at       pointer
 	row, col int64
 }
 
-// columns describes the matrix, which has the given numbers of rows and columns, for a library that
-// stores matrices by columns. If transposed is set, the library must be told that it sees the
-// transposed matrix. ld is the distance in elements between two stored columns. ok is false if no
-// library supports the strides.
+// columns describes a matrix of rows x cols for a library that stores matrices by columns. If
+// transposed is true, the memory looks to the library like the transposed matrix, and the caller
+// must tell the library to transpose. ld is the distance, in elements, between two stored columns.
+// ok is false if no library supports the strides.
 func (m denseMatrix) columns(rows, cols int64) (transposed bool, ld int64, ok bool) {
 	if m.row == 1 || rows == 1 {
 		ld = m.col

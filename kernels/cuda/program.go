@@ -29,8 +29,9 @@ func newProgram(f *ir.Func, fresh bool, what string) (*program, error) {
 	return p, nil
 }
 
-// host checks that s, a statement of the leaf's host part, can be executed outside of kernels, by
-// the host or the device. It also checks the statements inside s. Otherwise it returns an error.
+// host returns an error if s, or a statement inside s, cannot be executed outside of kernels.
+// Outside of kernels, the host executes a statement, or the device executes it as an operation such
+// as a copy. s must be a statement of the leaf's host part.
 func (p *program) host(s ir.Stmt) error {
 	switch s := s.(type) {
 	case *ir.Launch:

@@ -195,8 +195,8 @@ func (s *store) addArray(e *residentTensor, a tcs.Array) {
 	e.arrays = append(e.arrays, r)
 }
 
-// forget ends one call of keep for t. After the last one, the tensor's arrays are released. If
-// unread is set, nobody reads the tensor any more, and its values need not be copied to the host.
+// forget undoes one call of keep for t. When all calls of keep are undone, it releases the tensor's
+// arrays. If unread is true, nobody will read the tensor, so its values are not copied to the host.
 func (s *store) forget(t *tcs.Tensor, unread bool) error {
 	e := s.tensors[t]
 	if e == nil {
@@ -255,11 +255,12 @@ func (s *store) drop(r *residentArray) error {
 
 // use finds the resident array that contains the given host memory. It returns the memory's device
 // address and the array, or 0 and nil if there is no such array. If the array is not on the device,
-// use allocates it there and copies its contents. what names the array in the error of an
-// allocation.
+// use allocates it there and copies its contents. If the allocation fails, the error contains the
+// name what.
 //
-// fresh says that the contents of the given memory do not matter. If the memory is also the whole
-// array, use does not copy the contents. Each use needs a call of endUse.
+// If fresh is true, the caller does not need the contents of the given memory. If that memory is
+// also the whole array, its contents are not copied to the device. Call endUse once for each call
+// of use.
 func (s *store) use(host unsafe.Pointer, bytes int64, fresh bool, what string) (pointer,
 	*residentArray, error) {
 	r := s.around(host, bytes)
@@ -308,8 +309,9 @@ func (s *store) around(host unsafe.Pointer, bytes int64) (found *residentArray) 
 	return found
 }
 
-// endUse ends one use of an array. valid means that the device's contents are correct. The array is
-// dropped if they are not, or if no tensor has the array any more.
+// endUse ends one use of an array. If valid is false, the device's contents of the array are not
+// correct. endUse drops the array if the contents are not correct, or if the array belongs to no
+// tensor any more.
 func (s *store) endUse(r *residentArray, valid bool) error {
 	r.calls--
 	if valid && r.refs > 0 {
@@ -319,9 +321,9 @@ func (s *store) endUse(r *residentArray, valid bool) error {
 	return s.drop(r)
 }
 
-// changed must be called after host memory was written to. It drops every device array that
-// overlaps the memory, because the device's copy is out of date. Only the array spared, which may
-// be nil, is not dropped.
+// changed drops every device array that overlaps the given host memory, because the device's copy
+// is out of date. It keeps the array that is passed as spared (nil if none). Call changed after
+// host memory was written.
 func (s *store) changed(host unsafe.Pointer, bytes int64, spared *residentArray) error {
 	for _, r := range s.arrays {
 		if r != spared && r.overlaps(host, bytes) {
@@ -345,10 +347,10 @@ func (s *store) rewritten(t *tcs.Tensor) {
 	s.changed(t.Vals.Ptr, t.Vals.Len*int64(t.Vals.Width), nil)
 }
 
-// renew updates the record of tensor t after a leaf has given new arrays to t. made maps host
-// addresses to device addresses: it lists the arrays that the leaf made on the device. The store
-// becomes the owner of the arrays of made that belong to t. taken maps their device addresses to
-// their new records.
+// renew updates the record of tensor t after a leaf has given new arrays to t. made lists all
+// arrays that the leaf made on the device: it maps their host addresses to their device addresses.
+// The store becomes the owner of the arrays in made that belong to t. For each such array, taken
+// maps the device address to the array's new record.
 //
 // renew does not report a lost device, because the leaf's results are complete. The next call
 // reports it.

@@ -57,7 +57,9 @@ func (s *stage) repair(d *driver) error {
 	return nil
 }
 
-// switchHalf makes the other half current, and waits until it is empty.
+// switchHalf makes the other half of the staging buffer current, and waits until the last copy from
+// or to that half is complete. stream is the stream of the copies that use the half that was
+// current before.
 func (s *stage) switchHalf(d *driver, stream C.dst_cu_handle) error {
 	if err := d.check(C.cu_event_record(d.lib.fn, s.busy[s.cur], stream),
 		"cuEventRecord"); err != nil {

@@ -13,7 +13,8 @@ type timer struct {
 	ms      float64
 }
 
-// startTimer starts the timer. It must be called before something is launched.
+// startTimer starts the timer, which measures how long the device works. Call it before a kernel or
+// another operation of the device is started.
 func (c *call) startTimer() error {
 	if c.timer == nil || c.timer.running {
 		return nil
@@ -22,7 +23,8 @@ func (c *call) startTimer() error {
 	return c.leaf.dev.watch()
 }
 
-// stopTimer stops the timer. It must be called before the host waits or allocates.
+// stopTimer stops the timer, so that the time while the device is idle does not count. Call it
+// before the host waits for the device or allocates memory.
 func (c *call) stopTimer() error {
 	if c.timer == nil || !c.timer.running {
 		return nil

@@ -92,8 +92,9 @@ func array(a tcs.Array, t tensor.Type) interp.Array {
 	return out
 }
 
-// publish copies the arrays that the leaf made to memory of the result. It publishes all of them
-// or, if memory is refused, none.
+// publish allocates memory for the result and copies into it the arrays that the leaf made. If
+// memory for any array is refused, publish changes none of the result's arrays and returns the
+// error.
 func publish(out *tcs.Tensor, from interp.Arg, env kernels.Env) error {
 	var limit *tcs.Limit
 	if env.Arena != nil {

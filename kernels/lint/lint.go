@@ -190,13 +190,13 @@ func knownBuiltin(name string) bool {
 		name == "__builtin_complex"
 }
 
-// walk calls do once for every postfix expression below v. A node can be in several fields of its
-// parents, so seen holds the addresses of visited nodes.
-func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)) {
+// walk calls the function visit once for each postfix expression below v. seen contains the
+// addresses of the visited nodes, because a node can be in several fields of its parents.
+func walk(v reflect.Value, seen map[uintptr]bool, visit func(*cc.PostfixExpression)) {
 	switch v.Kind() {
 	case reflect.Interface:
 		if !v.IsNil() {
-			walk(v.Elem(), seen, do)
+			walk(v.Elem(), seen, visit)
 		}
 	case reflect.Pointer:
 		if v.IsNil() || seen[v.Pointer()] {
@@ -204,9 +204,9 @@ func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)
 		}
 		seen[v.Pointer()] = true
 		if n, ok := v.Interface().(*cc.PostfixExpression); ok {
-			do(n)
+			visit(n)
 		}
-		walk(v.Elem(), seen, do)
+		walk(v.Elem(), seen, visit)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
@@ -216,7 +216,7 @@ func walk(v reflect.Value, seen map[uintptr]bool, do func(*cc.PostfixExpression)
 			// Only the tree itself, without tokens, scopes and types.
 			if k := f.Type.Kind(); k == reflect.Pointer || k == reflect.Interface {
 				if f.Type.Implements(nodeType) {
-					walk(v.Field(i), seen, do)
+					walk(v.Field(i), seen, visit)
 				}
 			}
 		}

@@ -21,15 +21,16 @@ import (
 	"distaff/kernels/cc"
 )
 
-// maxRounds is the number of times that each form is timed, alternating with the others. If the
-// time is short, each is timed minRounds times.
+// Each form is timed maxRounds times, in alternation with the other forms. If there is not enough
+// time for that, each form is timed at least minRounds times.
 const maxRounds, minRounds = 11, 5
 
-// minGain is the smallest accepted gain of a form: the time of the default form divided by the time
-// of the form that shall replace it.
+// minGain is the smallest speedup for which a form replaces the default form: the default's time
+// divided by the form's time must be at least minGain.
 const minGain = 1.05
 
-// measured returns the choices that are measured, as opposed to shipped with the program.
+// measured returns the choices whose fastest form is measured on this machine. For the other
+// choices, the fastest forms are shipped with the program.
 func measured() []forms.Measured {
 	return slices.DeleteFunc(slices.Clone(forms.Measurements),
 		func(c forms.Measured) bool { return c.Shipped })
@@ -158,8 +159,8 @@ func (x *formLeaves) leaf(name string, form int64) (*codegen.Unit, kernels.Leaf,
 	return u, leaf, err
 }
 
-// makeForms compiles a leaf for each form of each measured choice, all choices in parallel, and
-// makes their data.
+// makeForms compiles one leaf for each form of each measured choice, and makes the arguments of
+// these leaves. It compiles the choices in parallel.
 func (l *leaves) makeForms(cfg cc.Config) error {
 	l.formed = &formLeaves{libraries: map[string]*kernels.Library{},
 		units: map[string]*codegen.Unit{}, data: map[string][]*tcs.Tensor{}}

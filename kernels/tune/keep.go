@@ -22,8 +22,9 @@ const Version = "5"
 // cache.
 const folder, label = "machine", "machine model"
 
-// name returns the name of this machine's model in the cache. It is made of the kind and the number
-// of the machine's processors, however many of them the process may use.
+// name returns the name under which the cache stores the model of this machine. It contains the
+// kind of the processor and the number of processors of the whole machine, including the processors
+// that this process may not use.
 func name() string {
 	return cc.Name(label+" "+Version, cc.CPUKind(cc.Native),
 		[]string{strconv.Itoa(kernels.HardwareThreads())}, nil)
@@ -80,7 +81,8 @@ func Kept(root string) (*Model, error) {
 	return m, nil
 }
 
-// again ends the message about a machine model that cannot be used.
+// The text of this constant is the end of the messages about a stored machine model that cannot be
+// used.
 const again = "; run distaff doctor --tune again"
 
 // check returns an error if the model lacks a figure that every model has, or if a figure is

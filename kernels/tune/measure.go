@@ -92,9 +92,9 @@ func probes(m *Model) []probe {
 	return append(list, probe{call, 0, 1})
 }
 
-// measure fills in a model. It repeats each probe until its loop runs long enough to be timed, then
-// times the forms, then repeats all probes in rounds while there is time. The best result of each
-// counts. Probes with impossible figures are run again.
+// measure fills in a model. First it increases the repetitions of each probe until its loop runs
+// long enough to be timed. Then it times the forms. In the time that remains it repeats all probes
+// in rounds, and keeps the best result of each probe. Probes with impossible figures are run again.
 func measure(ctx context.Context, by prober, m *Model) error {
 	list := probes(m)
 	reps, best := map[probe]int64{}, map[probe]float64{} // seconds per unit
@@ -148,8 +148,10 @@ func runOnce(ctx context.Context, by prober, p probe, reps int64, best map[probe
 // next. The growth is limited because the times of short loops are inexact.
 const maxGrowth = 64
 
-// calibrate returns a number of repetitions that makes a probe's loop run for minRunSeconds. It
-// stops trying at the deadline, in seconds after the measurement began.
+// calibrate returns how often the loop of a probe must be repeated so that it runs for
+// minRunSeconds. It runs the probe with more and more repetitions. At the deadline, in seconds
+// since the measurement began, it stops and returns the last number of repetitions. The prober "by"
+// runs the probe, and calibrate records the best time in best.
 func calibrate(ctx context.Context, by prober, p probe, deadline float64,
 	best map[probe]float64) (reps int64, err error) {
 	for reps = 1; ; {

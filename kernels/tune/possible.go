@@ -78,8 +78,8 @@ func (m *Model) impossible() (list []impossible) {
 	return list
 }
 
-// BusyError reports figures that stayed impossible however often they were measured. The exit code
-// is 1.
+// BusyError reports figures that were impossible in every measurement, which shows that other work
+// keeps the machine busy. It ends a run with code 1.
 type BusyError struct {
 	OtherWork float64  // average number of CPUs that other processes kept busy meanwhile
 	Why       []string // the reason for each figure

@@ -74,8 +74,9 @@ const Line = 64
 //     processor's whole reorder window.
 //   - Writes overlap with nothing.
 //
-// Unpredictable work is done alone for two reasons. All other work waits for a mispredicted branch.
-// A step through several operands starts at a coordinate that the step before it selects.
+// Unpredictable work does not overlap with other work, for two reasons. First, all other work waits
+// for a mispredicted branch. Second, when several operands are merged, each step needs the
+// coordinate that the previous step has selected, so the steps cannot overlap.
 //
 // The second time is spent on instructions without memory traffic: the unpredictable work, plus
 // entering and leaving loops.
@@ -114,9 +115,10 @@ func (m *Model) Seconds(l Leaf, threads int) float64 {
 	return math.Max(math.Max(reads+lanes, picks+computes+waits)+writes, waits+enters) + regions
 }
 
-// bytesBetween returns the number of bytes that enter the caches between two reads of the same row
-// of pick n. They consist of the whole array of pick n, and of a part of the array of every other
-// pick of the same phase. This part is what the other pick reads between these two reads.
+// bytesBetween returns how many bytes enter the caches between two reads of the same row by access
+// n (a Pick). These bytes are the whole array of access n, and a part of the array of each other
+// access that alternates with it (in the same Phase). This part is what the other access reads in
+// the meantime.
 func (l *Leaf) bytesBetween(n int) int64 {
 	p := l.Picks[n]
 	bytes, moved := float64(p.Bytes), p.moved()
@@ -134,13 +136,13 @@ func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
 
-// gatherSeconds predicts the time of reading the rows of pick p. interval is the number of bytes
-// that enter the caches between two reads of the same row.
+// gatherSeconds predicts the time of the indirect reads that p describes. interval is the number of
+// bytes that enter the caches between two reads of the same row.
 //
-// The time is the smaller of two times. The first is the time of random reads from an array of as
-// many bytes as interval says. The second is smaller if the rows are close together: the time of a
-// sequential read of all memory that the passes touch, plus the time of gathering the rows from the
-// nearest cache.
+// The time is the smaller of two estimates. The first is the time of random reads from an array of
+// interval bytes. The second is the time of reading sequentially all memory that the passes over
+// the array touch, plus the time of gathering the rows from the nearest cache. The second is
+// smaller if the rows are close together.
 func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
 	gathers := p.Count * m.rowSeconds(interval, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)
@@ -152,9 +154,9 @@ func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
 	return seconds
 }
 
-// transfers returns how many times each row moves between memory and core. Rows that are only read
-// move once. Rows that are written move twice if they are longer than a cache line, or if each has
-// a mark in another array. Otherwise they count once.
+// transfers returns how often each row moves between memory and core. Rows that are only read move
+// once. Rows that are written move twice if they are longer than a cache line, or if another array
+// has a mark for each row (Marked). Other written rows move once.
 func (p *Pick) transfers() float64 {
 	if p.Written && (p.Run > Line || p.Marked) {
 		return 2

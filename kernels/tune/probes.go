@@ -17,8 +17,8 @@ import (
 //go:embed loops/probes.c
 var probesText string
 
-// kind is the kind of a probe. Its C function in loops/probes.c has this name with the prefix
-// probe_.
+// kind says what a probe measures. The C function of the probe in loops/probes.c is called probe_
+// followed by the kind.
 type kind string
 
 const (
@@ -95,8 +95,9 @@ func powerOfTwo(n int64) int64 {
 	return p
 }
 
-// newLeaves compiles the probes, and makes an array for each level of m that fits into this level.
-// bytes is the size of the array that is used to measure main memory.
+// newLeaves compiles the probes and makes their arrays. For each cache level of m, the probes use a
+// part of the arrays that fits into that cache. To measure main memory, they use an array of the
+// given number of bytes.
 func newLeaves(ctx context.Context, cfg cc.Config, m *Model, bytes int64) (*leaves, error) {
 	l := &leaves{ctx: ctx, begun: time.Now(), arena: kernels.NewArena(nil),
 		runner: kernels.NewRunner(), leaf: map[string]kernels.Leaf{}, found: make([]float64, 3)}
@@ -143,14 +144,15 @@ func (l *leaves) compile(cfg cc.Config) error {
 }
 
 // minData and maxData limit the size, in bytes, of the array that is used to measure main memory.
-// The array is four times as large as the last cache, and at least minData. A size above maxData is
-// reduced, because filling a larger array takes too long, but not below twice the last cache.
+// The size is four times the size of the last-level cache, but at least minData. If that is more
+// than maxData, the size is maxData, because filling a larger array takes too long. But the size is
+// always at least twice the size of the last-level cache.
 const minData, maxData = 64 << 20, 512 << 20
 
 // dataBytes returns the size, in bytes, of the array that is used to measure main memory. memory is
 // the number of bytes that all probes together may allocate, or 0 for no limit. dataBytes returns
-// an error if the limit has no room for all arrays of the probes: an array that is larger than the
-// caches, the links of the pointer chase through memory, and the random numbers.
+// an error if the limit is too small for all arrays of the probes. The probes need an array that is
+// larger than the caches, an array of links to measure latency, and an array of random numbers.
 func dataBytes(m *Model, memory int64) (int64, error) {
 	last := m.lastCache()
 	want := max(min(4*last, maxData), 2*last, minData)
@@ -249,7 +251,8 @@ func (l *leaves) array(n int64, typ tensor.Type, width uint8) (*tcs.Tensor, erro
 	return t, mem.Release()
 }
 
-// touch writes to the fresh memory of t and returns the rate in bytes per second.
+// touch writes to all elements of t, whose memory has not been used before, and returns the rate in
+// bytes per second. The rate includes the time of the page faults.
 func (l *leaves) touch(t *tcs.Tensor, threads int) (float64, error) {
 	if err := l.calls(string(write), threads, t, nil, [2]int64{0, t.Vals.Len}, 1); err != nil {
 		return 0, err

@@ -21,8 +21,9 @@ type alone struct {
 	env    kernels.Env
 }
 
-// manyCalls calls a leaf repeatedly. An additional bound after the leaf's own bounds is the number
-// of calls. The volatile pointer prevents the compiler from combining calls.
+// manyCalls is the C code of a loop that calls a leaf repeatedly. It gets the number of calls as an
+// additional element after the leaf's own bounds. The volatile pointer prevents the compiler from
+// combining calls.
 const manyCalls = `
 int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
     int (*volatile one_call)(dst_tensor **, const int64_t (*)[2], dst_env *) = %s;
@@ -33,7 +34,8 @@ int many_calls(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {
 }
 `
 
-// alone compiles a statement over operands in memory, as a job would, and makes a result.
+// alone compiles a statement over operands in memory with the same settings as a job, and allocates
+// a result tensor for the statement. It does not run the leaf.
 func (b *bench) alone(stmt string, operands map[string]*tcs.Tensor, threads int) (*alone, error) {
 	j := &spmd.Job{Statement: stmt, Inputs: map[string]spmd.Input{}}
 	for name, t := range operands {

@@ -93,8 +93,9 @@ func dense(b *bench) error {
 // square returns the number of rows and columns of the matrices.
 func (b *bench) square() int64 { return 64 * int64(math.Round(64*math.Cbrt(b.scale))) }
 
-// again runs this section in another process with an additional environment variable. The lines
-// that it prints about leaves without a BLAS are added to this section.
+// again runs this section once more in a child process, with an additional environment variable
+// that switches the BLAS off. From the child's output it copies the lines about leaves without a
+// BLAS into this section.
 func (b *bench) again(variable string) error {
 	threads := strings.Trim(strings.ReplaceAll(fmt.Sprint(b.threads), " ", ","), "[]")
 	cmd := exec.CommandContext(b.ctx, os.Args[0], "-only=dense", "-lines="+b.lines.String(),

@@ -251,7 +251,8 @@ func (b *bench) placedPeer(p *peer, function string, dumps []string) (*outcome, 
 	return &outcome{times: times, sum: sum}, err
 }
 
-// placedJob returns a job over files of its operands.
+// placedJob returns the job that k describes. The job reads its operands from the given files,
+// which are in the order of k.operands.
 func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Inputs: map[string]spmd.Input{}}
 	operands := strings.Fields(k.operands)
@@ -264,8 +265,8 @@ func (b *bench) placedJob(k placedJob, files []string) *spmd.Job {
 	return j
 }
 
-// placedFiles writes the operands of a line as .tcs files for Distaff and, if dumped is true, in
-// the format of peers too.
+// placedFiles writes the operands of k's job as .tcs files into dir. If dumped is true, it also
+// writes the operands in the format that the peer programs read. It returns the paths of both.
 func (b *bench) placedFiles(k placed, dir string, dumped bool) (files, dumps []string, err error) {
 	for _, in := range k.inputs {
 		t, err := b.input(in)

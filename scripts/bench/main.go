@@ -94,8 +94,9 @@ func (b *bench) wants(name string) bool { return b.lines.MatchString(name) }
 
 func (b *bench) printf(format string, args ...any) { fmt.Printf(format, args...) }
 
-// over must be called for each figure that has a limit. If exceeded is true, the figure exceeds its
-// limit: over counts the figure, and returns the mark to print after it. Otherwise over returns "".
+// over counts and marks the figures that exceed their limits. Call it for each figure that has a
+// limit. If exceeded is true, it counts the figure and returns the mark to print after it.
+// Otherwise it returns "".
 func (b *bench) over(exceeded bool) string {
 	if !exceeded {
 		return ""

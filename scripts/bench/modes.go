@@ -54,8 +54,9 @@ func modes(b *bench) error {
 const modeLimit, copyLimit = 1.5, 1
 
 // mode measures kernel k and the kernel reference alternately, and prints a line for each number of
-// threads. copying is nil unless the reference reads a copy of the operand. copying then measures
-// the time of making this copy, which is added to the time of the reference.
+// threads. If the reference reads a copy of the operand, the function copying measures the time of
+// making this copy. mode then adds this time to the time of the reference. Otherwise copying is
+// nil.
 func (b *bench) mode(name string, k, reference kernel, copying func() (float64, error)) error {
 	if !b.wants(name) {
 		return nil
@@ -101,7 +102,8 @@ func (b *bench) modeLine(name string, threads int, k, reference kernel,
 	return nil
 }
 
-// copying returns the time of making a copy of a tensor that stores a mode last.
+// copying returns the time, in seconds, of copying a tensor into a mode order whose last mode is
+// the given mode.
 func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 	t, err := b.input(tensor)
 	if err != nil {
@@ -118,8 +120,9 @@ func (b *bench) copying(tensor, mode string) (seconds float64, err error) {
 }
 
 // summed returns the product of a tensor with a vector (TTV) or, if column names a variable, with a
-// matrix (TTM), summed over one mode. The result has the levels of the other modes in order. tensor
-// gives the name and sizes of the operand, and input is the tensor to use.
+// matrix (TTM), summed over one mode. The result has the levels of the other modes in order. The
+// kernel is named after the generated input called tensor and has its sizes. The kernel reads the
+// input called input, which may be a copy of that tensor in another mode order.
 func summed(tensor, input string, mode int, column string) (name string, k kernel) {
 	vars := letters[:len(inputs[tensor].dims)]
 	rest := slices.Delete(slices.Clone(vars), mode, mode+1)

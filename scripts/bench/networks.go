@@ -12,7 +12,8 @@ import (
 	"distaff/spmd"
 )
 
-// product is a statement with a product of several tensors. It is computed in each of the ways.
+// product is a statement with a product of several tensors. The benchmark computes it by each of
+// the methods in ways.
 type product struct {
 	name, stmt string
 	formats    map[string]string // formats of the result
@@ -22,11 +23,12 @@ type product struct {
 	smaller float64
 }
 
-// ways are the ways to contract a product, the default first.
+// ways lists the methods that the benchmark compares for a product of several tensors: the default,
+// one nest of loops, and pairwise contractions.
 var ways = []string{"auto", "direct", "pairwise"}
 
-// bestLimit is the largest accepted time of the default, as a multiple of the faster of the two
-// other ways.
+// bestLimit limits the time of the default method. That time must not exceed bestLimit times the
+// time of one nest of loops or of pairwise contractions, whichever is faster.
 const bestLimit = 1.05
 
 // products returns the products to measure: the tensor networks of Raje et al. ("CoNST", sections 4
@@ -95,8 +97,8 @@ var networkInputs = map[string]struct {
 	"rjk":          {"sss", 32000, []int64{40, 40, 40}},
 }
 
-// networks prints the section of products of several tensors. It compares the default with one nest
-// of loops and with pairwise contractions.
+// networks measures products of several tensors and prints their section. It compares the default
+// method with one nest of loops and with pairwise contractions.
 func networks(b *bench) error {
 	b.printf("%-20s %7s %10s %10s %12s %7s %6s %7s %6s %11s %11s %7s %6s %11s %11s  %s\n",
 		"product", "threads", "auto ms", "direct ms", "pairwise ms", "to best", "limit",
@@ -138,15 +140,17 @@ func (b *bench) productInputs(p product) error {
 // relative to the fastest way.
 const hopeless = 10
 
-// contracted is the result of computing a product in one way: the times of the runs, the bytes that
-// they allocated besides the result (bytes) and in all (peak), and the predicted bytes.
+// contracted is the result of computing a product by one method. times contains the times of the
+// runs in seconds. peak is the memory that the runs allocated, in bytes, and bytes is the same
+// without the result. predicted is the predicted memory in bytes.
 type contracted struct {
 	times                  []float64
 	bytes, peak, predicted int64
 }
 
-// leavesOf maps each way of a product to the first way with the same leaf. So no leaf is compared
-// with itself.
+// leavesOf finds the methods that compile to the same leaf, so that no leaf is compared with
+// itself. For each method it returns the first method with the same leaf, which may be the method
+// itself.
 func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	first, same := map[string]string{}, map[string]string{} // by the text of a leaf, and by way
 	for _, way := range ways {
@@ -163,7 +167,8 @@ func (b *bench) leavesOf(p product, threads int) (map[string]string, error) {
 	return same, nil
 }
 
-// network times all ways of one product alternately, and prints its line.
+// network measures one product by each of the compared methods, in alternation, and prints the
+// product's line of the table.
 func (b *bench) network(p product, threads int) error {
 	same, err := b.leavesOf(p, threads)
 	if err != nil {
@@ -250,8 +255,8 @@ type ran struct {
 	sum float64
 }
 
-// contract computes a product in one way. If often is true, it repeats the runs as the command's
-// flags say; otherwise it runs once.
+// contract computes a product by the method that way names. If often is true, it repeats the run as
+// many times as the command's flags say. Otherwise it runs the product once.
 func (b *bench) contract(p product, way string, threads int, often bool) (*ran, error) {
 	j := b.networkJob(p, way, threads)
 	if often {
@@ -271,7 +276,8 @@ func (b *bench) contract(p product, way string, threads int, often bool) (*ran, 
 		slices.Max(plan.Memory)}, total(report.Result)}, nil
 }
 
-// networkJob returns the job of a product in one way. Its inputs must exist.
+// networkJob returns the job that computes a product by the method that way names. The input
+// tensors of the product must exist.
 func (b *bench) networkJob(p product, way string, threads int) *spmd.Job {
 	j := &spmd.Job{Statement: p.stmt, Formats: p.formats, Inputs: map[string]spmd.Input{},
 		Keep: true}

@@ -68,8 +68,9 @@ func run(dir string) error {
 	return writeTableGo(dir, leaves)
 }
 
-// compile compiles a kernel. The leaf's function has a symbol of its own, but the leaf's key is the
-// key that a job computes for the same statement.
+// compile compiles a kernel. The C function gets a unique symbol, because all kernels are linked
+// into one program. The leaf keeps the key that a job computes for the same statement, so that the
+// job finds the leaf.
 func compile(k spec.Kernel) (leaf, error) {
 	r, err := k.Request()
 	if err != nil {

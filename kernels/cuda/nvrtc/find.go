@@ -13,7 +13,8 @@ import (
 // link in a development kit.
 var names = []string{"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"}
 
-// NotFoundError reports that no library could be opened. Tried lists the places.
+// NotFoundError reports that the NVRTC library could not be opened. Tried lists the paths that were
+// tried, with the error of each.
 type NotFoundError struct{ Tried []string }
 
 func (e *NotFoundError) Error() string {
@@ -37,7 +38,8 @@ func open() (*Compiler, error) {
 	return find(os.Getenv)
 }
 
-// find opens the first library that can be opened.
+// find tries the candidate paths of NVRTC in order and opens the first library that can be opened.
+// env returns the value of an environment variable.
 func find(env func(string) string) (*Compiler, error) {
 	var tried []string
 	for _, path := range candidates(env) {
