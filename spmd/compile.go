@@ -131,8 +131,8 @@ func (u *Compiled) Source() string {
 	return emitc.File(u.Unit.Func)
 }
 
-// addToZero adds a second unit for a += statement. A run calls the leaf of this unit if the result
-// has no old value, so the leaf adds to zero.
+// addToZero compiles a second unit for a += statement. The leaf of this unit adds the terms to zero
+// instead of to an old value. A run calls this leaf if the result has no old value.
 func (u *Compiled) addToZero() error {
 	req := u.Unit.Request
 	req.Tensors.Old, req.Ask.Trace = nil, nil
@@ -141,11 +141,12 @@ func (u *Compiled) addToZero() error {
 	return err
 }
 
-// Build compiles the C of the leaf into the cache. If the leaf depends on sizes, Build also
-// compiles the leaf for any sizes, so that a machine without a compiler can run the statement on
-// any data with these formats and types. For a job of several ranks or blocks whose operands all
-// have inputs, Build also compiles the leaves that Run would call: one for each group of terms, and
-// the sum of blocks.
+// Build compiles the C code of the leaf and stores the object in the cache. If the leaf depends on
+// sizes, Build also compiles a variant for any sizes. A machine without a compiler can then run the
+// statement on other data of the same formats and types.
+//
+// A job on several ranks or blocks calls other leaves: one for each group of terms, and one that
+// sums blocks. Build compiles them too, if all operands of the job have inputs.
 func (u *Compiled) Build(ctx context.Context) error {
 	for _, unit := range u.units {
 		if err := u.job.userCode().Allow(unit); err != nil {
@@ -168,7 +169,8 @@ func (u *Compiled) Build(ctx context.Context) error {
 	return j.runLeaves(ctx)
 }
 
-// runLeaves runs a job of several ranks or blocks until all its leaves are compiled.
+// runLeaves compiles the leaves of a job on several ranks or blocks. To find out which leaves the
+// job calls, it starts the job, but only until all its leaves are compiled. It writes no outputs.
 func (j *Job) runLeaves(ctx context.Context) (err error) {
 	j.compileOnly, j.Outputs, j.StatsFile = true, nil, ""
 	if j.Ranks > 1 {

@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/fault"
 )
 
-// machine returns the machine that the job names, or nil if it names none. The ranks then form one
-// dimension.
+// machine returns the machine (the grid of ranks) that the job names. If the job names none,
+// machine returns nil, and the ranks form a grid of one dimension.
 func (o *Options) machine() (*place.Machine, error) {
 	if o.fileMachine != nil || o.Machine == "" {
 		return o.fileMachine, nil

@@ -37,8 +37,9 @@ type peer struct {
 	reason string                     // the reason
 }
 
-// matrixKernels are the kernels that the libraries of sparse matrices support, with sorted results.
-// tensorKernels are the kernels that the libraries of sparse tensors support.
+// matrixKernels are the kernels that the libraries of sparse matrices support. The programs that
+// call the libraries return sorted results. tensorKernels are the kernels that the libraries of
+// sparse tensors support.
 var (
 	matrixKernels = []string{"spmv", "spmm", "spadd", "spadd3", "spgemm"}
 	tensorKernels = []string{"mttkrp", "onecopy1", "onecopy2"}
@@ -62,7 +63,7 @@ func (b *bench) libraries(dir string) []*peer {
 	return list
 }
 
-// runs reports whether a peer has a kernel for the given number of threads.
+// runs reports whether the peer can compute kernel k on the given number of threads.
 func (p *peer) runs(k kernel, threads int) bool {
 	return slices.Contains(p.does, k.function) && !(p.serial && threads > 1)
 }
@@ -188,8 +189,9 @@ func petsc(dir string) *peer {
 	return p.launched(dir, "petsc.c", "-I"+home+"/include", "-L"+home+"/lib", "-lpetsc_real")
 }
 
-// scalapack returns the peer that multiplies with ScaLAPACK. The program is linked with the
-// OpenBLAS that our leaves load, ahead of the BLAS that Debian's ScaLAPACK is linked with.
+// scalapack returns the peer that multiplies dense matrices with ScaLAPACK. Its program must use
+// the OpenBLAS that our leaves load, and not the BLAS that Debian's ScaLAPACK depends on. The
+// linker therefore gets OpenBLAS first.
 func scalapack(dir string) *peer {
 	p := &peer{name: "scalapack", does: []string{"gemm"}}
 	found, _ := filepath.Glob("/usr/lib/*/libscalapack-openmpi.so")
@@ -200,8 +202,8 @@ func scalapack(dir string) *peer {
 	return p.launched(dir, "scalapack.c", "-lopenblas", "-lscalapack-openmpi")
 }
 
-// launched prepares a peer as the method compiled does. In addition, Open MPI's mpirun starts the
-// peer's program, with one rank for each thread.
+// launched prepares a peer like the method "compiled", but for a program that uses MPI. Open MPI's
+// mpirun starts the program when the peer is measured, with one rank for each thread.
 func (p *peer) launched(dir, name string, flags ...string) *peer {
 	mpicc, err := exec.LookPath("mpicc.openmpi")
 	if err != nil {
@@ -256,8 +258,9 @@ func mkl(dir string) *peer {
 	return p
 }
 
-// named returns a peer for tensors, and the folder that an environment variable names. If the
-// variable is not set, home is "".
+// named returns a peer with the given name that supports the tensor kernels. home is the folder of
+// the peer's library. The environment variable called variable contains this folder. If the
+// variable is not set, home is "", and the peer's reason says so.
 func named(name, variable string) (p *peer, home string) {
 	p, home = &peer{name: name, does: tensorKernels}, os.Getenv(variable)
 	if home == "" {

@@ -15,8 +15,8 @@ import (
 	"distaff/spmd"
 )
 
-// figure is a line of the section of prepared statements. It has Distaff's time minus another time,
-// or Distaff's time as a multiple of the other time.
+// figure describes a line of the section of prepared statements. The line compares Distaff's time
+// with another time. It prints the difference or the ratio of the two times.
 type figure struct {
 	name, unit  string
 	threads     int
@@ -25,8 +25,9 @@ type figure struct {
 	limit       float64
 }
 
-// figure prints a line. The limit applies to the figure from medians. The figure from minimum times
-// is printed too, because other load on the machine changes it less.
+// figure prints the line of one comparison. The value that is computed from the medians must not
+// exceed the limit. The value that is computed from the minimum times is printed too. Other load on
+// the machine changes the minimum times less than the medians.
 func (b *bench) figure(f figure) {
 	least := f.value(slices.Min[[]float64])
 	value, other := f.value(median), "-"
@@ -180,12 +181,13 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches is the number of measurements that one side makes in a turn if a measured time is only a
-// few microseconds.
+// batches multiplies the number of measurements in product, because a measured time is only a few
+// microseconds there.
 const batches = 20
 
-// product times a prepared product and, alternately, its leaf on the same operands. threads is the
-// number of threads of the leaf.
+// product measures the overhead of a prepared statement. It alternately times the prepared product
+// y = A*b and its leaf alone on the same operands. threads is the number of threads of the leaf.
+// calls is the number of calls in one measurement.
 func (b *bench) product(s *system, f figure, threads, calls int) error {
 	const text = "y(i) = A(i,j) * b(j)"
 	err := s.start(b, 1, f.threads, func(p *spmd.Program) error {
@@ -319,8 +321,9 @@ func (b *bench) stepsInGo(s *system, f figure) error {
 	return err
 }
 
-// turns returns measurements of f in milliseconds. It calls f once to warm up. It then calls f as
-// often as one side of a comparison runs in all of its turns together. f returns seconds.
+// turns calls f once to warm up. It then calls f repeatedly, and returns these measurements in
+// milliseconds. f returns seconds. The number of measurements is b.rounds*b.repeat, as for each
+// side of a comparison.
 func (b *bench) turns(f func() (float64, error)) ([]float64, error) {
 	var list []float64
 	for k := range 1 + b.rounds*b.repeat {
@@ -436,8 +439,9 @@ func (b *bench) stepsOfSciPy(s *system, f figure) error {
 	return err
 }
 
-// stepsOfRanks measures the time of a step on two ranks of this process, each with one thread. In
-// turns with the step, it measures the bare leaves on the rows of one rank, half of all rows.
+// stepsOfRanks measures a step of the solver on two ranks of this process, each with one thread. It
+// compares this time with the time of the leaves alone, without communication. The leaves compute
+// the rows of one rank, which are half of all rows. The two times are measured alternately.
 func (b *bench) stepsOfRanks(s *system, f figure) error {
 	const steps = 200
 	leaves, err := b.leavesOfStep(s, s.n/2)

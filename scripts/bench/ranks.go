@@ -29,8 +29,8 @@ type ranked struct {
 	limit  float64 // largest time with the split, relative to the time without
 }
 
-// leastSpeedup is the smallest accepted speedup of two ranks over one. If two cores have r times
-// the memory bandwidth of one core, the speedup must also be at least r*allowed.
+// The speedup of two ranks over one must be at least leastSpeedup. It must also be at least
+// r*allowed, where r is the memory bandwidth of two cores divided by the bandwidth of one core.
 const leastSpeedup, allowed = 1.5, 0.9
 
 // splitRounds is the smallest number of runs of a job whose loops are split over the ranks. Such a
@@ -52,9 +52,9 @@ var ranksFiles = map[string]struct {
 func reads(l spmd.MachineLevel) spmd.MachinePair  { return l.Read }
 func writes(l spmd.MachineLevel) spmd.MachinePair { return l.Write }
 
-// speedup returns the smallest accepted speedup of two ranks over one. It is not used for lines
-// that measure a split. m is the model of this machine, which contains its memory bandwidths. If m
-// is nil, the result is leastSpeedup.
+// speedup returns the smallest accepted speedup of two ranks over one. Lines that compare a split
+// reduction variable with an unsplit one have a limit of their own instead. m is the model of this
+// machine, which contains its memory bandwidths. If m is nil, speedup returns leastSpeedup.
 func (k *ranked) speedup(m *spmd.Machine) float64 {
 	if m == nil {
 		return leastSpeedup
@@ -137,7 +137,8 @@ func (b *bench) rankFile(dir, name string) (string, error) {
 	return path, err
 }
 
-// job returns the job of one side of the line. file has the sparse operand.
+// job returns the job for one of the two times that a line of the table compares. file contains the
+// sparse operand, and split lists how variables are split.
 func (k *ranked) job(file string, ranks int, split []string) *spmd.Job {
 	j := &spmd.Job{Statement: k.stmt, Formats: k.formats, Sizes: k.sizes,
 		Inputs: map[string]spmd.Input{k.operand: spmd.File(file), k.dense: spmd.Generated("dense")}}
@@ -180,7 +181,7 @@ func (b *bench) rankLine(k ranked, machine *spmd.Machine, file, how string,
 	return nil
 }
 
-// outcome is the time of a job's ranks and the sum of its result.
+// outcome holds the compute times of a job and the sum of its result's values.
 type outcome struct {
 	times []float64
 	sum   float64

@@ -34,8 +34,8 @@ type claim struct {
 	least      float64
 }
 
-// byHandLimit is the largest accepted time of a schedule, as a multiple of the same loops written
-// by hand.
+// byHandLimit limits the time of a schedule: it must be at most byHandLimit times the time of the
+// same loops written by hand.
 const byHandLimit = 1.05
 
 // contests returns comparisons of schedules from Senanayake's thesis (2020): tiles of entries and
@@ -98,7 +98,8 @@ func contests() []contest {
 	return list
 }
 
-// schedules prints the section of schedules, for the largest number of threads that -threads lists.
+// schedules measures statements with schedules against the same loops written by hand, and prints a
+// line for each. Both sides use the largest number of threads that -threads lists.
 func schedules(b *bench) error {
 	object, err := b.object(handScheduled)
 	if err != nil {

@@ -17,8 +17,9 @@ type stored struct {
 	limit                     float64 // largest time, relative to write(); 0 means no limit
 }
 
-// storedTable has a line for each way to store a result. In some lines, dense or sparse arrays are
-// written as they are. In other lines, rows are combined from blocks of columns.
+// storedTable has a line for each way to store a result. In some lines, each rank writes its dense
+// or sparse arrays to the file as they are. In other lines, the ranks hold blocks of columns, and
+// each row of the file is combined from several blocks.
 var storedTable = []stored{
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 1, "", "", 2},
 	{"dense rows", "T(i,j) = S(i,j)", "mat:a:1", "dd", 2, "", "", 2},

@@ -112,9 +112,10 @@ func (b *bench) textMemory(dir string, n int) error {
 	return nil
 }
 
-// peakMemory runs a command and returns the largest numbers of bytes of its anonymous memory (own)
-// and of its resident memory (all). It reads them from /proc until the command ends, because the
-// numbers from wait4 include the parent's.
+// peakMemory runs a command and returns its peak memory in bytes. own is the peak of its anonymous
+// memory, and all is the peak of its resident memory. peakMemory reads both from /proc until the
+// command ends. It does not use wait4, because the numbers from wait4 include memory of the process
+// that started the command.
 func peakMemory(argv ...string) (own, all int64, err error) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if err := cmd.Start(); err != nil {

@@ -300,14 +300,15 @@ func dense(vals []float64, dims ...int64) *tcs.Tensor {
 	return t
 }
 
-// tensor returns the matrix in format ds, over its arrays.
+// tensor returns the matrix as a tensor in format ds. The tensor uses the matrix's arrays without
+// copying them.
 func (m *matrix) tensor() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: []int64{m.rows, m.cols}, Type: tensor.Float64},
 		Vals:   tcs.Of(m.vals),
 		Levels: []tcs.Level{{Kind: 'd', Size: m.rows}, compressed(1, m.cols, m.pos, m.crd)}}
 }
 
-// tensor returns the tensor in format sss, over its arrays.
+// tensor returns t as a tensor in format sss. The result uses the arrays of t without copying them.
 func (t *tensor3) tensor() *tcs.Tensor {
 	return &tcs.Tensor{Header: tcs.Header{Dims: t.dims[:], Type: tensor.Float64}, Vals: tcs.Of(t.vals),
 		Levels: []tcs.Level{compressed(0, t.dims[0], t.pos0, t.crd0),

@@ -64,8 +64,8 @@ func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	return t, nil
 }
 
-// compare runs SpMV with each schedule, and prints a line that compares it with cuSPARSE's time t.
-// The limit applies to the first schedule.
+// compare runs SpMV with each schedule. For each schedule it prints a line with our time and
+// cuSPARSE's time t. limit applies only to the first schedule.
 func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedule) error {
 	for k, s := range schedules {
 		o, err := b.by(v, s)
@@ -149,8 +149,8 @@ func (b *bench) skew() error {
 
 // shortWide prints the section of a matrix with few, long rows. It compares two kinds of schedules:
 // one divides the entries evenly, and the other gives each row to a warp. The second kind is
-// measured with two sizes of blocks. With the size of A.10, a single block gets all rows of this
-// matrix. With the other size, a block gets 16 rows.
+// measured with two block sizes. With 256 rows, as in listing A.10 of Senanayake's thesis, a single
+// block gets all rows of this matrix. With the other size, a block gets 16 rows.
 func (b *bench) shortWide() error {
 	v, err := b.vectorsOf(shape{"100 x 100k", func(name string, scale float64) (*matrix, error) {
 		n := max(scaled(10000, scale), 640)

@@ -72,7 +72,7 @@ func (p *peers) do(f func() error) error {
 	return <-done
 }
 
-// errUnsupported is the error of an algorithm that cuSPARSE does not have for a request.
+// errUnsupported is the error if cuSPARSE does not support the requested algorithm.
 var errUnsupported = errors.New("not supported")
 
 func status(rc C.int) error {
@@ -142,7 +142,8 @@ func milliseconds(ms []C.float) []float64 {
 	return out
 }
 
-// bandwidth returns the bytes per second, read and written, of copies within the device.
+// bandwidth measures copies within the device's memory. It returns the number of bytes read plus
+// the number of bytes written, per second.
 func (p *peers) bandwidth() (float64, error) {
 	const bytes, n = 1 << 30, 11
 	ms := make([]C.float, n)
@@ -169,7 +170,8 @@ type theirs struct {
 	result    []float64
 }
 
-// algorithm is an algorithm of cuSPARSE. prepared says that its preprocessing is called before it.
+// algorithm is an algorithm of cuSPARSE. If prepared is true, cuSPARSE's preprocessing function is
+// called before the algorithm runs.
 type algorithm struct {
 	name     string
 	number   int

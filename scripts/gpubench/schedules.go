@@ -11,8 +11,8 @@ type schedule struct{ name, text string }
 
 var byDefault = schedule{"default", ""}
 
-// a2 returns schedule A.2 of the thesis. Each thread gets perThread neighbouring entries, and
-// computes all their products before it sums them. A block has the given number of warps.
+// a2 returns schedule A.2 of Senanayake's thesis. Each thread gets perThread neighbouring entries,
+// and computes all their products before it sums them. A block has the given number of warps.
 func a2(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.2 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps,
@@ -20,9 +20,9 @@ func a2(perThread, warps int) schedule {
 				"unroll(thread_nz_pre,%d), ", perThread))}
 }
 
-// a11 returns schedule A.11 of the thesis. Each thread gets perThread neighbouring entries, as in
-// A.2, but adds each product at once, without a temporary and without unrolling. A block has the
-// given number of warps.
+// a11 returns schedule A.11 of Senanayake's thesis. Each thread gets perThread neighbouring
+// entries, as in A.2, but adds each product to the sum immediately. The schedule uses no temporary
+// for the products and no unrolling. A block has the given number of warps.
 func a11(perThread, warps int) schedule {
 	return schedule{fmt.Sprintf("A.11 %d entries a thread", perThread),
 		positionsOfThreads(perThread, warps, "")}
@@ -38,9 +38,9 @@ func positionsOfThreads(perThread, warps int, loads string) string {
 		loads)
 }
 
-// a10 returns schedule A.10 of the thesis for matrices. A block has the given numbers of rows and
-// warps, and divides its rows among the warps. The threads of a warp compute one row after another
-// together.
+// a10 returns schedule A.10 of Senanayake's thesis for matrices. A block has the given numbers of
+// rows and warps, and divides its rows among the warps. A warp computes its rows one after another.
+// All its threads work on the same row.
 func a10(rows, warps int) schedule {
 	return schedule{fmt.Sprintf("A.10 %d rows a block", rows),
 		fmt.Sprintf(
@@ -51,8 +51,9 @@ func a10(rows, warps int) schedule {
 				"parallelize(thread,GPUThread,Temporary)", rows, warps)}
 }
 
-// a4 returns schedule A.4 of the thesis for SpMM. Each warp gets perWarp entries, and its threads
-// divide the columns of the dense matrix. A block has the given number of warps.
+// a4 returns schedule A.4 of Senanayake's thesis for SpMM. Each warp gets perWarp entries, and its
+// threads divide the columns of the dense matrix. A block has the given number of warps. columns is
+// the number of columns of the dense matrix.
 func a4(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.4 %d entries a warp", perWarp),
 		fmt.Sprintf(
@@ -64,9 +65,9 @@ func a4(perWarp, warps, columns int) schedule {
 			perWarp*warps, perWarp, columns/32)}
 }
 
-// a8 returns schedule A.8 of the thesis for MTTKRP of a tensor of order 3. As in a4, each warp gets
-// perWarp entries, and its threads divide the columns of the factor matrices. A block has the given
-// number of warps.
+// a8 returns schedule A.8 of Senanayake's thesis for MTTKRP of a tensor of order 3. As in a4, each
+// warp gets perWarp entries, and its threads divide the columns of the factor matrices. A block has
+// the given number of warps. columns is the number of columns of the factor matrices.
 func a8(perWarp, warps, columns int) schedule {
 	return schedule{fmt.Sprintf("A.8 %d entries a warp", perWarp),
 		fmt.Sprintf(

@@ -89,17 +89,17 @@ func (s *Sum) Run(c comm.Comm, parts map[partition.Piece]*tcs.Tensor,
 	return x.pieces, nil
 }
 
-// Moves calls travel for each message that Run sends from one rank to another. size returns the
-// estimated size of a region of a part. A message of a dense tensor has the values of the region's
-// box.
+// Moves calls the function visit once for each message that Run sends from one rank to another. The
+// function size returns the estimated size of a region of a part. A message of a dense tensor
+// contains the values of the region's box.
 func (s *Sum) Moves(size func(part int, r Region) plan.Size,
-	travel func(z plan.Size, from, to int)) {
+	visit func(z plan.Size, from, to int)) {
 	x := s.overlaps()
 	for k := range s.Pieces {
 		to := s.Pieces[k].Rank
 		for _, h := range x.of(k) {
 			if from := s.Parts[h.part].Rank; from != to {
-				travel(size(h.part, h.region), from, to)
+				visit(size(h.part, h.region), from, to)
 			}
 		}
 	}

@@ -19,23 +19,24 @@ type Cost struct {
 	Left []int64
 }
 
-// Drift bounds the errors of estimated sizes whose regions have guessed keys. The size of a region
-// is at most 1 + Share times its estimated size. A part overlaps at most Regions more pieces than
-// estimated, and a piece overlaps at most Regions more parts.
+// Drift bounds the errors of estimates for regions whose keys are only guessed. The size of such a
+// region is at most (1 + Share) times its estimated size. A part overlaps at most Regions more
+// pieces than estimated. A piece overlaps at most Regions more parts than estimated.
 type Drift struct {
 	Share   float64
 	Regions int64
 }
 
-// excess returns an upper bound of the memory, in bytes, that all copies of a region need in
-// addition to the region's estimated size. bytes is the estimated size, and empty is the size of a
-// copy without entries.
+// excess returns an upper bound of the memory, in bytes, that a region needs beyond its estimated
+// size. The estimate may be too small, and the region may be copied more often than estimated. The
+// result is for all copies together. bytes is the estimated size, and empty is the size of a copy
+// without entries.
 func (d Drift) excess(bytes, empty int64) int64 {
 	return int64(math.Ceil(d.Share*float64(bytes))) + d.Regions*empty
 }
 
-// position is the size, in bytes, of one element of the map from a tensor's entries to the union of
-// several patterns (see reduce.Union). The element is the position of an entry in the union.
+// position is the size, in bytes, of one element of a map that reduce.Union returns. The map
+// contains, for each entry of a tensor, its position in the union of several patterns.
 const position = 8
 
 // Cost returns an upper bound of the memory that Run needs at each rank. ranks is the number of
@@ -93,7 +94,8 @@ func (s *Sum) copied(z plan.Size) int64 {
 
 // building returns the memory that is needed to compute a piece of size z, in addition to the piece
 // itself. For a dense tensor it is the size of the overlap of one part. For other tensors it is the
-// size of the overlaps of all parts, their maps, and level arrays while they grow.
+// sum of three sizes: the overlaps of all parts, the maps from their entries to the union, and
+// level arrays that are enlarged while the union is made.
 func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
 	dense := s.Like.Layout.Format.AllDense()

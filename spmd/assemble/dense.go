@@ -95,16 +95,17 @@ func (x *running) borrow(h overlap) (*tcs.Tensor, error) {
 	return x.take(h)
 }
 
-// whole reports whether t can be used as the piece: it was received from another rank and is the
-// whole piece.
+// whole reports whether t can become the piece without a copy. t must cover the whole piece, and
+// must have been received from another rank. This rank's own parts are handled by viewOfFirst.
 func (x *running) whole(t *tcs.Tensor, h overlap, piece Region, list []overlap) bool {
 	return x.sum.Parts[h.part].Rank != x.c.Rank() && h.region.From == nil && h.region.To == nil &&
 		x.covers(t, piece, list) && isFormed(t)
 }
 
-// newZeroed returns a new piece to which the overlaps of list can be added. Its elements are 0,
-// except that an element is -0 if several overlaps may have it. -0 is the neutral element of
-// addition: if only one overlap has the element, its value stays the same, even if it is -0.
+// newZeroed returns a new piece to which the overlaps of list can be copied or added. An overlap is
+// added if it has elements in common with an earlier overlap of the list. All elements of such an
+// overlap start as -0, and all other elements start as 0. -0 is the neutral element of addition, so
+// a value of -0 that is added alone stays -0.
 func (x *running) newZeroed(piece Region, list []overlap) (*tcs.Tensor, error) {
 	t, err := newDense(x.sum.Like, piece.Box, x.options.Alloc)
 	if err != nil {

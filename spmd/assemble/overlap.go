@@ -23,7 +23,8 @@ type overlap struct {
 	region Region // in normal form
 }
 
-// overlaps sorts the parts by one mode: the mode with the largest number of different starts.
+// overlaps returns an index for finding the parts that overlap a piece quickly. It sorts the parts
+// by their start in one mode. It chooses the mode with the largest number of different starts.
 func (s *Sum) overlaps() *overlaps {
 	x := &overlaps{s: s, mode: -1}
 	most := 0

@@ -194,8 +194,8 @@ func (x *completing) paths(t *tcs.Tensor) *tcs.Tensor {
 	return p
 }
 
-// send starts to send the paths of this rank's pieces of a group to the other ranks that have
-// pieces of the group.
+// send handles one group of pieces. It starts to send the paths of the pieces that this rank holds
+// to all other ranks that hold pieces of the same group.
 func (x *completing) send(group []int) error {
 	to := map[int]bool{x.c.Rank(): true}
 	for _, k := range group {
@@ -228,8 +228,8 @@ func (x *completing) sendTo(group []int, rank int) error {
 	return nil
 }
 
-// complete adds to each of this rank's pieces of a group the paths that other pieces of the group
-// have.
+// complete handles one group of pieces. To each piece that this rank holds, it adds the paths that
+// only other pieces of the group have.
 func (x *completing) complete(group []int) error {
 	if !slices.ContainsFunc(group, func(k int) bool { return x.b.Own[k] != nil }) {
 		return nil
@@ -333,8 +333,8 @@ func closeList(list []*tcs.Tensor) {
 // pieces, and pos and crd are the widths of their level arrays.
 //
 // At its peak, Complete holds five things: the piece that it replaces, the paths that have just
-// arrived, the paths that were collected before, the union of both while its arrays grow, and their
-// maps into the union.
+// arrived, the paths that were collected before, the union of the two sets of paths, and the maps
+// from the two sets to the union. The arrays of the union may be enlarged while it is made.
 func CompleteCost(b *store.Blocks, ranks int, pos, crd []uint8, size plan.Sizes) []int64 {
 	most := make([]int64, ranks)
 	for _, g := range neighbours(b) {

@@ -6,10 +6,10 @@ import (
 	"distaff/spmd/partition"
 )
 
-// Region is a set of coordinates of a tensor: the coordinates in Box, which has a half-open range
-// for each mode, that are also between two keys in storage order. A key is a tuple of coordinates
-// of the outermost levels. The region's coordinates are at least From and less than To. An empty
-// key does not bound the region.
+// Region is a set of coordinates of a tensor. Box restricts each mode to a half-open range. From
+// and To restrict the coordinates further: in storage order, a coordinate is at least From and less
+// than To. From and To are keys. A key is a tuple of coordinates of the outermost levels. An empty
+// key does not restrict the region.
 type Region struct {
 	Box      [][2]int64
 	From, To []int64
@@ -51,7 +51,8 @@ func (r Region) common(o Region, modes []int) (Region, bool) {
 	return bound(box, from, to, modes)
 }
 
-// bound returns the region of box between two keys, in normal form. It changes box.
+// bound returns the part of a box that is between two keys, as a region in normal form. It returns
+// false if the region is empty. It overwrites box.
 func bound(box [][2]int64, from, to []int64, modes []int) (Region, bool) {
 	first, ok := atLeast(box, from, modes)
 	if !ok {
@@ -184,7 +185,8 @@ func (r Region) edge() edge { return edge{r.From != nil, r.To != nil} }
 // open reports whether all coordinates below the path are between the keys.
 func (e edge) open() bool { return !e.from && !e.to }
 
-// span returns the range of coordinates of level l that the region has below a path.
+// span returns the range of coordinates that level l can have in the region, below the path that
+// edge e describes. mode is the mode of level l.
 func (r Region) span(l, mode int, e edge) (lo, hi int64) {
 	lo, hi = r.Box[mode][0], r.Box[mode][1]
 	if e.from {
@@ -200,8 +202,8 @@ func (r Region) span(l, mode int, e edge) (lo, hi int64) {
 	return lo, hi
 }
 
-// below returns the edge of a path that is extended by coordinate c of level l. c must be in the
-// span.
+// below returns the edge of a longer path. It extends the path with edge e by coordinate c of level
+// l. c must be in the range that span returns for level l and edge e.
 func (r Region) below(l int, c int64, e edge) edge {
 	return edge{e.from && l+1 < len(r.From) && c == r.From[l],
 		e.to && l+1 < len(r.To) && c == r.To[l]}

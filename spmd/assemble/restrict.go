@@ -236,9 +236,10 @@ func (c *copier) copyOrDrop(l int, q int64, e edge) bool {
 	return some
 }
 
-// end records the end of a segment of level l. The first pass only counts the segment. The second
-// pass stores the end in pos. It does not store the end of a segment beyond the count of the first
-// pass, because this segment belongs to a last coordinate that is dropped.
+// end records the end of a segment of level l. The first pass only counts segments, and the second
+// pass stores their ends in pos. If nothing is below the last coordinate of the level above, the
+// coordinate is dropped, and its segment is not counted. In the second pass, end does not store
+// this segment's end, because pos does not have room for it.
 func (c *copier) end(l int) {
 	c.segments[l]++
 	if c.out != nil && c.segments[l] < c.out.Levels[l].Pos.Len {

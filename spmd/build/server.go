@@ -22,7 +22,8 @@ import (
 // may hang, or its data may be damaged. A rank that may have to compile therefore starts the child
 // before.
 
-// serverVar is set in the environment of the child.
+// serverVar is the environment variable that makes a child process run as the compile server. The
+// parent process sets it when it starts the child.
 const serverVar = "DISTAFF_COMPILE_SERVER"
 
 // serves reports whether main has called Serve. Only then can a child of this program run the
@@ -35,7 +36,8 @@ type compileReply struct {
 	Unstarted bool // Err is the Why of a cc.StartError
 }
 
-// Serve must be called at the beginning of main; see spmd.ServeCompiler.
+// Serve turns this process into a compile server if it was started as one. Otherwise it returns at
+// once. It must be called at the beginning of main; see spmd.ServeCompiler.
 func Serve() {
 	if os.Getenv(serverVar) == "" {
 		serves = true
@@ -94,7 +96,9 @@ type Server struct {
 	dec *gob.Decoder
 }
 
-// Start starts the child. It returns nil if this program cannot serve.
+// Start starts a child process that runs C compilers for this process. It returns nil if main of
+// this program does not call Serve, because a child could not run as a compile server then. It also
+// returns nil if the path of this program is unknown.
 func Start() (*Server, error) {
 	if !serves {
 		return nil, nil
@@ -147,8 +151,9 @@ func (s *Server) Run(ctx context.Context, c cc.Command) (string, error) {
 	return a.Said, nil
 }
 
-// gone returns an error that explains why the child does not answer: the first line of its output,
-// or otherwise the failure of the pipe.
+// gone returns an error that explains why the child does not answer. It contains the first line of
+// the child's output. If the output is empty, it says how the child ended, or contains err, the
+// error of the pipe.
 func (s *Server) gone(err error) error {
 	why := err.Error()
 	if s.cmd != nil {
@@ -169,8 +174,8 @@ func (s *Server) Close() {
 	s.cmd.Wait() // the exit code has no meaning
 }
 
-// Aside implements cc.Config.Run in a new child. If this program cannot serve, it compiles in this
-// process.
+// Aside implements cc.Config.Run: it runs the compiler from a new child process. If this program
+// cannot be started as a compile server, Aside runs the compiler from this process.
 func Aside(ctx context.Context, c cc.Command) (string, error) {
 	s, err := Start()
 	if err != nil || s == nil {
@@ -187,7 +192,8 @@ type Pool struct {
 	free    chan *Server
 }
 
-// StartPool starts n children. It returns nil if this program cannot serve.
+// StartPool starts n child processes that run C compilers for this process. It returns nil if main
+// of this program does not call Serve.
 func StartPool(n int) (*Pool, error) {
 	p := &Pool{free: make(chan *Server, n)}
 	for range n {

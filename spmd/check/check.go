@@ -69,7 +69,7 @@ type checker struct {
 	found   found
 }
 
-// found holds the differences at some of the coordinates.
+// found holds the first difference, and the number of differences, at a part of the coordinates.
 type found struct {
 	first *Difference
 	n     int64 // number of coordinates that differ

@@ -77,8 +77,8 @@ func (g *group) begin(name string, kind int, d detail) *call {
 
 func (c *call) String() string { return fmt.Sprintf("%s #%d on %s", c.name, c.seq, c.g.core.name) }
 
-// misuse returns the error of a wrong use of the collective that was found before any message was
-// sent.
+// misuse returns the error for a wrong call of the collective. It is for mistakes that are found
+// before any message is sent.
 func (c *call) misuse(format string, args ...any) error {
 	return c.g.fail(c.String(), -1, -1, fmt.Errorf("wrong use: "+format, args...))
 }
@@ -130,7 +130,8 @@ func (c *call) recv(b Buf, from int) error {
 	return c.wait()
 }
 
-// temp allocates memory for n elements of type t. end frees it.
+// temp allocates temporary memory for n elements of type t. The call's method "end" frees the
+// memory.
 func (c *call) temp(n int64, t tensor.Type) (Buf, error) {
 	b, err := c.g.core.t.Alloc(n * t.Size())
 	if err != nil {

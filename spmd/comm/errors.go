@@ -82,12 +82,13 @@ func (e *RankError) Unwrap() error { return e.Err }
 // ExitCode returns the exit code of the job.
 func (e *RankError) ExitCode() int { return e.Code }
 
-// AgreedError is a failure that Agree has made known to all ranks: the failure of the lowest rank
-// that failed. All ranks return it, so that the job can end regularly.
+// AgreedError is a failure that Agree has made known to all ranks. If several ranks failed, it is
+// the failure of the rank with the lowest number. All ranks return it, so the job can end in an
+// orderly way.
 type AgreedError struct{ RankError }
 
-// OwnMistake marks an error as a mistake in the command line of one rank, which other ranks do not
-// have. Agree keeps the mark.
+// OwnMistake marks an error as a mistake in the command line of a single rank. The other ranks do
+// not have this mistake. Agree keeps the mark.
 type OwnMistake struct{ Err error }
 
 func (e *OwnMistake) Error() string { return e.Err.Error() }
@@ -172,8 +173,9 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Failure returns err as a *RankError of rank. If err already names a rank, or is an interruption,
-// Failure returns it unchanged. ranks is the number of ranks in the job.
+// Failure returns err as the *RankError of the given rank. If err already names a rank, or is an
+// interruption, Failure returns it unchanged. ranks is the number of ranks in the job. If it is 1,
+// the message does not name the rank.
 func Failure(rank, ranks int, err error) error {
 	var re *RankError
 	var ae *AgreedError

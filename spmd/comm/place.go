@@ -56,8 +56,9 @@ func Local(places []Place, rank int) (local, size int) {
 	return local, size
 }
 
-// Sharing returns how many ranks of rank's node may run on a core that rank may also run on. rank
-// itself is counted.
+// Sharing counts the ranks that compete with the given rank for cores. A rank is counted if it is
+// on the same node and may run on a core that the given rank may also use. The given rank itself is
+// counted.
 func Sharing(places []Place, rank int) int {
 	n := 0
 	for _, p := range places {

@@ -75,14 +75,15 @@ func holder(lo, n, root int) int {
 	return lo
 }
 
-// walkTree goes through the messages of rank me in a reduction along the binomial tree of p ranks.
-// It first calls recv for each rank that sends its combination to me. left says that the received
-// combination is the left operand. The calls are in the order of the combinations. If me is not the
-// root, walkTree then calls send with the rank to which me sends its own combination.
-func walkTree(p, me, root int, recv func(from int, left bool) error,
+// walkTree enumerates the messages of one rank in a reduction along the binomial tree of p ranks.
+// self is the number of this rank. walkTree first calls recv for each rank that sends a partial
+// combination to this rank. The order of the calls is the order of combining. If left is true, the
+// received combination is the left operand. If this rank is not the root, walkTree then calls send
+// with the rank that gets this rank's own combination.
+func walkTree(p, self, root int, recv func(from int, left bool) error,
 	send func(to int) error) error {
 	for n := 1; n < p; n *= 2 {
-		lo := me &^ (n - 1)
+		lo := self &^ (n - 1)
 		left := lo&n == 0 // this block is the left half of the next
 		parent := lo &^ (2*n - 1)
 		sibling := lo ^ n
@@ -90,7 +91,7 @@ func walkTree(p, me, root int, recv func(from int, left bool) error,
 			continue
 		}
 		other, whole := holder(sibling, n, root), holder(parent, 2*n, root)
-		if whole != me {
+		if whole != self {
 			return send(whole)
 		}
 		if err := recv(other, !left); err != nil {
@@ -183,8 +184,9 @@ func (c *call) allreduceShort(b Buf, f combiner) error {
 	return nil
 }
 
-// reduceParts reduces b in parts, one for each rank. It returns this rank's part of the combination
-// over all ranks, and only reads b.
+// reduceParts combines the buffers b of all ranks, and returns one part of the combination. There
+// is one part for each rank, and the result is the part that belongs to this rank. b does not
+// change.
 func (c *call) reduceParts(b Buf, f combiner) (Buf, error) {
 	p, me := len(c.g.core.members), c.g.core.rank
 	part := func(r int) Buf { return b.Slice(cut(b.Len, r, p), cut(b.Len, r+1, p)) }
@@ -253,7 +255,8 @@ func (c *call) allreduceLong(b Buf, f combiner) error {
 	return c.allgatherParts(b, off)
 }
 
-// countReduce counts the messages of the binomial tree, whichever algorithm computed the result.
+// countReduce counts the messages of a reduction as if it used the binomial tree. The counters
+// therefore do not depend on the algorithm that computed the result.
 func (g *group) countReduce(n int64, root int) {
 	// The callbacks never fail, so walkTree does not.
 	_ = walkTree(len(g.core.members), g.core.rank, root,

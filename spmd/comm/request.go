@@ -43,7 +43,8 @@ func (r *Request) Test() (bool, error) {
 // Bytes returns the length in bytes of the message that a finished receive got.
 func (r *Request) Bytes() int64 { return r.bytes }
 
-// poll makes progress, and reports whether the request is done. It stores the result when it is.
+// poll makes progress and reports whether the request is done. If the request is done, poll also
+// stores its result in r.
 func (r *Request) poll() bool {
 	if r.finished.Load() {
 		return true

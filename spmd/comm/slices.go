@@ -33,13 +33,15 @@ func Recv[T tensor.Element](c Comm, s []T, from, tag int) error {
 // Bcast copies root's s to every rank's s. All slices must have the same length.
 func Bcast[T tensor.Element](c Comm, s []T, root int) error { return c.Bcast(Of(s), root) }
 
-// Reduce combines s elementwise into root's s.
+// Reduce combines the slices s of all ranks elementwise with op. It stores the result in the slice
+// of the rank root.
 func Reduce[T tensor.Element](c Comm, s []T, op Op,
 	root int) error {
 	return c.Reduce(Of(s), op, root)
 }
 
-// Allreduce combines s elementwise into every rank's s.
+// Allreduce combines the slices s of all ranks elementwise with op. It stores the result in the
+// slice of every rank.
 func Allreduce[T tensor.Element](c Comm, s []T, op Op) error { return c.Allreduce(Of(s), op) }
 
 // AllreduceValue combines the values v of all ranks and returns the result at every rank.

@@ -10,13 +10,14 @@ import (
 	"distaff/kernels"
 )
 
-// Ahead compiles leaves in the background before statements request them, and puts them into the
-// cache. It calls units on another thread. units yields the units of the leaves that statements
-// will probably request. Each core compiles one of them at a time.
+// Ahead compiles leaves in the background before statements request them, and stores them in the
+// cache. It gets the leaves from the function units, which it calls on another thread. This
+// function yields the units of the leaves that statements will probably request. Each core compiles
+// one leaf at a time.
 //
 // If a statement requests a leaf whose compilation has begun, the statement waits for it. Otherwise
-// the statement compiles the leaf itself. A wrong prediction therefore costs time but changes no
-// result. stop cancels compilations that have not begun, and waits for the others.
+// the statement compiles the leaf itself. A wrong prediction only costs time; it changes no result.
+// stop cancels compilations that have not begun, and waits for the others.
 //
 // Ahead does nothing if leaves are not kept in a cache, if there is only one core, or if leaves do
 // not run on CPUs.

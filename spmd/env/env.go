@@ -122,15 +122,16 @@ func New(c comm.Comm, s Settings, onNode, inProcess int) *Env {
 	return e
 }
 
-// oneAtATime returns a function that calls say while it holds mu. It returns nil if say is nil.
-func oneAtATime(mu *sync.Mutex, say func(string)) func(string) {
-	if say == nil {
+// oneAtATime returns a function that calls printLine, but never from two goroutines at the same
+// time. It holds mu during each call. oneAtATime returns nil if printLine is nil.
+func oneAtATime(mu *sync.Mutex, printLine func(string)) func(string) {
+	if printLine == nil {
 		return nil
 	}
 	return func(line string) {
 		mu.Lock()
 		defer mu.Unlock()
-		say(line)
+		printLine(line)
 	}
 }
 
@@ -245,9 +246,10 @@ func (e *Env) Keep(t *tcs.Tensor) {
 	e.keeper.Resident(t)
 }
 
-// KeepIn keeps tensor t on the device according to its placement, which names memory m. If m is the
-// device's memory, KeepIn also pins t, so that it is never evicted. If m is the host's memory,
-// KeepIn does nothing.
+// KeepIn keeps tensor t on the device as its placement demands. m is the memory that the placement
+// names. If m is the device's memory, KeepIn also pins t, so that it is never evicted. If the
+// placement names no memory, KeepIn keeps t without pinning it. If m is the host's memory, KeepIn
+// does nothing.
 func (e *Env) KeepIn(t *tcs.Tensor, m place.Memory) {
 	if m == place.Host {
 		return
@@ -287,7 +289,8 @@ func (e *Env) Forget(t *tcs.Tensor) {
 	}
 }
 
-// Drop ends what Keep began without copying values back, because nobody reads them any more.
+// Drop ends the keeping of t that Keep began. It does not copy the values back to the host, because
+// nobody reads them any more.
 func (e *Env) Drop(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)
@@ -296,8 +299,8 @@ func (e *Env) Drop(t *tcs.Tensor) {
 }
 
 // Changed must be called after anything except a leaf has written to the memory of t. The device
-// may have a copy of this memory, even if t is not kept, because a kept tensor may use the same
-// memory. An example is an operand that a statement is still bound to.
+// may have a copy of this memory even if t itself is not kept. This is so if a kept tensor uses the
+// same memory, for example an operand that a statement is still bound to.
 func (e *Env) Changed(t *tcs.Tensor) {
 	if e.keeper != nil && len(e.kept) > 0 {
 		e.keeper.Changed(t)

@@ -201,9 +201,8 @@ func (x *Densities) expr(e notation.Expr, vars []string) float64 {
 	return 1
 }
 
-// access returns the density of a tensor that results from an access: a is the access, and it is
-// summed over vars. If a has the same variable in two modes, the result is the density of the
-// diagonal.
+// access returns the density of a tensor access that is summed over vars. If the access has the
+// same variable in two modes, the result is the density of the diagonal.
 func (x *Densities) access(a *notation.Access, vars []string) float64 {
 	t := x.Of(a.Name)
 	if t == nil {

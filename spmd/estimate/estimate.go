@@ -144,7 +144,7 @@ func (t *Tensor) As(f tensor.Format) *Tensor {
 	return as
 }
 
-// Over returns the same tensor in the blocks of partition part.
+// Over returns the description of the same tensor, but divided into blocks by another partition.
 func (t *Tensor) Over(part *partition.Partition) *Tensor {
 	over := *t
 	// The cached sizes belong to the old blocks.
@@ -235,14 +235,14 @@ func (t *Tensor) size(b plan.Block) plan.Size {
 	return t.estimate(box, t.Partition.Ordered())
 }
 
-// In returns the size of the part of the tensor in a box. It assumes that entries are spread
-// evenly.
+// In estimates the size of the tensor's entries in a box, as if they were a block of their own. It
+// assumes that the entries are spread evenly.
 func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
-// shares returns which fractions of the tensor belong to the block in a box. part(m) is the
-// fraction of the coordinates of mode m, and share is the fraction of all coordinates. paths is the
-// fraction of the coordinate tuples from the outermost level to the last compressed level. stored
-// is the axis that cuts the entries in storage order into equal chunks, or nil.
+// shares estimates how much of the tensor belongs to the block in a box. The function part returns
+// the fraction of the coordinates of mode m. share is the fraction of all coordinates. paths is the
+// fraction of the coordinate tuples of the levels down to the last compressed level. stored is the
+// axis that cuts the entries, in storage order, into equal chunks. It is nil if there is none.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {
@@ -270,10 +270,11 @@ func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int
 	return part, share, paths
 }
 
-// Records returns an upper bound of the number of records from which block b is made. listed is the
-// number of entries in the input. If roomed is true, blocks that differ only in dense inner levels
-// store the same paths: each entry of one of them then adds a record with value zero to each of the
-// others.
+// Records returns an upper bound of the number of records that block b is assembled from. listed is
+// the number of entries in the input.
+//
+// If roomed is true, blocks that differ only in dense inner levels must have room for the same
+// paths. Each entry of one of these blocks then adds a record with value zero to every other one.
 func (t *Tensor) Records(b plan.Block, listed float64, roomed bool) int64 {
 	_, share, paths := t.shares(t.Box(b), t.Partition.Ordered())
 	most := math.Inf(1)
@@ -335,9 +336,9 @@ func (t *Tensor) estimate(box [][2]int64, stored *partition.Axis) plan.Size {
 }
 
 // maxExtent returns an upper bound of the extent of a block in mode m. expected is the expected
-// extent. The extent can be larger than expected if the bounds of the block's chunk of entries are
-// guessed. It exceeds maxExtent with a probability of at most excessProbability, by Chernoff's
-// bound.
+// extent. The actual extent may be larger if the block is a chunk of entries whose bounds are
+// guessed. By Chernoff's bound, it exceeds the result with a probability of at most
+// excessProbability.
 func (t *Tensor) maxExtent(m int, expected float64) float64 {
 	a := t.Partition.GuessedIn(m)
 	if a == nil {
@@ -349,9 +350,10 @@ func (t *Tensor) maxExtent(m int, expected float64) float64 {
 	return max(expected, min(max(expected, 1)*further, float64(t.Layout.Dims[m])))
 }
 
-// Drift returns how far the guessed bounds of chunks may be off. share is the fraction of a chunk's
-// entries that the chunk may have in excess because of both of its bounds, and is at most 1. blocks
-// is the number of blocks that a chunk may overlap. Both results are 0 if no bounds are guessed.
+// Drift bounds the error that arises because the bounds of chunks are guessed. A chunk may have
+// more entries than estimated. share is its largest excess at both bounds together, as a fraction
+// of its entries, and is at most 1. blocks is the largest number of blocks that a chunk may
+// overlap. Both results are 0 if no bounds are guessed.
 func (t *Tensor) Drift() (share float64, blocks int64) {
 	for m := range t.Layout.Dims {
 		a := t.Partition.GuessedIn(m)

@@ -13,14 +13,14 @@ type counted struct{ about, most float64 }
 
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }
 
-// excessProbability is the probability that the entries of a block, or the positions of a level,
-// exceed their upper bound if entries are independent.
+// excessProbability is the accepted probability that an upper bound is exceeded: the bound of the
+// number of entries of a block, or of positions of a level. It is computed for independent entries.
 const excessProbability = 1e-9
 
-// count returns the expected number of items in a block together with an upper bound. Items are
-// entries or positions. expected is the expected number, chance is the probability that an item is
-// in the block, and total is the number of items in the whole tensor. If total is infinite, chance
-// is not used.
+// count returns an estimate of the number of items in a block, together with an upper bound. Items
+// are entries or positions. expected is the estimate. chance is the probability that an item is in
+// the block, and total is the number of items in the whole tensor. If total is infinite, chance is
+// not used.
 //
 // The bound is Bernstein's inequality for independent draws. It also holds if an item in the block
 // makes other items in the block less likely. This is so for entries, whose coordinates are
@@ -37,8 +37,8 @@ func count(expected, chance, total float64) counted {
 	return counted{expected, max(expected, min(most, total))}
 }
 
-// most returns the upper bound of the tensor's entries, which is infinite if Entries is an
-// estimate.
+// most returns an upper bound of the number of the tensor's entries. It is infinite if Entries is
+// only an estimate, because no bound is known then.
 func (t *Tensor) most() float64 {
 	if t.Counted {
 		return t.Entries
@@ -49,8 +49,9 @@ func (t *Tensor) most() float64 {
 // sizer sums up an estimated size.
 type sizer struct{ size plan.Size }
 
-// add adds to the size an array of n elements of width bytes each. The upper bound of n goes into
-// MoreBytes.
+// add adds an array to the size. The array has n elements of width bytes each. The expected number
+// of elements counts in Bytes. The difference between the upper bound and the expected number
+// counts in MoreBytes.
 func (z *sizer) add(n counted, width int64) {
 	about := Round(n.about)
 	z.size.Add(about, width)

@@ -104,8 +104,8 @@ type Pattern struct {
 // none.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
-// cut is a box of a tensor, together with a current level. The box is considered down to this
-// level.
+// cut is a box of a tensor down to one of its levels, which is called the current level. Deeper
+// levels are ignored.
 type cut struct {
 	part func(m int) float64 // share of the coordinates of mode m
 	// share of the coordinates of the levels down to the current one
@@ -116,7 +116,7 @@ type cut struct {
 	places float64
 }
 
-// wholeAt returns the cut that contains the whole tensor and has level l as its current level.
+// wholeAt returns the whole tensor down to level l, as a cut whose current level is l.
 func (t *Tensor) wholeAt(l int) cut {
 	c := cut{part: func(int) float64 { return 1 }, outer: 1, share: 1, places: 1}
 	for _, m := range t.Layout.Format.Order[:l+1] {
@@ -125,9 +125,9 @@ func (t *Tensor) wholeAt(l int) cut {
 	return c
 }
 
-// fromPattern estimates the number of positions of level l in box c, for a tensor with a pattern. A
-// filled mode multiplies the number by the mode's extent in the box, because every coordinate of a
-// filled mode has the same positions.
+// fromPattern estimates the number of positions of level l in box c, for a tensor with a pattern.
+// Some modes are filled: entries exist at all coordinates of the mode or at none (see filled). A
+// filled mode therefore multiplies the number by the mode's extent in the box.
 func (t *Tensor) fromPattern(l int, c cut) counted {
 	all, together := 1.0, 1.0
 	for _, m := range t.Layout.Format.Order[:l+1] {

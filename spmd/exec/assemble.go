@@ -25,9 +25,10 @@ func assembly(p *plan.Problem, like transfer.Like) (s *assemble.Sum, added int) 
 	return s, added
 }
 
-// parts returns this rank's parts of an assembly by part number: its blocks, and its pieces of the
-// addend, converted to the blocks' format. added is the number of pieces of the addend. parts takes
-// ownership of blocks.
+// parts returns this rank's parts of an assembly, by part number. The parts are the rank's blocks,
+// and its pieces of the addend, which is the tensor that is added to the result. The pieces of the
+// addend have the lowest numbers, and are converted to the format of the blocks. added is the
+// number of pieces of the addend at all ranks. parts takes ownership of blocks.
 func (r *Rank) parts(blocks map[plan.Block]*tcs.Tensor, added int) (map[plan.Block]*tcs.Tensor,
 	error) {
 	if added == 0 {

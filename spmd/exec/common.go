@@ -29,9 +29,9 @@ type common struct {
 	readers map[int][]int // by number of a node, its ranks that read rows
 }
 
-// leader returns the rank that receives rows from a sender on behalf of its whole node. node is the
-// number of the receiving node, and sender is a rank of another node. Different senders have
-// different leaders.
+// leader returns the rank that receives the rows of a sender for its whole node. node is the number
+// of the receiving node, and sender is a rank of another node. The senders are spread over the
+// ranks of the node, so that not one rank receives everything.
 func (x *common) leader(node, sender int) int {
 	list := x.readers[node]
 	return list[sender%len(list)]
@@ -95,8 +95,8 @@ func (x *common) orNil() *common {
 }
 
 // share determines which ranks share an array of rows. The sharing ranks of a node allocate the
-// array together, and each of them sets g.read to its tensor in the array. At other ranks g.read
-// stays nil. needed lists the rows that this rank reads. Every rank must call share.
+// array together. Each of them sets g.read to a tensor whose values are in this array. At other
+// ranks g.read stays nil. needed lists the rows that this rank reads. Every rank must call share.
 func (g *gather) share(needed Rows) (err error) {
 	r, like := g.r, g.r.Like[g.operand]
 	rows, least := like.Layout.Dims[like.Layout.Format.Order[0]], MinCommon.Load()
@@ -141,8 +141,9 @@ func (g *gather) share(needed Rows) (err error) {
 	return g.agree(x, bad)
 }
 
-// agree excludes from sharing every node whose shared memory could not be allocated at one of its
-// ranks. bad is 1 if this rank's allocation failed. Every rank must call it.
+// agree makes the ranks agree on which nodes share memory. A node does not share if the allocation
+// of shared memory failed at any of its ranks. bad is 1 if it failed at this rank. Every rank must
+// call agree.
 func (g *gather) agree(x *common, bad int64) error {
 	c := g.r.Comm
 	failed, err := comm.Allgather(c.Uncounted(), bad)
@@ -230,13 +231,14 @@ func (g *gather) others() (list []int) {
 	return list
 }
 
-// incoming returns the parcels that this rank receives if it shares an array. It returns none if
-// this rank reads no rows. pieces holds the rows that each rank sends.
+// incoming lists the messages that this rank receives if it shares an array, in the order of the
+// receives. The list is empty if this rank reads no rows. pieces holds the rows that each rank
+// sends.
 //
-// First come the notifications from ranks of this node, which tell that these ranks have written
-// their own rows. Then come the parcels of rows from other nodes. If another rank is the leader for
-// a parcel, this rank gets only a notification from the leader. These notifications are in the
-// order in which the leaders send them, so that each one matches its receive.
+// The list begins with a notification from each other rank of this node that has written rows. The
+// parcels of rows from other nodes follow. If another rank of this node is the leader for a parcel,
+// the list has a notification from the leader in its place. A leader sends its notifications in the
+// same order, so each one is received by the right receive.
 func (g *gather) incoming(pieces [][]rows) (list []parcel) {
 	me := g.r.Comm.Rank()
 	node := g.common.node[me]
@@ -326,9 +328,9 @@ func (g *gather) notify(ranks []int, tag int) error {
 	return nil
 }
 
-// confirmRead keeps rows in a shared array from being overwritten too early. It tells the ranks
-// that will write rows again that this rank has read the rows. Then it waits until the other ranks
-// have read the rows that this rank will write again.
+// confirmRead ensures that no rank overwrites rows of a shared array before all readers have read
+// them. First, this rank tells the owners of the rows that it has read them. Then it waits until
+// the other ranks have read the rows that this rank will overwrite.
 func (g *gather) confirmRead() error {
 	var writers, readers []int
 	for k := range g.from {

@@ -9,8 +9,8 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Forecast estimates the messages and the memory of Rank.Compute before there are blocks, from the
-// plan and the estimated sizes of blocks.
+// Forecast estimates the messages and the memory that Rank.Compute will need. It uses only the plan
+// and the estimated sizes of blocks, so no block has to exist.
 type Forecast struct {
 	Plan     *plan.Problem
 	Operands []plan.Sizes // by operand, the sizes of its blocks
@@ -73,7 +73,8 @@ type Cost struct {
 	assembled bool // the result's blocks are only parts of its pieces, and are closed at the end
 }
 
-// rankCost is the memory of a rank in addition to its own blocks.
+// rankCost is the estimated memory that a rank needs during the computation. It does not contain
+// the blocks that the rank owns.
 type rankCost struct {
 	incoming []arriving   // by operand
 	needs    []plan.Block // by operand: the largest block that a step reads, or -1
@@ -159,12 +160,12 @@ func newCost(ranks, operands int) *Cost {
 	return c
 }
 
-// travel adds to c the cost of one message. The message is a block of size z. Its sender is rank
-// from, and its receiver is rank to.
-func (c *Cost) travel(z plan.Size, from, to int) {
-	tensor.Add(&c.Sent[from], z.Bytes)
-	tensor.Add(&c.Messages[from], z.Arrays)
-	tensor.Add(&c.Received[to], z.Bytes)
+// travel adds to c the cost of one message. The message contains a block of size z. sender is the
+// rank that sends it, and receiver is the rank that receives it.
+func (c *Cost) travel(z plan.Size, sender, receiver int) {
+	tensor.Add(&c.Sent[sender], z.Bytes)
+	tensor.Add(&c.Messages[sender], z.Arrays)
+	tensor.Add(&c.Received[receiver], z.Bytes)
 }
 
 // broadcasts adds to c the cost of broadcasting operands. all[k] says whether operand k is
@@ -208,8 +209,8 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 	return f.Operands[operand]
 }
 
-// stride is the number of ranks or messages that a loop handles between two checks whether its
-// context has ended.
+// stride is the number of ranks or messages that a loop handles before it checks again whether the
+// context has been cancelled.
 const stride = 1024
 
 // sends adds to c the messages by which ranks send the blocks of an operand.
@@ -229,7 +230,8 @@ func (f *Forecast) sends(ctx context.Context, c *Cost, t *plan.Traffic, operand 
 	return nil
 }
 
-// partials adds to c the steps of all ranks and the partial blocks that they make.
+// partials adds to c the number of each rank's steps, and the memory of the partial blocks that the
+// steps make.
 func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	index := map[plan.Partial]int{}
 	for rank := range c.ranks {
@@ -257,8 +259,9 @@ func (f *Forecast) partials(ctx context.Context, c *Cost) error {
 	return nil
 }
 
-// made returns the element of k.partials for a partial block, and appends it if there is none.
-// index maps the rank's partial blocks to these elements.
+// made returns the cost entry of a partial block, which is an element of k.partials. If there is no
+// entry, made appends a new one. index has the position of each entry in k.partials, by its partial
+// block.
 func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	size plan.Sizes) *partialCost {
 	if n := len(k.partials) - 1; n >= 0 && k.partials[n].partial == part {
@@ -273,7 +276,8 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 	return &k.partials[n]
 }
 
-// addComplete adds the memory of a block of the result that the rank receives complete.
+// addComplete adds the memory of a complete block of the result that the rank receives. The block
+// stays at the rank after the computation.
 func (k *rankCost) addComplete(z plan.Size) {
 	k.added += z.Memory()
 	k.stays += z.Memory()
@@ -294,9 +298,9 @@ func (f *Forecast) largest(needs []plan.Need) (most int64) {
 	return most
 }
 
-// watch reports the operations of a rank to f.Watch, up to the rank's last step. The tree sums of
-// partial blocks are reported later. all[k] says whether operand k is broadcast, and t holds the
-// messages of the operands.
+// watch reports the operations of a rank to f.Watch, from the first to the last step. The sums of
+// partial blocks after the last step are reported by the method sums. all[k] is true if operand k
+// is broadcast, and t holds the messages of the operands.
 func (f *Forecast) watch(rank int, all []bool, t *plan.Traffic) {
 	for k, one := range all {
 		if one || f.Plan.Operands[k].Gathered != nil {
@@ -345,7 +349,8 @@ func (f *Forecast) sums(c *Cost) {
 	}
 }
 
-// spread adds to c the copies of a block of the result that its owner sends.
+// spread adds to c the cost of the copies of a result block that the block's owner sends to other
+// ranks. It also reports each copy to f.Watch.
 func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	for _, to := range f.copies(c, f.Result(s.Result), s.Owner, s.Copies) {
 		if f.Watch != nil {
@@ -354,15 +359,15 @@ func (f *Forecast) spread(c *Cost, s plan.Sum) {
 	}
 }
 
-// copies adds to c the cost of one broadcast of a block of the result. z is the size of the block,
-// from is the rank that sends it, and list holds the ranks that receive it. copies returns list,
-// over which the caller iterates.
-func (f *Forecast) copies(c *Cost, z plan.Size, from int, list []int) []int {
+// copies adds to c the cost of one broadcast of a block of the result. z is the size of the block.
+// sender is the rank that sends it, and list holds the ranks that receive it. copies returns the
+// receiving ranks, so that the caller can report them.
+func (f *Forecast) copies(c *Cost, z plan.Size, sender int, list []int) []int {
 	if len(list) == 0 {
 		return nil
 	}
-	tensor.Add(&c.Sent[from], z.Bytes)
-	tensor.Add(&c.Messages[from], z.Arrays)
+	tensor.Add(&c.Sent[sender], z.Bytes)
+	tensor.Add(&c.Messages[sender], z.Arrays)
 	for _, to := range list {
 		tensor.Add(&c.Received[to], z.Bytes)
 		c.ranks[to].addComplete(z)

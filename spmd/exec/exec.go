@@ -126,8 +126,8 @@ func (r *Rank) Compute(overwrite bool) (map[plan.Block]*tcs.Tensor, error) {
 	return r.combine(partials)
 }
 
-// Abort ends the job at all ranks with err. It returns the same error. If the function r.Located is
-// set, it has added the place where the error arose.
+// Abort ends the job at all ranks with err, and returns err. If the function r.Located is set,
+// Abort first calls it to add to err the place where the error arose.
 func (r *Rank) Abort(err error) error {
 	if r.Located != nil {
 		err = r.Located(err)
@@ -286,7 +286,8 @@ func (r *Rank) spread(b plan.Block, block *tcs.Tensor, like transfer.Like, ranks
 	return nil
 }
 
-// Close releases the copies of the last result, and gathered rows.
+// Close frees the gathered rows, and the blocks of the last result that this rank stores as copies
+// from other ranks. It does not close the blocks of Own.
 func (r *Rank) Close() error {
 	tcs.CloseAll(r.copied)
 	r.Forget()

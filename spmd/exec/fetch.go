@@ -10,8 +10,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// fetcher fetches operand blocks for a rank in the order of its plan. For each operand it stores
-// the blocks of the current scope, and the blocks of the next scope while they arrive.
+// fetcher fetches operand blocks for a rank in the order of its plan. The plan divides the rank's
+// steps into scopes, and a scope's blocks are fetched together. For each operand, fetcher stores
+// the blocks of the current scope, and receives the blocks of the next scope.
 type fetcher struct {
 	r    *Rank
 	in   []*incoming // by operand
@@ -43,7 +44,7 @@ type held struct {
 	leaving []*transfer.Sending // to other ranks that read it next
 }
 
-// arrived holds the blocks that arrived for a scope.
+// arrived holds the blocks of an operand that this rank received for one scope of its plan.
 type arrived struct {
 	blocks map[plan.Block]*held
 	err    error

@@ -136,10 +136,10 @@ func (w *world) agreedFailure() error {
 	return nil
 }
 
-// watch ends the job if all ranks wait and no message has made progress during the time stuck. It
-// returns when quit is closed.
-func (w *world) watch(stuck time.Duration, quit chan struct{}) {
-	tick := time.NewTicker(max(stuck/4, time.Millisecond))
+// watch detects a deadlock. It ends the job if all ranks wait and no message makes progress for the
+// duration limit. It returns when the job ends or quit is closed.
+func (w *world) watch(limit time.Duration, quit chan struct{}) {
+	tick := time.NewTicker(max(limit/4, time.Millisecond))
 	defer tick.Stop()
 	var since time.Time
 	var last uint64
@@ -169,7 +169,7 @@ func (w *world) watch(stuck time.Duration, quit chan struct{}) {
 			since, last, looks = time.Now(), progress, 0
 			continue
 		}
-		if looks++; looks >= 3 && time.Since(since) >= stuck {
+		if looks++; looks >= 3 && time.Since(since) >= limit {
 			w.Fail(&comm.StuckError{Reports: reports})
 			return
 		}

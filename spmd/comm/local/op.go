@@ -30,7 +30,8 @@ type op struct {
 // waiter wakes a parked goroutine.
 type waiter chan struct{}
 
-// pair is a long message whose two sides have met. The side that sets claim makes the copy.
+// pair is a long message whose send and receive have been matched. Either side may copy the data.
+// The side that sets claim first does so.
 type pair struct {
 	send, recv *op
 	claim      atomic.Bool
@@ -74,7 +75,8 @@ func (o *op) ready() bool {
 	return x != nil && !x.claim.Load()
 }
 
-// Test copies the message if both sides have met and no copy has begun.
+// Test copies the message if its send and receive are matched and nobody has begun to copy it. It
+// returns whether the operation is done, the length of the message, and the error.
 func (o *op) Test() (bool, int64, error) {
 	if x := o.pair.Load(); x != nil && x.claim.CompareAndSwap(false, true) {
 		x.copy()
@@ -125,8 +127,8 @@ func (o *op) Release() {
 	}
 }
 
-// unqueue removes the operation from its mailbox. It returns false if the operation has met its
-// other side.
+// unqueue removes the operation from its mailbox. It returns false if the operation is already
+// matched with its send or receive.
 func (o *op) unqueue() bool {
 	p := o.at
 	p.mu.Lock()

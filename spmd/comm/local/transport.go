@@ -13,7 +13,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// eager is the largest size in bytes of a message that is copied into the mailbox.
+// eager is the largest size, in bytes, of a short message. The sender copies a short message into
+// the mailbox. A longer message is copied directly from the sender's buffer to the receiver's
+// buffer.
 const eager = 16 << 10
 
 // world is a job.
@@ -109,9 +111,9 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// A waiting rank first spins, because waking a goroutine that is locked to its thread is slow. Two
-// threads must wake one after the other, which takes some hundred microseconds. This time also
-// delays the next wait of the other rank.
+// A waiting rank first spins, because waking its goroutine is slow. The goroutine is locked to its
+// thread, so two threads must wake one after the other. This takes some hundred microseconds, and
+// the other rank then also waits longer for its next message.
 //
 // If both ranks of a message are running, they meet within spinBusy. After spinBusy the waiting
 // rank yields its processor between two checks, so that a rank without a processor can run there.

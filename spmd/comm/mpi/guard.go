@@ -11,9 +11,11 @@ import (
 
 // Most launchers end a job when one of its processes dies, but srun waits unless an option says
 // otherwise. Therefore every rank watches the process of the next rank on its node, through a
-// descriptor by which the system reports the end of the process at once. The first ranks of the
-// nodes send each other signs of life in a ring. The longest accepted silence is long, because a
-// machine may be suspended and continue.
+// descriptor (pidfd). The system reports the end of the process through it at once.
+//
+// Between nodes, the first rank of each node sends signs of life to the first rank of the previous
+// node, in a ring. beat is the time between two signs. A node counts as dead if no sign arrives for
+// longer than silence. This limit is long, because a machine may be suspended for a while.
 const (
 	beat    = time.Second
 	silence = 30 * time.Second
@@ -34,8 +36,9 @@ type guard struct {
 	limit        time.Duration
 }
 
-// soloSilence is set by tests. If it is not 0, every rank counts as alone on its node, and
-// soloSilence is the longest silence between nodes.
+// soloSilence is set only by tests. If it is not 0, every rank is treated as if it were alone on
+// its node, so each rank sends signs of life to another one. A rank then counts as dead if no sign
+// of life arrives from it for longer than soloSilence.
 var soloSilence time.Duration
 
 // watchLater gives the monitor the places of all ranks. The monitor watches from then on.
@@ -45,9 +48,10 @@ func (m *monitor) watchLater(places []comm.Place) {
 	m.mu.Unlock()
 }
 
-// newGuard chooses the ranks that rank me watches. places says where each rank runs. newGuard
-// returns an error if the process of a chosen rank has already died.
-func newGuard(places []comm.Place, me int) (g guard, err error) {
+// newGuard chooses the ranks that this rank watches. self is the number of this rank, and places
+// says where each rank runs. newGuard returns an error if the process of a chosen rank has already
+// died.
+func newGuard(places []comm.Place, self int) (g guard, err error) {
 	g = guard{on: true, peer: -1, hears: -1, tells: -1, limit: silence, heard: time.Now()}
 	node := func(r int) string {
 		if soloSilence > 0 {
@@ -59,7 +63,7 @@ func newGuard(places []comm.Place, me int) (g guard, err error) {
 		g.limit = soloSilence
 	}
 	for s := 1; s < len(places); s++ {
-		if r := (me + s) % len(places); node(r) == node(me) {
+		if r := (self + s) % len(places); node(r) == node(self) {
 			g.peer = r
 			break
 		}
@@ -70,7 +74,7 @@ func newGuard(places []comm.Place, me int) (g guard, err error) {
 		case nil:
 			g.fd = &fd
 		case unix.ESRCH:
-			return g, g.death(me)
+			return g, g.death(self)
 		}
 	}
 	var firsts []int
@@ -79,7 +83,7 @@ func newGuard(places []comm.Place, me int) (g guard, err error) {
 	for r := range places {
 		if !seen[node(r)] {
 			seen[node(r)] = true
-			if r == me {
+			if r == self {
 				at = len(firsts)
 			}
 			firsts = append(firsts, r)

@@ -268,9 +268,10 @@ func (m *monitor) failure(err error) control {
 	return c
 }
 
-// words returns the agreed failure in the form in which its reporter prints it. failed is this
-// rank's failure. If it is the agreed failure, words returns failed, because the text of the agreed
-// message may be shortened.
+// words returns the failure that the ranks agreed on, as the error that its reporter prints. failed
+// is this rank's own failure. If the ranks agreed on it, words returns failed itself, because the
+// text that ranks exchange may be shortened. Otherwise words returns an error with the exchanged
+// text.
 func (m *monitor) words(failed error) error {
 	if c := m.failure(failed); c.Rank == m.agreed.Rank && c.Code == m.agreed.Code &&
 		c.Text == m.agreed.Text {
@@ -280,7 +281,8 @@ func (m *monitor) words(failed error) error {
 		Err: errors.New(m.agreed.Text)}
 }
 
-// endAll ends the job regularly if all ranks have ended with the same exit code.
+// endAll runs at rank 0 when the functions of all ranks have returned. It tells all ranks to close
+// MPI if every rank has the given exit code. Otherwise it ends the job with an error.
 func (m *monitor) endAll(code int) {
 	for r, c := range m.ended {
 		if c != code {

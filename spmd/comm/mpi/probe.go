@@ -43,8 +43,9 @@ func Probe(ctx context.Context, w *Wrapper) (library, threads string, err error)
 	return library, threads, nil
 }
 
-// init does nothing, except in the process that Probe starts. It ends that process, because the
-// program's main must not run there.
+// init takes over the process that Probe starts. It probes the MPI library there, prints the
+// library's name and thread level, and ends the process, so that the program's main does not run.
+// In any other process, init does nothing.
 func init() {
 	path := os.Getenv(probeVar)
 	if path == "" {

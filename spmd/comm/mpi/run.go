@@ -188,7 +188,8 @@ func cores(places []comm.Place, rank int) int {
 	return len(all)
 }
 
-// check compares the number of ranks that MPI reports with the launcher's.
+// check returns an error if MPI reports another number of ranks than the launcher, or if its tags
+// are too small.
 func (j *Job) check() error {
 	l, e := j.Launcher, j.e
 	if l.Size > 0 && e.size != l.Size {
@@ -202,8 +203,8 @@ func (j *Job) check() error {
 	return nil
 }
 
-// finalize closes MPI. All ranks have ended well by now, so finalize stops waiting for MPI after 10
-// seconds.
+// finalize closes MPI. It waits at most 10 seconds. All ranks have already ended without an error,
+// so nothing is lost if MPI does not end in this time.
 func (j *Job) finalize() error {
 	done := make(chan error, 1)
 	go func() { done <- j.e.finalize() }()

@@ -141,8 +141,8 @@ func (o *op) Test() (bool, int64, error) {
 }
 
 // Release cancels a receive whose message has not arrived, and waits for a message that is partly
-// sent. After a failure the other side may be gone, so the wait is bounded; a message that is still
-// not done ends with the process.
+// sent. After a failure the other side may be gone, so the wait is limited to releaseTime. A
+// message that is still unfinished then stays open until the process ends.
 func (o *op) Release() {
 	o.t.e.cancelReceive(o.r)
 	for {
@@ -167,7 +167,8 @@ func (t *transport) ended(o *op) {
 // parts, and need a call for every few parts.
 const large = 1 << 20
 
-// pollTime returns how long to poll for the parts of messages, in nanoseconds.
+// pollTime returns how long, in nanoseconds, one call polls MPI. It is more than 0 while large
+// messages are under way, because some MPIs move them in parts and need a call for every few parts.
 func (t *transport) pollTime() int64 {
 	if t.bytes.Load() >= large {
 		return 40_000
@@ -208,9 +209,10 @@ func (t *transport) progress(quit <-chan struct{}) {
 	}
 }
 
-// Park polls at first without pause, and then with growing pauses. While a large message arrives at
-// a rank with its own core, it polls without pause. If the rank computes at the same time, the core
-// belongs to the leaf: Park then pauses from the beginning, until the leaf ends.
+// Park waits until one of the operations may be done. It polls MPI: at first without pause, and
+// then with growing pauses. There are two exceptions. If a large message arrives and the rank has a
+// core of its own, Park never pauses. If a leaf of this rank is running, the leaf needs the core.
+// Park then pauses from the beginning until the leaf ends.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {

@@ -86,8 +86,8 @@ func (l Launcher) Refuse(ctx context.Context, err error, getenv func(string) str
 // to read the rank's output.
 const shown = 500 * time.Millisecond
 
-// claim returns an abstract socket address that only one rank of this node can listen on. It leaves
-// no file.
+// claim returns the address of an abstract socket that only one rank of a node can listen on. By
+// it, the ranks find out which of them reports a failure first. An abstract socket leaves no file.
 func (l Launcher) claim(getenv func(string) string) string {
 	return fmt.Sprintf("@distaff-refused-%d-%s-%s", os.Getppid(), getenv("SLURM_STEP_ID"),
 		getenv("PMIX_NAMESPACE"))
@@ -160,8 +160,8 @@ func endOnSignal() (done func()) {
 }
 
 // watchOpening ends the job if MPI does not open in time. MPI cannot open if a rank has ended
-// before, or if a launched process runs another program: the other ranks then wait in MPI_Init, and
-// launchers do not end them.
+// before it opened MPI, or if a launched process runs another program. The other ranks then wait in
+// MPI_Init, and launchers do not end them. The caller must call done when MPI is open.
 func (j *Job) watchOpening(ctx context.Context) (done func()) {
 	quit := make(chan struct{})
 	if j.o.Opening < 0 {

@@ -155,7 +155,7 @@ func Cache(t testing.TB) string {
 	return dir
 }
 
-// Buffer can be read while a process writes.
+// Buffer collects the output of a process. A test can read it while the process still writes to it.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
