@@ -22,14 +22,14 @@ func TestLeafProgress(t *testing.T) {
 				Formats:   map[string]string{"A": "ds"},
 				Inputs:    map[string]Input{"A": Generated("uniform:1e6"), "B": Generated("dense")},
 			}
-			j.Ranks, j.Threads, j.Repeat = c.ranks, c.threads, 8
+			j.Ranks, j.Threads, j.Repeat = c.ranks, c.threads, 40 // many ticks of 0.2 s
 			var mu sync.Mutex
 			inside := 0 // how often a leaf had done some of its loop, and not all
 			var last struct {
 				what string
 				done int64
 			}
-			named := regexp.MustCompile(`^computing C(, run \d of 8)?(, step \d+)?(, loop \d+)?$`)
+			named := regexp.MustCompile(`^computing C(, run \d+ of 40)?(, step \d+)?(, loop \d+)?$`)
 			j.Working = func(what string, done, total int64) {
 				mu.Lock()
 				defer mu.Unlock()

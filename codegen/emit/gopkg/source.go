@@ -112,10 +112,8 @@ func levelsText(f tensor.Format) string {
 	return f.String()
 }
 
-// run is the comment and the first line of the function Run that a package exports. The comment has
-// the statement, the result, the result's levels and the operand that shares them, if there is one.
 const run = `// Run computes %[1]s
-// on the given number of threads, which is 1 or more. The levels of the result %[2]s are %[3]s%[4]s.
+// on 1 or more threads. The result is %[2]s, levels %[3]s%[4]s.
 func Run(n Sizes, in Operands, threads int) (%[5]s, error) {
 `
 

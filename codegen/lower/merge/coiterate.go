@@ -144,8 +144,8 @@ func (p *Loop) universeLoop(flagged bool) ir.Expr {
 	})
 }
 
-// flaggedLoop emits a loop over the coordinates of all iterators. It has one body, in which the
-// presence of each operand is a condition. An exhausted iterator counts as past every coordinate.
+// flaggedLoop emits a loop over the coordinates of all iterators. Its only body tests
+// the presence of each operand. An exhausted iterator counts as past every coordinate.
 func (p *Loop) flaggedLoop() ir.Expr {
 	l, its := p.E.Leaf, p.start()
 	return p.Collect(nil, func() (some ir.Expr) {

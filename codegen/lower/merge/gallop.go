@@ -17,8 +17,7 @@ func (p *Loop) isGallopLoop() bool {
 }
 
 // gallopLoop visits the coordinates that all iterators have. A search moves each iterator to the
-// largest coordinate that one of them is at. When they are all at the same coordinate, the body
-// runs.
+// largest coordinate of an iterator. When all iterators are at the same coordinate, the body runs.
 func (p *Loop) gallopLoop() ir.Expr {
 	l, its := p.E.Leaf, p.start()
 	return p.Collect(nil, func() (some ir.Expr) {

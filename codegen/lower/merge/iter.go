@@ -97,7 +97,7 @@ func (it *Iter) live() ir.Expr { return ir.Less(it.P, it.Hi) }
 // current returns the coordinate at the iterator's position.
 func (it *Iter) current() ir.Expr { return it.At(it.P) }
 
-// declareRunEnd declares the end of a run: the positions from it.p on that have the coordinate c.
+// declareRunEnd declares the end of a run. A run has the positions from it.p on with coordinate c.
 // it.here is the condition that it.p has the coordinate c. If it.here is false, the run is empty
 // and its end is it.p. If it.here is true, the search for the end starts at it.p+1, so that GCC
 // knows that the run is not empty. If the search started at it.p, GCC would make copies of the

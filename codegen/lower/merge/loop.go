@@ -51,7 +51,7 @@ type LowersBody func(in *scope.Env, want bool) ir.Expr
 // V returns the loop's variable.
 func (p *Loop) V() string { return p.F.Var }
 
-// Entered returns the function with which package lattice asks about accesses in the environment e.
+// Entered returns the function that package lattice calls to ask about accesses in environment e.
 // For an access, the function returns whether the access is absent. If it is not absent, the
 // function returns the variable of the next level that the loops have not visited. If they have
 // visited all levels, this variable is "".
@@ -176,7 +176,7 @@ func (p *Loop) laneLoop(b tree.Range) ir.Expr {
 	})
 }
 
-// Collect emits loops and returns the condition that at least one of their iterations assigned a
+// Collect emits loops and returns the condition that an iteration of the loops assigned a
 // value. emit emits the loops and returns this condition for a single iteration. Each iteration
 // must call NoteAssigned.
 //
@@ -238,8 +238,8 @@ func (p *Loop) NoteAssigned(assigned ir.Expr) {
 	}
 }
 
-// iteration lowers the body of the loop at coordinate c. present has the iterators that may be at
-// c. If flagged is false, all of them are at c. If flagged is true, the condition here of each
+// iteration lowers the body of the loop at coordinate c. present lists the iterators that may be
+// at c. If flagged is false, all of them are at c. If flagged is true, the condition here of each
 // iterator tells at run time whether the iterator is at c. The iterators that are not in present
 // are not at c.
 func (p *Loop) iteration(c ir.Expr, present []*Iter, flagged bool) ir.Expr {

@@ -155,7 +155,8 @@ func Cache(t testing.TB) string {
 	return dir
 }
 
-// Buffer collects the output of a process. A test can read it while the process still writes to it.
+// Buffer collects the output of a process. A test can read the buffer while the process
+// is still running.
 type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
