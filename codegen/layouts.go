@@ -163,7 +163,7 @@ func (c *compilation) givenLayouts() error {
 	return nil
 }
 
-// usesRead lists the operands that a layout command may name, for a message.
+// usesRead lists the accesses of the right side, as a schedule names them, for a message.
 func (c *compilation) usesRead() string {
 	var list []string
 	for _, u := range c.uses {

@@ -68,7 +68,8 @@ func (c *compilation) addToResult() error {
 //   - The default strategy has matrix products: the passes run again without them.
 //   - The result shares level arrays with an operand, but the leaf could make its own: the passes
 //     run again, beginning with the pass "shared".
-//   - Otherwise lower returns an error, which names the scheduling command that cannot be followed.
+//   - Otherwise lower returns an error. It names the scheduling command that cannot be followed, or
+//     --target if there are no commands.
 func (c *compilation) lower() error {
 	u := c.unit
 	share := ""
@@ -136,8 +137,8 @@ func (c *compilation) carry() error {
 	return nil
 }
 
-// launch turns the loops of a GPU's leaf into launches. The error names the scheduling command that
-// a GPU cannot follow.
+// launch turns the loops of a GPU's leaf into launches. If there are scheduling commands, a refusal
+// names the command that a GPU cannot follow.
 func (c *compilation) launch() error {
 	if c.request.Target.Kind != CUDA {
 		return nil

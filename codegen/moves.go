@@ -72,7 +72,8 @@ type Insert struct {
 // are sorted by radix, with digits of digitBits bits.
 const shortSort, digitBits = 32, 8
 
-// Comparisons returns the number of comparisons that sort the entries, in all passes together.
+// Comparisons estimates the number of comparisons that sort the entries, in all passes together:
+// the number of places filled, times the logarithm of the number of entries in one pass.
 func (x Insert) Comparisons() float64 {
 	if each := x.EntriesPerPass(); x.Sorted && each > 1 && (each <= shortSort || !x.Listed) {
 		return x.PlacesFilled() * math.Log2(each)
@@ -209,7 +210,8 @@ func (w *opCounter) skipsCoordinates(x cin.Expr, vars []string) bool {
 
 // walkedAccesses lists the accesses in x with segments that the innermost loop over vars traverses.
 // If there are any, the list also has the workspaces that this loop reads at only some of their
-// coordinates. sum is true if x contains an addition or subtraction.
+// coordinates. In place of a temporary without known places, it looks at the expressions that are
+// assigned to it. sum is true if x or such an expression contains an addition or subtraction.
 func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Access, sum bool) {
 	n := len(vars) - 1
 	var rows []*cin.Access

@@ -288,7 +288,8 @@ func (n *nest) scalar(terms []*term, k int, t target) cin.Stmt {
 
 // groups divides terms into groups. The terms of a group share one nest. All terms that do not sum
 // over v are in one group. Two terms that sum over v are in the same group if they walk the same
-// sparse accesses, because one pass over these accesses is then enough.
+// sparse accesses, need the same temporaries and sum over the same variables. One pass over these
+// accesses is then enough.
 func (n *nest) groups(terms []*term, v string) [][]*term {
 	var keys []string
 	byKey := map[string][]*term{}
@@ -329,7 +330,7 @@ func (n *nest) walkKey(x *term) string {
 }
 
 // workspace returns a nest that computes the terms into a workspace over the unbound variables of
-// the target, and then appends the workspace to the target in order.
+// the target, and then moves the workspace to the target in the order of these variables.
 func (n *nest) workspace(terms []*term, k int, t target) cin.Stmt {
 	w := &cin.Access{Name: n.fresh("w"), Vars: t.left}
 	producer := n.loops(terms, k, target{lhs: w, left: t.left, temp: true, accumulate: true})

@@ -117,8 +117,8 @@ func planFor(p *network.Problem) *network.Plan {
 }
 
 // manyTimes, longNest and longGPU decide which terms are too slow in one nest of loops. A nest is
-// too slow if its cost is more than manyTimes the cost of contracting two tensors at a time, and if
-// it makes more than longNest multiply-adds (longGPU on a GPU), which take some seconds.
+// too slow if its cost is more than manyTimes the cost of contracting two tensors at a time, and
+// more than longNest (longGPU on a GPU). A nest of this cost takes some seconds.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
 // checkNest checks term t, which x computes in one nest of loops. If contracting two tensors at a
@@ -401,8 +401,9 @@ func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) 
 }
 
 // inOneNest returns the plan that computes product p in one nest of loops, in the order that the
-// pass "order" found. The cost includes the conversions that this order requires. If the statement
-// has only one term, the plan may have the loops of a matrix product instead, if that costs less.
+// pass "order" found. If the statement has only one term, the cost includes the conversions that
+// this order requires, and the plan may have the loops of a matrix product instead, if that costs
+// less.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil

@@ -20,8 +20,8 @@ var ErrNoCompiler = cc.ErrNoCompiler
 // methods at the same time.
 type Backend interface {
 	// Build makes the leaf of u. The leaf's arguments are described by u.Args. The caller owns the
-	// leaf and closes it. The error is ErrNoCompiler, ctx's error, or a cc.CompileError or
-	// LoadError, which are faults of this machine or of this program.
+	// leaf and closes it. The error may be ErrNoCompiler, ctx's error, or a cc.CompileError or
+	// LoadError, which are faults of this machine or of this program. Other errors are possible.
 	Build(ctx context.Context, u *codegen.Unit) (Leaf, error)
 	// Complete reports whether the backend can make the leaf of every unit. If not, it has only
 	// leaves that were made before.
@@ -29,7 +29,8 @@ type Backend interface {
 	// Name returns the name of the tool that makes the leaves, for reports: for example a
 	// compiler's path.
 	Name() string
-	// Key returns the name under which the backend caches u's leaf, or "" if it has no cache.
+	// Key returns the name under which the backend would cache u's leaf, or only the start of the
+	// name if the backend has no compiler. It returns "" if the backend makes no objects.
 	Key(u *codegen.Unit) string
 }
 
@@ -52,10 +53,10 @@ type Keeper interface {
 	Backend
 	// Memory returns the size of the device's memory in bytes, or 0 if it is unknown.
 	Memory() int64
-	// Resident keeps t's arrays on the device until Forget(t). Until then nothing may change the
-	// arrays except leaves of this backend; if t is the result of a leaf, the leaf may replace them
-	// all. The backend holds a reference to t's memory meanwhile. Each call of Resident needs its
-	// own call of Forget.
+	// Resident keeps t's arrays on the device until Forget(t). Until then leaves of this backend
+	// may change the arrays, and the caller must call Changed if the host changes them. If t is the
+	// result of a leaf, the leaf may replace all its arrays. The backend holds a reference to t's
+	// memory meanwhile. Each call of Resident needs its own call of Forget.
 	Resident(t *tcs.Tensor)
 	// Pin protects the resident arrays of t from eviction when device memory is short, until
 	// Forget(t).
@@ -134,7 +135,8 @@ func (c *C) Name() string {
 	return "none: built-in leaves"
 }
 
-// Key returns the name of u's object in the compiler's cache.
+// Key returns the name of u's object in the compiler's cache. Without a compiler it returns the
+// start that all names of the object have.
 func (c *C) Key(u *codegen.Unit) string { return c.builder.Key(source(u)) }
 
 // Kind returns the kind of CPU.

@@ -50,7 +50,7 @@ func (e *BoundError) Error() string {
 func (e *BoundError) ExitCode() int { return 2 }
 
 // SpaceError reports that a schedule needs numbers for the points of fused variables, but the
-// product of the variables' sizes exceeds the range of an integer. It ends a run with code 2.
+// product of the variables' sizes exceeds 2^62. It ends a run with code 2.
 type SpaceError struct {
 	What  string
 	Sizes []int64

@@ -29,8 +29,10 @@ func (e *BLASError) Error() string {
 
 func (e *BLASError) ExitCode() int { return 1 }
 
-// BLAS returns the path of the library that computes matrix products for leaves, and the library's
-// description of itself. The first call loads the library. The error is a *BLASError.
+// BLAS returns the path of the library that computes matrix products for leaves, or "gonum" for
+// package blas, and the library's description of itself. If the path is not known, BLAS returns the
+// library's kind for it. BLAS loads the library unless it is loaded already. The error is a
+// *BLASError.
 func BLAS() (path, config string, err error) {
 	var about, why *C.char
 	var state C.int

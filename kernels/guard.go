@@ -23,9 +23,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FaultError reports that a leaf was abandoned because it faulted or because Stop was called. The
-// memory that it wrote to is undefined. Other threads of the leaf may still run, so memory that it
-// could reach is never freed. Every later call of a leaf in this process returns the same error.
+// FaultError reports that a leaf in C was abandoned because it or another leaf faulted, or because
+// Stop was called. The memory that it wrote to is undefined. Other threads of the leaf may still
+// run, so memory that it could reach is never freed. Every later call of a leaf in C in this
+// process returns a FaultError with the same Signal and Address.
 type FaultError struct {
 	What    string      // the statement
 	Signal  unix.Signal // signal that a thread of the leaf got; 0 for Stop

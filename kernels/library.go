@@ -56,8 +56,8 @@ type Library struct {
 	hash   [sha256.Size]byte // the key in shared; of use only there
 }
 
-// Open loads an object. The object must have been compiled for this machine's CPU, or for an
-// architecture level that the CPU supports (cc.Runs).
+// Open loads an object. This machine's CPU must be able to run the object's code. Open checks only
+// architecture levels (cc.Runs).
 func Open(o *cc.Object) (*Library, error) {
 	// The bytes may come from another rank.
 	o, err := cc.Decode(o.Bytes)

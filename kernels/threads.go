@@ -80,9 +80,9 @@ func HardwareThreads() int {
 // words. ranksOnNode is the number of ranks that share this process's CPUs: the ranks on this node
 // with the same affinity mask. ranksInProcess is how many of them are in this process.
 //
-// If OMP_NUM_THREADS is set, it is used unchanged. Otherwise a rank gets an even share of the CPUs
-// that the affinity mask and the cgroup's quota allow, and at most its share of Slurm's CPUs per
-// task.
+// If OMP_NUM_THREADS starts with a positive number, the result is this number. Otherwise a rank
+// gets an even share of the CPUs that the affinity mask and the cgroup's quota allow, and at most
+// its share of Slurm's CPUs per task.
 func DefaultThreads(ranksOnNode, ranksInProcess int) (n int, why string) {
 	return findCores().threads(max(ranksOnNode, 1), max(ranksInProcess, 1))
 }

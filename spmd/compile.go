@@ -142,8 +142,9 @@ func (u *Compiled) addToZero() error {
 }
 
 // Build compiles the C code of the leaf and stores the object in the cache. If the leaf depends on
-// sizes, Build also compiles a variant for any sizes. A machine without a compiler can then run the
-// statement on other data of the same formats and types.
+// sizes and no schedule is given, and either an operand has no input or the job has several ranks
+// or blocks, Build also compiles a variant for any sizes. A machine without a compiler can then run
+// the statement on other data of the same formats and types.
 //
 // A job on several ranks or blocks calls other leaves: one for each group of terms, and one that
 // sums blocks. Build compiles them too, if all operands of the job have inputs.

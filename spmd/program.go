@@ -35,7 +35,8 @@ type (
 //
 // All ranks must make the same calls of the program's methods in the same order, because most of
 // the methods communicate. The memory limit holds for all tensors and statements together. Options
-// that schedule or store a single statement are ignored; How and Storage take their place.
+// that schedule or store a single statement have no effect, although wrong ones may be refused; How
+// and Storage take their place.
 //
 // Start returns the error of f, or the error of the rank that failed first. If f fails at one rank,
 // the program ends at all ranks.

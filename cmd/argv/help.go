@@ -42,8 +42,9 @@ func parts(f cli.Flag) (value, usage string) {
 }
 
 // Values returns the words that a flag accepts. The name of the flag's value lists them:
-// auto|always|never. Two kinds of names in the list are left out, because they are not words to
-// type: names with capital letters, and a single letter, which means an index variable.
+// auto|always|never. Names with capital letters in the list are left out, because they are not
+// words to type. Values returns nil if the name is a single letter, which means an index variable,
+// or contains "[".
 func Values(f cli.Flag) []string {
 	value, _ := parts(f)
 	words := strings.Split(value, "|")
@@ -69,7 +70,8 @@ func placeholder(f cli.Flag) string {
 	return "VALUE"
 }
 
-// wrap breaks text at spaces into lines of at most width characters, each starting with indent.
+// wrap breaks text at spaces into lines of at most width characters, each starting with indent. A
+// longer word has a line of its own.
 func wrap(text, indent string, width int) string {
 	var b strings.Builder
 	line := indent

@@ -189,8 +189,9 @@ func comment(stage string) string {
 	return "#"
 }
 
-// emit compiles a job and writes one stage of the compilation. If out is a folder, emit writes the
-// stage's files there. Otherwise it calls put with the text of the stage or of the named pass.
+// emit compiles a job and writes one stage of the compilation. For a Go package, or for C if out is
+// a folder, emit writes files to the folder out. If stage is "", it writes nothing. Otherwise it
+// calls put with the text of the stage or of the named pass.
 func (x *invocation) emit(j *spmd.Job, stage, pass, out string, put func(string) error) error {
 	after := strings.HasPrefix(stage, "after:")
 	name := ""

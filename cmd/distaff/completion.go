@@ -52,7 +52,7 @@ func dashes(n string) string {
 	return "--" + n
 }
 
-// values returns the words that a flag accepts, or nil if it accepts other values.
+// values returns the words that a flag accepts, or nil if it accepts no fixed words.
 func values(f cli.Flag) []string {
 	out := argv.Values(f)
 	if strings.Contains(f.(cli.DocGenerationFlag).GetUsage(), "|after:PASS`") {

@@ -96,7 +96,7 @@ func diff(x *invocation) error {
 	return &front.Silent{Code: 4}
 }
 
-// short formats a number with three digits. It formats inf and nan like other values.
+// short formats a number with three digits. It writes inf and nan as they are written in entries.
 func short(f float64) string {
 	if math.IsInf(f, 0) || f != f {
 		return tensor.Value{Type: tensor.Float64, C: complex(f, 0)}.Text()

@@ -12,7 +12,7 @@ import (
 	"distaff/spmd"
 )
 
-// Limits of the work that info does without --verify. Tests reduce them.
+// Limits of the work of info. The flag --verify lifts only readMost. Tests reduce the limits.
 var (
 	readMost     int64 = 64 << 20 // bytes of a .tcs file's arrays read without --verify
 	comparedMost int64 = 1 << 25  // entries that are sorted to compare a matrix with its transpose

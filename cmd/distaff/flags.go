@@ -133,7 +133,7 @@ func machineFlags() []cli.Flag {
 	}
 }
 
-// runFlags returns the flags that only the command run uses.
+// runFlags returns the flags for running a job. Most have no effect on compile.
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("repeat", nil, catRun,

@@ -76,7 +76,7 @@ func otherWorkText(cpus float64) string {
 	return fmt.Sprintf("other programs kept %.2g CPUs busy while this machine was measured", cpus)
 }
 
-// tellMessages prints the latency and the bandwidth of MPI messages in a machine model.
+// tellMessages prints the latency and the bandwidth of messages between ranks in a machine model.
 func tellMessages(tell *teller, m *spmd.Machine) {
 	for _, x := range m.Messages {
 		tell.line("ok", "messages", "between %s: %s, and %s/s", x.Between, timeText(x.Latency),

@@ -168,9 +168,9 @@ type invocation struct {
 	reads          []outfile.Use // files that the command reads, in addition to its job's files
 }
 
-// apart returns an error if two files that the command or its job use are the same file, because
-// writing one would overwrite the other. Commands call it before anything runs. writes lists the
-// files that the command itself writes.
+// apart returns an error if the command or its job writes a file that it also uses otherwise,
+// because writing would destroy what the other use needs (see outfile.Apart). Commands call it
+// before they write. writes lists the files that the command itself writes.
 func (x *invocation) apart(job []outfile.Use, writes ...outfile.Use) error {
 	return outfile.Apart(slices.Concat(x.reads, job, writes)...)
 }

@@ -147,7 +147,7 @@ func describe() string {
 		"5 the memory limit would be passed; 130, 143 interrupted.\n"
 }
 
-// environment lists the environment variables that distaff reads.
+// environment lists the environment variables that users may set for distaff.
 var environment = [][2]string{
 	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff, or " +
 		"~/.cache/distaff)"},

@@ -57,11 +57,11 @@ func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	}
 }
 
-// stopSignals returns the signals that end a command. They are the signals that users send, and all
-// signals that end a program without a handler. The latter are included because processor time
-// limits (ulimit -t) and batch systems depend on them, and Go's runtime would ignore them. SIGPROF
-// is not included because the runtime uses it. SIGUSR2 is not included under srun, because ranks
-// use SIGUSR2 to end each other.
+// stopSignals returns the signals that end a command. They are the signals that users send, and
+// other signals that end a program without a handler but that Go's runtime would ignore. Processor
+// time limits (ulimit -t) and batch systems depend on the latter. SIGPROF is not included because
+// the runtime uses it. SIGUSR2 is not included under srun, because ranks use SIGUSR2 to end each
+// other.
 func stopSignals() []os.Signal {
 	s := []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1,
 		syscall.SIGXCPU,

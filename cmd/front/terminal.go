@@ -14,10 +14,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a writer that every output to a terminal passes through. It escapes each character
-// that is not printable, except line ends and tabs. So text that the program did not write itself
-// (flags, file names, the environment, lines of files, messages of compilers) cannot send commands
-// to the terminal. Line ends are not escaped, because messages of compilers have several lines.
+// Terminal is a writer for standard output and standard error. All output except a Progress passes
+// through it. It escapes each character that is not printable, except line ends and tabs. So text
+// that the program did not write itself (flags, file names, the environment, lines of files,
+// messages of compilers) cannot send commands to the terminal. Line ends are not escaped, because
+// messages of compilers have several lines.
 type Terminal struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -42,8 +43,8 @@ func Columns(w io.Writer) int {
 }
 
 // Unicode reports whether pictures on standard output may contain characters that are not
-// ASCII. It returns false if NO_COLOR is set, or if the first of LC_ALL, LC_CTYPE and LANG that
-// is set does not contain UTF-8.
+// ASCII. It returns false if NO_COLOR is set, if the first of LC_ALL, LC_CTYPE and LANG that is set
+// does not contain UTF-8, or if none of them is set.
 func Unicode() bool {
 	locale := cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 	utf8 := strings.Contains(strings.ReplaceAll(strings.ToLower(locale), "-", ""), "utf8")

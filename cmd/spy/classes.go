@@ -79,8 +79,8 @@ func niceStep(n int64, maxSteps int) int64 {
 }
 
 // ratios returns classes for the counts from low to high, at most maxClasses of them. The classes
-// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., or at powers of ten. ratios uses the finest of these
-// series that has at most maxClasses classes.
+// start at 1, 2, 5, 10, ..., at 1, 3, 10, ..., at powers of ten, or at every second, third, ...
+// power of ten. ratios uses the finest of these series that has at most maxClasses classes.
 func ratios(low, high int64, maxClasses int) []class {
 	for every := 1; ; every++ {
 		for _, leads := range [][]int64{{1, 2, 5}, {1, 3}, {1}} {

@@ -56,9 +56,9 @@ func zoom(g *bins.Grid, longest int) [2]int {
 	return [2]int{max(1, z[0]), max(1, z[1])}
 }
 
-// marks returns a grid as rows of characters, and a legend. If a character holds several bins and
-// at most half of the bins have an entry, each bin is a Braille dot. Otherwise the characters are
-// shades.
+// marks returns a grid as rows of characters, and a legend. If set has Braille characters, a
+// character holds several bins, and at most half of the bins have an entry, bins are drawn as
+// Braille dots. Otherwise the characters are shades.
 func marks(g *bins.Grid, longest int, set charset) (rows []string, legend []string) {
 	z := zoom(g, longest)
 	several := z[0] < dotsDown || z[1] < dotsAcross

@@ -29,8 +29,8 @@ const (
 	maxClasses  = 9 // largest number of classes of counts
 )
 
-// DrawnLongest returns the number of bins on the longer side of a view, for a drawing with the
-// given number of views.
+// DrawnLongest returns the largest number of bins on the longer side of a view, for a drawing with
+// the given number of views.
 func DrawnLongest(views int) int {
 	return max(minSide, min(maxSide, int(allSides/math.Sqrt(float64(max(views, 1))))))
 }
@@ -186,8 +186,8 @@ func (s *scene) legend(g *bins.Grid, classes *scale, x, y float64) (w, h float64
 	return w, h
 }
 
-// cell returns the width and height of a bin in a drawing, as multiples of half a pixel, so that
-// all bins have the same size.
+// cell returns the width and height of a bin in a drawing, as multiples of half a unit, which is
+// one pixel in a PNG file, so that all bins have the same size.
 func cell(g *bins.Grid, longest int) (sx, sy float64) {
 	if g.Modes[0] < 0 {
 		return side(longest, g.Bins[1]), stripHeight

@@ -9,8 +9,8 @@ import (
 )
 
 // Choice is something that lowering leaves open, and that a scheduling command may decide. Each
-// choice has a file of its own and a line in Choices. A new choice has a field in Value or Loop,
-// which Follow sets and package lower reads.
+// choice has a file of its own and a line in Choices. Most choices that do not mark loops have a
+// field in Value or Loop, which Follow sets and package lower reads.
 type Choice struct {
 	Name    string // the name of the command
 	Params  []Param
@@ -44,7 +44,7 @@ type Choice struct {
 	// impossible. Follow may be nil.
 	Follow func(f *facts, v *strategy.Value, o Order) error
 	// Decides returns a key of the decision that an instruction makes. If two instructions have the
-	// same key, the later one counts. Decides may be nil if Always is nil.
+	// same key, the later one counts. Decides may be nil if Always and Made are nil.
 	Decides func(f *facts, o Order) string
 	// Made returns the instructions that describe the finished strategy v. If Made is nil, these
 	// are the instructions that Default and Always returned.

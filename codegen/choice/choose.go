@@ -38,8 +38,9 @@ func (e *Refusal) Error() string { return e.Why.Error() }
 // Follow returns the strategy of a schedule, and the instructions that it follows although no
 // command gave them. The strategy is the plain strategy, changed by orders, the schedule's
 // instructions. The plain strategy follows the instructions that apply to every schedule
-// (Choice.Always). Its workspaces have their default forms, and the result has its default
-// capacity. Everything else has the simplest form. An error is a *Refusal.
+// (Choice.Always). Its workspaces have their default forms, the result has its default capacity,
+// and loops that append to the result are divided into chunks by default. Everything else has the
+// simplest form. An error is a *Refusal.
 func Follow(p *Problem, orders []Order) (*strategy.Value, []Chosen, error) {
 	f := newFacts(p)
 	v, always := f.plain()
@@ -62,7 +63,7 @@ func Follow(p *Problem, orders []Order) (*strategy.Value, []Chosen, error) {
 }
 
 // Check returns an error that says why the instruction o cannot be followed after the instructions
-// in before. It returns nil if o can be followed.
+// in before. It returns nil if o can be followed, or if an instruction in before cannot.
 func Check(p *Problem, before []Order, o Order) error {
 	if o.Choice.Follow == nil {
 		return nil
@@ -94,8 +95,8 @@ func follow(f *facts, v *strategy.Value, o Order) error {
 	return o.Choice.Follow(f, v, o)
 }
 
-// plain returns the part of the default strategy that does not depend on the schedule. always[k]
-// lists the instructions of choice Choices[k] that this part follows.
+// plain returns the part of the default strategy that does not depend on the schedule's
+// instructions. always[k] lists the instructions of choice Choices[k] that this part follows.
 func (f *facts) plain() (v *strategy.Value, always [][]Chosen) {
 	v = &strategy.Value{Stmt: f.stmt, Loops: map[*cin.Forall]*strategy.Loop{},
 		Tiles:  map[cin.Stmt]int64{},

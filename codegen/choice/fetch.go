@@ -101,7 +101,7 @@ func followFetch(f *facts, v *strategy.Value, o Order) error {
 //
 //   - If the processor was measured to do better without prefetching (forms.FarRows), nothing is
 //     prefetched.
-//   - If an array has at most nearBytes, its rows stay in the nearest cache and are not prefetched.
+//   - If an array has less than nearBytes, its rows stay in the nearest cache without prefetching.
 //   - If an array is mostly outside a core's caches, its rows are also prefetched into the
 //     second-level cache, forms.FarAhead stored values before their use. The reason is that only
 //     few loads into the nearest cache can be in progress at a time, too few for the latency of
@@ -129,11 +129,12 @@ const (
 const segmentAhead = 4
 
 // A loop over coordinates may read rows from first to last. These rows are prefetched into the
-// second-level cache, walkedAhead rows before their use, on two conditions. First, inner loops over
-// entries prefetch other rows. Because of these accesses, the processor does not notice that the
-// outer rows are consecutive, and does not prefetch them itself. Second, the rows have at most
-// shortSegment entries on average. The nearest cache is not used, because there the outer rows
-// would displace the rows of the inner loops.
+// second-level cache, walkedAhead rows before their use, on three conditions. First, the array is
+// mostly outside a core's caches. Second, inner loops over entries prefetch other rows. Because of
+// these accesses, the processor does not notice that the outer rows are consecutive, and does not
+// prefetch them itself. Third, each row is read for at most shortSegment entries on average. The
+// nearest cache is not used, because there the outer rows would displace the rows of the inner
+// loops.
 const (
 	walkedAhead  = 16
 	shortSegment = 16
@@ -194,9 +195,11 @@ func eachSelectedRow(f *facts,
 	}
 }
 
-// farRows returns the instructions to prefetch two kinds of rows: rows of operands that do not stay
-// in the caches, and rows of a result that are added to out of order. A row that a coordinate of
-// the outermost level selects is not prefetched, because such rows are read in order and rarely.
+// farRows returns the instructions to prefetch rows: rows of operands that do not stay in the
+// caches, rows of a result that are added to out of order, rows that are read in order around other
+// prefetched rows (rowsBetween), and rows of sparse matrices that another operand selects. A row of
+// the first two kinds is not prefetched if a coordinate of the outermost level selects it, because
+// such rows are read in order and rarely.
 func farRows(f *facts) (out []Chosen) {
 	values, farWhy := f.problem.Target.Forms.Of(forms.FarRows)
 	lastLevel, lastLevelWhy := f.problem.Target.Forms.Of(forms.LastLevelRows)
@@ -336,11 +339,12 @@ func eachStream(f *facts, fn func(a *cin.Access, t *Tensor, v string)) {
 
 // The entries of a sparse operand are prefetched forms.StreamAhead entries before their use. The
 // vector elements that the entries select are prefetched a quarter of that distance before their
-// use. Three conditions must hold:
+// use. Four conditions must hold:
 //
 //   - This was measured to make the processor faster (forms.Streams). A processor that predicts a
 //     loop's reads stops at the end of each page, and sees only a few of the loop's gathers at a
 //     time.
+//   - The loop over the entries does not gather values in vector lanes.
 //   - Segments have at least streamedSegment entries on average.
 //   - The entries occupy at least streamedCaches times Target.FarBytes. Fewer entries may be in a
 //     cache that several cores share. Prefetching does not make such entries arrive earlier.

@@ -42,7 +42,8 @@ const (
 
 // searches returns an error if a loop cannot search for the coordinates that operands have in
 // common. It checks the loops that the instruction o of Gallop has marked. A loop cannot search if
-// it visits coordinates that only one operand has, or if it computes its coordinates.
+// it visits coordinates that not all operands have, if it computes its coordinates, or if a level
+// is padded or has repeated coordinates.
 func searches(f *facts, o Order) (err error) {
 	if o.Word != gallop {
 		return nil

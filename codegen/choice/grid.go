@@ -33,7 +33,7 @@ func (u onUnit) counts(target *cin.Access) error {
 //
 // A loop around a loop on blocks would launch a grid in each iteration. A nest without a loop on
 // blocks would run on a single thread. The loops around the loops that a library runs are on the
-// host, and are not checked.
+// host. They must not be on units of a GPU, and are not checked otherwise.
 func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
 	f := newFacts(p)
 	if l, why := cin.MisplacedUnit(f.body); l != nil {

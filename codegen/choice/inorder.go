@@ -9,8 +9,9 @@ import (
 )
 
 // defaultSpaces chooses the default form of every workspace, outer workspaces first. workspaceOf
-// proposes a form, which is replaced in four cases:
+// proposes a form, which is replaced in five cases:
 //
+//   - If a schedule makes workspaces or variables, a bitmap becomes a list with marks.
 //   - If the values of a workspace come in the order of their coordinates, it is a list.
 //   - If a workspace is filled only once, outside of all loops, and at many of its places, it has
 //     marks (mayUseMarks). This rule is not used if a schedule makes workspaces or variables.
@@ -179,7 +180,7 @@ func uniformAlong(f *facts, s cin.Stmt, t *cin.Access, mode int) bool {
 // uniformIn reports whether each assignment in s to the workspace called name is uniform along a
 // variable: the assigned expression has a value at all coordinates of the variable or at none. The
 // variable may differ between the assignments; the function variable returns it for an assignment.
-// producers has the workspaces that are filled inside the loop over the variable.
+// producers has the workspaces that are filled inside the statement, with the loops around each.
 func uniformIn(f *facts, s cin.Stmt, name string, producers map[string]produced,
 	variable func(*cin.Assign) string) bool {
 	ok := true

@@ -167,8 +167,8 @@ func alongRow(f *facts, l *cin.Forall) *cin.Forall {
 	return nil
 }
 
-// manyTerms decides when long rows of products are computed separately: if all rows together have
-// at least manyTerms * Target.LongRow terms. With fewer terms the additional code is not worth
+// manyTerms decides when long rows of products are computed separately: if the operand has at least
+// manyTerms * Target.LongRow entries. With fewer entries the additional code is not worth
 // compiling.
 const manyTerms = 32
 

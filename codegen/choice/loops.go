@@ -10,9 +10,8 @@ import (
 // This file relates the loops of a schedule to the variables of the statement: loops over variables
 // that commands made determine variables of the statement.
 
-// component returns the provenance component of v if the schedule splits, fuses or bounds v, or
-// replaces v by a variable over positions. Otherwise it returns nil. natural is true if the loops
-// of the component are in natural order.
+// component returns the provenance component of v if a relation of the schedule made or replaced v.
+// Otherwise it returns nil. natural is true if the loops of the component are in natural order.
 func (f *facts) component(v string) (c *provenance.Component, natural bool) {
 	c = f.g.Component(v)
 	return c, c != nil && cin.Natural(f.stmt, f.g, c)

@@ -62,7 +62,8 @@ func followMerge(f *facts, v *strategy.Value, o Order) error {
 	return nil
 }
 
-// floatSums calls fn for each merge loop whose body is a sum of floats, with the loop's variable.
+// floatSums calls fn for each loop whose body assigns a sum or difference of floats, with the
+// loop's variable. The loop need not merge.
 func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
 	if !f.problem.Compute.IsFloat() {
 		return

@@ -162,7 +162,7 @@ func (f *facts) grows() bool {
 		f.problem.Assembly == strategy.TwoPass
 }
 
-// tensor returns the operand with the given name, or nil if the name is a temporary's.
+// tensor returns the operand with the given name, or nil if no operand has this name.
 func (f *facts) tensor(name string) *Tensor {
 	for k := range f.problem.Tensors[1:] {
 		if f.problem.Tensors[k+1].Name == name {

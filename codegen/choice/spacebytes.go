@@ -235,9 +235,9 @@ func longRowsBytes(f *facts, s cin.Stmt, x strategy.Long, stretches float64) flo
 	return bytes + growingBytes(terms, crd+value) + growingBytes(f.places(f.vars[:1]), 2*posBytes)
 }
 
-// spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t, this
-// includes the private workspace of each thread, and the values that the threads pass on from their
-// private workspaces to t.
+// spaceBytes returns the bytes of memory that workspace t needs. If a parallel loop fills t and the
+// threads cannot share t, this includes the private workspace of each thread, and the values that
+// the threads pass on from their private workspaces to t.
 func spaceBytes(f *facts, t *cin.Access, producer cin.Stmt, threads float64) float64 {
 	s := f.spaces[t.Name]
 	n := mostEntries(f, t, producer)

@@ -351,8 +351,8 @@ func evenBy(f *facts, l *cin.Forall) string {
 // each manyWork terms, but at most maxPartials. The number is rounded to a power of two, so that it
 // divides evenly among threads.
 //
-// With fewer than partialWork terms, partial results are not worth their memory. If there are fewer
-// partial results than threads, some threads are idle. But this costs less than setting more
+// With fewer than 2 * partialWork terms, partial results are not worth their memory. If there are
+// fewer partial results than threads, some threads are idle. But this costs less than setting more
 // partial results to 0 and adding them, which takes a fifth of the time at manyWork.
 //
 // If each entry of the operand is one term, fewer terms are enough: there is one partial result for
@@ -461,9 +461,10 @@ func orderedCut(f *facts, l *cin.Forall) strategy.Cut {
 }
 
 // chunkWork returns the smallest work of a chunk of loop l, in entries of the operand d. If l has
-// workspaces, a chunk must add at least one value for each of their places, because each chunk
-// clears all places. The result for such a loop is rounded to a power of two. It is a constant in
-// the leaf, so operands of similar density get the same leaf, which is compiled only once.
+// workspaces, a chunk must add about one value for each place of the last of them, because each
+// chunk clears all places. The result for such a loop is rounded to a power of two. It is a
+// constant in the leaf, so operands of similar density get the same leaf, which is compiled only
+// once.
 func chunkWork(f *facts, l *cin.Forall, d *operand) int64 {
 	least := f.problem.Target.ChunkWork
 	eachWorkspace(l.Body, func(t *cin.Access, w *cin.Where) {

@@ -52,7 +52,8 @@ func defaultTile(f *facts, v *strategy.Value) []Chosen {
 		Why: fmt.Sprintf("rows of %d values, which are dense in all tensors with %s", n, x)}}
 }
 
-// maxTile is the largest number of values of a row that are summed in registers at a time.
+// maxTile is the largest number of values of a row that the default schedule sums in registers at a
+// time. A command may ask for twice as many.
 const maxTile = 32
 
 // maxTiles is the largest number of tiles in a row. Longer rows are summed in memory, because each
@@ -174,9 +175,10 @@ func holdsGemm(f *facts, s cin.Stmt) (found bool) {
 	return found
 }
 
-// repeatsTemporary reports whether s computes, in loops, a temporary that has other variables than
-// v. The rows of such a statement cannot be summed in tiles: each tile of a row along v would
-// compute the temporary again, or the temporary is larger than a row.
+// repeatsTemporary reports whether s computes, in loops, a temporary whose only variable is not v:
+// a scalar, or a temporary with other variables. The rows of such a statement cannot be summed in
+// tiles: each tile of a row along v would compute the temporary again, or the temporary is larger
+// than a row.
 func repeatsTemporary(s cin.Stmt, v string) (found bool) {
 	cin.Walk(s, func(s cin.Stmt) {
 		if w, ok := s.(*cin.Where); ok {
@@ -202,8 +204,8 @@ func (f *facts) readsWholeRow(s cin.Stmt, v string) (found bool) {
 	return found
 }
 
-// find searches s for statements that sum rows. serial is true if the outermost loop of s runs in a
-// single chunk.
+// find searches s for statements that sum rows. serial is true if each thread that runs the
+// outermost loop of s sums whole rows of its own, so that the loop need not count as parallel.
 func (t *tiles) find(s cin.Stmt, serial bool) {
 	if !t.facts.assigns(s) {
 		return

@@ -13,8 +13,10 @@ import (
 // maxArray is the largest number of places of an array that a schedule may ask for.
 const maxArray = 1 << 40
 
-// A workspace may have a place for every coordinate only if it has at most MaxPlaces places. One of
-// these limits must also hold:
+// FitsPlaces lets a workspace have a place for every coordinate only if it has at most MaxPlaces
+// places. If the operands' number of entries is unknown, a workspace with one variable has no
+// further limit, and a workspace with several variables may not have places. Otherwise one of these
+// limits must also hold:
 //
 //   - It has at most smallPlaces places.
 //   - It has at most placesRatio places per entry of the workspace.
@@ -42,7 +44,8 @@ func FitsPlaces(variables int, places float64, operands int64, own float64) bool
 	return places <= max(most, placesRatio*own, smallPlaces)
 }
 
-// crdWidths returns the smallest size in bytes of the coordinates of each variable.
+// crdWidths returns the size in bytes of the coordinates of each variable: 4, or 8 if there are at
+// least 2^31 coordinates.
 func (f *facts) crdWidths() map[string]uint8 {
 	out := map[string]uint8{}
 	for v, n := range f.problem.Sizes {
@@ -117,7 +120,8 @@ func (x Intermediate) Summed() bool { return x.Added >= marksWork*x.Entries }
 // workspace. Whether they can share it depends on the kind of the workspace.
 func (x Intermediate) Shared() bool { return x.Added >= sharedWork }
 
-// outsideLoops returns the wheres in s that are not inside a loop.
+// outsideLoops returns the wheres in s that are neither inside a loop nor in a sequence of
+// statements.
 func outsideLoops(s cin.Stmt) []*cin.Where {
 	switch s := s.(type) {
 	case *cin.SuchThat:
@@ -296,7 +300,7 @@ func eachWorkspace(s cin.Stmt, fn func(t *cin.Access, w *cin.Where)) {
 }
 
 // additions estimates the number of values that a leaf adds to workspace t, assuming that all
-// patterns are uniform and independent. It returns 0 if the number is not known.
+// patterns are uniform and independent. An assignment whose number is not known counts as 0.
 func (f *facts) additions(producer cin.Stmt, t *cin.Access) float64 {
 	total := 0.0
 	cin.Walk(producer, func(s cin.Stmt) {
@@ -425,9 +429,9 @@ func capacity(f *facts) strategy.Result {
 	return r
 }
 
-// leastCapacity is a number of entries that is added to every estimated capacity, so that no
-// capacity is smaller. That applies to a result, and to the piece of the result that a chunk of a
-// loop makes.
+// leastCapacity is a number of entries that is added when a capacity is estimated, so that few
+// entries do not make a tiny capacity. That applies to a result, and to the piece of the result
+// that a chunk of a loop makes.
 const leastCapacity = 16
 
 // mostCapacity returns the largest initial capacity of the result, in entries, so that its arrays

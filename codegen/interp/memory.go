@@ -230,7 +230,7 @@ func (m *memory) gone(s state) *memory {
 }
 
 // readable ends the run unless element i (counted from m.first) may be read: it must exist and have
-// been written.
+// been written. If another thread of the block has failed, the element need not have been written.
 func (fr *frame) readable(m *memory, i int64) {
 	fr.within(m, i)
 	if m.init != nil && !m.init[i] && !fr.siblingFailed() {
@@ -249,8 +249,8 @@ func (fr *frame) within(m *memory, i int64) {
 }
 
 // span converts the range [lo, hi) of an array to a range of m's elements, whose first element is
-// element m.first of the array. It ends the run if m does not contain the range. An empty range is
-// always accepted.
+// element m.first of the array. It ends the run if the leaf has given up m, or if m does not
+// contain the range. An empty range is contained in every m.
 func (fr *frame) span(m *memory, lo, hi int64) (int64, int64) {
 	if m.state != alive {
 		fr.errorf("%s[%d : %d] is %s", m.name, lo, hi, stateNames[m.state])

@@ -53,8 +53,8 @@ func (m *memory) cell(fr *frame, d int, i int64) *cell {
 	return c
 }
 
-// touch records an access to element i of m in the given tracks. It ends the run if the access
-// races with an access of another iteration.
+// touch records an access to element i of m in the given tracks, or for the thread if fr belongs to
+// one. It ends the run if the access races with an access of another iteration or thread.
 func (fr *frame) touch(m *memory, i int64, tracks []int, a access) {
 	if fr.thread != nil {
 		fr.thread.touch(m, i, a)
@@ -107,8 +107,9 @@ func (fr *frame) race(m *memory, i int64, t *track, now, before string, other in
 		i+m.first, now, t.iter-1, before, other-1)
 }
 
-// written returns the arrays that statements in b write to, except arrays that are made inside b.
-// Only in these arrays can iterations race.
+// written returns the arrays that statements in b write to. It leaves out arrays that b makes by
+// any statement but Shared, because only one iteration or thread has them. Iterations and threads
+// can race only in the arrays that are returned.
 func written(b *ir.Block) map[*ir.Array]bool {
 	set, own := map[*ir.Array]bool{}, map[*ir.Array]bool{}
 	ir.WalkRows(b, func(_ ir.Stmt, r *ir.Row) {

@@ -32,7 +32,7 @@ func (c *compiler) block(b *ir.Block) stmtFn {
 	}
 }
 
-// stmt compiles a statement. If the statement does nothing, it returns nil.
+// stmt compiles a statement. For a comment it returns nil.
 func (c *compiler) stmt(s ir.Stmt) stmtFn {
 	switch s := s.(type) {
 	case *ir.Block:
@@ -338,7 +338,8 @@ func (c *compiler) grow(s *ir.Grow) stmtFn {
 	}
 }
 
-// wrote records that a Fill, Copy or Sort has written the elements [lo, hi), counted from m.first.
+// wrote records that a statement such as Fill or Copy has written the elements [lo, hi), counted
+// from m.first. It ends the run if a write races.
 func (fr *frame) wrote(m *memory, lo, hi int64, tracks []int) {
 	if m.init != nil {
 		for i := lo; i < hi; i++ {

@@ -9,9 +9,9 @@ type threadCell struct {
 }
 
 // doers records the threads that accessed an element in one way, for example by a load. These
-// threads may race with the current thread. Blocks run one after another, and the threads of a
-// block run from barrier to barrier. Only the latest block is therefore recorded, with the accesses
-// since the latest barrier of this block. If one warp made all of these accesses, only the accesses
+// threads may race with the current thread. Nothing separates the accesses of different blocks:
+// block becomes many when a second block accesses the element. For one block, only the accesses
+// since its latest barrier are recorded. If one warp made all of these accesses, only the accesses
 // since the latest barrier of this warp are recorded.
 type doers struct {
 	block        int32  // from 1; 0 if there was no access, many if there were several blocks

@@ -14,8 +14,8 @@ type entry struct {
 }
 
 // union compiles a Union statement, which collects all entries before it writes any. The compiled
-// statement checks two conditions that the leaf must guarantee: coordinates ascend, and the arrays
-// have room for all entries. The first segment may be in the arrays that are written. It must then
+// statement checks conditions that the leaf must guarantee: coordinates ascend, and the arrays have
+// room for all entries. The first segment may be in the arrays that are written. It must then also
 // start so far after the first written position that no entry is overwritten before it is read.
 func (c *compiler) union(s *ir.Union) stmtFn {
 	crd, vals, n, t := c.array(s.Crd), c.array(s.Vals), c.variable(s.N), s.Vals.Elem

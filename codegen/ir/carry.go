@@ -21,10 +21,12 @@ import "slices"
 //	  while q < end { ...; q = q + 1 }
 //	}
 //
-// It does so if both loops are serial with step 1, nothing stores to pos, nothing else reads begin,
-// and the index into pos is p plus a value that the loop over p does not change. The inner loop may
-// be in a branch: the other branch then sets q to the end of its segment. The order of the
-// computation does not change. Statements that f shares with other functions are not modified.
+// It does so only if both loops are serial with step 1, lo and hi are variables or literals,
+// nothing stores to pos, nothing else reads begin, and the index into pos is p plus a value that
+// the loop over p does not change. The inner loop must be the only loop in the outer loop, and must
+// only set variables. The inner loop may be in a branch: the other branch then sets q to the end of
+// its segment. The order of the computation does not change. Statements that f shares with other
+// functions are not modified.
 func Carry(f *Func) {
 	if f.Body != nil {
 		f.Body = carryIn(f.Body)
@@ -172,8 +174,8 @@ func (c *segments) bound(x Expr) (*Var, *Load) {
 }
 
 // expanded returns the index x after replacing the variables that the loop over parents declares
-// with their values. It returns nil if x is not built from variables that do not change, literals
-// and binary operators.
+// with their values. It returns nil unless the result consists of this loop's variable, variables
+// that the loop does not change, literals and binary operators.
 func (c *segments) expanded(x Expr) Expr {
 	switch x := x.(type) {
 	case *Lit:

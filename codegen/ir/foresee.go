@@ -32,9 +32,9 @@ type Foreseen struct {
 }
 
 // Foresee estimates the steps of a call without running it. It also finds a failure that depends on
-// the bounds alone. It assumes that every argument has at least one stored entry, and that entries
-// are spread evenly over the sizes. In a long loop it follows only two iterations, and each of them
-// stands for half of the iterations.
+// the bounds and threads alone. It assumes that every argument has at least one stored entry, and
+// that entries are spread evenly over the sizes. In most long loops it follows a sample of two
+// iterations, and each of them stands for half of the iterations.
 //
 // Foresee does not know whether a condition on stored data holds. It therefore computes two sums.
 // The first has only the steps that run in any case. The second has the steps of an execution that
@@ -257,7 +257,7 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 }
 
 // branch returns the estimated cost of an If. If the value of the condition is not certain, the
-// estimate includes both branches.
+// estimate includes both branches, except in a While that runs on estimates.
 func (x *foreseer) branch(s *If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {

@@ -8,8 +8,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// Parse reads the text form that Print writes. An error names the line and column, what was found
-// there and what was wanted. Parse does not verify the function.
+// Parse reads the text form that Print writes. An error has the line and column where Parse
+// stopped, and says what is wrong. Parse does not verify the function.
 func Parse(src string) (f *Func, err error) {
 	p := &parser{lex: lexer{src: src}, names: map[string]any{}}
 	defer func() {
@@ -412,8 +412,8 @@ func (p *parser) failCode() FailCode {
 }
 
 // statements maps the first word of a statement's text to an empty statement of that kind. A kind
-// whose text may begin with several words has several keys. words is the set of all words that have
-// a meaning in the text form.
+// whose text may begin with several words has several keys. words is the set of reserved words: a
+// name that is a reserved word must be quoted.
 var (
 	statements = map[string]Stmt{}
 	words      = map[string]bool{}

@@ -115,7 +115,7 @@ func (p *parser) args(n int) []Expr {
 	return list
 }
 
-// cast reads T(x) or the literal complex128(re, im).
+// cast reads T(x), or a literal complex64(re, im) or complex128(re, im).
 func (p *parser) cast() Expr {
 	t := p.typ()
 	p.expect("(")

@@ -20,7 +20,7 @@ import (
 //	{
 //	  for i in max(ilo, 0) : min(ihi, n) parallel(dynamic, 16) {
 //	    var s float64 = 0.0
-//	    for p in pos[i:64] : pos[(i + 1):64] {
+//	    for p in pos[i:64] : pos[i + 1:64] {
 //	      s += vals[p] * x[crd[p:64]]
 //	    }
 //	    y[i] = s
@@ -30,7 +30,7 @@ import (
 // A load A[i:64] widens to Int64. The shape of a literal shows its type: 5 and 5i32, 1.5 and 1.5f,
 // complex128(1.0, 2.0). The first line of a comment starts with # and a space, and its further
 // lines with #| and a space. A name is quoted, as in @"for", if it is not an identifier or is a
-// word of the text form.
+// reserved word.
 func Print(f *Func) string {
 	p := &printer{}
 	p.line("func %s", name(f.Name))

@@ -8,8 +8,8 @@ package ir
 //     changes, its uses are replaced.
 //   - Variables that are never read are removed, with their assignments.
 //   - Conditions that are constant are decided. Loops that do not run are removed, and so are empty
-//     blocks, branches, loops and launches. A loop of one iteration becomes a block, except on a
-//     GPU, where it determines who runs the loops inside.
+//     blocks, branches, For loops and launches. A loop of one iteration becomes a block, except if
+//     it has Reduce, and on a GPU, where it determines who runs the loops inside.
 //   - A block is spliced into the block around it if it declares nothing or is the last statement.
 //   - Statements after a Fail in a block are removed.
 //

@@ -19,13 +19,13 @@ import (
 //     around them, and only once in that block. Loop variables and the variables of the function's
 //     head are never assigned.
 //   - An array is a parameter or is allocated before its uses. Nothing stores to a Const array.
-//     Only arrays that Alloc made are grown, freed and published. A slot is published once, outside
-//     loops.
+//     Only arrays that Alloc or Take made are grown, freed and published. A slot is published once,
+//     outside loops.
 //   - Inside a Parallel or Vector loop, variables declared outside are assigned only if Reduce
 //     lists them; they are then only added to and not read. Arrays from outside are not allocated,
 //     grown or freed. A Parallel loop is not inside a Vector loop. The same holds inside GPU loops
-//     and a Launch, which also have the rules of verifygpu.go.
-//   - An Ordered occurs once, directly in the body of a Parallel loop with chunks of 1.
+//     and a Launch; verifyloop.go has their further rules.
+//   - An Ordered occurs once, directly in the body of a dynamic Parallel loop with chunks of 1.
 func Verify(f *Func) error {
 	v := &verifier{
 		f:       f,

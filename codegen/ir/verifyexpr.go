@@ -53,8 +53,8 @@ func (v *verifier) expr(x Expr) error {
 	return fmt.Errorf("unknown expression %T", x)
 }
 
-// integers returns an error if the elements of the array a are not integers. The error ends with
-// the text reason.
+// integers returns an error if the array a is not known or its elements are not integers. In the
+// second case the error ends with the text reason.
 func (v *verifier) integers(a *Array, reason string) error {
 	if err := v.known(a); err != nil {
 		return err

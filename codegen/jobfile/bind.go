@@ -14,8 +14,9 @@ import (
 
 // Bind sets each param to its value in params or, if it has none there, to its value in the file.
 // It then replaces the params by their values in statements, sizes, conditions, commands and kinds.
-// There is an error (exit code 2) in three cases: params names a param that the file does not
-// declare, a value is not a number, or a param's place in the file does not allow its number.
+// There is an error (exit code 2) if params names a param that the file does not declare, if a
+// value is not a number, or if a text is wrong with the numbers in it, such as the number of passes
+// of a repeat.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)
@@ -155,7 +156,8 @@ func (s *Statement) bind() error {
 	return s.bindLines()
 }
 
-// bindLines parses the lines that are not scheduling commands, with numbers in place of params.
+// bindLines sets the fields for the lines that are not scheduling commands. In split and
+// intermediate-order it puts numbers in place of params.
 func (s *Statement) bindLines() error {
 	s.Split, s.Extend, s.Order, s.Map, s.Network, s.IntermediateOrder = nil, nil, "", "", "", 0
 	for _, b := range s.lines {

@@ -12,7 +12,7 @@ import (
 // Check reports mistakes in a file that do not depend on its data; the package comment lists them.
 // It adds the temporaries to Tensors. It does not report mistakes that are visible only with data,
 // sizes and the types of files. The caller finds these later (see CheckTypes and CheckSizes).
-// Errors are *diag.Error with a place in the file.
+// Errors are *diag.Error with a place in the file, except an error in a size of -d.
 func (f *File) Check() error {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t *Tensor) bool { return !t.Declared })
 	c := &checker{f: f, names: map[string]named{}, states: map[string]*state{},

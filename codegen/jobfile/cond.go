@@ -116,8 +116,8 @@ func (c *Cond) String() string {
 }
 
 // Eval reports whether c is true. value returns the value of a scalar. Both sides are computed in
-// the type that a statement over the same scalars and numbers would have, but with 64-bit floats in
-// place of 32-bit floats. A comparison with NaN is false, except that != is true.
+// the type that a statement over the same scalars and numbers would have, but with 64 bits in place
+// of 32 bits. A comparison with NaN is false, except that != is true.
 //
 // Eval returns the errors of value. It also returns an error with a place in the file in three
 // cases: complex numbers are compared by <, <=, > or >= (exit code 2), an integer is divided by

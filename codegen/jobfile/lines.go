@@ -214,7 +214,8 @@ func wordByte(c byte) bool {
 }
 
 // Parse parses a job file. name is the file's name in messages. Errors are *diag.Error with a place
-// in the file. They include the errors of Bind with the values of the file's own params.
+// in the file, except for a file that is too large. They include the errors of Bind with the values
+// of the file's own params.
 func Parse(name, text string) (*File, error) {
 	f := &File{Name: name, text: strings.TrimPrefix(text, "\ufeff"), named: map[string]*Param{}}
 	if len(text) > MaxBytes {

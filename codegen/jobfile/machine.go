@@ -75,8 +75,8 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 	return out, nil
 }
 
-// shape returns the machine with its names and numbers of dimensions. Extents that are arithmetic
-// over names are not set.
+// shape returns the machine with its names and numbers of dimensions. Its extents are right only if
+// the machine has levels and no arithmetic over names.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels

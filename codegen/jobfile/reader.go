@@ -13,7 +13,7 @@ import (
 )
 
 // reader reads the words of a part of the file. It keeps the first error in err. After an error,
-// its methods return at once, and their results have no meaning.
+// the results of its methods have no meaning.
 type reader struct {
 	f   *File
 	at  int

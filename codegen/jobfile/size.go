@@ -12,8 +12,8 @@ import (
 // maxSize is the largest size of a mode.
 const maxSize = 1 << 61
 
-// Size is integer arithmetic over numbers, params, and names that get their sizes from files. In
-// the extents of a machine, p is the number of ranks. Division rounds toward zero.
+// Size is integer arithmetic over numbers, params, and names that get their sizes from files or
+// from -d. In the extents of a machine, p is the number of ranks. Division rounds toward zero.
 type Size struct {
 	span
 	f    *File

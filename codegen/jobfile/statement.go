@@ -165,9 +165,10 @@ func newCommand(f *File, at notation.Span, c *schedule.Command) Command {
 }
 
 // Locate returns err, an error about s, with its place in the file. The error has the text to which
-// its place refers. If this is the text of the statement, of one of its lines or of a command, the
-// place in the file is exact. Otherwise the place is the whole statement. An error that is not a
-// *diag.Error is returned unchanged.
+// its place refers. If this is the text of the statement or of a command, the place in the file is
+// exact. If it is the value of the network line, atLine finds the place. If it is the text of the
+// file, the place stays as it is. Otherwise the place is the whole statement. An error that is not
+// a *diag.Error, or that already has a file, is returned unchanged.
 func (s *Statement) Locate(err error) error {
 	f := s.file
 	var d *diag.Error

@@ -9,8 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// givenTypes returns the element types of tensors that the job file alone determines. They are
-// known before an input file is read.
+// givenTypes returns the element types of generated data and of numbers, which the job file alone
+// determines. They are known before an input file is read. givenTypes leaves out tensors with a
+// declared type.
 func (f *File) givenTypes() map[string]tensor.Type {
 	types := map[string]tensor.Type{}
 	for _, t := range f.Tensors {

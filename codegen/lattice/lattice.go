@@ -270,7 +270,7 @@ func (l *Lattice) Universe() bool {
 }
 
 // UniversePoints returns the points that hold at every coordinate. The last of them has no
-// iterators.
+// iterators, unless the lattice is coarse.
 func (l *Lattice) UniversePoints() []Point {
 	var out []Point
 	for _, p := range l.Points {

@@ -197,9 +197,9 @@ type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
 
-// loopOver returns the work of a loop over v that is nested in loops over bound. vars has all
-// variables of the items and the result. If bound and v together are all of vars, no other loop is
-// nested in this one.
+// loopOver returns the work of a loop over v that is nested in loops over bound. vars has the
+// variables of all loops of the contraction. If bound and v together are all of vars, no other loop
+// is nested in this one.
 func (m *model) loopOver(items []item, vars, bound set, v int) loop {
 	inside := bound | 1<<v
 	before, n := m.iterations(items, bound), m.iterations(items, inside)
@@ -317,11 +317,11 @@ func (m *model) keeps(items []item, v int) bool {
 // appendCost returns the extra cost of the loop over v, nested in loops over bound, if it prevents
 // the product from being appended to the result in order. The sums are then added to a workspace.
 //
-// There are three cases. If all variables of the result are bound, the cost is 0, because the sum
-// is a scalar that is added once. If v's loop is the first that prevents the order, the cost is the
-// cost of the workspace. The estimate assumes that the loops over the remaining variables of the
-// result come directly inside v's loop. If v's loop is a later loop over a summed variable, the
-// cost is the cost of the additions that it causes.
+// There are three cases. If all variables along which the result is appended to are bound, the cost
+// is 0, because v's loop cannot change the order. If v's loop is the first that prevents the order,
+// the cost is the cost of the workspace. The estimate assumes that the loops over the remaining
+// variables of the result come directly inside v's loop. If v's loop is a later loop over a summed
+// variable, the cost is the cost of the additions that it causes.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0

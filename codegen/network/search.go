@@ -344,8 +344,9 @@ func (m *model) whole() state {
 	return x
 }
 
-// Search returns the plan of least cost. It returns nil if the storage orders of the factors
-// contradict the tree or the order of loops that p asks for.
+// Search returns a plan of about the least cost. Among plans of about the same cost it prefers
+// intermediates with few variables. It returns nil if it finds no plan, for example because the
+// storage orders of the factors contradict the tree or the order of loops that p asks for.
 func Search(p *Problem) *Plan {
 	m := newModel(p)
 	best := m.cheapest()

@@ -2,9 +2,9 @@ package network
 
 // spent is the cost of a nest of loops in two parts. loaded is the cost of the arithmetic and loads
 // in the loops' bodies. moved is the cost of bringing the loaded data into caches. A core overlaps
-// the two, so the nest costs the larger part and a small share of the smaller one. Work that
-// overlaps with nothing is added to both parts: clearing and sorting an intermediate, and a
-// producer outside all loops.
+// the two, so the nest costs a weighted mean: the larger part has weight 1, and the smaller part
+// has weight overlapShare. Work that overlaps with nothing is added to both parts, and so counts
+// fully: clearing and sorting an intermediate, and a producer outside all loops.
 type spent struct{ loaded, moved float64 }
 
 // unoverlapped returns the cost of work that overlaps with nothing.
@@ -14,7 +14,7 @@ func (s spent) cost() float64 {
 	return (max(s.loaded, s.moved) + overlapShare*min(s.loaded, s.moved)) / (1 + overlapShare)
 }
 
-// overlapShare is the fraction of the smaller part of a cost that is added to the larger part (see
+// overlapShare is the weight of the smaller part of a cost, if the larger part has weight 1 (see
 // spent).
 const overlapShare = 1. / 16
 

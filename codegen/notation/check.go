@@ -140,8 +140,9 @@ func (c *checker) sum(e *Sum) {
 	}
 }
 
-// countTerms returns the number of terms into which Normalize expands e. If the body of a sum()
-// inside a quotient expands into more terms, it returns that larger number.
+// countTerms returns the number of terms of e if all products of sums are multiplied out. Normalize
+// makes at most as many terms. If the body of a sum() inside a quotient has more terms, countTerms
+// returns that larger number.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:

@@ -13,9 +13,9 @@ type SummedQuotient struct {
 	Vars   []string
 }
 
-// SummedQuotients lists the quotients of the statement that are summed over a variable without an
-// explicit sum(). A quotient inside an explicit sum() over this variable is left out, because the
-// user has then written what the statement means.
+// SummedQuotients lists the quotients of the statement that are summed, without an explicit sum(),
+// over a variable of the divisor that no other factor has. A quotient inside an explicit sum() over
+// this variable is left out, because the user has then written what the statement means.
 func SummedQuotients(s *Stmt) []SummedQuotient {
 	w := quotientWalk{known: vars{}}
 	for _, v := range s.LHS.Vars {

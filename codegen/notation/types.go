@@ -10,7 +10,7 @@ import (
 // InferTypes returns the type that a statement computes in, and the type of its result. operands
 // has the types of the tensors on the right side. If the statement is a += and the left tensor has
 // an input, operands also has the left tensor's type. result is the type that -t gives the left
-// tensor, or dtype.None.
+// tensor, or tensor.None.
 //
 // The compute type is the type to which NumPy promotes all operands. Literals are weak, as in NumPy
 // 2. An integer literal does not change the type. Any other literal changes an integer type to

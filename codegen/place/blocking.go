@@ -172,8 +172,9 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 	return append(cuts, size), nil
 }
 
-// renamed returns the variables of n that have the name user in the user's statement. There may be
-// several, because the normal form gives the variable of each sum() a new name.
+// renamed returns the variables of n that the spec calls user. If the spec is not Exact, it has the
+// names in the user's statement. There may then be several variables, because the normal form gives
+// the variable of each sum() a new name.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {

@@ -90,9 +90,9 @@ func (p *product) words(g grid3) float64 {
 
 // steps returns the number of parts into which a rank divides the range of k of its block. It
 // returns 0 if the data does not fit in memory with any number of parts. A rank stores its own
-// blocks of the operands, its partial result, and another partial result that it receives and adds.
-// For each operand it also stores two parts: the part that it multiplies, and the part that it is
-// receiving.
+// blocks of the operands and its partial result. If the sum is divided among ranks, it also stores
+// another partial result, which it receives and adds. If parts of the operands arrive, it stores
+// two parts of each operand: the part that it multiplies, and the part that it is receiving.
 func (p *product) steps(g grid3) int64 {
 	if p.memory == 0 {
 		return 1

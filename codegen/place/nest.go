@@ -113,8 +113,8 @@ func (n *Nest) Rotating(loop int) []int {
 	return nil
 }
 
-// Spread reports whether different ranks have different chunks of Chunks[chunks]. This is so if a
-// distributed loop determines the number of the chunk.
+// Spread reports whether different ranks have different chunks of Chunks[chunks]. This is so if the
+// loop of one of the digits is distributed. Loops that only rotate a digit do not count.
 func (n *Nest) Spread(chunks int) bool {
 	return slices.ContainsFunc(n.Chunks[chunks].Digits,
 		func(d Digit) bool { return n.Loops[d.Loop].Dim >= 0 })

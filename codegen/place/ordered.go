@@ -107,8 +107,9 @@ func (o *Ordered) Equal(p *Ordered) bool {
 // nonzeros adds a dimension of the machine that divides the stored entries of a tensor into n equal
 // parts. It divides the positions of one level: the innermost level whose mode is in modes. The
 // modes of all levels above this level must be in modes too, or earlier dimensions must divide them
-// along the storage order. If the division is impossible, nonzeros returns the reason, otherwise
-// "". order lists the tensor's modes in storage order.
+// along the storage order. An earlier dimension may also divide the coordinates of the outermost
+// mode. If the division is impossible, nonzeros returns the reason, otherwise "". order lists the
+// tensor's modes in storage order.
 func (h *Home) nonzeros(l *Level, modes, order []int, n int64) (why string) {
 	level := 0
 	for _, m := range modes {

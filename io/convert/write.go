@@ -71,7 +71,7 @@ func WriteTensor(path string, t *tcs.Tensor, opt WriteOptions) error {
 
 // WriteTo writes the tensor to w in the format of name's extension. The tensor must be loaded and
 // valid. Zeros that are entries of compressed levels are written. Zeros that only fill a dense
-// level are not.
+// level are written only if the file lists every coordinate, or is a .tcs file.
 func WriteTo(w io.Writer, name string, t *tcs.Tensor, opt WriteOptions) error {
 	if err := Writable(name, t.Order()); err != nil {
 		return err
@@ -105,9 +105,8 @@ func (f *Format) Order(n int, opt coo.WriteOptions) []int {
 	return f.Modes(n, opt)
 }
 
-// WriteStream writes entries to w in the format of name's extension. They must be sorted as that
-// format needs. For .tcs, they are first assembled to a tensor of spec's format, and must be sorted
-// in its mode order.
+// WriteStream writes entries to w in the format of name's extension, after sorting them as that
+// format needs. For .tcs, it first assembles them to a tensor of spec's format in a temporary file.
 func WriteStream(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
 	opt WriteOptions) error {
 	f, err := FormatOf(name)

@@ -10,8 +10,9 @@ import (
 
 // Assemble reads the stream, starting with its next entry, and makes the tensor that the spec asks
 // for. Entries may come in any order. The tensor's memory is counted against cfg.Limit, and the
-// caller closes the tensor. Faults in the entries are reported as an *Error with exit code 3. A
-// tensor that exceeds the limit is reported as a *tcs.MemoryError (exit code 5).
+// caller closes the tensor. Faults in the entries are reported as an *Error with exit code 3, or
+// with exit code 2 if the requested type cannot hold a value. A tensor that exceeds the limit is
+// reported as a *tcs.MemoryError (exit code 5).
 func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -62,7 +63,8 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 }
 
 // AssembleFile is like Assemble, but writes a .tcs file at path. It needs no more memory than
-// cfg.Limit allows, whatever the size of the tensor. If it fails, it leaves nothing at path.
+// cfg.Limit allows, whatever the size of the tensor, unless path is a pipe. Then the tensor must
+// fit in memory. If AssembleFile fails, a file at path is unchanged.
 func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	spec, err := spec.normal(in)
 	if err != nil {

@@ -129,7 +129,8 @@ func (c *collector) take() error {
 	return nil
 }
 
-// inOrder reports whether all entries so far came in order and are in memory.
+// inOrder reports whether the entries can be counted instead of stored. They can if there are some,
+// all so far came in order and are in memory, and c.keep is false.
 func (c *collector) inOrder() bool {
 	s := c.sorter.lanes[0]
 	return !c.keep && c.sorter.disk == nil && s.n > 0 && s.sorted
@@ -219,8 +220,9 @@ func (s *replay) read(spec *Spec, _, _ int, last bool) (reader, error) {
 	return r, nil
 }
 
-// verifier reads a stream for the second time. The tensor's arrays have room only for the entries
-// that the first reading counted. So verifier returns an error if the stream now has other entries.
+// verifier reads a stream again. The tensor's arrays have room only for the entries that the first
+// reading counted. So verifier returns an error if the counts of the entries differ now, if the
+// entries are not in order, or if a coordinate is outside the range of the first reading.
 type verifier struct {
 	from  reader
 	spec  *Spec

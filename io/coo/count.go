@@ -5,7 +5,8 @@ import "distaff/io/tensor"
 // counter counts entries in the first pass. It compares each entry with the entry before it.
 // hist[k] is the number of entries for which level k is the outermost level with a different
 // coordinate. The first entry counts at level 0. The last element of hist counts entries with the
-// same coordinates as the entry before.
+// same coordinates as the entry before. For a scalar both are the same element, which counts all
+// entries.
 //
 // The counts give the number of positions of each level l. Two entries share a position of level l
 // if their coordinates agree in levels 0 to s, where s is spec.Format.Sharing()[l]. An entry that

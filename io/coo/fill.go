@@ -163,7 +163,7 @@ func (f *filler) add(cols [][]int64, vals []byte, n int) error {
 }
 
 // block appends the entries [from, to) of cols and vals to the arrays of the tensor. The range may
-// have at most BatchSize entries, because the buffers have room for no more.
+// have at most BatchSize entries, so that their coordinates fit in an empty window of a sink.
 func (f *filler) block(cols [][]int64, vals []byte, from, to int) error {
 	n := to - from
 	if len(f.at) < n {

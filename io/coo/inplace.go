@@ -71,8 +71,8 @@ const smallDivisor = 16
 // if many records are in small chunks. It is also better if the partly filled blocks would need
 // more memory than a copy of the records.
 //
-// sortInPlace returns an error if the memory limit has no room for these blocks. The store then
-// still has all records, and records with equal keys are still in their original order.
+// sortInPlace returns an error if the memory limit has no room for the memory that it needs. The
+// store then still has all records, and records with equal keys are still in their original order.
 func sortInPlace[R record](s *store, lo, threads int) (done bool, err error) {
 	hi := s.keyBits()
 	if hi <= lo {
@@ -378,7 +378,8 @@ func topBit[R record](a []R, words, hi int) int {
 	return 0
 }
 
-// pack removes the gaps between the records in the slots of bucket k, whose keys are all equal.
+// pack removes the gaps between the records in the slots of bucket k, whose keys agree in all bits
+// that the sort compares.
 func (b *blockSort[R]) pack(k int) {
 	w, n := 0, 0 // the slot that is being filled, and the number of its records
 	runs := b.runs[k]

@@ -25,9 +25,9 @@ type Options struct {
 	Note func(string) // receives a message about parts of the file that were ignored; may be nil
 }
 
-// A Densed stream reports whether its file lists every coordinate, as an .npy file or an array .mtx
-// file does. If so, the stream leaves out entries whose bits are all zero, because the file stores
-// them only to fill the array. A stream of order 0 always yields its entry.
+// A Densed stream reports whether its file or tensor lists every coordinate, as an .npy file or an
+// array .mtx file does. If so, the stream of a file leaves out entries whose bits are all zero,
+// because the file stores them only to fill the array. A stream of order 0 always yields its entry.
 type Densed interface{ Dense() bool }
 
 // A Progressed stream returns how many bytes of its file it has read, and the size of the file. The

@@ -33,7 +33,8 @@ func NewPartCounter(levels int) *PartCounter {
 	return &PartCounter{c: *newCounter(levels), p: PartCount{Sorted: true}}
 }
 
-// Add counts n entries, given as columns by level.
+// Add counts n entries, given as columns by level. After an entry that is out of order, it counts
+// no more, and PartCount.Sorted is false.
 func (p *PartCounter) Add(cols [][]int64, n int) {
 	if n == 0 || !p.p.Sorted {
 		return
@@ -67,7 +68,8 @@ func (p *PartCounter) Part() PartCount {
 
 // Joined is a tensor that several parts fill in parallel. Each part writes its own range of every
 // array. The ranges are prefix sums of the parts' counts (SuperTaco, section 4.4.3, calls these
-// scanned counters). Joined needs no memory in addition to the tensor's arrays.
+// scanned counters). Joined stores no entries: besides the tensor's arrays it needs only a few
+// small buffers for each part.
 type Joined struct {
 	spec   Spec
 	hist   []int64
@@ -201,7 +203,8 @@ func sinksOf(t *tcs.Tensor) func(level int, part tcs.ArrayKind) *sink {
 }
 
 // Add appends n entries to a part, given as columns by level. Calls for different parts may
-// alternate. An entry that the first pass did not count is an error.
+// alternate. Entries out of order are an error, and so are more entries than the first pass counted
+// at some level.
 func (j *Joined) Add(part int, cols [][]int64, vals []byte, n int) error {
 	if n == 0 {
 		return nil

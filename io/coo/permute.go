@@ -12,8 +12,8 @@ import (
 // the copy store different modes in their innermost levels. Both modes are then copied tile by
 // tile, so that each cache line is read and written once.
 //
-// alongRows is the side in the innermost mode of the copy. It is the number of elements of one
-// cache line. A larger side would be slower, because addresses that are a power of two apart
+// alongRows is the side in the innermost mode of the copy. It is the number of 8-byte elements of
+// one cache line. A larger side would be slower, because addresses that are a power of two apart
 // compete for the few ways of a cache set. acrossRows is the side in the other mode.
 const alongRows, acrossRows = 8, 64
 
@@ -21,7 +21,8 @@ const alongRows, acrossRows = 8, 64
 const minShare = 1 << 16
 
 // permuted returns a copy of a tensor of dense levels in which the levels store the given modes. It
-// returns nil if the tensor's memory does not hold its whole box, as can be the case for a view.
+// returns nil, nil for a scalar. It also does so if the tensor's memory does not hold its whole
+// box, as can be the case for a view.
 func permuted(t *tcs.Tensor, modes []int, cfg Config) (*tcs.Tensor, error) {
 	if len(t.Levels) == 0 {
 		return nil, nil

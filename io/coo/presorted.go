@@ -3,7 +3,8 @@ package coo
 import "slices"
 
 // Presorted marks a stream whose entries are known to come in the order of modes. A sort in this
-// order, or an assembly in a format with this order, reads the stream twice and stores no entries.
+// order, or an assembly in a format with this order, stores no entries, but reads the stream again
+// for each pass over them.
 func Presorted(in Stream, modes []int) Stream { return &presorted{in, modes} }
 
 type presorted struct {

@@ -19,8 +19,9 @@ const (
 	minChunk  = 4
 	chunkUnit = 1 << 10
 	maxChunk  = 1 << 18
-	// firstSlab is the size of the first slab, in records. A new slab doubles the total size of the
-	// slabs so far. Above chunkUnit records it adds an eighth instead, if that is more.
+	// firstSlab is the size of the first slab, in records. A new slab doubles the number of records
+	// that were cut so far, but adds at most chunkUnit records. It adds an eighth of that number
+	// instead if this is more than chunkUnit, and more if a store needs more.
 	firstSlab = 1 << 8
 )
 

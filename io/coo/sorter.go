@@ -124,8 +124,8 @@ func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, 
 	return n, err
 }
 
-// makeRoom moves records to disk after put returned err. It returns err if no Sorter has records,
-// or if err does not concern memory.
+// makeRoom moves records to disk after put returned err. It returns err if err does not concern
+// memory, or if the memory limit is reached and no Sorter has records.
 func (s *Sorter) makeRoom(err error) error {
 	if !isFull(err) {
 		return err
@@ -158,7 +158,8 @@ func (s *Sorter) widen(top []int64) error {
 	return err
 }
 
-// spill sorts the records in memory and writes them to disk, one run for each lane.
+// spill sorts the records in memory and writes them to disk, one run for each lane. If memory is
+// too small to sort a lane, it writes one run for each chunk of the lane.
 func (s *Sorter) spill() error {
 	for i, st := range s.lanes {
 		if st == nil || st.n == 0 {

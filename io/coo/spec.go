@@ -57,7 +57,8 @@ func (c Config) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// Error reports a fault in the data of a stream (exit code 3), or in the request (exit code 2).
+// Error reports a fault in the data of a stream (exit code 3) or in the request (exit code 2), or
+// that sizes differ in Diff (exit code 4).
 type Error struct {
 	Exit int
 	Name string // name of the tensor or file; may be ""
@@ -71,7 +72,7 @@ func (e *Error) Error() string {
 	return tensor.Printable(e.Name) + ": " + e.Msg
 }
 
-// ExitCode returns 2 or 3.
+// ExitCode returns 2, 3 or 4.
 func (e *Error) ExitCode() int { return e.Exit }
 
 // repeatErr returns the error for a coordinate that occurs more than once.

@@ -84,8 +84,8 @@ func (s *store) countKeys(c *counter, from, to int64) {
 	}
 }
 
-// read returns a reader of a part of the records. If last is true, the reader releases chunks after
-// it read them.
+// read returns a reader of a part of the records. If last is true, the reader releases each chunk
+// that it read completely when it goes on to the next chunk.
 func (s *store) read(_ *Spec, part, parts int, last bool) (reader, error) {
 	cut := s.cut(parts)
 	r := s.reader(cut[part], cut[part+1])

@@ -27,7 +27,8 @@ type ModeSurvey struct {
 	Known bool // false if there are too many coordinates to count
 }
 
-// maxTally is the largest number of coordinates of a mode that are counted one by one.
+// maxTally limits what a survey counts one by one. It is the limit for coordinates on the diagonal
+// of a matrix. The limits for the coordinates of a mode are fractions of it (tally).
 const maxTally = 1 << 27
 
 // tally counts the entries at each coordinate of a mode, in a slice if the coordinates are small.

@@ -29,7 +29,8 @@ const (
 // ZerosFor says which stored zeros of t become entries of a new tensor with format f. t can store
 // zeros, because its trailing dense levels have a value for every coordinate. If all modes of these
 // levels are in the trailing dense levels of f too, the new tensor has room for the zeros in any
-// case, and they are kept. Otherwise the zeros are left out (DropFill).
+// case, and they are kept. Otherwise the zeros are left out (DropFill). They are also left out if
+// all levels of t are dense, because then no level stores coordinates that the zeros could keep.
 //
 // If fit is true, dense levels of the new tensor will cover only the range of the entries. Then
 // only the zeros that are needed to keep a coordinate are kept (KeepPaths).

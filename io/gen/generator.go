@@ -17,8 +17,8 @@ type Generator struct {
 	typ  tensor.Type
 }
 
-// prefix returns a hash of the coordinates of the first modes. The hash of a whole coordinate is
-// value(prefix(at[:n-1]), at[n-1]).
+// prefix returns a hash of the coordinates of the first modes. The value at a coordinate of n modes
+// is value(prefix(at[:n-1]), at[n-1]).
 func (g *Generator) prefix(at []int64) uint64 {
 	h := g.key ^ 0x76616c7565 // "value"
 	for _, c := range at {

@@ -97,7 +97,7 @@ func (k *Kind) String() string {
 	return k.name
 }
 
-// Dense reports whether every coordinate has an entry.
+// Dense reports whether the kind is dense, which gives every coordinate an entry.
 func (k *Kind) Dense() bool { return k.name == "dense" }
 
 // NNZ returns the number of entries that the kind specifies, or 0 if it does not specify one.

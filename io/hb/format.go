@@ -41,7 +41,7 @@ func (p *formatParser) eat(c byte) bool {
 	return false
 }
 
-// number parses an unsigned integer, or returns -1 if there is none.
+// number parses an unsigned integer. It returns -1 if there is none or if it exceeds 2^20.
 func (p *formatParser) number() int {
 	n := 0
 	for n < len(p.s) && p.s[n] >= '0' && p.s[n] <= '9' {
@@ -124,7 +124,7 @@ func (p *formatParser) item(depth int) bool {
 }
 
 // group parses a list in parentheses, and adds its fields count times. It returns false if the list
-// is not valid or has no field.
+// is not valid, or if the format has no field up to the end of the list.
 func (p *formatParser) group(count, depth int) bool {
 	start := p.s
 	for k := range count {

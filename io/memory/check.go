@@ -19,9 +19,9 @@ func fault(format string, args ...any) error {
 }
 
 // Check checks a tensor that a program made: everything that a compiled function relies on. Errors
-// begin with name. Sizes, lengths and widths are checked at each call. Positions and coordinates
-// are checked once, and again if the tensor gets other arrays; if trusted is true, they are never
-// checked.
+// in the data begin with name. Sizes, lengths and widths are checked at each call. Positions and
+// coordinates are checked once, and again if the tensor gets other arrays; if trusted is true, they
+// are never checked.
 func Check(t *tcs.Tensor, name string, trusted bool) error {
 	if t == nil {
 		return fault("%s: the tensor is nil", name)
@@ -221,8 +221,9 @@ func (w *words) level(t *tcs.Tensor, l int, above int64) (int64, error) {
 	return lev.Crd.Len, nil
 }
 
-// array returns an error unless array a has the length want. name and noun say in the error what
-// the array and its elements are called. expr is the expression whose value is want, or "".
+// array returns an error unless array a has the length want and begins at index 0 (First). name and
+// noun say in the error what the array and its elements are called. expr is the expression whose
+// value is want, or "".
 func (w *words) array(name, noun string, a tcs.Array, want int64, expr string) error {
 	noun = strings.TrimSuffix(noun, "s")
 	switch {

@@ -66,8 +66,9 @@ func integers[I Index](caller string, t *tcs.Tensor, level int,
 }
 
 // slice returns the array a of tensor t as a slice over the same memory. In errors, caller is the
-// name of the calling function, and noun is the name of the array. It returns an error if the
-// tensor is closed, or if its file must be decompressed first.
+// name of the calling function, and noun is the name of the array. It returns an error if the array
+// has elements but the tensor is closed, or its file must be decompressed first. If the array
+// has no elements, slice returns nil.
 func slice[T any](caller, noun string, t *tcs.Tensor, a tcs.Array) ([]T, error) {
 	var z T
 	size := unsafe.Sizeof(z)

@@ -42,7 +42,7 @@ type header struct {
 
 const bannerWord = "%%MatrixMarket"
 
-// readHeader reads the file up to the line of sizes.
+// readHeader reads the file up to the line of sizes, and for a pattern up to the first entry.
 func readHeader(src *text.Source) (*header, error) {
 	r, err := src.Reader()
 	if err != nil {
@@ -217,7 +217,7 @@ func likeBanner(words []text.Field) bool {
 }
 
 // banner reads fs, the words of a banner after %%MatrixMarket, in line h.bannerLine. end is the
-// column after the last word.
+// column after the line.
 func (h *header) banner(file string, fs []text.Field, end int) error {
 	line := h.bannerLine
 	var got [len(bannerWords)]string

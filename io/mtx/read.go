@@ -206,7 +206,7 @@ func (a *array) Rewind() error {
 }
 
 // Next returns the entries of the next block, with their mirror images if the matrix has a
-// symmetry. It leaves out zeros.
+// symmetry. It leaves out values whose bits are all zero, except in an array without modes.
 func (a *array) Next(b *coo.Batch) error {
 	for {
 		blk, err := a.lines.NextBlock()

@@ -34,9 +34,9 @@ type dtype struct {
 	big  bool // big-endian
 }
 
-// becomes maps each kind letter of a dtype to the types that elements are converted to. An element
-// of fewer than size bytes is converted to the type in the field narrow. A larger element is
-// converted to the type in the field wide.
+// becomes maps each kind letter of a number's dtype to the types that elements are converted to. An
+// element of fewer than size bytes is converted to the type in the field narrow. Any other element
+// is converted to the type in the field wide.
 var becomes = map[byte]struct {
 	size         int
 	narrow, wide tensor.Type

@@ -50,8 +50,8 @@ type shape struct {
 }
 
 // Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes.
-// It leaves out zeros. If opt.Order is 1, an array of one column or row is read as a vector.
-// The stream owns the file.
+// It leaves out elements whose bits are all zero, except in an array without modes. If opt.Order is
+// 1, an array of one column or row is read as a vector. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.
@@ -156,7 +156,8 @@ func (a *array) Close() error {
 	return a.src.Close()
 }
 
-// Next returns up to chunk elements that are not zero.
+// Next returns up to chunk elements. It leaves out elements whose bits are all zero, except in an
+// array without modes.
 func (a *array) Next(b *coo.Batch) error {
 	for a.err == nil {
 		var n int

@@ -114,8 +114,8 @@ func (p *Pipe) read(r io.Reader, name string, size int, work chan<- *Block) {
 }
 
 // Next returns the next parsed block, or io.EOF after the last. The block is valid until the
-// next call. An error in a block's text is in the block's Err; Next returns only errors of
-// reading.
+// next call. Next returns an error of reading, and an error for a line that is too long. Any other
+// error in a block's text is in the block's Err.
 func (p *Pipe) Next() (*Block, error) {
 	if p.last != nil {
 		p.free <- p.last

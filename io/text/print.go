@@ -8,9 +8,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// AppendValue appends value k of vals, which has values of type typ. It formats the shortest
-// number that reads back as the same value. A complex value is its two parts with a space
-// between them.
+// AppendValue appends value k of vals, which has values of type typ. It writes the fewest
+// significant digits that read back as the same value. A complex value is its two parts with a
+// space between them.
 func AppendValue(dst, vals []byte, typ tensor.Type, k int) []byte {
 	p := unsafe.Pointer(&vals[k*int(typ.Size())])
 	switch typ {

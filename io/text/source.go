@@ -19,7 +19,8 @@ import (
 
 // smallWindow and largeWindow bound the largest window, in bytes, that a zstd decoder accepts. That
 // is half of the memory limit, but at least smallWindow and at most largeWindow. smallWindow is the
-// default window of the zstd command line, and largeWindow is the largest window that it writes.
+// largest window that the zstd command line reads without an option, and largeWindow is the largest
+// window that it writes.
 const (
 	smallWindow = 1 << 27
 	largeWindow = 1 << 31
@@ -141,7 +142,7 @@ func (s *Source) raw(count *atomic.Int64) io.Reader {
 }
 
 // Reader returns a reader of the decompressed content from its start. The reader's errors are
-// of type *Error. Progress follows the last reader that was returned.
+// of type *Error, apart from io.EOF. Progress then counts from 0.
 func (s *Source) Reader() (io.ReadCloser, error) {
 	s.done.Store(0)
 	if s.kept != nil && s.kept.whole() {

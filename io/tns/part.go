@@ -22,8 +22,8 @@ func (s *stream) Head() []byte {
 }
 
 // OpenPart divides the file at path into n parts and opens part k. headOf is what the function Head
-// returned for the file, so OpenPart does not read the start of the file again. opt must be the
-// options for the whole file.
+// returned for the file, so OpenPart does not parse the first lines again. opt must be the options
+// for the whole file.
 func OpenPart(path string, headOf []byte, k, n int, opt coo.Options) (text.Part, error) {
 	h := &head{}
 	if err := gob.NewDecoder(bytes.NewReader(headOf)).Decode(h); err != nil {

@@ -106,7 +106,8 @@ func open(src *text.Source, h *head, opt coo.Options) (*stream, error) {
 }
 
 // shape returns the order of the tensor and the numbers per value (2 for complex values). It
-// derives them from the number of columns, and from the order or the sizes in opt.
+// derives them from ParTI's header, the mark of complex values, the number of columns, and the
+// order or the sizes in opt.
 func (h *head) shape(file string, opt coo.Options) (order, values int, err error) {
 	want := opt.Order
 	if opt.Dims != nil {
@@ -157,8 +158,10 @@ func (h *head) shape(file string, opt coo.Options) (order, values int, err error
 	return order, values, nil
 }
 
-// readHead reads the first line that is neither blank nor a comment. If this line may be the number
-// of modes in a header of ParTI, it also reads the line of sizes and the line after it.
+// readHead reads the first line that is neither blank nor a comment. If this line has several
+// columns, readHead also reads the next line with fields and counts its columns. If the first line
+// may be the number of modes in a header of ParTI, readHead also reads the line of sizes and the
+// line after it.
 func readHead(src *text.Source) (*head, error) {
 	r, err := src.Reader()
 	if err != nil {

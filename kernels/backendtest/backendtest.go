@@ -91,9 +91,9 @@ func unit(t *testing.T, s statement, target codegen.Kind) *codegen.Unit {
 			Target: codegen.Target{Kind: target}})
 }
 
-// Compile parses and compiles a statement. r holds the other settings of the request; Compile sets
-// r.Stmt and r.Tensors. All tensors have the type typ. levels gives the level formats by tensor
-// name; other tensors are dense.
+// Compile parses and compiles a statement. r holds the other settings of the request, among them
+// r.Tensors.Sizes. Compile sets r.Statement.Stmt and r.Tensors.All. All tensors have the type typ.
+// levels gives the level formats by tensor name; other tensors are dense.
 func Compile(t *testing.T, src string, levels map[string]string, typ tensor.Type,
 	r codegen.Request) *codegen.Unit {
 	t.Helper()

@@ -130,8 +130,9 @@ func (b *Builder) Keeps() bool { return b.cache != nil }
 
 // Build returns the object of src from the cache, or compiles it and caches it.
 //
-// The error is ErrNoCompiler if there is no compiler and the cache has no suitable object, a
-// CompileError with the compiler's message, or ctx's error.
+// The error is ErrNoCompiler if there is no compiler and the cache has no suitable object. It can
+// also be a CompileError with the compiler's message, a StartError, an error of the temporary
+// folder, or ctx's error.
 func (b *Builder) Build(ctx context.Context, src Source) (*Object, error) {
 	if b.compiler == nil {
 		if o := b.anyObject(src); o != nil {
@@ -218,10 +219,11 @@ func (b *Builder) lookup(name string) *Object {
 	return nil
 }
 
-// anyObject returns a cached object of src that runs on this CPU, no matter which compiler made it.
-// It returns nil if there is none. Fully optimized objects come first. Among these, --cpu=native
+// anyObject returns a cached object of src for the chosen CPU, no matter which compiler made it.
+// It returns nil if there is none. Fully optimized objects come first. Among them, --cpu=native
 // prefers an object made on an equal CPU, and then the highest architecture level that this CPU
-// supports. For another --cpu, anyObject considers only objects for that CPU.
+// supports. For another --cpu, anyObject considers only objects for that CPU, also if this CPU
+// cannot run them.
 func (b *Builder) anyObject(src Source) *Object {
 	if b.cache == nil {
 		return nil
@@ -291,8 +293,8 @@ func (b *Builder) flagsKey(src Source) string {
 	return key(slices.Concat(b.flags(src), linkFlags, []string{"user"}, b.cfg.UserFlags)...)
 }
 
-// searchVars are variables that change where a compiler searches for its programs, headers and
-// libraries.
+// searchVars are variables that change a compiler's options, or where it searches for its programs,
+// headers and libraries.
 var searchVars = []string{"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH",
 	"GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"}
 

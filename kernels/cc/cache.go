@@ -199,8 +199,8 @@ func List(root string) ([]Entry, error) {
 	return out, nil
 }
 
-// Clear removes every object from root, and incomplete files of killed processes. It leaves all
-// other files. It returns the number and the total size of the removed files.
+// Clear removes every object from root, and every incomplete file, also of a process that still
+// runs. It leaves all other files. It returns the number and the total size of the removed files.
 func Clear(root string) (files int, size int64, err error) {
 	kinds, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {

@@ -13,9 +13,9 @@ func cpuid(eax, ecx uint32) (a, b, c, d uint32)
 // xgetbv0 reads XCR0, which lists the register state that the operating system saves.
 func xgetbv0() (eax, edx uint32)
 
-// cpuIdentity returns everything that -march=native depends on: vendor, family, model and stepping
-// (for tuning), the feature leaves, and the register state that the operating system saves. It
-// leaves out fields that differ between the cores of one machine (APIC ids).
+// cpuIdentity returns what the instructions of -march=native depend on: vendor, family, model and
+// stepping (for tuning), the feature leaves, and the register state that the operating system
+// saves. It leaves out fields that differ between the cores of one machine (APIC ids).
 func cpuIdentity() string {
 	var out []byte
 	put := func(v ...uint32) {

@@ -148,8 +148,9 @@ func identify(file string, args []string) (*Compiler, error) {
 		ModTime: st.ModTime().UnixNano()}, nil
 }
 
-// splitFlags splits a string like DISTAFF_CFLAGS into arguments at white space. Single quotes,
-// double quotes and backslashes work as in a shell. Nothing else of a shell is supported.
+// splitFlags splits a string like DISTAFF_CFLAGS into arguments at white space. Single and double
+// quotes group as in a shell. Outside of single quotes, a backslash makes the next character an
+// ordinary one. Nothing else of a shell is supported.
 func splitFlags(s string) ([]string, error) {
 	var out []string
 	var word strings.Builder

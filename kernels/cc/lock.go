@@ -81,7 +81,8 @@ func sweepLocks(dir string) {
 }
 
 // lockDir returns a folder for locks that only this user can access, or "" if there is none. It is
-// on a local file system, because locks on network file systems may hang.
+// in /dev/shm if possible, because locks on network file systems may hang. Otherwise it is in the
+// folder for temporary files.
 func lockDir() string {
 	for _, base := range []string{"/dev/shm", os.TempDir()} {
 		dir := filepath.Join(base, fmt.Sprintf("distaff-%d", os.Geteuid()))

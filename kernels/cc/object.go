@@ -37,9 +37,9 @@ type Tensor struct {
 	Type   string `json:"type"`
 }
 
-// Object is a compiled translation unit. Bytes are an ELF shared object followed by a trailer,
-// which the dynamic loader ignores. They may be sent anywhere and read back with Decode. The holder
-// owns Bytes.
+// Object is a compiled translation unit. Bytes are an ELF shared object, or code for a device,
+// followed by a trailer. The dynamic loader ignores the trailer. Bytes may be sent anywhere and
+// read back with Decode. The holder owns Bytes.
 type Object struct {
 	Bytes  []byte
 	Meta   Meta

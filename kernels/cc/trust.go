@@ -25,8 +25,9 @@ var programOwner = sync.OnceValue(func() int {
 // created the file and can change it. st describes the file at path.
 //
 // passing means that the file is a folder on the path to the file or folder that must be trusted.
-// If such a folder is writable for others, a sticky bit makes it acceptable. A folder that itself
-// contains objects must not be writable for others, even with a sticky bit.
+// If that folder is writable for others, a sticky bit makes it acceptable. It may also be writable
+// for a private group. A folder that itself contains objects must not be writable for others, even
+// with a sticky bit.
 func trustedStat(path string, st fs.FileInfo, passing bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -56,8 +57,9 @@ func trustedStat(path string, st fs.FileInfo, passing bool) error {
 }
 
 // Trusted checks a folder that holds code to be loaded, and every folder above it. Each must belong
-// to the user, root or the owner of this program, and nobody else may write to it. Trusted returns
-// the folder's path without links.
+// to the user, root or the owner of this program. Nobody else may write to the folder. A folder
+// above it may be writable for others if it has a sticky bit, or for a private group. Trusted
+// returns the folder's path without links.
 func Trusted(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {

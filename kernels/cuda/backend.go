@@ -115,10 +115,10 @@ func (b *Backend) Name() string {
 // unit.
 func (b *Backend) Keeps() bool { return false }
 
-// Key returns the name of u's object in the cache.
+// Key returns the name of u's object in the cache, or without NVRTC the start of the name.
 func (b *Backend) Key(u *codegen.Unit) string { return b.compiler.key(b.source(u)) }
 
-// Kind returns the GPU's architecture and the version of NVRTC.
+// Kind returns the GPU's architecture and, if there is an NVRTC, its version.
 func (b *Backend) Kind() string { return b.compiler.kind() }
 
 // Object returns the object of u's leaf. Its errors are the errors of Build.
@@ -201,9 +201,10 @@ func (b *Backend) prelude() (module, error) {
 func (b *Backend) Memory() int64 { return b.dev.describe().memory }
 
 // Resident keeps the arrays of t on the device from their first use until Forget(t), if there is
-// enough device memory. Until then the caller must not change the arrays, but leaves of this
-// backend may. If t is the result of a call, the arrays that the leaf makes also stay. The backend
-// holds a reference to t's memory meanwhile. Each call of Resident needs its own call of Forget.
+// enough device memory. Until then leaves of this backend may change the arrays, and the caller
+// must call Changed if the host changes them. If t is the result of a call, the arrays that the
+// leaf makes also stay. The backend holds a reference to t's memory meanwhile. Each call of
+// Resident needs its own call of Forget.
 func (b *Backend) Resident(t *tcs.Tensor) {
 	b.dev.always(func() { b.store.keep(t) })
 }

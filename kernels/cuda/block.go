@@ -129,7 +129,8 @@ func (c *call) bindArray(a *ir.Array, s ir.Slot, from *tcs.Array) error {
 	return nil
 }
 
-// reach copies a block to the device unless it is there already.
+// reach brings a block to the device unless it is there already. It does not copy the contents of a
+// fresh block, which are undefined.
 func (c *call) reach(b *block) error {
 	if b.at != 0 || b.n == 0 {
 		return nil

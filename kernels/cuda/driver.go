@@ -150,7 +150,8 @@ func (d *driver) do(f func() error) (err error) {
 	return err
 }
 
-// faults are the result codes of a faulting kernel, after which the context cannot be used.
+// faults are the result codes after which check reports the device as lost. Most of them come from
+// a faulting kernel.
 var faults = map[int]bool{214: true, 700: true, 702: true, 710: true, 713: true, 714: true,
 	715: true, 716: true, 717: true, 718: true, 719: true, 721: true, 999: true}
 

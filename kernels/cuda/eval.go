@@ -16,8 +16,8 @@ type memoryReader interface {
 // scope holds the values of the host's variables.
 type scope map[*ir.Var]*ir.Lit
 
-// eval returns the value of an expression. Package ir computes it by folding constants, so the
-// result is the same as in every other engine.
+// eval returns the value of an expression. Package ir computes it by folding constants, but eval
+// itself computes products of complex64. So the result is the same as in every other engine.
 func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 	switch x := x.(type) {
 	case *ir.Lit:

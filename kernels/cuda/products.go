@@ -80,9 +80,9 @@ type axis struct {
 	s [2]int64
 }
 
-// axes returns as few loops as possible that together visit the given extents and strides. It omits
-// loops of one iteration, and joins two loops if the strides of the outer one continue the inner
-// one.
+// axes returns loops that together visit the given extents and strides. It omits loops of one
+// iteration, and joins two neighbouring loops if the strides of the outer one continue the inner
+// one. It returns at least one loop.
 func axes(n, first, second []int64) []axis {
 	var list []axis
 	for k := range n {
@@ -268,8 +268,7 @@ func (c *call) spmm(s *ir.SpMM) error {
 	return c.leaf.dev.spmm(p)
 }
 
-// libraries returns the names of the libraries that a leaf's host part calls, as in package
-// strategy.
+// libraries returns the names of the libraries that a leaf's host part calls, as in package choice.
 func libraries(f *ir.Func) (list []string) {
 	has := map[string]bool{}
 	ir.Walk(f.Body, func(s ir.Stmt) {

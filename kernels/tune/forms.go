@@ -45,9 +45,9 @@ type formTimer interface {
 }
 
 // fastest times the forms of each choice and returns the fastest form of each. It times them in
-// rounds, until Time has passed. A form replaces the default only if its best time is shorter and
-// it is faster in most rounds. So one lucky run of a form, or one slow run of the default, decides
-// nothing.
+// rounds while Time lasts, but in at least minRounds and at most maxRounds. A form replaces the
+// default only if its best time and most of its rounds are faster by the factor minGain. So one
+// lucky run of a form, or one slow run of the default, decides nothing.
 func fastest(ctx context.Context, choices []forms.Measured, by formTimer) (forms.Set, error) {
 	times := map[string]map[int64][]float64{}
 	for _, c := range choices {

@@ -77,7 +77,8 @@ const Grace = 700 * time.Millisecond
 
 // Signals returns a context derived from ctx that is cancelled at SIGINT or SIGTERM, with an
 // *Interrupted as the cause. If the process still runs after Grace, or gets a second signal, it
-// ends by Exit with code 130 or 143. stop stops watching for signals.
+// ends by Exit with the code that End recorded, or else with 130 or 143. stop stops watching for
+// signals.
 func Signals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ch := make(chan os.Signal, 2)

@@ -12,7 +12,7 @@ import (
 type Op uint8
 
 // The operations. Min and Max of floats return NaN if an operand is NaN, and order -0 below 0.
-// Complex types have only Sum and Prod; floats have no And and Or.
+// Complex types have only Sum and Prod, bytes have only And and Or, and floats have no And and Or.
 const (
 	Sum Op = iota
 	Prod

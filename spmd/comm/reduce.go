@@ -135,10 +135,10 @@ func (c *call) reduceTree(b Buf, f combiner, root int) error {
 }
 
 // allreduceShort combines the buffers of all ranks and leaves the combination in b at every rank.
-// It takes log2(P) rounds. A round works on blocks of consecutive ranks, and these blocks become
-// twice as large in each round. The two halves of a block exchange their combinations, and every
-// rank combines the left half's with the right half's. If the right half has fewer ranks, each of
-// its ranks sends to several ranks of the left half.
+// It takes log2(P) rounds, rounded up. A round works on blocks of consecutive ranks, and these
+// blocks become twice as large in each round. The two halves of a block exchange their
+// combinations, and every rank combines the left half's with the right half's. If the right half
+// has fewer ranks, some of its ranks send to several ranks of the left half.
 func (c *call) allreduceShort(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	if p == 1 {

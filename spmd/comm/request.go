@@ -74,7 +74,7 @@ func (r *Request) finish(n int64, err error) {
 }
 
 // release ends an unfinished request; cause, the failure of the job, becomes its error. The caller
-// may use the buffer again afterwards.
+// must not use a buffer from Alloc again afterwards, because MPI may still use it.
 func (r *Request) release(cause error) {
 	if r.finished.Load() {
 		return

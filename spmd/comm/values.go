@@ -33,8 +33,9 @@ func BcastBytes(c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Bcast(Of(b), root)
 }
 
-// BcastValue sets *v of every rank to the value at root, which is encoded by encoding/gob. It is
-// for control values; Counters does not count it.
+// BcastValue sets *v of every rank to the value at root, which is encoded by encoding/gob. At the
+// other ranks *v must be zero before, because gob does not transfer zero fields. BcastValue is for
+// control values; Counters does not count it.
 func BcastValue[T any](c Comm, v *T, root int) error {
 	c = c.Uncounted()
 	var b []byte
@@ -82,7 +83,8 @@ func decode(b []byte, v any) error { return gob.NewDecoder(bytes.NewReader(b)).D
 
 // Agree lets the ranks agree whether any of them has failed, before they rely on success. Every
 // rank must call it with its error or nil. Every rank gets the same result: nil, or an *AgreedError
-// with the error of the lowest rank that failed.
+// with the error of the lowest rank that failed. Only if the job itself has failed may a rank get
+// another error.
 func Agree(c Comm, err error) error {
 	c = c.Uncounted()
 	n := int64(c.Size())

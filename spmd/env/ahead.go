@@ -17,10 +17,10 @@ import (
 //
 // If a statement requests a leaf whose compilation has begun, the statement waits for it. Otherwise
 // the statement compiles the leaf itself. A wrong prediction only costs time; it changes no result.
-// stop cancels compilations that have not begun, and waits for the others.
+// stop cancels all compilations, and waits until they have ended.
 //
-// Ahead does nothing if leaves are not kept in a cache, if there is only one core, or if leaves do
-// not run on CPUs.
+// Ahead does nothing if leaves are not kept in a cache, if there is no compiler or only one core,
+// or if leaves do not run on CPUs.
 func (e *Env) Ahead(units func(ctx context.Context) iter.Seq[*codegen.Unit]) (stop func(),
 	err error) {
 	b, err := e.Backend()

@@ -11,7 +11,7 @@ import (
 )
 
 // progressTick is the time between two reports of progress. The first report also comes after this
-// time, so shorter work reports nothing.
+// time, so shorter work reports only its end.
 const progressTick = time.Second / 5
 
 // WatchFile calls Settings.Progress with the progress of reading a file, until stop is called.

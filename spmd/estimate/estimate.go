@@ -65,8 +65,9 @@ func (t *Tensor) Exact() bool {
 // of x between the keys of the partition. The sizes of the blocks are then exact.
 func (t *Tensor) SetSource(x *tcs.Tensor) { t.source = x }
 
-// SetLevels replaces the estimated numbers of positions and the widths of the levels by the exact
-// ones of x. x must be the tensor that t describes, stored in the format t.Layout.Format.
+// SetLevels replaces the estimated numbers of positions of the levels by the exact ones of x, and
+// makes the widths of x's arrays the minimum widths. x must be the tensor that t describes, stored
+// in the format t.Layout.Format.
 func (t *Tensor) SetLevels(x *tcs.Tensor) {
 	t.stored = x
 	var pos, crd []uint8
@@ -404,8 +405,9 @@ func (t *Tensor) distinct(l int, c cut, entries float64) counted {
 }
 
 // Fixed returns the part of the size of block b, in bytes, that does not depend on the entries of
-// b. For a dense tensor this is the size of the values. For any other tensor it is the size of the
-// pos array of the first level with stored coordinates. Deeper levels depend on the entries.
+// b. For a dense tensor this is the size of the values. For any other tensor it is the size that
+// the pos array of the first level with stored coordinates has at least: 4 bytes for each position.
+// Deeper levels depend on the entries.
 func (t *Tensor) Fixed(b plan.Block) float64 {
 	box, p := t.Box(b), 1.0
 	for l, m := range t.Layout.Format.Order {

@@ -329,8 +329,8 @@ func (g *gather) notify(ranks []int, tag int) error {
 }
 
 // confirmRead ensures that no rank overwrites rows of a shared array before all readers have read
-// them. First, this rank tells the owners of the rows that it has read them. Then it waits until
-// the other ranks have read the rows that this rank will overwrite.
+// them. First, this rank tells the ranks that wrote the rows that it has read them. Then it waits
+// until the other ranks have read the rows that this rank will overwrite.
 func (g *gather) confirmRead() error {
 	var writers, readers []int
 	for k := range g.from {

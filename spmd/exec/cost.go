@@ -39,9 +39,10 @@ type Forecast struct {
 	Rows func(t *plan.Traffic, rank, operand int) (among, within [2]int64, share float64)
 }
 
-// Watcher receives the operations of each rank in the predicted computation. Its methods are called
-// in the order in which a rank performs the operations. Only the operations of the first ranks are
-// reported; Forecast.Detail is the number of these ranks.
+// Watcher receives the operations of the ranks in the predicted computation. Arrive, Send, Step and
+// Gather are called only for the first ranks; Forecast.Detail is their number. The other methods
+// are called for all ranks. The steps of a rank come in their order, after all its arrivals and
+// sends, and before its sums.
 type Watcher interface {
 	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
@@ -160,8 +161,8 @@ func newCost(ranks, operands int) *Cost {
 	return c
 }
 
-// travel adds to c the cost of one message. The message contains a block of size z. sender is the
-// rank that sends it, and receiver is the rank that receives it.
+// travel adds to c the cost of sending a block of size z, one message for each of its arrays.
+// sender is the rank that sends it, and receiver is the rank that receives it.
 func (c *Cost) travel(z plan.Size, sender, receiver int) {
 	tensor.Add(&c.Sent[sender], z.Bytes)
 	tensor.Add(&c.Messages[sender], z.Arrays)

@@ -209,8 +209,8 @@ func (in *incoming) receive(fetches []plan.Fetch) arrived {
 	return a
 }
 
-// advanceTo makes t the current scope. When it returns, in.held contains the blocks of this scope,
-// and the blocks of the next scope are being received.
+// advanceTo makes t the current scope. When it returns, in.held contains the blocks of this scope.
+// If ranks are in several processes, the blocks of the next scope are being received.
 func (in *incoming) advanceTo(t int64) error {
 	if t == in.t || in.always != nil {
 		return nil
@@ -332,7 +332,8 @@ func (h *held) drop() (err error) {
 
 // blocks waits for the operand blocks of step s and returns them. Before it waits, it starts all
 // sends that other ranks may be waiting for, because ranks could otherwise wait for each other.
-// When it returns, the blocks of later steps are being fetched.
+// When it returns, the blocks of later steps are being fetched, unless all ranks are in one
+// process.
 func (f *fetcher) blocks(s plan.Step) ([]*tcs.Tensor, error) {
 	for k, in := range f.in {
 		if err := in.send(s.Instances[k]); err != nil {

@@ -107,8 +107,8 @@ func (g *gathering) foreignRows(rank int, among [2]int64, share float64,
 	}
 }
 
-// joinedRows yields the same as foreignRows, but it joins neighbouring ranges of rows that have the
-// same owner.
+// joinedRows yields the same as foreignRows, but it joins consecutive ranges that have the same
+// owner, and leaves out empty ones.
 func (g *gathering) joinedRows(rank int, among [2]int64, share float64,
 	yield func(bytes int64, from int)) {
 	at, sum := -1, int64(0)

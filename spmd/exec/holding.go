@@ -7,7 +7,8 @@ import (
 )
 
 // Needs returns, for each operand, the block with the most entries among the blocks that the rank's
-// steps read. It is -1 if no step of the rank reads a block of the operand.
+// steps read. It is -1 if no step of the rank reads a block of the operand, and always 0 for a
+// gathered operand.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
 // LargestMade returns the largest of the result blocks that a rank's steps make, by its memory.
@@ -80,8 +81,8 @@ func (m *Making) blockBytes(p *partialCost) int64 {
 }
 
 // bytes returns the memory that one partial block takes while steps add to it. building is the
-// additional memory for making the union of the steps' patterns. An array of unknown length may
-// grow to twice its final size.
+// additional memory for making the block, or the union of the steps' patterns. An array of unknown
+// length may grow to twice its final size.
 func (m *Making) bytes(p *partialCost) (held, building int64) {
 	all := m.blockBytes(p)
 	grown := 2*all + m.Begun

@@ -166,8 +166,8 @@ func (x *reading) recordOwners(ranks, homes []int, block coming) {
 	}
 }
 
-// count adds the received blocks and messages to the cost of each rank of the list. The methods
-// follow and followLane have found these blocks before.
+// count adds to the cost of each rank of the list what follow has found: the blocks that the rank
+// reads, the memory of blocks that are assembled from parts, and the blocks that the rank receives.
 func (x *reading) count(ranks []int) {
 	for _, rank := range ranks {
 		k := &x.c.ranks[rank]

@@ -181,8 +181,9 @@ func (u *sums) run(x *sum, s plan.Step, operands []*tcs.Tensor) error {
 
 // isDue reports whether the pending blocks must be merged now. They must be merged if they occupy a
 // quarter of the free memory, or, without a memory limit, four times the size of the sum. They are
-// not merged while they are smaller than the sum: each merge then at least doubles the sum, so all
-// merges together take no more time than a few passes over the blocks.
+// not merged while they are smaller than the sum. Each merge then reads at most as many bytes of
+// the sum as of new blocks, so all merges together take no more time than a few passes over the
+// blocks.
 func (u *sums) isDue(x *sum) bool {
 	var base int64
 	rest := x.bytes

@@ -9,7 +9,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Error is a failure of a job with its exit code (SPEC, Errors).
+// Error is a failure of a job with its exit code.
 type Error struct {
 	Exit int
 	Msg  string

@@ -292,9 +292,10 @@ func (x *Forecast) peakMemory(cost *exec.Cost) []int64 {
 }
 
 // addFinishing adds the memory that is needed to convert the computed blocks, one after another.
-// Blocks are converted if the result has a narrower type. On one rank they are also converted if
-// the result has another format. most[r] is the peak memory of rank r so far, and blocks[r] is the
-// memory of its computed blocks. addFinishing updates both.
+// Blocks are converted if the result has a narrower type. On one rank without blocks they are also
+// converted if the result has another format. most[r] is the peak memory of rank r so far, and
+// blocks[r] is the memory of its computed blocks. addFinishing updates most, and blocks if only the
+// type is converted.
 func (x *Forecast) addFinishing(most, blocks []int64) {
 	s, name := x.result(), x.k.Problem.Norm.LHS.Name
 	narrow := int64(0)

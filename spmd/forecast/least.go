@@ -236,8 +236,8 @@ func remedies(all ...string) string {
 	return ": " + strings.Join(all, ", or ")
 }
 
-// smaller suggests a format in which a tensor needs at most room bytes on a rank, judged by its
-// known entries. It returns "" if there is none.
+// smaller suggests a format in which a tensor needs at most room bytes on a rank, by an estimate of
+// its entries. It returns "" if there is none.
 func (x *Least) smaller(name string, room float64) string {
 	f := x.k.Reader.Formats[name]
 	n, what := f.NumModes(), "compress its outer levels"

@@ -82,7 +82,7 @@ func (x *summing) partials(b Block) []Partial {
 	return list
 }
 
-// Sums returns the tree sum of every result block, in the order of blocks.
+// Sums returns the tree sum of every result block that steps contribute to, in the order of blocks.
 func (p *Problem) Sums() []Sum { return slices.Collect(p.EachSum()) }
 
 // EachSum yields the sums of Sums, one after another.
@@ -98,7 +98,7 @@ func (p *Problem) EachSum() iter.Seq[Sum] {
 }
 
 // SumsOf returns the sums that a rank takes part in: of blocks that its steps add to, and of blocks
-// that it owns.
+// that it owns or has a copy of.
 func (p *Problem) SumsOf(rank int) []Sum {
 	blocks := map[Block]bool{}
 	for s := range p.EachStep(rank) {

@@ -75,7 +75,8 @@ func (g *Given) oneOf(name string) (string, error) {
 	return vars[0], nil
 }
 
-// accesses returns the different accesses of the right side, as the user wrote them.
+// accesses returns the different accesses of the right side that have variables, as the user wrote
+// them.
 func (g *Given) accesses() (list []distribute.Access) {
 	for _, t := range g.Norm.Terms {
 		notation.WalkTerm(t, func(e notation.Expr) bool {

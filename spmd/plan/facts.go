@@ -69,19 +69,20 @@ func (p *Problem) sumFacts() sumFacts {
 	return *p.facts.sums
 }
 
-// AddsBlocks reports whether partial blocks of several ranks are added to one block of the result.
+// AddsBlocks reports whether several partial blocks are added to one block of the result.
 func (p *Problem) AddsBlocks() bool { return p.sumFacts().adds }
 
-// MadeByOwners reports whether every block of the result is computed by the rank that owns it, and
-// by no other.
+// MadeByOwners reports whether every block of the result is a single partial block, computed by the
+// rank that owns it.
 func (p *Problem) MadeByOwners() bool { return !p.sumFacts().moved }
 
-// isMoved reports whether the block is computed by several ranks, or by one rank that does not own
-// it.
+// isMoved reports whether the block is the sum of several partial blocks, or is computed by a rank
+// that does not own it.
 func (s *Sum) isMoved() bool { return len(s.Adds) > 0 || s.Root.Rank != s.Owner }
 
 // StaysAt reports whether the result's blocks of a rank take no part in communication: the rank
-// computes and owns the same blocks, each in one step, and no other rank has copies of its blocks.
+// computes and owns the same blocks, each in one step and one partial block, and no other rank has
+// copies of its blocks. It is false if the result is assembled.
 func (p *Problem) StaysAt(rank int) bool {
 	if p.facts.stays == nil || p.facts.at != rank {
 		yes := p.Assembled == nil && !slices.ContainsFunc(p.SumsOf(rank),

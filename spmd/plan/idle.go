@@ -52,8 +52,9 @@ func (p *Problem) Mapping() Mapping {
 	return m
 }
 
-// BetterMapping returns a mapping that gives work to more ranks than the problem's own, by adding
-// the smallest possible number of split variables. It returns false if none exists.
+// BetterMapping returns a mapping that gives work to more ranks than the problem's own. It adds the
+// split variable that helps most, again and again, until no variable helps. It returns false if no
+// single variable helps.
 func (p *Problem) BetterMapping() (Mapping, bool) {
 	best, found := p.Mapping(), false
 	for at := p; ; {

@@ -94,8 +94,8 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 // assemble chooses the final partition of a result whose blocks overlap. There are three cases. If
 // the result has a placement that cuts coordinates, the placement determines the partition.
 // Otherwise, the outermost levels of the result may have the same variables as the chunks, in the
-// same order. Each row of the result then belongs to the rank whose chunk contributes to the row.
-// In all other cases the result is cut evenly over the ranks.
+// same order. Each row of the result then belongs to the rank whose chunk has the first entry that
+// contributes to the row. In all other cases the result is cut evenly over the ranks.
 func (p *Problem) assemble(g *Given) error {
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {

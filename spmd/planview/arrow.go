@@ -20,7 +20,7 @@ const (
 	cellLine   = 8 // cells in a line of a machine with one dimension
 )
 
-// arrowColors are the colors of arrows, one for each tensor.
+// arrowColors are the colors of arrows. Tensors get them in turn.
 var arrowColors = []color.RGBA{{0x00, 0x72, 0xb2, 255}, {0xb3, 0x4a, 0x00, 255},
 	{0x00, 0x77, 0x5a, 255}, {0xa3, 0x41, 0x7c, 255}, {0x6a, 0x5a, 0xcd, 255}, {0x7a, 0x62, 0x00,
 		255},
@@ -99,7 +99,8 @@ func (s *stager) at(rank int) picture.Point {
 		Y: float64(row)*pitch + cellHeight/2}
 }
 
-// draw draws the ranks at a moment, with an arrow for each block that travels.
+// draw draws the ranks at a moment, with an arrow for each block that travels, up to momentArrows
+// arrows.
 func (s *stager) draw(m *moment) template.HTML {
 	ranks := make([]int, s.flow.drawn)
 	for r := range ranks {
@@ -172,8 +173,9 @@ func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool)
 }
 
 // arrow returns the path of a move; nth counts the earlier moves between the same two ranks. A long
-// arrow is bent more than a short one, and a later arrow more than an earlier one. All arrows are
-// bent to their left, so that arrows of both directions and of several blocks do not overlap.
+// arrow is bent more than a short one. Each of the first nine arrows of a pair is bent more than
+// the arrow before. All arrows are bent to their left, so that arrows of both directions, and the
+// first nine arrows of a pair, do not overlap.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
 	dx, dy := b.X-a.X, b.Y-a.Y
@@ -183,8 +185,8 @@ func (s *stager) arrow(v move, nth int) arrow {
 	return arrow{s.color[v.block.Tensor], v.sum, trim(a, mid), mid, trim(b, mid)}
 }
 
-// trim returns the point where a line leaves a cell. The line starts at a, the middle of the cell,
-// and ends at to.
+// trim returns a point of a line close outside a cell of usual width: on the border of a cell that
+// is 3 pixels larger on each side. The line starts at a, the middle of the cell, and ends at to.
 func trim(a, to picture.Point) picture.Point {
 	dx, dy := to.X-a.X, to.Y-a.Y
 	w, h := float64(cellWidth)/2+3, float64(cellHeight)/2+3

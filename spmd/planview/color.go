@@ -32,7 +32,8 @@ func inkOn(c color.RGBA) color.Color {
 // hex returns a color as it is written in style sheets.
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// fewColors are colors that color-blind people can distinguish (Okabe and Ito 2008).
+// fewColors are colors that color-blind people can distinguish (Okabe and Ito 2008, with gray in
+// place of black).
 var fewColors = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255},
 	{204, 121, 167, 255}, {86, 180, 233, 255}, {213, 94, 0, 255}, {240, 228, 66, 255},
 	{120, 120, 120, 255}}

@@ -27,8 +27,8 @@ type move struct {
 	sum      bool // a partial or complete block of the result
 }
 
-// moment is a part of the run when blocks travel: the broadcasts before the steps, a step, or
-// the sums after the steps.
+// moment is a part of the run: moves of operands from their placements, broadcasts before the
+// steps, a step, sums after the steps, or moves of results to their owners.
 type moment struct {
 	name  string
 	says  string
@@ -49,7 +49,8 @@ type flow struct {
 	shown   int // number of steps that are shown
 }
 
-// newFlow returns the flow of a plan with at most `most` arrows and lines.
+// newFlow returns the flow of a plan. It leaves out later steps if there would be more than `most`
+// arrows and lines.
 func newFlow(p *forecast.Planned, most int) *flow {
 	x := &flow{p: p, drawn: min(p.Ranks, DrawnRanks, len(p.PerRank)), exact: Exact(p), left: most}
 	before, after := []moment{x.placed(), x.broadcasts()}, x.sums()

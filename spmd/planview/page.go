@@ -100,7 +100,7 @@ func Page(p *forecast.Planned) ([]byte, error) {
 	return d.html()
 }
 
-// FilePage returns the page of a job file's plan, with a section for each statement.
+// FilePage returns the page of a job file's plan, with a section for each item of the file.
 func FilePage(file string, p *jobs.Planned) ([]byte, error) {
 	ranks := len(p.Comm.BytesSent)
 	d := &page{Title: tensor.Printable(file), Legend: legend(ranks)}

@@ -103,8 +103,9 @@ func (k *Statement) Units(like map[string]codegen.Tensor, several bool) (units [
 	return units, err == nil && several && k.inPlace(), err
 }
 
-// Leaves returns the units of all leaves that Compile would make, and builds no leaf. like holds
-// the specification of each operand. Every rank must call it.
+// Leaves returns the units of the groups' leaves and of the leaf that adds two blocks, as Compile
+// would make them, and builds no leaf. like holds the specification of each operand. Every rank
+// must call it.
 func (k *Statement) Leaves(like map[string]codegen.Tensor) ([]*codegen.Unit, error) {
 	several, err := k.accumulates()
 	if err != nil {
@@ -299,8 +300,8 @@ func (k *Statement) checkCommands() error {
 	return nil
 }
 
-// elsewhere returns the user's names of variables and tensors that occur in the statement but not
-// in the given terms.
+// elsewhere returns the variables of the normal form, and the user's names of tensors, that occur
+// in the statement but not in the given terms.
 func (k *Statement) elsewhere(terms []int) (names []string) {
 	if k.Problem.Whole {
 		return nil
@@ -342,7 +343,8 @@ func (k *Statement) uncut() []string {
 		func(v string) bool { return slices.Contains(cut, v) })
 }
 
-// userNote returns a note of the compiler with the names of operands replaced by the user's names.
+// userNote returns a note of the compiler with the names of operands replaced by the names of their
+// tensors.
 func (k *Statement) userNote(note string) string {
 	words := strings.Split(note, " ")
 	for i, w := range words {

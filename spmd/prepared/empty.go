@@ -72,8 +72,9 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 }
 
 // idleVars lists the variables whose loops the leaf can skip because all of its terms have empty
-// index spaces. It returns nil if some term is not empty. A loop must run if its variable indexes
-// an operand or an old value that has coordinates. It must also run if its variable indexes a dense
+// index spaces. It returns nil if some term is not empty, if the leaf has a schedule or adds two
+// blocks, or if the pattern of its result is fixed. A loop must run if its variable indexes an
+// operand or an old value that has coordinates. It must also run if its variable indexes a dense
 // level of the result whose positions the leaf writes.
 func (s *leaf) idleVars() []string {
 	k, n := s.k, s.normal()

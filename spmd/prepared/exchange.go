@@ -40,8 +40,9 @@ func (k *Statement) Exchange(name string, h *input.Held) error {
 }
 
 // gatherAgain gathers the new values of an operand into its existing replicas. The leaves remain
-// bound to the replicas. It does nothing and returns false if an access of the operand has no
-// replica that was gathered. Every rank must call it.
+// bound to the replicas, unless an operand was converted for them. It does nothing and returns
+// false if some access of the operand cannot be gathered again (canGatherAgain). Every rank must
+// call it.
 func (k *Statement) gatherAgain(name string) (bool, error) {
 	for i, o := range k.Problem.Operands {
 		if o.Tensor == name && !k.canGatherAgain(i) {

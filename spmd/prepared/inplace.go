@@ -12,7 +12,8 @@ import (
 
 // accumulates reports whether to ask the compiler for leaves that add to an existing block. It is
 // useful if several steps of a rank add to one block. It is possible if every rank has a compiler,
-// because built-in leaves and GPU leaves always make new blocks. Every rank must call it.
+// because built-in leaves and GPU leaves always make new blocks. It returns false if the result has
+// a fixed pattern. Every rank must call it.
 func (k *Statement) accumulates() (bool, error) {
 	if k.Reader.Env.Code() == codegen.CUDA || k.o.FixedPattern != nil {
 		return false, nil

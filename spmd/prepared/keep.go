@@ -7,8 +7,8 @@ import (
 )
 
 // keep keeps this rank's blocks of an operand in the memory of the unit that runs leaves (a
-// device). Until unkeep, the blocks do not change: statements write results in memory of their own,
-// or, on one rank, write over the old value.
+// device). Until unkeep, the blocks do not change. It does nothing for an operand whose values the
+// program may change by itself (Reader.Loose).
 func (k *Statement) keep(operand int) {
 	if k.Reader.Loose(k.Problem.Operands[operand].Tensor) {
 		return

@@ -129,8 +129,8 @@ func (s *leaf) compile() error {
 	return k.Problem.AsWritten(err)
 }
 
-// load builds the leaf from its unit. Without a C compiler, a built-in leaf with its own unit may
-// replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
+// load builds the leaf from its unit. Without a C compiler, a stored or built-in leaf with its own
+// unit may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
 func (s *leaf) load() error {
 	k := s.k
 	if err := k.Reader.Env.Allow(s.unit); err != nil {
@@ -218,8 +218,8 @@ func (s *leaf) userError(err error) error {
 	return err
 }
 
-// finish converts the result t of a call to the requested format, and its positions to the
-// narrowest width. It takes ownership of t.
+// finish converts the result t of a call to the requested format. It stores positions in the
+// narrowest width, unless t shares arrays of an operand. It takes ownership of t.
 func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 	if s.unit.Result.Shares < 0 { // it shares no arrays
 		t.Narrow()

@@ -53,7 +53,7 @@ func (k *Statement) readBlocks(operand int) (map[plan.Block]*tcs.Tensor, error) 
 }
 
 // LocateChunks tells a plan where the chunks of a tensor's entries begin, before the tensor is
-// loaded. It reads the tensor if every rank has it, and otherwise guesses.
+// loaded. It guesses unless Reader.Keys can compute the keys.
 func (k *Statement) LocateChunks() error {
 	at := k.Problem.Stored()
 	if at < 0 {
@@ -74,10 +74,9 @@ func (k *Statement) LocateChunks() error {
 }
 
 // adoptCuts changes the plan of an operand that is cut into chunks of entries, so that no entries
-// move. The new chunks are the chunks into which the program's tensor is already cut. Three
-// conditions must hold: the tensor has the planned number of chunks, the planned ranks own them,
-// and their lengths differ by at most one position. Otherwise the plan stays. Every rank must call
-// it.
+// move. The new chunks are the chunks into which the program's tensor is already cut. Among the
+// conditions are: the tensor has the planned number of chunks, the planned ranks own them, and
+// their lengths differ by at most one position. Otherwise the plan stays. Every rank must call it.
 func (k *Statement) adoptCuts(operand int) error {
 	if operand != k.Problem.Stored() {
 		return nil
@@ -147,7 +146,7 @@ func (k *Statement) ResultBlocks(tensors map[plan.Block]*tcs.Tensor) *store.Bloc
 // plan and on how leaves are compiled.
 func (k *Statement) Sums() bool { return k.adds }
 
-// addsValues reports whether a statement sums over a variable, has several terms, or is a +=.
+// addsValues reports whether a statement sums over a variable, adds or subtracts, or is a +=.
 func addsValues(n *notation.Normal) bool {
 	return n.Accumulate || len(n.Terms) > 1 ||
 		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {

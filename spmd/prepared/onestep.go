@@ -150,7 +150,9 @@ func (k *Statement) NearKnown() bool { return k.Near() && k.oneStep.isKnown() }
 
 // CanWriteOver reports whether Compute can write a new result into the memory of h. h is a former
 // result with the result's format, type and sizes, and the statement must not read it. Each rank
-// must have its part of h in memory of its own. All ranks return the same.
+// must have its part of h in memory of its own. On one rank that has everything, Compute still
+// makes a new result if h shares memory with an operand, or has other level arrays than a new
+// result. All ranks return the same.
 func (k *Statement) CanWriteOver(h *input.Held) bool {
 	n := k.oneStep
 	if n == nil || n.whole {
@@ -264,9 +266,10 @@ func (k *Statement) unbind() {
 }
 
 // destination returns where the one call writes its result. target is a former result whose memory
-// may be used again, or nil. The memory is not used if target shares it with another operand, or if
-// the level arrays of target differ from the arrays that a new result would have. The call then
-// makes a new tensor.
+// may be used again, or nil. With a fixed pattern, the call writes into the block of the pattern.
+// The call makes a new tensor if target is nil or the result must be narrowed. On one rank that has
+// everything, it also does so if target shares memory with another operand, or if the level arrays
+// of target differ from the arrays that a new result would have.
 func (k *Statement) destination(target *input.Held) exec.Destination {
 	switch {
 	case k.into != nil:

@@ -8,9 +8,10 @@ import (
 )
 
 // oldOperand returns the name of the operand that is the result's old value, or "" if no leaf may
-// write over this operand. A leaf may write over it if three conditions hold. The caller has asked
-// for it (Options.Over). Only one access reads the old value. A single step makes each block of the
-// result, at the rank that owns the old block.
+// write over this operand. A leaf may write over it only if the caller has asked for it
+// (Options.Over), only one access reads the old value, all terms are one group, and the result is
+// not narrowed and has no fixed pattern. Unless one rank has everything, the result must also be
+// dense, and a single step must make each block, at the rank that owns the old block.
 func (k *Statement) oldOperand() string {
 	if !k.o.Over || k.needsNarrowing() || k.into != nil || len(k.Problem.Blocking.Groups) != 1 {
 		return ""

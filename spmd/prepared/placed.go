@@ -85,8 +85,9 @@ func (k *Statement) pieces() assemble.Options {
 	return o
 }
 
-// Complete prepares blocks b of the result for statements that read them. It copies their values
-// from the device, and adds to each block the coordinates that neighboring blocks store
+// Complete prepares blocks b of the result for statements that read them. It does nothing if the
+// statement is one call at each rank. Otherwise it copies their values from the device and, unless
+// readers convert the blocks, adds to each block the coordinates that neighboring blocks store
 // (assemble.Complete). Every rank must call it.
 func (k *Statement) Complete(b *store.Blocks) error {
 	if k.oneStep != nil {

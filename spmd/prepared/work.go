@@ -20,7 +20,7 @@ type Work struct {
 
 // Work returns a lower bound of the work of this rank's leaves, counted in the first run. Each
 // array of an operand counts as read once; values that are not used do not count. Each block of the
-// result that this rank owns counts as written once.
+// result that this rank has after the run counts as written once.
 func (k *Statement) Work() Work { return k.work.sum }
 
 // work counts the work of the first run.

@@ -84,9 +84,9 @@ func HasPlainRows(l *scope.Leaf, op *tree.Operand, k int) bool {
 // of the space, so the positions of an interval of points are themselves an interval.
 
 // fusedPositions computes the range of positions of the interval out, and returns out with this
-// range. out is an interval of the last fused level under cursor c. If out.whole is true, the range
+// range. out is an interval of the last fused level under cursor c. If out.Whole is true, the range
 // has all positions of the level. Otherwise it has the positions whose coordinates are in
-// out.among.
+// out.Among.
 func fusedPositions(out scope.Interval, c *tree.Cursor, e *scope.Env) scope.Interval {
 	l := e.Leaf
 	lo, hi := ChildRange(c, e)

@@ -130,10 +130,9 @@ func canSkipEmpty(l *scope.Leaf, f *cin.Forall, iv scope.Interval) bool {
 	return true
 }
 
-// bounded returns iv, restricted by the bound relation r if the bound is a maximum that is known to
-// be exact. Otherwise it returns iv unchanged. If the schedule made r's variable, bounded also
-// emits the test that the bound holds at run time. For variables of the statement, CheckBounds
-// emits this test.
+// bounded returns iv with its bounds. If the bound relation r is a maximum that is known to be
+// exact, iv is restricted by it. If the schedule made r's variable, bounded also emits the test
+// that the bound holds at run time. For variables of the statement, CheckBounds emits this test.
 func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Interval {
 	iv = counted(iv, e)
 	if e.Leaf.Graph.MadeBy(r.From[0]) != nil {
@@ -146,9 +145,9 @@ func bounded(r *provenance.Relation, iv scope.Interval, e *scope.Env) scope.Inte
 	return iv
 }
 
-// checkBound emits a test of a bound command, which promises the extent of a variable. r is the
-// relation that the command made, and extent is the variable's actual extent. The leaf fails if the
-// extent contradicts the bound.
+// checkBound emits a test of a bound command. r is the relation that the command made, and extent
+// is the variable's actual extent. The leaf fails if the extent contradicts a maximum, or if a
+// minimum contradicts the smallest value, which is 0.
 func checkBound(r *provenance.Relation, extent ir.Expr, e *scope.Env) {
 	l := e.Leaf
 	n := ir.Int(r.N)
@@ -166,8 +165,8 @@ func checkBound(r *provenance.Relation, extent ir.Expr, e *scope.Env) {
 	l.B.When(bad, func() { l.B.Emit(&ir.Fail{Code: ir.FailBound, Coord: e.Coords()}) })
 }
 
-// CheckBounds emits the tests of bound commands that are for variables of the statement. The tests
-// run before all other code of the leaf.
+// CheckBounds emits the tests of bound commands that are for variables of the statement. It is
+// called before the loops are lowered.
 func CheckBounds(e *scope.Env) {
 	l := e.Leaf
 	for _, r := range l.Graph.Relations() {

@@ -78,7 +78,8 @@ func (o *Operand) GiveSize(level int, part ir.Field, v *ir.Var) {
 	o.sizes[ir.Slot{Arg: o.Argument.Number, Level: level, Field: part}] = v
 }
 
-// HasVals reports whether the operand's values are in array a.
+// HasVals reports whether the operand's values are in array a. It finds only values that are not
+// passed as rows (see byRows).
 func (o *Operand) HasVals(a *ir.Array) bool {
 	return o.arrays[ir.Slot{Arg: o.Argument.Number, Field: ir.Vals}] == a
 }

@@ -15,8 +15,9 @@ import (
 // meaning, in any order. If several iterations add to one place of the result, they add atomically,
 // or they first sum into a scalar.
 
-// blockThreads and blockWarps are the default numbers of threads and warps in a block. They are
-// used if the loop over threads or warps has no constant bound.
+// BlockThreads and blockWarps are the default numbers of threads and warps in a block. They are
+// used if the loop over threads or warps has no constant bound, or if the bound is more than a
+// block can have.
 const (
 	BlockThreads = 256
 	blockWarps   = 16

@@ -104,7 +104,8 @@ func StoresEachOnce(f *cin.Forall, c *scope.Component, e *scope.Env) bool {
 }
 
 // AtomicEnv returns the environment inside f. Additions to the result are atomic there if
-// different iterations may add to the same place.
+// different iterations may add to the same place, and if f resolves these races by atomic
+// additions.
 func AtomicEnv(f *cin.Forall, e *scope.Env) *scope.Env {
 	l := e.Leaf
 	if f.Unit != cin.CPUThread && !f.Unit.OnGPU() {

@@ -22,10 +22,10 @@ func (w *Work) Chunk(v string, c ir.Expr) tree.Range {
 	return tree.Range{Lo: lo, Hi: w.L.B.Named(v+"_to", w.Boundary(ir.Plus(c, ir.Int(1)))), Clip: true}
 }
 
-// Work divides a variable's range into pieces of about equal work. The work of a piece is the
-// number of its entries in one operand, the driver: the largest operand that the loop walks. If the
-// driver has every row (for example because its first level is dense), entries of other operands
-// that have every row are added.
+// Work divides a variable's range into pieces of about equal work. The work of a piece is its
+// number of rows plus the number of its entries in one operand, the driver: the largest operand
+// that the loop walks. If the driver has every row (for example because its first level is dense),
+// entries of other operands that have every row are added.
 type Work struct {
 	L      *scope.Leaf
 	f      *cin.Forall
@@ -97,8 +97,8 @@ func (w *Work) Before(x ir.Expr) ir.Expr {
 	return ir.Plus(n, x)
 }
 
-// Target returns how much work the chunks before chunk c should have, so that all chunks have the
-// same work.
+// Target returns the work, counted as Before counts it, that should precede chunk c, so that all
+// chunks have the same work.
 func (w *Work) Target(c ir.Expr) ir.Expr {
 	return ir.Plus(w.Before(w.Lo), ir.Over(ir.Times(w.Total, c), w.Chunks))
 }

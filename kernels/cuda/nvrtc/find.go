@@ -30,7 +30,7 @@ var once = sync.OnceValues(open)
 
 // Open finds and opens libnvrtc, once per process. If DISTAFF_NVRTC is set, it names the file or
 // its folder, and nothing else is tried. Otherwise Open tries the loader (with LD_LIBRARY_PATH),
-// the folder of the CUDA toolkit (CUDA_HOME or /usr/local/cuda), and the folder where
+// the folder of the CUDA toolkit (CUDA_HOME, CUDA_PATH or /usr/local/cuda), and the folders where
 // scripts/install-nvrtc.sh installs it. The error is a *NotFoundError.
 func Open() (*Compiler, error) { return once() }
 

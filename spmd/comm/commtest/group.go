@@ -299,8 +299,7 @@ func agree(c comm.Comm) error {
 	return nil
 }
 
-// wrongUse checks that each misuse is an error at every rank, and that the group still works
-// afterwards.
+// wrongUse checks that each misuse is an error at every rank.
 func wrongUse(c comm.Comm) error {
 	p := c.Size()
 	s := make([]float64, 2*p)

@@ -37,9 +37,10 @@ type Options struct {
 }
 
 // Run runs f as ranks 0 to n-1 and waits until all ranks have ended. The first failure, an error or
-// a panic, cancels the other ranks and is returned as a *comm.RankError. If ctx is cancelled, its
-// cause is returned. All goroutines that Run started have ended when it returns. A message that was
-// sent but never received is an error.
+// a panic, cancels the other ranks and is returned as a *comm.RankError. A *comm.AgreedError, which
+// all ranks must return, cancels none and is returned as it is. A deadlock is returned as a
+// *comm.StuckError. If ctx is cancelled, its cause is returned. All goroutines that Run started
+// have ended when it returns. A message that was sent but never received is an error.
 func Run(ctx context.Context, n int, f func(comm.Comm) error) error {
 	return RunWith(ctx, n, Options{}, f)
 }
@@ -83,8 +84,7 @@ func RunWith(ctx context.Context, n int, o Options, f func(comm.Comm) error) err
 }
 
 // Alone returns the communicator of a job of one rank, for the calling goroutine. It starts no
-// thread and no watchdog, and returns errors unchanged. end frees it. After Abort it cannot be used
-// any more.
+// thread and no watchdog. end frees it. After Abort it cannot be used any more.
 func Alone(ctx context.Context) (c comm.Comm, end func()) {
 	w := newWorld(ctx, 1)
 	p := w.ranks[0]
@@ -118,8 +118,8 @@ func (w *world) run(r int, f func(comm.Comm) error) {
 	}
 }
 
-// agreedFailure returns the failure that all ranks returned by agreement (comm.Agree), or nil if
-// there is none.
+// agreedFailure returns the failure that all ranks returned by agreement (comm.Agree), or nil if no
+// rank returned one. If only some ranks did, it returns an error that says so.
 func (w *world) agreedFailure() error {
 	for r, p := range w.ranks {
 		if p.agreed != nil {

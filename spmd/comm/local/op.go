@@ -39,7 +39,7 @@ type pair struct {
 
 // message is a message in a mailbox that waits for its receive. If the message is short, data is a
 // copy of its contents. If it is long, send is the sender's operation, from whose buffer the
-// receive copies the contents.
+// contents are copied.
 type message struct {
 	data []byte
 	send *op
@@ -108,7 +108,8 @@ func deliver(r *op, data []byte) {
 	r.finish(n, nil)
 }
 
-// Release removes the operation from the mailbox, or waits until a copy that has begun is done.
+// Release ends the operation. It removes the operation from the mailbox. If the operation is
+// matched already, Release cancels both sides, or waits until a copy that has begun is done.
 func (o *op) Release() {
 	if o.done.Load() {
 		return

@@ -14,8 +14,8 @@ import (
 )
 
 // eager is the largest size, in bytes, of a short message. The sender copies a short message into
-// the mailbox. A longer message is copied directly from the sender's buffer to the receiver's
-// buffer.
+// the buffer of a receive that waits for it, or else into the mailbox. A longer message is always
+// copied directly from the sender's buffer to the receiver's buffer.
 const eager = 16 << 10
 
 // world is a job.
@@ -111,9 +111,9 @@ func (w *world) leftover() error {
 	return nil
 }
 
-// A waiting rank first spins, because waking its goroutine is slow. The goroutine is locked to its
-// thread, so two threads must wake one after the other. This takes some hundred microseconds, and
-// the other rank then also waits longer for its next message.
+// If every rank has a processor, a waiting rank first spins, because waking its goroutine is slow.
+// Usually the goroutine is locked to its thread, so two threads must wake one after the other. This
+// takes some hundred microseconds, and the other rank then also waits longer for its next message.
 //
 // If both ranks of a message are running, they meet within spinBusy. After spinBusy the waiting
 // rank yields its processor between two checks, so that a rank without a processor can run there.

@@ -30,7 +30,7 @@ import (
 )
 
 // engine calls MPI through a wrapper. If MPI lets any thread call, calls are direct; otherwise the
-// thread that opened MPI makes them.
+// thread that opened MPI makes them, except test and abort, which any thread makes.
 type engine struct {
 	api    *C.dst_mpi_api
 	direct bool
@@ -125,7 +125,7 @@ func (e *engine) do(f func()) {
 	<-done
 }
 
-// init opens MPI on a new thread, which makes calls for other threads until finalize.
+// init opens MPI on a thread of its own, which makes calls for other threads until finalize.
 func (e *engine) init() error {
 	ready := make(chan error)
 	go func() {
@@ -161,7 +161,8 @@ func (e *engine) abort(code int) {
 	os.Exit(code)
 }
 
-// libraryText returns the first line of the library's own version text.
+// libraryText returns the first line of the library's own version text, without the part that names
+// the package.
 func (e *engine) libraryText() string {
 	var text [512]C.char
 	C.dst_mpi_call_library(e.api, &text[0], C.int32_t(len(text)))
@@ -242,7 +243,8 @@ func (e *engine) cancelReceive(r int64) {
 }
 
 // poll makes progress until one of the requests is done, or until the time has passed. It returns
-// how many requests are done.
+// how many requests are done. Without requests it makes progress until nothing has moved for that
+// time, for 2 ms at most.
 func (e *engine) poll(rs []int64, nanoseconds int64) int {
 	var p *C.int64_t
 	if len(rs) > 0 {

@@ -159,7 +159,7 @@ func (m *monitor) wakeMonitor() {
 }
 
 // finish is called when the rank's function has returned err. It returns when all ranks have ended
-// without a failure. After a failure it never returns.
+// without a failure or with the same agreed failure. After any other failure it never returns.
 func (m *monitor) finish(err error) {
 	var agreed *comm.AgreedError
 	switch {

@@ -85,8 +85,8 @@ func Prepare(ctx context.Context, l Launcher, o Options) (*Job, error) {
 	return &Job{Launcher: l, Wrapper: w, o: o, e: e}, nil
 }
 
-// words returns the text to print for a failure. The text starts with the number of a rank or, if
-// it has none, with the program's name.
+// words returns the text to print for a failure. The text for a failure of a rank starts with the
+// rank's number or, if the number is not shown, with the program's name. Other text is unchanged.
 func words(err error) string {
 	var rank *comm.RankError
 	var agreed *comm.AgreedError
@@ -99,9 +99,9 @@ func words(err error) string {
 	return filepath.Base(os.Args[0]) + ": " + err.Error()
 }
 
-// Run opens MPI and runs f as this process's rank. It returns nil if f returned nil at every rank.
-// It returns an error if MPI cannot be opened, or if f returned the same *comm.AgreedError at every
-// rank.
+// Run opens MPI and runs f as this process's rank. It returns nil if f returned nil at every rank
+// and MPI was closed. It returns an error if MPI cannot be opened or closed, or if f returned the
+// same *comm.AgreedError at every rank.
 //
 // After any other failure of any rank, Run does not return: the functions that comm.OnExit
 // registered run, and the process ends with the job's exit code. Run can be called once.
@@ -203,7 +203,7 @@ func (j *Job) check() error {
 	return nil
 }
 
-// finalize closes MPI. It waits at most 10 seconds. All ranks have already ended without an error,
+// finalize closes MPI. It waits at most 10 seconds. All ranks have already ended in an orderly way,
 // so nothing is lost if MPI does not end in this time.
 func (j *Job) finalize() error {
 	done := make(chan error, 1)

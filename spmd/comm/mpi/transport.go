@@ -44,8 +44,8 @@ func (t *transport) Alloc(n int64) (comm.Buf, error) {
 
 func (t *transport) Free(b comm.Buf) { cFree(b.Ptr) }
 
-// link is one group's view of the job's only communicator. Tags contain the group's number. Making
-// a group therefore needs no blocking call of MPI.
+// link is one group's view of the communicator that all groups share. Tags contain the group's
+// number. Making a group therefore needs no blocking call of MPI.
 type link struct {
 	t       *transport
 	tag     int // what the group adds to each tag
@@ -210,9 +210,9 @@ func (t *transport) progress(quit <-chan struct{}) {
 }
 
 // Park waits until one of the operations may be done. It polls MPI: at first without pause, and
-// then with growing pauses. There are two exceptions. If a large message arrives and the rank has a
-// core of its own, Park never pauses. If a leaf of this rank is running, the leaf needs the core.
-// Park then pauses from the beginning until the leaf ends.
+// then with growing pauses. If the rank has a core of its own and large messages are under way,
+// Park never pauses. If ranks share cores, Park pauses from the beginning. It does so too while a
+// leaf of this rank is running, because the leaf needs the core.
 func (t *transport) Park(ops []comm.Pending) error {
 	rs := make([]int64, len(ops))
 	for i, o := range ops {

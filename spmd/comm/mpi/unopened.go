@@ -30,7 +30,7 @@ const linger = 2 * time.Second
 // opening is set when this process begins to open MPI.
 var opening atomic.Bool
 
-// Opened reports whether this process has begun to open MPI. From then on Job.Run ends the job
+// Opened reports whether this process has begun to open MPI. Once MPI is open, Job.Run ends the job
 // after a failure.
 func Opened() bool { return opening.Load() }
 

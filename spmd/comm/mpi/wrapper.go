@@ -33,7 +33,8 @@ type Wrapper struct {
 }
 
 // Compilers returns the MPI compiler that DISTAFF_MPICC names, otherwise the MPI compilers on PATH.
-// Compilers of the given family come first.
+// If family is given, its compiler comes first, then mpicc, and the other family's compiler is left
+// out.
 func Compilers(getenv func(string) string, family string) []string {
 	if c := getenv("DISTAFF_MPICC"); c != "" {
 		return []string{c}
@@ -213,8 +214,8 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 }
 
 // Install builds the wrapper of every MPI whose compiler it finds, and writes it into dir under the
-// name that Installed expects. It returns a line about each MPI. If the wrapper of an MPI does not
-// build, its line says so; that is not an error.
+// name that Installed expects. Of several MPIs of one family it takes the first. It returns a line
+// about each MPI that it takes. If a wrapper does not build, a line says so; that is not an error.
 func Install(ctx context.Context, dir string, getenv func(string) string) (lines []string,
 	err error) {
 	done := map[string]bool{}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// freeLoops returns the distributed loops that occur in no equation. Ranks that differ only in the
-// values of these loops need the same pieces. It returns nil if a rank may run several points of
-// the machine.
+// freeLoops returns the distributed loops with several values that occur in no equation. Ranks that
+// differ only in the values of these loops need the same pieces. It returns nil if a rank may run
+// several points of the machine, if Tensor.Reads is set, or if the walk is not aligned.
 func (f *Flow) freeLoops(eqs []equation) (free []int) {
 	if f.t.Reads != nil || !f.w.aligned || f.w.Nest.Machine.Points() > int64(f.w.Ranks) {
 		return nil
@@ -77,9 +77,9 @@ func (f *Flow) representatives() []int {
 }
 
 // multicastsAlike appends the multicasts of piece b to list. It looks at one rank of each list that
-// Alike yields, and not at every rank. It returns false if ranks of the same list may fetch the
-// piece from different ranks. This is possible if some ranks needed the piece in the instance
-// before and may forward it, or if several ranks own it.
+// Alike yields, and not at every rank. It returns false if there are no free loops, or if ranks of
+// the same list may fetch the piece from different ranks. Ranks may do this if some ranks needed
+// the piece in the instance before and may forward it, or if several ranks own it.
 func (f *Flow) multicastsAlike(b int64, list []Multicast) ([]Multicast, bool) {
 	homes := f.owners(b)
 	if len(f.free) == 0 || len(homes) > 1 {

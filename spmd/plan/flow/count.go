@@ -28,7 +28,8 @@ func (f *Flow) Needs(rank int) iter.Seq2[int64, []Need] {
 	}
 }
 
-// Multicast is the transfer of a piece from rank From to several other ranks. To is their number.
+// Multicast is the transfer of a piece from rank From to one or more other ranks. To is their
+// number.
 type Multicast struct {
 	Piece    int64
 	From, To int
