@@ -24,6 +24,7 @@
 //	terms.go       terms as the nest builder uses them: products with sums that are not yet bound
 //	order.go       the one order of all variables
 //	network.go     contractions: intermediates that are taken out of a term
+//	onenest.go     products that stay one nest of loops, and what they cost
 //	nest.go        the default nest of loops, with workspaces
 //	products.go    terms that are computed as products of dense matrices
 //	gemms.go       contractions that are computed as products of dense matrices

@@ -128,77 +128,8 @@ const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 //
 // If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
 // --intermediate-order is the reason, it returns an error instead.
-func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
-	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
-	long := longNest
-	if c.request.Target.Kind == CUDA {
-		long = longGPU
-	}
-	switch {
-	case !x.plan.Whole() || x.problem.Tree != nil, c.request.Ask.Network == network.Direct.String(),
-		!pairwise && x.direct.Cost <= long:
-		return nil
-	}
-	p := *x.problem
-	p.Way, p.MaxOrder, p.Keep = network.Pairwise, -1, false
-	pairs := planFor(&p)
-	order := c.request.Ask.IntermediateOrder
-	text := c.request.Ask.Network
-	refused := &diag.Error{Code: diag.NetworkRefused, Src: text, End: len(text)}
-	switch {
-	case pairs == nil || pairs.Whole():
-		c.noteOneNest(t, x.problem.Way)
-		return nil
-	case pairwise && order > 0:
-		refused.Msg = fmt.Sprintf("--network: multiplying two tensors at a time makes an "+
-			"intermediate of %d variables, but --intermediate-order=%d allows at most %[2]d",
-			pairs.Order(), order)
-		return refused
-	case x.direct.Cost <= manyTimes*pairs.Cost:
-		return nil
-	}
-	given := c.unit.Request.Ask.Schedule
-	var want string
-	switch {
-	case slices.ContainsFunc(given, func(s string) bool { return strings.Contains(s, "precompute") }):
-		return nil // the schedule makes intermediates itself
-	case c.request.Target.Kind == CUDA:
-		want =
-			"want a separate statement for each intermediate, or --target=cpu, because a GPU " +
-				"runs only one nest of loops"
-	case x.problem.Way == network.Direct:
-		want = "want a precompute in the schedule, or a separate statement for each intermediate"
-	case order > 0:
-		want = fmt.Sprintf("want --intermediate-order=%d", pairs.Order())
-	default:
-		c.prefer(x, pairs, true)
-		return nil
-	}
-	refused.Msg = fmt.Sprintf(
-		"--network: %s costs %.2g multiply-adds in one nest of loops, but %.2g if two tensors "+
-			"are multiplied at a time; %s, or --network=direct for one nest",
-		t, x.direct.Cost, pairs.Cost,
-		want)
-	return refused
-}
-
 // noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
 // although --network=pairwise asks for two at a time.
-func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
-	tensors := 0
-	notation.WalkTerm(t, func(e notation.Expr) bool {
-		if a, ok := e.(*notation.Access); ok && len(a.Vars) > 0 {
-			tensors++
-		}
-		return true
-	})
-	if way == network.Pairwise && tensors > 2 {
-		c.unit.Notes = append(c.unit.Notes, fmt.Sprintf(
-			"--network=pairwise: %s is computed in one nest of loops, because of its form or "+
-				"how its tensors are stored", t))
-	}
-}
-
 // networkWay returns how the request wants products to be contracted. The tree is nil unless the
 // request gives one.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
@@ -404,41 +335,6 @@ func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) 
 // pass "order" found. If the statement has only one term, the cost includes the conversions that
 // this order requires, and the plan may have the loops of a matrix product instead, if that costs
 // less.
-func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
-	q := *p
-	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil
-	converting := 0.0
-	for _, f := range p.Factors {
-		f.Accesses = slices.Clone(f.Accesses)
-		for n := range f.Accesses {
-			a := &f.Accesses[n]
-			if u := c.useOf(a); u.convert {
-				converting += a.Converting(p.Sizes)
-				a.Tensor.Format, a.Tensor.Counts = u.format, nil
-			}
-		}
-		q.Factors = append(q.Factors, f)
-	}
-	var direct *network.Plan
-	if !p.Searched() {
-		direct = network.OneNest(&q, c.unit.Order)
-	} else if direct = network.Search(&q); direct == nil {
-		panic("BUG: codegen: the loops of all terms do not serve " + c.normal.String())
-	}
-	if len(c.normal.Terms) > 1 {
-		return direct
-	}
-	if direct.Cost += converting; !p.Searched() {
-		return direct
-	}
-	if q.Order, q.Keep = nil, true; converting == 0 { // a product of matrices may have other loops
-		if free := network.Search(&q); free != nil && free.Root.Gemm != nil && free.Cost < direct.Cost {
-			return free
-		}
-	}
-	return direct
-}
-
 // useOf returns the use that an access of a contraction problem belongs to.
 func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]

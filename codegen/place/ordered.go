@@ -42,7 +42,7 @@ func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {
 		if c.Level < 0 || c.Level == 0 && len(o.Modes) > 1 { // positions of the outermost level are rows
-			rows = evenWithin(rows, c.N)
+			rows = CutEvenly(rows, c.N)
 		} else {
 			parts *= c.N
 		}
@@ -56,18 +56,6 @@ func (o *Ordered) Even(sizes []int64) [][]int64 {
 		}
 	}
 	return append(keys, nil)
-}
-
-// evenWithin divides each range [cuts[k], cuts[k+1]) into n ranges whose sizes differ by at most
-// one, and returns the new cuts.
-func evenWithin(cuts []int64, n int64) []int64 {
-	out := cuts[:1:1]
-	for k := range len(cuts) - 1 {
-		for _, at := range EvenCuts(cuts[k+1]-cuts[k], n)[1:] {
-			out = append(out, cuts[k]+at)
-		}
-	}
-	return out
 }
 
 // within returns the tuple where a part begins, if the n rows [first, first+n) are divided into

@@ -6,7 +6,8 @@
 // (packages load, exec and store), and adds them up. A Least is different: it counts only memory
 // that the statement certainly needs.
 //
-//	forecast.go  Forecast: the memory of loading, computing and storing
+//	forecast.go  Forecast: the memory of loading and computing
+//	storing.go   the memory of storing
 //	planned.go   Planned, the plan that is printed
 //	time.go      the time of each phase, from the machine model
 //	inserts.go   the cost of workspaces that are filled in any order
