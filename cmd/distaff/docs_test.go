@@ -166,7 +166,7 @@ func cleanEnv(t *testing.T) []string {
 }
 
 // TestReadme runs the README's first command unchanged, except that "go run ./cmd/distaff" runs
-// this build.
+// this build. The last command must be "make test": .ci/run runs the README's commands as the tests.
 func TestReadme(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -180,6 +180,9 @@ func TestReadme(t *testing.T) {
 	if err := os.WriteFile(here, bytes.ReplaceAll(text, []byte("go run ./cmd/distaff"),
 		[]byte("distaff")), 0o666); err != nil {
 		t.Fatal(err)
+	}
+	if all := examples(t, here); len(all) < 2 || all[len(all)-1].command != "make test" {
+		t.Errorf("README.md: the last command is not %q", "make test")
 	}
 	runExamples(t, here, root, cleanEnv(t), func(c string) string {
 		if strings.HasPrefix(c, "make ") {
