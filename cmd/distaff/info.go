@@ -51,6 +51,7 @@ type fileInfo struct {
 	Entries  int64       `json:"entries"`
 	Bytes    int64       `json:"bytes,omitempty"` // size of the arrays
 	Sorted   *bool       `json:"sorted,omitempty"`
+	Reversed bool        `json:"reversed,omitempty"` // sorted with the last mode first
 	Box      [][2]int64  `json:"box,omitempty"`
 	Splits   []tcs.Split `json:"splits,omitempty"`
 	Storage  []levelInfo `json:"storage,omitempty"`
@@ -213,7 +214,7 @@ func (f *fileInfo) fromStream(path string, opt coo.Options, bar *front.Progress)
 	}
 	f.Sizes, f.Type, f.Levels, f.Entries = survey.Dims, s.Type().String(),
 		convert.Formatted(s).String(), survey.Entries
-	f.Sorted = &survey.Sorted
+	f.Sorted, f.Reversed = &survey.Sorted, survey.Reversed && !survey.Sorted
 	if d, ok := s.(coo.Densed); ok {
 		f.Dense = d.Dense()
 	}
@@ -240,7 +241,9 @@ func (f *fileInfo) print(w io.Writer) error {
 	line("entries", "%d%s", f.Entries, f.density())
 	if f.Sorted != nil {
 		order := "sorted by coordinate, mode 0 first"
-		if !*f.Sorted {
+		if f.Reversed {
+			order = fmt.Sprintf("sorted by coordinate, mode %d first", len(f.Sizes)-1)
+		} else if !*f.Sorted {
 			order = "not sorted by coordinate, or with repeats"
 		}
 		line("order", "%s", order)

@@ -97,4 +97,14 @@ func TestLook(t *testing.T) {
 	if v, _ := Look(s); v.Sorted {
 		t.Error("a coordinate comes twice and the stream counts as sorted")
 	}
+	s.coords = [][]int64{{1, 5}, {3, 5}, {0, 7}, {1, 7}}
+	s.Rewind()
+	if v, _ := Look(s); v.Sorted || !v.Reversed {
+		t.Errorf("entries by columns: got sorted %v, reversed %v", v.Sorted, v.Reversed)
+	}
+	s.coords = [][]int64{{1, 5}, {3, 5}, {3, 5}, {1, 7}}
+	s.Rewind()
+	if v, _ := Look(s); v.Sorted || v.Reversed {
+		t.Errorf("repeated entries: got sorted %v, reversed %v", v.Sorted, v.Reversed)
+	}
 }

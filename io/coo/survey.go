@@ -9,9 +9,12 @@ import (
 type Survey struct {
 	Dims    []int64 // final sizes
 	Entries int64   // number of entries; repeated coordinates count each time
-	Sorted  bool    // entries come with mode 0 first, and no coordinate repeats
-	Modes   []ModeSurvey
-	Matrix  *Matrix // statistics of a matrix; nil if the order is not 2
+	// Sorted says that entries are in the order of the modes 0, 1, ..., and no coordinate repeats.
+	// Reversed says the same of the opposite order of the modes, which is the order by columns of a
+	// matrix.
+	Sorted, Reversed bool
+	Modes            []ModeSurvey
+	Matrix           *Matrix // statistics of a matrix; nil if the order is not 2
 }
 
 // ModeSurvey describes the distribution of the entries over the coordinates of one mode.
@@ -113,9 +116,9 @@ func (t *tally) survey(size, entries int64) ModeSurvey {
 func Look(in Stream) (*Survey, error) {
 	dims, _ := in.Dims()
 	n := len(dims)
-	s := &Survey{Sorted: true, Modes: make([]ModeSurvey, n)}
+	s := &Survey{Sorted: true, Reversed: true, Modes: make([]ModeSurvey, n)}
 	tallies := make([]tally, n)
-	prev := make([]int64, n)
+	forwards, backwards := newCounter(n), newCounter(n)
 	var diagonals band
 	var b Batch
 	for {
@@ -132,9 +135,9 @@ func Look(in Stream) (*Survey, error) {
 		if n == 2 {
 			diagonals.add(b.Coords[0][:b.N], b.Coords[1])
 		}
-		if s.Sorted && b.N > 0 {
-			c := &counter{hist: make([]int64, n+1), prev: prev, any: s.Entries > 0}
-			s.Sorted = c.add(b.Coords, b.N) && c.hist[n] == 0
+		if b.N > 0 {
+			s.Sorted = s.Sorted && forwards.strictly(b.Coords[:n], b.N)
+			s.Reversed = s.Reversed && backwards.strictly(reversed(b.Coords[:n]), b.N)
 		}
 		s.Entries += int64(b.N)
 	}
@@ -146,4 +149,16 @@ func Look(in Stream) (*Survey, error) {
 		s.Matrix = diagonals.matrix(s.Dims)
 	}
 	return s, nil
+}
+
+// strictly does the same as add, but also returns false if a coordinate repeats.
+func (c *counter) strictly(cols [][]int64, n int) bool {
+	return c.add(cols, n) && c.hist[len(cols)] == 0
+}
+
+// reversed returns the columns in the opposite order.
+func reversed(cols [][]int64) [][]int64 {
+	out := slices.Clone(cols)
+	slices.Reverse(out)
+	return out
 }

@@ -55,6 +55,15 @@ func (d dtype) typ() tensor.Type {
 	return t.wide
 }
 
+// name returns NumPy's name of a number type, such as "uint8".
+func (d dtype) name() string {
+	kinds := map[byte]string{'i': "int", 'u': "uint", 'f': "float", 'c': "complex"}
+	if d.kind == 'b' {
+		return "bool"
+	}
+	return kinds[d.kind] + strconv.Itoa(8*d.size)
+}
+
 // parseDtype parses a type description: "<f8".
 func parseDtype(s string) (dtype, error) {
 	d := dtype{}

@@ -319,12 +319,13 @@ func (a *archive) sparse(opt coo.Options) (coo.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.nat, s.count = w.data().header.dtype.typ(), w.data().header.count
+	elems := w.data().header
+	s.nat, s.count = elems.dtype.typ(), elems.count
 	w.close()
 	if s.nat == tensor.None {
 		return nil, text.Dataf(a.what("data"), 0, 0, "got an array of strings, want numbers")
 	}
-	s.shape, err = fit(a.src.Name, dims, s.nat, opt)
+	s.shape, err = fit(a.src.Name, dims, elems.dtype, opt)
 	if len(dims) < len(s.full) {
 		s.shape.keep = []int{1}
 	}

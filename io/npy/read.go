@@ -82,7 +82,7 @@ func (a *array) init() error {
 	if a.h.dtype.typ() == tensor.None {
 		return text.Dataf(a.what, 0, 0, "got an array of strings, want numbers")
 	}
-	a.shape, err = fit(a.what, a.h.shape, a.h.dtype.typ(), a.opt)
+	a.shape, err = fit(a.what, a.h.shape, a.h.dtype, a.opt)
 	return err
 }
 
@@ -97,8 +97,10 @@ func fault(what string, err error) error {
 }
 
 // fit returns the shape and type of the tensor that is read from an array, according to opt. The
-// array has the sizes dims and the element type typ, and errors call it arrayName.
-func fit(arrayName string, dims []int64, typ tensor.Type, opt coo.Options) (shape, error) {
+// array has the sizes dims and the element type elem, and errors and notes call it arrayName. fit
+// passes a note to opt.Note if tensors do not have the element type and opt.Type is not set.
+func fit(arrayName string, dims []int64, elem dtype, opt coo.Options) (shape, error) {
+	typ := elem.typ()
 	s := shape{dims: dims, typ: typ}
 	for m := range dims {
 		s.keep = append(s.keep, m)
@@ -110,6 +112,8 @@ func fit(arrayName string, dims []int64, typ tensor.Type, opt coo.Options) (shap
 				opt.Type)
 		}
 		s.typ = opt.Type
+	} else if note := tensor.TypeNote(elem.name()); note != "" && opt.Note != nil {
+		opt.Note(tensor.Printable(arrayName) + ": " + note)
 	}
 	want := opt.Order
 	if opt.Dims != nil {

@@ -81,6 +81,37 @@ func TestReadArray(t *testing.T) {
 }
 
 // Element k of these arrays is k.
+// TestNotes checks that opening an array says if its values are stored in another type, unless the
+// options name a type.
+func TestNotes(t *testing.T) {
+	for file, want := range map[string]string{
+		"f8.npy": "", "i4.npy": "", "f2.npy": "", "c8.npy": "", "csr.npz": "",
+		"b1.npy": "bool is stored as int32", "u1.npy": "uint8 is stored as int32",
+		"i2.npy": "int16 is stored as int32", "big_u8.npy": "uint64 is stored as int64",
+	} {
+		for _, typ := range []tensor.Type{tensor.None, tensor.Float64} {
+			var notes []string
+			s, err := open("testdata/"+file, coo.Options{Type: typ,
+				Note: func(s string) { notes = append(notes, s) }})
+			if err != nil {
+				if typ == tensor.None || !strings.HasPrefix(file, "c8") {
+					t.Fatal(err)
+				}
+				continue
+			}
+			s.Close()
+			got := strings.Join(notes, "\n")
+			if typ != tensor.None || want == "" {
+				if got != "" {
+					t.Errorf("%s as %v: got the note %q, want none", file, typ, got)
+				}
+			} else if !strings.Contains(got, file+": "+want) {
+				t.Errorf("%s: got the note %q, want %q", file, got, want)
+			}
+		}
+	}
+}
+
 func TestOrders(t *testing.T) {
 	for file, n := range map[string]int{"fortran": 24, "order8": 256} {
 		s, err := Open("testdata/"+file+".npy", coo.Options{})
