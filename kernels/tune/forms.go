@@ -109,17 +109,17 @@ type formCase struct {
 	stmt           string
 	rows           int64
 	picked, values int64
-	// streamed is set if the values of the sparse matrix are the array that is larger than the caches.
-	// Otherwise this array is the second operand.
+	// streamed is set if the values of the sparse matrix are the array that is larger than the
+	// caches. In the other product this array is the second operand.
 	streamed bool
 	sum      bool
 }
 
 // formEntries is the number of entries in each row of the sparse matrix that forms are timed with.
-// Some forms change how the matrix's own values are read. For these forms the matrix has at most
-// streamedEntries entries, and it is multiplied by a vector of 2 MiB. Other forms change how rows
-// of the second operand are read. For these forms the second operand is larger than the caches, and
-// the entries of the matrix pick rows from the whole operand.
+// The forms of Streams change how the matrix's own values are read. For these forms the matrix has
+// at most streamedEntries entries, and it is multiplied by a vector of 2 MiB. The forms of FarRows
+// change how rows of the second operand are read. For these forms the second operand is larger than
+// the caches, and the entries of the matrix pick rows from the whole operand.
 const formEntries, streamedEntries = 8, 3 << 20
 
 func (l *leaves) formCase(name string) formCase {
@@ -265,8 +265,9 @@ func (l *leaves) formUnit(name string, form int64) (*codegen.Unit, error) {
 }
 
 // formData makes the arguments of the leaves that time the forms of a choice. A leaf computes a
-// result y from a sparse matrix A and an operand x. formData returns y, A and x, and then the
-// tensors that own the memory of their values. The caller closes every returned tensor.
+// result y from a sparse matrix A and an operand x. formData returns y, A and x, and then tensors
+// that own the memory of values. The values of one operand belong to l.data. The caller closes
+// every returned tensor.
 func (l *leaves) formData(name string) (args []*tcs.Tensor, err error) {
 	x := l.formCase(name)
 	// of the result, and of the operand whose values are not the data of memory

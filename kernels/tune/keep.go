@@ -81,12 +81,11 @@ func Kept(root string) (*Model, error) {
 	return m, nil
 }
 
-// The text of this constant is the end of the messages about a stored machine model that cannot be
-// used.
+// The text of this constant is the end of check's messages.
 const again = "; run distaff doctor --tune again"
 
-// check returns an error if the model lacks a figure that every model has, or if a figure is
-// impossible.
+// check returns an error if one of the figures that it looks for is missing, or if a figure is
+// impossible. It does not look for Touched, Atomic, Call and Dependent.
 func (m *Model) check() error {
 	if len(m.Levels) == 0 || len(m.Gathers) == 0 || m.Threads < 1 {
 		return errors.New("the machine model in the cache lacks cache levels, indexed reads or threads" + again)

@@ -16,18 +16,18 @@ type Options struct {
 }
 
 // Time is the number of seconds that Measure takes, including the compilation and the making of the
-// data. Measure takes longer only to finish measurements that have begun, and to reach the minimum
-// that each figure needs.
+// data. Measure takes longer only to finish measurements that have begun, to reach the minimum that
+// each figure needs, and to repeat measurements with impossible figures.
 const Time = 2.3
 
 // calibrateSeconds and roundsSeconds are minimum durations. The search for the number of
-// repetitions of each loop gets at least calibrateSeconds. The repeated measurement of all loops
-// gets at least roundsSeconds. Both apply even if compiling and timing the forms took longer than
-// planned.
+// repetitions of each loop gets at least calibrateSeconds. If the search ends in its time, the
+// repeated measurement of all loops gets at least roundsSeconds. Both apply even if compiling and
+// timing the forms took longer than planned.
 const calibrateSeconds, roundsSeconds = 1.0, 0.3
 
-// minRunSeconds is the smallest duration of a run of a loop. Runs are shorter only if no time is
-// left to find a larger number of repetitions.
+// minRunSeconds is the smallest duration of the last run in calibrate. This run is shorter only if
+// no time is left to find a larger number of repetitions. A later run may be shorter.
 const minRunSeconds = 0.5e-3
 
 // Measure measures the machine. No other program should run meanwhile. If other work makes some
@@ -178,8 +178,8 @@ func growth(s sample) int64 {
 }
 
 // rerun runs a probe once more, with the number of repetitions reps[p]. If this run is shorter than
-// half of minRunSeconds, rerun increases reps[p]. The number is then too small, because other work
-// slowed down the run from which it was determined.
+// half of minRunSeconds, rerun increases reps[p]. The number is then too small, for example because
+// other work slowed down the run from which it was determined.
 func rerun(ctx context.Context, by prober, p probe, reps map[probe]int64,
 	best map[probe]float64) error {
 	s, err := runOnce(ctx, by, p, reps[p], best)

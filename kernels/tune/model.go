@@ -117,7 +117,7 @@ func (m *Model) Put(x Message) {
 }
 
 // At returns the rate that the given number of threads reach together. It is the rate of one thread
-// times the number of threads, but at most the measured rate of all threads.
+// times the number of threads, but at most the greater of the two measured rates.
 func (p Pair) At(threads int) float64 {
 	if threads <= 1 {
 		return p.One

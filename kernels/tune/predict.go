@@ -130,8 +130,8 @@ func (l *Leaf) bytesBetween(n int) int64 {
 	return int64(bytes)
 }
 
-// moved returns the number of bytes that all passes together bring into the caches, in whole cache
-// lines.
+// moved returns the number of bytes that all passes together bring into the caches. A row counts as
+// at least one cache line, but a pass brings in at most Reach bytes.
 func (p *Pick) moved() float64 {
 	return math.Min(p.Count*math.Max(p.Run, Line), p.Passes*p.Reach)
 }
@@ -139,10 +139,10 @@ func (p *Pick) moved() float64 {
 // gatherSeconds predicts the time of the indirect reads that p describes. interval is the number of
 // bytes that enter the caches between two reads of the same row.
 //
-// The time is the smaller of two estimates. The first is the time of random reads from an array of
-// interval bytes. The second is the time of reading sequentially all memory that the passes over
-// the array touch, plus the time of gathering the rows from the nearest cache. The second is
-// smaller if the rows are close together.
+// The time of one transfer is the smaller of two estimates. The first is the time of random reads
+// from an array of interval bytes. The second is the time of reading sequentially all memory that
+// the passes over the array touch, plus the time of gathering the rows from the nearest cache. The
+// second is smaller if the rows are close together.
 func (m *Model) gatherSeconds(p Pick, interval int64, threads int) float64 {
 	gathers := p.Count * m.rowSeconds(interval, p.Run, threads)
 	each := p.Count * m.rowSeconds(0, p.Run, threads)

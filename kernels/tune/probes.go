@@ -144,9 +144,9 @@ func (l *leaves) compile(cfg cc.Config) error {
 }
 
 // minData and maxData limit the size, in bytes, of the array that is used to measure main memory.
-// The size is four times the size of the last-level cache, but at least minData. If that is more
-// than maxData, the size is maxData, because filling a larger array takes too long. But the size is
-// always at least twice the size of the last-level cache.
+// The size is four times the size of the last-level caches (lastCache), but at least minData. If
+// that is more than maxData, the size is maxData, because filling a larger array takes too long.
+// But the size is always at least twice the size of the last-level caches.
 const minData, maxData = 64 << 20, 512 << 20
 
 // dataBytes returns the size, in bytes, of the array that is used to measure main memory. memory is

@@ -60,17 +60,17 @@ func leaves(b *bench) error {
 	return nil
 }
 
-// turnSeconds is the smallest duration of a turn of timed runs. A fast leaf is run more often in a
-// turn, but at most mostRuns times. With only a few runs of a millisecond, even the best time would
-// be distorted by other load on the machine.
+// turnSeconds is about the smallest duration of a turn of timed runs. A fast leaf is run more often
+// in a turn, but at most mostRuns times. With only a few runs of a millisecond, even the best time
+// would be distorted by other load on the machine.
 const (
 	turnSeconds = 0.05
 	mostRuns    = 50
 )
 
-// filling returns a copy of b that makes more timed runs in each turn, so that a turn lasts at
-// least turnSeconds if mostRuns allows it. timed holds the times of some of the kernel's runs, in
-// seconds.
+// filling returns a copy of b that makes more timed runs in each turn, so that a turn lasts about
+// turnSeconds or longer, if mostRuns allows it. timed holds the times of some of the kernel's runs,
+// in seconds.
 func (b *bench) filling(timed []float64) *bench {
 	t := *b
 	t.repeat = max(b.repeat, int(min(turnSeconds/slices.Min(timed), mostRuns)))

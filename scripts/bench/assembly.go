@@ -11,9 +11,9 @@ import (
 //go:embed hand/compute.c
 var handCompute string
 
-// computeLimits maps the name of a handwritten function to the largest accepted ratio of two times:
-// the time of our leaf that assembles its result, divided by the time of the handwritten function.
-// If the result has the pattern of an operand, the handwritten function computes only values.
+// computeLimits maps the function of a kernel to the largest accepted ratio of two times: the time
+// of our leaf that assembles its result, divided by the time of a handwritten function that
+// computes only values.
 var computeLimits = map[string]float64{"sddmm": 1.2, "ttv": 1.2, "ttm": 1.2, "spadd": 1.3,
 	"spadd3": 1.3, "spgemm": 2.5}
 

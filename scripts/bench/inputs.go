@@ -10,7 +10,7 @@ import (
 	"distaff/spmd"
 )
 
-// inputs are generated tensors; each is made once. Dense operands have 32 columns or are vectors.
+// inputs are generated tensors; each is made once.
 var inputs = map[string]struct {
 	kind, format string
 	dims         []int64
@@ -35,7 +35,7 @@ var inputs = map[string]struct {
 	"m2": {"dense", "dd", []int64{4096, 4096}},
 }
 
-// columns of the dense operands.
+// columns is the number of columns of the dense matrices with names like mat:a:1.
 const columns = 32
 
 // scaled shrinks a size or count.

@@ -196,7 +196,7 @@ func emptyLike(t *tcs.Tensor, function string, arena *kernels.Arena) (*tcs.Tenso
 	return out, mem.Release()
 }
 
-// sameSum returns an error unless two results have the same sum.
+// sameSum returns an error if the sums of two results differ by more than a millionth.
 func sameSum(mine, sum float64, other string) error {
 	if mine-sum > 1e-6*mine || sum-mine > 1e-6*mine {
 		return fmt.Errorf("results differ: sum %v, %s %v", mine, other, sum)

@@ -45,7 +45,8 @@ import (
 
 // section is a table of the report. It prints with bench.printf, asks bench.wants which of its
 // lines to measure, and marks each figure that exceeds its limit with bench.over. If this machine
-// lacks something that a section needs, the section prints a line about it. An error ends the run.
+// lacks something that a section needs, the section prints a line about it or returns an error. An
+// error ends the run.
 type section struct {
 	name, about string
 	run         func(*bench) error

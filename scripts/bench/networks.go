@@ -18,7 +18,7 @@ type product struct {
 	name, stmt string
 	formats    map[string]string // formats of the result
 	inputs     map[string]string // operand -> input
-	faster     float64           // smallest speedup over one loop nest; 0 means as fast as the nest
+	faster     float64           // smallest speedup over one loop nest; 0 means no limit
 	// smallest ratio of the memory of pairwise contractions to the default's; 0 means no limit
 	smaller float64
 }
@@ -69,9 +69,9 @@ func products() []product {
 	return list
 }
 
-// networkInputs are the inputs that only this section uses. At a smaller scale, sparse tensors with
-// more than 100,000 entries get fewer entries. In inputs whose names begin with "fibers", the
-// outermost mode is made smaller in the same proportion, so that fibers keep their lengths.
+// networkInputs are the inputs that only products use. At a smaller scale, sparse tensors with more
+// than 100,000 entries get fewer entries. In inputs whose names begin with "fibers", the outermost
+// mode is made smaller in the same proportion, so that fibers keep their lengths.
 var networkInputs = map[string]struct {
 	format  string
 	entries int64 // 0 for a dense tensor
@@ -137,7 +137,7 @@ func (b *bench) productInputs(p product) error {
 }
 
 // hopeless is the slowdown above which a way to compute a product is run only once. The slowdown is
-// relative to the fastest way.
+// relative to the fastest way, or to 1 ms if the fastest way takes less.
 const hopeless = 10
 
 // contracted is the result of computing a product by one method. times contains the times of the

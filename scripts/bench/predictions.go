@@ -22,7 +22,7 @@ type forecast struct {
 	threads       []int // nil means the numbers of threads asked for
 }
 
-// forecasts returns a line for each leaf that another section times.
+// forecasts returns the lines of this section.
 func (b *bench) forecasts(dir string) []forecast {
 	var list []forecast
 	of := func(k kernel, schedule ...string) func(int) (*spmd.Job, error) {
@@ -86,8 +86,8 @@ func (b *bench) forecasts(dir string) []forecast {
 	return append(list, b.forecastsOfRanks(dir)...)
 }
 
-// forecastsOfRanks returns the jobs that run on several ranks of one thread each. Their inputs are
-// files in dir.
+// forecastsOfRanks returns the jobs of the sections ranks and distributed. They run on one or two
+// ranks of one thread each, and read files in dir.
 func (b *bench) forecastsOfRanks(dir string) []forecast {
 	var list []forecast
 	add := func(section, name string, threads int, job func() (*spmd.Job, error)) {

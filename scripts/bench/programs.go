@@ -15,8 +15,9 @@ import (
 	"distaff/spmd"
 )
 
-// figure describes a line of the section of prepared statements. The line compares Distaff's time
-// with another time. It prints the difference or the ratio of the two times.
+// figure describes a line of the section of prepared statements. If other is set, the line compares
+// Distaff's time with another time, and prints the difference or the ratio of the two times.
+// Otherwise it prints Distaff's time.
 type figure struct {
 	name, unit  string
 	threads     int
@@ -181,8 +182,8 @@ func (s *system) start(b *bench, ranks, threads int, f func(p *spmd.Program) err
 		})
 }
 
-// batches multiplies the number of measurements in product, because a measured time is only a few
-// microseconds there.
+// batches multiplies the number of measurements in product, because the measured times of a small
+// system are only a few microseconds there.
 const batches = 20
 
 // product measures the overhead of a prepared statement. It alternately times the prepared product
@@ -232,7 +233,7 @@ func (b *bench) product(s *system, f figure, threads, calls int) error {
 	return err
 }
 
-// same returns an error unless the values of the program's tensor called name add up to sum.
+// same returns an error if the values of the program's tensor called name do not add up to sum.
 func same(p *spmd.Program, name string, sum float64) error {
 	t, err := p.Tensor(name)
 	if err != nil || t == nil {

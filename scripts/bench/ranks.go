@@ -38,7 +38,8 @@ const leastSpeedup, allowed = 1.5, 0.9
 // are.
 const splitRounds = 5
 
-// ranksFiles are the generated input files. Each is made once per run.
+// ranksFiles are the generated input files. Each section that uses them makes them in its own
+// folder.
 var ranksFiles = map[string]struct {
 	nnz    int64
 	format string

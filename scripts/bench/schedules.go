@@ -20,7 +20,7 @@ type contest struct {
 	name, stmt string
 	inputs     map[string]string
 	args       []string
-	one        bool // the schedules have no parallel loop
+	one        bool // the schedules have no loop over threads
 	runs       []scheduled
 	claims     []claim
 }
@@ -99,7 +99,8 @@ func contests() []contest {
 }
 
 // schedules measures statements with schedules against the same loops written by hand, and prints a
-// line for each. Both sides use the largest number of threads that -threads lists.
+// line for each. Both sides use the largest number of threads that -threads lists, or one thread if
+// contest.one is set.
 func schedules(b *bench) error {
 	object, err := b.object(handScheduled)
 	if err != nil {
@@ -168,8 +169,8 @@ func (b *bench) contest(c contest, object *cc.Object) error {
 	return nil
 }
 
-// tensorsOf has the sizes of the generated tensors of orders 3 to 5. Their fibers in the last mode
-// have about ten entries each.
+// tensorsOf has the sizes of the generated tensors of orders 3 to 5. At scale 1, their fibers in
+// the last mode have about ten entries each.
 var tensorsOf = map[string][]int64{
 	"order 3": {5000, 100, 5000},
 	"order 4": {500, 50, 20, 5000},

@@ -7,7 +7,8 @@ import (
 )
 
 // touched returns the number of bytes that are moved for the rows of a dense operand. If all rows
-// fit the card's cache, each of them is moved once, and otherwise once for each use.
+// fit in twice the size of the card's cache, each row that is used is moved once. Otherwise a row
+// is moved once for each use.
 func (b *bench) touched(rows, uses, rowBytes int64) float64 {
 	cache := int64(50 << 20)
 	if b.peers != nil {
@@ -127,9 +128,9 @@ func (b *bench) mttkrp() error {
 	return nil
 }
 
-// hugeSlice prints the section about uneven slices. It runs schedule A.8 on two tensors and
-// compares the times. In one tensor all slices have equally many entries. In the other, one slice
-// has half of all entries.
+// hugeSlice prints the section about uneven slices. It runs schedule A.8 and the default schedule
+// on two tensors, and compares the times. In one tensor all slices have equally many entries. In
+// the other, one slice has half of all entries.
 func (b *bench) hugeSlice() error {
 	schedules := []schedule{a8(128, 8, mttkrpColumns), byDefault, a8(4, 16, mttkrpColumns)}
 	even := map[string]float64{}

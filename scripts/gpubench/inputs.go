@@ -37,7 +37,7 @@ type tensor3 struct {
 
 func (t *tensor3) nnz() int64 { return int64(len(t.vals)) }
 
-// mix returns a pseudo-random number for each z. It is the finalizer of splitmix64.
+// mix returns a pseudo-random number for each z. It is a step of splitmix64.
 func mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -77,7 +77,7 @@ type bench struct {
 	backend kernels.Backend
 	peers   *peers  // nil if there are none
 	speed   float64 // bandwidth of the memory in bytes per second
-	missed  int     // number of figures beyond their limits and of wrong results
+	missed  int     // number of figures beyond their limits, wrong results and failures
 	noted   map[string]bool
 }
 
@@ -151,8 +151,8 @@ func (b *bench) note(s string) {
 }
 
 // open opens the backend that runs leaves. Unless -dry is set, it also opens cuSPARSE and measures
-// the card's memory bandwidth. sparse is the path of the cuSPARSE library. If it is "", the dynamic
-// loader searches for the library.
+// the card's memory bandwidth. sparse is the path of the cuSPARSE library. If it is "", open tries
+// sparseNames.
 func (b *bench) open(sparse string) (err error) {
 	if b.dry {
 		b.backend, b.speed = interpret.Backend{}, 1e9

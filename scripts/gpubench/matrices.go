@@ -47,9 +47,9 @@ func (b *bench) against(v *vectors) (theirs, error) {
 	return b.checked(t, v.ref, err)
 }
 
-// checked returns t, the time of a peer, if the peer's result equals want. err is the error of the
-// peer. If cuSPARSE does not support the algorithm, checked returns a time of 0 with the note "not
-// supported", and no error.
+// checked returns t, the time of a peer, without its result, if the result is near enough to want
+// (tolerance). err is the error of the peer. If cuSPARSE does not support the algorithm, checked
+// returns a time of 0 with the note "not supported", and no error.
 func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	if err == errUnsupported {
 		return theirs{algorithm: "not supported"}, nil
@@ -64,8 +64,8 @@ func (b *bench) checked(t theirs, want []float64, err error) (theirs, error) {
 	return t, nil
 }
 
-// compare runs SpMV with each schedule. For each schedule it prints a line with our time and
-// cuSPARSE's time t. limit applies only to the first schedule.
+// compare runs SpMV with each schedule. For each schedule it prints a line with our time and the
+// time t, of cuSPARSE or of another schedule. limit applies only to the first schedule.
 func (b *bench) compare(v *vectors, t theirs, limit float64, schedules ...schedule) error {
 	for k, s := range schedules {
 		o, err := b.by(v, s)

@@ -14,8 +14,8 @@ import (
 	"unsafe"
 )
 
-// sparseNames are the names and paths of cuSPARSE. The first is a bare name, which the loader looks
-// up.
+// sparseNames are the names and paths of cuSPARSE. The first three are bare names, which the loader
+// looks up.
 var sparseNames = []string{"libcusparse.so.12", "libcusparse.so.13", "libcusparse.so",
 	"/usr/local/cuda/lib64/libcusparse.so.12", "/usr/local/cuda/lib64/libcusparse.so"}
 
@@ -28,14 +28,16 @@ const (
 	attributeL2          = 38
 )
 
-// peers is cuSPARSE on device 0, with device memory of its own. One thread does all its work.
+// peers is cuSPARSE on device 0, with device memory of its own. One thread does all its work in
+// device memory.
 type peers struct {
 	work   chan func()
 	sparse bool
 	why    string // the reason why cuSPARSE is missing
 }
 
-// openPeers opens the driver, and cuSPARSE at path or, if path is "", wherever the loader finds it.
+// openPeers opens the driver, and cuSPARSE at path or, if path is "", the first of sparseNames that
+// can be opened. Without cuSPARSE it returns no error.
 func openPeers(path string) (*peers, error) {
 	p := &peers{work: make(chan func())}
 	go func() {

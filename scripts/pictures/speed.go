@@ -123,7 +123,8 @@ func (m marks) Thumbnail(c *draw.Canvas) {
 	c.StrokeLine2(m.style(), mid, c.Min.Y, mid, c.Max.Y)
 }
 
-// label returns the name of a kernel and of the libraries that its bars are compared with.
+// label returns the name of a kernel and of what its bars are compared with: libraries or "by
+// hand".
 func label(lines []line, kernel string) string {
 	var names []string
 	for _, l := range lines {
@@ -139,7 +140,7 @@ func label(lines []line, kernel string) string {
 }
 
 // panel draws the speed of the leaves and of the handwritten kernels on a processor, relative to
-// the best library.
+// the best library or, without a library, to the handwritten kernel.
 func panel(r run) (*plot.Plot, int, error) {
 	p := plot.New()
 	p.Title.Text = r.processor

@@ -13,9 +13,9 @@ import (
 // Cost is the memory in bytes that Run needs at each rank.
 type Cost struct {
 	Kept []int64 // pieces, and Left
-	Peak []int64 // largest use during Run, besides the parts: Kept, and data that is being added
+	Peak []int64 // largest use during Run, besides the parts: Kept, and data that is added or sent
 	// Left is, for each rank, the memory that pieces of other ranks of the same process use. A
-	// piece uses memory of another rank if a part of that rank contains the whole piece.
+	// piece is counted if the only part that overlaps it is at another rank.
 	Left []int64
 }
 
@@ -93,9 +93,9 @@ func (s *Sum) copied(z plan.Size) int64 {
 }
 
 // building returns the memory that is needed to compute a piece of size z, in addition to the piece
-// itself. For a dense tensor it is the size of the overlap of one part. For other tensors it is the
-// sum of three sizes: the overlaps of all parts, the maps from their entries to the union, and
-// level arrays that are enlarged while the union is made.
+// itself. For a dense tensor it is the size of the largest overlap from another rank. For other
+// tensors it is the sum of three sizes: the overlaps of all parts, the maps from their entries to
+// the union, and level arrays that are enlarged while the union is made.
 func (s *Sum) building(piece Piece, list []overlap, z plan.Size, pos, crd []uint8,
 	size func(r Region) plan.Size) (bytes int64) {
 	dense := s.Like.Layout.Format.AllDense()

@@ -13,8 +13,8 @@ import (
 
 // dense computes a piece of a dense tensor. An element that is in one part is copied. An element
 // that is in several parts is their sum, in the order of the parts. An element that is in no part
-// is 0. If the first part belongs to this rank and contains the whole piece, the piece is a view of
-// that part, and the other parts are added to it in place.
+// is 0. If viewOfFirst returns a view of the first part, the piece is this view, and the other
+// parts are added to it in place.
 func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error) {
 	t, err = x.viewOfFirst(piece, list)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // coordinates of the levels down to the last compressed level. The dense levels below have a
 // position for every coordinate under a path, and all elements there are present, if only as zeros.
 // If these dense levels are cut, a path must therefore be stored by all pieces along the cut or by
-// none. Complete adds the missing paths with the value 0. A piece that misses no path is not
-// changed.
+// none. Complete adds the missing paths with the value 0. A piece that misses no path keeps its
+// entries, but a copy may replace a view.
 //
 // o.Shape is the shape of the pieces. It may be nil if no two pieces are neighbours. The messages
 // are not counted. Every rank must call it.

@@ -175,8 +175,8 @@ func (r Region) coordinates() int64 {
 }
 
 // edge describes how a path relates to the keys of a region. A path consists of the coordinates of
-// the outermost levels. from is true if the path is a prefix of the region's key From. to is true
-// if the path is a prefix of the key To.
+// the outermost levels. from is true if the path is a proper prefix of the region's key From. to is
+// true if the path is a proper prefix of the key To.
 type edge struct{ from, to bool }
 
 // edge returns the edge of an empty path.

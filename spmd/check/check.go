@@ -29,7 +29,8 @@ const (
 	checkSample = 10_000
 )
 
-// Difference is the error that Check returns if the result is wrong (exit code 4).
+// Difference is the error that spmd.Job.Run returns if Check is set and the result is wrong (exit
+// code 4).
 type Difference struct {
 	Tensor string
 	Vars   []string // the result's index variables

@@ -7,8 +7,8 @@ import (
 )
 
 // Buf is Len elements of a Type at Ptr, in memory that the caller owns. Heap means that the memory
-// is on the Go heap. Such a buffer is copied before MPI gets it, because an MPI library must not
-// keep addresses of the Go heap. The zero Buf is empty.
+// is on the Go heap. MPI gets a staging buffer instead of it, because an MPI library must not keep
+// addresses of the Go heap. The zero Buf is empty.
 type Buf struct {
 	Ptr  unsafe.Pointer
 	Len  int64

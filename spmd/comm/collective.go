@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Each constant that begins with long is a size in bytes. From this size on, a collective uses its
-// algorithm for long messages, which is then faster than the algorithm for short messages. The
-// sizes change the cost of a collective but never its result.
+// Each constant that begins with long is a size in bytes. Only from this size on, a collective may
+// use its algorithm for long messages, which is then faster than the algorithm for short messages.
+// The sizes change the cost of a collective but never its result.
 const (
 	longBcast     = 512 << 10
 	longReduce    = 128 << 10
@@ -360,7 +360,8 @@ func (g *group) Alltoallv(send Buf, sendCounts []int64, recv Buf, recvCounts []i
 }
 
 // alltoall exchanges parts between pairs of ranks, at distance 1, 2, 3 and so on, with at most
-// window messages at a time. Sender and receiver both know which parts are empty and skip them.
+// window messages at a time in each direction. Sender and receiver both know which parts are empty
+// and skip them.
 func (c *call) alltoall(send Buf, sendCounts []int64, recv Buf, recvCounts []int64) (err error) {
 	g := c.g
 	defer func() { err = c.end(err) }()

@@ -146,7 +146,8 @@ const MaxTag = 1<<14 - 1
 //   - in a reduction every rank except the root sends one message to its parent in the binomial
 //     tree; an allreduce counts as a reduction and a broadcast from rank 0;
 //   - gather and alltoall count a message for each part that is sent to another rank;
-//   - scans count the messages of their log2(Size) rounds.
+//   - scans count the messages of their log2(Size) rounds; an Exscan also counts a message from
+//     each rank to the next rank.
 //
 // Barriers, splits, the watchdog and empty messages count nothing.
 type Counters struct {

@@ -187,7 +187,7 @@ func reduce(c comm.Comm) error {
 }
 
 // reduceBits sums floats whose sum depends on the order. The bits must be the same at every rank,
-// with every root, in long and short buffers, and whichever rank arrives first.
+// in long and short buffers, and whichever rank arrives first.
 func reduceBits(c comm.Comm) error {
 	p, me := c.Size(), c.Rank()
 	value := func(rank, i int) float64 {
