@@ -97,6 +97,13 @@ func TestFilePage(t *testing.T) {
 			t.Errorf("link %d goes to %s, want %s", k, links[k].attrs["href"], s.attrs["id"])
 		}
 	}
+	scrolled := 0
+	for _, n := range root.find("wide") {
+		scrolled += len(n.find("<table"))
+	}
+	if got := len(root.find("<table")); got != scrolled || got < 5 {
+		t.Errorf("%d of %d tables scroll if they are wider than the page", scrolled, got)
+	}
 	if !strings.Contains(root.all(), "Totals over all runs of all statements") {
 		t.Error("the page has no totals of the file")
 	}

@@ -267,7 +267,7 @@ func (x *flow) says() string {
 			x.drawn, grouped(int64(x.p.Ranks)))
 	}
 	if x.shown < x.steps {
-		s = joined(s, fmt.Sprintf("They show the first %d of %s.", x.shown, countOf(x.steps, "step")))
+		s = joined(s, fmt.Sprintf("The pictures show the first %d of %s.", x.shown, countOf(x.steps, "step")))
 	}
 	return s
 }

@@ -410,7 +410,7 @@ func TestManySteps(t *testing.T) {
 		spmd.Options{Ranks: 4, Splits: []string{"i:20", "k:4"}, Extend: []string{"k"}, Map: "k"})
 	x := newFlow(p, 200)
 	if x.steps != 20 || x.shown < 1 || x.shown > 19 ||
-		x.says() != fmt.Sprintf("They show the first %d of 20 steps.", x.shown) {
+		x.says() != fmt.Sprintf("The pictures show the first %d of 20 steps.", x.shown) {
 		t.Errorf("%d of %d steps are drawn: %q", x.shown, x.steps, x.says())
 	}
 	if last := x.moments[len(x.moments)-1]; len(x.moments) != x.shown+1 ||
