@@ -1,6 +1,7 @@
 // Command pictures draws the pictures in docs/pictures: diagrams that explain formats, placements,
 // algorithms and the path of a statement through the program; a bar chart of the tables of leaves
-// in docs/benchmarks.md; and the entries of real inputs, which distaff spy draws.
+// in docs/benchmarks.md; the roofline of tables in docs/machine.md; and the entries of real
+// inputs, which distaff spy draws.
 //
 //	go run ./scripts/pictures
 //
@@ -12,6 +13,7 @@
 //	places.go   a matrix on four ranks; the steps of two algorithms
 //	tree.go     a contraction tree and its loops
 //	speed.go    the bar chart of benchmarks
+//	roofline.go jobs and the limits of a machine
 package main
 
 import (
@@ -30,20 +32,21 @@ var spied = map[string]string{
 	"tensors/flights20k_odth.tns.gz": "tensor.svg",
 }
 
-// diagrams maps the names of pictures that need no data to the functions that draw them.
+// diagrams maps the names of pictures to the functions that draw them. main adds the roofline.
 var diagrams = map[string]func() *picture.Picture{
 	"way.svg": way, "formats.svg": formats, "places.svg": places, "steps.svg": steps, "tree.svg": tree,
 }
 
 func main() {
-	table, err := os.ReadFile("docs/benchmarks.md")
+	runs, err := tables(page("docs/benchmarks.md"))
 	if err != nil {
 		fail(err)
 	}
-	runs, err := tables(string(table))
+	limits, err := roofOf(page("docs/machine.md"))
 	if err != nil {
 		fail(err)
 	}
+	diagrams["roofline.svg"] = limits.draw
 	for name, drawing := range diagrams {
 		var text bytes.Buffer
 		err := drawing().SVG(&text)
@@ -66,6 +69,15 @@ func main() {
 			fail(fmt.Errorf("%s: %w", spy, err))
 		}
 	}
+}
+
+// page returns the text of a page. It ends the program if the page cannot be read.
+func page(file string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		fail(err)
+	}
+	return string(text)
 }
 
 func fail(err error) {
