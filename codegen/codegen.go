@@ -398,7 +398,7 @@ type compilation struct {
 	lowered      *lower.Lowered
 }
 
-// normalize brings the statement into normal form (concrete index notation). If the request already
+// normalize brings the statement into normal form (notation.Normal). If the request already
 // contains a statement in normal form, normalize uses a copy of that statement.
 func (c *compilation) normalize() error {
 	if c.request.Statement.Normal != nil {
@@ -424,8 +424,8 @@ func (c *compilation) size(v string) int64 {
 	panic("BUG: codegen: no size for variable " + v)
 }
 
-// tensor returns what the request says about the named tensor. The tensor must not be the old value
-// that a += reads, because the request does not describe it.
+// tensor returns what Tensors.All of the request says about the named tensor. For the left tensor
+// it describes the result, not the old value that a += reads.
 func (c *compilation) tensor(name string) Tensor {
 	t, ok := c.request.Tensors.All[name]
 	if !ok {

@@ -122,7 +122,7 @@ func shrunk(uses []*use, cost func(*use) float64, ok func([]*use) bool) []*use {
 
 // conversionCost returns the cost of converting a use. The cost is the number of the use's entries.
 // If the choice must not depend on this number (Ask.ConvertBySize), the cost is the number of
-// coordinates of the use's tensor. An unknown number of entries costs more than any other.
+// coordinates of the use's tensor. If the number of entries is unknown, it counts as 10^12.
 func (c *compilation) conversionCost(u *use) float64 {
 	if !c.request.Ask.ConvertBySize {
 		if u.given.NNZ < 0 {
@@ -138,8 +138,9 @@ func (c *compilation) conversionCost(u *use) float64 {
 }
 
 // reordered returns a format for u's tensor whose modes are in the order of the loops. A list of
-// coordinates stays a list. Otherwise all levels become compressed, except that an outermost dense
-// level stays dense if its size is moderate: at most 2^20 plus four times the number of entries.
+// coordinates without padding stays a list. Otherwise all levels become compressed, except that an
+// outermost dense level stays dense if its size is at most 2^20 plus four times the number of
+// entries, or if the number of entries is unknown.
 func reordered(u *use, order []string, sizes func(string) int64) tensor.Format {
 	old := u.given.Format
 	f := tensor.Format{Levels: slices.Clone(old.Levels), Order: slices.Clone(old.Order)}

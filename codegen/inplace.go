@@ -19,7 +19,8 @@ import (
 //   - No coordinate is assigned twice. The default schedule guarantees this if it makes only
 //     plain stores. With a user's schedule, the loops must be over variables of the left side.
 //   - The leaf reads and stores in the order that ir.ReadInPlace describes.
-//   - The leaf runs on a CPU.
+//   - The leaf runs on a CPU. It neither adds to an existing result nor computes values for a given
+//     pattern, and its result is not repacked.
 //
 // If a condition does not hold, the leaf uses separate memory for the old value and the result.
 func (c *compilation) inPlace() error {

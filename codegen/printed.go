@@ -11,9 +11,9 @@ import (
 )
 
 // Schedule returns the schedule of a request's leaf: the request's commands, or the commands of the
-// default schedule. A request with these commands as its Schedule makes the same leaf. The
-// exception is a request with FixedPattern, which cannot have a schedule. Commands that change
-// nothing are left out.
+// default schedule. A request with these commands as its Schedule makes the same leaf. A request
+// with FixedPattern cannot have a schedule, so Schedule returns an error for it. Minor commands
+// that change nothing are left out, except from the default schedule for CUDA.
 func Schedule(r Request) ([]schedule.Line, error) {
 	if r.Target.Kind == CUDA && r.Ask.Schedule == nil {
 		g, err := chooseGPU(r)
@@ -67,9 +67,10 @@ func (r *Request) resultName() string {
 }
 
 // line is a line of a printed schedule. A minor line is printed only if the leaf is different
-// without it. To find out, the schedule is compiled a second time, without the minor command. If
-// off is not "", the second schedule has the command off in place of the minor command. It disables
-// the effect of the minor command.
+// without it. To find out, the schedule is compiled a second time, without the minor command. The
+// default schedule for CUDA is an exception: all its lines are printed. If off is not "", the
+// second schedule has the command off in place of the minor command. It disables the effect of the
+// minor command.
 type line struct {
 	scheduleLine schedule.Line
 	minor        bool

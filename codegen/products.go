@@ -19,11 +19,11 @@ import (
 // of this size several times as fast as loops do, and takes longer than threads take to start.
 const DefaultGemmWork = 1 << 18
 
-// These limits apply if the request leaves GemmWork at 0. A term is computed as a matrix product
-// only if the result has at least gemmPlaces rows and gemmPlaces columns, and each sum has at least
-// gemmTerms terms. If the result is narrower, loops are as fast, because they sum in registers and
-// need not set the result to 0 first. If the sums are shorter, loops are as fast too, because both
-// wait for memory to deliver the values.
+// These limits apply if the request leaves GemmWork at 0 and has no schedule. A term is computed as
+// a matrix product only if the result has at least gemmPlaces rows and gemmPlaces columns, and each
+// sum has at least gemmTerms terms. If the result is narrower, loops are as fast, because they sum
+// in registers and need not set the result to 0 first. If the sums are shorter, loops are as fast
+// too, because both wait for memory to deliver the values.
 const (
 	gemmPlaces = 64
 	gemmTerms  = 8
@@ -50,9 +50,9 @@ type product struct {
 const gemmAdd, gemmCall = 1. / 24, 200
 
 // gemmCost returns a function for network.Problem.Gemm. The function returns the cost of a
-// contraction that is one matrix product. The cost is infinite if loops are at least as fast.
-// gemmCost returns nil if no contraction may be a matrix product, for example because the schedule
-// does not ask for one.
+// contraction that is one matrix product. The cost is infinite if the product is too small (see
+// paysForSizes). gemmCost returns nil if no contraction may be a matrix product, for example
+// because the schedule does not ask for one.
 func (c *compilation) gemmCost() func(rows, cols, terms float64) float64 {
 	if t := c.unit.Compute; c.request.Target.Kind != CPU || c.loopsAlone || c.roundsSums() ||
 		!t.IsFloat() && !t.IsComplex() ||

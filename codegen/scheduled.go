@@ -11,13 +11,13 @@ import (
 )
 
 // perfect returns the variables of a perfect nest of loops, outermost first. In a perfect nest the
-// loops are directly nested, and the innermost statement adds all terms to the result. Such a nest
-// is made if there is a schedule, because a schedule can reorder, fuse and split its loops most
-// freely.
+// loops are directly nested, and the innermost statement assigns or adds the sum of all terms to
+// the result. Such a nest is made if there is a schedule, because a schedule can reorder, fuse and
+// split its loops most freely.
 //
-// perfect returns nil if there is no schedule or no perfect nest. All terms must sum over the same
-// variables. If the result has compressed levels, the result's variables must come before the
-// summed ones in the order of the loops.
+// perfect returns nil if there is no schedule, if it begins with temporaries, or if there is no
+// perfect nest. All terms must sum over the same variables. If the result has compressed levels,
+// the result's variables must come before the summed ones in the order of the loops.
 func (n *nest) perfect() []string {
 	if !n.plain {
 		return nil

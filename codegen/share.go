@@ -14,7 +14,7 @@ import (
 // level arrays of the result, or if an earlier run of the passes found that the result needs its
 // own.
 //
-// Three conditions must hold:
+// The request must not ask for other widths than the operand's. Three more conditions must hold:
 //
 //   - The operand's levels equal the result's levels.
 //   - Each loop over a compressed level visits exactly the coordinates that the operand stores, and

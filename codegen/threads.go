@@ -22,12 +22,14 @@ func (c *compilation) threads() error {
 	return nil
 }
 
-// onThreads returns s with its outermost loops on threads. Three kinds of loops stay serial:
+// onThreads returns s with its outermost loops on threads. Four kinds of loops stay serial:
 //
-//   - loops that only copy a workspace;
+//   - loops that only copy a workspace, and the loops that fill this workspace;
 //   - loops for which serial returns true;
-//   - outermost loops that fill a workspace, unless shared is true for the workspace and the loop
-//     is over one of the workspace's variables.
+//   - outermost loops that fill another workspace, unless shared is true for the workspace and the
+//     loop is over one of the workspace's variables;
+//   - loops that assign a sparse result, unless the loop is over the variable of the result's
+//     outermost level and is not in a sequence of statements.
 //
 // In a parallel loop over a variable of the result, no two iterations write to the same place, and
 // the pieces of a sparse result are joined in order. In a parallel loop that sums into a scalar or

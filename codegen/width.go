@@ -91,9 +91,9 @@ type Counting[T any] struct {
 }
 
 // Entries returns an upper bound of the number of coordinates in the compressed levels of a result.
-// The bound of a factor is its number of entries, times the sizes of the left side's variables that
-// the factor lacks. The bound of a term is the smallest bound of its factors. The left tensor's old
-// value is not counted.
+// The bound of an access is its number of entries, times the sizes of the left side's variables
+// that the access lacks. The bound of a term is the smallest bound of its factors. The left
+// tensor's old value is not counted.
 func Entries[T any](n *notation.Normal, by Counting[T]) T {
 	b := bounding[T]{by, n.LHS.Vars}
 	var total T

@@ -17,8 +17,8 @@ import (
 	"distaff/spmd/output"
 )
 
-// Job is one statement with its data. Only Statement must be set; the zero value of every other
-// field is a good default.
+// Job is one statement with its data. Statement must be set, and Run needs an input for each
+// operand. The zero value of every other field is a good default.
 type Job struct {
 	Statement string
 
@@ -55,7 +55,7 @@ type Job struct {
 // slow.
 const Interpreter = target.Interpreter
 
-// CUDA is the Target of NVIDIA GPUs. The n-th rank of a machine uses the n-th GPU of that machine.
+// CUDA is the Target of NVIDIA GPUs. The ranks of a machine use the machine's GPUs in turn.
 // Without a driver and a GPU the job ends with exit code 1; nothing runs on the CPU instead.
 const CUDA = target.CUDA
 
@@ -171,7 +171,7 @@ type Output = output.Output
 // Error is a failure of a job, with the exit code that the process should end with.
 type Error = fault.Error
 
-// Difference is the error that Check returns if the result is wrong (exit code 4).
+// Difference is the error of a run if Check is set and the result is wrong (exit code 4).
 type Difference = check.Difference
 
 // Abandon removes the temporary files of all unfinished jobs of this process, and lets none of them

@@ -42,9 +42,9 @@ type FileJob struct {
 type FileReport = jobs.Report
 
 // Run runs the job file as a program: see Start. Run returns both a report and an error with exit
-// code 4 in two cases: if Check finds a difference, or if a repeat reaches its last pass and its
-// condition still does not hold. If an MPI launcher started the process, only rank 0 gets a report,
-// and the other ranks get nil.
+// code 4 in two cases: if Check finds a difference, or if the condition of a repeat with "or fail"
+// still does not hold after the last pass. If an MPI launcher started the process, only rank 0 gets
+// a report, and the other ranks get nil.
 func (j *FileJob) Run(ctx context.Context) (*FileReport, error) {
 	if err := jobs.Inputs(j.File, j.Inputs); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (j *FileJob) checkCode(check func([]*schedule.Command) error) error {
 }
 
 // PlannedFile describes what a job file would do on its ranks, and PlannedItem what one of its
-// statements would do.
+// statements or places would do.
 type (
 	PlannedFile = jobs.Planned
 	PlannedItem = jobs.PlannedItem

@@ -11,8 +11,9 @@ import (
 	"distaff/spmd/launch"
 )
 
-// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and
-// another process reports this failure. It has the exit code of the reported failure.
+// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and the
+// program's main function must not report the failure, because another process reports it or this
+// process has reported it. It has the exit code of the failure.
 type OtherRank = launch.OtherRank
 
 // EndLaunched ends the job if this process failed before MPI was open, or while MPI was opened or
@@ -20,9 +21,9 @@ type OtherRank = launch.OtherRank
 // calls EndLaunched with the error that ends the process.
 //
 // After such a failure (for example, a wrong flag) other ranks may wait for this process forever.
-// Therefore EndLaunched reports the error by a call of report, and ends the job. If all ranks fail
-// in the same way, only one rank calls report. EndLaunched returns the error for the exit code of
-// the process: an *OtherRank if the error was reported, otherwise err.
+// Therefore EndLaunched reports the error by a call of report, and ends the job. If several ranks
+// of a node fail in the same way, only one of them calls report. EndLaunched returns the error for
+// the exit code of the process: err if there is nothing to end, otherwise an *OtherRank.
 func EndLaunched(ctx context.Context, err error, report func(error)) error {
 	l, ok, _ := launch.Launched()
 	var unmet *launch.Unmet

@@ -29,7 +29,8 @@ type (
 // Start calls f with a new program at every rank. When f has returned, it frees everything that the
 // program holds.
 //
-//   - In a process that mpirun or srun started, f runs once, as the rank of this process.
+//   - In a process that mpirun or srun started as one of several ranks, f runs once, as the rank of
+//     this process.
 //   - Otherwise, if o.Ranks is more than 1, f runs in one goroutine for each rank.
 //   - Otherwise f runs on the calling goroutine, which is locked to its thread until f returns.
 //

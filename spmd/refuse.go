@@ -14,8 +14,8 @@ import (
 	"distaff/spmd/usercode"
 )
 
-// refuse returns an error for the first option that is wrong or not supported. Without it a job
-// could silently ignore the option.
+// refuse returns the first error that it finds in the options. Without it a job could silently
+// ignore a wrong option.
 func (o *Options) refuse() error {
 	list, err := schedule.Parse(o.Schedule)
 	if err == nil {
@@ -54,7 +54,7 @@ func (o *Options) refuse() error {
 }
 
 // tuneOff is the value of Options.Tune that turns tuning off. Leaves then have the default variants
-// of code, and not the variants that are fastest by measurement on this machine.
+// of code, and not the variants that were measured to be fastest on this model of CPU.
 const tuneOff = "off"
 
 // userCode returns the C files that schedules may name.

@@ -65,7 +65,7 @@ func (j *Job) runEmbedded(ctx context.Context) (*Report, error) {
 
 // RunOn runs the job as one rank of c. onNode is the number of c's ranks on this machine, and
 // inProcess the number of c's ranks in this process. Every rank must call it with the same job. The
-// report is rank 0's, and nil at other ranks. An error at any rank is returned at every rank.
+// report is rank 0's, and nil at other ranks. A *Difference is returned at rank 0 only.
 func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err error) {
 	start := time.Now()
 	if c.Rank() != 0 {
@@ -83,7 +83,7 @@ func (j *Job) RunOn(c comm.Comm, onNode, inProcess int) (report *Report, err err
 	return r.Run(start)
 }
 
-// rankJob returns the job at one rank, before any of its files are opened.
+// rankJob returns the job at one rank, before any of its inputs are opened.
 func (j *Job) rankJob(p *input.Statement, c comm.Comm, onNode, inProcess int,
 	missing input.Missing) (*program.Job, error) {
 	blocks, err := j.blockSpec()
@@ -178,7 +178,7 @@ func (j *Job) Files() []outfile.Use {
 const maxEmbeddedRanks, maxPlannedRanks = 1024, 1 << 20
 
 // parseAndCheck parses the job and returns what is wrong with it on this number of ranks, before
-// any file is opened.
+// any input is opened.
 func (j *Job) parseAndCheck(ranks int) (*input.Statement, error) {
 	if j.Ranks > maxEmbeddedRanks {
 		return nil, fault.Commandf(

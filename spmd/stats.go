@@ -9,8 +9,8 @@ import (
 // version is set by the linker in make build.
 var version = ""
 
-// Version returns the version that make build set. If it is not set, Version returns the commit
-// that the go command recorded, or "unknown".
+// Version returns the version that make build set. If it is not set, Version returns the first 12
+// characters of the commit that the go command recorded, or "unknown".
 func Version() string {
 	if version != "" {
 		return version
@@ -37,7 +37,8 @@ type (
 	Work       = stats.Work
 )
 
-// scheduleText returns the job's schedule as the flags of the command line.
+// scheduleText returns the job's schedule as the flags of the command line, or "default" if there
+// are none.
 func (o *Options) scheduleText() string {
 	one := func(name, value string) stats.Flag {
 		return stats.Flag{Name: name,

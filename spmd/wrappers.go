@@ -7,8 +7,8 @@ import (
 	"distaff/spmd/comm/mpi"
 )
 
-// InstallWrappers writes the wrapper of every MPI library that it finds into dir, for a Distaff
-// that is installed next to dir, and returns a line about each wrapper.
+// InstallWrappers writes a wrapper into dir for each family of MPIs whose compiler it finds. It
+// returns a line about each wrapper, and about each MPI for which no wrapper can be built.
 func InstallWrappers(ctx context.Context, dir string) ([]string, error) {
 	return mpi.Install(ctx, dir, os.Getenv)
 }

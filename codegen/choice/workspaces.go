@@ -406,10 +406,11 @@ func capacityFactor(f *facts) int64 {
 	return n
 }
 
-// capacity returns how a leaf estimates the initial capacity of the result. A leaf multiplies the
-// operands' number of entries by a factor. The capacity is this product, but at most an upper
-// bound. capacity also reports for each variable of the result whether a workspace over the
-// variable would have a place for each coordinate.
+// capacity returns how a leaf estimates the initial capacity of the result. A leaf adds
+// leastCapacity to the number of entries of the sparse operands, and multiplies the sum by a
+// factor. The capacity is this product, but at most an upper bound. capacity also reports for each
+// variable of the result whether a workspace over the variable would have a place for each
+// coordinate.
 func capacity(f *facts) strategy.Result {
 	r := strategy.Result{Factor: 1, Fetched: mappedFetch(f), Places: map[string]bool{}}
 	if f.isSparse() && !f.shared() {
@@ -435,9 +436,10 @@ func capacity(f *facts) strategy.Result {
 const leastCapacity = 16
 
 // mostCapacity returns the largest initial capacity of the result, in entries, so that its arrays
-// have at most the target's CapacityBytes. The capacity without this limit is factor times the
-// operands' number of entries. mostCapacity returns 0 if no limit is needed, because the target has
-// none or the operands are known to have few entries.
+// have at most about the target's CapacityBytes. It is at least 16. The capacity without this limit
+// is factor times the sum of leastCapacity and the number of entries of the sparse operands.
+// mostCapacity returns 0 if no limit is needed, because the target has none or the operands are
+// known to have few entries.
 func mostCapacity(f *facts, factor int64) int64 {
 	if f.problem.Target.CapacityBytes <= 0 {
 		return 0

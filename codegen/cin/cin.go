@@ -137,7 +137,8 @@ var raceNames = [...]string{Unsaid: "", NoRaces: "NoRaces", IgnoreRaces: "Ignore
 
 func (r Race) String() string { return raceNames[r] }
 
-// RaceByName returns the strategy whose String is s. The second result is false if there is none.
+// RaceByName returns the strategy whose String is s. The second result is false if there is none,
+// or if s is "", the String of Unsaid.
 func RaceByName(s string) (Race, bool) {
 	k := slices.Index(raceNames[1:], s)
 	return Race(k + 1), k >= 0

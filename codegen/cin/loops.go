@@ -54,7 +54,8 @@ func Reads(s Stmt, name string) (found bool) {
 	return found
 }
 
-// Copies reports whether a consumer only copies workspace t.
+// Copies reports whether a consumer is a single assignment, with or without loops around it, whose
+// right side is only an access to workspace t.
 func Copies(consumer Stmt, t *Access) bool {
 	for {
 		switch s := consumer.(type) {
@@ -70,7 +71,7 @@ func Copies(consumer Stmt, t *Access) bool {
 }
 
 // Around returns the loops of s around f, outermost first, and the temporaries whose producers
-// contain f.
+// contain f. It finds nothing if s is a SuchThat.
 func Around(s Stmt, f *Forall) (outer []*Forall, temps []*Access) {
 	var find func(t Stmt, loops []*Forall, in []*Access) bool
 	find = func(t Stmt, loops []*Forall, in []*Access) bool {

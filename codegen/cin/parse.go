@@ -11,7 +11,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Parse reads the text that String and Pretty write. An error names its byte offset.
+// Parse reads the text that String and Pretty write. A syntax error names its byte offset.
 func Parse(text string) (Stmt, error) {
 	p := &parser{text: text}
 	p.next()
@@ -205,8 +205,8 @@ func (p *parser) forall() Stmt {
 	return f
 }
 
-// notes reports whether the current token is one of words and is a note on a loop. A scalar may
-// have the same name as a note: if an assignment or an access follows the token, it is not a note.
+// notes reports whether the current token is one of words and is a note on a loop. A tensor may
+// have the same name as a note: if =, += or ( follows the token, it is not a note.
 func (p *parser) notes(words ...string) bool {
 	for _, w := range words {
 		if p.tok != w {

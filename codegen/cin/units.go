@@ -20,10 +20,9 @@ func MisplacedUnit(s Stmt) (f *Forall, why string) {
 }
 
 // SettlesRaces reports whether the race strategy r makes concurrent additions to one element safe
-// on a GPU. A loop on a GPU unit must use a safe strategy, with one exception: an outer loop may
-// have IgnoreRaces if an inner loop has a safe strategy. This is safe as well. If iterations of the
-// outer loop may add to one element, the additions of the inner loop are atomic. The schedules in
-// appendix A of source 004 use this exception.
+// on a GPU. NoRaces and IgnoreRaces do not: they say that there are none. There is one exception:
+// if an outer loop has IgnoreRaces and an inner loop has a safe strategy, the strategy of the inner
+// loop decides. The schedules in appendix A of source 004 use this exception.
 func SettlesRaces(r Race) bool { return r == Atomics || r == Temporary || r == ParallelReduction }
 
 // unitPlaces walks a statement for MisplacedUnit and keeps the loops on units around the current
@@ -108,8 +107,7 @@ func (p *unitPlaces) misplaced(f *Forall) string {
 	return ""
 }
 
-// firstOn returns the outermost loop in s on unit u, or nil if there is none. Among loops side by
-// side it returns the first.
+// firstOn returns the first loop in s on unit u, in the order of Walk, or nil if there is none.
 func firstOn(s Stmt, u Unit) (found *Forall) {
 	Walk(s, func(t Stmt) {
 		if f, ok := t.(*Forall); ok && found == nil && f.Unit == u {

@@ -12,8 +12,8 @@ import (
 //   - A variable is bound by exactly one Forall around each of its uses. A variable that the
 //     schedule replaced is bound if it has its own Forall, or if every variable derived from it has
 //     one.
-//   - A temporary is read only in the consumer of the Where whose producer assigns it. The index
-//     variables of the read are bound there.
+//   - A temporary is not read in its own producer, and not assigned in its consumer. A read in the
+//     consumer has as many variables as the temporary.
 //   - The statements of a Seq have the same target.
 //   - A loop on a GPU unit is at a place where MisplacedUnit allows it. The loop names a strategy
 //     for races and has no chunks.

@@ -103,8 +103,9 @@ func caret(src string, pos, end int) string {
 		before) + strings.Repeat("^", under)
 }
 
-// around narrows the line src[from:to] to MaxShown characters around offset pos, a third of them
-// before it. left and right are the marks for text that was cut off.
+// around narrows the line src[from:to] to tensor.MaxQuoted characters around offset pos, a third of
+// them before it, or more near the end of the line. left and right are the marks for text that was
+// cut off.
 func around(src string, from, pos, to int) (lo, hi int, left, right string) {
 	if utf8.RuneCountInString(src[from:to]) <= tensor.MaxQuoted {
 		return from, to, "", ""

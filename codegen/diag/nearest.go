@@ -26,7 +26,9 @@ func Either(words []string) string {
 }
 
 // Nearest returns the name that is closest to typed by edit distance, or "" if no name is close.
-// Upper and lower case are the same. Ties go to the first in alphabetical order.
+// The edit distance ignores case. If a name starts with typed and typed has at least 3 bytes, their
+// distance counts as at most 1. A word of one byte is not close to any other. Ties go to the first
+// in alphabetical order.
 func Nearest(typed string, names []string) string {
 	best, bestDist := "", 1+len(typed)/4
 	if len(typed) == 1 {

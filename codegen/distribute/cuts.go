@@ -42,8 +42,8 @@ func (p *peeling) chunks(n *place.Nest, name string) error {
 	return nil
 }
 
-// digit returns one digit of a chunk's number. The number has a digit for each peeled loop. The
-// digit's value is the current iteration of the given loop, which has n iterations.
+// digit returns one digit of a chunk's number. The digit belongs to the given loop, which has n
+// iterations (see place.Digit).
 func (p *peeling) digit(loop int, n int64) place.Digit {
 	d := place.Digit{Loop: loop, N: n}
 	for _, w := range p.peeled[loop].plus {

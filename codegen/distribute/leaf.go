@@ -26,9 +26,9 @@ func (p *peeling) leaf(n *place.Nest) error {
 	return p.commands(n, func(step) bool { return true })
 }
 
-// commands adds to the nest the commands of the leaf for which wanted returns true. A reorder may
-// name both peeled loops and loops of the leaf. A reorder with both is added only if it changes the
-// order of the leaf's loops.
+// commands sets the nest's commands: the commands of the leaf for which wanted returns true. A
+// reorder may name both peeled loops and loops of the leaf. A reorder with both is added only if it
+// changes the order of the leaf's loops.
 func (p *peeling) commands(n *place.Nest, wanted func(step) bool) error {
 	n.Leaf, n.Written = nil, nil
 	var order []*variable // the leaf's loops so far
@@ -102,8 +102,8 @@ func (p *peeling) inLeaf(list []*variable) []string {
 }
 
 // arguments returns the text of list, the arguments of a command of the leaf. isWord[k] is true if
-// argument k is a keyword of the scheduling language. Other arguments are variables, and their
-// names in the leaf are used.
+// argument k is a keyword of the scheduling language. Variables in other arguments get the names
+// that they have in the leaf.
 func (p *peeling) arguments(list []schedule.Arg, isWord []bool) (string, error) {
 	out := make([]string, len(list))
 	for k, a := range list {

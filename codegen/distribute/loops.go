@@ -44,7 +44,8 @@ const (
 	ofLeafCommand
 )
 
-// origin returns the variable that v was made from, or nil if v is a variable of the statement.
+// origin returns the variable that a cut or a command of the leaf made v from. It returns nil for a
+// variable of the statement, a rotated variable and a variable of a workspace.
 func (v *variable) origin() *variable {
 	if v.from != nil {
 		return v.from.of
@@ -52,8 +53,8 @@ func (v *variable) origin() *variable {
 	return v.place
 }
 
-// cut says how a variable is divided into chunks. If even is true, there are n chunks of equal
-// size. Otherwise a chunk has n coordinates.
+// cut says how a variable is divided into chunks. If even is true, there are n chunks of about
+// equal size. Otherwise a chunk has n coordinates.
 type cut struct {
 	of, outer, inner *variable
 	even             bool

@@ -70,7 +70,7 @@ func Peel(list []*schedule.Command, m *place.Machine, s Statement) (*place.Nest,
 }
 
 // peeling is the state while the commands of a schedule are read in order. It has the loops that
-// are peeled off from the leaf because they are distributed.
+// are peeled off from the leaf.
 type peeling struct {
 	statement Statement
 	machine   *place.Machine
@@ -175,7 +175,7 @@ func (p *peeling) distribute(c *schedule.Command) error {
 }
 
 // cutAndDistribute applies distribute({i,j}, {io,jo}, {ii,ji}, M). It puts the loops over chunks
-// inside the loops that are already distributed, and outside all others.
+// directly inside the innermost loop that is already distributed, or outermost if there is none.
 func (p *peeling) cutAndDistribute(c *schedule.Command) error {
 	from, outer, inner := items(c.Args[0]), items(c.Args[1]), items(c.Args[2])
 	if len(from) == 0 || len(outer) != len(from) || len(inner) != len(from) {

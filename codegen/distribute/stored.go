@@ -18,10 +18,10 @@ type stored struct {
 	outer  *variable // the part of the first of vars that remains under the cuts of its coordinates
 }
 
-// lift moves a peeled loop over chunks of positions outwards, past the loops over the levels above.
-// It does so only for a pos command that names one variable, such as pos(j,p,B). The positions of
-// this command are the positions of j in all rows of a range, so a chunk may continue from one row
-// to the next. The loop over the rows must therefore be inside the loop over the chunks.
+// lift moves peeled loops over chunks of positions outwards, past the loops over the levels above
+// the variables of the positions. For example, the positions of pos(j,p,B) are the positions of j
+// in all rows of a range, so a chunk may continue from one row to the next. The loop over the rows
+// must therefore be inside the loop over the chunks.
 func (p *peeling) lift() {
 	for k, v := range p.loops {
 		at := p.positionVariable(v)
@@ -201,9 +201,8 @@ func (p *peeling) levels(s *stored) error {
 	return nil
 }
 
-// fused returns the variables over whose stored positions v runs, outermost first. v is the first
-// argument of a pos command. If a fuse command made v, the result has the variables that were
-// fused. Otherwise the result is v alone.
+// fused goes back from v through the fuse and pos commands that made it, and returns the variables
+// where it ends, outermost first. If neither command made v, the result is v alone.
 func (v *variable) fused() (out []*variable) {
 	if v.parts == nil {
 		return []*variable{v}
@@ -323,8 +322,8 @@ func (s *stored) isNamed(commands []string) bool {
 	return found
 }
 
-// each calls f for the variable v and for all variables from which commands of the leaf made it. It
-// does nothing for a variable that no command of the leaf made.
+// each calls f for the variable v, and for all variables from which it was made, if a fuse or pos
+// command made them. It does nothing for other variables.
 func (v *variable) each(f func(*variable)) {
 	if v.parts == nil {
 		return

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// The prefetch distances of the forms, in entries or stored values. They were the fastest when they
-// were chosen.
+// The prefetch distances of the forms: FarAhead in stored values, LastLevelAhead in rows, and
+// StreamAhead in entries. They were the fastest when they were chosen.
 const (
 	FarAhead       = 64
 	LastLevelAhead = 48
@@ -15,8 +15,8 @@ const (
 )
 
 // Measured is a choice among forms of code that have the same meaning and add in the same order.
-// Which form is fastest depends on the processor. Package kernels/tune measures it. A form is a
-// number.
+// Which form is fastest depends on the processor. Package kernels/tune measures it, unless Shipped
+// is true. A form is a number.
 type Measured struct {
 	Name    string
 	Forms   []int64 // the plain form first
@@ -52,8 +52,8 @@ const Streams = "entries_ahead"
 // sorted (strategy.Value.Windowed). If its form is 0, the segments are merged step by step.
 const Merges = "window_merges"
 
-// Measurements lists all choices whose best form is measured on each machine. All forms of such a
-// choice compute the same values in the same order of sums.
+// Measurements lists the choices whose best form is measured on each machine, or is shipped for CPU
+// models. All forms of a choice compute the same values in the same order of sums.
 //
 // Some other choices also have such forms, but are not measured, because on a Zen 4 one form was
 // much faster than the others, or no form was faster by 5%:
@@ -110,7 +110,8 @@ func (f Set) Known() Set {
 	return out
 }
 
-// Of returns the form of a choice, and a clause that says why. The clause is "" for the default.
+// Of returns the form of a choice, and a clause that says why. The clause is "" if f does not have
+// a known form of the choice. The form is then the default.
 func (f Set) Of(name string) (form int64, why string) {
 	n := slices.IndexFunc(Measurements, func(c Measured) bool { return c.Name == name })
 	c := Measurements[n]

@@ -272,7 +272,7 @@ func (s *Shape) rowsOfThreads(perThread int) Form {
 
 // racesOver returns the last parts of two parallelize commands for a loop over v. The result blocks
 // is for the loop over GPU blocks, and the result threads is for the loop over threads. Each part
-// has the race strategy, the closing parenthesis and a comment with the reason.
+// has the race strategy, the closing parenthesis and, if needed, a comment with the reason.
 func (s *Shape) racesOver(v string) (blocks, threads string) {
 	switch {
 	case len(s.Vars) == 0:

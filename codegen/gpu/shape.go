@@ -82,7 +82,8 @@ func (s *Shape) findDriver() {
 	}
 }
 
-// isProduct reports whether x has no value wherever one of its sparse operands has none.
+// isProduct reports whether x consists of products, negations, and quotients whose denominators
+// have no sparse operand. x then has no value wherever one of its sparse operands has none.
 func (s *Shape) isProduct(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:

@@ -73,7 +73,7 @@ type Arg struct {
 	Vals   Array
 }
 
-// Failure is the error that a Fail statement reports.
+// Failure is the error that a Fail statement or a failed allocation reports.
 type Failure struct {
 	Code  ir.FailCode
 	Coord []int64

@@ -159,8 +159,8 @@ func (b *coder) enter(what string) int {
 
 func (b *coder) leave() { b.trips = b.trips[:len(b.trips)-1] }
 
-// loop generates the code of a For. The loop variable itself counts the iterations, because the
-// body cannot assign it.
+// loop generates the code of a For. It needs no hidden copy of the loop variable, because the body
+// cannot assign this variable.
 func (b *coder) loop(s *ir.For) {
 	v, end, lo, hi, step := b.c.variable(s.V), b.hidden(tensor.Int64), b.c.int(s.Lo), b.c.int(s.Hi),
 		s.Step

@@ -156,9 +156,9 @@ func (fr *frame) wrap(a *ir.Array, x Array) *memory {
 	return m
 }
 
-// poison is the value of integers in memory that was never written. Other checks refuse to read
-// this memory. If one of these checks fails to do so, poison makes the result visibly wrong,
-// whereas zeros could give the right result.
+// poison is the value of integers in a new block of makeMemory that were never written. Other
+// checks refuse to read this memory. If one of these checks fails to do so, poison makes the result
+// visibly wrong, whereas zeros could give the right result.
 const poison = 0x7b7b7b7b
 
 // makeMemory returns a block of n elements. They are zeros if zero is set, and otherwise count as

@@ -32,8 +32,8 @@ func (*denseSpace) HasPlaces() {}
 func (w *denseSpace) Array() (*ir.Array, space.Box) { return w.vals, w.box }
 
 // newDenseSpace returns the workspace for the temporary t. All uses of t in a scope share one
-// array. If the loops around t choose a tile of the temporary's variable, the array has elements
-// for one tile only.
+// array. If the loops around t choose a tile of the temporary's variable, the box is this tile. If
+// it is a tile of a split, the array has elements for one tile only.
 func (l *lowerer) newDenseSpace(t *cin.Access, e *scope.Env) *denseSpace {
 	w := &denseSpace{box: l.maker(e).Box(t.Vars)}
 	size, v := w.box.Places(), t.Vars[0]
@@ -63,7 +63,7 @@ func (w *denseSpace) operand(l *lowerer, name string, e *scope.Env) *tree.Operan
 }
 
 // whereDense lowers a where whose workspace is filled everywhere or nowhere. It lowers the consumer
-// once for each of these cases, so that no loop of the consumer tests which case it is.
+// once for each of these cases that can occur, so that no loop of the consumer tests the case.
 func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *scope.Env, want bool) ir.Expr {
 	w := l.newDenseSpace(t, e)
 	op := w.operand(l, t.Name, e)
@@ -86,9 +86,9 @@ func (l *lowerer) whereDense(s *cin.Where, t *cin.Access, e *scope.Env, want boo
 }
 
 // lowerBothCases lowers a consumer twice: for the case that the workspace has values, and for the
-// case that it has none. filled is the condition of the first case. consume lowers the consumer for
-// one of the cases. If want is true, lowerBothCases returns the condition that the consumer
-// assigned a value.
+// case that it has none. filled is the condition of the first case. If it is a constant, the
+// consumer is lowered only once. consume lowers the consumer for one of the cases. If want is true,
+// lowerBothCases returns the condition that the consumer assigned a value.
 func (l *lowerer) lowerBothCases(name string, filled ir.Expr, want bool,
 	consume func(pres bool) ir.Expr) ir.Expr {
 	if ir.Always(filled) || ir.Never(filled) {

@@ -28,10 +28,9 @@ func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	return l.loop(f, e, want)
 }
 
-// loop lowers a loop that generated code runs, and not a library or a user's function. If want is
-// true, it returns the condition that the loop assigned a value. If want is false, the caller may
-// only test whether the returned condition is the constant false: then the loop never assigns a
-// value.
+// loop lowers a loop to generated code, without a call that replaces the loop. If want is true, it
+// returns the condition that the loop assigned a value. If want is false, the caller may only test
+// whether the returned condition is the constant false: then the loop never assigns a value.
 func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	o := l.leaf.LoopStrategy(f)
 	switch {
@@ -53,7 +52,8 @@ func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	return l.guardedLoop(f, e, c, want)
 }
 
-// onThreads lowers a loop that runs on threads, according to its strategy.
+// onThreads lowers a loop that is to run on threads, in the way that its strategy cuts it. A loop
+// that is not cut runs in order.
 func (l *lowerer) onThreads(f *cin.Forall, e *scope.Env, o strategy.Loop, want bool) ir.Expr {
 	switch o.Cut.How {
 	case strategy.Blocks, strategy.Ordered:

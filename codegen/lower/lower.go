@@ -43,9 +43,8 @@ func (x *Lowered) Simplify() {
 	}
 }
 
-// Lower returns the leaf of a verified statement. If the schedule asks for something impossible,
-// err is a *Refusal, which has the reason and the variable of the responsible loop. A statement
-// without a schedule is always lowered, and err is nil.
+// Lower returns the leaf of a verified statement. If the schedule or the strategy asks for
+// something impossible, err is a *scope.Refusal, which has the reason.
 func Lower(s scope.Spec) (x *Lowered, err error) {
 	defer func() {
 		switch r := recover().(type) {

@@ -20,7 +20,7 @@ type lowerer struct {
 
 // compileIn records the sizes of some levels of access a, so that they are constants in the leaf.
 // The levels are over variables whose trip counts the strategy compiles in. A row of such a level
-// is found by a shift, without registers for the level's size and offset.
+// is found without registers for the level's size and offset.
 func (l *lowerer) compileIn(a *cin.Access) {
 	op := l.leaf.Ops[a.Name]
 	if op == nil {

@@ -81,9 +81,9 @@ func (fl *positionLoop) parallel(e *scope.Env) ir.Expr {
 	return some
 }
 
-// loop lowers the loop over the positions in [lo, hi). e is the environment outside the loop. want
-// and the returned condition are as in lowerer.stmt: if want is true, the condition is true if the
-// loop assigned something.
+// loop lowers the loop over the positions in [lo, hi). e is the environment outside the loop. loop
+// returns the condition that l.stmt returns for the body, and want is as in lowerer.stmt. If want
+// is true, it is the condition that one iteration assigned something.
 func (fl *positionLoop) loop(lo, hi ir.Expr, e *scope.Env, want bool) ir.Expr {
 	l, cur := fl.l, fl.cur
 	p := l.b.Var(cur.Of.Prefix() + "_p")

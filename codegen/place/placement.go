@@ -246,8 +246,8 @@ func (p *placementReader) level() Level {
 	return l
 }
 
-// memory reads "in device" or "in host" after the last level. It returns false if the placement
-// names neither memory.
+// memory reads "in device" or "in host" after the last level. It returns false if the next word is
+// not "in".
 func (p *placementReader) memory() bool {
 	if w, _ := p.word(); w != "in" {
 		return false
@@ -263,7 +263,7 @@ func (p *placementReader) memory() bool {
 	return true
 }
 
-// nextAt returns the offset of the next word.
+// nextAt skips spaces and returns the offset after them.
 func (p *placementReader) nextAt() int {
 	p.space()
 	return p.at

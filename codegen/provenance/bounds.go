@@ -1,8 +1,8 @@
 package provenance
 
-// Namer introduces a name for the value of form f and returns a form that consists of this name.
-// Lowering emits code that computes f where Namer is called. The name describes the value, such as
-// i_n for the number of values of i.
+// Namer may introduce a name for the value of form f. It returns a form with the value of f. If
+// lowering introduces a name, it emits code that computes f where Namer is called. The name
+// describes the value, such as i_n for the number of values of i.
 type Namer func(name string, f Form) Form
 
 // Range is a range of values [Lo, Hi) of a variable, as far as the surrounding loops determine it.
@@ -116,8 +116,8 @@ func roundedUp(extent Form,
 	return Bin(Div, Bin(Add, extent, Const(n-1)), Const(n))
 }
 
-// A divide into n pieces makes exactly n pieces if n is less than manyPieces. If n is larger, it
-// makes at most as many pieces as there are values, so that no piece is empty.
+// A divide into n pieces makes exactly n pieces if n is less than manyPieces. Otherwise it makes at
+// most as many pieces as there are values, but at least one.
 const manyPieces = 256
 
 // Pieces returns the number of pieces into which Divide with factor n cuts a range. extent is the
@@ -177,7 +177,7 @@ type Narrowed struct {
 
 // Narrow returns the space of component c before any of its loops narrows it. Enter then narrows it
 // loop by loop. span returns the range of a root. name gives the computed values names. The result
-// is nil if a loop of the component runs over positions.
+// is nil if descend returns nil.
 func (g *Graph) Narrow(c *Component, span func(root string) Range, name Namer) *Narrowed {
 	n := &Narrowed{Roots: g.Underived(c.Top), g: g, span: span, name: name}
 	all := span(n.Roots[0])
@@ -227,8 +227,8 @@ func (n *Narrowed) descend(x string, left Range) *Narrowed {
 }
 
 // Enter returns the part of the component's space that remains inside one iteration of n's next
-// loop, which is a loop over tiles. v is the number of the tile. The result is nil if a loop inside
-// the tile runs over positions.
+// loop, which is a loop over tiles. v is the number of the tile. The result is nil if descend
+// returns nil.
 func (n *Narrowed) Enter(v Form) *Narrowed {
 	last := len(n.Tiles) - 1
 	t := n.Tiles[last]
@@ -246,9 +246,9 @@ func (n *Narrowed) At(x Form) []Form {
 	return Digits(n.Roots, n.spans(n.Roots), x, n.name)
 }
 
-// Most returns the largest number of values that the split factors and bounds of the schedule allow
-// for v, or 0 if they set no limit. A tile of positions may have more values if a level repeats
-// coordinates, because the tile is then extended to the end of the repeats.
+// Most returns the largest number of values that the splits, divides and bounds of the schedule
+// allow for v, or 0 if they set no limit. A tile of positions may have more values if a level
+// repeats coordinates, because the tile is then extended to the end of the repeats.
 func (g *Graph) Most(v string) int64 {
 	r := g.MadeBy(v)
 	if r == nil {

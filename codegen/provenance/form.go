@@ -3,7 +3,7 @@ package provenance
 import "fmt"
 
 // Form is a symbolic integer, such as a bound or a coordinate of an index variable: a constant, a
-// symbol, or an operation on forms. Lowering turns it into code, and planning into a number (Fold).
+// symbol, or an operation on forms. Fold turns a form into code, and Eval turns it into a number.
 type Form interface{ String() string }
 
 // Symbol is an integer that is known only when a form is evaluated: the end of a variable's range,
@@ -49,7 +49,8 @@ func (b *binary) String() string {
 // Of returns the form of a symbol.
 func Of(s Symbol) Form { return symbol{s} }
 
-// Bin returns the form x op y. If both operands are constants, it is a constant.
+// Bin returns the form x op y. If both operands are constants, it is a constant, except for a
+// division by 0.
 func Bin(op Op, x, y Form) Form {
 	c, ok := x.(Const)
 	d, also := y.(Const)

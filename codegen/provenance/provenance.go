@@ -76,7 +76,7 @@ func BoundByName(s string) (BoundKind, bool) {
 	return BoundKind(max(k, 0)), k >= 0
 }
 
-// Relation replaces the variables From by the variables To.
+// Relation says how the variables To are derived from the variables From.
 type Relation struct {
 	Kind     Kind
 	From, To []string
@@ -86,8 +86,8 @@ type Relation struct {
 	Access string
 }
 
-// String returns the relation as the text form writes it. It is also the scheduling command that
-// makes the relation.
+// String returns the relation as the text form writes it. Except for a Precompute, it is also the
+// scheduling command that makes the relation.
 func (r Relation) String() string {
 	args := slices.Concat(r.From, r.To)
 	switch r.Kind {
@@ -160,8 +160,8 @@ func (g *Graph) MadeBy(v string) *Relation {
 // Derived reports whether a relation made or replaced v.
 func (g *Graph) Derived(v string) bool { return g.MadeBy(v) != nil || g.ReplacedBy(v) != nil }
 
-// IsReplaced reports whether v is a variable of the statement that the schedule replaced with
-// derived variables. A loop over v can still exist, in a term whose loops were not changed.
+// IsReplaced reports whether v is an underived variable that the schedule replaced with derived
+// variables. A loop over v can still exist, in a term whose loops were not changed.
 func (g *Graph) IsReplaced(v string) bool { return g.MadeBy(v) == nil && g.ReplacedBy(v) != nil }
 
 // OfLoop returns the component of a loop over v. If v is the producer's name for a variable of a
@@ -174,7 +174,7 @@ func (g *Graph) OfLoop(v string) *Component {
 	return g.Component(g.ConsumerVar(v))
 }
 
-// RootsOf returns the variables of the statement that a loop over v is derived from.
+// RootsOf returns the underived variables that a loop over v is derived from.
 func (g *Graph) RootsOf(v string) []string {
 	if c := g.OfLoop(v); c != nil {
 		return c.Roots
@@ -182,8 +182,7 @@ func (g *Graph) RootsOf(v string) []string {
 	return []string{v}
 }
 
-// Original returns the variable of the statement that has the same range as the underived variable
-// v. It is v itself, or the variable for which a precompute made v.
+// Original returns v itself, or the original of the variable for which a precompute made v.
 func (g *Graph) Original(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v {
@@ -193,7 +192,7 @@ func (g *Graph) Original(v string) string {
 	return v
 }
 
-// ConsumerVar returns the consumer's variable that corresponds to v, if v is a variable of a
+// ConsumerVar returns the consumer's variable that v is another name for, if v is a variable of a
 // workspace's producer (see Precompute). A loop over v is then a loop over the returned variable.
 // In all other cases ConsumerVar returns v.
 func (g *Graph) ConsumerVar(v string) string {
@@ -211,9 +210,9 @@ func (g *Graph) cutApart(r *Relation) bool {
 	return g.ReplacedBy(r.From[0]) != nil || g.ReplacedBy(r.To[0]) != nil
 }
 
-// TileOf returns the consumer's variable x that corresponds to v, if v has loops of its own. v is
-// then a variable of a workspace's producer, and its loops run over one tile of x. Otherwise TileOf
-// returns "".
+// TileOf returns the consumer's variable x that corresponds to v, if x is derived and v has loops
+// of its own. v is then a variable of a workspace's producer, and its loops run over the values of
+// x. Otherwise TileOf returns "".
 func (g *Graph) TileOf(v string) string {
 	for _, r := range g.Relations() {
 		if r.Kind == Precompute && r.To[0] == v && g.MadeBy(r.From[0]) != nil && g.cutApart(&r) {
@@ -243,7 +242,7 @@ func (g *Graph) Filled(loops []string) (tiles []string) {
 	return tiles
 }
 
-// Underived returns the original variables that v is derived from, outermost first.
+// Underived returns the underived variables that v is derived from, outermost first.
 func (g *Graph) Underived(v string) []string {
 	r := g.MadeBy(v)
 	if r == nil {

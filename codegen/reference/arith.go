@@ -61,9 +61,9 @@ func Convert(v tensor.Value, from, to tensor.Type) tensor.Value {
 }
 
 // num is a value together with bounds on its rounding error. mag bounds the sum of the absolute
-// values of all products that went into it. ops is the number of operations on the longest path to
-// it. exact says that no order of evaluation can round it: it is an integer of moderate size, or of
-// an integer type, which wraps.
+// values of all products that went into it. ops is the largest number of operations that went into
+// one of these products. exact says that no order of evaluation can round it: it is an integer of
+// moderate size, or of an integer type, which wraps.
 type num struct {
 	v     tensor.Value
 	mag   float64
@@ -92,8 +92,9 @@ const (
 	open
 )
 
-// marked returns the flags of an input value. It returns the flag named unsigned if the value is
-// the float -0, because the sign of a zero is uncertain. Otherwise it returns 0.
+// marked returns the flags of a value that depend only on the value. It returns the flag named
+// unsigned if the value is the float -0, because the sign of a zero is uncertain. Otherwise it
+// returns 0.
 func marked(v tensor.Value) flags {
 	if re := real(v.C); re == 0 && math.Signbit(re) {
 		return unsigned
@@ -173,13 +174,14 @@ func over(t tensor.Type, a, b *num) num {
 }
 
 // openWithin limits how small the denominator of a quotient may be, compared with its rounding
-// error. The quotient gets the flag named open if the absolute value of the denominator is at most
-// openWithin times this error. A first-order error bound is not valid for such a denominator.
+// error. The quotient gets the flag named open if the denominator is not exact and its absolute
+// value is at most openWithin times this error. A first-order error bound is not valid for such a
+// denominator.
 const openWithin = 4
 
 // rounding returns a bound on the difference between the results of two orders of evaluation. eps
-// is the rounding unit of the type, ops is the number of operations, and mag is the sum of the
-// absolute values of the terms. The bound also covers underflow.
+// is the Epsilon of the type, ops is the number of operations, and mag is the sum of the absolute
+// values of the terms. The bound also covers underflow.
 func rounding(eps float64, ops int64, mag float64) float64 {
 	least := 0x1p-1074 // what underflow may lose
 	if eps == tensor.Float32.Epsilon() {

@@ -234,10 +234,10 @@ func (a *accumulator) num() num {
 	return x
 }
 
-// term is a product. The product has a value at a point if each access in needs has an entry there.
-// The join finds these entries step by step. When it has found the entry of a leading factor, it
-// multiplies by this factor at once. A factor that an outer step finds is therefore multiplied only
-// once for all points of the inner steps.
+// term is a product. The product has a value at a point only if each access in needs has an entry
+// there. The join finds these entries step by step. When it has found the entry of a leading
+// factor, it multiplies by this factor at once. A factor that an outer step finds is therefore
+// multiplied only once for all points of the inner steps.
 type term struct {
 	product product
 	needs   []*access
@@ -377,7 +377,7 @@ func (b *builder) quotient(x, y notation.Expr) node {
 }
 
 // reduction builds a reduction. In the plan of each of its terms, all variables are known except
-// the variables that the term sums.
+// the variables that the reduction or the term sums.
 func (b *builder) reduction(r *notation.Reduction) node {
 	out := &reduction{t: b.p.Compute}
 	for _, t := range r.Body {

@@ -130,9 +130,8 @@ func (e *Evaluator) point(a *accumulator) Point {
 	return p
 }
 
-// Each calls f for every present coordinate in ascending order. f must not keep coord or p. Each
-// stops at an integer division by zero, an error of f, or the end of the context, and returns the
-// error.
+// Each calls f for every present coordinate in ascending order. f must not keep coord. Each stops
+// at an integer division by zero, an error of f, or the end of the context, and returns the error.
 //
 // It works row by row: a row has one coordinate of the left-hand side's first mode, and its points
 // are kept in memory until the row is complete.

@@ -153,9 +153,9 @@ func (c piece) of(lo, hi int64) (int64, int64) {
 const minPiece = 64
 
 // pieces returns the number of pieces into which the points of the plan are divided, at most max.
-// The points are divided along the first access or loop that has several coordinates. The number of
-// pieces depends only on the data. So the sums of the pieces, and with them the result, do not
-// depend on the number of threads.
+// The points are divided along the first access that finds a variable, or else along the first
+// loop. The number of pieces depends only on the data. So the sums of the pieces, and with them the
+// result, do not depend on the number of threads.
 func (p *plan) pieces(env []int64, max int) int {
 	n := int64(1)
 	for k := range p.steps {

@@ -25,8 +25,8 @@ type Point struct {
 // have. If the value is complex, the tolerance applies to each component. It is 0 if Exact is set.
 //
 // Otherwise it is the standard error bound of a sum of products. Each of the two evaluations adds
-// Ops times the rounding unit times Mag, and the loss by underflow. The rounding unit is the larger
-// one of the compute type and the result type, because a sum may be accumulated in either.
+// (Ops+2) times the rounding unit times Mag, and the loss by underflow. The rounding unit is the
+// larger one of the compute type and the result type, because a sum may be accumulated in either.
 func (p Point) Tolerance() float64 {
 	if p.Exact {
 		return 0

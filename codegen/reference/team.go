@@ -21,7 +21,7 @@ type Team struct {
 
 // Visitor receives the points of a range of the result's first mode.
 type Visitor interface {
-	// Point is called for every present coordinate in ascending order. It must not keep coord or p.
+	// Point is called for every present coordinate in ascending order. It must not keep coord.
 	Point(coord []int64, p Point) error
 	// Close is called after all points of the range, unless there was an error.
 	Close() error
@@ -59,8 +59,8 @@ func (t *Team) Progress() (done, total int64) {
 // Each divides the range of the result's first mode into ranges [lo,hi). For a scalar it uses one
 // range, [0,1). It opens a Visitor for each range, and passes it the points in this range. Visitors
 // of different ranges run in parallel. Each returns an error if an integer is divided by zero, if a
-// Visitor returns an error, or if ctx is done. If there are several errors, it returns the error at
-// the lowest coordinates.
+// Visitor returns an error, or if ctx is done. If there are several errors, it returns one at the
+// lowest coordinate of the first mode.
 func (t *Team) Each(ctx context.Context, open func(lo, hi int64) (Visitor, error)) error {
 	e := t.members[0]
 	t.begin(1)

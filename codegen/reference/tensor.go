@@ -180,8 +180,8 @@ func (t *Tensor) compareTo(e int, coord []int64) int {
 }
 
 // index returns the numbers of the entries in a new order: sorted by their coordinates in the given
-// modes. Entries that agree in these modes are then consecutive. It returns nil if the entries
-// already have this order.
+// modes. Entries that agree in these modes are then consecutive. It returns nil if modes are the
+// first modes of the tensor in order, because the entries already have this order.
 func (t *Tensor) index(modes []int) []int32 {
 	prefix := true
 	for k, m := range modes {

@@ -145,8 +145,9 @@ func (s *state) tensor(name string) bool {
 	return ok
 }
 
-// checkDetermined refuses an access if one of its variables is derived from several loops and some
-// of these loops do not enclose the access. done is "read" or "written", for the error.
+// checkDetermined refuses an access if one of its variables is computed from variables of other
+// loops and some of these loops do not enclose the access. done is "read" or "written", for the
+// error.
 func (s *state) checkDetermined(p *path, a *cin.Access, done string) error {
 	around := func(v string) bool { return slices.Contains(p.around, v) }
 	for _, v := range a.Vars {
@@ -273,7 +274,8 @@ func containsAccess(t cin.Stmt, key string) bool {
 }
 
 // checkPos checks the Pos relation r. The positions must be known before the loops over them begin,
-// and these loops must be in an order that visits the positions one after another.
+// and these loops must visit the positions one after another. For one root, another order is
+// allowed under further conditions.
 func (s *state) checkPos(r *provenance.Relation) error {
 	c := s.g.Component(r.From[0])
 	roots := s.g.Underived(r.From[0])

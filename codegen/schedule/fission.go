@@ -8,7 +8,7 @@ import (
 
 // fission performs loop fission: forall i { S; forall j T } becomes forall i S; forall i forall j
 // T. Here S denotes the statements next to the loop over j, such as the statement that adds the old
-// value of a "+=". fission moves a statement only if the statement adds to a result or temporary
+// value of a "+=". fission moves a statement only if the statement writes to a result or temporary
 // with random access, because the new order then changes only the rounding. The new loops around S
 // are over the original variables, even if other loops replaced these variables. Only parallelize
 // and unroll may change the new loops. fission returns the loops over i that are now directly
@@ -47,7 +47,7 @@ func fission(s *state, i, j string) (own []*cin.Forall) {
 	return own
 }
 
-// partsOf splits statement t into the loop over j (own) and the rest (others). t must add to a
+// partsOf splits statement t into the loop over j (own) and the rest (others). t must write to a
 // tensor with random access. If the loop over j sums into a scalar that is one term of the
 // statement, own adds directly to the tensor instead. own is nil if no loop over j can be
 // separated. others is nil if nothing else remains.

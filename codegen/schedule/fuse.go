@@ -11,7 +11,7 @@ import (
 // fuse replaces two directly nested loops with one: fuse(i, j, f). The variable f runs over the
 // pairs of i and j in the order of the nest.
 //
-// If the statement adds to the result, the body of the loop over i may have other terms besides the
+// If the result has random access, the body of the loop over i may have other terms besides the
 // loop over j. Before the fusion, these terms get loops of their own (fission.go).
 func fuse(s *state) error {
 	i, err := s.variable(0)
@@ -68,7 +68,7 @@ func fuse(s *state) error {
 }
 
 // between explains which statement keeps the loop over j from being directly inside f, and what the
-// user can do about it. It returns "" if the loop is not inside f or another loop is between them.
+// user can do about it. It returns "" if the loop is not inside f or only loops are between them.
 func between(s *state, f *cin.Forall, j string) string {
 	chain, rest := nested(f)
 	containsAccess := false

@@ -74,9 +74,9 @@ type replaced struct {
 	before, after []cin.Expr
 }
 
-// consumer returns the assignment that adds all terms to the result, in their original order. The
-// term that read the implicit workspace is replaced with newRead, an expression that reads the new
-// workspace.
+// consumer returns the assignment of the sum of all terms to the result. The terms are in their
+// original order. newRead, an expression that reads the new workspace, stands in the place of the
+// term that x.sum adds.
 func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
 	terms := append(append(slices.Clone(x.before), newRead), x.after...)
 	sum := terms[0]
@@ -86,9 +86,9 @@ func (x *replaced) consumer(newRead cin.Expr) *cin.Assign {
 	return &cin.Assign{LHS: x.into.LHS, Accumulate: x.into.Accumulate, RHS: sum}
 }
 
-// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. There
-// are two conditions. The consumer assigns the workspace unchanged to the result. Each other term
-// that is added to the workspace is only inside loops over the workspace's variables.
+// replaceable returns the implicit workspace that a adds to, or nil if it cannot be replaced. The
+// consumer must assign the workspace unchanged to the result. Each other term that is added to the
+// workspace must be only inside loops over the workspace's variables.
 func replaceable(s *state, a *cin.Assign) *replaced {
 	name := a.LHS.Name
 	if len(a.LHS.Vars) == 0 || !s.isImplicit(name) {

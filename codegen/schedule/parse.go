@@ -219,7 +219,8 @@ func (p *reader) args(closing byte) ([]Arg, error) {
 	}
 }
 
-// argument parses one argument. Outside parentheses it ends before a comma or a closing character.
+// argument parses one argument. Outside parentheses, an argument without braces or quotes ends
+// before a comma, a brace or a closing parenthesis.
 func (p *reader) argument() (Arg, error) {
 	p.space()
 	from := p.at

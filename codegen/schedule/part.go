@@ -10,7 +10,7 @@ import (
 // which are computed separately. absent lists the variables and tensors that only the other terms
 // have. Part leaves out each command that names one of them. It also leaves out each later command
 // that names a variable or workspace which an omitted command would have made. A reorder command is
-// an exception: it stays, with the variables that the part has.
+// an exception: it stays, with the variables that the part has, if there are at least two.
 func Part(list []*Command, absent []string) (part []*Command) {
 	absent = slices.Clone(absent)
 	lacks := func(a Arg) bool {

@@ -9,8 +9,8 @@ import (
 )
 
 // pos replaces a variable that runs over coordinates with one that runs over the positions of a
-// tensor's level: pos(i, ip, T). T is a tensor or, if the tensor occurs more than once, an access.
-// Later splits of ip make tiles with equal numbers of stored entries.
+// tensor's level: pos(i, ip, T). T is a tensor or, if the tensor is accessed with different
+// variables, an access. Later splits of ip make tiles with equal numbers of stored entries.
 func pos(s *state) error {
 	v, err := s.variable(0)
 	if err != nil {
@@ -43,7 +43,8 @@ func pos(s *state) error {
 		Access: a.Key()})
 }
 
-// isTileNumber reports whether v is the outer variable of a split or divide, which numbers tiles.
+// isTileNumber reports whether v is the outer variable of a split or divide, which numbers tiles,
+// or derived from it without a fuse.
 func (s *state) isTileNumber(v string) bool {
 	for r := s.g.MadeBy(v); r != nil; r = s.g.MadeBy(v) {
 		switch {

@@ -21,8 +21,9 @@ import (
 // tile. W then stores the sum of EXPR over one tile, and is filled and read in one iteration of the
 // loop over i.
 //
-// If EXPR is a factor of a term, the loops over variables that only EXPR uses move into the
-// producer, which sums over them. This is valid because the other factors distribute over the sum.
+// If EXPR is a factor of the assignment's whole right side, the loops over variables that only EXPR
+// uses move into the producer, which sums over them. This is valid because the other factors
+// distribute over the sum.
 //
 // If an implicit workspace already sums EXPR for the result, W replaces this workspace. It does so
 // only if the loops can still write the result, with one assignment for each coordinate. Otherwise
@@ -300,7 +301,7 @@ func exprVars(x cin.Expr) []string {
 }
 
 // shape returns a key for expression x. Two expressions have the same key if they differ only in
-// the order of their factors or terms, or in names that operands got when their formats were
+// the order of their factors or added terms, or in names that operands got when their formats were
 // converted.
 func (s *state) shape(x cin.Expr) string {
 	switch x := x.(type) {
@@ -508,7 +509,8 @@ func positive(x cin.Expr) cin.Expr {
 func (r *recipe) over(f *cin.Forall) bool { return slices.Contains(r.loops, f.Var) }
 
 // enclosesBoth reports whether loop f must be around both the producer and the consumer. This is
-// the case if f is a loop over tiles and the workspace stores only one tile.
+// the case if f is a loop over tiles and the workspace stores only one tile or the sum over one
+// tile.
 func (r *recipe) enclosesBoth(f *cin.Forall) bool {
 	if slices.Contains(r.tiles, f.Var) {
 		return true

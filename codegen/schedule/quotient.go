@@ -82,7 +82,8 @@ func (r *recipe) isEverywhere(x cin.Expr) bool {
 	return false
 }
 
-// mayDivideByZero reports whether x contains a division by something other than a nonzero number.
+// mayDivideByZero reports whether x contains a division by something other than a nonzero integer
+// of 32 bits.
 func mayDivideByZero(x cin.Expr) bool {
 	switch x := x.(type) {
 	case *cin.Neg:

@@ -198,8 +198,8 @@ func (s *state) refuseUnit(l *cin.Forall, why error) error {
 	return s.refuse(-1, "%s on %s: %v", l.Var, l.Unit, why)
 }
 
-// Check reports the mistakes in a command that do not depend on the statement: an unknown name, or
-// a wrong number of arguments.
+// Check reports the mistakes in a command that do not depend on the statement: an unknown name, a
+// wrong number of arguments, or an unknown kernel.
 func (c *Command) Check() error {
 	rule := find(c.Name)
 	switch {
@@ -253,8 +253,9 @@ func Help() [][2]string {
 // called for reasons that are found only when statement s, the result of the commands, is lowered.
 //
 // Blame chooses the first of these commands that exists: a command that substitutes a kernel for
-// the loop over v; a command that runs this loop in parallel; a command that made v; the last
-// command.
+// the loop over v; a command that runs this loop in parallel; a command that runs a loop derived
+// from it in parallel; a command that names v; the last command. Of several commands of one kind,
+// it chooses the last.
 func Blame(list []*Command, s cin.Stmt, v, why string) error {
 	g := cin.Relations(s)
 	at := list[len(list)-1]

@@ -34,8 +34,8 @@ func checkTarget(s *state, kernel string) error {
 	return nil
 }
 
-// substitute makes a BLAS or a user's C function run the named loops. The loops must be
-// directly nested and be the innermost loops of their nest.
+// substitute makes a library or a user's C function run the named loops. The loops must be directly
+// nested and be the innermost loops of their nest.
 func substitute(s *state) error {
 	vars := []string{}
 	for _, a := range s.cmd.Args[0].List {

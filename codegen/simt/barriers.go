@@ -18,7 +18,7 @@ const (
 	eachWarp               // each warp, for its own part of a loop of Warps
 )
 
-// access is a set of accesses to an array since the last barrier.
+// access is a set of kinds of accesses to an array.
 type access uint8
 
 const (
@@ -36,8 +36,7 @@ const (
 	byOne    = readByOne | storedByOne | addedByOne
 )
 
-// accesses has the accesses to each array. It leaves out arrays that the launch does not store to
-// and arrays that belong to a single thread.
+// accesses has the accesses to each array. It leaves out arrays for which shares returns false.
 type accesses map[*ir.Array]access
 
 func (a accesses) clone() accesses {

@@ -197,10 +197,10 @@ func (s *search) smaller(l linear, i int) (n int64, ok, applies bool) {
 	return n, ok, true
 }
 
-// larger returns an upper bound n of the sum l if its term i is a Max that is added or a Min that
-// is subtracted. It replaces the term with each of the two operands, and returns the larger one of
-// the two bounds. ok is false if one of these bounds is not found. applies is false if term i is
-// anything else.
+// larger returns an upper bound n of the sum l if its term i is a Max that is added, a Min that is
+// subtracted, or a Select. It replaces the term with each of the two operands, and returns the
+// larger one of the two bounds. ok is false if one of these bounds is not found. applies is false
+// if term i is anything else.
 func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 	x, y, isOne := sides(l.terms[i], ir.Max, ir.Min)
 	if !isOne {
@@ -216,8 +216,8 @@ func (s *search) larger(l linear, i int) (n int64, ok, applies bool) {
 }
 
 // sides returns the two operands of term t. The operation of the term must have kind plus if the
-// term is added, and kind minus if it is subtracted. A Select counts as a Max of its two cases. ok
-// is false for any other term.
+// term is added, and kind minus if it is subtracted. If plus is Max, the term may also be a Select,
+// added or subtracted, and its operands are its two cases. ok is false for any other term.
 func sides(t term, plus, minus ir.Op) (x, y ir.Expr, ok bool) {
 	switch e := t.x.(type) {
 	case *ir.Binary:
@@ -233,8 +233,9 @@ func sides(t term, plus, minus ir.Op) (x, y ir.Expr, ok bool) {
 }
 
 // quotient returns an upper bound n of the sum l if its term i is x % c or x / c, where c is a
-// positive constant. A quotient x / c must be the only term of l. ok is false if no bound is found.
-// applies is false if term i is anything else.
+// positive constant. The term must be added, and c and the term's factor must be small. A quotient
+// x / c must be the only term of l. ok is false if no bound is found. applies is false if term i is
+// anything else.
 func (s *search) quotient(l linear, i int) (n int64, ok, applies bool) {
 	e, isBinary := l.terms[i].x.(*ir.Binary)
 	if !isBinary || e.Op != ir.Div && e.Op != ir.Rem {

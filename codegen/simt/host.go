@@ -150,7 +150,8 @@ func changeable(x ir.Expr) bool {
 }
 
 // scan returns s as prefix sums of arrays, if it is the loop for k in lo : hi { a[k + 1] += a[k] }
-// over one or more arrays. Otherwise it returns nil.
+// over one or more arrays. Otherwise it returns nil. It also returns nil if the loop is inside
+// another loop, or if its bounds read one of the arrays.
 func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	loop, ok := s.(*ir.For)
 	if !ok || h.loops > 0 || loop.Kind != ir.Serial || loop.Step != 1 {

@@ -5,8 +5,8 @@ import (
 	"distaff/io/tensor"
 )
 
-// launcher makes the ir.Launch that replaces one loop of kind Blocks, or a launch with a single
-// thread.
+// launcher makes the ir.Launch that replaces one loop of kind Blocks, or a launch in which a single
+// thread runs statements.
 type launcher struct {
 	rewriter rewriter
 	ids      ids

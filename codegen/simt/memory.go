@@ -39,8 +39,8 @@ func (l *launcher) memory(s ir.Stmt, unitLevel level, out *ir.Block) {
 }
 
 // make makes array a with a separate instance for each thread, warp or block that runs the code. A
-// small array of constant length is in registers or shared memory. Any other array is a part of one
-// array that the host allocates before the launch.
+// small array of constant length is local to a thread or in shared memory. Any other array is a
+// part of one array that the host allocates before the launch.
 func (l *launcher) make(a *ir.Array, length ir.Expr, zero bool, unitLevel level, out *ir.Block) {
 	n, constant := length.(*ir.Lit)
 	switch {
@@ -180,7 +180,8 @@ func (l *launcher) outside(x ir.Expr) ir.Expr {
 }
 
 // maxHoisted is the largest size in bytes of the hoisted arrays of a launch. A launch that would
-// need more gets a smaller grid, and its blocks run several iterations each.
+// need more gets a smaller grid, and its blocks run several iterations each. The arrays of a grid
+// of one block may be larger.
 const maxHoisted = 1 << 30
 
 // grid returns the number of blocks of the launch. The launch has the given number of blocks, or

@@ -41,7 +41,7 @@ type Pattern struct {
 }
 
 // AssemblyOf chooses the assembly of a result. insert is true if a schedule asks for two passes
-// (assemble(T, Insert)).
+// (assemble(T, Insert)) or the leaf is for a GPU.
 func AssemblyOf(f tensor.Format, p Pattern, insert bool) Assembly {
 	switch {
 	case f.AllDense():

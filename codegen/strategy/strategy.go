@@ -236,10 +236,10 @@ type Form struct {
 	Each  bool
 }
 
-// Space describes a workspace. If a loop on threads fills the workspace, each thread first fills a
-// private workspace, and Piece is the form of these private ones. Said is true if the schedule says
-// the kind of the workspace. Multiplied is true if a matrix product reads the workspace or adds to
-// it, which requires an array.
+// Space describes a workspace. If a loop on threads fills a workspace that is not Shared, each
+// thread first fills a private workspace, and Piece is the form of these private ones. Said is true
+// if the schedule says the kind of the workspace. Multiplied is true if a matrix product reads the
+// workspace or adds to it, which requires an array.
 type Space struct {
 	Form             Form
 	Piece            Form

@@ -28,8 +28,8 @@ func newAxis(mode int, size, width int64, exact bool, most int) *axis {
 	return a
 }
 
-// check returns the largest coordinate of a batch, and an error if a coordinate is negative or not
-// less than the size. name is the file's name in the error.
+// check returns the largest coordinate of a batch, and an error if a coordinate is negative or too
+// large. If the axis grows, only tensor.MaxSize limits it. name is the file's name in the error.
 func (a *axis) check(col []int64, name string) (last int64, err error) {
 	low, last := col[0], col[0]
 	for _, x := range col {

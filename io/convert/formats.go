@@ -87,8 +87,8 @@ var formats = []*Format{
 }
 
 // FormatOf returns the file format that belongs to the extension of path. For a pipe or a device
-// without an extension it returns the FROSTT format (.tns). For a folder, and for any other path
-// without a known extension, it returns an error.
+// without an extension it returns the FROSTT format (.tns). For any other path without a known
+// extension, such as a folder, it returns an error.
 func FormatOf(path string) (*Format, error) { return formatOf(path, nil) }
 
 // formatOf does the work of FormatOf. Its errors list the extensions of only those formats for
@@ -118,8 +118,8 @@ func formatOf(path string, pass func(*Format) bool) (*Format, error) {
 }
 
 // isStream reports whether path is a pipe, a character device or an open descriptor: /dev/null,
-// /dev/fd/3, or the file that a shell substitutes for <(...). Their names have no extension, so
-// they have the format of "-" alone.
+// /dev/fd/3, or the file that a shell substitutes for <(...). If the name has no extension, the
+// format is the format of "-" alone.
 func isStream(path string) bool {
 	if outfile.Descriptor(path) {
 		return true

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// gzipBlock is the number of bytes in a gzip member before compression.
+// gzipBlock is the largest number of bytes in a gzip member before compression.
 const gzipBlock = 1 << 20
 
 // gzipWriter compresses in parallel. It cuts its input into blocks, and each block becomes a
@@ -58,8 +58,9 @@ func (z *gzipWriter) Write(p []byte) (int, error) {
 }
 
 // flush starts to compress the current block in a new goroutine. If too many blocks are in
-// progress, it first waits for the oldest one, so that memory stays bounded. The limit is the
-// capacity of the channel z.order, which has an element for each block in progress.
+// progress, it first waits for the oldest one, so that memory stays bounded. The channel z.order
+// has an element for each block in progress, except for the oldest one, which the writing goroutine
+// waits for.
 func (z *gzipWriter) flush() {
 	block, done := z.block, make(chan []byte, 1)
 	z.block, z.any = make([]byte, 0, gzipBlock), true

@@ -56,15 +56,15 @@ func OpenPart(path string, head []byte, k, n int, opt coo.Options) (text.Part, e
 	return f.OpenPart(path, head, k, n, opt)
 }
 
-// OpenTensor opens the .tcs file at path. The file is mapped. If it is a pipe or compressed as
-// a whole (.gz, .zst), its content is first copied to an unlinked file in folder tmp. The
-// arrays are neither loaded nor validated (see tcsfile.Open).
+// OpenTensor opens the .tcs file at path. The file is mapped, or read into memory if it is small.
+// If it is a pipe or compressed as a whole (.gz, .zst), its content is first copied to an unlinked
+// file in folder tmp. The arrays are neither loaded nor validated (see tcsfile.Open).
 func OpenTensor(path, tmp string) (*tcs.Tensor, error) {
 	t, _, err := OpenTensorFile(path, tmp)
 	return t, err
 }
 
-// OpenTensorFile is like OpenTensor. mapped is true if the tensor is mapped from the file at path
+// OpenTensorFile is like OpenTensor. mapped is true if the tensor comes from the file at path
 // itself, which other processes can open too, and not from a copy.
 func OpenTensorFile(path, tmp string) (t *tcs.Tensor, mapped bool, err error) {
 	src, err := text.OpenSource(path, tmp)
@@ -151,7 +151,8 @@ func Ready(t *tcs.Tensor, opt coo.Options) error {
 	return tcsfile.Verify(t)
 }
 
-// checkDims returns an error if the sizes in dims differ from the file's. dims may be nil.
+// checkDims returns an error if the sizes in dims differ from the file's. A negative size is not
+// compared. dims may be nil.
 func checkDims(t *tcs.Tensor, dims []int64) error {
 	if dims == nil {
 		return nil

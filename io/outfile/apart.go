@@ -46,7 +46,8 @@ func (e *Clash) ExitCode() int { return 2 }
 // Apart returns a *Clash if two of the uses are of the same file and conflict (see clashes),
 // because one would destroy what the other reads or wrote. It compares files, not paths. Two paths
 // have the same file if, after all symbolic links are resolved, they have the same name in the same
-// folder. Two paths also have the same file if both exist and have the same device and inode.
+// folder. Two paths also have the same file if both are existing regular files with the same device
+// and inode. For devices, pipes and descriptors see identities.
 func Apart(uses ...Use) error {
 	taken := map[identity][]Use{}
 	for _, u := range uses {
@@ -93,15 +94,16 @@ func clash(u, second Use) *Clash {
 
 func ending(path string) string { return strings.ToLower(filepath.Ext(path)) }
 
-// identity identifies a file. If name is "", the device and inode are the file's own; otherwise
-// they are its folder's.
+// identity identifies a file. If name is "", the device and inode are the file's own. If the device
+// is 0 and name is "a descriptor", the inode is the number of a descriptor. Otherwise the device
+// and inode are its folder's.
 type identity struct {
 	device, inode uint64
 	name          string
 }
 
-// descriptor returns the number of the open descriptor that u.Path names, or -1 if the path
-// does not name one.
+// descriptor returns the number of the descriptor that u.Path names, or -1 if the path does not
+// name one.
 func (u Use) descriptor() int {
 	switch {
 	case u.Path == "-" && u.Writes:
@@ -115,8 +117,9 @@ func (u Use) descriptor() int {
 	return -1
 }
 
-// identities returns the identities of u's file. If two uses have an identity in common, they
-// use the same file. Devices have no identity, and neither has a pipe that is read.
+// identities returns the identities of u's file. If two uses have an identity in common, they use
+// the same file. A descriptor that is written has an identity. Other devices have none, and neither
+// has a pipe that is read.
 func (u Use) identities() (list []identity) {
 	var st unix.Stat_t
 	fd := u.descriptor()

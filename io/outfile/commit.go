@@ -16,8 +16,8 @@ import (
 // same file as before.
 func (o *File) Commit() error { return CommitAll(o) }
 
-// FlushAll flushes the data of several outputs to disk. After that, CommitAll does not need
-// more room on the disk.
+// FlushAll flushes the data of several outputs to disk. After that, CommitAll needs more room on
+// the disk only if it must copy a file (see copyOut).
 func FlushAll(files ...*File) error {
 	for _, o := range files {
 		if o.done || o.target == "" {
@@ -33,8 +33,8 @@ func FlushAll(files ...*File) error {
 // CommitAll commits several outputs. It flushes all of them to disk, and then names one after
 // another. If any step fails, all are aborted, and every name refers to its old file again. For
 // this purpose, the old files keep hidden names in their folders (.NAME.xxxxxxxx.old) until all
-// outputs are named. If the process is killed between two names, some outputs are new, others
-// are old, and hidden names are left.
+// outputs are named. Only the old file of the last output has no hidden name. If the process is
+// killed between two names, some outputs are new, others are old, and hidden names may be left.
 func CommitAll(files ...*File) (err error) {
 	defer func() {
 		if err != nil {
@@ -111,8 +111,8 @@ type replaced struct {
 	moved  bool   // old is its only name
 }
 
-// keep gives the file at the target a second name, under which undo finds it. If the file system
-// has no links, it renames the file.
+// keep gives the file at the target a second name, under which undo finds it. If that fails, for
+// example because the file system has no links, it renames the file.
 func (r *replaced) keep() error {
 	switch st, err := os.Lstat(r.target); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -162,7 +162,8 @@ func (r *replaced) undo(err error) error {
 	return err
 }
 
-// flush flushes the data to disk. After it, the file needs no more room on the disk.
+// flush flushes the data to disk. After it, the file needs more room on the disk only if it must be
+// copied (see copyOut).
 func (o *File) flush() error {
 	if o.mode != 0 {
 		if err := o.f.Chmod(o.mode); err != nil {
@@ -195,7 +196,8 @@ func (o *File) name() error {
 }
 
 // link gives an unnamed file a name. If the target does not exist, this is the target's name, and
-// placed is true. Otherwise it is a temporary name, because a link can't replace a file.
+// placed is true. Otherwise it is a temporary name, because a link can't replace a file. If the
+// file can't be linked, link calls copyOut, and placed is false.
 func (o *File) link() (placed bool, err error) {
 	proc := fmt.Sprintf("/proc/self/fd/%d", o.f.Fd())
 	err = unix.Linkat(unix.AT_FDCWD, proc, unix.AT_FDCWD, o.target, unix.AT_SYMLINK_FOLLOW)

@@ -16,17 +16,17 @@ func Stdout(path string) bool {
 	return path == "-" || ok && fd == 1
 }
 
-// Descriptor reports whether path names an open descriptor of this process, for example
-// /dev/fd/3.
+// Descriptor reports whether path names a descriptor of this process, for example /dev/fd/3. It
+// does not check whether the descriptor is open.
 func Descriptor(path string) bool {
 	_, ok := descriptor(path)
 	return ok
 }
 
-// descriptor returns the number of the open descriptor that path names: /dev/stdout,
-// /dev/stderr, /dev/fd/N, /proc/self/fd/N, or a symbolic link to one of these names. Output
-// must go to the descriptor itself, which has a position in its file: if the file were opened
-// again, output would start at its beginning.
+// descriptor returns the number of the descriptor that path names: /dev/stdout, /dev/stderr,
+// /dev/fd/N, the same in /proc (/proc/self/fd/N), or a symbolic link to one of these names. It does
+// not check whether the descriptor is open. Output must go to the descriptor itself, which has a
+// position in its file: if the file were opened again, output would start at its beginning.
 func descriptor(path string) (fd int, ok bool) {
 	for range 40 { // Linux follows at most 40 links
 		path = filepath.Clean(path)

@@ -60,7 +60,7 @@ func printable(s string) string {
 	return s
 }
 
-// pending contains the outputs that are neither committed nor aborted. Once the field abandoned is
+// pending contains the outputs that still await their final names. Once the field abandoned is
 // true, no output gets its final name any more.
 var pending struct {
 	sync.Mutex
@@ -169,15 +169,15 @@ func tempFile(target string) (f *os.File, name string, err error) {
 }
 
 // Stop prevents all outputs from being named from now on, because the program is ending. Every
-// later Commit fails.
+// later Commit fails, except if the output has no name to get (see Streams).
 func Stop() {
 	pending.Lock()
 	defer pending.Unlock()
 	pending.abandoned = true
 }
 
-// Cleanup removes the temporary names of all outputs that are not committed, and prevents later
-// commits. It is for a process that is ended by a signal.
+// Cleanup removes the temporary names of all outputs that are not committed, and does what Stop
+// does. It is for a process that is ended by a signal.
 func Cleanup() {
 	pending.Lock()
 	defer pending.Unlock()
@@ -227,8 +227,8 @@ func (o *File) WriteAt(b []byte, off int64) (int, error) {
 // ReadAt reads data that was written.
 func (o *File) ReadAt(b []byte, off int64) (int, error) { return o.f.ReadAt(b, off) }
 
-// Reserve makes the file n bytes long and allocates its room on the disk, so that a full disk
-// is detected early.
+// Reserve makes the file n bytes long and allocates its room on the disk, so that a full disk is
+// detected early. It does nothing if n is 0 or Streams returns true.
 func (o *File) Reserve(n int64) error {
 	if o.Streams() || n == 0 {
 		return nil

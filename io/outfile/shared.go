@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handle tells another process how to open an output that has no name yet. A process on the same
-// machine opens the creator's file descriptor Fd through /proc. A process on another machine opens
-// the temporary name. Until data overwrites it, the file begins with Token, so that the other
-// process can verify that it opened the right file.
+// Handle tells another process how to open an output that does not have its final name yet. A
+// process on the same machine opens the creator's file descriptor Fd through /proc. A process on
+// another machine opens the temporary name. Until data overwrites it, the file begins with Token,
+// so that the other process can verify that it opened the right file.
 type Handle struct {
 	Path    string // as given by the caller, for messages
 	Machine string // identifies the running kernel, for which Pid and Fd are valid
@@ -130,8 +130,8 @@ func (p *Writer) errorf(err error) error { return (&File{path: p.path}).Errorf(e
 // Fd returns the descriptor, for mapping the file.
 func (p *Writer) Fd() uintptr { return p.f.Fd() }
 
-// Flush flushes the data of this process to disk. On the creator's machine it does nothing, because
-// the creator's flush includes the data.
+// Flush flushes the data of this process to disk. If p.here is true, it does nothing, because the
+// creator's flush includes the data.
 func (p *Writer) Flush() error {
 	if p.here {
 		return nil
@@ -163,7 +163,7 @@ func (o *File) Networked() bool {
 	return false
 }
 
-// Resize is like Reserve, but can also make the file shorter, down to 0 bytes.
+// Resize is like Reserve, but if n is 0, it makes the file empty.
 func (o *File) Resize(n int64) error {
 	if n == 0 {
 		return o.Errorf(o.f.Truncate(0))

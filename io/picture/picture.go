@@ -220,9 +220,10 @@ func (p *Picture) SVG(w io.Writer) error {
 // Inline returns the picture as an SVG element of a page, without paper.
 func (p *Picture) Inline() string { return p.element("") }
 
-// element returns the picture as an SVG element with the given style sheet. It changes two things
+// element returns the picture as an SVG element with the given style sheet. It changes three things
 // in the output of the canvas. It writes its own head, because the canvas's head has another unit.
-// It names other fonts, because few machines have the canvas's font.
+// It names other fonts, because few machines have the canvas's font. It names the type of images,
+// which is PNG.
 func (p *Picture) element(style string) string {
 	c := vgsvg.New(vg.Length(p.W), vg.Length(p.H))
 	p.draw(c)

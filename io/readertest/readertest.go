@@ -27,8 +27,8 @@ func Data(t testing.TB, name string) string {
 }
 
 // known searches for the named files of real data, and returns the paths of the existing files, by
-// name. If some files do not exist, it runs one subtest, which is skipped with a message that lists
-// them.
+// name. If some files do not exist, it runs one subtest, which is skipped with a message that names
+// the first of them and counts the others.
 func known(t *testing.T, names []string) map[string]string {
 	t.Helper()
 	paths := map[string]string{}
@@ -66,9 +66,9 @@ func find(t testing.TB, name string) (path string, ok bool) {
 	return "", false
 }
 
-// Roots returns the folders of real data that exist: testdata/real in the repository, and a
-// larger folder with the same layout, $DISTAFF_DATA. The default of $DISTAFF_DATA is
-// ../shared/data, next to the repository.
+// Roots returns the folders of real data: testdata/real in the repository, and a larger folder with
+// the same layout, $DISTAFF_DATA, if it has the subfolder "matrices". The default of $DISTAFF_DATA
+// is ../shared/data, next to the repository.
 func Roots(t testing.TB) []string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -94,8 +94,8 @@ func Roots(t testing.TB) []string {
 	return roots
 }
 
-// Files returns the files of real data in the given folders of all Roots. If two files have the
-// same name, it returns the first.
+// Files returns the files of real data in the given folders of all Roots. If two Roots have a file
+// of the same name in the same folder, it returns the first.
 func Files(t testing.TB, folders ...string) []string {
 	t.Helper()
 	seen := map[string]bool{}

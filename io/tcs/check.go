@@ -17,7 +17,7 @@ func newChecker(t *Tensor) *checker {
 	return &checker{t: t, levels: t.Levels, depths: t.Format().Sharing()}
 }
 
-// checkLength is the number of elements that a goroutine checks at a time.
+// checkLength is the number of elements, or of segments, that a goroutine checks at a time.
 const checkLength = 1 << 18
 
 // all checks everything that Validate promises.
@@ -233,6 +233,8 @@ func (c *checker) placeErr(level int, kind ArrayKind, index int64, format string
 }
 
 // inRange checks that each coordinate of level l is in the box, or is -1 if padding is possible.
+// The arrays of a view may have coordinates outside its box, so for a view the sizes of the modes
+// replace the box.
 func (c *checker) inRange(l int) error {
 	lev := &c.levels[l]
 	r := c.t.Header.Range(lev.Mode)
@@ -265,8 +267,8 @@ func (c *checker) inRange(l int) error {
 }
 
 // mayPad reports whether some position of level l can have the coordinate -1. That is possible only
-// in a p level, or in a singleton below a p level. Each position with this coordinate is checked
-// later, by the checker's pads method.
+// in a p level, or in a singleton below a p level. If the level is not a p level, each position
+// with this coordinate is checked later, by the checker's pads method.
 func (c *checker) mayPad(l int) bool {
 	kind := c.levels[l].Kind
 	return kind.IsPadded() || kind.IsSingle() && c.mayHoldPads(l-1)

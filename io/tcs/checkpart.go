@@ -28,7 +28,7 @@ func (t *Tensor) Lengths() []int64 {
 // CheckPart does what Validate does, for a part of a tensor whose elements are in memory or are
 // read on demand. It also checks that the part continues the part before it. If all parts pass,
 // Validate of the whole tensor would pass. The part has the elements from lo[i] to hi[i]-1 of each
-// array i. CheckPart reads these and one more element of each array.
+// array i. CheckPart also reads elements next to the part.
 func (t *Tensor) CheckPart(lo, hi []int64) error {
 	return t.Guarded(func() error { return newChecker(t).part(lo, hi) })
 }

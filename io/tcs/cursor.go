@@ -6,7 +6,8 @@ import (
 )
 
 // Cursor iterates over a tensor's entries in storage order. It skips padding, and positions outside
-// the tensor's box or its arrays. Every value below a dense level is an entry, even if it is zero.
+// the tensor's box or its arrays. Every other value below a dense level is an entry, even if it is
+// zero.
 //
 // The cursor copies the entries in runs. A run has the entries below one parent at the run level,
 // which is the deepest level that is not a singleton. In the arrays of the run level and of the

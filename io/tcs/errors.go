@@ -10,7 +10,7 @@ const (
 	exitMemory  = 5
 )
 
-// Error is an error in a file or in a request, with its place.
+// Error is an error with an exit code. If it concerns a file, it names the file.
 type Error struct {
 	Exit int    // the process's exit code
 	File string // "" if the error does not concern a file

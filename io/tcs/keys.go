@@ -9,9 +9,8 @@ import (
 // the entries between two keys occupy an interval of positions. There are two exceptions:
 // dense levels, and levels with entries inside and outside the interval below one position.
 
-// Interval returns the half-open interval of positions of level l that t has. If level l is dense
-// and there are deeper levels, the interval contains all positions below each parent, one for each
-// coordinate.
+// Interval returns the half-open interval of positions of level l that t has. It can also contain
+// positions without entries, and positions outside the box of t.
 func (t *Tensor) Interval(l int) (lo, hi int64) {
 	los, his := make([]int64, len(t.Levels)), make([]int64, len(t.Levels))
 	t.intervals(los, his)
@@ -113,10 +112,11 @@ func (v *Tensor) showSpan(l int, lo, hi int64, span [2]int64) (int64, int64) {
 }
 
 // KeysViewable reports whether a Block with keys of n coordinates has a View that can be read like
-// any other block.
+// any other block. It returns false if level 0 is a singleton.
 //
 // The dense levels of such a view also have positions outside the interval between the keys. Below
-// a compressed level these do no harm, because their segments are empty. But if the values or a
+// a compressed level these do no harm, because their segments are empty. If n is 1, they do no harm
+// either, because the box of the block can describe the keys. But if n > 1 and the values or a
 // singleton level follow directly on a dense level, each of these positions has an entry, which
 // does not belong to the block. KeysViewable then returns false. View then restricts only the
 // positions of the keys' last level, and its result can only be read with a Cursor.

@@ -20,7 +20,8 @@ type Limit struct {
 // NewLimit returns a limit of max bytes. If max <= 0, the limit only counts.
 func NewLimit(max int64) *Limit { return &Limit{max: max} }
 
-// MemoryError reports that an allocation would exceed the limit (exit code 5).
+// MemoryError reports that an allocation would exceed the limit or the machine's memory (exit code
+// 5).
 type MemoryError struct {
 	What            string // the purpose of the memory
 	Want, Used, Max int64  // bytes
@@ -83,7 +84,7 @@ func (l *Limit) Used() int64 {
 	return l.used.Load()
 }
 
-// Peak returns the largest number of bytes that were in use at one time.
+// Peak returns the largest number of bytes that were in use at one time since the last ResetPeak.
 func (l *Limit) Peak() int64 {
 	if l == nil {
 		return 0
@@ -149,9 +150,9 @@ const hugePage = 2 << 20
 // minHuge is the smallest size in bytes for which Alloc asks for huge pages.
 const minHuge = 4 << 20
 
-// Alloc returns zeroed memory of that many bytes, counted by l. It is aligned to a page; large
-// blocks are aligned to 2 MiB and use huge pages. what names the memory in an error. The caller
-// owns the only reference.
+// Alloc returns zeroed memory of that many bytes, or of 1 byte if bytes is 0, counted by l. It is
+// aligned to a page. Large blocks are aligned to 2 MiB and ask for huge pages. what names the
+// memory in an error. The caller owns the only reference.
 func Alloc(l *Limit, bytes int64, what string) (*Memory, error) {
 	if bytes < 0 {
 		panic("BUG: tcs: allocation of a negative size")
@@ -217,9 +218,9 @@ const (
 )
 
 // cut splits memory from Alloc at the first page boundary at or after byte off. m keeps the part
-// before the boundary. cut returns the rest, which has a reference of its own, or nil if the rest
-// would be smaller than minCutPages pages. It may be called only for memory that was just
-// allocated.
+// before the boundary. cut returns the rest, which has a reference of its own. It returns nil, and
+// does not split m, if off is 0 or the rest would be smaller than minCutPages pages. It may be
+// called only for memory that was just allocated.
 func (m *Memory) cut(off int64) *Memory {
 	page := int64(unix.Getpagesize())
 	off = (off + page - 1) &^ (page - 1)

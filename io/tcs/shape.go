@@ -13,7 +13,7 @@ import (
 // MaxOrder is the largest number of modes of a tensor.
 const MaxOrder = 64
 
-// Align is the alignment of every array in bytes, in memory and in the file.
+// Align is the alignment in bytes of every array of a Layout, in memory and in the file.
 const Align = 64
 
 // Shape determines the layout of a tensor's arrays. Counts[l] is the number of coordinates of level

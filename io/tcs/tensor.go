@@ -8,8 +8,8 @@ import (
 )
 
 // Array is Len elements of Width bytes each, stored at Ptr. First is the position in the whole
-// tensor of the element at Ptr; it is 0 unless the tensor is a block. The Tensor that holds the
-// Array owns the memory.
+// tensor of the element at Ptr; it is 0 unless the tensor is a block. For the owner of the memory
+// see Holds.
 type Array struct {
 	Ptr   unsafe.Pointer
 	Len   int64
@@ -59,7 +59,7 @@ type Tensor struct {
 	demand Demand // reads elements of the arrays; nil if they are in memory, and in views
 
 	validated atomic.Bool             // the arrays were checked, or are trusted
-	passed    atomic.Pointer[[]Level] // the arrays that were checked; nil in a view
+	passed    atomic.Pointer[[]Level] // the arrays that were checked; nil if there are none
 }
 
 // Order returns the number of modes.
@@ -109,8 +109,9 @@ func (h *Header) Clone() Header {
 		Splits: slices.Clone(h.Splits), Type: h.Type}
 }
 
-// Positions returns the number of positions of level l. Positions(-1) is 1. For a view it returns
-// the number of positions in the view's arrays.
+// Positions returns the number of positions of level l. Positions(-1) is 1. In a view, a level with
+// a crd array has the positions of the view's crd array. A dense level has Size positions below
+// each position of the level above, even in a view.
 func (t *Tensor) Positions(l int) int64 {
 	p := int64(1)
 	for i := 0; i <= l; i++ {

@@ -5,11 +5,11 @@ import "slices"
 // Validate checks the arrays, and loads them first if they are not yet in memory. The elements of a
 // pos array must not decrease, and the last element must be the number of coordinates. Coordinates
 // must be in the box and sorted as the kind of their level requires. Nothing may be stored below a
-// padded position. If Validate finds a fault, it returns an *Error (exit code 3) that says where
-// the first fault is.
+// padded position. If Validate finds a fault, it returns an *Error (exit code 3) that describes one
+// fault.
 //
 // Validate does nothing if the tensor already passed the check, or is trusted. For a view it checks
-// only the view's elements.
+// only the view's elements, and coordinates may be outside the box.
 func (t *Tensor) Validate() error {
 	if t.validated.Load() {
 		return nil
@@ -31,8 +31,8 @@ func (t *Tensor) Check() error {
 }
 
 // ValidateGiven is like Validate, but for a tensor whose fields a program may set. If the program
-// has replaced an array since the last check, ValidateGiven checks the tensor again. It does not
-// notice new values in the same arrays.
+// has changed a level or replaced its arrays since the last check, ValidateGiven checks the tensor
+// again. It does not notice a new array of values, nor new values in the same arrays.
 func (t *Tensor) ValidateGiven() error {
 	if p := t.passed.Load(); t.validated.Load() && (p == nil || slices.Equal(*p, t.Levels)) {
 		return nil

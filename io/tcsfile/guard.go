@@ -16,8 +16,8 @@ var guard Guard
 
 // SetGuard sets the guard for all files that are opened afterwards. An init function calls it. A
 // guard keeps the process alive if a mapped file shrinks while it is read. Without a guard, only
-// the reads of this package (Verify, Load, streams) return an error. If a caller reads the arrays
-// of such a file, the system ends the process.
+// reads that tcs.Faultless runs return an error (Verify, Load, streams). If a caller reads the
+// arrays of such a file in another way, the system ends the process.
 func SetGuard(g Guard) { guard = g }
 
 func watch(ptr unsafe.Pointer, n int64) {

@@ -120,8 +120,8 @@ func (z *lazy) want(i int, lo, hi int64) error {
 	return z.err
 }
 
-// all decompresses the chunks of all sections that are not decompressed yet, and then checks the
-// checksums of the chunks.
+// all decompresses the chunks of all sections that are not decompressed yet, and then calls
+// checkChunkSums.
 func (z *lazy) all() error {
 	for i, sec := range z.src.header.sections {
 		if err := z.want(i, 0, sec.section.Len); err != nil {
@@ -180,8 +180,8 @@ func SumChunk(t *tcs.Tensor, k int64) (int64, error) {
 }
 
 // CheckChunkSums combines the checksums of all chunks into the checksums of the sections, and
-// compares these with the checksums in t's file. It returns an error if they differ. sums has the
-// checksums as ChunkSums returns them.
+// compares these with the checksums in t's file. It returns an error if they differ, or if a byte
+// between sections is not zero. sums has the checksums as ChunkSums returns them.
 func CheckChunkSums(t *tcs.Tensor, sums []int64) error { return of(t).checkChunkSums(sums) }
 
 func (src *source) checkChunkSums(sums []int64) error {

@@ -24,8 +24,8 @@ func (src *source) Load(t *tcs.Tensor, limit *tcs.Limit) error {
 	return src.Guard(func() error { return src.decompress(t, limit) })
 }
 
-// Decompressed returns an upper bound, in bytes, of the memory that Load and LoadLazily
-// allocate. It returns 0 if the tensor is not from a compressed file.
+// Decompressed returns the size in bytes of the memory that the arrays of a compressed file need
+// after Load or LoadLazily. It returns 0 if the tensor is not from a compressed file.
 func Decompressed(t *tcs.Tensor) int64 {
 	if !t.Compressed() {
 		return 0

@@ -25,9 +25,10 @@ type source struct {
 // Copying such a file costs less than mapping it, and a copy can't shrink.
 const maxRead = 256 << 10
 
-// Open opens a .tcs file. It reads and checks the header, and maps the rest without reading it.
-// Errors are of type *Error: exit code 3 for the file's contents, 1 if the file can't be read.
-// Before the arrays of an untrusted file are used, Validate must pass. The arrays of a
+// Open opens a .tcs file. It reads and checks the header, and maps the rest without reading it. It
+// reads a file of at most maxRead bytes, a pipe or a device into memory instead. Errors have an
+// exit code: 3 for the file's contents, 1 if the file can't be read, 5 if there is not enough
+// memory. Before the arrays of an untrusted file are used, Validate must pass. The arrays of a
 // compressed file have no memory until Load.
 //
 // The memory is not counted by any limit. Changed reports whether the file changed while it was

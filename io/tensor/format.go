@@ -226,7 +226,7 @@ func (f Format) LeadingDense() int {
 	return n
 }
 
-// HasPadding reports whether a position of the last level may have no entry.
+// HasPadding reports whether a level has kind p, so that a position of it may have no entry.
 func (f Format) HasPadding() bool { return slices.ContainsFunc(f.Levels, Kind.IsPadded) }
 
 // Repeats reports whether the format may store several entries with the same coordinates. The
@@ -265,8 +265,9 @@ func (f Format) Sharing() []int {
 	return d
 }
 
-// HasRepeats reports whether one coordinate may occur at several neighbouring positions of level l.
-// Repeats are kept if their values will be summed, or if singleton levels below distinguish them.
+// HasRepeats reports whether one coordinate may occur at several neighbouring positions of level l,
+// which has kind u or c. Repeats are kept if their values will be summed, or if singleton levels
+// below distinguish them. HasRepeats does not look at the levels above.
 func (f Format) HasRepeats(l int) bool {
 	return !f.Levels[l].IsUnique() && (l == len(f.Levels)-1 || f.Levels[l+1].IsSingle())
 }

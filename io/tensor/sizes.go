@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// MaxSize is the largest size of a mode. It keeps the sum of two sizes, and twice a position,
-// below 2^63.
+// MaxSize is the largest size of a mode. It keeps the sum of two sizes below 2^63.
 const MaxSize = 1 << 61
 
 // MaxCount is the largest number of positions, entries or bytes.

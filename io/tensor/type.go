@@ -50,7 +50,7 @@ var aliases = map[string]Type{
 
 // native lists the aliases that name exactly one of the supported types, so that their values are
 // stored without conversion. Every other alias names a narrower type or an unsupported one, and its
-// values are stored in a wider type.
+// values are stored in another type.
 var native = []string{"double", "float", "complexdouble", "complexfloat", "int", "long", "longlong"}
 
 // ParseType returns the type of values with the given name, which is a name of this package or one
@@ -126,6 +126,7 @@ func (t Type) Epsilon() float64 {
 }
 
 // ExactMax returns the largest n such that the type represents every integer in [-n, n] exactly.
+// For Int64 the result is one more, because a float64 cannot hold 2^63-1.
 func (t Type) ExactMax() float64 {
 	switch t {
 	case Int32:

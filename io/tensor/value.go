@@ -95,7 +95,8 @@ func (t Type) Add(a, b Value) Value {
 	}
 }
 
-// FitsInt reports whether the value is a whole number that the given integer type can represent.
+// FitsInt reports whether the real part of the value is a whole number that the given integer type
+// can represent.
 func (v Value) FitsInt(integer Type) bool {
 	if !v.Type.IsInt() {
 		f := real(v.C)

@@ -55,7 +55,7 @@ func Number[T int | int64 | uint64](n T) string {
 	return fmt.Sprint(n)
 }
 
-// Bytes formats a number of bytes with a binary unit: 1.50 GiB. It prints math.MaxInt64 as "more
+// Bytes formats a number of bytes with a binary unit: 1.5 GiB. It prints math.MaxInt64 as "more
 // than 8 EiB" (see Times).
 func Bytes(n int64) string {
 	if n == math.MaxInt64 {

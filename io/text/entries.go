@@ -203,7 +203,8 @@ func (b *Block) SetMax() {
 }
 
 // store parses the number at b.Text[i:] and stores it as part k of the value of entry n. It returns
-// the index of the byte after the number.
+// the index of the byte after the number. If l.Values is 0, it stores 1 without parsing and returns
+// i.
 func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 	if l.Values == 0 {
 		PutOne(b.Vals, l.Type, n)
@@ -216,7 +217,7 @@ func (l *Layout) store(b *Block, n, k, i int) (next int, err error) {
 
 // token returns the word at the start of b, up to white space or a comment. A '#' does not start a
 // comment in 1.#INF, -1.#IND and 1.#QNAN, which is how old C libraries of Windows print infinities
-// and NaNs: cut off at the '#', they would be the number 1.
+// and NaNs: cut off at the '#', they would be the numbers 1 and -1.
 func (l *Layout) token(b []byte) []byte {
 	for i, c := range b {
 		if c == '\n' || blank(c) {

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// maxLine is the longest line in bytes that is read. It is far longer than any real line. It
-// keeps a file without line ends from filling the memory.
+// maxLine is the length in bytes from which a line may be refused. It is far longer than any real
+// line. It keeps a file without line ends from filling the memory.
 const maxLine = 16 << 20
 
 // Head reads the lines of a file's header one by one.
@@ -25,7 +25,7 @@ type Head struct {
 // NewHead returns a Head that reads r. name is for messages.
 func NewHead(r io.Reader, name string) *Head { return &Head{r: r, name: name} }
 
-// Next returns the next line without its end, or io.EOF after the last line. The line is valid
+// Next returns the next line without its '\n', or io.EOF after the last line. The line is valid
 // until the next call. Next removes a byte order mark before the first line.
 func (h *Head) Next() ([]byte, error) {
 	for {

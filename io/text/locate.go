@@ -64,7 +64,7 @@ func (b *Block) origin(k int) int {
 }
 
 // LineOf returns the line number of entry k of b, the block that NextBlock returned last. In a part
-// of a file, lines are counted from the start of the part.
+// of a file, the lines between Start and the part are not counted.
 func (e *Entries) LineOf(b *Block, k int) int { return e.line - b.Lines + b.LineOf(k, e.Comment) }
 
 // InFile converts coordinates from the stream to the coordinates that the file has for the same

@@ -40,14 +40,15 @@ func digits8(u uint64) (v uint64, n int) {
 	return (u*10000 + u>>32) & 0xffffffff, z >> 3
 }
 
-// pow10 contains the powers of ten that digits8 may need. With 16 elements, an index that is
+// pow10 contains the powers of ten that callers of digits8 need. With 16 elements, an index that is
 // masked with 15 needs no bounds check.
 var pow10 = [16]uint64{1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000}
 
 // scanDecimal scans a decimal number at b[i:]. A newline must follow the number somewhere, and
-// slack bytes must follow the newline. The number is man * 10^exp, negated if neg is true; next
-// is the index after it. If ok is false, the caller must use strconv: for more than 19 digits,
-// infinities, hexadecimal numbers, and text that is not a number.
+// slack bytes must follow the newline. The number is man * 10^exp, negated if neg is true; next is
+// the index after it. The caller must check that the word ends at next: in 0x10, next is the index
+// of the 'x'. If the word does not end there or ok is false, the caller must use strconv: for more
+// than 19 digits, infinities, hexadecimal numbers, and text that is not a number.
 func scanDecimal(b []byte, i int) (man uint64, exp int, neg bool, next int, ok bool) {
 	c := b[i]
 	if c == '-' {
@@ -227,8 +228,8 @@ func makeFloat32(man uint64, exp int, neg bool) (f float32, ok bool) {
 // f) * 2^e. The top bit of w is set. The remainder f is 0 <= f < 2, and f < 1 if w is odd. scale
 // does not return f, but sticky reports whether f > 0. scale requires man > 0 and |exp| <= 27.
 //
-// scale multiplies or divides by the exact power of five in 128 bits, and adds the power of two to
-// the exponent.
+// scale multiplies by the exact power of five, or by its reciprocal, in 128 bits. It divides by the
+// power if the reciprocal is not precise enough. It adds the power of two to the exponent.
 func scale(man uint64, exp int) (w uint64, e int, sticky bool) {
 	if exp >= 0 {
 		hi, lo := bits.Mul64(man, fives[exp])

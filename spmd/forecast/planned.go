@@ -15,8 +15,8 @@ import (
 	"distaff/spmd/stats"
 )
 
-// Planned describes what a job will do on its ranks. Bytes and messages of dense tensors are exact.
-// Figures of sparse tensors are estimates that assume evenly spread entries.
+// Planned describes what a job will do on its ranks. Figures that depend on the entries of sparse
+// tensors are usually estimates: see Estimated and PlannedTensor.Exact.
 type Planned struct {
 	Version   string `json:"version"`
 	Statement string `json:"statement"`
@@ -168,7 +168,7 @@ type PlannedBlock struct {
 }
 
 // PlannedStep is one call of a leaf: the ranges of the split variables, and the blocks that the
-// rank receives for the call.
+// rank fetches for the call. If the rank owns a block, From and To of the fetch are both the rank.
 type PlannedStep struct {
 	Ranges  [][2]int64    `json:"ranges"` // one for each of Planned.Loops
 	Terms   []int         `json:"terms"`  // terms of the expanded statement, numbered from 0
@@ -177,7 +177,8 @@ type PlannedStep struct {
 	First bool `json:"first"`
 }
 
-// PlannedMove is a block that is sent from one rank to another.
+// PlannedMove is a block, or a part of a block, that rank To gets from rank From. If From and To
+// are equal, nothing is sent.
 type PlannedMove struct {
 	PlannedBlock
 	From int  `json:"from"`
@@ -190,8 +191,8 @@ type PlannedMove struct {
 
 // PlannedSum is a step of a tree sum that the rank takes part in. Rank From sends its partial block
 // to rank To, which adds it to its own partial block. If Final is set, the sum is complete: rank
-// From sends the block to its owner, or a part of the block to the rank that assembles a piece of
-// the result's placement.
+// From sends the block, or a part of it, to a rank that owns the block, assembles a piece, or gets
+// a copy.
 type PlannedSum struct {
 	PlannedMove
 	Final bool `json:"final,omitempty"`
@@ -421,7 +422,7 @@ func (x *planner) Step(rank int, s plan.Step) {
 	d.Steps = append(d.Steps, step)
 }
 
-// fetched lists the blocks of an operand that a rank receives for a step.
+// fetched lists the blocks of an operand that a rank fetches for a step, including its own blocks.
 func (x *planner) fetched(rank, operand int, s plan.Step) (moves []PlannedMove) {
 	if x.forecast.bcast[operand] {
 		at := [2]int{rank, operand}

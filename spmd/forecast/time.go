@@ -14,9 +14,8 @@ import (
 	"distaff/spmd/exec"
 )
 
-// PlannedTime holds the predicted time of each phase of a job in seconds. The time of a phase is
-// the time of the slowest rank. The predictions use the model of the machine that makes the plan. A
-// phase is nil if the model cannot predict it.
+// PlannedTime holds the predicted time of each phase of a job in seconds. The predictions use the
+// model of the machine that makes the plan. A phase is nil if the model cannot predict it.
 type PlannedTime struct {
 	Load    *float64 `json:"load,omitempty"`    // reading .tcs and text files from the page cache
 	Compile *float64 `json:"compile,omitempty"` // compiling leaves that are not in the cache
@@ -227,8 +226,8 @@ func (x *planner) messageTime(m *tune.Message) (seconds float64) {
 	return seconds
 }
 
-// loadTime returns the seconds of reading the operands' files. It returns nil if the model cannot
-// predict the time of some file.
+// loadTime returns the seconds of reading the operands' files. It returns nil if an operand is
+// generated, or if the model cannot predict the time of some file.
 func (x *planner) loadTime(m *tune.Model) *float64 {
 	seconds, seen := 0.0, map[string]bool{}
 	for _, o := range x.forecast.p.Operands {

@@ -85,7 +85,8 @@ func aboutEntries(s coo.Stream, order int) *int64 {
 	return nil
 }
 
-// CountKnown reports whether the result of EntryCount is exact.
+// CountKnown reports whether the result of EntryCount is exact. For a tensor of a program it always
+// returns true, although Held.Entries is an estimate in a plan.
 func (s *Source) CountKnown() bool {
 	switch {
 	case s == nil:

@@ -14,7 +14,7 @@ import (
 	"distaff/spmd/fault"
 )
 
-// Source is an operand before it is loaded: what its input says about it without reading the data.
+// Source is an operand before it is loaded: its input, and what is known about the operand.
 type Source struct {
 	name  string
 	In    Input
@@ -96,8 +96,8 @@ func (r *Reader) openInputs() error {
 	return nil
 }
 
-// setScalar sets the value of a scalar, converted to the type want. It returns an error if digits
-// would be lost.
+// setScalar sets the value of a scalar, converted to the type want unless want is tensor.None. It
+// returns the errors of convertValue.
 func (s *Source) setScalar(v tensor.Value, want tensor.Type) error {
 	s.typ, s.Dense = v.Type, true
 	if want != tensor.None {

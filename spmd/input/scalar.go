@@ -11,8 +11,9 @@ import (
 )
 
 // parseScalar parses a number such as 2.5, -1e-3, inf, nan or 1+2i. It returns false if the text is
-// not a number. The type is complex128 if the number has an imaginary part, int64 if want is int64
-// and the number is an integer, and otherwise float64.
+// not a number. The type is complex128 if the number has an imaginary part. It is int64 if want is
+// int64 and the text is a whole number without a point or an exponent that fits an int64. Otherwise
+// it is float64.
 func parseScalar(s string, want tensor.Type) (tensor.Value, bool) {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil && want == tensor.Int64 {
@@ -65,7 +66,8 @@ func ScalarTensor(name string, x any, want tensor.Type) (*tcs.Tensor, error) {
 	return tcs.Scalar(*s.Scalar), nil
 }
 
-// convertValue converts v to the type typ. It returns an error if digits would be lost.
+// convertValue converts v to the type typ. It returns an error if v is complex and typ is not, or
+// if typ is an integer type that cannot hold v. A value may be rounded to a narrower float.
 func convertValue(v tensor.Value, typ tensor.Type) (tensor.Value, error) {
 	var src, dst [16]byte
 	v.Type.Store(unsafe.Pointer(&src[0]), v)

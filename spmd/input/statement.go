@@ -229,8 +229,8 @@ func (p *Statement) Has(name, what, flag string) error {
 			", want a tensor of the statement: " + strings.Join(p.Names, ", ")}
 }
 
-// inputs checks that operands have at most one input each, and exactly one if complete is true, and
-// that nothing else has an input.
+// inputs checks that each input has exactly one kind of data, and that it belongs to an operand or
+// to the result of +=. If complete is true, every operand must have an input.
 func (p *Statement) inputs(j *Given, complete bool) error {
 	for _, name := range sorted(j.Inputs) {
 		in := j.Inputs[name]

@@ -29,7 +29,7 @@ const (
 	endWithin  = 10 * time.Second
 )
 
-// Watch checks the job's input files every second until stop is called. If a file has changed, it
+// Watch checks the files of r.mapped every second until stop is called. If a file has changed, it
 // stops every leaf.
 func (r *Reader) Watch() (stop func()) {
 	kernels.Arm()

@@ -92,7 +92,8 @@ type Report struct {
 }
 
 // Ended is the error of a job that ends without writing outputs, because a check found a difference
-// or the condition of a repeat did not hold after its last pass. Every rank gets the same error.
+// or the condition of a repeat with "or fail" did not hold after the last pass. Every rank gets the
+// same error.
 type Ended struct{ Msg string }
 
 func (e *Ended) Error() string { return e.Msg }

@@ -11,8 +11,8 @@ import (
 	"distaff/spmd/program"
 )
 
-// machines computes the extents of the machines that the file declares. If a machine has fewer
-// points than there are ranks, it adds a note that the other ranks have no work.
+// machines returns an error if a machine that the file declares cannot be resolved for the number
+// of ranks. It notes which machines with given extents have fewer points than there are ranks.
 func (r *execution) machines() error {
 	for _, it := range r.names.f.Items {
 		m, ok := it.(*jobfile.Machine)

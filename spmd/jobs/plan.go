@@ -71,7 +71,7 @@ type Route struct {
 const maxRouted, Others = 64, -1
 
 // Planner is a function that plans a statement for all ranks. It passes the forecast and the plan
-// to the callback use. Both are valid until use returns.
+// to the callback use. The forecast is valid until use returns.
 type Planner func(g *input.Given, how program.How,
 	use func(x *forecast.Forecast, p *forecast.Planned) error) error
 
@@ -315,7 +315,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 
 // adopts reports whether a statement uses the blocks of tensor h unchanged, although g, the
 // statement's target for the tensor, divides it into chunks of its storage order. It must agree
-// with prepared.Statement.adopt.
+// with prepared.Statement.adoptCuts.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
@@ -523,7 +523,7 @@ func (x *follower) share(b *store.Blocks) {
 }
 
 // fetch predicts the loading of a tensor that no item has read yet. The program loads it in order
-// to place it (program.Place) or to read its values. *mode is the mode that is cut evenly over the
+// to place it (Program.Place) or to read its values. *mode is the mode that is cut evenly over the
 // ranks, or -1 if rank 0 gets the whole tensor. If mode is nil, a statement reads the tensor, and
 // the plan of this statement decides how it is cut.
 func (x *follower) fetch(name string, mode *int) error {

@@ -18,7 +18,7 @@ type placing struct {
 	placement string
 }
 
-// place follows a place item: it counts what program.Place or program.PlaceOn would send, and
+// place follows a place item: it counts what Program.Place or Program.PlaceOn would send, and
 // updates the state.
 func (x *follower) place(it jobfile.Item, name string, p place.Placement) error {
 	mode, on, err := x.names.target(p, x.ranks)

@@ -96,9 +96,9 @@ func (r *names) overwritten() (notes []string) {
 	return notes
 }
 
-// bind determines the value of each named size and the type of each tensor. Rank 0 reads them from
-// the inputs. It is an error if the declared type of a tensor cannot hold the values of its input.
-// Every rank must call it.
+// bind determines the value of each named size, and the types of inputs. Rank 0 reads them from the
+// inputs. It is an error if the type of a statement's left side cannot hold the statement's
+// values (jobfile.File.CheckTypes). Every rank must call it.
 func (r *execution) bind() error {
 	var found known
 	err := program.Shared(r.p, &found, func() (err error) {
@@ -172,7 +172,7 @@ func (r *names) ofFile(at notation.Span, err error) error {
 }
 
 // Inputs returns an error if a tensor's generated data has an unknown kind or wrong parameters, or
-// if an index base is given for a file whose format defines its own.
+// if the job file gives index base 0 for a file whose format defines its own base.
 func Inputs(f *jobfile.File, given map[string]input.Input) error {
 	r := newNames(f, given)
 	for _, t := range f.Tensors {
@@ -204,7 +204,8 @@ func (r *names) lookup(name string) (int64, bool) {
 	return n, ok
 }
 
-// storage returns how a declared tensor is stored: its format, type and sizes.
+// storage returns how a tensor is stored: its format, type and sizes. Each size is -1 if the tensor
+// is not declared.
 func (r *names) storage(t *jobfile.Tensor) (program.Storage, error) {
 	how := program.Storage{Format: t.Format, Type: t.Type, Sizes: []int64{}}
 	if typ := r.types[t.Name]; typ != tensor.None && t.Type == "" {
@@ -246,7 +247,8 @@ func (r *names) line(it jobfile.Item) int {
 }
 
 // inputSizes returns the sizes of the file's names and tensors, from flags and from the tensors'
-// inputs. Contradictory sizes and names without a size are errors.
+// inputs. Contradictory sizes are errors. A name without a size is an error if its tensor's input
+// has no entries or is standard input.
 func (r *names) inputSizes() (*jobfile.Sizes, error) {
 	known := map[string][]notation.Known{}
 	exactly := map[string]bool{}

@@ -129,9 +129,9 @@ func (n numbered) command(c *schedule.Command) string {
 }
 
 // renamed returns a text that identifies the leaves that a run of the statement is expected to
-// call. Two statements have the same text if they read the same inputs, and if their statements,
-// commands, placements and machines are equal except for names. It returns "" if the statement
-// cannot be parsed.
+// call. If two statements have the same text, they read the same inputs and run equally often, and
+// their statements, tensors, commands, placements and machines are equal except for names. renamed
+// returns "" if the statement or its schedule cannot be parsed.
 func (s Statement) renamed() string {
 	g := s.Given
 	stmt, err := notation.Parse(g.Statement)

@@ -85,8 +85,8 @@ func (r *execution) allSchedules() (schedule, compiler string) {
 	return strings.Join(schedules, "; "), strings.Join(compilers, "; ")
 }
 
-// eachMove calls f with every statement and every place, in the order of the file. Only these items
-// have traffic of their own.
+// eachMove calls f with every statement and every place, in the order of the file. Only the traffic
+// of these items is counted.
 func eachMove(items []jobfile.Item, f func(it jobfile.Item)) {
 	for _, it := range items {
 		switch it := it.(type) {

@@ -18,8 +18,9 @@ import (
 	"distaff/spmd/fault"
 )
 
-// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and
-// another process reports this failure. It has the exit code of the reported failure.
+// OtherRank is the error of a process under a launcher (mpirun or srun) if the job failed and the
+// program's main function must not report the failure, because another process reports it or this
+// process has reported it. It has the exit code of the failure.
 type OtherRank struct{ Err error }
 
 func (e *OtherRank) Error() string { return e.Err.Error() }
@@ -48,8 +49,8 @@ type Rank struct {
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
 }
 
-// mostCompilers is the largest number of compilers that run at the same time under MPI. Each of
-// them needs a process that is started before MPI is open.
+// mostCompilers is the largest number of compilers that rank 0 runs at the same time under MPI.
+// Each of them needs a process that is started before MPI is open.
 const mostCompilers = 4
 
 // Run opens MPI in a process that the launcher l started, and calls f once, as the rank of this

@@ -39,10 +39,10 @@ func firstFailed(c comm.Comm, err error) (int, error) {
 }
 
 // settle completes the reading of a text file in parts. err is the error of this rank's part, or
-// nil. If err is nil and a later rank failed, settle calls rest, which reads the remaining entries
-// of this part, because they may contain an earlier mistake. settle then checks the total number of
-// entries against the number that the file announces, and the kinds of the entries against each
-// other. Every rank must call it.
+// nil. At the ranks before the first rank that failed, settle calls rest, which reads the remaining
+// entries of this part, because they may contain an earlier mistake. settle then checks the total
+// number of entries against the number that the file announces, and the kinds of the entries
+// against each other. Every rank must call it.
 func settle(c comm.Comm, part text.Part, err error, rest func() error) error {
 	first, cerr := firstFailed(c, err)
 	if cerr != nil {

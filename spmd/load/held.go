@@ -21,9 +21,9 @@ import (
 )
 
 // Redistribute makes this rank's blocks of a tensor that is distributed over the ranks. old
-// describes the blocks where the tensor is now. If the target has the same blocks, the results are
-// views of the old blocks and moved is false. asIs says that the old blocks have the target's
-// format and type. Every rank must call it. The caller closes the blocks.
+// describes the blocks where the tensor is now. asIs says that the old blocks have the target's
+// format and type. If asIs is true and the target has the same blocks, the results are views of the
+// old blocks and moved is false. Every rank must call it. The caller closes the blocks.
 func (g *Target) Redistribute(c comm.Comm, old *store.Blocks,
 	asIs bool) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	if asIs && g.Same(old) {
@@ -306,8 +306,9 @@ func (m *moving) wait(rest int64) (err error) {
 }
 
 // Moves calls travel for each message that Redistribute sends from rank to rank, with the sizes
-// that comm.Counters would count. The sizes are exact if the tensor is dense with the target's
-// format and type, or if nothing is sent. Otherwise they assume that entries are spread evenly.
+// that comm.Counters would count. exact says that the sizes are not estimates. They are estimates
+// if bounds of blocks are guessed, or if entries of a tensor are sent that is not dense or lacks
+// the target's format or type. It is then assumed that entries are spread evenly.
 func (g *Target) Moves(old *store.Blocks, asIs bool, entries int64,
 	travel func(z plan.Size, from, to int)) (exact bool) {
 	exact = !old.Guessed && !g.Partition.Guessed()

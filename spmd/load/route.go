@@ -59,7 +59,8 @@ func sendRoom(free int64) int64 { return min(sendBytes, max(free/16, 1<<16)) }
 
 // staged returns how many entries are staged for each block. blocks is the number of blocks, record
 // the size of an entry in bytes, and free the number of free bytes. All blocks together stage about
-// stageBytes, or less if memory is low.
+// stageBytes, or less if memory is low. But each block stages at least minStaged and at most
+// maxStaged entries.
 func staged(blocks, record, free int64) int64 {
 	return min(max(min(stageBytes, sendRoom(free))/(record*max(blocks, 1)), minStaged), maxStaged)
 }

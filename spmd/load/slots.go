@@ -6,8 +6,8 @@ package load
 // A path consists of the coordinates of an entry in the levels above the trailing dense levels.
 // Under each stored path, a dense level has a position for every coordinate, even if the value is
 // zero. If a dense level is cut, every block along the cut must store a path that any of the blocks
-// stores. Therefore each entry is also sent, as a zero, to the other blocks along the cut. Blocks
-// sum the values at equal coordinates.
+// stores. Therefore a zero under the path of each entry is also sent to the blocks along the cut.
+// Blocks sum the values at equal coordinates.
 type slots struct {
 	from int       // the first of the dense levels
 	own  []int     // dense levels whose variable does not cut a level above them
@@ -46,8 +46,8 @@ func newSlots(g *Target, split []modeCuts) *slots {
 }
 
 // makeRoom makes all blocks along a cut store the paths of a batch of n entries (see slots). For
-// each entry it stages one zero in each of these blocks. cols holds the coordinates of the entries
-// by level. A run of consecutive entries with the same path needs these zeros only once.
+// each run of consecutive entries with the same path, it stages one zero in each of these blocks.
+// cols holds the coordinates of the entries by level.
 func (r *router) makeRoom(cols [][]int64, n int) error {
 	s := r.slots
 	for k := range n {

@@ -11,7 +11,7 @@ import (
 	"distaff/spmd/plan"
 )
 
-// Source is a tensor that every rank has: a mapped file, or a tensor in memory.
+// Source is a tensor of a .tcs file, or a tensor in memory. Every rank has it unless Alone is set.
 type Source struct {
 	Tensor *tcs.Tensor
 	Check  bool // the tensor is a file that is not trusted
@@ -22,10 +22,12 @@ type Source struct {
 	Limit *tcs.Limit
 }
 
-// Tensor makes this rank's blocks of a tensor that every rank has. They are views if each block is
-// a contiguous part of the tensor's arrays. Otherwise they are assembled from each rank's piece. A
-// rank reads only its blocks or its piece of a file, and checks what it reads. Every rank must call
-// Tensor. The caller closes the blocks, which retain the memory of the tensor if they are views.
+// Tensor makes this rank's blocks of a tensor. If every rank has the tensor, a rank reads only its
+// blocks or its piece of a file. The blocks are views if they have the tensor's format and type and
+// each is a contiguous part of the tensor's arrays. Otherwise they are assembled from each rank's
+// piece. If only rank 0 has the tensor, it sends the entries to the other ranks. If s.Check is set,
+// the ranks check what they read. Every rank must call Tensor. The caller closes the blocks, which
+// retain the memory of the tensor if they are views.
 func (g *Target) Tensor(c comm.Comm, s Source) (map[plan.Block]*tcs.Tensor, error) {
 	t := s.Tensor
 	switch {

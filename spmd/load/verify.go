@@ -32,9 +32,10 @@ func (g *Target) viewParts(own map[plan.Block]*tcs.Tensor) []filePart {
 	return list
 }
 
-// verify checks the file of t. Each rank reads only the spans that it owns; together the spans
-// cover the file. If there is a fault, verify returns the fault that a single reader of the file
-// would find first. To find it, rank 0 reads the whole file. Every rank must call verify.
+// verify checks the file of t. Each rank reads the spans that it owns; together the spans cover the
+// file. The ranks also read the chunks of a compressed file that no rank has read. If there is a
+// fault, verify returns the fault that a single reader of the file would find first. To find it,
+// rank 0 reads the whole file. Every rank must call verify.
 func verify(c comm.Comm, t *tcs.Tensor, spans []filePart) error {
 	at, err := spanStarts(c, t, spans)
 	if err != nil {

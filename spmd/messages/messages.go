@@ -1,6 +1,6 @@
 // Package messages measures the latency and bandwidth of messages between ranks. It distinguishes
 // ranks of one process, processes of one machine, and different machines, and measures the kinds of
-// pairs that the job has.
+// pairs that rank 0 belongs to.
 package messages
 
 import (
@@ -19,9 +19,9 @@ const secondsPerLength = 0.05
 
 // Measure measures the latency and the bandwidth of messages for each kind of pair of ranks: in one
 // process, in two processes of a machine, and on two machines. It times messages between rank 0 and
-// the first rank that makes a pair of this kind with rank 0. It returns one entry for each kind
-// that the job has. All ranks return the same list. Every rank must call it. No other work should
-// run at the same time, because it would slow the messages.
+// the first rank that makes a pair of this kind with rank 0. It returns one entry for each kind of
+// pair that includes rank 0. All ranks return the same list. Every rank must call it. No other work
+// should run at the same time, because it would slow the messages.
 func Measure(c comm.Comm) ([]tune.Message, error) {
 	begun := time.Now()
 	return measure(c, func() float64 { return time.Since(begun).Seconds() })
@@ -84,8 +84,8 @@ func partners(places []comm.Place) []partner {
 	return list
 }
 
-// latencyAndBandwidth fits seconds = latency + bytes/bandwidth to the measured seconds of a short
-// and of a long message.
+// latencyAndBandwidth computes a latency and a bandwidth from the measured seconds of a short and a
+// long message. The latency is the time of the short message.
 func latencyAndBandwidth(one, many float64) (latency, bandwidth float64) {
 	if many <= one { // the latency hides the time that the bytes take
 		return one, 8 * longLength / many

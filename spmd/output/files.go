@@ -54,8 +54,9 @@ func Uses(list []Output, stats string) (uses []outfile.Use) {
 	return uses
 }
 
-// Files are the output files of a job at one rank. Rank 0 creates all of them before the job's
-// inputs are loaded, so that a missing folder is reported at once. It commits them together.
+// Files are output files at one rank. Rank 0 creates all of them (Create), and commits them
+// together. A Job creates them before its inputs are loaded, so that a missing folder is reported
+// at once.
 type Files struct {
 	env   *env.Env
 	list  []Output

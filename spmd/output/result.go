@@ -41,8 +41,8 @@ func (r *Result) Gather() (*tcs.Tensor, error) {
 	return whole, err
 }
 
-// Summary returns a line that describes the result, at rank 0, and "" at other ranks. Every rank
-// must call it.
+// Summary returns a line that describes the result, at rank 0. Its return value at other ranks
+// has no meaning. Every rank must call it.
 func (r *Result) Summary() (string, error) {
 	b := r.Blocks
 	// a scalar is shown with its value, and padding is visible only in the whole tensor

@@ -3,9 +3,9 @@ package partition
 import "slices"
 
 // Image describes an axis whose ranges follow from the ranges of an ordered axis of another tensor.
-// The axis's modes share coordinates with modes of the ordered axis. Each range of the axis is the
-// smallest box that contains the coordinates of the tuples in the same range of the ordered axis.
-// Ranges of the axis may therefore overlap.
+// The axis's modes share coordinates with modes of the ordered axis. Each range of the axis has, in
+// each of its modes, the bounds of the same range of the ordered axis (Axis.Bounds). Ranges of the
+// axis may therefore overlap.
 type Image struct {
 	Of    *Axis   // the ordered axis
 	Sizes []int64 // sizes of the modes of Of

@@ -8,7 +8,7 @@ import (
 )
 
 // Located reports whether the ranges are known. The ranges of an ordered axis and of its images are
-// unknown until its keys are computed from the tensor's entries.
+// unknown until its keys are computed or guessed.
 func (a *Axis) Located() bool {
 	if a.Image != nil {
 		return a.Image.Of.Located()
@@ -33,14 +33,15 @@ func (p *Partition) Ordered() *Axis {
 	return nil
 }
 
-// Given reports whether all pieces are known without reading the tensor's entries.
+// Given reports whether each axis is a plain axis. All pieces are then known without reading the
+// tensor's entries.
 func (p *Partition) Given() bool {
 	return !slices.ContainsFunc(p.Axes,
 		func(a Axis) bool { return a.Ordered != nil || a.Image != nil })
 }
 
 // Located reports whether the boundaries of all pieces are known. The boundaries along an ordered
-// axis are unknown until they are computed from the tensor's entries or guessed.
+// axis are unknown until they are computed or guessed.
 func (p *Partition) Located() bool {
 	return !slices.ContainsFunc(p.Axes, func(a Axis) bool { return !a.Located() })
 }
@@ -109,7 +110,8 @@ func (a *Axis) bound(i int64, sizes []int64, box [][2]int64) {
 
 // Bounds returns the smallest box that contains the tuples of range i of an ordered axis, in the
 // order of the axis's modes. sizes holds the sizes of these modes. If the tuples that cut the axis
-// are not known yet, Bounds returns the box of an even cut of the axis's first mode.
+// are not known yet, Bounds returns the box of an even cut of the axis's first mode. If a.Wide is
+// set, it returns the box of all coordinates.
 func (a *Axis) Bounds(i int64, sizes []int64) [][2]int64 {
 	if a.Keys != nil && !a.Wide {
 		return Bounds(a.Keys[i], a.Keys[i+1], sizes)
@@ -201,8 +203,8 @@ type boxing struct {
 	list  [][][2]int64
 }
 
-// add adds the boxes of the tuples from first to last inclusive. Both tuples agree in the modes
-// before k.
+// add adds the boxes of the tuples from first to last inclusive. Only the coordinates of the modes
+// from k on are used. The ranges of the modes before k are in x.box.
 func (x *boxing) add(k int, first, last []int64) {
 	if k == len(x.sizes) {
 		x.list = append(x.list, slices.Clone(x.box))

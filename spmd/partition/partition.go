@@ -113,9 +113,8 @@ func (p *Partition) At(b Piece, at []int64) {
 }
 
 // Box returns the half-open range of coordinates of piece b in each mode. sizes holds the sizes of
-// all modes. For an ordered axis, the box is the smallest one that contains the piece's tuples, so
-// that boxes of neighbours may overlap. If the tuples that cut the ordered axis are not known yet,
-// the box is an even cut of the axis's first mode.
+// all modes. In the modes of an ordered axis, the box has the bounds of the piece's range (see
+// Axis.Bounds), so that boxes of neighbours may overlap.
 func (p *Partition) Box(b Piece, sizes []int64) [][2]int64 {
 	box := make([][2]int64, p.Order)
 	for m := range box {

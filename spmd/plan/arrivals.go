@@ -8,8 +8,8 @@ import (
 	"distaff/spmd/plan/flow"
 )
 
-// Arrival lists what a rank receives in one scope of an operand: the blocks that the scope's steps
-// read, and the blocks that the rank did not have in the scope before. If the operand is stored in
+// Arrival lists what a rank needs in one scope of an operand: the blocks that the scope's steps
+// read, and which of them the rank did not have in the scope before. If the operand is stored in
 // parts of blocks, an Arrival lists these parts instead, numbered as in Operand.Parts.
 type Arrival struct {
 	T       int64 // number of the scope at the rank, counted from 0

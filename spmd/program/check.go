@@ -47,8 +47,8 @@ func (s *Statement) After(n *Snapshot) (err error) {
 	return err
 }
 
-// Compare compares a run with the reference evaluator, at rank 0. It returns a description of the
-// comparison, and the first difference or nil.
+// Compare compares a run with the reference evaluator, at rank 0. If the result agrees, it returns
+// a line that says so. Otherwise it returns the first difference.
 func (s *Statement) Compare(n *Snapshot) (said string, d *check.Difference, err error) {
 	if n.result == nil {
 		return "", nil, nil

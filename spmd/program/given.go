@@ -60,7 +60,7 @@ func (s *Statement) given() (*input.Given, error) {
 	return g, nil
 }
 
-// addStorage adds to g what is known of the format, type and sizes of t.
+// addStorage adds to g the format and the type of t, if they are known, and its declared sizes.
 func addStorage(g *input.Given, t *programTensor) {
 	if f := t.format(); f != "" {
 		g.Formats[t.name] = f

@@ -67,8 +67,8 @@ type Job struct {
 	report  *Report
 }
 
-// NewJob returns a job for one rank of c. It opens no files. onNode is the number of ranks of c on
-// this machine, and inProcess the number of ranks in this process. The caller closes the job.
+// NewJob returns a job for one rank of c. It opens no inputs. onNode is the number of ranks of c
+// on this machine, and inProcess the number of ranks in this process. The caller closes the job.
 func NewJob(c comm.Comm, spec *Spec, onNode, inProcess int) *Job {
 	p := New(env.New(c, spec.Settings, onNode, inProcess), Options{Seed: spec.Input.Seed,
 		MemoryLimit: spec.Settings.MemoryLimit, Write: spec.Write})
@@ -94,7 +94,7 @@ func (j *Job) Close() {
 func (j *Job) Prepared() *prepared.Statement { return j.s.k }
 
 // Plan plans the job for the given number of ranks and block schedule. It reads the headers of the
-// inputs, but no entries, and computes nothing.
+// inputs, and entries only if a size is unknown without them. It computes nothing.
 func (j *Job) Plan(ranks int, blocks *place.BlockSpec) error {
 	if err := j.s.open(); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (j *Job) Compute() error {
 }
 
 // Run runs all phases of the job, which began at time start. Every rank must call it. Rank 0
-// returns the report, and other ranks return nil. If the check finds a difference, rank 0 returns
-// both the report and a *check.Difference as the error.
+// returns the report, or nil if Spec.LeavesOnly is set. Other ranks return nil. If the check finds
+// a difference, rank 0 returns both the report and a *check.Difference as the error.
 func (j *Job) Run(start time.Time) (report *Report, err error) {
 	defer j.Reader.Blame(&err)
 	e := j.p.env
@@ -248,8 +248,8 @@ func (j *Job) check() (d *check.Difference, err error) {
 // closes it. Every rank must call it.
 func (j *Job) Whole() (*tcs.Tensor, error) { return j.p.Tensor(j.s.Result()) }
 
-// Compare compares a whole result with the reference evaluator. said is the line to print about the
-// comparison; difference is nil if there is none.
+// Compare compares a whole result with the reference evaluator. said is the line to print, or ""
+// if there is a difference; difference is nil if there is none.
 func (j *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Difference, err error) {
 	n := &Snapshot{operands: map[string]*tcs.Tensor{}, result: whole}
 	for _, name := range j.s.parsed.Names {
@@ -300,9 +300,9 @@ func (j *Job) statistics(start time.Time) ([]byte, error) {
 	return st.JSON(), nil
 }
 
-// addWork adds the work of the leaves to the statistics. It also adds the speed of the leaves as a
-// fraction of the speed that the machine model predicts. It does nothing unless statistics or
-// details were requested.
+// addWork adds the work of the leaves to the statistics. If leaves run on CPUs and there is
+// a machine model, it also adds their speed as a fraction of the speed that the model predicts. It
+// does nothing unless statistics or details were requested.
 func (j *Job) addWork(ranks []stats.Rank) {
 	if j.spec.StatsFile == "" && j.spec.Settings.Detail == nil {
 		return

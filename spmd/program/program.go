@@ -59,14 +59,14 @@ type Program struct {
 	spent      Spent
 }
 
-// Spent is the time that a rank has spent so far outside the runs of statements.
+// Spent is the time that a rank has spent so far on preparing statements.
 type Spent struct {
 	// reading tensors, and moving them to the ranks that need them while statements are prepared
 	Load    time.Duration
 	Compile time.Duration
 }
 
-// Spent returns the time that this rank has spent so far outside the runs of statements.
+// Spent returns the time that this rank has spent so far on preparing statements.
 func (p *Program) Spent() Spent { return p.spent }
 
 // since adds the time that has passed since the moment start to *total, and returns the current
@@ -96,8 +96,8 @@ func (p *Program) MemoryLimit() int64 { return p.o.MemoryLimit }
 func (p *Program) Context() context.Context { return p.env.Ctx }
 
 // TrackLeaves starts to track the progress of this rank's leaves. It returns a function that
-// describes the progress of the running leaf in a few words, or returns "" if no leaf runs (see
-// env.Env.LeafAt). Any goroutine may call the function.
+// describes the progress of the running leaf in a few words, or returns "" if no leaf runs or its
+// progress is unknown (see env.Env.LeafAt). Any goroutine may call the function.
 func (p *Program) TrackLeaves() func() string {
 	p.env.Track()
 	return p.env.LeafAt
@@ -136,8 +136,8 @@ type Storage struct {
 // are generated, when a statement first reads the tensor.
 //
 // A tensor in memory must be the same at every rank. The program only reads its memory. While the
-// name refers to the tensor, the caller must not change its memory or its values. To change values,
-// the caller changes them and calls Set again, which compiles nothing.
+// name refers to the tensor, the caller must not change its memory. Only the values may be changed,
+// if the caller then calls Set again before any other method.
 func (p *Program) Set(name string, in input.Input, how Storage) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -140,8 +140,8 @@ func (p *Program) Value(name string) (tensor.Value, error) {
 }
 
 // Tensor returns the whole tensor at rank 0, and nil at other ranks. The caller closes it. With one
-// rank it is a view of the program's memory, so that a later statement that writes the tensor may
-// change its values. Every rank must call it.
+// rank it may be a view of the program's memory, so that a later statement that writes the tensor
+// may change its values. Every rank must call it.
 func (p *Program) Tensor(name string) (*tcs.Tensor, error) {
 	t, err := p.lentTensor(name)
 	if err != nil {

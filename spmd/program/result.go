@@ -125,7 +125,8 @@ func (s *Statement) canOverwriteOld(t *programTensor) bool {
 }
 
 // hasFinalStorage reports whether the tensor t, which the result replaces, already has the result's
-// format, type and sizes, and its memory was allocated by a statement.
+// format, type and sizes, and its memory was allocated by a statement. It returns false if
+// Options.Fresh is set.
 func (s *Statement) hasFinalStorage(t *programTensor) bool {
 	if !t.ours || t.held == nil || !t.held.AsIs || s.p.o.Fresh {
 		return false
@@ -251,8 +252,8 @@ func (p *Program) place(name string, modeFor func(order int) (int, error),
 	return nil
 }
 
-// moved returns the tensor in the pieces of partition part, or nil if it is stored in these pieces
-// already. Every rank must call it.
+// moved returns the tensor in the pieces of partition part. If it returns nil without an error, the
+// tensor is stored in these pieces already. Every rank must call it.
 func (p *Program) moved(t *programTensor, part *partition.Partition) (*input.Held, error) {
 	b := t.held.Blocks
 	g := Placed(b, part)
@@ -298,8 +299,8 @@ func aliasOf(t *tcs.Tensor) *tcs.Tensor {
 	return t.Alias()
 }
 
-// redistributed returns this rank's blocks of tensor h in the pieces of target g. moved is false if
-// h is stored in these pieces already.
+// redistributed returns this rank's blocks of tensor h in the pieces of target g. If moved is
+// false, h is stored in these pieces already.
 func (p *Program) redistributed(g *load.Target,
 	h *input.Held) (own map[plan.Block]*tcs.Tensor, moved bool, err error) {
 	b, asIs := h.Blocks, h.AsIs

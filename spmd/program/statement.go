@@ -148,7 +148,7 @@ func (s *Statement) stopWatch() {
 	}
 }
 
-// release releases the blocks that the statement uses of a tensor, which will be replaced.
+// release releases the blocks that the statement uses of the tensor with that name.
 func (s *Statement) release(name string) {
 	if s.k == nil {
 		return
@@ -253,8 +253,8 @@ func (s *Statement) parse(sized bool) error {
 	return nil
 }
 
-// open reads the headers of the inputs and determines the sizes, types and formats of all tensors.
-// Every rank must call it.
+// open opens the inputs and determines the sizes, types and formats of all tensors. Every rank
+// must call it.
 func (s *Statement) open() error {
 	if err := s.reader.Open(); err != nil {
 		return s.p.failed(err)

@@ -102,8 +102,8 @@ func (p *Program) holdScalar(t *programTensor) error {
 	return x.Close()
 }
 
-// storedAs reports whether x, the tensor in memory, is stored as t.how requests: its sizes, its
-// type and its format.
+// storedAs reports whether x, the tensor in memory, is a whole tensor with the sizes, the type and
+// the format that t.how requests.
 func (t *programTensor) storedAs(x *tcs.Tensor) bool {
 	for m, n := range t.how.Sizes {
 		if n != -1 && n != x.Header.Dims[m] {
@@ -282,7 +282,8 @@ func (t *programTensor) typ() string {
 	return t.how.Type
 }
 
-// sameStorage reports whether h has the sizes dims, the type typ and the format f.
+// sameStorage reports whether h has the sizes dims, the type typ and the format f, and all its
+// blocks have this format.
 func sameStorage(h *input.Held, dims []int64, typ tensor.Type, f tensor.Format) bool {
 	b := h.Blocks
 	return h.AsIs && b.Layout.Type == typ && slices.Equal(b.Layout.Dims, dims) &&

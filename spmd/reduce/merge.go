@@ -31,8 +31,8 @@ const (
 	maxSorted  = 1 << (63 - orderBits)
 )
 
-// denseRatio decides how entries are sorted: by counting if the range has at most denseRatio
-// coordinates for each entry, otherwise by merging with a heap.
+// denseRatio is the largest number of coordinates of the range for each entry with which entries
+// are sorted by counting.
 const denseRatio = 4
 
 // merge calls u.visit, in ascending order, for each coordinate of level l that some source has.

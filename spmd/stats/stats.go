@@ -10,7 +10,8 @@ import (
 	"distaff/spmd/comm"
 )
 
-// Stats is the content of the file that --stats writes. Times are in seconds, of the slowest rank.
+// Stats is the content of the file that --stats writes. Times are in seconds: of rank 0 for
+// Phases.Store and Phases.Total, and of the slowest rank for the other phases.
 type Stats struct {
 	Version   string           `json:"version"`
 	Argv      []string         `json:"argv"`

@@ -8,7 +8,7 @@ import (
 	"distaff/kernels/tune"
 )
 
-// Work is a lower bound of the work of the leaves in one run, over all ranks.
+// Work is the work of the leaves in one run, over all ranks.
 type Work struct {
 	// Bytes is the size of the operands, each array read once without the values that are not used,
 	// and of the result, written once.

@@ -30,7 +30,8 @@ func (f *frame) ranges(box [][2]int64) [][2]int64 {
 	return out
 }
 
-// rows returns the positions [lo, hi) of the box. ok is false if they are not consecutive.
+// rows returns the positions [lo, hi) of the box. ok is false if the box has only a part of a mode
+// other than the outermost.
 func (f *frame) rows(box [][2]int64) (lo, hi int64, ok bool) {
 	r := f.ranges(box)
 	for l := 1; l < len(r); l++ {

@@ -33,7 +33,8 @@ func rankBufferBytes(limited bool, free int64) int64 {
 	return min(bufferMemory, free/2)
 }
 
-// window returns the size in bytes of each of n windows that occupy total bytes together.
+// window returns the size in bytes of each of n windows that share total bytes. The size is at
+// least minWindow and at most maxWindow.
 func window(total int64, n int) int64 {
 	return min(max(total/int64(n), minWindow), maxWindow)
 }

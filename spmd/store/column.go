@@ -7,7 +7,8 @@ import (
 	"distaff/io/tcs"
 )
 
-// maxColumn and minColumn bound the size of a column's buffer in bytes.
+// maxColumn and minColumn bound the size of a long column's buffer in bytes. A short column has a
+// smaller buffer.
 const (
 	maxColumn = 256 << 10
 	minColumn = 4 << 10

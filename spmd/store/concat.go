@@ -26,8 +26,8 @@ type concat struct {
 }
 
 // newConcat returns nil, at every rank, if the arrays of the blocks cannot simply be concatenated:
-// if a mode other than the outermost stored one is cut, or if one rank holds too many entries.
-// Every rank must call it.
+// if parts refuses the blocks, if a block's arrays are not those that the file needs, or if one
+// rank holds too many entries. Every rank must call it.
 func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 	order, ok := t.parts()
 	if !ok {
@@ -76,7 +76,8 @@ func newConcat(c comm.Comm, t *Blocks) (*concat, error) {
 }
 
 // parts returns the blocks in the order in which the file concatenates their arrays. ok is false if
-// a mode other than the outermost stored one is cut.
+// a mode other than the outermost stored one is cut, if there is no level, or if the first level is
+// single (tensor.Kind.IsSingle).
 func (t *Blocks) parts() (order []int, ok bool) {
 	if len(t.Layout.Format.Levels) == 0 || t.Layout.Format.Levels[0].IsSingle() {
 		return nil, false

@@ -92,7 +92,8 @@ func (f *Forecast) Cost(name string, used []int64) []int64 {
 
 // copies returns how many bytes each rank needs for copies of its blocks in the order of modes,
 // including the memory for sorting one block (sortedCopy). It returns 0 for blocks that have this
-// order. sum means that entries with equal coordinates are added.
+// order, unless they have padding, or may have entries that are added. sum means that entries with
+// equal coordinates are added.
 func (f *Forecast) copies(modes []int, sum bool) []int64 {
 	cost, largest := make([]int64, f.Ranks), make([]int64, f.Ranks)
 	if slices.Equal(f.BlockFormat.Order, modes) && !f.BlockFormat.HasPadding() &&

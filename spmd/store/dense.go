@@ -53,7 +53,8 @@ func covers(t *tcs.Tensor) bool {
 	})
 }
 
-// intervals reports whether each block fills an interval of the array.
+// intervals reports whether no block is cut along a mode other than the outermost one of the array.
+// Each block then fills an interval of the array.
 func (t *Blocks) intervals(f *frame) bool {
 	for _, box := range t.Boxes {
 		if _, _, ok := f.rows(box); !ok {

@@ -6,8 +6,8 @@ import (
 )
 
 // Gather calls write at rank 0 with a stream of all entries of the tensor, in the order of modes.
-// write may read the stream several times. Only one batch of entries from each rank is in memory at
-// a time.
+// write may read the stream several times. Rank 0 has at most two messages from each other rank in
+// memory at a time.
 //
 // A dense level also stores zeros that are not entries. If zeros is coo.DropFill, the stream omits
 // such zeros, as files do, and entries with equal coordinates are added. Every rank must call

@@ -39,9 +39,9 @@ func (p *pieces) close(err error) error {
 	return err
 }
 
-// count makes the first pass over this rank's piece: it counts the entries and the nodes of each
-// level. It then combines the numbers with the numbers of all other pieces. Every rank must call
-// it.
+// count counts the entries and the nodes of each level of this rank's piece, by a pass over the
+// piece or by bounded. It then combines the numbers with the numbers of all other pieces. Every
+// rank must call it.
 func (p *pieces) count() (*coo.Joined, error) {
 	levels := len(p.exchange.t.Layout.Format.Levels)
 	if f := p.exchange.t.Layout.Format; f.LeadingDense() == levels-1 &&
@@ -145,7 +145,8 @@ func (p *pieces) join(mine []int64) (*coo.Joined, error) {
 	return coo.Join(p.exchange.t.spec(), list)
 }
 
-// writeMerged writes a .tcs file in two passes over the pieces. Every rank must call it.
+// writeMerged writes a .tcs file: it counts the pieces, and then writes them. Every rank must call
+// it.
 func writeMerged(s *sharedFile, t *Blocks, cfg coo.Config) (err error) {
 	p, err := newPieces(s.c, t, t.Layout.Format.Order, coo.KeepAll, false, cfg)
 	if err != nil {

@@ -50,8 +50,8 @@ func (x *rows) sections() []int {
 func (x *rows) width(section int) int64 { return int64(x.lay.Sections()[section].Width) }
 
 // largestCounts returns the largest number of rows in any window of this rank, and the largest
-// number of entries in any window. If rows are listed, a row is counted once for each rank that has
-// some of its entries.
+// number of entries in any window. If rows are listed, a row is counted once for each block that
+// has some of its entries.
 func (x *rows) largestCounts() (rows, entries int64) {
 	ranks := x.c.Size()
 	for w := x.first[x.c.Rank()]; w < x.first[x.c.Rank()+1]; w++ {

@@ -58,8 +58,8 @@ var shrinkWindows int64 = 1
 
 // newRows returns nil, at every rank, if the tensor cannot be written as rows: if its levels are
 // not dense levels above compressed levels, if there are too many keys, if blocks are stored
-// differently from the result, if a listed row is empty, or if one row has more entries than fit in
-// a window. Every rank must call it.
+// differently from the result, if a listed row is empty, or if the rows cannot be cut into windows
+// (see cut). Every rank must call it.
 func newRows(c comm.Comm, t *Blocks, limit *tcs.Limit) (*rows, error) {
 	levels := len(t.Layout.Format.Levels)
 	dense := t.Layout.Format.LeadingDense()

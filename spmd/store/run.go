@@ -22,8 +22,9 @@ type run struct {
 	zeros coo.Zeros
 }
 
-// runs returns the runs of this rank's blocks. A block that is stored in the order of modes is its
-// own run. Other blocks are copied and sorted, in memory, or in a mapped file if the memory limit
+// runs returns the runs of this rank's blocks. A block is its own run if it is stored in the order
+// of modes, is exact (see isExact), and has neither padding nor coordinates that repeat and are
+// added. Other blocks are copied and sorted, in memory, or in a mapped file if the memory limit
 // leaves too little room. sum means that entries with equal coordinates are added; all entries with
 // the same coordinates are in one block.
 func (t *Blocks) runs(modes []int, zeros coo.Zeros, sum bool, cfg coo.Config) ([]*run, error) {
@@ -170,7 +171,7 @@ func (r *run) stream(lo, hi int64, n int) (coo.Stream, error) {
 	return &viewStream{coo.FromTensorBy(v, r.zeros, n), v}, nil
 }
 
-// viewStream is a stream of the entries of a view. Close also closes the view.
+// viewStream is a stream of the entries of a view. Close closes the view.
 type viewStream struct {
 	coo.Stream
 	v *tcs.Tensor

@@ -8,9 +8,9 @@ import (
 	"distaff/io/tcs"
 )
 
-// spoolMemory is the largest number of bytes of text that a rank keeps in memory. A rank must keep
-// its text until it knows where the text begins in the file. The rest of a longer text goes to a
-// temporary file.
+// spoolMemory is about the largest number of bytes of text that a rank keeps in memory. A rank must
+// keep its text until it knows where the text begins in the file. The rest of a longer text goes to
+// a temporary file.
 const (
 	spoolMemory = 64 << 20
 	spoolChunk  = 4 << 20

@@ -107,7 +107,7 @@ func denseArray(s *sharedFile, o *output) (func() error, error) {
 }
 
 // listedFile returns the function that writes the entries of a tensor to a file in a format other
-// than .tcs. It is tried after denseArray, and so the file is not an array of all values.
+// than .tcs. It is tried after denseArray.
 func listedFile(s *sharedFile, o *output) (func() error, error) {
 	if o.tcs() {
 		return nil, nil

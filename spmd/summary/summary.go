@@ -21,7 +21,8 @@ func Line(name string, dims []int64, format string, typ tensor.Type, stored int6
 		tensor.Count(stored, "entry"), total.Text())
 }
 
-// Describe returns a line about a tensor: its sizes, format, type and number of entries.
+// Describe returns a line about a tensor: its sizes, format, type and number of entries, or the
+// value of a scalar.
 func Describe(name string, t *tcs.Tensor) string {
 	if t.Order() == 0 {
 		return name + " = " + t.Value(0).Text()

@@ -66,8 +66,9 @@ func allocateCommon(c comm.Comm, others []int, shape *tcs.Shape, name string, li
 	return t, nil
 }
 
-// announce sends a control message to the other ranks, and waits until they have mapped the memory
-// of tensor t. message tells where this memory is. t is nil if the memory could not be allocated.
+// announce sends a control message to the other ranks. In one process it then passes t to them.
+// Otherwise it waits until they have tried to map the memory of t. message tells where this memory
+// is. t is nil if the memory could not be allocated; the message is then all.
 func announce(c comm.Comm, t *tcs.Tensor, others []int, message []int64, tag int) error {
 	for _, rank := range others {
 		if err := comm.Send(c.Uncounted(), message, rank, tag); err != nil {

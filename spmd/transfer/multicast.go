@@ -121,7 +121,7 @@ func position(c comm.Comm, list []int) int { return slices.Index(list, c.Rank())
 func treeParent(at int) int { return at & (at - 1) }
 
 // treeRanks returns the ranks of list that the rank with index `at` sends to, the rank with the
-// largest subtree first.
+// largest index first.
 func treeRanks(list []int, at int) []int {
 	var to []int
 	for d := 1; at+d < len(list) && at&d == 0; d *= 2 {

@@ -45,7 +45,8 @@ func (f *file) prototypes() string {
 	return b.String()
 }
 
-// include matches lines that include a system header.
+// include matches the start of a line that includes a header whose name has only small letters, as
+// in <math.h>.
 var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]*<[a-z]+\.h>`)
 
 // userText returns the text of the user's files, each file once, and the definitions of the static

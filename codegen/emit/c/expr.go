@@ -36,8 +36,9 @@ func (f *cfunc) Helper(name string, t tensor.Type) string {
 }
 
 // Special prints expressions that have a special form in C: numbers that are read from the
-// environment, sums with a product, selections and negations of floating-point numbers, and the
-// real part of a complex number. The second result is false for other expressions.
+// environment, sums with a product, selections of floating-point numbers, negations of
+// floating-point and complex numbers, and the real part of a complex number. The second result is
+// false for other expressions.
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Lit:
@@ -115,8 +116,9 @@ func computedVars(body *ir.Block) map[*ir.Var]bool {
 }
 
 // fused returns x + y, or x - y if minus is set, as one fused operation, which rounds once. The
-// second result is false if neither x nor y is a product. The C compiler itself fuses nothing (see
-// Flags), so that the bits of a sum do not depend on optimization.
+// second result is false if neither x nor y is a product. Outside of DST_FUSED functions, the C
+// compiler itself fuses nothing (see Flags), so that the bits of a sum do not depend on
+// optimization.
 func (f *cfunc) fused(x, y ir.Expr, minus bool) (string, bool) {
 	a, b, negative, ok := factors(x)
 	rest := signed(y, minus)

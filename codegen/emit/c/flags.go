@@ -20,7 +20,8 @@ func Header() string { return header }
 // value: they let the compiler ignore errno and traps. NaN, infinity and the sign of zero are kept.
 // Only sums in "omp simd reduction" are reordered. The compiler must not fuse products with sums by
 // itself, because the results would then depend on how much it optimizes. Fused products are calls
-// of dst_fma in the C text.
+// of dst_fma in the C text. The functions marked DST_FUSED, which multiply matrices, are an
+// exception.
 func Flags(cpu string) []string {
 	list := []string{"-std=gnu99", "-O3", "-fopenmp", "-fwrapv", "-fno-math-errno",
 		"-fno-trapping-math", "-ffp-contract=off"}
@@ -30,8 +31,7 @@ func Flags(cpu string) []string {
 	return list
 }
 
-// Symbol returns the name of the C function for the leaf with the given name. The two names are
-// equal if C allows it.
+// Symbol returns the name of the C function for the leaf with the given name (see clike.Symbol).
 func Symbol(name string) string {
 	return clike.Symbol(name, "_leaf")
 }
@@ -41,10 +41,10 @@ func Symbol(name string) string {
 func File(funcs ...*ir.Func) string { return print(clike.NewNamer(nil), funcs) }
 
 // Unnamed returns a C file with the given leaves, for compilers and their caches. Variables and
-// arrays have numbers in place of names. Numbers of the statement are not in the file: the leaf
-// reads them from the environment, and Values returns them. Leaves that differ only in names and in
-// numbers of the statement therefore have the same text, except for the leaf's own name. People and
-// other programs get the text of File, which contains the numbers.
+// arrays have numbers in place of names. The numbers that Values returns are not in the file: the
+// leaf reads them from the environment. Leaves that differ only in names and in these numbers
+// therefore have the same text, except for the leaf's own name. People and other programs get the
+// text of File, which contains the numbers.
 func Unnamed(funcs ...*ir.Func) string { return print(clike.NewUnnamed(), funcs) }
 
 func print(names *clike.Namer, funcs []*ir.Func) string {

@@ -193,9 +193,10 @@ const (
 )
 
 // unrollFactor returns the number of copies of an unrolled loop's body. It is the requested factor,
-// or the number of iterations if full unrolling is requested and the number is known. It is less if
-// GCC would need more than about a second. A loop whose body always fails has the factor 1, because
-// it has at most one iteration and GCC warns if such a loop is unrolled.
+// but at most the number of iterations. If full unrolling is requested, it is the number of
+// iterations, or 16 if the number is unknown. It is less if GCC would need more than about a
+// second. A loop whose body always fails has the factor 1, because it has at most one iteration and
+// GCC warns if such a loop is unrolled.
 func unrollFactor(s *ir.For) int64 {
 	n := s.Factor
 	if alwaysFails(s.Body) {

@@ -14,7 +14,8 @@ import (
 var preludeFiles embed.FS
 
 // helpers lists the helpers of the prelude in printing order. A helper uses only earlier ones. A
-// helper with Types is printed once for each type, with a suffix for the type in its name.
+// helper with Types is printed once for each type that is needed, with a suffix for the type in its
+// name.
 var helpers = []clike.Helper{
 	{Name: "base"},
 	{Name: "rows", Uses: []string{"base"}},

@@ -80,8 +80,7 @@ func inStrips(s *ir.For, piece bool) bool {
 	return long
 }
 
-// settled reports whether x has the same value before and after the statements in list: x loads
-// nothing, and no statement declares or changes a variable of x.
+// settled reports whether x loads nothing, and no Declare or Assign in list sets a variable of x.
 func settled(x ir.Expr, list []ir.Stmt) bool {
 	ok := true
 	vars := map[*ir.Var]bool{}

@@ -349,8 +349,9 @@ func (f *cfunc) publish(s *ir.Publish) {
 	f.Line("%s = 0;", a)
 }
 
-// declareLate declares C variables for the arrays that the function publishes. The variables hold
-// the arrays until no later statement can fail. Only then are the arrays stored in the result.
+// declareLate declares C variables for the arrays that the function publishes, if a statement after
+// the first Publish may fail. The variables hold the arrays until no later statement can fail. Only
+// then are the arrays stored in the result.
 func (f *cfunc) declareLate() {
 	if f.leaf.tail {
 		return

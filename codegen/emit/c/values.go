@@ -32,8 +32,8 @@ const valueBytes = 16
 // leaf passes them as the environment's values, so that leaves that differ only in these numbers
 // share one text. They are in the order of their occurrence in fn, and each starts valueBytes after
 // the previous one. Numbers that influence the code stay in the text: 0, 1, -1, infinities and
-// divisors. Values returns nil if there are more than maxValues numbers, or if fn calls a user's C
-// function.
+// divisors. Values returns an empty slice if there are more than maxValues numbers, or if fn calls
+// a user's C function.
 func Values(fn *ir.Func) []byte {
 	list := values(fn)
 	out := make([]byte, valueBytes*len(list))
@@ -83,7 +83,8 @@ func values(fn *ir.Func) (list []*ir.Lit) {
 	return list
 }
 
-// isValue reports whether l is a number of the statement that does not influence the code.
+// isValue reports whether l is a number of the statement other than 0, 1, -1 and an infinity. A
+// bool does not count as a number.
 func isValue(l *ir.Lit) bool {
 	switch {
 	case l.At == 0 || l.Typ == tensor.Bool:

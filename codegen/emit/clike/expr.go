@@ -5,7 +5,7 @@
 //
 //	expr.go     expressions
 //	function.go a function's text and names
-//	stmt.go     helpers for printers of statements: comments, stable bounds, dead statements
+//	stmt.go     helpers for printers of statements: comments, stable bounds, assigned variables
 //	names.go    names that differ from one another and from the names of languages and headers
 //	prelude.go  the helpers that a file needs
 package clike
@@ -129,7 +129,7 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 }
 
 // narrow reports whether x is an Int64 whose printed expression has type int. Arithmetic of two
-// such expressions must first widen one expression.
+// such expressions must first widen one expression. The literal of the smallest int does not count.
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:

@@ -45,8 +45,9 @@ func (n *Namer) Fresh(want string) string {
 	return n.Take(s)
 }
 
-// User returns a name for something that the IR calls name. It is name itself if C and C++ allow it
-// and no header is likely to define it.
+// User returns a name for something that the IR calls name. It is name itself if C and C++ allow
+// it, no header is likely to define it, and it is not taken. An unnamed namer uses a number
+// instead.
 func (n *Namer) User(name string) string {
 	if n.unnamed {
 		n.numbered++
@@ -68,7 +69,8 @@ func (n *Namer) Part(whole, name string) string {
 	return n.Fresh(whole + "_" + Identifier(name))
 }
 
-// Identifier returns name with underscores in place of the characters that C does not allow.
+// Identifier returns name with underscores in place of the characters that C does not allow. If the
+// result is empty, or starts with a digit, an underscore, dst_ or DST_, it puts a v before it.
 func Identifier(name string) string {
 	b := []byte(name)
 	for i, c := range b {
@@ -84,8 +86,9 @@ func Identifier(name string) string {
 	return s
 }
 
-// macroLike reports whether headers are likely to define the name as a macro or type: it has only
-// capitals, or ends with _t.
+// macroLike reports whether headers are likely to define the name as a macro or type: it ends with
+// _t, or has capitals and no small letters. A capital alone, or with digits after it, does not
+// count.
 func macroLike(s string) bool {
 	if strings.HasSuffix(s, "_t") {
 		return true
@@ -99,8 +102,9 @@ func isNumbered(s string) bool {
 	return strings.Trim(s[1:], "0123456789") == ""
 }
 
-// Symbol returns a name for a function that other files can see. It is the IR's name if the
-// languages and their libraries have no function of that name. Otherwise it has the given ending.
+// Symbol returns a name for a function that other files can see. It is Identifier(name). It has the
+// given ending if a language reserves the name, if a library has a function of that name, or if
+// headers are likely to define it.
 func Symbol(name, ending string) string {
 	s := Identifier(name)
 	if reserved[s] || libc[s] || macroLike(s) {
@@ -117,8 +121,8 @@ func set(words string) map[string]bool {
 	return m
 }
 
-// reserved has the keywords of C and C++, and lower-case names that compilers or headers define as
-// macros.
+// reserved has the keywords of C and C++, main, and other names that compilers or headers may
+// define.
 var reserved = set(`
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while

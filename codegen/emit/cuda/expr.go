@@ -52,8 +52,8 @@ func (k *kernel) Helper(name string, t tensor.Type) string {
 }
 
 // Special prints two kinds of expressions in a special way. Integer arithmetic must wrap around,
-// but signed integers of CUDA do not. Complex numbers are structs, so casts of them are calls. The
-// second result is false for all other expressions.
+// but signed integers of CUDA do not. Complex numbers are structs, so casts from and to them are
+// special. The second result is false for all other expressions.
 func (k *kernel) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Binary:

@@ -13,8 +13,8 @@ import (
 const MostStatic = 48 << 10
 
 // Kernel says how to call the kernel of a Launch. The parameters are pointers to the memory of
-// Arrays, then the values of Vars, each with the width of its ir.Type, and then, if Fails is true,
-// a pointer to a status word of StatusSize bytes.
+// Arrays, then the values of Vars, each with the width of its type, and then, if Fails is true, a
+// pointer to a status word of StatusSize bytes.
 //
 // The caller must check the number of blocks, because only the caller knows the value of
 // Launch.Grid. The number must not exceed MaxGrid. If it is 0, the caller must not launch the
@@ -63,7 +63,7 @@ func File(f *ir.Func) string {
 }
 
 // Unnamed is like File, but variables and arrays have numbers in place of names. The text is the
-// same for all leaves that differ only in their names. Its kernels are called in the same way as
+// same for all leaves that differ only in these names. Its kernels are called in the same way as
 // the kernels of File: Kernels describes both.
 func Unnamed(f *ir.Func) string {
 	text, _ := print(f, clike.NewUnnamed())

@@ -5,9 +5,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// valued returns the variables and arrays of 64-bit integers that hold values of tensors or results
-// computed from values. Sums and products of these may wrap around, unlike sums and products of
-// coordinates and positions.
+// valued returns the variables and arrays that hold values of tensors or results computed from
+// values. It has all of them that are 64-bit integers. Sums and products of these integers may wrap
+// around, unlike sums and products of coordinates and positions.
 func valued(f *ir.Func) map[any]bool {
 	values := map[any]bool{}
 	for _, p := range f.Params {

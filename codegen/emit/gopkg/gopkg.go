@@ -37,7 +37,8 @@ type Package struct {
 	Types []tensor.Type
 }
 
-// Name makes a package name from any text. It returns "leaf" if no part of the text can be used.
+// Name makes a package name from any text. It keeps ASCII letters, and digits after the first
+// letter. It returns "leaf" if nothing is kept, or if the result would be main or a keyword of Go.
 func Name(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(text) {

@@ -307,6 +307,7 @@ func ReadSchedule(l *scope.Leaf, s cin.Stmt) {
 }
 
 // DrivenBy reports whether a statement has values only at entries of the access with the given key.
+// If the statement contains a where, DrivenBy returns false.
 func DrivenBy(s cin.Stmt, key string) bool {
 	driven := true
 	cin.Walk(s, func(t cin.Stmt) {

@@ -17,8 +17,8 @@ func checkCountable(l *scope.Leaf, roots []string) {
 	}
 }
 
-// CheckCounts emits tests at the start of the leaf. There is a test for each loop that is not in
-// natural order and that numbers the points of fused variables. The leaf fails if there are more
+// CheckCounts emits tests at the start of the leaf. There is a test for each fuse of coordinates in
+// a component whose loops are not in natural order. The leaf fails if the fused variables have more
 // points than it can number.
 func CheckCounts(l *scope.Leaf) {
 	s := &provenance.Counting{G: l.Graph, N: map[string]provenance.Form{}}

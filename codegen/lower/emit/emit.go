@@ -135,7 +135,7 @@ func (b *Builder) into(x *ir.Block, f func()) {
 }
 
 // AtStart calls f, and appends the statements that f emits to the code at the function's start. The
-// statements may use only the leaf's arguments.
+// statements may use only the leaf's arguments and what the code at the start computes.
 func (b *Builder) AtStart(f func()) { b.into(b.start, f) }
 
 // OnceAtStart returns an expression that is computed once, at the start of the function. The first

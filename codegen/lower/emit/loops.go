@@ -42,7 +42,7 @@ func (b *Builder) Chunks(name string, lo, hi ir.Expr, body func(c *ir.Var)) {
 		Body: b.InScope(func() { body(c) })})
 }
 
-// Parallel emits a loop on threads over the values from 0 to n of a new variable, which are divided
+// Parallel emits a loop on threads over the values in [0, n) of a new variable, which are divided
 // evenly. Each iteration has a scope of its own.
 func (b *Builder) Parallel(name string, n ir.Expr, body func(k *ir.Var)) {
 	k := b.Var(name)

@@ -9,7 +9,7 @@ import (
 )
 
 // MergeLoops emits a loop for each lattice point. The loop runs while all iterators of the point
-// have entries, and its body has a case for each point under it.
+// have entries, and its body has a case for each point under it, or is one predicated body.
 func (p *Loop) MergeLoops() ir.Expr {
 	if p.Merge != nil && p.Merge(p) {
 		return ir.Truth(true)
@@ -167,7 +167,7 @@ func (p *Loop) flaggedLoop() ir.Expr {
 
 // pointsHold returns the condition that all iterators of at least one lattice point satisfy cond.
 // It tests only the smallest points, because every other point contains the iterators of a smallest
-// point. If the lattice is coarse, any subset of the iterators is a point. One iterator that
+// point. If the lattice is coarse, any subset of the iterators may be present. One iterator that
 // satisfies cond is then enough.
 func (p *Loop) pointsHold(cond func(*Iter) ir.Expr) ir.Expr {
 	any := ir.Expr(ir.Truth(false))

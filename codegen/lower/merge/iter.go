@@ -19,7 +19,7 @@ type Iter struct {
 	Lo, Hi  ir.Expr
 	P       *ir.Var // the position; declared by start
 	here    ir.Expr // whether the iterator is at the current coordinate
-	c       *ir.Var // the coordinate at p
+	c       *ir.Var // the coordinate at P
 	run     *ir.Var // the end of the run of positions with the coordinate, if the level has runs
 	repeats bool
 	Padded  bool
@@ -97,10 +97,10 @@ func (it *Iter) live() ir.Expr { return ir.Less(it.P, it.Hi) }
 // current returns the coordinate at the iterator's position.
 func (it *Iter) current() ir.Expr { return it.At(it.P) }
 
-// declareRunEnd declares the end of a run. A run has the positions from it.p on with coordinate c.
-// it.here is the condition that it.p has the coordinate c. If it.here is false, the run is empty
-// and its end is it.p. If it.here is true, the search for the end starts at it.p+1, so that GCC
-// knows that the run is not empty. If the search started at it.p, GCC would make copies of the
+// declareRunEnd declares the end of a run. A run has the positions from it.P on with coordinate c.
+// it.here is the condition that it.P has the coordinate c. If it.here is false, the run is empty
+// and its end is it.P. If it.here is true, the search for the end starts at it.P+1, so that GCC
+// knows that the run is not empty. If the search started at it.P, GCC would make copies of the
 // loops over the run that are never executed, and warn about these copies.
 func declareRunEnd(l *scope.Leaf, it *Iter, c ir.Expr) {
 	if !it.repeats {

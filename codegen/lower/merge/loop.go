@@ -33,13 +33,13 @@ type Loop struct {
 	// Reserve, if it is not nil, is called before the loops. n is the largest possible number of
 	// iterations.
 	Reserve func(n ir.Expr)
-	// Merge, if it is not nil, lowers the loop in place of mergeLoops if there are several
-	// iterators. It returns false if it cannot.
+	// Merge, if it is not nil, can lower the loop in place of MergeLoops. It returns false if it
+	// cannot.
 	Merge func(p *Loop) bool
 
 	Lat   *lattice.Lattice
 	Iters []*Iter
-	some  *ir.Var // set if an iteration assigned, when want is true
+	some  *ir.Var // set if an iteration assigned, when Want is true
 	count *ir.Var // the number of iterations that assigned, if they are counted instead
 }
 
@@ -54,7 +54,8 @@ func (p *Loop) V() string { return p.F.Var }
 // Entered returns the function that package lattice calls to ask about accesses in environment e.
 // For an access, the function returns whether the access is absent. If it is not absent, the
 // function returns the variable of the next level that the loops have not visited. If they have
-// visited all levels, this variable is "".
+// visited all levels, or if the access is to a scalar temporary or a tile of a row, this variable
+// is "".
 func Entered(e *scope.Env) func(a *cin.Access) lattice.Place {
 	return func(a *cin.Access) lattice.Place {
 		if t, ok := e.Temps.Get(a.Name); ok {
@@ -278,9 +279,9 @@ func (p *Loop) Subset(s lattice.Set) []*Iter {
 	return out
 }
 
-// CountAssigned makes the loop count the iterations that assign a value to the result. It does so
-// if the loop's result is wanted and its iterations run in parallel, because several iterations
-// could set a flag at the same time.
+// CountAssigned makes the loop count the iterations that assign a value. It does so if the loop's
+// result is wanted and its iterations run in parallel, because several iterations could set a flag
+// at the same time.
 func (p *Loop) CountAssigned() {
 	if p.Want && p.F.Unit != cin.Serial && p.F.Race != cin.Unsaid {
 		p.count = p.E.Leaf.B.Declare("some_"+p.V(), ir.Int(0))

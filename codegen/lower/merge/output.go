@@ -9,9 +9,9 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// Zero emits code that sets the values below the result's cursor to 0, unless they are 0 already.
-// It returns the environment after this code. It does nothing if a compressed level is below the
-// cursor.
+// Zero emits code that sets the values below the result's cursor to 0, unless they are 0 already or
+// the leaf adds to them. It returns the environment after this code. It does nothing if a
+// compressed level is below the cursor.
 func Zero(e *scope.Env) *scope.Env {
 	l := e.Leaf
 	if e.Res.Zeroed || e.Res.Level <= l.Out.Deep {
@@ -50,7 +50,8 @@ func fillBelow(e *scope.Env) {
 }
 
 // visited returns the part of v's range that the surrounding loops visit. It returns false if they
-// visit the whole range.
+// visit the whole range. It also returns false if v is fused with other variables and has no range
+// of its own in e.
 func visited(e *scope.Env, v string) (tree.Range, bool) {
 	if s, ok := e.Ranges.Get(v); ok {
 		return s, ok

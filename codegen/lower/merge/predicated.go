@@ -26,9 +26,9 @@ func (p *Loop) canPredicate(iters []*Iter, cases []lattice.Point) bool {
 		p.CanPredicateTerms(iters, cases, func(c *tree.Cursor) bool { return c.Level == c.Of.Order() })
 }
 
-// CanPredicateTerms makes the same checks as canPredicate, except that it accepts sums of any type
-// and does not ask the strategy. The function placed gets an operand that no iterator of the loop
-// visits. It reports whether the operand has a value at each coordinate.
+// CanPredicateTerms makes the same checks as canPredicate, except that it does not ask the
+// strategy. The function placed gets the cursor of an operand that no iterator of the loop visits.
+// It reports whether the operand has a value at each coordinate.
 func (p *Loop) CanPredicateTerms(iters []*Iter, cases []lattice.Point,
 	placed func(*tree.Cursor) bool) bool {
 	s, ok := p.F.Body.(*cin.Assign)

@@ -10,8 +10,7 @@ import (
 	"distaff/codegen/strategy"
 )
 
-// fetched describes rows that are fetched ahead. A loop over a sparse operand's entries selects
-// them.
+// fetched describes rows that are fetched ahead. The loop's variable selects them.
 type fetched struct {
 	how   strategy.Prefetch
 	name  string

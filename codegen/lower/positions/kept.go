@@ -10,13 +10,14 @@ import (
 	"distaff/io/tensor"
 )
 
-// keptRow holds the sum of the last row that a thread summed, before the thread adds it to the
-// result. It is used on a GPU, in a walk over an interval of positions, if other threads may add to
-// the same row. The thread does not add the sum when the row ends, but when the walk reaches the
-// next row of the result, or after the walk. At these points all threads of a warp run together. If
-// their intervals are in the same long row, the warp adds up their sums and makes a single addition
-// to the result (package emit/cuda). A thread whose interval is inside one row of the result adds
-// only once, even if this row contains many rows of lower levels.
+// keptRow holds the sum of a row before a thread adds the sum to the result. It is used on a GPU,
+// in a walk over an interval of positions, if other threads may add to the same row. A row that is
+// known to be entirely inside the interval is added when it ends. The sum of another row is added
+// after the next of these other rows is summed, or after the walk. At these points the threads of a
+// warp can run together. If all of them do, and their intervals are in the same long row, the warp
+// adds up their sums and makes a single addition to the result (package emit/cuda). A thread whose
+// interval is inside one row of the result adds only once, even if this row contains many rows of
+// lower levels.
 type keptRow struct {
 	e    *scope.Env // around the walk
 	root int        // index of the component's root that completes the row's coordinates
@@ -25,9 +26,9 @@ type keptRow struct {
 	used bool
 }
 
-// keepRow returns the state of a walk that adds the sum of a row to the result late, when the walk
-// reaches the next row of the result (see keptRow). f is the loop whose iterations the walk visits.
-// keepRow returns nil if each row is added to the result when the row ends.
+// keepRow returns the state of a walk that adds the sum of a row to the result late (see keptRow).
+// f is the loop whose iterations the walk visits. keepRow returns nil if each row is added to the
+// result when the row ends.
 func keepRow(f *cin.Forall, e *scope.Env, c *scope.Component) *keptRow {
 	l := e.Leaf
 	if !l.Spec.GPU || !e.Atomic || e.Private != nil || e.Res.Tile != nil || !l.Assigns(f) ||
@@ -66,8 +67,8 @@ func (k *keptRow) walk(emit func()) {
 	}
 }
 
-// fits reports whether a thread can keep the sum of a row until the walk reaches the next row. The
-// loops over root d and the later roots sum the row. rowEnv is the environment of the row.
+// fits reports whether a thread can keep the sum of a row (see keptRow). The loops over the roots
+// after root d sum the row. rowEnv is the environment of the row.
 func (k *keptRow) fits(f *cin.Forall, d int, rowEnv *scope.Env) bool {
 	return k != nil && k.root == d && rowEnv.Atomic && rowEnv.Res.Zeroed &&
 		rowEnv.Res.Level == k.e.Leaf.Out.Op.Order() && rowEnv.Res.Here == nil && rowEnv.Res.Row == nil &&

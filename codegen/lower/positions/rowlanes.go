@@ -80,7 +80,8 @@ func (r *rowLanes) needsAbove() bool {
 	return false
 }
 
-// rows returns the range of positions of the rows that have a part in the tile.
+// rows returns a range of positions of rows. It contains all rows that have a part in the tile.
+// Other rows of the range have no entry in the tile.
 func (r *rowLanes) rows() (lo, hi ir.Expr) {
 	l, d := r.tile.e.Leaf, r.row
 	name := r.tile.c.Roots[d]
@@ -130,7 +131,7 @@ func (r *rowLanes) rowLoop(lo, hi ir.Expr, template *ir.For, places ir.For) {
 
 // sum emits a loop over the values of row q that are in the tile, and code that adds their sum to
 // the result. places is the loop without its bounds and body. Its kind says how it runs, for
-// example in vector lanes.
+// example on the lanes of a warp.
 func (r *rowLanes) sum(q ir.Expr, places ir.For) {
 	l, name := r.tile.e.Leaf, r.tile.c.Roots[len(r.tile.c.Roots)-1]
 	begin := l.B.Named(name+"_begin", r.first(q))
@@ -205,8 +206,8 @@ func (r *rowLanes) store(in *scope.Env, whole ir.Expr) {
 	}
 }
 
-// laneWidth returns the number of threads of a block that run f: the same number as for other loops
-// of the statement.
+// laneWidth returns the number of threads of a block that run f: the largest number for another
+// loop over threads of the statement, or units.BlockThreads if there is none.
 func laneWidth(l *scope.Leaf, f *cin.Forall) int64 {
 	width := int64(0)
 	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {

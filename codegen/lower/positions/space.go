@@ -202,8 +202,8 @@ func (w *positionSpace) operand(l *scope.Leaf, name string, pattern *tree.Operan
 	return op
 }
 
-// placeLoop is a loop over an interval of positions. The positions are in a tile, and the workspace
-// has a place for each position in the tile.
+// placeLoop is a loop over an interval of positions. The positions are in a tile. If w is not nil,
+// this workspace has a place for each position in the tile.
 type placeLoop struct {
 	f *cin.Forall
 	e *scope.Env
@@ -217,8 +217,8 @@ type placeLoop struct {
 
 // Fill lowers the loop f, which fills a workspace over an interval of positions, as one loop over
 // these positions. It loads coordinates only if the body reads them. It returns false and emits
-// nothing if the body reads a coordinate of an upper level. Such a coordinate has several positions
-// below it, so it cannot be found from the position alone.
+// nothing if f fills no such workspace, or if the body reads a coordinate of an upper level. Such a
+// coordinate has several positions below it, so it cannot be found from the position alone.
 func Fill(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -278,10 +278,11 @@ func (p *placeLoop) bind(in *scope.Env, at []ir.Expr, need func(d int) bool) {
 	}
 }
 
-// emit emits the loop over the places of a tile. If the loop is completely unrolled, it has two
-// copies. The copy for a whole tile has a constant trip count, so that each place is a constant.
-// The copy for a shorter tile is usually a plain loop. If all places must be constants, it has the
-// constant trip count too, and skips the places after the tile's end.
+// emit emits the loop over the places of a tile. If the loop is completely unrolled, it has a copy
+// for a whole tile and, unless the tile is known to be whole, a copy for a shorter tile. The copy
+// for a whole tile has a constant trip count, so that each place is a constant. The copy for a
+// shorter tile is usually a plain loop. If all places must be constants, it has the constant trip
+// count too, and skips the places after the tile's end.
 func (p *placeLoop) emit(body func(at ir.Expr)) {
 	l, iv, w := p.e.Leaf, p.iv, p.w
 	last := len(p.c.Roots) - 1
@@ -331,10 +332,10 @@ func (p *placeLoop) emit(body func(at ir.Expr)) {
 }
 
 // rootsRead says, for each original variable of component c, whether the statement s needs the
-// variable's coordinate. s fills a workspace. It needs the variables of all its accesses, except
-// for the access with the given key, because the values of this access are found by position. If a
-// division of integers in s can fail, s needs all variables, because the error message shows their
-// values.
+// variable's coordinate. The coordinates that only the target of an assignment needs do not count.
+// s needs the variables of all its accesses, except for the access with the given key, because the
+// values of this access are found by position. If a division of integers in s can fail, s needs all
+// variables, because the error message shows their values.
 func rootsRead(l *scope.Leaf, s cin.Stmt, c *scope.Component, key string) []bool {
 	reads := make([]bool, len(c.Roots))
 	divides := false

@@ -11,10 +11,11 @@ import (
 )
 
 // Sum lowers f as one loop over the positions of its tile, if possible. f must be the innermost
-// loop of a consumer that reads a workspace by position and only sums. The strategy chooses one of
-// two forms (source 004, figure 2-2). In one form, the loop sums all values into a scalar. In the
-// other form, it keeps a sum of the current row, and adds the sum to the result when the row ends.
-// Sum returns false if a loop over rows is needed instead.
+// loop of a consumer that reads a workspace by position and only sums. There are two forms (source
+// 004, figure 2-2). If the target of the sum is a temporary without variables of the component, the
+// loop sums all values into it. If the target is the result, and the strategy says so, the loop
+// keeps a sum of the current row, and adds the sum to the result when the row ends. Sum returns
+// false if a loop over rows is needed instead.
 func Sum(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	c := o.Of
 	l := e.Leaf
@@ -141,12 +142,13 @@ func (w *rowWalk) inRow(need func(d int) bool) *scope.Env {
 
 // add emits code that adds the sum of the current row to the result. ended is true if the row ends
 // before the interval does. The rows of an interval belong to it alone, except for the first and
-// the last row, which may continue in other intervals. If other threads may add to the same row,
-// the additions of the first and the last row are atomic.
+// the last row, which may continue in other intervals. If other threads may add only to the first
+// and the last row (units.OwnsRows), the additions of the other rows are not atomic. On a CPU, the
+// code tests at run time whether a row is entirely inside the interval.
 //
 // On a GPU, the code tests at run time whether the row is the first row of the interval. A row is
 // the first one if no other row of the interval has ended yet. The last row is added after the
-// loop, where all threads of a warp run together. If several of the threads have parts of the same
+// loop, where the threads of a warp can run together. If all of them do, and have parts of the same
 // long row, they first add up these parts.
 func (w *rowWalk) add(a *cin.Assign, temp *cin.Access, sum *ir.Var, ended bool) {
 	p, l := w.tile, w.tile.e.Leaf

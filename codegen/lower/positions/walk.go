@@ -10,8 +10,8 @@ import (
 	"distaff/codegen/lower/units"
 )
 
-// InRows reports whether f can be lowered by Walk: it visits an interval of positions,
-// and has values only there.
+// InRows reports whether f can be lowered by Walk: it visits an interval of positions that are
+// present, has values only there, and does not write to a result in order.
 func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 	l := e.Leaf
 	inOrder := l.Assigns(f) && l.Out.InOrder
@@ -19,9 +19,9 @@ func InRows(f *cin.Forall, e *scope.Env, o *scope.OpenLoops) bool {
 		bounds.DrivenBy(f, o.Iv.Key)
 }
 
-// FindRows emits the search for the first row of a tile of fused variables. It does so if loops
-// over other variables are between f and the loop that walks the tile. Each iteration of these
-// loops would otherwise repeat the search.
+// FindRows emits the search for the first row of a tile of fused variables. It does so only if
+// loops over other variables are between f and the loop that walks the tile. Each iteration of
+// these loops would otherwise repeat the search.
 func FindRows(f *cin.Forall, e *scope.Env, c *scope.Component) {
 	o := e.Open.At(c.Top)
 	next, ok := f.Body.(*cin.Forall)
@@ -52,8 +52,8 @@ type walk struct {
 	loop *merge.Loop
 }
 
-// Walk lowers f as a walk over rows, if values exist only at the positions of an interval. One
-// search finds the row of the first position. The walk ends at the first row that begins after the
+// Walk lowers f as a walk over rows, if values exist only at the positions of an interval. The row
+// of the first position is searched for once. The walk ends at the first row that begins after the
 // interval.
 func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 	w := &walk{o: o, at: o.At, loop: &merge.Loop{F: f, E: e, Want: want}}
@@ -72,8 +72,9 @@ func Walk(f *cin.Forall, e *scope.Env, o *scope.OpenLoops, want bool) ir.Expr {
 
 // row lowers the loop over root d, that is, over the component's original variable number d. In a
 // walk over rows there is one such loop inside another for each original variable except the last.
-// If only one root follows d, an iteration first visits a row that may be only partly in the
-// interval. An inner loop then visits the following rows that are entirely in the interval.
+// If only one root follows d and the rows are plain (bounds.HasPlainRows), an iteration first
+// visits a row that may be only partly in the interval. An inner loop then visits the following
+// rows that are entirely in the interval.
 func (w *walk) row(f *cin.Forall, e *scope.Env, d int) ir.Expr {
 	l, o, c := e.Leaf, w.o, w.o.Of
 	root := c.Roots[d]

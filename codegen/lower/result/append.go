@@ -8,9 +8,9 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// appendResult appends coordinates and values to arrays that grow. On one thread, the arrays are
-// the result. Otherwise each chunk of a parallel loop has its own arrays (ordered.go,
-// joined.go), which are joined in order.
+// appendResult appends coordinates and values to arrays that grow. On one thread, or if no loop is
+// parallel, the arrays are the result. Otherwise each chunk of a parallel loop has its own arrays
+// (ordered.go, joined.go), which are joined in order.
 type appendResult struct{ growing }
 
 // Whole emits the code for the whole result. run emits the loops. If the loops are not parallel,
@@ -144,7 +144,8 @@ func (a *appendResult) publishAll() {
 }
 
 // initialCapacity returns the initial capacity, in entries, of the arrays of the result: the
-// strategy's factor times the entries of all sparse operands, limited by the strategy's bound.
+// strategy's factor times n, limited by the strategy's bound. n is 16 more than the number of
+// entries of all sparse operands.
 func (a *appendResult) initialCapacity() ir.Expr {
 	n := ir.Expr(ir.Int(16))
 	for _, o := range a.out.Leaf.Spec.Operands[1:] {

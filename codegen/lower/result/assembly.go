@@ -34,8 +34,8 @@ import (
 // There are two groups of implementations. With random access (dense, shared pattern, mapped),
 // values may be written in any order, because a value's position is computed or is the position of
 // an operand's entry. With ordered access (fixed pattern, append, two passes), the coordinates of
-// the result's compressed levels are visited in storage order, each coordinate once. An Assembly of
-// this group also implements ordered.
+// the result's compressed levels are visited in storage order, each coordinate once. Summing.Sum is
+// an exception. An Assembly of this group also implements ordered.
 type Assembly interface {
 	// Whole emits the code that makes the result. run lowers the statement, and may be called
 	// twice. parallel is true if loops on threads make the result in chunks.
@@ -132,10 +132,9 @@ func NewAssembly(r *scope.Result, how strategy.Assembly) Assembly {
 	panic(fmt.Sprintf("BUG: lower: assembly %v", how))
 }
 
-// InOrder lowers a loop whose iterations run in order, one after another. If the loop must visit
-// the result's coordinates in storage order, the assembly lowers the loop itself, for example to
-// append each coordinate. If the assembly makes each row of the result separately, InOrder tells
-// the assembly which row each iteration computes.
+// InOrder lowers the loop p. If the loop must visit the result's coordinates in storage order, the
+// assembly lowers the loop itself, for example to append each coordinate. If the assembly makes
+// each row of the result separately, InOrder tells the assembly which row each iteration computes.
 func InOrder(a Assembly, p *merge.Loop) ir.Expr {
 	if level, ok := merge.LoopsOverResult(p.F, p.E); ok {
 		return a.(ordered).loop(p, level)

@@ -11,10 +11,11 @@ import (
 )
 
 // rowRange is the range of rows that one chunk of a parallel loop computes, if the chunks append to
-// a sparse result. The chunks have about equal work. A row with more entries than the strategy's
-// limit may be shared by chunks, so the range may begin or end at a coordinate inside a row. Each
-// entry of the result is computed by a single chunk, so the result does not depend on the division.
-// The chunk that has the end of a row writes the row's end to the pos array.
+// a sparse result or write a fixed pattern. The chunks have about equal work. A row with more
+// entries than the strategy's limit may be shared by chunks, so the range may begin or end at a
+// coordinate inside a row. Each entry of the result is computed by a single chunk, so the result
+// does not depend on the division. If a pos array is written, the chunk that has the end of a row
+// writes the row's end to it.
 type rowRange struct {
 	f    *cin.Forall
 	rows tree.Range

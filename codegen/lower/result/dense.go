@@ -35,9 +35,9 @@ func newDenseResult(r *scope.Result) *denseResult {
 	return &denseResult{randomAccess{r}}
 }
 
-// Parallel lowers f as chunks that run on threads, for a result with random access. The chunks
-// leave out long rows. After the chunks, the leaf computes the long rows one after another, each on
-// all threads.
+// Parallel lowers f as chunks that run on threads, for a result with random access. If the strategy
+// says so, the chunks leave out long rows. After the chunks, the leaf then computes the long rows
+// one after another, each on all threads.
 func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
 	l, chunks := a.out.Leaf, units.Chunks(a.out.Leaf)
 	if !a.out.Prefixed(f) {

@@ -242,7 +242,7 @@ func (a *fixedResult) advance(k int, p *ir.Var, end, c ir.Expr) {
 
 // find emits code that moves a.done to the position of coordinate c, or of the first larger
 // coordinate, in the row that ends at end. It sets the values that are skipped to 0. moved, if it
-// is not nil, emits code that runs if a.done moved.
+// is not nil, emits code that runs if a.done was not at coordinate c.
 func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 	l := a.out.Leaf
 	l.B.When(ir.Inverse(a.holds(a.out.Deep, a.done, end, c)), func() {
@@ -257,8 +257,7 @@ func (a *fixedResult) find(end, c ir.Expr, moved func()) {
 
 // Store emits code that stores the value x. If the code has a current row of the last compressed
 // level, it finds the current coordinate in the row and stores the value at the coordinate's
-// position. Otherwise the value is inside a block of dense levels, and the code stores it at the
-// position of the result's cursor.
+// position. Otherwise the code stores the value at the position of the result's cursor.
 func (a *fixedResult) Store(x scope.Value, e *scope.Env) {
 	l := a.out.Leaf
 	switch {
@@ -288,10 +287,11 @@ func (a *fixedResult) enterAbove(v string, body merge.LowersBody, in *scope.Env,
 	return body(in, false)
 }
 
-// writeBlock lowers the body of f for one coordinate of the last compressed level. Each position of
-// this level has a block of values below it. If the result lacks the coordinate, the leaf runs a
-// second copy of the body without its stores. The leaf fails if this copy would write something.
-// The returned condition is the constant false if the body never writes anything.
+// writeBlock lowers body for one coordinate of the last compressed level. Each position of this
+// level has a block of values below it. If the result lacks the coordinate, the leaf runs a second
+// copy of the body without its stores, and fails if this copy would write something. If the body
+// always writes something, there is no second copy, and the leaf fails directly. The returned
+// condition is the constant false if the body never writes anything.
 func (a *fixedResult) writeBlock(v string, body merge.LowersBody, in *scope.Env,
 	end ir.Expr) ir.Expr {
 	l := a.out.Leaf
@@ -357,9 +357,9 @@ func (a *fixedResult) mergeRows(p *merge.Loop, end ir.Expr) bool {
 }
 
 // followsResult reports whether the body of the loop is a sum that can be computed at each
-// coordinate of the result, even if operands are absent there (see canPredicateTerms). A sum of
-// integers must not have a division, because the leaf could then divide by zero where an operand is
-// absent.
+// coordinate of the result, even if operands are absent there (see merge.Loop.CanPredicateTerms). A
+// sum of integers must not have a division, because the leaf could then divide by zero where an
+// operand is absent.
 func followsResult(p *merge.Loop, its []*merge.Iter) bool {
 	t := p.E.Leaf.Spec.Compute
 	if s, ok := p.F.Body.(*cin.Assign); !ok || !t.IsFloat() && (!t.IsInt() ||

@@ -40,8 +40,8 @@ type growingLevel struct {
 	limit ir.Expr
 }
 
-// Store writes the value of the current coordinate. If the last level is compressed, an absent
-// value is not written, because its coordinate is not counted.
+// Store writes the value of the current coordinate. If the last level is compressed, a value that
+// is always absent is not written, because its coordinate is not counted.
 func (a *growing) Store(x scope.Value, e *scope.Env) {
 	if a.out.Deep == a.out.Op.Order()-1 && ir.Never(x.Pres) {
 		return

@@ -53,8 +53,9 @@ func (a *mappedResult) at(p ir.Expr) scope.ResultCursor {
 		Pos: l.B.Named(name+"_p", ir.Choose(first, ir.Minus(ir.Int(-1), q), q)), First: first}
 }
 
-// zeroed returns the position in the result for position p of the map. It emits code that sets the
-// values there to 0 if this leaf is the first at the position.
+// zeroed returns the position in the result for position p of the map. If the values were not
+// cleared before, it also emits code that sets the values there to 0 if this leaf is the first at
+// the position.
 func (a *mappedResult) zeroed(p ir.Expr) ir.Expr {
 	l, size := a.out.Leaf, a.out.Block(a.out.Deep+1)
 	a.prefetch(p, true)

@@ -37,9 +37,10 @@ func (a *sharedResult) clear(lo, hi ir.Expr) {
 		X: ir.Zero(a.out.Values.Elem)})
 }
 
-// ClearBefore emits code before all loops that sets all values of the result to 0. The result
-// shares an operand's pattern. The code is emitted only in two cases: the loops visit some values
-// several times, or it is not known at a visit which values are absent.
+// ClearBefore emits code before all loops that sets the values of the result to 0. The result
+// shares an operand's pattern. In a mapped result, values that another leaf has written are kept.
+// The code is emitted only in three cases: the loops visit some values several times, it is not
+// known at a visit which values are absent, or the result is mapped and the leaf runs on a GPU.
 func ClearBefore(how Assembly, s cin.Stmt, e *scope.Env) {
 	l := e.Leaf
 	a, ok := how.(clearing)
@@ -84,8 +85,9 @@ func ClearAbsent(how Assembly, e *scope.Env) {
 // result must be set to 0 before all loops.
 //
 // This can happen if a dense workspace is filled inside loops that the schedule derived. The
-// workspace is then empty for some tiles. Its consumer must also have derived loops over variables
-// of the result's compressed levels.
+// workspace is then empty for some tiles. absentInTiles returns true if the schedule has made
+// variables, and the consumer of a dense workspace has a loop over a variable of the result's
+// compressed levels, or over a variable derived from one.
 func absentInTiles(l *scope.Leaf, s cin.Stmt) (found bool) {
 	if len(l.Comps) == 0 {
 		return false

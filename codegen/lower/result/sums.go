@@ -27,9 +27,10 @@ type fixedSums struct {
 	base  ir.Expr
 }
 
-// SumsInPlace reports whether the sums of workspace t can be added directly in the result. Two
+// SumsInPlace reports whether the sums of workspace t can be added directly in the result. Three
 // conditions must hold: the statement consumer only copies t to level k of the result and the
-// levels below, and the values of the result have the type of the sums.
+// levels below, one of these levels is compressed, and the values of the result have the type of
+// the sums.
 func (a *fixedResult) SumsInPlace(consumer cin.Stmt, t *cin.Access, k int) bool {
 	return k <= a.out.Deep && a.out.Values.Elem == a.out.Leaf.Spec.Compute && copiesTo(a.out.Leaf,
 		consumer, t, k)
@@ -77,9 +78,9 @@ func copiesTo(l *scope.Leaf, s cin.Stmt, t *cin.Access, k int) bool {
 	return ok && x.Key() == t.Key()
 }
 
-// scatterPositions emits code that stores the position of each coordinate in the current row in the
-// array w.place. The index in the array is the coordinate minus w.base. With this array, sums find
-// their position in the row without a search.
+// scatterPositions emits code that stores 1 plus the position of each coordinate in the current row
+// in the array w.place. The index in the array is the coordinate minus w.base. With this array,
+// sums find their position in the row without a search.
 func (w *fixedSums) scatterPositions(l *scope.Leaf) {
 	a := w.a
 	b := l.Bounds[l.ResultVars[w.from]]

@@ -343,10 +343,10 @@ func (a *twoPassResult) loop(p *merge.Loop, k int) ir.Expr {
 	return p.Loops()
 }
 
-// closeRows emits code that fills the pos array of the first compressed level as if all rows were
-// empty. It does so only if several dense levels are above this level, because the loops may then
-// skip some of a row's positions. Rows that are not empty write their elements of the array again
-// later.
+// closeRows emits code that fills the pos array of the first compressed level: each element gets
+// the end of its row. It does so only if several dense levels are above this level, because the
+// loops may then skip some of a row's positions. Rows that are not empty write their elements of
+// the array again later.
 func (t *passes) closeRows() {
 	p, l := &t.levels[0], t.a.out.Leaf
 	if p.level < 2 {

@@ -28,8 +28,8 @@ type scaledSegment struct {
 
 // appendUnions emits code that appends to level k the same coordinates and values as the loops over
 // p's iterators would. The code computes them as unions of segments, in windows. appendUnions
-// returns false if the strategy does not choose windows, or if the loop's body is not a sum of
-// scaled segments.
+// returns false if the strategy does not choose windows, or if the loop or its arrays have another
+// form.
 func (a *growing) appendUnions(p *merge.Loop, k int) bool {
 	l, lev := a.out.Leaf, &a.levels[k]
 	s, ok := p.F.Body.(*cin.Assign)
@@ -88,7 +88,8 @@ func scaledSegments(p *merge.Loop, x cin.Expr) ([]scaledSegment, bool) {
 }
 
 // scaled returns x as one term of a sum. x must be an access of one of p's iterators, or the
-// product of such an access and a factor. The factor must contain no sum. Otherwise ok is false.
+// product of such an access and a factor, or the negative of one of these. The factor must contain
+// no sum. Otherwise ok is false.
 func scaled(p *merge.Loop, x cin.Expr) (t scaledSegment, ok bool) {
 	switch x := x.(type) {
 	case *cin.Neg:

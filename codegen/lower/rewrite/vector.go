@@ -25,7 +25,8 @@ type Lanes struct {
 //   - A loop over a segment of a sparse level is marked if it only sums gathered values and is in
 //     o.Segments.
 //
-// In a marked loop, stores of values that are written only once bypass the caches.
+// A marked loop is Nontemporal if its body has one store, the store is in o.Once, and the body sums
+// nothing.
 func Vectorize(b *ir.Block, o *Lanes) map[string]bool {
 	gathered := map[string]bool{}
 	ir.Walk(b, func(s ir.Stmt) {
@@ -105,7 +106,8 @@ func (v *vectorLoop) storesOnce(onceStores map[*ir.Store]bool) bool {
 }
 
 // gathers reports whether vector lanes may run the loop and gather the values that it reads. This
-// requires that the body only adds to sums, and that the order of its reads does not matter.
+// requires that the body only adds to sums that are not complex, does not read the sums, and does
+// not search.
 func (v *vectorLoop) gathers() bool {
 	ok := len(v.stored) == 0 && len(v.sums) > 0
 	for x := range v.sums {
@@ -123,6 +125,7 @@ func (v *vectorLoop) gathers() bool {
 }
 
 // contiguous reports whether every load of the body is from one place or from consecutive places.
+// It returns false if the body reads a sum or an array that it stores to, or if it searches.
 func (v *vectorLoop) contiguous() bool {
 	ok := true
 	ir.WalkExprs(v.f.Body, func(x ir.Expr) {

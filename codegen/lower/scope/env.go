@@ -53,7 +53,7 @@ type Env struct {
 	Private *PrivateCopy
 	Piece   *PieceOf
 	// Predicates says for each access, by key, whether it is present at the current coordinate of a
-	// predicated merge (predicated.go).
+	// predicated merge (merge/predicated.go).
 	Predicates map[string]ir.Expr
 	// Early is for a loop that is split in two because inner loops fetch rows ahead. It has the
 	// keys of these inner loops (see PlaceKey). A value is true in the first part, where no fetch
@@ -68,7 +68,7 @@ type filled struct {
 }
 
 // Summing returns the environment for the producer of the scalar temporary called name: a copy of e
-// in which assignments to the temporary add to the variable sum.
+// that lets assignments to the temporary add to the variable sum.
 func (e *Env) Summing(name string, sum *ir.Var) *Env {
 	in := *e
 	in.Into = e.Into.With(name, filled{sum: sum})
@@ -129,8 +129,8 @@ func LevelVars(a *cin.Access, op *tree.Operand) []string {
 }
 
 // Operand returns the operand with the given name: a workspace that a consumer reads in e, or an
-// operand of the leaf. It returns nil for a scalar. It also returns nil for a workspace that no
-// consumer reads in e.
+// operand of the leaf. It returns nil if the name belongs to a scalar temporary, or to a workspace
+// that no consumer reads in e.
 func (e *Env) Operand(name string) *tree.Operand {
 	if op, ok := e.Made.Get(name); ok {
 		return op
@@ -254,19 +254,19 @@ func (e *Env) load(c *tree.Cursor) ir.Expr {
 	return l.B.Named(name, ir.Convert(t, v))
 }
 
-// PlaceKey returns the key in env.parts for the positions of an access in the loop over v.
+// PlaceKey returns the key in Env.Parts for the positions of an access in the loop over v.
 func PlaceKey(key, v string) string { return key + " at " + v }
 
-// Value is the value of an expression. v is valid if pres is true. If zeroed is true, v is also
-// valid if pres is false: it is then 0.
+// Value is the value of an expression. V is valid if Pres is true. If Zeroed is true, V is also
+// valid if Pres is false: it is then 0.
 type Value struct {
 	Pres   ir.Expr
 	V      ir.Expr
 	Zeroed bool
 }
 
-// tile describes a tile of a row: lo is the coordinate where it starts, and Width is the number of
-// its values.
+// tile describes a tile of a row, or the rest of a row: lo is the coordinate where it starts, and
+// Width is the number of values of a whole tile.
 type tile struct {
 	lo    ir.Expr
 	Width int64
@@ -287,8 +287,7 @@ func (e *Env) Lane(v string) ir.Expr {
 	return ir.Minus(e.Coord.At(v), e.Tiles.At(v).lo)
 }
 
-// Adder is a temporary over index variables that sums values. Values may be added at its
-// coordinates in any order.
+// Adder stores the values that assignments to a temporary over index variables add.
 type Adder interface {
 	// Add adds x at the coordinates of access a in e.
 	Add(a *cin.Access, x ir.Expr, e *Env)

@@ -144,8 +144,8 @@ func (l *Leaf) sum(op ir.Op, p, q Value) Value {
 		ir.Always(q.Pres) || q.Zeroed && op == ir.Add}
 }
 
-// nameChoice returns x as a value that costs nothing to repeat. If x is a conditional expression
-// (ir.Select), nameChoice emits a variable with its value and returns the variable.
+// nameChoice returns x. If the value of x is a conditional expression (ir.Select), nameChoice emits
+// a variable that holds it, and returns x with the variable as its value.
 func (l *Leaf) nameChoice(x Value) Value {
 	if _, ok := x.V.(*ir.Select); ok {
 		x.V = l.B.Named("sum", x.V)

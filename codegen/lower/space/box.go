@@ -9,7 +9,7 @@ import (
 type Point func(m int) ir.Expr
 
 // Box is the set of places of a workspace that has a place for every coordinate of its variables.
-// The coordinates of each variable run from Lo to Hi. The places are numbered from 0, row by row.
+// The coordinates of each variable are in [Lo, Hi). The places are numbered from 0, row by row.
 type Box struct{ Lo, Hi []ir.Expr }
 
 // Size returns the number of coordinates of variable m.
@@ -27,10 +27,10 @@ func (b Box) spaces(m int) ir.Expr {
 	return n
 }
 
-// Places returns the number of places. If the sizes are not constants in the leaf, their product
-// may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can happen
-// although a box is used only if it is small, because a leaf may be called with other sizes than
-// the sizes that it was compiled for.
+// Places returns the number of places. The product of two or more sizes that are not constants in
+// the leaf may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can
+// happen although a box is used only if it is small, because a leaf may be called with other sizes
+// than the sizes that it was compiled for.
 func (b Box) Places() ir.Expr {
 	n := ir.Expr(ir.Int(1))
 	known := true

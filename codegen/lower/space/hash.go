@@ -34,7 +34,7 @@ type Hash struct {
 	svals  *ir.Array
 }
 
-// firstSlots is the initial length of the table.
+// firstSlots is the smallest length of the table.
 const firstSlots = 127
 
 func (m *Maker) newHash(t *cin.Access, form strategy.Form) *Hash {
@@ -73,8 +73,8 @@ func (w *Hash) Begin() {}
 
 func (w *Hash) Entries() Entries { return keyed(w.n, w.keys, w.vals) }
 
-// multipliers of the coordinates in the hash. They are odd and have bits in all positions (the
-// first digits of the golden ratio and of square roots of primes).
+// multipliers of the coordinates in the hash. They are odd. Except for a few digits, they are the
+// golden ratio and square roots of primes.
 var multipliers = []int64{0x1e3779b97f4a7c15, 0x3a09e667f3bcc909, 0x3b67ae8584caa73b,
 	0x3c6ef372fe94f82b, 0x254ff53a5f1d36f1, 0x110e527fade682d1, 0x1b05688c2b3e6c1f, 0x1f83d9abfb41bd6b}
 

@@ -71,7 +71,7 @@ func (w *Marks) Finish() *tree.Operand {
 }
 
 // inParts emits parallel code that copies the marked entries to the output. The marks are divided
-// into units of width entries each, and each thread copies ranges of units. A part is one of these
+// into units of width marks each, and each thread copies ranges of units. A part is one of these
 // ranges. The entries of a part are stored after the entries of all earlier parts.
 func (w *Marks) inParts(units, width ir.Expr) {
 	chunks := w.m.Chunks()
@@ -120,8 +120,8 @@ func (w *Marks) makeRoom() {
 }
 
 // copyOut emits code that writes the marked entries in order, to entry p of the output and the
-// following ones. It writes the entries whose coordinates are in [lo, hi). If the workspace has
-// rows, it writes the rows in [lo, hi).
+// following ones. It writes the entries whose places are in [lo, hi). If the workspace has rows, it
+// writes the rows in [lo, hi).
 func (w *Marks) copyOut(lo, hi ir.Expr, p *ir.Var) {
 	last := w.box.last()
 	if w.rows == nil {

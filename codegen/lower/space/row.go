@@ -9,8 +9,8 @@ import (
 )
 
 // Row describes the rows of a workspace. The first variables of the workspace form a key, and each
-// key has a row of values along the last variables. A workspace has rows if each key has either all
-// values of its row or none.
+// key has a row of values along the last variables. A workspace can have rows only if each key has
+// either all values of its row or none.
 type Row struct {
 	m     *Maker
 	box   Box
