@@ -176,8 +176,10 @@ func TestNetworkParts(t *testing.T) {
 	}
 	text := ir.Print(u.Func)
 	for _, want := range []string{"for part in 0 : @\"threads\" parallel",
-		"alloc w_vals_1 float64[16 * (k_to - k_from) * 16]",
-		"alloc w1_vals_1 float64[(k_to - k_from) * 16]", "alloc w2_vals_1 float64[16]"} {
+		"alloc w_vals_1 float64[select(18014398509481984 < k_to - k_from, 4611686018427387904, " +
+			"(k_to - k_from) * 256)]",
+		"alloc w1_vals_1 float64[select(288230376151711744 < k_to - k_from, 4611686018427387904, " +
+			"(k_to - k_from) * 16)]", "alloc w2_vals_1 float64[16]"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %s in\n%s", want, text)
 		}

@@ -35,6 +35,7 @@ func (j *FileJob) description() launch.Description {
 	t := launch.Description{{"version", Version()}, {"job file", j.File.String()}}
 	t.Add("-D", launch.Named(j.File.Given())...)
 	t.Add("-d", launch.Named(j.File.Sizes)...)
+	t.Add("-f", launch.Named(j.File.Formats)...)
 	describeInputs(&t, j.Inputs)
 	t.Add("-o", launch.Named(j.Outputs)...)
 	j.inFolder().describe(&t)

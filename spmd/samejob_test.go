@@ -123,6 +123,15 @@ func TestEveryOptionIsDescribed(t *testing.T) {
 	fields(j, func() any { return j.description() })
 	fj := &FileJob{File: file()}
 	fields(fj, func() any { return fj.description() })
+	for what, change := range map[string]func(*jobfile.File){
+		"sizes":   func(f *jobfile.File) { f.Sizes = map[string]int64{"y": 3} },
+		"formats": func(f *jobfile.File) { f.Formats = map[string]string{"y": "s"} },
+	} {
+		other := &FileJob{File: file()}
+		if change(other.File); reflect.DeepEqual(fj.description(), other.description()) {
+			t.Errorf("the description does not have the %s that flags give to temporaries", what)
+		}
+	}
 	var in Input
 	fields(&in, func() any { return (&Job{Inputs: map[string]Input{"x": in}}).description() })
 	for name := range mayDiffer {

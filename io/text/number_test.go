@@ -1,13 +1,31 @@
 package text
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
+
+	"distaff/io/tensor"
 )
+
+// TestStoreLargeIntegers checks that an integer outside int64 is rounded once, to the type of the
+// values.
+func TestStoreLargeIntegers(t *testing.T) {
+	// 2^64 + 2^40 + 1 rounds up to a float32, but its float64 is halfway and rounds down.
+	const tok = "18446745173221179393"
+	vals := make([]byte, 8)
+	if err := StoreNumber(vals, tensor.Float32, true, 0, 0, []byte(tok), 0, len(tok)); err != nil {
+		t.Fatal(err)
+	}
+	want, _ := strconv.ParseFloat(tok, 32)
+	if got := math.Float32frombits(binary.LittleEndian.Uint32(vals)); got != float32(want) {
+		t.Errorf("got %v, want %v", got, float32(want))
+	}
+}
 
 // fastFloat64 parses s by the fast path alone; false where it passes.
 func fastFloat64(s string) (float64, bool) {

@@ -21,7 +21,11 @@ func StoreNumber(vals []byte, typ tensor.Type, integer bool, n, k int, buf []byt
 	if integer {
 		v, err := Int64(tok)
 		if err == errRange && typ != tensor.Int64 && typ != tensor.Int32 {
-			f, err := slowFloat(tok, 64)
+			bits := 64
+			if typ == tensor.Float32 || typ == tensor.Complex64 {
+				bits = 32
+			}
+			f, err := slowFloat(tok, bits)
 			put(vals, typ, n, k, f, 0)
 			return err
 		} else if err != nil {

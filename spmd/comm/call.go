@@ -142,8 +142,9 @@ func (c *call) temp(n int64, t tensor.Type) (Buf, error) {
 	return b, nil
 }
 
-// end ends the call with err, which it returns. It frees the call's memory. If err is not nil, it
-// also releases the messages that have not finished.
+// end ends the call with err, which it returns. It frees the call's temporary memory if err is nil.
+// Otherwise it releases the messages that have not finished, and leaves the memory allocated,
+// because MPI may still use it.
 func (c *call) end(err error) error {
 	for _, r := range c.reqs {
 		if err == nil {
@@ -151,10 +152,11 @@ func (c *call) end(err error) error {
 		}
 		r.release(err)
 	}
-	c.reqs = nil
-	for _, b := range c.temps {
-		c.g.core.t.Free(b)
+	if err == nil {
+		for _, b := range c.temps {
+			c.g.core.t.Free(b)
+		}
 	}
-	c.temps = nil
+	c.reqs, c.temps = nil, nil
 	return err
 }

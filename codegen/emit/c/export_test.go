@@ -5,6 +5,9 @@ import (
 	"distaff/codegen/ir"
 )
 
+// Settled is settled.
+var Settled = settled
+
 // Functions returns the text of a leaf's functions without the prelude.
 func Functions(fn *ir.Func) string {
 	f := newFile(clike.NewNamer(nil))

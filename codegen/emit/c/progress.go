@@ -80,7 +80,8 @@ func inStrips(s *ir.For, piece bool) bool {
 	return long
 }
 
-// settled reports whether x loads nothing, and no Declare or Assign in list sets a variable of x.
+// settled reports whether x loads nothing, and no statement in list sets or declares a variable of
+// x.
 func settled(x ir.Expr, list []ir.Stmt) bool {
 	ok := true
 	vars := map[*ir.Var]bool{}
@@ -93,12 +94,9 @@ func settled(x ir.Expr, list []ir.Stmt) bool {
 		}
 	})
 	for _, s := range list {
-		ir.Walk(s, func(s ir.Stmt) {
-			switch s := s.(type) {
-			case *ir.Declare:
-				ok = ok && !vars[s.V]
-			case *ir.Assign:
-				ok = ok && !vars[s.V]
+		ir.WalkRows(s, func(_ ir.Stmt, r *ir.Row) {
+			for v, role := range r.Vars() {
+				ok = ok && !(vars[v] && (role == ir.Sets || role == ir.Declares))
 			}
 		})
 	}

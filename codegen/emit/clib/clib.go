@@ -28,10 +28,12 @@ func Source(leaves ...Leaf) string {
 }
 
 // optimize is C text with pragmas that replace compiler flags, because a program that includes the
-// library may be built without the flags. Integers wrap around. Floating-point arithmetic is
-// relaxed only in ways that do not change values.
-const optimize = `#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("wrapv", "no-math-errno", "no-trapping-math")
+// library may be built without the flags. Integers wrap around. A product and a sum are not fused
+// into one operation. Floating-point arithmetic is relaxed only in ways that do not change values.
+const optimize = `#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("wrapv", "no-math-errno", "no-trapping-math", "fp-contract=off")
 #endif
 `
 

@@ -133,7 +133,7 @@ func Expr(d Dialect, x ir.Expr, prec int) string {
 func narrow(x ir.Expr) bool {
 	switch x := x.(type) {
 	case *ir.Lit:
-		return x.Typ == tensor.Int64 && x.I == int64(int32(x.I)) && x.I != math.MinInt32
+		return x.Typ == tensor.Int64 && x.I == int64(int32(x.I))
 	case *ir.Load:
 		return x.Widen && x.A.Elem == tensor.Int32
 	case *ir.Select:

@@ -45,6 +45,7 @@ func TestExpr(t *testing.T) {
 		{b(ir.Div, x, x), "x / x"}, {b(ir.Mul, z, z), "mul_complex128(z, z)"},
 		{b(ir.Max, i, j), "max_int64(i, j)"},
 		{b(ir.Add, at, at), "(int64)crd[i] + crd[i]"}, // the sum of two int values could overflow
+		{b(ir.Add, at, num(math.MinInt32)), "(int64)crd[i] + (-2147483647 - 1)"},
 		{b(ir.Add, at, i), "crd[i] + i"}, {b(ir.Lt, at, at), "crd[i] < crd[i]"},
 		{&ir.Unary{Op: ir.Neg, X: &ir.Unary{Op: ir.Neg, X: x}}, "-(-x)"},
 		{&ir.Unary{Op: ir.Neg, X: num(-3)}, "-(int64)-3"},

@@ -27,22 +27,21 @@ func (b Box) spaces(m int) ir.Expr {
 	return n
 }
 
-// Places returns the number of places. The product of two or more sizes that are not constants in
-// the leaf may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can
+// Places returns the number of places. The product of sizes that are not all constants in the leaf
+// may overflow. The number is then emit.MaxPoints, for which an allocation fails. This can
 // happen although a box is used only if it is small, because a leaf may be called with other sizes
 // than the sizes that it was compiled for.
 func (b Box) Places() ir.Expr {
-	n := ir.Expr(ir.Int(1))
-	known := true
+	n, constants := ir.Expr(ir.Int(1)), ir.Expr(ir.Int(1))
 	for m := range b.Lo {
 		size := b.Size(m)
-		if _, lit := size.(*ir.Lit); lit || known {
-			n, known = ir.Times(n, size), known && lit
+		if _, lit := size.(*ir.Lit); lit {
+			constants = ir.Times(constants, size)
 		} else {
 			n = emit.Capped(n, size)
 		}
 	}
-	return n
+	return emit.Capped(n, constants)
 }
 
 // rows returns the number of rows.

@@ -3,6 +3,7 @@ package space_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"distaff/codegen/cin"
@@ -29,6 +30,21 @@ func TestBox(t *testing.T) {
 				t.Errorf("place of (%d,%d): got %v, want %d", i, j, got, place)
 			}
 			place++
+		}
+	}
+}
+
+// TestPlacesOverflow checks that a number of places past emit.MaxPoints never wraps around, whether
+// the sizes are variables or constants.
+func TestPlacesOverflow(t *testing.T) {
+	n := ir.NewVar("n", tensor.Int64)
+	for _, sizes := range [][]ir.Expr{{n, ir.Int(256)}, {ir.Int(256), n}, {n, n}} {
+		box := space.Box{}
+		for _, s := range sizes {
+			box.Lo, box.Hi = append(box.Lo, ir.Int(0)), append(box.Hi, s)
+		}
+		if got := fmt.Sprint(box.Places()); !strings.Contains(got, fmt.Sprint(emit.MaxPoints)) {
+			t.Errorf("sizes %v: got %s places, want at most %d", sizes, got, emit.MaxPoints)
 		}
 	}
 }

@@ -9,3 +9,11 @@ type apart struct{ comm.Comm }
 
 func (apart) OneProcess() bool       { return false }
 func (a apart) Uncounted() comm.Comm { return apart{a.Comm.Uncounted()} }
+
+func (a apart) Split(color, key int) (comm.Comm, error) {
+	c, err := a.Comm.Split(color, key)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	return apart{c}, nil
+}
