@@ -121,15 +121,6 @@ func planFor(p *network.Problem) *network.Plan {
 // more than longNest (longGPU on a GPU). A nest of this cost takes some seconds.
 const manyTimes, longNest, longGPU = 1000, 1e9, 1e11
 
-// checkNest checks term t, which x computes in one nest of loops. If contracting two tensors at a
-// time would cost far less, checkNest chooses such a plan instead. If a schedule, a GPU or
-// --intermediate-order forbids that plan, checkNest returns an error. It accepts a nest that
-// --network asks for, by direct or by a tree.
-//
-// If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
-// --intermediate-order is the reason, it returns an error instead.
-// noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
-// although --network=pairwise asks for two at a time.
 // networkWay returns how the request wants products to be contracted. The tree is nil unless the
 // request gives one.
 func (c *compilation) networkWay() (network.Way, *network.Tree, error) {
@@ -189,9 +180,9 @@ func (c *compilation) refuseTree(tree *network.Tree) error {
 }
 
 // contractible returns a term as a product to contract. It returns nil if a factor of the term is a
-// quotient or contains a sum, if the term sums over a variable that no factor has, or if the number
-// of entries of an operand is unknown. Factors without variables, such as numbers, are not part of
-// the product.
+// quotient or contains a sum, if the term sums over a variable that no factor has, or if too little
+// is known of the product to estimate costs (see network.Problem.Known). Factors without variables,
+// such as numbers, are not part of the product.
 func (c *compilation) contractible(t *notation.Term) *contractedTerm {
 	x := &contractedTerm{problem: &network.Problem{Sizes: map[string]int64{},
 		Exact: c.unit.Compute.IsInt(), MaxOrder: c.mostOrder(), Gemm: c.gemmCost()}}
@@ -297,8 +288,8 @@ func (x *contractedTerm) withIntermediates(nest *network.Plan) *network.Plan {
 	return cmp.Or(planFor(&q), nest)
 }
 
-// insideLoops returns the cheapest plan whose intermediates are all made inside loops. The plan
-// outside has an intermediate outside all loops. insideLoops returns outside in two cases: if it
+// insideLoops returns the cheapest plan that makes intermediates with variables only inside loops.
+// The plan outside makes one outside all loops. insideLoops returns outside in two cases: if it
 // finds no other plan, or if outside both costs less than the other plan and pays (see pays).
 func (x *contractedTerm) insideLoops(outside *network.Plan) *network.Plan {
 	q := *x.problem
@@ -331,10 +322,6 @@ func (c *compilation) prefer(x *contractedTerm, plan *network.Plan, asked bool) 
 	}
 }
 
-// inOneNest returns the plan that computes product p in one nest of loops, in the order that the
-// pass "order" found. If the statement has only one term, the cost includes the conversions that
-// this order requires, and the plan may have the loops of a matrix product instead, if that costs
-// less.
 // useOf returns the use that an access of a contraction problem belongs to.
 func (c *compilation) useOf(a *network.Access) *use {
 	return c.byKey[useKey(&notation.Access{Name: a.Tensor.Name, Vars: a.Vars})]

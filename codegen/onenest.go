@@ -10,6 +10,13 @@ import (
 	"distaff/codegen/notation"
 )
 
+// checkNest checks term t, which x computes in one nest of loops. If contracting two tensors at a
+// time would cost far less, checkNest chooses such a plan instead. If a schedule, a GPU or
+// --intermediate-order forbids that plan, checkNest returns an error. It accepts a nest that
+// --network asks for, by direct or by a tree.
+//
+// If --network=pairwise is given but the term stays in one nest, checkNest adds a note. If
+// --intermediate-order is the reason, it returns an error instead.
 func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	pairwise := x.problem.Way == network.Pairwise && len(x.problem.Factors) > 2
 	long := longNest
@@ -64,6 +71,8 @@ func (c *compilation) checkNest(x *contractedTerm, t *notation.Term) error {
 	return refused
 }
 
+// noteOneNest adds a note that a term of more than two tensors is computed in one nest of loops
+// although --network=pairwise asks for two at a time.
 func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 	tensors := 0
 	notation.WalkTerm(t, func(e notation.Expr) bool {
@@ -79,6 +88,10 @@ func (c *compilation) noteOneNest(t *notation.Term, way network.Way) {
 	}
 }
 
+// inOneNest returns the plan that computes product p in one nest of loops, in the order that the
+// pass "order" found. If the statement has only one term, the cost includes the conversions that
+// this order requires, and the plan may have the loops of a matrix product instead, if that costs
+// less.
 func (c *compilation) inOneNest(p *network.Problem) *network.Plan {
 	q := *p
 	q.Way, q.Tree, q.Order, q.MaxOrder, q.Factors = network.Direct, nil, c.unit.Order, -1, nil

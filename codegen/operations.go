@@ -67,9 +67,9 @@ func (u *Unit) Operations(x Extents) Operations {
 }
 
 // Foresee estimates how many steps the loops of a call take on the given number of threads. It also
-// finds a failure that depends only on sizes (see ir.Foresee). bounds[k] is the range of variable
-// Vars[k]. counts[n] lists the number of positions of each level of argument n, or is nil if it is
-// not known. counts is nil if nothing is known.
+// finds a failure that depends only on bounds and threads (see ir.Foresee). bounds[k] is the range
+// of variable Vars[k]. counts[n] lists the number of positions of each level of argument n, or is
+// nil if it is not known. counts is nil if nothing is known.
 func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
 	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
 	for n, a := range u.Args {
@@ -133,7 +133,7 @@ type opCounter struct {
 	exact                      bool
 
 	makes map[string][]cin.Expr // by temporary, the right sides that are assigned to it
-	outer map[string]int        // by temporary, the number of loops around its where statement
+	outer map[string]int        // by temporary, the number of roots of the loops around its where
 	// fill has, for each workspace, the share of its places that one pass fills. A workspace is
 	// added when its share is known.
 	fill  map[string]float64
@@ -272,10 +272,9 @@ func (w *opCounter) filled(producer cin.Stmt, t *cin.Access, vars []string) frac
 	return all
 }
 
-// summed returns the fraction of coordinates where the sum of x over vars has a value. The fraction
-// is sure under three conditions. It depends on a single sparse operand. vars are the
-// variables of this operand's inner levels. The level above these is not dense, because a position
-// of a dense level may have nothing below it (see prefix).
+// summed returns the fraction of coordinates where the sum of x over vars has a value. It is the
+// fraction where x has a value if vars is empty, or if x has a value everywhere or surely nowhere.
+// Otherwise it is sure only if x has a single sparse factor, for which prefix finds the fraction.
 func (w *opCounter) summed(x cin.Expr, vars []string) fraction {
 	s := w.present(x)
 	if len(vars) == 0 || s.value >= 1 || s.never() {

@@ -7,8 +7,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// graph holds constraints on the order of the variables, which is one order for all terms. The
-// constraints have three sources.
+// graph holds constraints on an order of variables. The constraints have three sources.
 //
 // A sparse level can be iterated only when the coordinates of the levels above it are known, so the
 // variables of those levels come first. A sparse result is appended to in its storage order. An

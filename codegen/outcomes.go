@@ -197,7 +197,7 @@ func (c *compilation) sharedText() string {
 	return c.sharedWith.Key() + "\n"
 }
 
-// verifyShared checks that the operand whose level arrays the result uses is in the nest.
+// verifyShared checks that the nest reads the operand whose level arrays the result can have.
 func (c *compilation) verifyShared() error {
 	found := c.sharedWith == nil
 	cin.Accesses(c.plain, func(a *cin.Access) {

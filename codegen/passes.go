@@ -57,7 +57,7 @@ const (
 // The pass "threads" chooses the loops that run on threads. The pass "strategy" makes the other
 // choices: how loops run and how workspaces are stored. It uses statistics of the operands and a
 // description of the target machine. The next pass, "lower", turns the nest into the code of the
-// leaf, and the passes after it change only that code.
+// leaf, and the passes after it work on that code.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText,
 		(*compilation).verifyNormal},

@@ -122,8 +122,7 @@ func (a *Arena) Pooled() int64 {
 // unless the compiler of leaves has a bug.
 func (a *Arena) Leaks() int64 { return a.leaks.Load() }
 
-// adopt returns a tcs.Memory for a block that was allocated during a call of a leaf, so that a
-// tensor can own the block.
+// adopt returns a tcs.Memory for a block of the arena, so that a tensor can own the block.
 func (a *Arena) adopt(ptr unsafe.Pointer, size int64) *tcs.Memory {
 	return tcs.Foreign(ptr, size, func() error {
 		C.dst_block_free(a.c, ptr)

@@ -86,7 +86,7 @@ type C struct {
 }
 
 // NewC returns the backend that compiles as cfg says. Its errors are the errors of cc.New: an
-// unknown CPU, or a compiler that was named and does not exist.
+// unknown CPU, or a compiler that was named and cannot be used.
 func NewC(cfg cc.Config) (*C, error) {
 	b, err := cc.New(cfg)
 	if err != nil {

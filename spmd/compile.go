@@ -23,9 +23,9 @@ type Compiled struct {
 	job   *Job
 	ranks bool // Build also compiles the leaves of several ranks or blocks
 	// units are the units that Build compiles. The first is Unit. If the statement is a += and its
-	// result has no input, the second is the unit of a run without the result's old value. If the
-	// data is not completely known, or if ranks hold parts of it, the list ends with a unit for any
-	// sizes for each unit before that has one.
+	// result has no input, the second is the unit of a run without the result's old value. If no
+	// schedule is given, and the data is not completely known or ranks hold parts of it, the list
+	// ends with a unit for any sizes for each unit before that has one.
 	units []*codegen.Unit
 }
 
@@ -38,7 +38,8 @@ type Compiled struct {
 //
 // name is the name of the leaf's function. If name is "", the code is the same as for Run on one
 // rank without blocks: the function is called "leaf", and the trip counts of short dense loops are
-// constants in the code.
+// constants in the code. The code differs if the statement computes in int64 and has an int32
+// result: only the leaf of Run then makes an int64 result.
 func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	p, err := j.parse(false)
 	if err != nil {
@@ -184,9 +185,9 @@ func (j *Job) runLeaves(ctx context.Context) (err error) {
 	return err
 }
 
-// Leaves returns the units of all leaves that Run would call. That is one unit for the whole
-// statement, or one for each group of terms if the job has several ranks or blocks and all its
-// operands have inputs.
+// Leaves returns the units of the leaves that Run would call, except the leaf that sums blocks.
+// That is one unit for the whole statement, or one for each group of terms if the job has several
+// ranks or blocks and all its operands have inputs.
 func (u *Compiled) Leaves(ctx context.Context) (units []*codegen.Unit, err error) {
 	if !u.ranks {
 		return []*codegen.Unit{u.Unit}, nil

@@ -74,8 +74,8 @@ func (a *Arranged) List() []string {
 	return out
 }
 
-// isBare reports whether arg is not a flag. "-" and "-.tns" are not flags: they are standard
-// input or output.
+// isBare reports whether arg is neither a flag nor "--". "-" and "-.tns" are not flags: they are
+// standard input or output.
 func isBare(arg string) bool {
 	return arg == "-" || strings.HasPrefix(arg, "-.") || !strings.HasPrefix(arg, "-")
 }
@@ -141,7 +141,8 @@ func (t Table) Arrange(args []string) (*Arranged, error) {
 	return &a, nil
 }
 
-// given is a flag on the command line: arg as written, and its value.
+// given is a flag on the command line. arg is the flag with its value, and value is the value
+// alone. arg is -x=v even if the command line has -x v.
 type given struct{ arg, value string }
 
 // checkOnce returns an error if the flag was given before with a different value. once maps the
@@ -212,7 +213,8 @@ func split(arg string) (name, value string, hasValue bool) {
 	return strings.Cut(arg, "=")
 }
 
-// taco maps TACO's flags that Distaff lacks to advice: the flags or commands to use instead.
+// taco maps flags of TACO to advice: what to use instead. A user gets the advice from a command
+// that has no flag of this name.
 var taco = map[string]string{
 	"time":                  "--repeat=N with --stats=FILE.json, which has the times",
 	"write-time":            "--stats=FILE.json",

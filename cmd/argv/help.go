@@ -43,8 +43,8 @@ func parts(f cli.Flag) (value, usage string) {
 
 // Values returns the words that a flag accepts. The name of the flag's value lists them:
 // auto|always|never. Names with capital letters in the list are left out, because they are not
-// words to type. Values returns nil if the name is a single letter, which means an index variable,
-// or contains "[".
+// words to type. Values returns nil if the name is a single letter, as i for an index variable, or
+// contains "[".
 func Values(f cli.Flag) []string {
 	value, _ := parts(f)
 	words := strings.Split(value, "|")

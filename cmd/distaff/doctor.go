@@ -147,8 +147,8 @@ func (t *teller) end() error {
 }
 
 // examine looks for everything that jobs use: the compiler, the cache, libraries, GPUs and memory.
-// It calls report for each line of its findings. canRun is true if statements can be compiled and
-// run on this CPU.
+// It calls report for each line of its findings. canRun is true if there is a C compiler that tells
+// its version.
 func examine(ctx context.Context, report func(state, what, format string, args ...any)) (
 	canRun bool, err error) {
 	cfg, err := cc.FromEnv(os.Getenv)
@@ -232,8 +232,9 @@ func doctorCUDA(line func(state, what, format string, args ...any)) {
 	}
 }
 
-// doctorMPI builds the wrapper of each installed MPI, or finds the wrapper in the cache. Then it
-// opens the MPI in a separate process.
+// doctorMPI builds the wrapper for each MPI compiler that it finds, or takes the wrapper from the
+// cache. It opens each version of an MPI once, in a separate process. It also reports installed
+// wrappers.
 func doctorMPI(ctx context.Context, line func(state, what, format string, args ...any)) {
 	compilers := mpi.Compilers(os.Getenv, "")
 	seen := map[string]bool{}

@@ -51,8 +51,9 @@ func (f *fileInfo) survey(s *coo.Survey) {
 	}
 }
 
-// matrix sets f.Matrix from s, which coo.Look has found in the entries of stream. It reads stream a
-// second time, to compare the matrix with its transpose.
+// matrix sets f.Matrix from s, which coo.Look has found in the entries of stream. If the matrix is
+// square and has at most comparedMost entries, it reads stream a second time and compares the
+// matrix with its transpose.
 func (f *fileInfo) matrix(s *coo.Survey, stream coo.Stream, cfg coo.Config) error {
 	if s.Matrix == nil {
 		return nil

@@ -234,8 +234,9 @@ func (x *invocation) reading(j *spmd.Job) error {
 	return nil
 }
 
-// checkBase returns an error if --index-base=0 is given for an input that is not a .tns file.
-// inputs contains the file of each tensor, or "" if its input is not a file.
+// checkBase returns an error if --index-base=0 is given for an input that is not a .tns file. If
+// the flag names no input, there is an error only if no input is a .tns file. inputs contains the
+// file of each tensor, or "" if its input is not a file.
 func (x *invocation) checkBase(inputs map[string]string) error {
 	for _, v := range x.flags.StringSlice("index-base") {
 		var files []string

@@ -13,7 +13,7 @@ import (
 	"distaff/cmd/conv"
 )
 
-// manCommand writes the man pages; make install runs it.
+// manCommand returns the command that writes the man pages. make install runs this command.
 func manCommand() *command {
 	return &command{
 		name: "man", args: "DIR", short: "writes the man pages into a folder", hidden: true,
@@ -127,7 +127,8 @@ func paragraphs(s string) string {
 	return text
 }
 
-// describe returns the description for the man page distaff(1), which lists all commands.
+// describe returns the description for the man page distaff(1), which lists all commands that are
+// not hidden.
 func describe() string {
 	text := "Each command and each topic has a page of its own. Pages docs/\\*.md are in the " +
 		"source, and in share/doc/distaff of an installation.\n\n# COMMANDS\n"
@@ -147,7 +148,7 @@ func describe() string {
 		"5 the memory limit would be passed; 130, 143 interrupted.\n"
 }
 
-// environment lists the environment variables that users may set for distaff.
+// environment lists environment variables that users may set for distaff.
 var environment = [][2]string{
 	{"DISTAFF_CACHE", "the folder of compiled leaves (default: XDG_CACHE_HOME/distaff, or " +
 		"~/.cache/distaff)"},

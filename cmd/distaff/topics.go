@@ -63,8 +63,8 @@ func newTopic(name string) topic {
 	).Replace(text)}
 }
 
-// table returns lines of at most 80 columns, a line for each row: a term and its meaning. A long
-// term has lines of its own, above its meaning.
+// table returns a line for each row: a term and its meaning. If the term is long, or the line would
+// have more than 80 columns, the term has lines of its own, above its meaning.
 func table(rows [][2]string) string {
 	const indent, longest, columns = 2, 31, 80
 	width := 0

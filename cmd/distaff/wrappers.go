@@ -7,7 +7,8 @@ import (
 	"distaff/spmd"
 )
 
-// wrappersCommand builds the MPI wrappers for later use; make install runs it.
+// wrappersCommand returns the command that builds the MPI wrappers for later use. make install runs
+// this command.
 func wrappersCommand() *command {
 	return &command{
 		name: "wrappers", args: "DIR", short: "builds the wrapper of every MPI found into a folder",

@@ -20,10 +20,10 @@ import (
 	"distaff/spmd/comm/mpi"
 )
 
-// Main runs a command and returns its exit code. When a signal arrives, Main cancels the
-// command, waits a second for it to end, and removes temporary files that are left. The exit
-// code is then the one that the ranks of the job agreed on before, or otherwise 128 plus the
-// signal's number.
+// Main runs a command and returns its exit code. When a signal arrives, Main cancels the command,
+// waits at most a second for it to end, and removes temporary files that are left. The exit code is
+// then the one that the ranks of the job agreed on before, or otherwise 128 plus the signal's
+// number.
 func Main(name string, stderr io.Writer, run func(context.Context) error) int {
 	collectLater()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -72,9 +72,9 @@ func stopSignals() []os.Signal {
 	return s
 }
 
-// Idle reports whether this process is a rank other than 0 of a launcher's job. Only rank 0 runs
-// commands that are not jobs. On a terminal, Idle prints a message that explains why this process
-// does nothing. The user may not expect this, because a shell that a launcher started passes the
+// Idle reports whether this process is a rank other than 0 of a launcher's job. A command that only
+// rank 0 runs calls Idle. On a terminal, Idle prints a message that explains why this process does
+// nothing. The user may not expect this, because a shell that a launcher started passes the
 // launcher's environment to every command.
 func Idle(name string, stderr io.Writer) bool {
 	l, ok, _ := mpi.Launched(os.Getenv)

@@ -14,11 +14,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is a writer for standard output and standard error. All output except a Progress passes
-// through it. It escapes each character that is not printable, except line ends and tabs. So text
-// that the program did not write itself (flags, file names, the environment, lines of files,
-// messages of compilers) cannot send commands to the terminal. Line ends are not escaped, because
-// messages of compilers have several lines.
+// Terminal is a writer for standard output and standard error. Messages and printed text pass
+// through it, but a Progress and a file that is written to standard output do not. It escapes each
+// character that is not printable, except line ends and tabs. So text that the program did not
+// write itself (flags, file names, the environment, lines of files, messages of compilers) cannot
+// send commands to the terminal. Line ends are not escaped, because messages of compilers have
+// several lines.
 type Terminal struct {
 	w    io.Writer
 	mu   sync.Mutex

@@ -3,8 +3,8 @@ package spy
 import "distaff/io/bins"
 
 // maxRatio is the largest ratio of the long side of a view to its short side. If a matrix has a
-// larger ratio, its view has the ratio maxRatio. A bin then covers fewer coordinates in the short
-// mode than in the long mode.
+// larger ratio, its view has the ratio maxRatio. A bin may then cover fewer coordinates in the
+// short mode than in the long mode.
 const maxRatio = 3
 
 // extents returns the lengths of a view's sides, down and across; longest is the length of the
@@ -22,8 +22,8 @@ func extents(size [2]int64, longest int) (sides [2]int, proportional bool) {
 }
 
 // width returns the number of coordinates that a bin covers in each mode. size is the size of the
-// tensor. longest is the number of bins on the longer side of the view (see extents). In a
-// proportional view, the bins are equally wide in both modes.
+// tensor. longest is the largest number of bins on the longer side of the view. In a proportional
+// view, the bins are equally wide in both modes.
 func width(size [2]int64, longest int) [2]int64 {
 	sides, proportional := extents(size, longest)
 	var w [2]int64

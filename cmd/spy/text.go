@@ -28,8 +28,8 @@ func (p Page) panels(views int) (perLine, wide int) {
 	return perLine, (columns - (perLine-1)*panelGap) / perLine
 }
 
-// Longest returns a function for Views. The function returns the number of bins on the longer side
-// of a view with the given sizes. views is the number of views in the picture.
+// Longest returns a function for Views. The function returns the largest number of bins on the
+// longer side of a view with the given sizes. views is the number of views in the picture.
 func (p Page) Longest(views int) func(size [2]int64) int {
 	_, wide := p.panels(views)
 	return func(size [2]int64) int {

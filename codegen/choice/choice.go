@@ -9,7 +9,7 @@ import (
 )
 
 // Choice is something that lowering leaves open, and that a scheduling command may decide. Each
-// choice has a file of its own and a line in Choices. Most choices that do not mark loops have a
+// choice has a file of its own and an entry in Choices. Most choices that do not mark loops have a
 // field in Value or Loop, which Follow sets and package lower reads.
 type Choice struct {
 	Name    string // the name of the command

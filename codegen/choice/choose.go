@@ -144,8 +144,8 @@ func describe(f *facts, v *strategy.Value, made [][]Chosen) (list []Chosen) {
 	return list
 }
 
-// SharedSpaces returns the intermediates that threads may fill together: arrays with separate
-// places for each thread, and workspaces with marks.
+// SharedSpaces reports for each workspace whether threads may fill it together. They may if it is
+// an array or has marks, and if enough values are added to it.
 func SharedSpaces(p *Problem) map[string]bool {
 	f, out := newFacts(p), map[string]bool{}
 	v, _ := f.plain()

@@ -73,8 +73,8 @@ func CheckGrid(p *Problem, orders []Order) (l *cin.Forall, err error) {
 	return l, err
 }
 
-// blocksOutermost returns an error if the outermost of the loops around a does not run on blocks. l
-// is the loop on blocks, or nil if there is none.
+// blocksOutermost returns an error if the outermost of the loops around a does not run on blocks.
+// With an error, l is the loop on blocks, or nil if there is none.
 func blocksOutermost(loops []*cin.Forall, a *cin.Assign) (l *cin.Forall, err error) {
 	switch k := slices.IndexFunc(loops,
 		func(l *cin.Forall) bool { return l.Unit == cin.GPUBlock }); {

@@ -46,8 +46,8 @@ func Modes(args []string) (modes []int, err error) {
 }
 
 // checkMode returns an error if argument k of a layout command is wrong. The argument, text, must
-// be the number of one of the tensor's n modes. This mode must not be in earlier, the modes that
-// the preceding arguments named, separated by commas.
+// be a mode's number below n, the number of modes that the command lists. This mode must not be in
+// earlier, the modes that the preceding arguments named, separated by commas.
 func checkMode(k int, text string, n int, earlier string) error {
 	m, err := strconv.Atoi(text)
 	given := slices.ContainsFunc(strings.Split(earlier, ","), func(t string) bool {

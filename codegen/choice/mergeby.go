@@ -82,7 +82,7 @@ func floatSums(f *facts, fn func(v string, s *cin.Assign)) {
 // defaultMerges returns the instructions for merge loops whose bodies are sums of floats. Each term
 // depends on one operand. Which terms are present depends on the data, so a branch would often be
 // mispredicted. Therefore all terms are computed, and an absent term is replaced by a number that
-// does not change a sum. Loops over long segments are merged in windows.
+// does not change a sum. windowed may choose windows for loops over long segments.
 func defaultMerges(f *facts, _ *strategy.Value) (out []Chosen) {
 	how := map[string]Chosen{}
 	floatSums(f, func(v string, s *cin.Assign) {

@@ -113,7 +113,7 @@ func (p Param) text(o Order, word string) string {
 }
 
 // Fault is a mistake in argument Arg of a command, counted from 0, or in the whole command if Arg
-// is -1. Syntax is true if the mistake does not depend on the statement.
+// is -1. Syntax is true if the argument does not have the form that the command requires.
 type Fault struct {
 	Arg    int
 	Syntax bool
@@ -186,7 +186,8 @@ func (c *Choice) read(f *facts, args []string) (Order, error) {
 	return o, nil
 }
 
-// read reads argument k of a command and sets it in o.
+// read reads argument k of a command and sets it in o. It checks a word but leaves o.Word to
+// Choice.read.
 func (p Param) read(f *facts, k int, text string, o *Order) (err error) {
 	switch p.Kind {
 	case LoopParam:

@@ -94,8 +94,8 @@ func newFacts(p *Problem) *facts {
 	return newFactsFor(p, cin.Standing(p.Stmt, cin.Relations(p.Stmt)))
 }
 
-// newFactsFor returns the facts of problem p as newFacts does, but for the given statement. stmt
-// takes the place of the statement of p.
+// newFactsFor returns the facts of problem p as newFacts does, but with the given stmt. The
+// relations and the body are from the statement of p.
 func newFactsFor(p *Problem, stmt cin.Stmt) *facts {
 	f := &facts{problem: p, g: cin.Relations(p.Stmt), body: cin.Body(p.Stmt), stmt: stmt,
 		result: &p.Tensors[0], deep: -1}

@@ -39,10 +39,10 @@ var RowLanes = &Choice{
 // If a tile has at least blockRows rows, one thread sums each row. If it has fewer, the lanes of a
 // warp sum each row together. If one warp runs the tile instead of a block, the limit is warpRows.
 //
-// With 16 rows, each of the eight warps of a block sums two rows. Any number from 4 to 128 was
-// measured to be equally fast, on matrices with even and with skewed rows. Small limits are enough,
-// because a warp sums only one row at a time. A warp takes about the same time to add the sums of
-// its lanes by shuffles as one thread takes to add ten places of a row.
+// With fewer than 16 rows, each of the eight warps of a block sums at most two. Any limit from 4 to
+// 128 was measured to be equally fast, on matrices with even and with skewed rows. Small limits are
+// enough, because a warp sums only one row at a time. A warp takes about the same time to add the
+// sums of its lanes by shuffles as one thread takes to add ten places of a row.
 const (
 	blockRows = 16
 	warpRows  = 8

@@ -96,8 +96,8 @@ var Libraries = []string{BLAS, CuBLAS, CuSPARSE}
 // gemmNeedsArrays is the reason why a workspace that a matrix product uses is an array.
 const gemmNeedsArrays = "gemm multiplies matrices, which must be stored as arrays"
 
-// matrices turns the workspaces that matrix products read or add to into arrays, whatever their
-// size. sums has the assignments of the products. An error says why a workspace cannot be an array.
+// matrices turns the workspaces that matrix products read or add to into arrays. sums has the
+// assignments of the products. An error says why a workspace cannot be an array.
 func matrices(f *facts, v *strategy.Value, sums []*cin.Assign) (err error) {
 	eachWorkspace(f.stmt, func(t *cin.Access, w *cin.Where) {
 		used := false

@@ -171,7 +171,8 @@ func nth(f *facts, l *cin.Forall) Ref {
 	return Ref{l.Var, at}
 }
 
-// threadLoops returns the outermost loops on threads that r names.
+// threadLoops returns the outermost loops that r names and that run on threads in chunks of work.
+// It returns an error if there are none.
 func threadLoops(f *facts, r Ref) ([]*cin.Forall, error) {
 	list := slices.DeleteFunc(r.Outermost(f.stmt),
 		func(l *cin.Forall) bool { return l.Unit != cin.CPUThread || l.Race != cin.Unsaid })
@@ -188,8 +189,9 @@ func threadLoops(f *facts, r Ref) ([]*cin.Forall, error) {
 // With several chunks, one that takes longer than estimated does not delay the other threads.
 const chunksPerThread = 8
 
-// sumChunks is the number of chunks of a sum into a scalar. It is fixed. Each chunk has its own
-// sum, and these sums are added in order, so the result does not depend on the number of threads.
+// sumChunks is the default number of chunks of a sum into a scalar. It is fixed. Each chunk has its
+// own sum, and these sums are added in order, so the result does not depend on the number of
+// threads.
 const sumChunks = 64
 
 // mostParts is the largest number of partial results, or partial sums, of a loop.

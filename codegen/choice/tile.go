@@ -56,8 +56,8 @@ func defaultTile(f *facts, v *strategy.Value) []Chosen {
 // time. A command may ask for twice as many.
 const maxTile = 32
 
-// maxTiles is the largest number of tiles in a row. Longer rows are summed in memory, because each
-// tile is a pass over the entries that are summed.
+// maxTiles is the largest number of tiles in a row by default. Longer rows are summed in memory,
+// because each tile is a pass over the entries that are summed.
 const maxTiles = 16
 
 // Widest returns the width of tiles in a row of n values, or 0 if the row is too short.

@@ -263,7 +263,8 @@ func (u onUnit) appends(target *cin.Access) error {
 	return nil
 }
 
-// staysOneLoop returns an error if the loop will become several loops or merges several operands.
+// staysOneLoop returns an error if the loop cannot be parallel because it will become several loops
+// or merges several operands.
 func (u onUnit) staysOneLoop() error {
 	f, l := u.facts, u.loop
 	v := l.Var

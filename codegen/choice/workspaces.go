@@ -68,7 +68,7 @@ func (f *facts) entries() int64 {
 	return n
 }
 
-// hasPlaces reports whether a workspace over v has a place for every coordinate.
+// hasPlaces reports whether a workspace over v may have a place for every coordinate.
 func (f *facts) hasPlaces(v string) bool {
 	return FitsPlaces(1, float64(f.problem.Sizes[v]), f.entries(), 0)
 }

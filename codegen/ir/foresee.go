@@ -38,8 +38,9 @@ type Foreseen struct {
 //
 // Foresee does not know whether a condition on stored data holds. It therefore computes two sums.
 // The first has only the steps that run in any case. The second has the steps of an execution that
-// enters every uncertain branch and loop exactly once. Steps is the larger sum, because a loop over
-// far too many coordinates must be found even if it is inside an uncertain branch.
+// takes the longer side of every uncertain branch and runs every uncertain loop exactly once. Steps
+// is the larger sum, because a loop over far too many coordinates must be found even if it is
+// inside an uncertain branch.
 func Foresee(f *Func, g Given) Foreseen {
 	x := &foreseer{given: g, vars: map[*Var]number{}, slots: map[*Array]Slot{}, certain: true,
 		assigned: map[*Block][]*Var{}}
@@ -80,7 +81,8 @@ func truth(b, sure bool) number {
 }
 
 // cost is an estimate of the steps of a statement. sure counts the steps that run in any case. once
-// counts the steps of an execution that enters every uncertain branch and loop exactly once.
+// counts the steps of an execution that takes the longer side of every uncertain branch and runs
+// every uncertain loop exactly once.
 type cost struct{ sure, once float64 }
 
 // foreseer is a Foresee in progress.
@@ -256,8 +258,8 @@ func (x *foreseer) elements(lo, hi Expr) float64 {
 	return max(0, float64(to.n)-float64(from.n))
 }
 
-// branch returns the estimated cost of an If. If the value of the condition is not certain, the
-// estimate includes both branches, except in a While that runs on estimates.
+// branch returns the estimated cost of an If. If the value of the condition is not certain, sure is
+// from the shorter branch and once from the longer one, except in a While that runs on estimates.
 func (x *foreseer) branch(s *If) cost {
 	if n, ok := x.value(s.Cond); ok && (n.sure || x.running) {
 		if n.n != 0 {
@@ -488,7 +490,7 @@ func (x *foreseer) binary(e *Binary) (number, bool) {
 	return number{n, sure}, ok
 }
 
-// arith returns a op b. ok is false if that is undefined or exceeds 64 bits.
+// arith returns a op b. ok is true only if that is defined and fits into 64 bits.
 func arith(op Op, a, b int64) (n int64, ok bool) {
 	switch op {
 	case Add:

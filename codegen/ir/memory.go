@@ -7,7 +7,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Statements that make, resize, free and hand over arrays and tables.
+// Statements that make, resize, free and hand over arrays and tables, and Prefetch.
 type (
 	// Alloc makes A a new array of Len elements, set to zero if Zero is set. The leaf owns it until
 	// Free, Keep or Publish. If memory runs out, the leaf returns FailMemory.

@@ -13,7 +13,10 @@ import (
 //
 //	func spmv
 //	  param y float64 = t0.vals
+//	  param x float64 const = t2.vals
 //	  param pos int32 const = t1.level1.pos
+//	  param crd int32 const = t1.level1.crd
+//	  param vals float64 const = t1.vals
 //	  param n = t1.level0.size
 //	  bounds ilo ihi
 //	  threads T

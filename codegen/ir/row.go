@@ -107,11 +107,12 @@ func start(x *Expr) Operand { return Operand{at: x, typ: tensor.Int64, text: "st
 func end(x *Expr) Operand   { return Operand{at: x, typ: tensor.Int64, text: "end", Role: To} }
 func cond(x *Expr) Operand  { return Operand{at: x, typ: tensor.Bool, text: "condition"} }
 
-// value returns the operand for an expression of any type, whose value the statement stores.
+// value returns the operand for an expression of any type, whose value the statement stores, gives
+// to a variable or passes on.
 func value(x *Expr) Operand { return Operand{at: x, Role: Values} }
 
-// factor returns the operand for an expression that the text form writes in parentheses if it is a
-// sum or product.
+// factor returns the operand for an expression that the text form writes in parentheses if its
+// operator stands between two operands.
 func factor(x *Expr) Operand { return Operand{at: x, Role: Scales} }
 
 func loads(a **Array) Operand   { return Operand{at: a, Role: Loads} }

@@ -12,6 +12,7 @@ package ir
 //     it has Reduce, and on a GPU, where it determines who runs the loops inside.
 //   - A block is spliced into the block around it if it declares nothing or is the last statement.
 //   - Statements after a Fail in a block are removed.
+//   - Operations on an empty range of elements are removed, and so are additions of the integer 0.
 //
 // Allocations are kept even if nothing uses them.
 func Simplify(f *Func) {
@@ -72,7 +73,8 @@ func (s *simplifier) survey() {
 }
 
 // Reads returns the variables that are read in b. A read does not count if it only computes a
-// variable that is not read itself.
+// variable that is not read itself. Reads also returns the variables that statements without the
+// trait Pure introduce or change, such as the variable of a loop.
 func Reads(b *Block) map[*Var]bool {
 	read := map[*Var]bool{}
 	for changed := true; changed; {

@@ -15,12 +15,12 @@ import (
 //     stored to (an Int64 may be stored to an Int32 array). Conditions are Bool; indices, sizes,
 //     bounds and loop variables are Int64. Complex numbers have no order, minimum or remainder, and
 //     are not cast to integers. Bool has no arithmetic.
-//   - A name belongs to one variable or array. A variable is declared before its uses, in a block
-//     around them, and only once in that block. Loop variables and the variables of the function's
-//     head are never assigned.
+//   - A name belongs to one variable, array or table. A variable is declared before its uses, in a
+//     block around them, and only once in that block. Loop variables and the variables of the
+//     function's head are never assigned.
 //   - An array is a parameter or is allocated before its uses. Nothing stores to a Const array.
-//     Only arrays that Alloc or Take made are grown, freed and published. A slot is published once,
-//     outside loops.
+//     Only arrays that Alloc or Take made are grown, freed and published. A slot is published at
+//     most once in a run, outside loops.
 //   - Inside a Parallel or Vector loop, variables declared outside are assigned only if Reduce
 //     lists them; they are then only added to and not read. Arrays from outside are not allocated,
 //     grown or freed. A Parallel loop is not inside a Vector loop. The same holds inside GPU loops
@@ -315,8 +315,8 @@ func (v *verifier) table(t *Table, role Role) error {
 	return nil
 }
 
-// within returns an error if the object, an array or a table, was made outside of the innermost
-// parallel loop.
+// within returns an error if a loop or a Launch around the current statement is guarded, and the
+// object, an array or a table, was made outside of it.
 func (v *verifier) within(object any, name string) error {
 	for _, l := range v.loops {
 		if l.guarded() && !v.home[object].within(l) {
@@ -370,8 +370,8 @@ func (v *verifier) assign(x *Var, t tensor.Type, accumulate bool) error {
 }
 
 // owned returns an error if the leaf has not allocated the array a itself, by an Alloc or a Take.
-// In parallel loops, a must be allocated in the innermost parallel loop, because its iterations
-// would otherwise share the array.
+// Inside guarded loops, a must be allocated in the innermost of them, because its iterations would
+// otherwise share the array.
 func (v *verifier) owned(a *Array) error {
 	if v.arrays[a] == param {
 		return fmt.Errorf("array %s is a parameter, but the leaf must have allocated it", a.Name)
@@ -379,7 +379,8 @@ func (v *verifier) owned(a *Array) error {
 	return v.within(a, a.Name)
 }
 
-// make introduces an array that the leaf owns.
+// make introduces an array that the current statement makes. If the array is known already, make
+// only checks that the leaf owns it.
 func (v *verifier) make(a *Array) error {
 	if a.Const || a.Elem == tensor.None || a.Elem.Size() == 0 {
 		return fmt.Errorf("array %s must not be const, and must have an element type", a.Name)

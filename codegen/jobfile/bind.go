@@ -15,8 +15,8 @@ import (
 // Bind sets each param to its value in params or, if it has none there, to its value in the file.
 // It then replaces the params by their values in statements, sizes, conditions, commands and kinds.
 // There is an error (exit code 2) if params names a param that the file does not declare, if a
-// value is not a number, or if a text is wrong with the numbers in it, such as the number of passes
-// of a repeat.
+// value is not a number, if a statement assigns to a param or gives it index variables, or if a
+// text is wrong with the numbers in it, such as the number of passes of a repeat.
 func (f *File) Bind(params map[string]string) error {
 	for _, p := range f.params {
 		p.Value, _ = parseNumber(p.text)

@@ -65,7 +65,8 @@ func (n Number) Expr() notation.Expr {
 	return &notation.Neg{X: x}
 }
 
-// machine parses NAME(E, ...) or NAME = "...". In both, Grid(E, ...) may replace the extents.
+// machine parses NAME(E, ...), NAME = "..." or NAME = cosma. Grid(E, ...) may stand in place of
+// E, ... in the first form, and in place of the text in quotes in the second.
 func (p *parser) machine(r *reader, at span) Item {
 	t := &Machine{span: at}
 	t.Name, t.at = r.name("a name, as in machine M(p)")
@@ -109,7 +110,7 @@ func (p *parser) grid(r *reader) []Size {
 	return nil
 }
 
-// grids parses the grids of a machine's levels in quotes.
+// grids parses the grids of a machine's levels in quotes, or the word cosma.
 func (p *parser) grids(r *reader, t *Machine) {
 	from := r.at
 	if word, _ := r.word(); word == "cosma" {
@@ -156,8 +157,8 @@ func (p *parser) grids(r *reader, t *Machine) {
 }
 
 // extentsOf returns the places of the extents in the text of a machine, such as "nodes=2x2;gpus=g".
-// An x separates two extents if it follows a number or is not next to letters: "q x q" has two
-// extents.
+// An x separates two extents if it directly follows a number or is a word of its own: "q x q" has
+// two extents.
 func extentsOf(text string) (list []notation.Span) {
 	from := 0
 	end := func(k int) {

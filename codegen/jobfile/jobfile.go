@@ -49,7 +49,7 @@ const (
 	NameClash   diag.Code = "job-name-clash"  // one name for two things
 	Unknown     diag.Code = "job-unknown"     // a name without a meaning
 	ReadEarly   diag.Code = "job-read-early"  // a tensor is read before it is written
-	Declaration diag.Code = "job-declaration" // a declaration whose parts contradict one another
+	Declaration diag.Code = "job-declaration" // a line, or a part of it, is not allowed here
 	BadNumber   diag.Code = "job-number"      // a number of the wrong kind or range
 )
 
@@ -215,7 +215,7 @@ type Param struct {
 
 // Number is a real number. If IsInt is true, its value is Int, and Float is Int rounded to a float.
 type Number struct {
-	Text  string // as written
+	Text  string // as written, without a plus sign and spaces
 	IsInt bool
 	Int   int64
 	Float float64
@@ -226,9 +226,9 @@ type Machine struct {
 	span
 	Name    string
 	Extents []Size // the extents of all grids, outer grids first
-	Text    string // "nodes=2x2;gpus=4", or "cosma"; "" for one grid without a name
-	// levels has the grids that Text describes, without the values of Extents. It is nil if the
-	// machine is one grid without a name.
+	Text    string // "nodes=2x2;gpus=4", or "cosma"; "" if the file lists the extents
+	// levels has the grids that Text describes. An extent that is not written as a number is 1
+	// there. levels is nil if Text is "".
 	levels *place.Machine
 	at     notation.Span // the place of Name
 }

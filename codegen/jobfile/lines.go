@@ -18,7 +18,7 @@ const (
 const tabStop = 8
 
 // clean returns the text with spaces in place of comments. A quote that is not closed on its line
-// is an error, and so is a NUL character.
+// is an error, and so is a NUL character outside comments.
 func clean(f *File) (string, error) {
 	out := []byte(f.text)
 	quote := -1 // the place of the open quote

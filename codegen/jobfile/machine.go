@@ -76,7 +76,7 @@ func (m *Machine) Resolve(ranks int64, lookup func(name string) (int64, bool)) (
 }
 
 // shape returns the machine with its names and numbers of dimensions. Its extents are right only if
-// the machine has levels and no arithmetic over names.
+// the machine has levels and each extent is written as a number.
 func (m *Machine) shape() *place.Machine {
 	if m.levels != nil {
 		out := *m.levels
@@ -118,7 +118,8 @@ func (f *File) SetMachine(text string) error {
 // OfProduct reports whether the machine's grid is computed for a product of dense matrices.
 func (m *Machine) OfProduct() bool { return m.levels != nil && m.levels.OfProduct }
 
-// MachineOf returns the machine that a placement refers to. Check must have accepted the placement.
+// MachineOf returns the machine that a placement refers to, or nil if the placement fits none. It
+// is not nil if Check has accepted the placement.
 func (f *File) MachineOf(p place.Placement) *Machine {
 	list := f.machines()
 	k := slices.IndexFunc(list, func(m *Machine) bool { return p.Over(m.shape()) })
@@ -181,7 +182,7 @@ func (c *checker) placement(t *Tensor, p *Placed) error {
 }
 
 // products returns an error for a placement over a machine whose grid is computed for a product, if
-// no product uses the machine.
+// no statement is distributed over the machine.
 func (c *checker) products() error {
 	for p := range c.f.Placements() {
 		m := c.f.MachineOf(p.Placement)

@@ -164,8 +164,8 @@ func (c *checker) write(s *Statement) error {
 	return c.modes(t, left)
 }
 
-// temporarySizes checks that the right side of a temporary's first statement gives each mode a
-// size.
+// temporarySizes checks that each mode of a temporary gets a size, from the right side of the
+// temporary's first statement or from -d.
 func (c *checker) temporarySizes(s *Statement) error {
 	left, free := s.raw.LHS, notation.FreeVars(s.raw.RHS)
 	for k, v := range left.Vars {

@@ -125,7 +125,8 @@ func (c *typeChecker) statement(s *Statement) error {
 	return nil
 }
 
-// kept returns the type want if it holds the values of a statement exactly, and otherwise an error.
+// kept returns the type want if it equals the promotion of want and the type of the statement's
+// values, or if the right side has only literals. Otherwise it returns an error.
 func (c *typeChecker) kept(s *Statement, want tensor.Type) (tensor.Type, error) {
 	if len(s.Stmt.Accesses()) == 0 {
 		return want, nil // literals take the type that they meet

@@ -124,9 +124,9 @@ const (
 // query returns the kind of an access in the current loop.
 type query func(a *cin.Access) kind
 
-// maxPoints is the largest number of points that may be made for one operation: from each pair of a
-// point of one operand and a point of the other. If an operation has more pairs, the lattice
-// becomes coarse. A lattice of several operations may have more points.
+// maxPoints is the largest number of pairs that one operation may combine to points: a point of one
+// operand and a point of the other. If an operation has more pairs, the lattice becomes coarse. A
+// lattice may have more points.
 const maxPoints = 256
 
 // latticeOf returns the merge lattice of a loop with the body s. q returns how the loop visits an

@@ -107,7 +107,7 @@ func (l *lowerer) addsRow(r *space.Row, a *cin.Assign, e *scope.Env) ir.Expr {
 	return some
 }
 
-// parallelSpace lowers an outermost loop whose iterations fill different places of a workspace.
+// parallelSpace lowers a loop whose iterations fill different places of a workspace.
 // Chunks of about equal work run on threads.
 func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 	if w, ok := l.b.Find(cin.Target(f).Name + ", space").(*space.Marks); ok {

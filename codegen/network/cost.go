@@ -43,8 +43,8 @@ const (
 	// hash table. A product needs the workspace if entries must be appended to its result in order
 	// and its loops have another order.
 	appendList, appendHash = 4, 30
-	// serialCost is the extra cost of a producer's loops, as a share of their own cost, if one
-	// thread runs them outside of all loops while the other threads wait.
+	// serialCost is the extra cost of loops, as a share of their own cost, if one thread runs them
+	// while the other threads wait.
 	serialCost = 0.5
 	// partsCost is the extra cost, as a share of the loops' own cost, if the outermost loop sums
 	// into the result and each thread therefore runs the loops for a part of the result.

@@ -7,9 +7,10 @@ import (
 	"distaff/codegen/choice"
 )
 
-// Gemm is a matrix product that replaces the innermost loops of a contraction of two dense items.
-// The first item and the result have the variables Rows, the second item and the result have the
-// variables Cols, and both items have the variables Sums.
+// Gemm is a matrix product that replaces the innermost loops of a contraction. Two items of the
+// contraction are the operands of the matrix product. The first operand and the result have the
+// variables Rows, the second operand and the result have the variables Cols, and both operands have
+// the variables Sums.
 type Gemm struct{ Rows, Cols, Sums []string }
 
 // Vars returns all variables in the order of the loops. An intermediate that the product reads is

@@ -29,7 +29,7 @@ type Plan struct {
 // the product, or an intermediate that another contraction, the consumer, reads. A contraction and
 // its consumer may share outer loops, and the contraction's own loops run inside the shared ones.
 type Contraction struct {
-	Name string // of the intermediate; the compiler renames it if a tensor has this name
+	Name string // of the intermediate; the compiler replaces it by a name that is not taken
 	// Steps lists the contraction's own loops and the producers between them, outermost first.
 	// Loops lists all loops around the body. The first Shared of them belong to the enclosing
 	// contraction.

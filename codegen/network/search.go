@@ -99,8 +99,8 @@ func cheapestOf(ways []alternative) (cost float64, number int) {
 
 // ways returns the alternatives for completing state x. The cost of an alternative has two parts
 // (see spent). ways leaves out an alternative if another one costs no more in both parts. Which of
-// the remaining ones is best depends on the loops around the state, because a nest costs the larger
-// of its two parts. The result is nil if the budget is spent.
+// the remaining ones is best depends on the loops around the state, because the larger of the two
+// parts of a nest has the larger weight in its cost. The result is nil if the budget is spent.
 func (s *search) ways(x state) []alternative {
 	key := s.model.key(x)
 	if ways, ok := s.memo[key]; ok {
@@ -411,8 +411,8 @@ func (m *model) within(states int) (best *Plan, complete bool) {
 	return best, true
 }
 
-// withConversion returns the plan of least cost with one set of conversions, or nil if there is
-// none.
+// withConversion returns the plan of least cost with one set of conversions. It returns nil if
+// there is none, or if the budget is spent.
 func (s *search) withConversion(c conversion) *Plan {
 	s.model.convert(c.accesses)
 	if cost, _ := cheapestOf(s.ways(s.model.whole())); s.budget < 0 || math.IsInf(cost, 1) {

@@ -141,8 +141,8 @@ func (c *checker) sum(e *Sum) {
 }
 
 // countTerms returns the number of terms of e if all products of sums are multiplied out. Normalize
-// makes at most as many terms. If the body of a sum() inside a quotient has more terms, countTerms
-// returns that larger number.
+// makes at most as many terms. A quotient counts as one term. If the body of a sum() inside the
+// quotient has more terms, the quotient counts as the body's number of terms.
 func countTerms(e Expr) float64 {
 	switch e := e.(type) {
 	case *Neg:

@@ -68,7 +68,8 @@ var functions = map[string]string{
 	"mean": "a mean must be written as a sum divided by a count, as in m = x(i)/n",
 }
 
-// numberFunctions lists functions of numbers that other languages have and this one does not.
+// numberFunctions lists functions of numbers or matrices that other languages have and this one
+// does not.
 var numberFunctions = strings.Fields(
 	"exp log log2 log10 sqrt cbrt sin cos tan asin acos atan sinh cosh tanh abs sign floor ceil round " +
 		"conj real imag angle max min mod erf relu sigmoid inv det")

@@ -12,7 +12,8 @@ import (
 // MaxDepth is the largest accepted nesting depth of parentheses, signs and sums.
 const MaxDepth = 1000
 
-// Parse parses one statement. Its grammar is SPEC's:
+// Parse parses one statement. The left side may also be a NAME alone. Otherwise the grammar is the
+// one in docs/reference.md:
 //
 //	statement := access ("=" | "+=") expr
 //	expr      := term (("+" | "-") term)*
@@ -38,8 +39,8 @@ func ParseIn(src string, at Span) (*Stmt, error) {
 	return s, nil
 }
 
-// ParseExprIn parses the part of src at the given span as an expression of SPEC's grammar. All
-// spans, also in errors, are offsets in src.
+// ParseExprIn parses the part of src at the given span as an expr of Parse's grammar. All spans,
+// also in errors, are offsets in src.
 func ParseExprIn(src string, at Span) (Expr, error) {
 	p := &parser{src: src, part: at, toks: scan(src, at), end: "the end of the expression",
 		alone: true}

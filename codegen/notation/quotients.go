@@ -35,7 +35,7 @@ func (q SummedQuotient) String() string {
 
 // quotientWalk searches a statement for summed quotients. known has the variables that are not
 // summed implicitly at the visited expression. They occur on the left side, in an explicit sum()
-// around the expression, or in another factor of a product around it.
+// around the expression, or in another operand of a product or quotient around it.
 type quotientWalk struct {
 	known vars
 	found []SummedQuotient

@@ -82,8 +82,8 @@ func InferSizes(n *Normal, tensors map[string][]Known, user map[string][]int64,
 
 // UserSizes returns the size of each tensor mode that follows from the sizes in user, and -1 for
 // the other modes. user has sizes of some modes. If two modes must have the same size, a size that
-// is given for one also holds for the other. user, from and the errors are the same as for
-// InferSizes.
+// is given for one also holds for the other. user and from are the same as for InferSizes. Errors
+// are *diag.Error.
 func UserSizes(n *Normal, user map[string][]int64,
 	from func(name string, mode int) string) (map[string][]int64, error) {
 	g := newSizeGraph(n)
@@ -139,9 +139,9 @@ type sizeGraph struct {
 	facts   []sizeFact
 }
 
-// sizeFact describes the size of a node according to one source. The source concerns one mode of a
-// tensor: tensor is the tensor's name, and mode is the number of the mode. An error about an
-// overrun names them.
+// sizeFact describes the size of a node according to one source. If the source gives the size of a
+// tensor's mode, tensor is the tensor's name, and mode is the number of the mode. An Overrun
+// contains them. If the source gives the size of a variable, tensor is "".
 type sizeFact struct {
 	known  Known
 	tensor string

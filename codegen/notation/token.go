@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is the kind of a token. For punctuation it is the character itself.
+// tokenKind is the kind of a token. For punctuation of one character it is the character itself.
 type tokenKind byte
 
 const (

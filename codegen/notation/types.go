@@ -20,7 +20,7 @@ import (
 // are stored.
 //
 // InferTypes returns a *diag.Error for complex values in a real result, for floats in an integer
-// result, and for an integer literal that the compute type cannot represent.
+// result, and for an integer literal that is too large if the compute type is int32.
 func InferTypes(s *Stmt, operands map[string]tensor.Type, result tensor.Type) (compute,
 	res tensor.Type, err error) {
 	fractional := false

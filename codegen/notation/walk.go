@@ -180,7 +180,8 @@ func bind(bound *map[string]int, vars []string, by int) {
 }
 
 // FreeVars lists each variable of the term's factors that no sum() inside the factors binds, once,
-// in order of appearance. They are variables of the left side or of Sum.
+// in order of appearance. If the term is one of Normal.Terms, they are variables of the left side
+// or of Sum.
 func (t *Term) FreeVars() []string {
 	var out varList
 	out.freeFactors(t, nil)

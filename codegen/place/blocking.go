@@ -60,7 +60,7 @@ func EvenCuts(size, n int64) []int64 {
 // EvenCut returns where range k of EvenCuts begins. For k = n it is the end of the last range.
 func EvenCut(size, n, k int64) int64 { return mulDiv(k, size, n) }
 
-// mulDiv returns k*size/n without overflow, for 0 <= k <= n.
+// mulDiv returns k*size/n without overflow, for 0 <= k <= n < 2^31.
 func mulDiv(k, size, n int64) int64 {
 	return k*(size/n) + k*(size%n)/n
 }
@@ -88,8 +88,8 @@ func source(n *notation.Normal, v string) string {
 	return v
 }
 
-// mostBlocks is the largest number of blocks of a statement. Each block runs a leaf for at least
-// some microseconds, so a statement with more blocks would take far too long.
+// mostBlocks is the largest number of blocks that Resolve accepts. Each block runs a leaf for at
+// least some microseconds, so a statement with more blocks would take far too long.
 const mostBlocks = 1 << 24
 
 // Resolve returns the meaning of a block schedule for a statement. sizes has the size of every
@@ -174,7 +174,7 @@ func (s SplitSpec) cuts(size, most int64) ([]int64, error) {
 
 // renamed returns the variables of n that the spec calls user. If the spec is not Exact, it has the
 // names in the user's statement. There may then be several variables, because the normal form gives
-// the variable of each sum() a new name.
+// the variable of each sum() a name of its own.
 func (spec *BlockSpec) renamed(n *notation.Normal, user string) []string {
 	var list []string
 	for _, v := range n.Vars {
@@ -304,9 +304,8 @@ func mentions(term *notation.Term, vars []string) bool {
 	return found
 }
 
-// Default returns the block schedule for several ranks if the user gives none. v is the outermost
-// stored variable of the largest operand. Its range is cut evenly over all ranks. If v is a
-// reduction variable, a tree reduction sums the partial results.
+// Default returns the block schedule for several ranks if the user gives none. It cuts the range of
+// v evenly over all ranks. If v is a reduction variable, a tree reduction sums the partial results.
 func Default(n *notation.Normal, v string, ranks int) *BlockSpec {
 	spec := &BlockSpec{Splits: []SplitSpec{{Var: v, Count: int64(ranks)}}, Map: []string{v},
 		Exact: true}

@@ -8,7 +8,7 @@ import (
 	"distaff/codegen/notation"
 )
 
-// BlockSpec is a block schedule as the user wrote it.
+// BlockSpec is a block schedule before Resolve resolves it for a statement.
 type BlockSpec struct {
 	Splits []SplitSpec
 	Order  []string // block loops, outermost first

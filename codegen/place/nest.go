@@ -3,8 +3,7 @@ package place
 import "slices"
 
 // Nest holds the loops around the leaf. Some loops are distributed over ranks. The others run in
-// order on each rank, because they enclose distributed loops or because pieces of tensors are
-// fetched in each of their iterations.
+// order on each rank.
 type Nest struct {
 	Machine *Machine
 	Loops   []Loop // outermost first

@@ -8,7 +8,7 @@ import (
 )
 
 // Ordered says how the entries of a tensor are cut along its storage order into consecutive ranges.
-// An entry is identified by a tuple: its coordinates in Modes.
+// The tuple of an entry is its coordinates in Modes.
 type Ordered struct {
 	// the modes of the outermost levels, in storage order, down to the innermost level that Cuts names
 	Modes []int
@@ -36,9 +36,9 @@ func (o *Ordered) Ranges() int64 {
 // ends, are nil.
 //
 // A range of rows may be divided into parts. The first part begins at coordinate 0 of the innermost
-// mode. A later part that would begin there begins at coordinate 1 instead, if the mode has this
-// coordinate and is not the only mode. The part then begins within a row, so that neighbouring
-// parts share this row.
+// mode. A later part that would begin there begins at coordinate 1 instead, if the range has rows,
+// and the mode has this coordinate and is not the only mode. The part then begins within a row, so
+// that neighbouring parts share this row.
 func (o *Ordered) Even(sizes []int64) [][]int64 {
 	rows, parts := []int64{0, sizes[0]}, int64(1)
 	for _, c := range o.Cuts {

@@ -8,10 +8,10 @@ import (
 	"distaff/io/tcsfile"
 )
 
-// Assemble reads the stream, starting with its next entry, and makes the tensor that the spec asks
-// for. Entries may come in any order. The tensor's memory is counted against cfg.Limit, and the
-// caller closes the tensor. Faults in the entries are reported as an *Error with exit code 3, or
-// with exit code 2 if the requested type cannot hold a value. A tensor that exceeds the limit is
+// Assemble reads the stream, which must be at its first entry, and makes the tensor that the spec
+// asks for. Entries may come in any order. The tensor's memory is counted against cfg.Limit, and
+// the caller closes the tensor. Faults in the entries are reported as an *Error with exit code 3,
+// or with exit code 2 if the requested type cannot hold a value. A tensor that exceeds the limit is
 // reported as a *tcs.MemoryError (exit code 5).
 func Assemble(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 	spec, err := spec.normal(in)

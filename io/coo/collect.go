@@ -30,8 +30,8 @@ type entries interface {
 }
 
 // collector reads a stream once. It stores the entries in the sorter. If the entries come in
-// storage order and the stream can be read again, it may count the entries instead and store none
-// of them.
+// storage order, it may count the entries instead and store none of them. The stream is then read
+// again.
 type collector struct {
 	in     *Intake
 	sorter *Sorter

@@ -98,7 +98,7 @@ func padSpan(levels []fillLevel) int64 {
 }
 
 // pad appends the coordinate -1 to the level's crd array for each position before upto that has no
-// child yet. It returns false if the level's format does not allow positions without a child.
+// child yet. It returns false if the format does not allow that these positions have no child.
 func (lev *fillLevel) pad(upto int64) bool {
 	from := lev.crd.next()
 	if from != upto && (lev.span == 0 || from%lev.span != 0 || upto%lev.span != 0) {

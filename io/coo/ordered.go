@@ -8,7 +8,7 @@ import (
 
 // Ordered is a sorted stream: its entries come in the order of its modes, outermost mode first. All
 // sizes are known, and values at equal coordinates are summed unless the spec keeps repeats.
-// Writers of files read their entries from an Ordered.
+// The function Write of a file format reads entries from an Ordered.
 type Ordered struct {
 	in    Stream
 	s     *sorted
@@ -39,8 +39,8 @@ func Listed(n int, byColumns bool) []int {
 }
 
 // Sort sorts a stream into the mode order of spec.Format, or with mode 0 first if that has no
-// Order. Values at equal coordinates are then summed, or refused if the spec says so. Closing the
-// Ordered closes the stream.
+// Order. Values at equal coordinates are then summed, kept or refused, as the spec says. Closing
+// the Ordered closes the stream.
 func Sort(in Stream, spec Spec, cfg Config) (*Ordered, error) {
 	if len(spec.Format.Levels) == 0 {
 		dims, _ := in.Dims()

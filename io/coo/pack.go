@@ -3,8 +3,8 @@ package coo
 import "math/bits"
 
 // packer packs the coordinates of an entry into words of 64 bits, the outermost level in the
-// highest bits of word 0. Comparing the words therefore compares entries in storage order. The bits
-// of a level never cross a word boundary.
+// highest used bits of word 0. Comparing the words therefore compares entries in storage order. The
+// bits of a level never cross a word boundary.
 type packer struct {
 	bits  []uint // by level
 	word  []int
@@ -96,7 +96,7 @@ func (p *packer) convert(dst, src []uint64, q *packer) {
 	copy(dst[p.words:], src[q.words:])
 }
 
-// lowBit returns the lowest of the key's bits that belong to the first n levels.
+// lowBit returns the lowest of the key's bits that belong to the first n levels, or 0 if n is 0.
 func (p *packer) lowBit(n int) int {
 	if n == 0 || n >= len(p.word) {
 		return 0

@@ -35,7 +35,7 @@ type FileRange struct {
 
 // WritePart makes the second pass over one part of the tensor and writes the result to w. It reads
 // the part's entries from stream. It writes the part's range of each section at the offsets of the
-// layout lay (source 000, sections 4.6.3 and 4.6.4). For the last part it also writes the elements
+// layout lay (SuperTaco, sections 4.6.3 and 4.6.4). For the last part it also writes the elements
 // after the last entry, such as the ends of pos arrays. It returns the ranges of the file that it
 // wrote.
 func (j *Joined) WritePart(part int, stream Stream, lay *tcsfile.File, w io.WriterAt) ([]FileRange, error) {

@@ -25,7 +25,7 @@ type sink struct {
 	err  error
 }
 
-// window is the size of a file sink's buffer in bytes.
+// window is the largest size of a file sink's buffer in bytes.
 const window = 1 << 18
 
 func memorySink(a tcs.Array, next int64) *sink {

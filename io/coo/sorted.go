@@ -88,8 +88,8 @@ func (s *sorted) firstPass() (*Joined, error) {
 
 // fit returns the box of the tensor, as the interval of coordinates in each mode. In a mode with a
 // dense level, the interval is only the range of the entries' coordinates, so that the level stores
-// no others. In another mode, the interval is the one of spec.Box or, if that is nil, all
-// coordinates.
+// no others. In another mode, or if there are no entries, the interval is the one of spec.Box or,
+// if that is nil, all coordinates.
 func (s *sorted) fit() [][2]int64 {
 	box := slices.Clone(s.spec.Box)
 	if box == nil {

@@ -32,7 +32,7 @@ type Pool struct {
 	sorters      []*Sorter
 }
 
-// NewPool returns a pool with a quarter of the memory that the limit has left.
+// NewPool returns a pool with a quarter of the memory that the limit has left, but at least 1 MiB.
 func NewPool(limit *tcs.Limit) *Pool { return &Pool{budget: PoolBudget(limit.Free())} }
 
 // PoolBudget returns the budget of a Pool in bytes if free bytes are available.
@@ -106,9 +106,9 @@ func isFull(err error) bool {
 	return err == errFull || errors.As(err, &m)
 }
 
-// put appends entries [from, to) to a lane, and returns how many it appended. If put returns an
-// error, the caller must pass the error to makeRoom. If memory was full, makeRoom frees some, and
-// the caller then calls put again for the entries that are left.
+// put appends entries [from, to) to a lane, and returns how many it appended. If memory is
+// full, it appends only some and returns an error. After makeRoom has freed memory, put can be
+// called again for the entries that are left.
 func (s *Sorter) put(lane int, cols [][]int64, vals []byte, from, to int) (int, error) {
 	if s.lanes[lane] == nil {
 		s.lanes[lane] = newStore(s.pack, int(s.spec.Type.Size()), s.cfg.Limit)
@@ -217,7 +217,7 @@ func (s *Sorter) sort(low int) (entries, error) {
 }
 
 // joined moves the records of all lanes to one store, in the order of lanes. They no longer count
-// for the pool, because they will become the tensor.
+// for the pool.
 func (s *Sorter) joined() *store {
 	s.slab.free()
 	s.countBytes(-s.bytes)

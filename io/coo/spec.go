@@ -45,7 +45,7 @@ type Spec struct {
 
 // Config limits the resources of a sort or an assembly.
 type Config struct {
-	Limit   *tcs.Limit // memory; nil limits it to the memory that the machine has free
+	Limit   *tcs.Limit // memory; nil sets no limit
 	Tmp     string     // folder of temporary files; "" selects os.TempDir
 	Threads int        // number of threads; 0 selects GOMAXPROCS
 }
@@ -115,7 +115,7 @@ func (s *Spec) dataErr(format string, args ...any) error {
 	return &Error{Exit: 3, Name: s.Name, Msg: fmt.Sprintf(format, args...)}
 }
 
-// normal returns the spec with its defaults filled in from the stream, and checks it.
+// normal returns the spec with a mode order and a value type, and checks it. Dims may stay nil.
 func (s Spec) normal(in Stream) (Spec, error) {
 	dims, _ := in.Dims()
 	s.Format = s.Format.Ordered()

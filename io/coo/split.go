@@ -22,8 +22,7 @@ type splitTable struct {
 // bucket. An element with the flag is the number of a table, for a bin that is divided further.
 const deeper = 1 << 31
 
-// firstBits is the number of bits in the first digit of a key. The sort distributes the records by
-// this digit first.
+// firstBits is the largest number of bits in the digit of a splitter's first table.
 const firstBits = 12
 
 // newSplitter returns a splitter that divides keys into buckets by their bits [lo, hi). words is

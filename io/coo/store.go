@@ -15,7 +15,7 @@ type store struct {
 	valWords int
 	valSize  int
 	limit    *tcs.Limit
-	largest  int   // maximum number of records in a chunk
+	largest  int   // maximum number of records in a chunk that add makes
 	slab     *slab // memory that small chunks are cut from; may be nil
 
 	chunks []chunk
@@ -94,9 +94,10 @@ func (s *store) grow(records int) error {
 	return nil
 }
 
-// next returns how many records the next chunk has room for. This is an eighth of the store's
-// records, because every lane has a store and unused room in many lanes adds up. In a store that
-// still uses a slab, it is the number of the store's records.
+// next returns how many records the next chunk should have room for. This is about an eighth of the
+// store's records, because every lane has a store and unused room in many lanes adds up. It is at
+// least chunkUnit and at most s.largest. In a store that still uses a slab, it is the number of the
+// store's records, but at least minChunk.
 func (s *store) next() int {
 	if s.slab != nil && s.n < chunkUnit {
 		return max(int(s.n), minChunk)

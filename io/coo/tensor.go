@@ -168,9 +168,9 @@ func (s *tensorStream) copyKept(vals []byte, size, n int) int {
 }
 
 // isPathEntry reports whether the stream must keep entry i, although its value is zero. It must
-// keep the entry if no other entry has the same coordinates in the levels above the dense levels
-// s.below. Without the entry, the stream would lose these coordinates. If s.below is nil, it
-// returns false.
+// keep the last entry with the same coordinates in the levels above the dense levels s.below, if it
+// has kept no other. Without the entry, the stream would lose these coordinates. If s.below is nil,
+// isPathEntry returns false.
 func (s *tensorStream) isPathEntry(i int) bool {
 	if s.below == nil || s.kept {
 		return false

@@ -8,7 +8,7 @@ import (
 	"distaff/io/tcs"
 )
 
-// pairMemory is the largest number of bytes for the entries that MirrorPair sorts.
+// pairMemory is the largest number of bytes of memory in which MirrorPair sorts entries.
 const pairMemory = 256 << 20
 
 // MirrorPair finds an entry off the diagonal of a matrix whose mirror image is stored too. The

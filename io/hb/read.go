@@ -123,7 +123,7 @@ func (s *stream) stop() {
 	s.ptr, s.ind, s.val = nil, nil, nil
 }
 
-// start opens the three sections and reads the first column pointer.
+// start opens the sections and reads the first column pointer.
 func (s *stream) start() (err error) {
 	h := s.h
 	ptrLines := lines(h.cols+1, h.ptr)

@@ -20,7 +20,7 @@ type elements struct {
 	raw    []byte
 }
 
-// chunk is the number of elements that are read at a time.
+// chunk is the largest number of elements that the streams read at a time.
 const chunk = 4096
 
 // openElements reads the header of r. It owns r from then on, and closes it if it fails.

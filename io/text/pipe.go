@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// BlockSize is the size in bytes of the text that is parsed at a time. The text and the parsed
-// entries stay in the cache of a core.
+// BlockSize is the usual size in bytes of the text that is parsed at a time. The text and the
+// parsed entries stay in the cache of a core.
 const BlockSize = 1 << 18
 
 // Block is a sequence of whole lines with their parsed entries.

@@ -32,8 +32,8 @@ func AppendValue(dst, vals []byte, typ tensor.Type, k int) []byte {
 	panic("BUG: text: a value of no type")
 }
 
-// appendFloat formats integers without a point. It uses an exponent only if a plain number
-// would be long: below 1e-4 and from 1e16.
+// appendFloat formats integers below 1e16 without a point. It uses an exponent only if a plain
+// number would be long: below 1e-4 and from 1e16.
 func appendFloat(dst []byte, f float64, size int) []byte {
 	a := math.Abs(f)
 	switch {

@@ -12,8 +12,8 @@ import (
 const sampleSize = 1 << 20
 
 // About estimates the number of entries of the file from its first lines. It assumes that the other
-// lines are as long and compress equally well. known is false if the source is a pipe or can't be
-// read.
+// lines are as long and compress equally well. known is false if there is no estimate, for example
+// if the source is a pipe or can't be read.
 func (e *Entries) About() (n int64, known bool) {
 	content, share := e.Src.sample(sampleSize)
 	if share <= 0 || e.Start > int64(len(content)) {

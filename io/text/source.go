@@ -298,8 +298,8 @@ func Ext(path string) string {
 
 // ReaderAt returns access to the decompressed content at any offset, and the size of the content.
 // If the file is a pipe or compressed, ReaderAt first reads all of it, and stores the content in
-// memory and in a temporary file. The Source closes the returned ReaderAt. For a plain file,
-// Progress then counts the bytes that are read since the last Restart.
+// memory and, if it is long, in a temporary file. The Source closes the returned ReaderAt. For a
+// plain file, Progress then counts the bytes that are read since the last Restart.
 func (s *Source) ReaderAt() (io.ReaderAt, int64, error) {
 	if f, size := s.Plain(); f != nil {
 		return &countedAt{f, s}, size, nil

@@ -13,8 +13,8 @@ import (
 // spoolMemory is the number of bytes of a pipe that are kept in memory before a file is used.
 const spoolMemory = 4 << 20
 
-// spool stores the bytes that were read from a pipe, so that several readers can each read the
-// pipe from its start. Bytes are read from the pipe when a reader first needs them.
+// spool stores the bytes that were read from a pipe, or the decompressed content of a file, so that
+// several readers can each read them from the start. Bytes are read when a reader first needs them.
 type spool struct {
 	mu   sync.Mutex
 	in   io.ReadCloser

@@ -57,8 +57,9 @@ func (e *Entries) Part(k, n int) {
 // Keep announces that the file will be read again; see Source.Keep.
 func (e *Entries) Keep() { e.Src.Keep() }
 
-// Dims returns the sizes and true. If the file has no sizes, it returns false and the sizes
-// that contain the coordinates read so far.
+// Dims returns the sizes and true if the sizes are known. Otherwise it returns false and lower
+// bounds of the sizes: they contain the coordinates read so far, and are not below the sizes in
+// Opt.Dims.
 func (e *Entries) Dims() ([]int64, bool) {
 	if e.Sizes != nil || e.Order == 0 {
 		return slices.Clone(e.Sizes), true

@@ -9,9 +9,9 @@ import (
 	"distaff/io/text"
 )
 
-// Write writes the entries of in, which must be sorted by coordinates, mode 0 first.
-// Coordinates are counted from 1. The format has no place for sizes. A tensor of order 0 is one
-// line with its value.
+// Write writes the entries of in, which must be sorted by coordinates, mode 0 first. Coordinates
+// are counted from 1. The format has no place for sizes. The entry of a tensor of order 0 is a line
+// with its value.
 func Write(w io.Writer, in *coo.Ordered, opt coo.WriteOptions) error {
 	head, err := Head(in.Type(), nil, 0, opt)
 	if err != nil {

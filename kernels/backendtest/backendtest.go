@@ -29,8 +29,8 @@ type suite struct {
 	target codegen.Kind
 }
 
-// Run runs the suite on b, a backend for CPUs. It skips the suite on a machine that lacks what b
-// needs.
+// Run runs the suite on b, a backend for CPUs. It skips a test if b has no compiler for the test's
+// leaf.
 func Run(t *testing.T, b kernels.Backend) { RunOn(t, b, codegen.CPU) }
 
 // RunOn is like Run, for a backend of the given target.
@@ -160,8 +160,8 @@ func build(t *testing.T, b suite, u *codegen.Unit) kernels.Leaf {
 	return leaf
 }
 
-// arguments returns the arguments for a call of u's leaf: the empty result, and then the operands
-// with their data.
+// arguments returns the arguments for a call of u's leaf: the result before the call, and then the
+// operands with their data.
 func arguments(u *codegen.Unit) []*tcs.Tensor {
 	in := data()
 	args := []*tcs.Tensor{nil}

@@ -82,9 +82,9 @@ type Builder struct {
 	cache    *Cache    // nil if there is none
 }
 
-// New makes a Builder. An unknown CPU is an error (a CPUError), and so is a Compiler that the user
-// named and that does not exist (a FindError). A machine without a compiler is an error only later,
-// when something must be compiled.
+// New makes a Builder. A CPU that is unknown or not of this machine's architecture is an error (a
+// CPUError), and so is a Compiler that the user named and that cannot be used (a FindError). A
+// machine without a compiler is an error only later, when something must be compiled.
 func New(cfg Config) (*Builder, error) {
 	if err := checkCPU(cfg.CPU); err != nil {
 		return nil, err

@@ -220,7 +220,8 @@ func lacksOpenMP(flags []string, said string) bool {
 	return false
 }
 
-// printable limits the length of a compiler's message and replaces control characters.
+// printable limits the length of a compiler's message and replaces characters that cannot be
+// printed.
 func printable(s string) string {
 	const most = 8 << 10
 	s = strings.TrimSpace(s)

@@ -46,7 +46,7 @@ type Object struct {
 	Cached bool // it came from the cache
 }
 
-// The trailer follows the ELF bytes. It is the Meta as JSON, and then
+// The trailer follows the compiled code. It is the Meta as JSON, and then
 //
 //	length of meta uint32 LE, SHA-256 of all before it, magic
 const (

@@ -228,7 +228,8 @@ func (b *Backend) Fetch(t *tcs.Tensor) error {
 }
 
 // Forget undoes one call of Resident(t). When all calls are undone, it copies values of t that are
-// newer on the device back to the host. Call Forget before t is changed, closed or dropped.
+// newer on the device back to the host, except in arrays that another resident tensor also has.
+// Call Forget before t is changed, closed or dropped.
 func (b *Backend) Forget(t *tcs.Tensor) {
 	// The driver refuses to copy or free only if the device is lost, which the next call reports.
 	b.dev.always(func() { b.store.forget(t, false) })

@@ -70,8 +70,8 @@ func (s scope) eval(x ir.Expr, mem memoryReader) (*ir.Lit, error) {
 }
 
 // literal returns x as a constant. The caller has made x from constants with a constructor of
-// package ir, so x must be a constant. If it is not, literal returns an internal error that shows
-// expr, the expression whose value x is.
+// package ir. If x is not a constant, for example a division by zero, literal returns an internal
+// error that shows expr, the expression whose value x is.
 func literal(x, expr ir.Expr) (*ir.Lit, error) {
 	if l, ok := x.(*ir.Lit); ok {
 		return l, nil
@@ -113,7 +113,7 @@ func (s scope) binary(x *ir.Binary, mem memoryReader) (*ir.Lit, error) {
 }
 
 // mulComplex64 multiplies two numbers and rounds each partial product to float32. Package ir does
-// not round them when it folds constants.
+// not fold products of complex64.
 func mulComplex64(x, y complex64) complex64 {
 	a, b, c, d := real(x), imag(x), real(y), imag(y)
 	ac, bd, ad, bc := float32(a*c), float32(b*d), float32(a*d), float32(b*c)

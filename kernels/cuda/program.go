@@ -58,7 +58,8 @@ func (p *program) refuse(why string) error {
 	return &SetupError{fmt.Sprintf("the leaf of %s cannot run on a GPU: %s", p.what, why)}
 }
 
-// usesPrelude reports whether the host part fills or scans arrays with the shared kernels.
+// usesPrelude reports whether the leaf fills or scans arrays, for which it may need the shared
+// kernels.
 func usesPrelude(f *ir.Func) bool {
 	uses := false
 	ir.Walk(f.Body, func(s ir.Stmt) {

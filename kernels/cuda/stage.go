@@ -161,7 +161,7 @@ func (s *stage) fetch(d *driver, half int, src pointer, bytes int64) error {
 	return d.check(C.cu_event_record(d.lib.fn, s.busy[half], d.compute), "cuEventRecord")
 }
 
-// moveAlone is the size in bytes above which several threads copy, because one thread is slower
+// moveAlone is the smallest size in bytes that several threads copy, because one thread is slower
 // than the bus.
 const moveAlone = 1 << 20
 

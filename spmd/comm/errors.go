@@ -123,7 +123,8 @@ func (e *Interrupted) ExitCode() int {
 	return 1
 }
 
-// StuckError is the error of a job whose ranks all wait, so that none can continue.
+// StuckError is the error of a job in which every rank waits or has finished, so that none can
+// continue.
 type StuckError struct{ Reports []Report }
 
 func (e *StuckError) Error() string {

@@ -52,9 +52,9 @@ func Cleanup() {
 
 var ending atomic.Int32
 
-// End records the exit code that all ranks of this process's job have agreed on. A later signal
-// does not change the code. This is necessary because the launcher may send a signal to this
-// process when another rank has ended.
+// End records the exit code that all ranks of this process's job have agreed on. If the code is not
+// 0, a later signal does not change it. This is necessary because the launcher may send a signal to
+// this process when another rank has ended.
 func End(code int) { ending.CompareAndSwap(0, int32(code)) }
 
 // Ending returns the exit code that End recorded, or 0.

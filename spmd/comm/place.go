@@ -74,8 +74,8 @@ func Sharing(places []Place, rank int) int {
 }
 
 // PlaceNotes returns notes about places that slow the job down: ranks that are bound to fewer cores
-// than they have threads, and nodes that have fewer cores than threads. threads is the number of
-// threads of each rank.
+// than they have threads, and nodes whose ranks together may use fewer cores than they have
+// threads. threads is the number of threads of each rank.
 func PlaceNotes(places []Place, threads int) []string {
 	var notes []string
 	tight := map[int][]int{} // ranks, by the number of cores that they are bound to

@@ -59,8 +59,8 @@ func (c *call) combiner(b Buf, op Op) (combiner, error) {
 	return f, nil
 }
 
-// long reports whether reducing the buffer in parts is faster: the buffer is large, and each part
-// is not tiny.
+// long reports whether the buffer is reduced in parts: there are 2 to 256 ranks, the buffer is
+// large, and each part is not tiny.
 func (c *call) long(b Buf) bool {
 	p := int64(len(c.g.core.members))
 	return p > 1 && p <= 256 && b.Bytes() >= longReduce && b.Bytes()/p >= 4<<10
@@ -284,9 +284,10 @@ func (g *group) Exscan(b Buf, op Op) error {
 	return c.end(c.exscan(b, f, op))
 }
 
-// scan computes prefix combinations with the algorithm of Hillis and Steele. In each of log2(P)
-// rounds, a rank receives the partial combination of a lower rank, and combines it with its own.
-// The distance between the two ranks is 1, 2, 4 and so on.
+// scan computes prefix combinations with the algorithm of Hillis and Steele. It takes log2(P)
+// rounds, rounded up. In each round, a rank receives the partial combination of a lower rank, if
+// there is one at the distance of the round, and combines it with its own. The distance is 1, 2, 4
+// and so on.
 func (c *call) scan(b Buf, f combiner) error {
 	p, me := len(c.g.core.members), c.g.core.rank
 	in, err := c.temp(b.Len, b.Type)

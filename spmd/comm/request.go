@@ -111,7 +111,7 @@ func (r *Request) describe() string {
 }
 
 // WaitAll blocks until every request is done, and returns the first error. It skips nil requests.
-// If the job fails meanwhile, it ends all requests with the failure.
+// If the job fails meanwhile, it ends the unfinished requests with the failure.
 func WaitAll(rs ...*Request) error {
 	var few [2]*Request
 	pending := few[:0]

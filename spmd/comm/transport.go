@@ -41,7 +41,7 @@ type Pending interface {
 	// Test makes progress and reports whether the message is done. If so, bytes is the number of
 	// bytes received or sent, and the caller may use the buffer again.
 	Test() (done bool, bytes int64, err error)
-	// Release ends the message after the job was cancelled. When it returns, nothing at this rank
-	// uses the buffer any more.
+	// Release ends the message after the job was cancelled. MPI may use a buffer from Alloc even
+	// afterwards.
 	Release()
 }

@@ -76,7 +76,7 @@ type Env struct {
 	Locate func(error) error
 
 	set     Settings
-	backend kernels.Backend // nil until the first leaf is made
+	backend kernels.Backend // nil until Backend is called
 	// keeper is backend if leaves run in a device's own memory, otherwise nil.
 	keeper kernels.Keeper
 	kept   map[*tcs.Tensor]bool
@@ -232,9 +232,9 @@ func (e *Env) DeviceMemory() (int64, error) {
 	return e.keeper.Memory(), nil
 }
 
-// Keep keeps a tensor's arrays in the device's memory until Forget. Meanwhile only leaves of this
-// rank may write the arrays, and the device memory remains allocated. Keep does nothing if leaves
-// run on CPUs or if t is already kept.
+// Keep keeps a tensor's arrays in the device's memory until Forget or Drop. If the device's memory
+// is short, arrays that are not pinned may be evicted. Keep does nothing if leaves run on CPUs or
+// if t is already kept.
 func (e *Env) Keep(t *tcs.Tensor) {
 	if e.keeper == nil || t == nil || e.kept[t] {
 		return
@@ -279,9 +279,8 @@ func (e *Env) Fetch(t *tcs.Tensor) error {
 	return e.keeper.Fetch(t)
 }
 
-// Forget ends what Keep began, and copies newer values back to the host. It must be called before
-// anyone else reads or writes the tensor, and before the tensor is closed. It does nothing if t is
-// not kept.
+// Forget ends what Keep began, and copies newer values back to the host. A kept tensor must be
+// forgotten or dropped before it is closed. Forget does nothing if t is not kept.
 func (e *Env) Forget(t *tcs.Tensor) {
 	if e.kept[t] {
 		delete(e.kept, t)

@@ -11,7 +11,7 @@ import (
 )
 
 // progressTick is the time between two reports of progress. The first report also comes after this
-// time, so shorter work reports only its end.
+// time, so shorter work reports no progress.
 const progressTick = time.Second / 5
 
 // WatchFile calls Settings.Progress with the progress of reading a file, until stop is called.
@@ -60,7 +60,7 @@ func (e *Env) Track() *kernels.Progress {
 	return e.Leaf
 }
 
-// Runs is the progress of a statement that runs several times.
+// Runs is the progress of the runs of a statement.
 type Runs struct {
 	name string // the statement's result
 	runs int64  // the number of runs
@@ -102,8 +102,8 @@ func (r *Runs) at() (what string, done, total int64) {
 	return what + ofLoop(", loop %d", loop), done, total
 }
 
-// LeafAt describes how much of its loop the rank's running leaf has done. It returns "" if no leaf
-// runs or if Track was not called.
+// LeafAt describes how much of its loop the rank's running leaf has done. It returns "" if that is
+// unknown, if no leaf runs, or if Track was not called.
 func (e *Env) LeafAt() string {
 	if e.Leaf == nil || !e.Leaf.Running() {
 		return ""

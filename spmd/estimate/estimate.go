@@ -128,8 +128,8 @@ func sizeOf(x *tcs.Tensor) plan.Size {
 }
 
 // As returns the same tensor in format f. It drops what is known of the levels in the old format.
-// The new tensor has an entry for each value that the old format stores, including zeros at
-// coordinates of dense levels below the last compressed one.
+// If the tensor exists already, the new tensor has an entry for each value that the old format
+// stores, including zeros at coordinates of dense levels below the last compressed one.
 func (t *Tensor) As(f tensor.Format) *Tensor {
 	as := &Tensor{Partition: t.Partition,
 		Layout:  tensor.Layout{Dims: t.Layout.Dims, Type: t.Layout.Type, Format: f},

@@ -210,8 +210,8 @@ func (f *Forecast) travels(operand int) plan.Sizes {
 	return f.Operands[operand]
 }
 
-// stride is the number of ranks or messages that a loop handles before it checks again whether the
-// context has been cancelled.
+// stride is the number of iterations after which a loop checks again whether the context has been
+// cancelled.
 const stride = 1024
 
 // sends adds to c the messages by which ranks send the blocks of an operand.

@@ -27,8 +27,9 @@ import (
 	"distaff/spmd/transfer"
 )
 
-// Rank is one rank's part of a computation. The caller owns the tensors in its fields. Compute does
-// not close the blocks of Own, so that it can run again.
+// Rank is one rank's part of a computation. The caller owns the tensors in its exported fields.
+// Compute keeps the blocks of Own open, so that it can run again. If Moves is true, Compute may
+// close blocks of a gathered operand and put views into Own in their place.
 type Rank struct {
 	Comm  comm.Comm
 	Plan  *plan.Problem
@@ -96,8 +97,8 @@ func since(start time.Time, total *time.Duration) time.Time {
 }
 
 // Compute runs the statement once and returns the result blocks that this rank owns. The caller
-// closes them. If overwrite is true, the blocks are written over the result's old value and reuse
-// its memory. Every rank must call it.
+// closes them. If overwrite is true, steps that do not add in place write over the result's old
+// value and reuse its memory. Every rank must call it.
 func (r *Rank) Compute(overwrite bool) (map[plan.Block]*tcs.Tensor, error) {
 	at := time.Now()
 	r.spent, r.to = Spent{}, Fresh

@@ -7,8 +7,8 @@ import (
 )
 
 // Needs returns, for each operand, the block with the most entries among the blocks that the rank's
-// steps read. It is -1 if no step of the rank reads a block of the operand, and always 0 for a
-// gathered operand.
+// steps read. It is -1 if no step of the rank reads a block of the operand, and always 0 for an
+// operand that is gathered or broadcast.
 func (c *Cost) Needs(rank int) []plan.Block { return c.ranks[rank].needs }
 
 // LargestMade returns the largest of the result blocks that a rank's steps make, by its memory.

@@ -206,7 +206,8 @@ func (x *Forecast) sparse(name string) *estimate.Tensor {
 	return x.tensors[n]
 }
 
-// estimateOf returns the estimate of a tensor in the blocks of part, from the header of its input.
+// estimateOf returns the estimate of a tensor in the blocks of part, from what is known of its
+// input.
 func (x *Forecast) estimateOf(name string, part *partition.Partition) *estimate.Tensor {
 	f, src := x.k.Reader.Formats[name], x.k.Reader.Sources[name]
 	s := &estimate.Tensor{Partition: part,

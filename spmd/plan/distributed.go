@@ -59,7 +59,7 @@ func (g *Given) nest() (*place.Nest, error) {
 }
 
 // oneOf returns the variable of the normal form that the user wrote as name. It returns an error if
-// there are several.
+// there is not exactly one.
 func (g *Given) oneOf(name string) (string, error) {
 	var vars []string
 	for _, v := range g.Norm.Vars {

@@ -51,9 +51,9 @@ const largeOperand = 1 << 17
 // operand is not gathered.
 //
 // Two conditions are necessary: the operand has only dense levels, and the nest does not cut it. In
-// addition, one of two cases must apply. The operand may have a placement that cuts only the mode
-// of its outermost level. Or it has no placement, is large, and chunks of another operand's entries
-// determine which rows are read.
+// addition, one of two cases must apply. The operand may have a placement without copies that cuts
+// only the mode of its outermost level. Or it has no placement, is large, and chunks of another
+// operand's entries determine which rows are read.
 func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
@@ -190,7 +190,8 @@ func (x *blockHomes) setOwners() {
 	}
 }
 
-// placeAtFirstUse assigns each block to the rank of the first point that reads it.
+// placeAtFirstUse assigns each block to the rank of the first point that uses it, or to rank 0 if
+// none does.
 func (x *blockHomes) placeAtFirstUse(w *flow.Walk, cut []int) {
 	at := make([]int64, len(cut))
 	x.of = make([]int32, 0, x.part.Pieces())
@@ -267,7 +268,7 @@ func contained(fine, coarse []int64) ([]int64, bool) {
 }
 
 // evenly returns the number of ranges of fine that each range of coarse is cut into. It returns 0
-// if the numbers differ.
+// if there is no common number.
 func evenly(fine, coarse []int64) int {
 	n := (len(fine) - 1) / (len(coarse) - 1)
 	if n*(len(coarse)-1) != len(fine)-1 {

@@ -80,8 +80,9 @@ type Problem struct {
 	facts facts
 }
 
-// Operand is an access of the right side. A tensor that two accesses read with different variables
-// is two operands. If nothing is cut (Problem.Whole), an operand is a tensor.
+// Operand is an access of the right side, or the old value that += reads. A tensor that two
+// accesses read with different variables is two operands. If nothing is cut (Problem.Whole), an
+// operand is a tensor.
 type Operand struct {
 	Name      string // name in Norm
 	Tensor    string

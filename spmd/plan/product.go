@@ -59,7 +59,8 @@ func (g *Given) compute() error {
 	return nil
 }
 
-// matrices is a product left(i,k)*right(k,j). The variables are named as in the normal form.
+// matrices is a product of two matrices. left has the variables i and k, and right has k and j,
+// each in any order. The variables are named as in the normal form.
 type matrices struct{ i, j, k, left, right string }
 
 // product returns the statement as a product of two dense matrices. If the statement has another

@@ -190,7 +190,8 @@ func (p *Problem) Summed() *notation.Normal {
 	return &all
 }
 
-// FinalPartition returns the partition of the result after the statement has run.
+// FinalPartition returns the partition of the result after the last step and the assembly. The
+// result may move to the pieces of its placement afterwards (see Home.Pieces).
 func (p *Problem) FinalPartition() *partition.Partition {
 	if p.Assembled != nil {
 		return p.Assembled

@@ -172,10 +172,10 @@ func (s *stager) cell(p *picture.Picture, at picture.Point, rank int, idle bool)
 	p.Write(text)
 }
 
-// arrow returns the path of a move; nth counts the earlier moves between the same two ranks. A long
-// arrow is bent more than a short one. Each of the first nine arrows of a pair is bent more than
-// the arrow before. All arrows are bent to their left, so that arrows of both directions, and the
-// first nine arrows of a pair, do not overlap.
+// arrow returns the path of a move; nth counts the earlier moves from the same rank to the same
+// other rank. A long arrow is bent more than a short one. Each of the first nine arrows from one
+// rank to another is bent more than the arrow before. All arrows are bent to their left, so that
+// arrows of both directions, and these nine arrows, do not overlap.
 func (s *stager) arrow(v move, nth int) arrow {
 	a, b := s.at(v.from), s.at(v.to)
 	dx, dy := b.X-a.X, b.Y-a.Y

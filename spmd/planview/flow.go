@@ -11,7 +11,7 @@ import (
 )
 
 // DrawnRanks is the largest number of ranks whose steps a page shows; it shows the first ones. A
-// plan for a page must list the steps of at least this many ranks.
+// plan for a page must list the steps of this many ranks, or of all ranks if there are fewer.
 const DrawnRanks = 64
 
 // momentArrows is the largest number of arrows of one moment.
@@ -28,7 +28,8 @@ type move struct {
 }
 
 // moment is a part of the run: moves of operands from their placements, broadcasts before the
-// steps, a step, sums after the steps, or moves of results to their owners.
+// steps, a step, sums after the steps, or moves of results to their owners. In a job file it can
+// also be the transfers before a statement runs.
 type moment struct {
 	name  string
 	says  string
@@ -37,7 +38,7 @@ type moment struct {
 	idle  []int    // the ranks that run no step
 }
 
-// flow describes the pictures of a page. They show the run of a plan, or the transfers of tensors
+// flow describes the pictures of a stage. They show the run of a plan, or the transfers of tensors
 // before a statement runs. Each moment is one part of the run.
 type flow struct {
 	p       *forecast.Planned
@@ -80,7 +81,8 @@ func newFlow(p *forecast.Planned, most int) *flow {
 // drawn reports whether the moment has a picture.
 func (m *moment) drawn() bool { return len(m.moves)+len(m.idle) > 0 }
 
-// cost returns how many of the page's arrows and lines a moment uses.
+// cost returns how much of flow.left a moment uses: its arrows, its lines, its name, and the cells
+// of its picture.
 func (x *flow) cost(m *moment) int {
 	n := min(len(m.moves), momentArrows) + len(m.lines) + 1
 	if m.drawn() {

@@ -22,7 +22,7 @@ const (
 // drawnPanels is the largest number of slices of a tensor that are drawn.
 const drawnPanels = 6
 
-// blocks is the picture of a tensor's blocks, with a panel for each of its slices.
+// blocks is the picture of a tensor's blocks, with a panel for each slice that is drawn.
 type blocks struct {
 	Title, Sizes, Note string
 	Panels             []panel
@@ -134,8 +134,8 @@ func (x *drawing) choose(all []axis) {
 	}
 }
 
-// unseen returns the cuts of modes that panels do not show. Each combination of their ranges has
-// its own panel.
+// unseen returns the cuts of modes that panels do not show. Each combination of their ranges is a
+// slice.
 func (x *drawing) unseen() []int {
 	return slices.DeleteFunc(cutsOf(x.hidden),
 		func(k int) bool { return k == x.down.cut || k == x.across.cut })

@@ -243,8 +243,8 @@ func complexes(n int) []complex128 {
 	return z
 }
 
-// arithArgs returns the special values of every type: extremes, infinities, NaN, and zeros of both
-// signs.
+// arithArgs returns arguments with values of every numeric type. Among them are extremes,
+// infinities, NaN, and zeros of both signs.
 func arithArgs() []interp.Arg {
 	inf, nan, negz := math.Inf(1), math.NaN(), math.Copysign(0, -1)
 	i32 := append([]int32{0, 1, -1, math.MinInt32, math.MaxInt32, math.MinInt32, -1, 46341, -46341, 7},

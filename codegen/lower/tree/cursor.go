@@ -27,7 +27,7 @@ type Cursor struct {
 }
 
 // Copy is a copy of a row of an operand, or of a tile of one, in a local array. It begins at
-// coordinate lo.
+// coordinate Lo.
 type Copy struct {
 	A  *ir.Array
 	Lo ir.Expr

@@ -32,7 +32,7 @@ func (c *Cursor) DenseBase() ir.Expr {
 }
 
 // LocateSearch returns the cursor that enters the next level, which is sparse, at a coordinate that
-// is already bound. This happens if an access has a variable more than once, as in B(i,i).
+// is already bound, for example at the second i of B(i,i).
 func (c *Cursor) LocateSearch(at ir.Expr) *Cursor {
 	d := *c
 	lo, hi := c.Segment()
@@ -105,8 +105,8 @@ func (o *Operand) Below(k int, p ir.Expr) ir.Expr {
 	return p // one child for each
 }
 
-// DownTo returns the position in level to where the descendants of position p of level k-1 begin. If
-// to is k-1, this is p.
+// DownTo returns the position in level to where the descendants of position p of level k-1 begin.
+// If to is k-1, this is p.
 func (o *Operand) DownTo(k, to int, p ir.Expr) ir.Expr {
 	for ; k <= to; k++ {
 		p = o.Below(k, p)

@@ -20,8 +20,8 @@ type Failure struct {
 
 type failing struct{ n int }
 
-// Failures returns the jobs that must fail. One rank of each fails, and the other ranks wait for a
-// message that is never sent.
+// Failures returns the jobs that must fail. In the jobs that are Stuck, ranks wait for messages
+// that never come. In each other job at least one rank fails.
 func Failures() []Failure {
 	last := func(c comm.Comm) bool { return c.Rank() == c.Size()-1 }
 	never := func(c comm.Comm) error {

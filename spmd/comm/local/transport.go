@@ -149,7 +149,8 @@ func spinUntil(ready func() bool, limit time.Duration) bool {
 	}
 }
 
-// Park blocks until an operation is done, or until a call of its Test would make progress.
+// Park blocks until an operation is done, or a call of its Test would make progress, or the job is
+// cancelled.
 func (p *rank) Park(ops []comm.Pending) error {
 	ready := func() bool {
 		for _, o := range ops {

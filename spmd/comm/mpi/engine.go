@@ -29,8 +29,9 @@ import (
 	"distaff/spmd/comm"
 )
 
-// engine calls MPI through a wrapper. If MPI lets any thread call, calls are direct; otherwise the
-// thread that opened MPI makes them, except test and abort, which any thread makes.
+// engine calls MPI through a wrapper. If MPI lets any thread call, calls except finalize are
+// direct. Otherwise the thread that opened MPI makes the calls, except test, abort and err, which
+// any thread makes.
 type engine struct {
 	api    *C.dst_mpi_api
 	direct bool

@@ -89,7 +89,8 @@ func (e *LaunchError) Error() string { return e.Text }
 // ExitCode returns 1.
 func (e *LaunchError) ExitCode() int { return 1 }
 
-// singletonsError returns the error of a job whose ranks each started as a job of one rank.
+// singletonsError returns the error of a job for which MPI reports another number of ranks than the
+// launcher, usually one.
 func (l Launcher) singletonsError(size int, library string) error {
 	if l.Bare {
 		return &LaunchError{fmt.Sprintf(

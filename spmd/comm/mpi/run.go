@@ -100,8 +100,8 @@ func words(err error) string {
 }
 
 // Run opens MPI and runs f as this process's rank. It returns nil if f returned nil at every rank
-// and MPI was closed. It returns an error if MPI cannot be opened or closed, or if f returned the
-// same *comm.AgreedError at every rank.
+// and closing MPI did not fail. It returns an error if opening or closing MPI fails, or if f
+// returned the same *comm.AgreedError at every rank.
 //
 // After any other failure of any rank, Run does not return: the functions that comm.OnExit
 // registered run, and the process ends with the job's exit code. Run can be called once.

@@ -89,7 +89,7 @@ func Build(ctx context.Context, mpicc string, getenv func(string) string,
 	return identify(b.Compiler().Path, o.Bytes)
 }
 
-// WriteTo writes the wrapper to a file, for DISTAFF_MPI_WRAPPER or for installation.
+// WriteTo writes the wrapper to a file.
 func (w *Wrapper) WriteTo(path string) error { return os.WriteFile(path, w.bytes, 0o755) }
 
 // identify finds out for which MPI a wrapper library was built. b holds the bytes of the library.

@@ -31,8 +31,8 @@ func (l Launcher) Argv(n int, program ...string) []string {
 }
 
 // Launchers returns the MPI installations of this machine that have both a command to start jobs
-// and a compiler. For each missing one it adds a skipped subtest to t. If there are none, it skips
-// t.
+// and a compiler. For each missing one it adds a skipped subtest to t if t is a *testing.T. If
+// there are none, it skips t.
 func Launchers(t testing.TB) []Launcher {
 	t.Helper()
 	var found []Launcher
@@ -131,7 +131,7 @@ func Run(t testing.TB, c Command) Result {
 	return r
 }
 
-// below returns a line with the id, state and command line of each running child of a process.
+// below returns a line with the id, state and command line of each child of a process.
 func below(pid int) string {
 	list, _ := exec.Command("ps", "-o", "pid=,stat=,args=", "--ppid", fmt.Sprint(pid)).Output()
 	return string(list)
