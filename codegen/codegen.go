@@ -40,10 +40,6 @@
 //	gpudefault.go  the default schedule of a GPU, one of the forms of package gpu
 //	leaf.go        lowering, and the passes before and after it
 //	inplace.go     leaves that overwrite the left tensor's old value
-//	operations.go  the number of operations of a leaf, and of steps of its loops
-//	moves.go       how a leaf accesses memory, for predictions of its time
-//	positiontiles.go  the overhead of tiles of an operand's positions
-//	segments.go    the distribution of the lengths of a level's segments
 package codegen
 
 import (
@@ -60,6 +56,7 @@ import (
 	"distaff/codegen/notation"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
+	"distaff/codegen/workload"
 	"distaff/io/tensor"
 )
 
@@ -267,12 +264,35 @@ type Unit struct {
 	// optimizing compilation of its code. Compile leaves it false; the caller may set it.
 	Hasty bool
 
-	matrices map[cin.Stmt]bool // statements of CIN that are the outermost loops of matrix products
-	kept     map[cin.Stmt]bool // statements of CIN that sum a row of the result in registers
-	spaces   map[string]strategy.Space
-	windowed map[string]bool // variables whose loops are merged in windows
-	gathered map[string]bool // variables whose loops gather values in vector lanes
-	joined   bool            // see Operations.Joined
+	// Workload counts the operations of a call, and describes how it accesses memory.
+	Workload workload.Leaf
+}
+
+// Foresee estimates how many steps the loops of a call take on the given number of threads. It also
+// finds a failure that depends only on bounds and threads (see ir.Foresee). bounds[k] is the range
+// of variable Vars[k]. counts[n] lists the number of positions of each level of argument n, or is
+// nil if it is not known. counts is nil if nothing is known.
+func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
+	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
+	for n, a := range u.Args {
+		if n == 0 || a.Map {
+			continue
+		}
+		dims, positions := u.Request.Tensors.All[a.Tensor].Dims, 1.0
+		if a.Old {
+			dims = u.Request.Tensors.Old.Dims
+		}
+		for l, m := range a.Format.Order {
+			switch {
+			case counts != nil && counts[n] != nil:
+				positions = float64(max(counts[n][l], 1))
+			case a.Format.Levels[l] == tensor.Dense:
+				positions *= float64(max(dims[m], 1))
+			}
+			g.Args[n] = append(g.Args[n], ir.GivenLevel{Positions: positions, Size: dims[m]})
+		}
+	}
+	return ir.Foresee(u.Func, g)
 }
 
 // PassTime is the total time of all runs of a pass. A pass runs several times if a later pass makes

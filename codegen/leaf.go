@@ -15,6 +15,7 @@ import (
 	"distaff/codegen/schedule"
 	"distaff/codegen/simt"
 	"distaff/codegen/strategy"
+	"distaff/codegen/workload"
 	"distaff/io/tensor"
 )
 
@@ -94,9 +95,10 @@ func (c *compilation) lower() error {
 	switch {
 	case err == nil:
 		u.Func, u.Lattices = c.lowered.Func, c.lowered.Lattices
-		u.matrices, u.kept, u.spaces, u.windowed = c.strategy.Matrices(u.CIN), c.strategy.Kept(u.CIN),
-			c.strategy.Spaces, c.lowered.Windowed
-		u.joined = c.assemblyOf(u.CIN, c.sharedWith != nil) == strategy.Append &&
+		u.Workload = workload.Leaf{Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
+			Matrices: c.strategy.Matrices(u.CIN), Kept: c.strategy.Kept(u.CIN),
+			Spaces: c.strategy.Spaces, Windowed: c.lowered.Windowed}
+		u.Workload.Joined = c.assemblyOf(u.CIN, c.sharedWith != nil) == strategy.Append &&
 			c.planned.Format.Levels[len(c.planned.Format.Levels)-1] == tensor.Dense && cin.Threaded(u.CIN)
 		return nil
 	case !errors.As(err, &no):
@@ -118,7 +120,7 @@ func (c *compilation) vectorize() error {
 	if c.request.Target.Kind == CUDA {
 		return nil
 	}
-	c.unit.gathered = rewrite.Vectorize(c.unit.Func.Body, c.lowered.Lanes)
+	c.unit.Workload.Gathered = rewrite.Vectorize(c.unit.Func.Body, c.lowered.Lanes)
 	return nil
 }
 

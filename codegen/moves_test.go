@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"distaff/codegen"
+	"distaff/codegen/workload"
 )
 
 // TestMoves compares the memory accesses of leaves with numbers computed by hand. All sizes are 100
@@ -18,84 +19,84 @@ func TestMoves(t *testing.T) {
 	for _, c := range []struct {
 		stmt   string
 		counts map[string][]int64
-		want   codegen.Moves
+		want   workload.Moves
 	}{
 		// Values of A and x are loaded, and y is written once.
-		{"y(i)=A(i,j)*x(j) A:dd", nil, codegen.Moves{Loads: 20000 + 100}},
+		{"y(i)=A(i,j)*x(j) A:dd", nil, workload.Moves{Loads: 20000 + 100}},
 		// A product of matrices keeps its values in registers.
-		{"Y(i,j)=A(i,k)*B(k,j)", nil, codegen.Moves{}},
+		{"Y(i,j)=A(i,k)*B(k,j)", nil, workload.Moves{}},
 		// Each entry picks a value of x, and each row ends.
 		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": matrix},
-			codegen.Moves{Picks: []codegen.Pick{
+			workload.Moves{Picks: []workload.Pick{
 				{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2*400 + 100,
 				Enters: 100, Ends: 100}},
 		// Long rows are summed in lanes, which gather several values at once.
 		{"y(i)=A(i,j)*x(j) A:ds -s=temporaries(y),vectorize(j,A)", map[string][]int64{"A": matrix},
-			codegen.Moves{Picks: []codegen.Pick{
+			workload.Moves{Picks: []workload.Pick{
 				{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1, Lanes: true}},
 				Loads: 2*400 + 100, Enters: 100, Ends: 100}},
 		// Rows of 8 values are summed in registers.
 		{"Y(i,l)=A(i,j)*X(j,l) l=8 A:ds", map[string][]int64{"A": matrix},
-			codegen.Moves{Picks: []codegen.Pick{
+			workload.Moves{Picks: []workload.Pick{
 				{Arg: 2, Count: 400, Run: 8, Passes: 100, Reach: 1, Within: 1}}, Loads: 8 * 400, Enters: 100,
 				Ends: 100}},
 		// A row has at most one entry: whether it has one is unpredictable.
 		{"y(i)=A(i,j)*x(j) A:ds", map[string][]int64{"A": {100, 40}},
-			codegen.Moves{Picks: []codegen.Pick{
+			workload.Moves{Picks: []workload.Pick{
 				{Arg: 2, Count: 40, Run: 1, Passes: 100, Reach: 1, Within: 1}}, Loads: 2*40 + 100, Enters: 100,
 				Ends: 40}},
 		// A's coordinates pick rows of the result; segments of A have at least one entry.
-		{"Y(i,l)=A(i,j,k)*C(j,l)*D(k,l) l=8 A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
-			Picks: []codegen.Pick{{Arg: 0, Count: 80, Run: 8, Passes: 1, Reach: 1, Within: 1},
+		{"Y(i,l)=A(i,j,k)*C(j,l)*D(k,l) l=8 A:sss", map[string][]int64{"A": tensor}, workload.Moves{
+			Picks: []workload.Pick{{Arg: 0, Count: 80, Run: 8, Passes: 1, Reach: 1, Within: 1},
 				{Arg: 2, Count: 500, Run: 8, Passes: 80, Reach: 1, Within: 1},
 				{Arg: 3, Count: 2000, Run: 8, Passes: 500, Reach: 1, Within: 1}}, Loads: 8 * 2 * 2000,
 			Enters: 80 + 500, Ends: 80 + 500}},
 		// A sum steps through both operands of each row.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
-			codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
+			workload.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 2 * 6000}},
 		// A union of two or three operands, merged in windows, takes one step for two coordinates of
 		// its result. A further operand is merged with this result.
 		{"Y(i,j)=A(i,j)+B(i,j) Y:ds A:ds B:ds -s=mergeby(j,Windows)",
 			map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
-			codegen.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
+			workload.Moves{Loads: 3 * 6000, Enters: 100, Ends: 100, Steps: 6000 / 2}},
 		{"Y(i,j)=A(i,j)+B(i,j)-C(i,j) Y:ds A:ds B:ds C:ds -s=mergeby(j,Windows)",
 			map[string][]int64{"A": {100, 5000}, "B": {100, 2000}, "C": {100, 1000}},
-			codegen.Moves{Loads: 4 * 6400, Enters: 100, Ends: 100, Steps: 6400 / 2}},
+			workload.Moves{Loads: 4 * 6400, Enters: 100, Ends: 100, Steps: 6400 / 2}},
 		{"a=A(i,j)*B(i,j) A:ds B:ds", map[string][]int64{"A": {100, 5000}, "B": {100, 2000}},
-			codegen.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100 + 2*5000*2000/7000., Steps: 5000 + 2000}},
+			workload.Moves{Loads: 2 * 1000, Enters: 100, Ends: 100 + 2*5000*2000/7000., Steps: 5000 + 2000}},
 		// The loop over k begins for each entry of A, and then walks a row of B and a row of C.
 		{"a=A(i,j)*B(j,k)*C(i,k) A:ds B:ds C:ds",
-			map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, codegen.Moves{
-				Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},
+			map[string][]int64{"A": matrix, "B": {100, 500}, "C": {100, 300}}, workload.Moves{
+				Picks: []workload.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},
 				Loads: 2 * 60, Enters: 100 + 400, Ends: 100 + 60 + 400*2*5*3/8., Steps: 400 * (5 + 3)}},
 		// Each entry of A adds values to a row of the result, which is accessed repeatedly.
 		{"Y(i,m)=A(i,j)*B(j,m) A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}},
-			codegen.Moves{
-				Picks: []codegen.Pick{{Arg: 0, Count: 2000, Run: 1, Passes: 400, Reach: 0.01, Within: 0.01},
+			workload.Moves{
+				Picks: []workload.Pick{{Arg: 0, Count: 2000, Run: 1, Passes: 400, Reach: 0.01, Within: 0.01},
 					{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}}, Loads: 3 * 2000,
 				Enters: 100 + 400, Ends: 100 + 400}},
 		// Each row is walked once, and no row is accessed again.
 		{"Y(i,j)=A(i,j)*B(i,j) Y:ds A:ds", map[string][]int64{"A": matrix},
-			codegen.Moves{Picks: []codegen.Pick{
+			workload.Moves{Picks: []workload.Pick{
 				{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 0.01, Within: 1}}, Loads: 3 * 400, Enters: 100,
 				Ends: 100}},
 		// Each of 25 tiles of entries searches for its first row, and cuts it.
 		{
-			"y(i)=A(i,j)*x(j) A:ds -s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", map[string][]int64{"A": matrix}, codegen.Moves{
-				Picks: []codegen.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}},
+			"y(i)=A(i,j)*x(j) A:ds -s=fuse(i,j,f),pos(f,p,A),split(p,p0,p1,16),parallelize(p0,CPUThread,Atomics,1)", map[string][]int64{"A": matrix}, workload.Moves{
+				Picks: []workload.Pick{{Arg: 2, Count: 400, Run: 1, Passes: 100, Reach: 1, Within: 1}},
 				Loads: 2 * 400, Enters: 100 + 25, Ends: 100 + 3*25, Searches: 25 * math.Log2(100), Atomics: 50,
 				Taken: 25}},
 		// A row of X is added for each entry, in the order of the keys. The rows may be anywhere in X.
-		{"Y(j,k,l)=A(i,j,k)*X(i,l) l=8 Y:ssd A:sss", map[string][]int64{"A": tensor}, codegen.Moves{
-			Picks: []codegen.Pick{{Arg: 2, Count: 2000, Run: 8, Passes: 2000, Reach: 1, Within: 1}},
-			Inserts: []codegen.Insert{
+		{"Y(j,k,l)=A(i,j,k)*X(i,l) l=8 Y:ssd A:sss", map[string][]int64{"A": tensor}, workload.Moves{
+			Picks: []workload.Pick{{Arg: 2, Count: 2000, Run: 8, Passes: 2000, Reach: 1, Within: 1}},
+			Inserts: []workload.Insert{
 				{Count: 2000, Row: 8, Places: 1e4, Passes: 1, Keys: 2, Listed: true, Kept: true, Sorted: true}},
 			Loads: 3*8*2000 + 2*8*filled, Enters: 80 + 500, Ends: 80 + 500}},
 		// Rows of B are picked, and their entries are stored in a workspace.
 		{"Y(i,j)=A(i,k)*B(k,j) Y:ds A:ds B:ds", map[string][]int64{"A": matrix, "B": {100, 500}},
-			codegen.Moves{
-				Picks:   []codegen.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},
-				Inserts: []codegen.Insert{{Count: 2000, Row: 1, Places: 100, Passes: 100}},
+			workload.Moves{
+				Picks:   []workload.Pick{{Arg: 2, Count: 400, Run: 5, Passes: 100, Reach: 1, Within: 1}},
+				Inserts: []workload.Insert{{Count: 2000, Row: 1, Places: 100, Passes: 100}},
 				Loads:   3*2000 + 2*filled, Enters: 100 + 400, Ends: 100 + 400}},
 	} {
 		r := goldenRequest(t, strings.ReplaceAll(c.stmt, " ", "\n"))
@@ -126,7 +127,7 @@ func TestMoves(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.stmt, err)
 		}
-		e := codegen.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
+		e := workload.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
 			Counts: make([][]int64, len(u.Args))}
 		for n, a := range u.Args[1:] {
 			e.Counts[n+1] = c.counts[a.Tensor]
@@ -138,8 +139,8 @@ func TestMoves(t *testing.T) {
 				}
 			}
 		}
-		got := u.Operations(e).Moves
-		slices.SortFunc(got.Picks, func(a, b codegen.Pick) int { return a.Arg - b.Arg })
+		got := u.Workload.Operations(e).Moves
+		slices.SortFunc(got.Picks, func(a, b workload.Pick) int { return a.Arg - b.Arg })
 		same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
 		ok := same(got.Loads, c.want.Loads) && same(got.Enters, c.want.Enters) &&
 			same(got.Ends, c.want.Ends) && same(got.Steps, c.want.Steps) &&
@@ -161,7 +162,7 @@ func TestMoves(t *testing.T) {
 			t.Errorf("%s:\n%v\ngot  %+v\nwant %+v", c.stmt, u.CIN, got, c.want)
 		}
 	}
-	found := codegen.Insert{Count: 200, Places: 100, Passes: 2}.PlacesFilled()
+	found := workload.Insert{Count: 200, Places: 100, Passes: 2}.PlacesFilled()
 	if want := 200 * (1 - math.Exp(-1)); math.Abs(found-want) > 1e-9 {
 		t.Errorf("an entry for each place on average: got %v found, want %v", found, want)
 	}

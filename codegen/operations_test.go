@@ -13,6 +13,7 @@ import (
 	"distaff/codegen"
 	"distaff/codegen/cin"
 	"distaff/codegen/notation"
+	"distaff/codegen/workload"
 	"distaff/io/tensor"
 )
 
@@ -254,13 +255,13 @@ func TestOperations(t *testing.T) {
 			}
 			w := &walker{size: sizes, stored: map[string]pattern{}, temporary: map[string]bool{},
 				env: map[string]int64{}, reads: map[string]float64{}}
-			e := codegen.Extents{Size: func(v string) int64 { return sizes[v] },
+			e := workload.Extents{Size: func(v string) int64 { return sizes[v] },
 				Counts: make([][]int64, len(u.Args))}
 			for n, a := range u.Args[1:] {
 				w.stored[a.Name], e.Counts[n+1] = inFormat(given[a.Tensor], a.Format, r.Tensors.All[a.Tensor].Dims)
 			}
 			w.run(cin.Body(u.CIN))
-			got := u.Operations(e)
+			got := u.Workload.Operations(e)
 			if total++; !got.Exact {
 				continue
 			}

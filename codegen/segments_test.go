@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"distaff/codegen"
+	"distaff/codegen/workload"
 )
 
 // TestLongSegments: a loop that enters each row once for each of its entries takes a number of
@@ -40,15 +41,15 @@ func TestLongSegments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := codegen.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
-			Counts: make([][]int64, len(u.Args)), Segments: make([][]codegen.Segments, len(u.Args))}
+		e := workload.Extents{Size: func(v string) int64 { return r.Tensors.Sizes[v] },
+			Counts: make([][]int64, len(u.Args)), Segments: make([][]workload.Segments, len(u.Args))}
 		for n, a := range u.Args[1:] {
 			e.Counts[n+1] = counts[a.Tensor]
 			if a.Tensor == "A" {
-				e.Segments[n+1] = []codegen.Segments{{}, {Empty: c.empty, Longest: int64(longest)}}
+				e.Segments[n+1] = []workload.Segments{{}, {Empty: c.empty, Longest: int64(longest)}}
 			}
 		}
-		got, want := u.Operations(e).Moves.Steps, squares+others*all
+		got, want := u.Workload.Operations(e).Moves.Steps, squares+others*all
 		if got > want*c.off || got < want/c.off {
 			t.Errorf("%s: got %.4g steps, want %.4g", c.name, got, want)
 		}

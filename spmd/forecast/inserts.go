@@ -3,7 +3,7 @@ package forecast
 import (
 	"math"
 
-	"distaff/codegen"
+	"distaff/codegen/workload"
 	"distaff/kernels/tune"
 )
 
@@ -20,7 +20,7 @@ const buckets, stepsPerPass = 256, 12
 
 // insert adds the cost of the workspace i to the work of leaf l. value is the size of a value in
 // bytes. fixed says that the entries are stored into a pattern that exists already.
-func insert(l *tune.Leaf, i codegen.Insert, value float64, fixed bool) {
+func insert(l *tune.Leaf, i workload.Insert, value float64, fixed bool) {
 	row, places := i.Row*value, i.Places
 	if i.Listed {
 		places = i.EntriesPerPass()

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"distaff/codegen"
+	"distaff/codegen/workload"
 	"distaff/kernels/tune"
 	_ "distaff/kernels/verified"
 )
@@ -23,21 +23,21 @@ func TestInserts(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name          string
-		insert        codegen.Insert
+		insert        workload.Insert
 		digits        float64
 		ends, sorted  bool
 		picked, bytes float64 // in any order, and the most that any is of
 	}{
-		{"terms", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1, Listed: true, Kept: true,
+		{"terms", workload.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1, Listed: true, Kept: true,
 			Keys: 2, Sorted: true}, 4, false, true, 3e5, 24e5},
-		{"terms of rows", codegen.Insert{Count: 1e5, Row: 32, Places: 1e9, Passes: 1, Listed: true,
+		{"terms of rows", workload.Insert{Count: 1e5, Row: 32, Places: 1e9, Passes: 1, Listed: true,
 			Kept: true, Keys: 2, Sorted: true}, 4, false, true, 3e5, 32e5},
-		{"few terms at a time", codegen.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1e4, Listed: true,
+		{"few terms at a time", workload.Insert{Count: 1e5, Row: 1, Places: 1e9, Passes: 1e4, Listed: true,
 			Kept: true, Keys: 2, Sorted: true}, 0, true, false, 0, 0},
 		{"a list of marked places",
-			codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3, Sorted: true}, 0, true, false, 0,
+			workload.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3, Sorted: true}, 0, true, false, 0,
 			0},
-		{"a bitmap", codegen.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3}, 0, false, false, 0, 0},
+		{"a bitmap", workload.Insert{Count: 1e5, Row: 1, Places: 1e3, Passes: 1e3}, 0, false, false, 0, 0},
 	} {
 		var l tune.Leaf
 		insert(&l, c.insert, 8, false)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"distaff/codegen"
+	"distaff/codegen/workload"
 	"distaff/io/convert"
 	"distaff/io/tensor"
 	"distaff/kernels/tune"
@@ -104,8 +105,8 @@ func (x *planner) computeTime(m *tune.Model, cost *exec.Cost, together bool) (se
 
 // leaf describes the work of a unit on whole tensors as the machine model counts it.
 func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
-	at := codegen.Extents{Counts: make([][]int64, len(u.Args)),
-		Segments: make([][]codegen.Segments, len(u.Args)),
+	at := workload.Extents{Counts: make([][]int64, len(u.Args)),
+		Segments: make([][]workload.Segments, len(u.Args)),
 		Size:     func(v string) int64 { return x.k.Reader.Sizes.Vars[v] }}
 	args := make([]*estimate.Tensor, len(u.Args))
 	values := make([]int64, len(u.Args))
@@ -125,14 +126,14 @@ func (x *Forecast) leaf(u *codegen.Unit) (l tune.Leaf) {
 		at.Counts[n] = args[n].Positions()
 		for _, level := range args[n].Segments() {
 			at.Segments[n] = append(at.Segments[n],
-				codegen.Segments{Empty: level.Empty, Longest: level.Most})
+				workload.Segments{Empty: level.Empty, Longest: level.Most})
 		}
 		values[n] = last(at.Counts[n])
 	}
 	if shares := u.Result.Shares; shares > 0 && args[shares] != nil {
 		values[0] = sharedValues(u, at.Counts[shares], args[0])
 	}
-	done := u.Operations(at)
+	done := u.Workload.Operations(at)
 	l.Serial, l.Joined = done.Serial, done.Joined
 	l.Single = slices.Contains([]tensor.Type{tensor.Int32, tensor.Float32, tensor.Complex64},
 		x.k.Reader.ComputeType)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"distaff/codegen"
+	"distaff/codegen/workload"
 	"distaff/io/tcs"
 	"distaff/io/tensor"
 	"distaff/kernels/tune"
@@ -69,9 +70,9 @@ func points(bounds [][2]int64) float64 {
 
 // operations returns how many operations a leaf call on args does over the given bounds. at holds,
 // for each argument of the unit, its tensor in args, or nil if there is none.
-func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.Operations,
+func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done workload.Operations,
 	at []*tcs.Tensor) {
-	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),
+	x := workload.Extents{NoMoves: true, Counts: make([][]int64, len(s.unit.Args)),
 		Size: func(v string) int64 {
 			for n, u := range s.unit.Vars {
 				if u == v {
@@ -93,7 +94,7 @@ func (s *leaf) operations(args []*tcs.Tensor, bounds [][2]int64) (done codegen.O
 			x.Counts[n+1] = append(x.Counts[n+1], t.Positions(l))
 		}
 	}
-	return s.unit.Operations(x), at
+	return s.unit.Workload.Operations(x), at
 }
 
 // count adds a leaf call to the counts, in the first run only.
@@ -143,7 +144,7 @@ func (s *leaf) setHasty() {
 // and values read and written.
 func (s *leaf) steps() float64 {
 	k, u := s.k, s.unit
-	x := codegen.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),
+	x := workload.Extents{NoMoves: true, Counts: make([][]int64, len(u.Args)),
 		Size: func(v string) int64 { return k.Reader.Sizes.Vars[v] }}
 	for n, a := range u.Args[1:] {
 		t, ok := s.operands[a.Tensor]
@@ -155,7 +156,7 @@ func (s *leaf) steps() float64 {
 			x.Counts[n+1] = slices.Repeat([]int64{max(t.NNZ, 0)}, len(a.Format.Levels))
 		}
 	}
-	done := u.Operations(x)
+	done := u.Workload.Operations(x)
 	all := done.Multiplications + done.Additions
 	for _, n := range done.Reads {
 		all += n

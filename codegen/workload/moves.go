@@ -1,4 +1,4 @@
-package codegen
+package workload
 
 import (
 	"math"
@@ -126,7 +126,7 @@ func (w *opCounter) producers(s cin.Stmt) {
 // lastBoundLevel returns the number of the last level of an access to argument arg for which vars
 // contains the variables of this level and of all levels above it. It returns -1 if there is none.
 func (w *opCounter) lastBoundLevel(arg int, a *cin.Access, vars []string) int {
-	for l, m := range w.unit.Args[arg].Format.Order {
+	for l, m := range w.leaf.Operands[arg].Format.Order {
 		if !slices.Contains(vars, a.Vars[m]) {
 			return l - 1
 		}
@@ -167,7 +167,7 @@ func (w *opCounter) density(x cin.Expr, vars []string) float64 {
 			return 1
 		}
 		var bound []string
-		for _, m := range w.unit.Args[arg].Format.Order[:level+1] {
+		for _, m := range w.leaf.Operands[arg].Format.Order[:level+1] {
 			bound = append(bound, x.Vars[m])
 		}
 		return w.stored(arg, level, bound).value
@@ -257,7 +257,7 @@ func (w *opCounter) walkedAccesses(x cin.Expr, vars []string) (list []*cin.Acces
 // hasSegments reports whether the given level of access a belongs to variable v and has segments.
 // All levels have segments except dense ones. arg is the number of the argument that a reads.
 func (w *opCounter) hasSegments(arg int, a *cin.Access, level int, v string) bool {
-	f := w.unit.Args[arg].Format
+	f := w.leaf.Operands[arg].Format
 	return level >= 0 && f.Levels[level] != tensor.Dense && a.Vars[f.Order[level]] == v
 }
 
@@ -285,7 +285,7 @@ func (w *opCounter) loop(body cin.Stmt, vars []string) {
 	least := 0.0 // the smallest number of entries of a segment
 	arg := w.arg(list[0].Name)
 	if level := w.lastBoundLevel(arg, list[0], vars); level > 0 &&
-		w.unit.Args[arg].Format.Levels[level-1] != tensor.Dense {
+		w.leaf.Operands[arg].Format.Levels[level-1] != tensor.Dense {
 		least = 1
 	}
 	if len(outer) > 0 {
@@ -294,7 +294,7 @@ func (w *opCounter) loop(body cin.Stmt, vars []string) {
 	}
 	switch {
 	case len(list) < 2:
-	case w.unit.windowed[vars[len(vars)-1]]:
+	case w.leaf.Windowed[vars[len(vars)-1]]:
 		w.moves.Steps += w.windows(most, vars)
 	case sum:
 		w.moves.Steps += runs * float64(len(list))
@@ -363,7 +363,7 @@ func (w *opCounter) lengthBias(a *cin.Access, x cin.Expr, vars []string) float64
 		w.extents.Segments[arg] == nil {
 		return 1
 	}
-	order := w.unit.Args[arg].Format.Order
+	order := w.leaf.Operands[arg].Format.Order
 	under := func(a *cin.Access) (list []string) { // the variables of the levels above level
 		for _, m := range order[:level] {
 			list = append(list, a.Vars[m])
@@ -426,7 +426,7 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 	if slices.ContainsFunc(a.LHS.Vars,
 		func(v string) bool { n := slices.Index(vars, v); return n >= 0 && skips[n] }) {
 		passes := max(w.runs(a.RHS, vars[:w.outer[a.LHS.Name]]), 1)
-		s, n := w.unit.spaces[a.LHS.Name], len(a.LHS.Vars)
+		s, n := w.leaf.Spaces[a.LHS.Name], len(a.LHS.Vars)
 		put := Insert{Count: runs, Row: w.space(a.LHS.Vars[n-s.Form.Dense:]),
 			Places: w.space(a.LHS.Vars[:n-s.Form.Dense]), Passes: passes,
 			Listed: s.Form.Kind == strategy.HashTable || s.Form.Kind == strategy.Terms,
@@ -456,7 +456,7 @@ func (w *opCounter) assign(a *cin.Assign, vars []string) {
 // level whose loop skips coordinates. skips[k] is true if the loop over vars[k] skips coordinates.
 // arg is the number of the access's argument, and rhs is the right side that contains the access.
 func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, skips []bool) {
-	f := w.unit.Args[arg].Format
+	f := w.leaf.Operands[arg].Format
 	level, loop := -1, -1
 	for l, m := range f.Order {
 		if arg == 0 && f.Levels[l] != tensor.Dense {
@@ -486,7 +486,7 @@ func (w *opCounter) pick(arg int, a *cin.Access, rhs cin.Expr, vars []string, sk
 	}
 	p := Pick{Arg: arg, Count: w.runs(rhs, vars[:loop+1]), Run: run,
 		Passes: max(w.runs(rhs, vars[:loop]), 1), Reach: 1, Within: 1,
-		Lanes: w.unit.gathered[vars[len(vars)-1]]}
+		Lanes: w.leaf.Gathered[vars[len(vars)-1]]}
 	own := true // all loops so far are over variables of dense levels of the array
 	for n, v := range vars[:loop] {
 		m := slices.Index(a.Vars, v)

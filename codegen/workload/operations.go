@@ -1,18 +1,28 @@
-package codegen
+// Package workload counts what a call of a leaf does: its operations on values, its accesses to memory,
+// and the branches that depend on the data. Times are predicted from these numbers.
+//
+// # Files
+//
+//	operations.go     the operations on values
+//	moves.go          the accesses to memory, and the steps of loops
+//	positiontiles.go  the overhead of tiles of an operand's positions
+//	segments.go       the distribution of the lengths of a level's segments
+package workload
 
 import (
 	"math"
 	"slices"
 
 	"distaff/codegen/cin"
-	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
+	"distaff/codegen/strategy"
 	"distaff/io/tensor"
 )
 
 // Extents has the sizes of variables and tensors in one call of a leaf.
 type Extents struct {
-	// Size returns the length of the range of a variable of Unit.Vars.
+	// Size returns the length of the range of a variable of Leaf.Vars.
 	Size func(v string) int64
 	// Counts has, by argument, the number of positions of each level. The result's element is nil.
 	Counts [][]int64
@@ -40,57 +50,37 @@ type Operations struct {
 	Moves  Moves
 }
 
+// Leaf is a leaf whose work is counted.
+type Leaf struct {
+	Stmt     cin.Stmt
+	Vars     []string          // the variables whose ranges the leaf takes
+	Operands []tree.Argument   // by the number of the argument; the first is the result
+	Matrices map[cin.Stmt]bool // the outermost loops of matrix products
+	Kept     map[cin.Stmt]bool // statements that sum a row of the result in registers
+	Spaces   map[string]strategy.Space
+	Windowed map[string]bool // variables whose loops are merged in windows
+	Gathered map[string]bool // variables whose loops gather values in vector lanes
+	Joined   bool            // see Operations.Joined
+}
+
 // Operations counts the operations of a call with the sizes x. It follows the loops of the leaf's
 // concrete index notation. Each assignment runs once for each coordinate of its right side that has
 // a value. If the assignment accumulates, each run is also one addition.
-func (u *Unit) Operations(x Extents) Operations {
-	w := &opCounter{unit: u, extents: x, relations: cin.Relations(u.CIN), made: map[string]fraction{},
+func (f *Leaf) Operations(x Extents) Operations {
+	w := &opCounter{leaf: f, extents: x, relations: cin.Relations(f.Stmt), made: map[string]fraction{},
 		reads: map[string]float64{}, outer: map[string]int{}, exact: true}
-	for n, a := range u.Args {
-		if n == 0 || a.Map {
-			continue
-		}
-		w.args = append(w.args, n)
-	}
-	body := cin.Body(u.CIN)
+	body := cin.Body(f.Stmt)
 	if !x.NoMoves {
 		w.producers(body)
 	}
 	w.stmt(body, nil, everywhere)
 	out := Operations{Multiplications: w.multiplications, Additions: w.additions,
-		Reads: make([]float64, len(u.Args)), Exact: w.exact,
-		Serial: len(u.matrices) == 0 && !cin.Threaded(body), Joined: u.joined, Moves: w.moves}
-	for _, n := range w.args {
-		out.Reads[n] = w.reads[u.Args[n].Name]
+		Reads: make([]float64, len(x.Counts)), Exact: w.exact,
+		Serial: len(f.Matrices) == 0 && !cin.Threaded(body), Joined: f.Joined, Moves: w.moves}
+	for n, o := range f.Operands[1:] {
+		out.Reads[n+1] = w.reads[o.Name]
 	}
 	return out
-}
-
-// Foresee estimates how many steps the loops of a call take on the given number of threads. It also
-// finds a failure that depends only on bounds and threads (see ir.Foresee). bounds[k] is the range
-// of variable Vars[k]. counts[n] lists the number of positions of each level of argument n, or is
-// nil if it is not known. counts is nil if nothing is known.
-func (u *Unit) Foresee(bounds [][2]int64, counts [][]int64, threads int) ir.Foreseen {
-	g := ir.Given{Bounds: bounds, Threads: int64(threads), Args: make([][]ir.GivenLevel, len(u.Args))}
-	for n, a := range u.Args {
-		if n == 0 || a.Map {
-			continue
-		}
-		dims, positions := u.Request.Tensors.All[a.Tensor].Dims, 1.0
-		if a.Old {
-			dims = u.Request.Tensors.Old.Dims
-		}
-		for l, m := range a.Format.Order {
-			switch {
-			case counts != nil && counts[n] != nil:
-				positions = float64(max(counts[n][l], 1))
-			case a.Format.Levels[l] == tensor.Dense:
-				positions *= float64(max(dims[m], 1))
-			}
-			g.Args[n] = append(g.Args[n], ir.GivenLevel{Positions: positions, Size: dims[m]})
-		}
-	}
-	return ir.Foresee(u.Func, g)
 }
 
 // fraction is a share of the coordinates of some variables, from 0 to 1. sure says that it is
@@ -119,12 +109,11 @@ func (s fraction) or(t fraction) fraction {
 
 func (s fraction) never() bool { return s.value == 0 && s.sure }
 
-// opCounter counts the operations of one call of a leaf (see Unit.Operations).
+// opCounter counts the operations of one call of a leaf (see Leaf.Operations).
 type opCounter struct {
-	unit      *Unit
+	leaf      *Leaf
 	extents   Extents
 	relations *provenance.Graph
-	args      []int
 	// made has, for each temporary, the fraction of its coordinates that get a value in one
 	// iteration of the loops around it.
 	made                       map[string]fraction
@@ -146,7 +135,7 @@ type opCounter struct {
 // size returns the size of a variable. For a variable that a schedule's precompute made, it is the
 // size of the original variable.
 func (w *opCounter) size(v string) float64 {
-	if w.relations != nil && !slices.Contains(w.unit.Vars, v) {
+	if w.relations != nil && !slices.Contains(w.leaf.Vars, v) {
 		v = w.relations.Original(v)
 	}
 	return float64(w.extents.Size(v))
@@ -172,13 +161,13 @@ func (w *opCounter) roots(v string) []string {
 // stmt counts the operations of statement s, which is inside loops over vars. s runs at the
 // fraction share of the coordinates of vars.
 func (w *opCounter) stmt(s cin.Stmt, vars []string, share fraction) {
-	if w.unit.kept[s] {
+	if w.leaf.Kept[s] {
 		w.kept++
 		defer func() { w.kept-- }()
 	}
 	switch s := s.(type) {
 	case *cin.Forall:
-		if w.unit.matrices[s] {
+		if w.leaf.Matrices[s] {
 			w.blocked++
 			defer func() { w.blocked-- }()
 		}
@@ -304,7 +293,7 @@ func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 		return fraction{}, false
 	}
 	var outer []string
-	order := w.unit.Args[arg].Format.Order
+	order := w.leaf.Operands[arg].Format.Order
 	for _, m := range order {
 		if slices.Contains(vars, a.Vars[m]) {
 			break
@@ -320,7 +309,7 @@ func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 	if n == 0 {
 		return everywhere, true // some coordinate is stored
 	}
-	if n < len(order) && w.unit.Args[arg].Format.Levels[n-1] == tensor.Dense {
+	if n < len(order) && w.leaf.Operands[arg].Format.Levels[n-1] == tensor.Dense {
 		return fraction{}, false // a position of a dense level may have nothing below it
 	}
 	return w.stored(arg, n-1, outer), true
@@ -328,12 +317,11 @@ func (w *opCounter) prefix(a *cin.Access, vars []string) (fraction, bool) {
 
 // arg returns the number of the argument called name, or -1 if name is a temporary or the result.
 func (w *opCounter) arg(name string) int {
-	for _, n := range w.args {
-		if w.unit.Args[n].Name == name {
-			return n
-		}
+	n := slices.IndexFunc(w.leaf.Operands[1:], func(o tree.Argument) bool { return o.Name == name })
+	if n < 0 {
+		return -1
 	}
-	return -1
+	return n + 1
 }
 
 // stored returns the fraction of the coordinates of vars where argument arg has a position in the
