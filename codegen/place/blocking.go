@@ -48,6 +48,80 @@ type Group struct {
 	Held  []int
 }
 
+// Runs reports whether group g runs at a tuple, which holds the range of each split variable: every
+// split reduction variable must be at its first range, except the variables that the group's terms
+// contain (Held).
+func (b *Blocking) Runs(g int, tuple []int64) bool {
+	for k, v := range b.Vars {
+		if v.Reduction && tuple[k] != 0 && !slices.Contains(b.Groups[g].Held, k) {
+			return false
+		}
+	}
+	return true
+}
+
+// Running returns the groups that run at a tuple. It reuses the memory of list.
+func (b *Blocking) Running(tuple []int64, list []int) []int {
+	list = list[:0]
+	for g := range b.Groups {
+		if b.Runs(g, tuple) {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// IsUniform reports whether every group runs at every block.
+func (b *Blocking) IsUniform() bool {
+	for k, v := range b.Vars {
+		if v.Reduction && slices.ContainsFunc(b.Groups,
+			func(g Group) bool { return !slices.Contains(g.Held, k) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Blocks returns the number of pairs of a block and a group that runs on the block.
+func (b *Blocking) Blocks() int64 {
+	total := int64(0)
+	for _, g := range b.Groups {
+		n := int64(1)
+		for k, v := range b.Vars {
+			if !v.Reduction || slices.Contains(g.Held, k) {
+				n *= v.Ranges()
+			}
+		}
+		total += n
+	}
+	return total
+}
+
+// Extended returns the indices in Vars of the extended variables. These are split reduction
+// variables whose ranges have partial results of their own.
+func (b *Blocking) Extended() []int {
+	var list []int
+	for k, v := range b.Vars {
+		if v.Extended {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// Splits lists the variables that are cut, including the variables of the levels whose entries are
+// cut into chunks.
+func (b *Blocking) Splits() (list []string) {
+	for _, v := range b.Vars {
+		if v.Positions != nil {
+			list = append(list, v.Positions.Vars...)
+		} else {
+			list = append(list, v.Name)
+		}
+	}
+	return list
+}
+
 // EvenCuts returns the cuts of [0, size) into n ranges whose sizes differ by at most one.
 func EvenCuts(size, n int64) []int64 {
 	cuts := make([]int64, n+1)

@@ -127,7 +127,8 @@ func (p *Problem) flow(operand int) flow.Tensor {
 		tuple := make([]int64, len(p.Blocking.Vars))
 		t.Reads = func(point []int64) bool {
 			p.tuple(point, tuple)
-			return slices.ContainsFunc(o.Groups, func(g int) bool { return p.groupRuns(g, tuple) })
+			return slices.ContainsFunc(o.Groups,
+				func(g int) bool { return p.Blocking.Runs(g, tuple) })
 		}
 	}
 	return t
@@ -303,7 +304,7 @@ func (p *Problem) groupsAt(w *flow.Walk, rank int, runs []bool) {
 	for point := range w.Points(rank) {
 		p.tuple(point, tuple)
 		for g := range runs {
-			runs[g] = runs[g] || p.groupRuns(g, tuple)
+			runs[g] = runs[g] || p.Blocking.Runs(g, tuple)
 		}
 		if !slices.Contains(runs, false) {
 			return

@@ -48,10 +48,10 @@ type summing struct {
 }
 
 func (p *Problem) summing() *summing {
-	x := &summing{p: p, extended: p.extended(), at: make([]int64, len(p.ResultCut)),
+	x := &summing{p: p, extended: p.Blocking.Extended(), at: make([]int64, len(p.ResultCut)),
 		tuple: make([]int64, len(p.Blocking.Vars)), seen: map[Partial]bool{}}
 	fixed := make([]bool, len(p.Nest.Loops))
-	if p.isUniform() {
+	if p.Blocking.IsUniform() {
 		fixed, _ = p.repeats(x.extended)
 	}
 	x.finder = p.Walk().Finder(p.ResultCut, fixed)
@@ -71,7 +71,7 @@ func (x *summing) partials(b Block) []Partial {
 		if x.seen[part] {
 			continue
 		}
-		if x.groups = p.running(x.tuple, x.groups); len(x.groups) > 0 {
+		if x.groups = p.Blocking.Running(x.tuple, x.groups); len(x.groups) > 0 {
 			x.seen[part] = true
 			list = append(list, part)
 		}

@@ -154,16 +154,17 @@ func (g *Given) machine() *place.Machine {
 
 // distribute completes the problem for a distributed nest: it sets the nest, cuts the tensors and
 // determines the operands' scopes and the owners of all blocks.
-func (p *Problem) distribute(g *Given, nest *place.Nest) (err error) {
+func (pl *planner) distribute(nest *place.Nest) (err error) {
+	p := pl.plan
 	if p.Blocking, err = nest.Blocking(p.Norm); err != nil {
 		return err
 	}
 	p.Nest, p.Distributed = nest, true
-	p.cutTensors(g)
+	pl.cutTensors()
 	for k := range p.Operands {
-		p.Operands[k].Scope = p.scope(p.Operands[k].Tensor)
+		p.Operands[k].Scope = pl.scope(p.Operands[k].Tensor)
 	}
-	return p.setHomes(g)
+	return pl.setHomes()
 }
 
 // Before returns the partition that an operand has before the first step.
@@ -179,13 +180,13 @@ func (o *Operand) Before() *partition.Partition {
 
 // scope returns the number of loops from the outermost one to the loop that communicates the
 // tensor. If none does, it returns the number of all loops.
-func (p *Problem) scope(tensor string) int {
-	for k, l := range p.Nest.Loops {
+func (pl *planner) scope(tensor string) int {
+	for k, l := range pl.plan.Nest.Loops {
 		if slices.Contains(l.Communicate, tensor) {
 			return k + 1
 		}
 	}
-	return len(p.Nest.Loops)
+	return len(pl.plan.Nest.Loops)
 }
 
 // AsWritten corrects the position of an error in a command of the leaf schedule. That schedule is

@@ -9,30 +9,31 @@ import (
 )
 
 // setHomes determines the owners of the blocks of all tensors.
-func (p *Problem) setHomes(g *Given) (err error) {
-	if p.ResultHome, err = p.home(g, p.Norm.LHS.Name, p.Norm.LHS.Vars, p.Result,
+func (pl *planner) setHomes() (err error) {
+	p := pl.plan
+	if p.ResultHome, err = pl.home(p.Norm.LHS.Name, p.Norm.LHS.Vars, p.Result,
 		p.ResultCut); err != nil {
 		return err
 	}
-	if err := p.assemble(g); err != nil {
+	if err := pl.assemble(); err != nil {
 		return err
 	}
 	for k := range p.Operands {
 		o := &p.Operands[k]
 		if p.Added != nil && p.Added.Operand == k {
-			if err := p.addend(g, o); err != nil {
+			if err := pl.addend(o); err != nil {
 				return err
 			}
 			continue
 		}
-		if o.Home, err = p.home(g, o.Tensor, o.Vars, o.Partition, o.Cut); err != nil {
+		if o.Home, err = pl.home(o.Tensor, o.Vars, o.Partition, o.Cut); err != nil {
 			return err
 		}
-		if o.Gathered, err = p.gathered(g, o); err != nil {
+		if o.Gathered, err = pl.gathered(o); err != nil {
 			return err
 		}
 		if o.Gathered == nil && !o.Home.MatchesBlocks {
-			if err := p.setParts(g, o); err != nil {
+			if err := pl.setParts(o); err != nil {
 				return err
 			}
 		}
@@ -54,7 +55,8 @@ const largeOperand = 1 << 17
 // addition, one of two cases must apply. The operand may have a placement without copies that cuts
 // only the mode of its outermost level. Or it has no placement, is large, and chunks of another
 // operand's entries determine which rows are read.
-func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
+func (pl *planner) gathered(o *Operand) (*partition.Partition, error) {
+	p, g := pl.plan, pl.given
 	if p.Ranks == 1 || len(o.Cut) > 0 || len(o.Vars) == 0 || !g.Format(o.Tensor).AllDense() {
 		return nil, nil
 	}
@@ -83,8 +85,9 @@ func (p *Problem) gathered(g *Given, o *Operand) (*partition.Partition, error) {
 // block is inside one piece of it, the owner of the piece owns the block. Otherwise, in a
 // distributed schedule, the owner of a block is the first rank that runs a step with the block. In
 // a block schedule, the owners are the ones that Problem.Partition chose.
-func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.Partition,
+func (pl *planner) home(tensor string, vars []string, part *partition.Partition,
 	cut []int) (Home, error) {
+	p, g := pl.plan, pl.given
 	sizes := g.modes(vars)
 	x := &blockHomes{part: part, machine: g.machine().Dims(), size: p.Ranks}
 	home := Home{Placement: g.Placements[tensor]}
@@ -95,7 +98,7 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 		}
 		if home.MatchesBlocks = !part.Overlaps() && x.placeWithin(h, sizes); !home.MatchesBlocks && !part.Overlaps() &&
 			part.Ordered() == nil {
-			if home.Pieces, err = p.placedPieces(g, home.Placement, tensor, sizes); err != nil {
+			if home.Pieces, err = pl.placedPieces(home.Placement, tensor, sizes); err != nil {
 				return home, err
 			}
 			if part != p.Result && home.Pieces != nil && home.Pieces.Copies != nil {
@@ -117,12 +120,13 @@ func (p *Problem) home(g *Given, tensor string, vars []string, part *partition.P
 // placedPieces returns the partition that a placement gives to a tensor. It is called if a block
 // that steps use is not inside one piece of this partition, so that data must be moved. It returns
 // nil if there is one rank, or if the pieces depend on keys that are not known yet.
-func (p *Problem) placedPieces(g *Given, placed place.Placement, tensor string,
+func (pl *planner) placedPieces(placed place.Placement, tensor string,
 	sizes []int64) (*partition.Partition, error) {
-	if p.Ranks == 1 {
+	g := pl.given
+	if g.Ranks == 1 {
 		return nil, nil
 	}
-	part, err := Placed(placed, g.machine(), sizes, g.Format(tensor).Order, p.Ranks)
+	part, err := Placed(placed, g.machine(), sizes, g.Format(tensor).Order, g.Ranks)
 	if err != nil || !part.Located() {
 		return nil, err
 	}

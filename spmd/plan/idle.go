@@ -16,21 +16,6 @@ type Mapping struct {
 	Working int      // number of ranks that run a block
 }
 
-// Blocks returns the number of pairs of a block and a group of terms that runs on the block.
-func (p *Problem) Blocks() int64 {
-	total := int64(0)
-	for _, g := range p.Blocking.Groups {
-		n := int64(1)
-		for k, v := range p.Blocking.Vars {
-			if !v.Reduction || slices.Contains(g.Held, k) {
-				n *= v.Ranges()
-			}
-		}
-		total += n
-	}
-	return total
-}
-
 // Mapping returns the variables that map blocks to ranks, and the number of ranks that have work.
 func (p *Problem) Mapping() Mapping {
 	m := Mapping{}
@@ -43,7 +28,7 @@ func (p *Problem) Mapping() Mapping {
 	for r := range p.Ranks {
 		for point := range w.Points(r) {
 			p.tuple(point, tuple)
-			if groups = p.running(tuple, groups); len(groups) > 0 {
+			if groups = p.Blocking.Running(tuple, groups); len(groups) > 0 {
 				m.Working++
 				break
 			}
@@ -58,7 +43,7 @@ func (p *Problem) Mapping() Mapping {
 func (p *Problem) BetterMapping() (Mapping, bool) {
 	best, found := p.Mapping(), false
 	for at := p; ; {
-		if int64(best.Working) == min(int64(p.Ranks), p.Blocks()) {
+		if int64(best.Working) == min(int64(p.Ranks), p.Blocking.Blocks()) {
 			return best, found
 		}
 		next := at
@@ -122,5 +107,6 @@ func (p *Problem) IdleNote(spec *place.BlockSpec) string {
 		"only %[2]d of %[1]d ranks %[3]s all %[4]s of the schedule (%[5]s); with --map=%[6]s, "+
 			"%[7]d ranks would",
 		p.Ranks, own.Working, run,
-		tensor.Count(p.Blocks(), "block"), by, strings.Join(better.Vars, ","), better.Working)
+		tensor.Count(p.Blocking.Blocks(), "block"), by, strings.Join(better.Vars, ","),
+		better.Working)
 }

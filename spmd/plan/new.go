@@ -34,6 +34,12 @@ type Given struct {
 	Entries    func(tensor string) float64 // returns the estimated number of entries
 }
 
+// planner makes a plan from its input.
+type planner struct {
+	given *Given
+	plan  *Problem // the plan, which the methods complete
+}
+
 // New determines which rank has which blocks of each tensor, and which rank runs which steps. It is
 // deterministic, so that every rank computes the same problem from the same input.
 func New(g Given) (*Problem, error) {
@@ -56,33 +62,35 @@ func New(g Given) (*Problem, error) {
 	}
 	p := &Problem{Ranks: g.Ranks, schedule: g.Schedule,
 		Whole: g.Ranks == 1 && g.Blocks.Empty() && nest == nil}
+	pl := &planner{given: &g, plan: p}
 	if p.Whole {
-		p.tensors(&g)
+		pl.tensors()
 	} else {
-		p.nameOperands(&g, nest)
+		pl.nameOperands(nest)
 	}
 	if nest != nil {
-		return p, p.distribute(&g, nest)
+		return p, pl.distribute(nest)
 	}
 	spec := g.Blocks
 	if g.Ranks > 1 && spec.Empty() {
-		spec = p.defaultSpec(&g)
+		spec = pl.defaultSpec()
 	}
 	if p.Blocking, err = place.Resolve(spec, p.Norm, g.Sizes); err != nil {
 		return nil, err
 	}
 	p.Nest = p.Blocking.Nest()
-	p.cutTensors(&g)
-	return p, p.setHomes(&g)
+	pl.cutTensors()
+	return p, pl.setHomes()
 }
 
 // cutTensors cuts the result and the operands by the split variables.
-func (p *Problem) cutTensors(g *Given) {
+func (pl *planner) cutTensors() {
+	p := pl.plan
 	p.walk = flow.NewWalk(p.Nest, p.Ranks)
-	p.Result, p.ResultCut = p.Partition(p.cuts(p.Norm.LHS.Vars))
+	p.Result, p.ResultCut = p.Partition(pl.cuts(p.Norm.LHS.Vars))
 	for i := range p.Operands {
 		o := &p.Operands[i]
-		o.Partition, o.Cut = p.Partition(p.cuts(o.Vars))
+		o.Partition, o.Cut = p.Partition(pl.cuts(o.Vars))
 		o.Scope = len(p.Nest.Loops)
 		for n, group := range p.Blocking.Groups {
 			if p.Whole || slices.ContainsFunc(group.Terms,
@@ -91,14 +99,15 @@ func (p *Problem) cutTensors(g *Given) {
 			}
 		}
 	}
-	p.cutStored(g)
+	pl.cutStored()
 }
 
 // cuts returns, for each variable, the index of the split variable that cuts its mode, or -1.
-func (p *Problem) cuts(vars []string) []int {
+func (pl *planner) cuts(vars []string) []int {
+	split := pl.plan.Blocking.Vars
 	out := make([]int, len(vars))
 	for m, v := range vars {
-		out[m] = slices.IndexFunc(p.Blocking.Vars, func(x place.BlockVar) bool { return x.Name == v })
+		out[m] = slices.IndexFunc(split, func(x place.BlockVar) bool { return x.Name == v })
 	}
 	return out
 }
@@ -110,7 +119,8 @@ const oldSuffix = "_old"
 // nameOperands makes an operand of each access and gives it a unique name. Accesses with the same
 // tensor and the same variables are one operand. The old value that += reads becomes an operand
 // too.
-func (p *Problem) nameOperands(g *Given, nest *place.Nest) {
+func (pl *planner) nameOperands(nest *place.Nest) {
+	p, g := pl.plan, pl.given
 	n := g.Norm
 	taken := map[string]bool{}
 	for _, name := range g.Names {
@@ -177,18 +187,19 @@ func cutByEntries(n *notation.Normal, nest *place.Nest) bool {
 }
 
 // tensors makes an operand of every tensor that is read.
-func (p *Problem) tensors(g *Given) {
-	p.Norm = g.Norm
-	for _, name := range g.Read {
-		p.Operands = append(p.Operands, Operand{Name: name, Tensor: name, Vars: p.accessVars(name)})
+func (pl *planner) tensors() {
+	pl.plan.Norm = pl.given.Norm
+	for _, name := range pl.given.Read {
+		o := Operand{Name: name, Tensor: name, Vars: pl.accessVars(name)}
+		pl.plan.Operands = append(pl.plan.Operands, o)
 	}
 }
 
 // accessVars returns the variables of the first access of a tensor, in the result or on the right
 // side.
-func (p *Problem) accessVars(name string) (vars []string) {
-	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{p.Norm.LHS}}},
-		p.Norm.Terms...) {
+func (pl *planner) accessVars(name string) (vars []string) {
+	for _, t := range append([]*notation.Term{{Factors: []notation.Factor{pl.plan.Norm.LHS}}},
+		pl.plan.Norm.Terms...) {
 		notation.MapAccesses(t, func(a *notation.Access) *notation.Access {
 			if a.Name == name && vars == nil {
 				vars = a.Vars
@@ -213,7 +224,8 @@ func readsTensor(t *notation.Term, name string) bool {
 // defaultSpec returns the block schedule that cuts the outermost stored mode of the largest operand
 // over all ranks. If the mode's variable cannot be cut, it tries the next stored mode, and then the
 // next operand.
-func (p *Problem) defaultSpec(g *Given) *place.BlockSpec {
+func (pl *planner) defaultSpec() *place.BlockSpec {
+	p, g := pl.plan, pl.given
 	ops := slices.Clone(p.Operands)
 	slices.SortStableFunc(ops, func(a, b Operand) int {
 		x, y := g.Entries(a.Tensor), g.Entries(b.Tensor)

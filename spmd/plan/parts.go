@@ -27,7 +27,8 @@ type partAxis struct {
 
 // setParts divides an operand with dense levels into parts, the intersections of its blocks and the
 // pieces of its placement. It does nothing if the placement does not cut coordinates.
-func (p *Problem) setParts(g *Given, o *Operand) error {
+func (pl *planner) setParts(o *Operand) error {
+	p, g := pl.plan, pl.given
 	f := g.Format(o.Tensor)
 	if o.Home.Placement == nil || p.Ranks == 1 || !f.AllDense() || o.Partition.Ordered() != nil ||
 		o.Partition.Overlaps() {

@@ -203,26 +203,3 @@ type Partial struct {
 	Extend Block
 	Rank   int
 }
-
-// groupRuns reports whether group g runs at tuple: every split reduction variable must be at its
-// first range, except the variables that the group's terms contain (Held).
-func (p *Problem) groupRuns(g int, tuple []int64) bool {
-	for k, v := range p.Blocking.Vars {
-		if v.Reduction && tuple[k] != 0 && !slices.Contains(p.Blocking.Groups[g].Held, k) {
-			return false
-		}
-	}
-	return true
-}
-
-// extended returns the indices of the extended variables. These are split reduction variables whose
-// ranges have partial blocks of their own (see Partial).
-func (p *Problem) extended() []int {
-	var list []int
-	for k, v := range p.Blocking.Vars {
-		if v.Extended {
-			list = append(list, k)
-		}
-	}
-	return list
-}

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"distaff/codegen/place"
 	"distaff/spmd/plan/flow"
 )
 
@@ -22,17 +21,6 @@ func (p *Problem) tuple(point, out []int64) {
 	for k := range p.Nest.Chunks {
 		out[k] = p.Nest.Chunks[k].Of(point)
 	}
-}
-
-// running returns the groups that run at a tuple. It reuses the memory of list.
-func (p *Problem) running(tuple []int64, list []int) []int {
-	list = list[:0]
-	for g := range p.Blocking.Groups {
-		if p.groupRuns(g, tuple) {
-			list = append(list, g)
-		}
-	}
-	return list
 }
 
 // scopes counts the scopes of each operand while a rank visits its points.
@@ -116,7 +104,7 @@ type stepping struct {
 }
 
 func (p *Problem) stepping() *stepping {
-	x := &stepping{p: p, walk: p.Walk(), extended: p.extended(), scopes: p.newScopes()}
+	x := &stepping{p: p, walk: p.Walk(), extended: p.Blocking.Extended(), scopes: p.newScopes()}
 	x.step.Tuple, x.step.Instances = make([]int64, len(p.Blocking.Vars)), x.scopes.at
 	return x
 }
@@ -129,7 +117,7 @@ func (x *stepping) each(rank int, yield func(*Step) bool) bool {
 	for point := range x.walk.Points(rank) {
 		p.tuple(point, s.Tuple)
 		x.scopes.next(point)
-		x.groups = p.running(s.Tuple, x.groups)
+		x.groups = p.Blocking.Running(s.Tuple, x.groups)
 		for _, g := range x.groups {
 			s.Group, s.Partial = g, Partial{p.block(p.ResultCut, s.Tuple), p.block(x.extended, s.Tuple),
 				rank}
@@ -176,7 +164,7 @@ func (m *startedPartials) first(part Partial) bool {
 // are yielded with it must then be added.
 func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 	return func(yield func(Partial, int64) bool) {
-		if !p.isUniform() {
+		if !p.Blocking.IsUniform() {
 			for s := range p.EachStep(rank) {
 				if !yield(s.Partial, 1) {
 					return
@@ -184,7 +172,7 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 			}
 			return
 		}
-		extended, tuple := p.extended(), make([]int64, len(p.Blocking.Vars))
+		extended, tuple := p.Blocking.Extended(), make([]int64, len(p.Blocking.Vars))
 		fixed, times := p.repeats(extended)
 		for point := range p.Walk().Some(rank, fixed) {
 			p.tuple(point, tuple)
@@ -194,17 +182,6 @@ func (p *Problem) Made(rank int) iter.Seq2[Partial, int64] {
 			}
 		}
 	}
-}
-
-// isUniform reports whether every group runs at every block.
-func (p *Problem) isUniform() bool {
-	for k, v := range p.Blocking.Vars {
-		if v.Reduction && slices.ContainsFunc(p.Blocking.Groups,
-			func(g place.Group) bool { return !slices.Contains(g.Held, k) }) {
-			return false
-		}
-	}
-	return true
 }
 
 // repeats finds the loops that only repeat a partial block: they are not distributed, and change

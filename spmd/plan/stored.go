@@ -31,7 +31,8 @@ func (p *Problem) Stored() int {
 // cutStored cuts, along its storage order, the operand whose entries are divided into chunks. If
 // the result shares variables with this operand, it also cuts the result by the boxes of the
 // operand's pieces.
-func (p *Problem) cutStored(g *Given) {
+func (pl *planner) cutStored() {
+	p, g := pl.plan, pl.given
 	v := p.stored()
 	if v < 0 {
 		return
@@ -43,7 +44,7 @@ func (p *Problem) cutStored(g *Given) {
 		ordered.Modes, sizes[l] = append(ordered.Modes, slices.Index(o.Vars, name)), g.Sizes[name]
 	}
 	o.Cut = insert(o.Partition, o.Cut, v,
-		partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: p.mergesLevel(g, o)})
+		partition.Axis{Modes: ordered.Modes, Ordered: ordered, Wide: pl.mergesLevel(o)})
 	p.sizes = sizes
 	image := partition.Axis{Image: &partition.Image{Of: o.Partition.Ordered(), Sizes: sizes}}
 	for m, name := range p.Norm.LHS.Vars {
@@ -60,7 +61,8 @@ func (p *Problem) cutStored(g *Given) {
 // with stored coordinates, in any operand. Leaves then iterate over the stored coordinates. The
 // coordinates are not cut together with o, and therefore each block of o must cover the whole
 // level.
-func (p *Problem) mergesLevel(g *Given, o *Operand) bool {
+func (pl *planner) mergesLevel(o *Operand) bool {
+	p, g := pl.plan, pl.given
 	for l, m := range g.Format(o.Tensor).Order {
 		if !g.Format(o.Tensor).Levels[l].CanLocate() {
 			continue
@@ -96,7 +98,8 @@ func insert(part *partition.Partition, cut []int, v int, a partition.Axis) []int
 // Otherwise, the outermost levels of the result may have the same variables as the chunks, in the
 // same order. Each row of the result then belongs to the rank whose chunk has the first entry that
 // contributes to the row. In all other cases the result is cut evenly over the ranks.
-func (p *Problem) assemble(g *Given) error {
+func (pl *planner) assemble() error {
+	p, g := pl.plan, pl.given
 	v := p.stored()
 	if v < 0 || p.Blocking.Vars[v].Reduction {
 		return nil
@@ -162,7 +165,8 @@ func (p *Problem) assemble(g *Given) error {
 // value. The operand o is then added while the result is assembled. If o has a placement that cuts
 // coordinates, the placement determines the partition; if the placement has copies, only one copy
 // is read. Otherwise o is cut evenly over the ranks.
-func (p *Problem) addend(g *Given, o *Operand) error {
+func (pl *planner) addend(o *Operand) error {
+	p, g := pl.plan, pl.given
 	sizes, order := g.modes(o.Vars), g.Format(o.Tensor).Order
 	o.Home.Placement, o.Cut = g.Placements[o.Tensor], nil
 	if o.Home.Placement != nil {
@@ -260,19 +264,6 @@ func (p *Problem) Bounds(chunk int64, ranges map[string][2]int64) {
 	for k, r := range a.Bounds(chunk, p.sizes) {
 		ranges[o.Vars[a.Modes[k]]] = r
 	}
-}
-
-// Splits lists the variables that are cut, including the variables of the levels whose entries are
-// cut into chunks.
-func (p *Problem) Splits() (list []string) {
-	for _, v := range p.Blocking.Vars {
-		if v.Positions != nil {
-			list = append(list, v.Positions.Vars...)
-		} else {
-			list = append(list, v.Name)
-		}
-	}
-	return list
 }
 
 // Part returns the region of block b of the result. The region is a box that may also be bounded in

@@ -273,7 +273,7 @@ func (k *Statement) useSchedule(s *leaf, list []string, terms []int) {
 	}
 	s.schedule, s.elsewhere = list, elsewhere
 	if !k.Problem.Whole {
-		s.parts = k.Problem.Splits()
+		s.parts = k.Problem.Blocking.Splits()
 	}
 }
 
@@ -338,7 +338,7 @@ func (k *Statement) userNames() map[string]string {
 
 // uncut lists the variables that are not cut.
 func (k *Statement) uncut() []string {
-	cut := k.Problem.Splits()
+	cut := k.Problem.Blocking.Splits()
 	return slices.DeleteFunc(slices.Clone(k.Problem.Norm.Vars),
 		func(v string) bool { return slices.Contains(cut, v) })
 }
