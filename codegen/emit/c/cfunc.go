@@ -23,7 +23,7 @@ type cfunc struct {
 	split        map[*ir.Var][2]string // complex sums of a vector loop: variables of their parts
 	owns         bool                  // the function must release something at its end
 	storeLines   bool                  // the function has stores that bypass the caches
-	reads        []bool                // by index of leaf.values: whether it is used; nil if none is
+	numbers      numbers               // numbers that the function loads from the environment
 	// orderedOf is the parallel loop that this function runs a piece of, if its iterations have an
 	// ordered section. Otherwise it is nil. changing holds the arrays that earlier iterations
 	// change in that section.
@@ -37,7 +37,8 @@ type cfunc struct {
 func (l *leaf) newFunc() *cfunc {
 	f := &cfunc{
 		leaf: l, Function: clike.NewFunction(l.file.names), fault: "env",
-		lens: map[*ir.Array]string{}, tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
+		numbers: numbers{all: l.values},
+		lens:    map[*ir.Array]string{}, tables: map[*ir.Table]string{}, tlens: map[*ir.Table]string{},
 	}
 	for _, own := range []string{"t", "bounds", "env", "rc", "fault", "shared", "ordered", "done",
 		"none"} {
@@ -165,7 +166,7 @@ func (l *leaf) main(bodyName string) string {
 	signature := fmt.Sprintf("int %s(dst_tensor **t, const int64_t (*bounds)[2], dst_env *env) {\n",
 		l.symbol)
 	if bodyName == "" {
-		b.WriteString("\n" + signature + unpacked + inner.valueLines() + inner.Text() + "}\n")
+		b.WriteString("\n" + signature + unpacked + inner.numbers.lines() + inner.Text() + "}\n")
 		return b.String()
 	}
 	params, args := l.bodyParams(inner, entry, u)
@@ -174,7 +175,7 @@ func (l *leaf) main(bodyName string) string {
 		result = "int"
 	}
 	fmt.Fprintf(&b, "\n%s {\n%s}\n", prototype(result, bodyName, params),
-		inner.valueLines()+inner.Text())
+		inner.numbers.lines()+inner.Text())
 	call := fmt.Sprintf("%s(%s);\n", bodyName, strings.Join(args, ", "))
 	if u.fails {
 		call = "    return " + call

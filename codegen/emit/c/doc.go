@@ -67,7 +67,8 @@
 //	call.go     calls of user functions, and their text
 //	expr.go     expressions
 //	values.go   numbers that an unnamed text reads from the environment
-//	loop.go     loops: serial, unrolled, vector, parallel
+//	loop.go     loops: serial, unrolled, vector
+//	parallel.go parallel loops: calls of the function that runs a piece
 //	line.go     vector loops with stores that bypass the caches
 //	progress.go reports of progress
 //	piece.go    the function that runs a piece of a parallel loop

@@ -42,7 +42,7 @@ func (f *cfunc) Helper(name string, t tensor.Type) string {
 func (f *cfunc) Special(x ir.Expr, prec int) (string, bool) {
 	switch x := x.(type) {
 	case *ir.Lit:
-		return f.value(x)
+		return f.numbers.name(x)
 	case *ir.Binary:
 		if x.Type().IsFloat() && (x.Op == ir.Add || x.Op == ir.Sub) {
 			return f.fused(x.X, x.Y, x.Op == ir.Sub)

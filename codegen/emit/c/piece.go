@@ -2,7 +2,6 @@ package c
 
 import (
 	"fmt"
-	"strings"
 
 	"distaff/codegen/ir"
 )
@@ -139,7 +138,7 @@ func (l *leaf) pieceOf(s *ir.For, outermost bool) *piece {
 		result = "__attribute__((noinline)) " + result
 	}
 	fmt.Fprintf(&l.file.body, "%s {\n%s%s%s}\n",
-		prototype(result, p.name, params), unused, f.valueLines(), f.Text())
+		prototype(result, p.name, params), unused, f.numbers.lines(), f.Text())
 	return p
 }
 
@@ -163,36 +162,4 @@ func storesAtomically(b *ir.Block) bool {
 		}
 	})
 	return found
-}
-
-// callOf returns a C call of a parallel loop's function, which runs the iterations in [lo, hi).
-// sums are C pointers to the variables that receive the sums of these iterations. fault is a C
-// pointer to the variable that receives a failure. shared is true if other threads run iterations
-// at the same time.
-func (f *cfunc) callOf(c *call, lo, hi string, sums []string, fault string, shared bool) string {
-	var args []string
-	for _, a := range c.piece.arrays {
-		args = append(args, f.Array(a))
-	}
-	for _, t := range c.piece.tables {
-		args = append(args, f.table(t))
-	}
-	for _, v := range c.piece.vars {
-		args = append(args, f.Variable(v))
-	}
-	args = append(args, lo, hi)
-	args = append(args, sums...)
-	if c.piece.env {
-		args = append(args, "env")
-	}
-	if c.piece.fails {
-		args = append(args, fault)
-	}
-	if c.piece.atomic {
-		args = append(args, fmt.Sprint(truth(shared)))
-	}
-	if c.ordered != "" {
-		args = append(args, "&"+c.ordered)
-	}
-	return c.piece.name + "(" + strings.Join(args, ", ") + ")"
 }

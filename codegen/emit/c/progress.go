@@ -167,24 +167,3 @@ func (f *cfunc) tell(next string, s *share) {
 	}
 	f.Line("dst_tell(env, &%s, %s, %s);", f.toldVar, done, of)
 }
-
-// beginChunks prints the call that starts the progress report of a parallel loop whose iterations
-// are chunks. The call passes the number of iterations.
-func (f *cfunc) beginChunks(s *ir.For, c *call) {
-	f.leaf.file.need("progress")
-	n := fmt.Sprintf("%s - %s", c.end, c.begin)
-	if s.Step != 1 {
-		n = fmt.Sprintf("(%s - 1) / %s + 1", n, clike.Integer(f, s.Step, 0))
-	}
-	f.Line("dst_begin(env, %s, 1);", n)
-}
-
-// beginPieces prints the call that starts the progress report of a parallel loop, if the loop
-// reports after each piece of its range. The C variable with the length of a piece must already be
-// declared.
-func (f *cfunc) beginPieces(c *call) {
-	if c.reportsPieces {
-		f.leaf.file.need("progress")
-		f.Line("dst_begin_pieces(env, %s - %s, %s);", c.end, c.begin, c.size)
-	}
-}

@@ -102,28 +102,34 @@ func valueOf(list []*ir.Lit, l *ir.Lit) int {
 	return slices.IndexFunc(list, func(v *ir.Lit) bool { return *v == *l })
 }
 
-// value returns the name of the local variable that holds the number l, if the leaf reads l at run
+// numbers are the numbers of the statement that a function loads from the environment.
+type numbers struct {
+	all  []*ir.Lit // leaf.values
+	used []bool    // by index of all; nil if none is used
+}
+
+// name returns the name of the local variable that holds the number l, if the leaf reads l at run
 // time. Otherwise the second result is false, and l is printed as a literal.
-func (f *cfunc) value(l *ir.Lit) (string, bool) {
-	n := valueOf(f.leaf.values, l)
+func (x *numbers) name(l *ir.Lit) (string, bool) {
+	n := valueOf(x.all, l)
 	if n < 0 {
 		return "", false
 	}
-	if f.reads == nil {
-		f.reads = make([]bool, len(f.leaf.values))
+	if x.used == nil {
+		x.used = make([]bool, len(x.all))
 	}
-	f.reads[n] = true
+	x.used[n] = true
 	return valueName(n), true
 }
 
 func valueName(n int) string { return fmt.Sprintf("value%d", n) }
 
-// valueLines returns the declarations of the locals for the numbers that the function uses.
-func (f *cfunc) valueLines() string {
+// lines returns the declarations of the locals for the numbers that the function uses.
+func (x *numbers) lines() string {
 	var b strings.Builder
-	for n, read := range f.reads {
-		if read {
-			typ := ctype(f.leaf.values[n].Typ)
+	for n, used := range x.used {
+		if used {
+			typ := ctype(x.all[n].Typ)
 			fmt.Fprintf(&b, "    const %s %s = *(const %[1]s *)(env->values + %[3]d);\n",
 				typ, valueName(n), valueBytes*n)
 		}
