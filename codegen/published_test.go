@@ -16,9 +16,9 @@ import (
 var leafBegins = regexp.MustCompile(`\n(// The loop over |static \w+ leaf_body\(|int leaf\()`)
 
 // TestPromisedLoops counts patterns in the leaves of testdata/golden/schedule_*. They show which
-// properties the published schedules of source 004 and other sources promise. A pattern is searched
-// in the IR, in the C code if it begins with "C:", or in the launches of a GPU's loops if it begins
-// with "launches:".
+// properties the published schedules of Senanayake (2020) and other sources promise. A pattern is
+// searched in the IR, in the C code if it begins with "C:", or in the launches of a GPU's loops if
+// it begins with "launches:".
 func TestPromisedLoops(t *testing.T) {
 	const anySearch, guard, merge = `search`, `\bif `, `while `
 	for name, want := range map[string]map[string]int{

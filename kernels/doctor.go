@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 type Facts struct {
 	Compiler    string // path without symbolic links
 	Version     string // version as the compiler reports it
+	// CompilerErr says why leaves cannot be compiled, or why a compiled leaf does not run.
 	CompilerErr error
 
 	OpenMPThreads int // number of threads that a region got when it asked for two
@@ -70,7 +72,10 @@ func Doctor(ctx context.Context, cfg cc.Config) Facts {
 	if f.Version, err = found.Version(ctx); err != nil {
 		f.CompilerErr = err
 	}
-	f.OpenMPThreads, f.OpenMPErr = tryOpenMP(ctx, cfg)
+	if f.OpenMPThreads, f.OpenMPErr = tryOpenMP(ctx, cfg); f.OpenMPThreads == 0 {
+		f.CompilerErr = cmp.Or(f.CompilerErr, f.OpenMPErr)
+		f.OpenMPErr = errors.New("OpenMP was not tried, because no compiled leaf runs")
+	}
 	return f
 }
 
@@ -96,7 +101,7 @@ func (f *Facts) cacheFacts(cfg cc.Config) error {
 }
 
 // tryOpenMP compiles and calls doctorLeaf on two threads. It returns the number of threads that
-// ran.
+// ran, or 0 and an error if the leaf could not be compiled, loaded or called.
 func tryOpenMP(ctx context.Context, cfg cc.Config) (threads int, err error) {
 	var notes []string
 	cfg.Cache, cfg.Note = "", func(s string) { notes = append(notes, s) }

@@ -33,7 +33,7 @@ func poisson(k int) (n int64, pos, crd []int32, values, b []float64) {
 	return n, pos, crd, values, b
 }
 
-// conjugate runs the conjugate gradients of SPEC's job file.
+// conjugate runs the conjugate gradients of testdata/jobs/cg.dst.
 func conjugate(p *spmd.Program, steps int) error {
 	for _, text := range []string{"x(i) = 0", "r(i) = b(i)", "p(i) = b(i)", "rr = r(i) * r(i)"} {
 		if err := p.Do(text); err != nil {

@@ -16,8 +16,8 @@ import (
 	"distaff/spmd"
 )
 
-// published are the schedules of source 004 for the CPU in our syntax, from its figures 2-1 and 6-1
-// and its appendix.
+// published are the schedules of Senanayake (2020) for the CPU in our syntax, from its figures 2-1
+// and 6-1 and its appendix.
 var published = []struct {
 	name, stmt string
 	formats    map[string]string

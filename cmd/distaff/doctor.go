@@ -147,8 +147,8 @@ func (t *teller) end() error {
 }
 
 // examine looks for everything that jobs use: the compiler, the cache, libraries, GPUs and memory.
-// It calls report for each line of its findings. canRun is true if there is a C compiler that tells
-// its version.
+// It calls report for each line of its findings. canRun is true if there is a C compiler whose
+// leaves run.
 func examine(ctx context.Context, report func(state, what, format string, args ...any)) (
 	canRun bool, err error) {
 	cfg, err := cc.FromEnv(os.Getenv)

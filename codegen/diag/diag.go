@@ -24,7 +24,7 @@ import (
 // Code identifies one kind of error.
 type Code string
 
-// Exit codes of SPEC's "Errors".
+// Exit codes of commands, as docs/reference.md lists them.
 const (
 	ExitRun     = 1 // the run failed: files, compiler, MPI, a rank
 	ExitCommand = 2 // the command, statement, format, sizes, schedule or placement is wrong

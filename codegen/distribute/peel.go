@@ -3,8 +3,8 @@
 // loops around them, and the chunks of index variables that these loops visit. The remaining
 // commands are for the leaf, which is the statement over one chunk of each variable.
 //
-// The language is the one of source 002, section 3.3. For loops over the positions of a tensor it
-// is the one of source 001.
+// The language is the one of DISTAL (2022), section 3.3. For loops over the positions of a tensor
+// it is the one of SpDISTAL (2022).
 //
 // # Files
 //

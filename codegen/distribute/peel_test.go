@@ -102,7 +102,7 @@ const (
 	stored = "B(i,j):ds D(i,j,k):sss"
 )
 
-// algorithms are the algorithms of source 002, figure 12.
+// algorithms are the algorithms of DISTAL (2022), figure 12.
 var algorithms = []struct{ name, machine, commands, want string }{
 	{"Cannon", "2x2", tiles +
 		"divide(k, ko, ki, M.x), reorder(ko, ii, ji, ki), rotate(ko, {io, jo}, kos), communicate(A, jo), communicate({B, C}, kos)",

@@ -8,8 +8,8 @@ import (
 	"distaff/codegen/schedule"
 )
 
-// Sizes of the default schedules. They come from source 004, appendix A, unless other sizes were
-// measured to be better.
+// Sizes of the default schedules. They come from Senanayake (2020), appendix A, unless other sizes
+// were measured to be better.
 const (
 	blockThreads = 256  // threads of a block whose threads do not cooperate
 	warpLanes    = 32   // threads of a warp
@@ -95,8 +95,8 @@ func (s *Shape) positions() Form {
 }
 
 // loadedPositions returns the form that first loads the entries of each thread and then sums the
-// loaded values. It is schedule A.2 of source 004, appendix A. loadedPositions returns nil if the
-// form does not fit the statement.
+// loaded values. It is schedule A.2 of Senanayake (2020), appendix A. loadedPositions returns nil
+// if the form does not fit the statement.
 func (s *Shape) loadedPositions() Form {
 	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(c.sums) > 0 || len(s.Vars) == 0 {
@@ -106,8 +106,8 @@ func (s *Shape) loadedPositions() Form {
 }
 
 // plainPositions returns the form that sums the entries of each thread directly, without a
-// workspace for the products. It is schedule A.11 of source 004, appendix A. plainPositions returns
-// nil if the form does not fit the statement.
+// workspace for the products. It is schedule A.11 of Senanayake (2020), appendix A. plainPositions
+// returns nil if the form does not fit the statement.
 func (s *Shape) plainPositions() Form {
 	c := s.fusePositions()
 	if c == nil || len(c.inner) > 0 || len(s.Vars) == 0 {
@@ -218,7 +218,7 @@ func (s *Shape) rowsOfTiles(c *positionLoop) Form {
 // entriesOfThreads returns the form that gives each thread a few neighbouring entries. The thread
 // adds up its entries of each row, and adds the sum of each row to the result by an atomic
 // addition. If products is true, the thread first computes the products of all its entries, as in
-// schedule A.2 of source 004, appendix A.
+// schedule A.2 of Senanayake (2020), appendix A.
 func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("thread_nz")
 	in1, in2 := s.name(c.pos+"1"), s.name(c.pos+"2")
@@ -243,7 +243,7 @@ func (s *Shape) entriesOfThreads(c *positionLoop, products bool) Form {
 
 // denseInside returns the form that gives each warp a few entries and lets the warp's threads run
 // over the last dense variable of the result. races is true if several warps may add to the same
-// row. The form has the loops of schedules A.4 and A.8 of source 004, appendix A.
+// row. The form has the loops of schedules A.4 and A.8 of Senanayake (2020), appendix A.
 func (s *Shape) denseInside(c *positionLoop, races bool) Form {
 	block, warp, thread, nz := s.name("block"), s.name("warp"), s.name("thread"), s.name("nz")
 	in1, tile := s.name(c.pos+"1"), s.name("dense_val")

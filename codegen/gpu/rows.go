@@ -119,7 +119,7 @@ func (s *Shape) warpPerPlace(texts, places, sums []string) Form {
 
 // warpRows returns the form that gives each row of a sparse operand to a warp. It is for statements
 // that add other terms to the sum over the entries of a row. A loop over the positions of several
-// rows cannot compute these terms. The form is schedule A.10 of source 004, appendix A.
+// rows cannot compute these terms. The form is schedule A.10 of Senanayake (2020), appendix A.
 func (s *Shape) warpRows() Form {
 	outer, ok := s.Body.(*cin.Forall)
 	if !ok || !s.inResult(outer.Var) || !s.Result.AllDense() {

@@ -214,7 +214,7 @@ func (p *parser) slot() Slot {
 			return s
 		}
 	}
-	p.failf("got %s, want a field of a tensor, such as vals or pos0", p.tok)
+	p.failf("got %s, want a field of a tensor, such as vals or pos", p.tok)
 	return s
 }
 

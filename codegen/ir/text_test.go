@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 		{"func f {\n var x int64 = 1e\n}", `got "1e", want a number`},
 		{"func f {\n var x int64 = 99999999999999999999\n}", `got "99999999999999999999", want a number`},
 		{"func f {\n var x int32 = 2147483648i32\n}", `got "2147483648i32", want a number`},
-		{"func f param x float64 = t0.nose", `got "nose", want a field of a tensor, such as vals or pos0`},
+		{"func f param x float64 = t0.nose", `got "nose", want a field of a tensor, such as vals or pos`},
 		{"func f param x float64 = u0.vals", `got "u0", want t followed by a number`},
 		{"func f param x = t0.level0.size param x float64 = t0.vals", "x is not an array"},
 		{"func f { fail ok() }", "want the name of a failure"},

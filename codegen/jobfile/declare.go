@@ -99,8 +99,8 @@ func (p *parser) machine(r *reader, at span) Item {
 	return t
 }
 
-// grid parses the extents of a machine in the notation of source 002, Grid(2, 2). It returns nil if
-// they are written in another way.
+// grid parses the extents of a machine in the notation of DISTAL (2022), Grid(2, 2). It returns nil
+// if they are written in another way.
 func (p *parser) grid(r *reader) []Size {
 	from := r.at
 	if r.skip("Grid") && r.next() == '(' {

@@ -14,7 +14,7 @@ const MaxTerms = 4096
 // Check reports the mistakes that can be found in a parsed statement alone: a variable twice on the
 // left side, a sum over a variable that its body does not have or that it names twice, a tensor
 // with two different numbers of modes, one name for a tensor (or scalar) and a variable, and more
-// than MaxTerms terms. The error is a *diag.Error. See SPEC.
+// than MaxTerms terms. The error is a *diag.Error.
 func Check(s *Stmt) error {
 	c := &checker{s: s, orders: map[string]int{}, tensors: map[string]Span{}, vars: map[string]Span{}}
 	for k, v := range s.LHS.Vars {

@@ -9,8 +9,8 @@ import (
 	"distaff/codegen/diag"
 )
 
-// TestLimits checks that text within the limits of SPEC is parsed in a moment, and that text beyond
-// a limit is refused with the place or the number.
+// TestLimits checks that text within the documented limits is parsed in a moment, and that text
+// beyond a limit is refused with the place or the number.
 func TestLimits(t *testing.T) {
 	sum := func(n int) string { return "a(i) = " + strings.Repeat("b(i) + ", n-1) + "b(i)" }
 	for _, c := range []struct {

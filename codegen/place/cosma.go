@@ -108,11 +108,13 @@ func (p *product) steps(g grid3) int64 {
 		result *= 2
 	}
 	free := p.memory - result - left - right
-	if free <= 0 {
+	switch {
+	case free < 0:
 		return 0
-	}
-	if g[0] == 1 && g[1] == 1 { // nothing arrives
+	case g[0] == 1 && g[1] == 1: // nothing arrives
 		return 1
+	case free == 0:
+		return 0
 	}
 	for s := ceil(2*(left+right), free); s <= k; s++ {
 		if 2*ceil(k, s)*(m+n) <= free {

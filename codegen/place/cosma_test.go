@@ -75,3 +75,18 @@ func TestCosmaIsBest(t *testing.T) {
 		}
 	}
 }
+
+// TestCosmaExactFit checks a rank whose memory has room for exactly its blocks: it needs no further
+// memory if nothing arrives.
+func TestCosmaExactFit(t *testing.T) {
+	for memory, want := range map[int64]int64{48: 1, 47: 0, 0: 1} {
+		p := product{m: 4, n: 4, k: 4, memory: memory}
+		if got := p.steps(grid3{1, 1, 1}); got != want {
+			t.Errorf("memory of %d elements: got %d steps, want %d", memory, got, want)
+		}
+	}
+	p := product{m: 4, n: 4, k: 4, memory: 32}
+	if got := p.steps(grid3{2, 1, 1}); got != 0 {
+		t.Errorf("parts arrive and no memory is free: got %d steps, want 0", got)
+	}
+}

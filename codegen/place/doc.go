@@ -14,7 +14,7 @@
 // the blocks run on different ranks, each makes a partial block, and a tree reduction sums the
 // partial blocks.
 //
-// # Machines, nests and placements (source 002, section 3)
+// # Machines, nests and placements (DISTAL (2022), section 3)
 //
 // A machine is a grid of points, or a hierarchy of grids. Each point is run by a rank. A nest is a
 // list of loops that are distributed over the points, or run in order at each point. The loops go

@@ -5,8 +5,8 @@
 // inner one, fuse replaces two by one, and pos, coord and bound replace one by another that runs
 // over the same range. A variable is replaced at most once, so that the relations form a forest. A
 // variable that no relation made is underived; a variable that no relation replaces is fully
-// derived (the framework of Ahrens, Kjolstad and Amarasinghe, as in source 004, section 4.2).
-// Accesses name underived variables, and loops run over fully derived variables.
+// derived (the framework of Ahrens, Kjolstad and Amarasinghe, as in Senanayake (2020), section
+// 4.2). Accesses name underived variables, and loops run over fully derived variables.
 //
 // A component is the set of variables that relations connect with each other. Only a fuse
 // connects several underived variables. A component has underived variables, outermost first,

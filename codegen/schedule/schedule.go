@@ -9,8 +9,8 @@
 // is therefore correct for every input. The exception is IgnoreRaces: the user who writes it takes
 // responsibility.
 //
-// The language is the one of source 004, chapters 5 and 7, with TACO's precompute (Kjolstad et al.,
-// "Tensor Algebra Compilation with Workspaces", 2019).
+// The language is the one of Senanayake (2020), chapters 5 and 7, with TACO's precompute (Kjolstad
+// et al., "Tensor Algebra Compilation with Workspaces", 2019).
 //
 // # Files
 //

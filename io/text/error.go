@@ -8,7 +8,7 @@ import (
 	"distaff/io/tensor"
 )
 
-// Exit codes, as in SPEC's "Errors".
+// Exit codes, as docs/reference.md lists them.
 const (
 	ExitRun     = 1 // a file is missing or can't be read
 	ExitCommand = 2 // the file does not have the requested size, order or type

@@ -74,7 +74,7 @@ func New(cfg Config) (kernels.Backend, error) {
 
 func newBackend(dev device, c compiler) *Backend {
 	b := &Backend{dev: dev, compiler: c, store: newStore(dev)}
-	dev.onFull(b.store.evict)
+	dev.always(func() { dev.onFull(b.store.evict) })
 	return b
 }
 

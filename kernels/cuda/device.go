@@ -16,8 +16,7 @@ type slot [2]uint64
 
 // device is the interface of a device that runs leaves. All driver calls must come from one thread.
 // The methods "do" and "always" run a function on this thread, one function at a time. All other
-// methods except "describe" may be called only from a function that one of the two runs; "onFull"
-// may also be called before the device is used.
+// methods except "describe" may be called only from a function that one of the two runs.
 //
 // All later calls see the effects of a launch, set or copy. The operation may still be running when
 // the method returns, and its errors may only show in a later call, at the latest in sync.

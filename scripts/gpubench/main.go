@@ -51,10 +51,10 @@ type section struct {
 var sections = []section{
 	{"spmv", "y(i) = A(i,j)*x(j) against cuSPARSE's best", (*bench).spmv},
 	{"skew", "rows of k*c^i entries: a warp a row (A.10) against entries cut evenly (A.2); " +
-		"source 004, figure 8-7", (*bench).skew},
+		"Senanayake (2020), figure 8-7", (*bench).skew},
 	{"shortwide", "100 rows of 10000 entries: entries cut evenly against a warp a row; source " +
 		"004, section 8.5", (*bench).shortWide},
-	{"unroll", "loads unrolled (A.2) against none (A.11); source 004, section 8.3",
+	{"unroll", "loads unrolled (A.2) against none (A.11); Senanayake (2020), section 8.3",
 		(*bench).unroll},
 	{"spmm", "C(i,k) = A(i,j)*B(j,k) of 128 columns against cuSPARSE's best", (*bench).spmm},
 	{"mttkrp", "A(i,j) = B(i,k,l)*C(k,j)*D(l,j) of 32 columns against the memory's bandwidth",

@@ -5,9 +5,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// Piece returns rank r's share of t: an equal share of its bytes, in storage order (source 000,
-// section 4.4.1). It reads only the few elements that locate the ends of the share. The caller
-// closes it.
+// Piece returns rank r's share of t: an equal share of its bytes, in storage order (SuperTaco
+// (2019), section 4.4.1). It reads only the few elements that locate the ends of the share. The
+// caller closes it.
 func Piece(t *tcs.Tensor, r, ranks int) (*tcs.Tensor, error) {
 	s := newSizes(t)
 	lo, hi := s.cut(int64(r), int64(ranks)), s.cut(int64(r)+1, int64(ranks))

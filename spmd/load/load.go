@@ -1,8 +1,8 @@
-// Package load makes the blocks of a tensor at the ranks that own them (source 000, section 4.4).
-// Each rank reads a piece of the input: an equal share of the bytes of a .tcs file (Piece), or the
-// lines that start in an equal share of a text file (text.Part). It determines the block of every
-// entry and sends the entry to the owner of the block, which assembles its blocks (Scatter). Rows
-// of a tensor that every rank can map are not moved: the block is a view of the file (Views).
+// Package load makes the blocks of a tensor at the ranks that own them (SuperTaco (2019), section
+// 4.4). Each rank reads a piece of the input: an equal share of the bytes of a .tcs file (Piece),
+// or the lines that start in an equal share of a text file (text.Part). It determines the block of
+// every entry and sends the entry to the owner of the block, which assembles its blocks (Scatter).
+// Rows of a tensor that every rank can map are not moved: the block is a view of the file (Views).
 //
 // A rank stores its blocks and a bounded number of entries that are being sent. If the input is not
 // in the blocks' storage order, the rank first stores its entries packed. They are sorted in place,

@@ -22,12 +22,12 @@ import (
 // Scatter assembles blocks in one of three ways (see chooseWay). It stores each entry of a dense
 // block at the entry's position when the entry arrives. If the blocks are not dense and every piece
 // is in their storage order, as a piece of a .tcs file of the same format is, it usually makes two
-// passes (source 000, sections 4.4.2 to 4.4.4). In the first pass, each rank counts its entries of
-// each block. The owner of a block computes the sizes of the block's arrays from the counts. In the
-// second pass, the entries are written directly into the arrays. The counts of the ranks before a
-// rank determine where the entries of this rank are written. Otherwise, or if one of these ways
-// fails because coordinates repeat or entries are out of order, the owners of the blocks collect
-// the entries, pack them and sort them.
+// passes (SuperTaco (2019), sections 4.4.2 to 4.4.4). In the first pass, each rank counts its
+// entries of each block. The owner of a block computes the sizes of the block's arrays from the
+// counts. In the second pass, the entries are written directly into the arrays. The counts of the
+// ranks before a rank determine where the entries of this rank are written. Otherwise, or if one of
+// these ways fails because coordinates repeat or entries are out of order, the owners of the blocks
+// collect the entries, pack them and sort them.
 //
 // If the input has mistakes, the error is about the first mistake in the input, for any number of
 // ranks. Every rank must call Scatter. The caller closes the blocks.

@@ -1,4 +1,4 @@
-// Package merge merges sorted streams of entries with a tournament tree (source 000, section
+// Package merge merges sorted streams of entries with a tournament tree (SuperTaco (2019), section
 // 4.6.2): a binary tree of matches, where each inner node stores the loser of its match. After
 // the winner's entry is taken, the next winner is found with one comparison for each level.
 package merge

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// publishedUnits contains the schedules for GPUs of source 004, appendix A, and similar ones. Their
-// numbers are chosen so that the data of these tests has several blocks.
+// publishedUnits contains the schedules for GPUs of Senanayake (2020), appendix A, and similar
+// ones. Their numbers are chosen so that the data of these tests has several blocks.
 var publishedUnits = []struct{ name, line, schedule string }{
 	{"A.2", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
@@ -28,7 +28,8 @@ var publishedUnits = []struct{ name, line, schedule string }{
 	{"A.11", "y(i) = A(i,j)*x(j); y:d A:ds/ss/uq x:d",
 		"fuse(i,j,f),pos(f,fpos,A(i,j)),split(fpos,block,fpos1,24),split(fpos1,warp,fpos2,12),split(fpos2,thread,thread_nz,3)," +
 			"reorder(block,warp,thread,thread_nz)," + ignoring("Atomics")},
-	// The threads of a block first compute the products of a tile of entries, and then share its rows.
+	// The threads of a block first compute the products of a tile of entries, and then share its
+	// rows.
 	{"rows of a tile", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 12, 2)},
 	{"rows of large tiles", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d", tileOfRows("A(i,j)*x(j)", 64, 5)},
 	{"rows of tiles in order", "y(i) = A(i,j)*x(j); y:d A:ds/ss x:d",

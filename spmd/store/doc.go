@@ -1,5 +1,5 @@
 // Package store writes the blocks of a distributed tensor to one file. All ranks write, in storage
-// order, and the bytes are the same for every number of ranks (source 000, section 4.6).
+// order, and the bytes are the same for every number of ranks (SuperTaco (2019), section 4.6).
 //
 // # Ways of writing
 //

@@ -183,7 +183,7 @@ func find(ctx context.Context, l Launcher, getenv func(string) string, note func
 	}
 	var problems []string
 	var wrong *Wrapper
-	tried := Compilers(getenv, families[0])
+	tried := Compilers(getenv, l.Family)
 	for _, mpicc := range tried {
 		w, err := Build(ctx, mpicc, getenv, note)
 		switch {
