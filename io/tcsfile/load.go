@@ -82,7 +82,8 @@ func (src *source) decompress(t *tcs.Tensor, limit *tcs.Limit) error {
 func (src *source) decompressing() string { return "decompressing " + tensor.Printable(src.path) }
 
 // LoadInto is like Load, but decompresses into the file f and maps it. It owns f from then on; f
-// should already be unlinked. It is for conversions of files that exceed the memory.
+// should already be unlinked. Callers use it if Load fails because the arrays exceed the memory or
+// its limit.
 func LoadInto(t *tcs.Tensor, f *os.File) error {
 	if !t.Compressed() || loaded(t) {
 		return f.Close()
