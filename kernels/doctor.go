@@ -15,8 +15,8 @@ import (
 // Facts lists what this machine provides for leaves, as `distaff doctor` prints it. If an Err is
 // set, its message names the missing part and its consequence.
 type Facts struct {
-	Compiler    string // path without symbolic links
-	Version     string // version as the compiler reports it
+	Compiler string // path without symbolic links
+	Version  string // version as the compiler reports it
 	// CompilerErr says why leaves cannot be compiled, or why a compiled leaf does not run.
 	CompilerErr error
 

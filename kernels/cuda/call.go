@@ -142,8 +142,8 @@ func (c *call) made(a *ir.Array) bool {
 }
 
 // give copies back to the host the arrays that the leaf has changed. Then it publishes the leaf's
-// results: all of them or, if memory is short, none. It does not copy the values of tensors that
-// were passed to Backend.Leave.
+// results: all of them or, if memory is short, none. It does not copy the values of
+// tensors in the device's memory that were passed to Backend.Leave.
 func (c *call) give() error {
 	mems := make([]*tcs.Memory, len(c.published))
 	defer func() {
