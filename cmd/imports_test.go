@@ -39,7 +39,8 @@ var cgoFree = []string{"codegen", "io"}
 // ranks lists the packages of spmd. Each may import only packages that come after it in the list.
 var ranks = []string{
 	"oracle", ".", "planview", "jobs", "program", "forecast", "output", "check", "stats",
-	"launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load", "exec",
+	"launch", "tuned", "messages", "prepared", "input", "env", "build", "estimate", "load",
+	"prepared/gathered", "exec",
 	"assemble", "store",
 	"reduce", "merge", "transfer", "plan", "plan/flow", "partition", "summary", "usercode",
 	"fault", "comm/mpi/mpitest", "comm/commtest", "comm/mpi", "comm/local", "comm",

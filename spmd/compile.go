@@ -78,7 +78,14 @@ func (j *Job) Compile(ctx context.Context, name string) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	unit, err := r.Prepared().CompileAlone(given, name)
+	k := r.Prepared()
+	like := k.Planned.GuessSpecs()
+	if given {
+		if like, err = k.Operands.Specs(); err != nil {
+			return nil, err
+		}
+	}
+	unit, err := k.Code.CompileAlone(like, name)
 	if err != nil {
 		return nil, err
 	}

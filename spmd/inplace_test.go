@@ -236,7 +236,7 @@ func TestLeavesAddInPlace(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if got := r.Prepared().AddsInPlace(); got != c.inPlace {
+			if got := r.Prepared().Code.AddsInPlace; got != c.inPlace {
 				return fmt.Errorf("adds in place: %v, want %v", got, c.inPlace)
 			}
 			return nil

@@ -90,14 +90,15 @@ func (j *Job) withForecast(ctx context.Context, spec *place.BlockSpec,
 		return err
 	}
 	r.Notes(ranks, spec)
-	if err := r.Prepared().LocateChunks(); err != nil {
+	k := r.Prepared()
+	if err := k.Planned.LocateChunks(); err != nil {
 		return err
 	}
 	machine, err := MeasuredMachine()
 	if err != nil {
 		r.Reader.Env.Detail("times cannot be predicted: " + err.Error())
 	}
-	return use(forecast.New(r.Prepared(),
+	return use(forecast.New(k.Planned, k.Code,
 		forecast.Wanted{Machine: machine, Outputs: j.Outputs, Whole: j.Check || j.Keep, Check: j.Check,
 			Given: j.FixedPattern != nil, MemoryLimit: j.MemoryLimit}), p.Stmt.String())
 }

@@ -99,7 +99,7 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 		t.Fatal(err)
 	}
 	like := map[string]codegen.Tensor{}
-	for _, o := range r.Prepared().Problem.Operands {
+	for _, o := range r.Prepared().Planned.Problem.Operands {
 		f := r.Reader.Formats[o.Tensor]
 		n := int64(1000)
 		if entries[o.Tensor] > 0 {
@@ -115,7 +115,7 @@ func unitsOf(t *testing.T, j *Job, entries map[string]int64) []*codegen.Unit {
 		}
 		like[o.Name] = x
 	}
-	units, _, err := r.Prepared().Units(like, true)
+	units, _, err := r.Prepared().Code.Units(like, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // GPU has. It counts the bytes of a step's blocks that the tensors' sizes determine. On one rank
 // without blocks it also counts the entries of an operand if their number is known. FitsDevice
 // returns nil if leaves run on CPUs. All ranks return the same error, and every rank must call it.
-func FitsDevice(k *prepared.Statement) error {
+func FitsDevice(k *prepared.Planned) error {
 	if k.Reader.Env.Code() != codegen.CUDA {
 		return nil
 	}
@@ -43,7 +43,7 @@ func FitsDevice(k *prepared.Statement) error {
 // largestCall finds the leaf call of this rank that certainly needs the most memory. takes is the
 // number of bytes that this call needs at least. worst is the name of the call's largest tensor,
 // and part is the size of this tensor in bytes.
-func largestCall(k *prepared.Statement) (takes float64, worst string, part float64) {
+func largestCall(k *prepared.Planned) (takes float64, worst string, part float64) {
 	p, x := k.Problem, &Least{k: k}
 	operands := make([]*estimate.Tensor, len(p.Operands))
 	for i, o := range p.Operands {
@@ -84,7 +84,7 @@ func largestCall(k *prepared.Statement) (takes float64, worst string, part float
 }
 
 // fixedBytes returns the bytes that block b of an operand certainly occupies.
-func fixedBytes(k *prepared.Statement, t *estimate.Tensor, name string, b plan.Block) float64 {
+func fixedBytes(k *prepared.Planned, t *estimate.Tensor, name string, b plan.Block) float64 {
 	bytes := t.Fixed(b)
 	if src := k.Reader.Sources[name]; k.Problem.Whole && t.Sparse() && src.CountKnown() {
 		bytes += src.EntryCount(t.Layout.Dims) * float64(k.Reader.EntryBytes(name))

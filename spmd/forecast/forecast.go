@@ -34,7 +34,8 @@ type Wanted struct {
 
 // Forecast holds the estimates of a planned statement.
 type Forecast struct {
-	k       *prepared.Statement
+	k       *prepared.Planned
+	code    *prepared.Code
 	p       *plan.Problem
 	want    Wanted
 	units   []*codegen.Unit    // units of the statement's groups; empty until compiled
@@ -50,9 +51,10 @@ type Forecast struct {
 	copies map[string]*estimate.Tensor
 }
 
-// New returns a Forecast with the estimates of a planned statement's tensors.
-func New(k *prepared.Statement, want Wanted) *Forecast {
-	x := &Forecast{k: k, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
+// New returns a Forecast with the estimates of a planned statement's tensors. It compiles units with
+// code, which must belong to the statement.
+func New(k *prepared.Planned, code *prepared.Code, want Wanted) *Forecast {
+	x := &Forecast{k: k, code: code, p: k.Problem, want: want, bcast: k.Problem.Broadcasts(),
 		copies: map[string]*estimate.Tensor{}}
 	for _, o := range k.Problem.Operands {
 		x.tensors = append(x.tensors, x.estimateOf(o.Tensor, o.Partition))
@@ -93,7 +95,7 @@ func (x *Forecast) widen(result *estimate.Tensor) {
 	if !result.Sparse() || !slices.ContainsFunc(x.tensors, (*estimate.Tensor).Wide) {
 		return
 	}
-	units, _, err := x.k.Units(x.like(), false)
+	units, _, err := x.code.Units(x.like(), false)
 	if err == nil && !units[0].Result.Repack {
 		result.SetMinWidths(units[0].Result.PosWidth, units[0].Result.CrdWidth)
 	}
@@ -126,7 +128,7 @@ type Access struct {
 func (x *Forecast) Accesses() (list []Access) {
 	for n, o := range x.p.Operands {
 		list = append(list, Access{o.Tensor, x.k.Reader.Target(o.Before(), o.Tensor),
-			x.k.Replicated()[n],
+			x.k.Replicated[n],
 			x.k.Reader.Sources[o.Tensor].Scalar != nil, x.isCounted(n)})
 	}
 	return list
@@ -156,7 +158,7 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 	n := x.p.Ranks
 	c = stats.Comm{BytesSent: make([]int64, n), BytesReceived: make([]int64, n),
 		MessagesSent: make([]int64, n)}
-	if x.k.NearSum() {
+	if x.k.OneStep.IsSum() {
 		z := x.result().Block(0)
 		for rank := 1; rank < n; rank++ { // to its parent in the binomial tree
 			parent := rank & (rank - 1)
@@ -166,13 +168,13 @@ func (x *Forecast) Running(ctx context.Context) (c stats.Comm, known bool, err e
 		}
 		c.BytesSent[0], c.MessagesSent[0] = z.Bytes, z.Arrays
 	}
-	if x.k.Near() {
-		return c, x.k.NearKnown(), nil
+	if x.k.OneStep.IsNear() {
+		return c, x.k.OneStep.IsKnown(), nil
 	}
 	cost := x.cost
-	if cost == nil || slices.Contains(x.k.Replicated(), true) {
+	if cost == nil || slices.Contains(x.k.Replicated, true) {
 		f := x.exec()
-		f.Replicated = x.k.Replicated()
+		f.Replicated = x.k.Replicated
 		if cost, err = f.Cost(ctx); err != nil {
 			return c, false, err
 		}
@@ -188,11 +190,11 @@ func (x *Forecast) Result() string { return x.p.Norm.LHS.Name }
 // The number of entries is an estimate. It must be called after Plan.
 func (x *Forecast) Left(name string) *input.Held {
 	if name == x.Result() {
-		return &input.Held{Blocks: x.k.ResultBlocks(nil), Entries: estimate.Round(x.result().Entries),
+		return &input.Held{Blocks: x.k.ResultBlocks(), Entries: estimate.Round(x.result().Entries),
 			AsIs: len(x.units) == 0 || !x.units[0].Result.Repack}
 	}
 	n := slices.IndexFunc(x.p.Operands, func(o plan.Operand) bool { return o.Tensor == name })
-	return &input.Held{Blocks: x.k.Where(name), Entries: estimate.Round(x.tensors[n].Entries),
+	return &input.Held{Blocks: x.k.EntryBlocks(name), Entries: estimate.Round(x.tensors[n].Entries),
 		AsIs: true, Kind: x.k.Reader.Sources[name].Generated(), File: x.k.Reader.Lasting(name)}
 }
 
@@ -383,17 +385,17 @@ func (x *Forecast) loadInput(operand int, s *estimate.Tensor) load.Input {
 // making compiles the units of the leaves for the estimated operands. It returns how the leaves
 // make blocks of the result. If a run would refuse the units, it stores the error in x.refused.
 func (x *Forecast) making(cost *exec.Cost) exec.Making {
-	k, s := x.k, x.result()
+	s := x.result()
 	m := exec.Making{Dense: !s.Sparse(), Value: int64(s.Layout.Type.Size()), Ahead: codegen.MapAhead}
-	units, inPlace, err := k.Units(x.like(), cost.Several())
+	units, inPlace, err := x.code.Units(x.like(), cost.Several())
 	x.units, x.refused = units, err
 	if m.InPlace = inPlace; err != nil {
 		return m
 	}
-	if x.refused = k.Refused(x.counts()); x.refused != nil || m.Dense {
+	if x.refused = x.code.Refused(x.counts()); x.refused != nil || m.Dense {
 		return m
 	}
-	if x.sum, x.refused = k.SumUnit(); x.refused != nil {
+	if x.sum, x.refused = x.code.SumUnit(); x.refused != nil {
 		return m
 	}
 	m.PosWidth, m.CrdWidth = units[0].Result.PosWidth, units[0].Result.CrdWidth
@@ -457,10 +459,10 @@ func (x *Forecast) addingMemory(largest plan.Block, runs bool) int64 {
 
 // Leaves returns the units of the leaves that a run is expected to call, for the estimated
 // operands.
-func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.k.Leaves(x.like()) }
+func (x *Forecast) Leaves() ([]*codegen.Unit, error) { return x.code.Leaves(x.like()) }
 
-// like returns the specification of each operand for the compiler. prepared.Statement.operandSpecs
-// makes the same specifications from blocks; like makes them from estimates.
+// like returns the specification of each operand for the compiler. prepared.Operands.Specs makes
+// the same specifications from blocks; like makes them from estimates.
 func (x *Forecast) like() map[string]codegen.Tensor {
 	out := map[string]codegen.Tensor{}
 	for n, o := range x.k.Problem.Operands {

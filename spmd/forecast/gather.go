@@ -5,6 +5,7 @@ import (
 
 	"distaff/spmd/estimate"
 	"distaff/spmd/plan"
+	"distaff/spmd/prepared/gathered"
 )
 
 // rows predicts which rows of a gathered operand a rank reads. The rows are in the range among, and
@@ -19,9 +20,10 @@ func (x *Forecast) rows(t *plan.Traffic, rank, operand int) (among, within [2]in
 	mode := x.tensors[operand].Layout.Format.Order[0]
 	all := [2]int64{0, x.tensors[operand].Layout.Dims[mode]}
 	if len(x.units) == 0 && x.refused == nil {
-		x.units, _, x.refused = x.k.Units(x.like(), false)
+		x.units, _, x.refused = x.code.Units(x.like(), false)
 	}
-	by, bounding := x.k.Drivers(operand)
+	q := &gathered.Query{Problem: x.p, Formats: x.k.Reader.Formats, Units: x.units}
+	by, bounding := q.Drivers(operand)
 	within = all
 	if r, _, banded := x.bands(t, rank, operand, bounding); banded && len(bounding) > 0 {
 		within = r

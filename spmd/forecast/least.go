@@ -27,7 +27,7 @@ import (
 // twice, or reads it and adds to it. A tensor that a program already holds is not counted, because
 // it may be in memory that the program allocated itself and that the memory limit does not cover.
 type Least struct {
-	k    *prepared.Statement
+	k    *prepared.Planned
 	list []*tensorLeast
 	at   []float64 // bytes, by rank
 	// The mean over all ranks if it is unknown which rank has which entries: some rank needs at
@@ -46,7 +46,7 @@ type tensorLeast struct {
 // NewLeast adds up the memory that a planned statement certainly needs. If given is true, the
 // result is not counted, because the statement makes no new result or the caller provides the
 // memory.
-func NewLeast(k *prepared.Statement, given bool) *Least {
+func NewLeast(k *prepared.Planned, given bool) *Least {
 	x := &Least{k: k, at: make([]float64, k.Problem.Ranks)}
 	for _, o := range k.Problem.Operands {
 		x.operand(o)

@@ -190,11 +190,12 @@ func (x *Forecast) placingMemory(blocks []int64) (peak, kept []int64) {
 
 // completingMemory returns, for each rank, the bytes that completing the result needs in addition
 // to its blocks. Completing gives the same stored coordinates to all blocks that differ only in
-// dense inner levels. Only programs do this (see prepared.Statement.Complete).
+// dense inner levels. Only programs do this (see prepared.Result.Complete): a result that is only
+// written to files is not completed.
 func (x *Forecast) completingMemory() []int64 {
-	if len(x.units) > 0 && x.units[0].Result.Repack {
+	if x.k.Options.Places || len(x.units) > 0 && x.units[0].Result.Repack {
 		return make([]int64, x.p.Ranks)
 	}
 	pos, crd := x.finalResult().Widths()
-	return x.k.Completing(pos, crd, x.finalResult().Block)
+	return assemble.CompleteCost(x.k.ResultBlocks(), x.p.Ranks, pos, crd, x.finalResult().Block)
 }

@@ -354,7 +354,7 @@ func (x *planner) tensor(name string, vars []string, s *estimate.Tensor, home pl
 // entries returns the access whose entries are cut, as the user wrote it.
 func (x *planner) entries(at *place.Positions) string {
 	o := x.forecast.p.Operands[x.forecast.p.Stored()]
-	return (&notation.Access{Name: at.Tensor, Vars: x.forecast.k.UserNames(o.Vars)}).String()
+	return (&notation.Access{Name: at.Tensor, Vars: x.forecast.k.UserVars(o.Vars)}).String()
 }
 
 // axes describes the axes of a tensor's partition.
@@ -379,7 +379,7 @@ func axes(s *estimate.Tensor) []PlannedAxis {
 }
 
 // userName returns the user's name of a variable of the normal form.
-func (x *planner) userName(v string) string { return x.forecast.k.UserNames([]string{v})[0] }
+func (x *planner) userName(v string) string { return x.forecast.k.UserVars([]string{v})[0] }
 
 // block describes block b of operand n, or of the result if n is the number of operands. If the
 // operand's blocks consist of parts, b is a part.

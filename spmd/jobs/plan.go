@@ -15,7 +15,6 @@ import (
 	"distaff/spmd/input"
 	"distaff/spmd/load"
 	"distaff/spmd/plan"
-	"distaff/spmd/prepared"
 	"distaff/spmd/program"
 	"distaff/spmd/stats"
 	"distaff/spmd/store"
@@ -315,7 +314,7 @@ func (x *follower) statement(s *jobfile.Statement) error {
 
 // adopts reports whether a statement uses the blocks of tensor h unchanged, although g, the
 // statement's target for the tensor, divides it into chunks of its storage order. It must agree
-// with prepared.Statement.adoptCuts.
+// with prepared.Operands.adoptCuts.
 func adopts(g *load.Target, h *input.Held) bool {
 	a := g.Partition.Ordered()
 	return a != nil && len(g.Partition.Axes) == 1 && len(a.Ordered.Cuts) == 1 &&
@@ -391,7 +390,7 @@ func (x *follower) replicate(it jobfile.Item, name string, a forecast.Access, h 
 	}
 	c := newComm(x.ranks)
 	switch {
-	case h != nil && h.AsIs && prepared.InRows(h.Blocks, x.ranks):
+	case h != nil && h.AsIs && h.Blocks.InRows(x.ranks):
 		others := int64(0) // bytes from all ranks whose own routes are not listed
 		for n, box := range h.Blocks.Boxes {
 			r := box[h.Blocks.Layout.Format.Order[0]]

@@ -7,20 +7,10 @@ import (
 	"strings"
 
 	"distaff/codegen/schedule"
-	"distaff/kernels"
 )
 
-// brokenBound returns the error for the user when a leaf has found that a bound() of its schedule
-// does not hold. The error names the command and its position. list is the schedule.
-func brokenBound(broken *kernels.BoundError, list []string, sizes map[string]int64) error {
-	which, at := whichBound(list, sizes)
-	b := *broken
-	b.Which = which
-	return at.Refuse(b.Error())
-}
-
-// whichBound finds a bound() command of the schedule that does not hold. It returns the beginning
-// of an error message that names the command, and the command itself.
+// whichBound finds a bound() command of the schedule that does not hold, after a leaf has found one.
+// It returns the beginning of an error message that names the command, and the command itself.
 //
 // The function compares bounds of the statement's own variables with the sizes. If these bounds all
 // hold, a bound() of another variable is broken, and it is unknown which one. The message then

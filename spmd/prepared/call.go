@@ -7,7 +7,6 @@ import (
 	"distaff/kernels"
 	"distaff/spmd/exec"
 	"distaff/spmd/load"
-	"distaff/spmd/plan"
 	"distaff/spmd/reduce"
 )
 
@@ -37,28 +36,30 @@ func (c *call) setRanges(ranges map[string][2]int64) {
 }
 
 // run calls the leaf and returns its result: to.Block, or a new block. The result is stored as
-// unit.Result says. If stays is true, a new result is kept on the device, and leaveValues is called
-// for the result; the call must then not add to a block. After an error the contents of to.Block
-// are undefined.
+// unit.Result says. If stays is true, a new result is kept on the device, and its values are left
+// there if the caller promised to fetch them (Options.Leaves); the call must then not add to a
+// block. After an error the contents of to.Block are undefined.
 func (c *call) run(to exec.Destination, stays bool) (*tcs.Tensor, error) {
-	s, k := c.leaf, c.leaf.k
+	s, p := c.leaf, c.leaf.p
 	t, made, err := c.aim(to)
 	if err != nil {
 		return nil, err
 	}
 	if stays {
 		if made {
-			k.Reader.Env.KeepIn(t, k.Memory(k.p.Result))
+			p.Reader.Env.KeepIn(t, p.Parsed.Memory(p.Parsed.Result))
 		}
-		k.leaveValues(t)
+		if p.Options.Leaves && t.Order() > 0 { // conditions read the value of a scalar
+			p.Reader.Env.Leave(t)
+		}
 	}
 	if to.Kind != exec.Add || !emptyBox(t.Header.Box) {
-		err = s.userError(s.leaf.Call(k.Reader.Env.Ctx, c.all, c.bounds, c.env))
+		err = s.userError(s.leaf.Call(p.Reader.Env.Ctx, c.all, c.bounds, c.env))
 	}
 	c.all[0], c.all = nil, c.all[:1+len(c.args)]
 	if err != nil {
 		if made {
-			k.Reader.Env.Forget(t)
+			p.Reader.Env.Forget(t)
 			t.Close()
 		}
 		return nil, err
@@ -92,7 +93,7 @@ func (c *call) aim(target exec.Destination) (t *tcs.Tensor, isNew bool, err erro
 	case target.At != nil:
 		c.all = append(c.all, target.At)
 	case target.Kind == exec.Add && isNew:
-		reduce.Clear(t, s.k.Reader.Env.Threads)
+		reduce.Clear(t, s.p.Reader.Env.Threads)
 	case target.Kind == exec.Fresh && old > 0:
 		from := c.args[old-1]
 		if s.unit.Result.Format.AllDense() {
@@ -104,52 +105,6 @@ func (c *call) aim(target exec.Destination) (t *tcs.Tensor, isNew bool, err erro
 	}
 	c.all[0] = t
 	return t, isNew, nil
-}
-
-// call calls a leaf for package exec.
-func (k *Statement) call(c exec.Call) (*tcs.Tensor, error) {
-	switch c.Leaf {
-	case exec.SumLeaf:
-		return k.add(c.Blocks[0], c.Blocks[1])
-	case exec.OldLeaf:
-		return k.convertOld(c.Block, c.Blocks[0])
-	}
-	s := k.leaves[c.Step.Group]
-	box := k.Problem.Result.Box(c.Step.Partial.Result, s.dims)
-	if c.To.Kind == exec.Add && emptyBox(box) { // nothing is read
-		x := call{leaf: s, all: make([]*tcs.Tensor, 1), box: box}
-		return x.run(c.To, false)
-	}
-	args, err := k.conversions.arguments(s, k.byName(c.Blocks))
-	if err != nil {
-		return nil, err
-	}
-	x := s.newCall(args, k.ranges(c.Step), box)
-	if err := s.refuseEndless(args, x.bounds); err != nil {
-		return nil, err
-	}
-	k.work.count(&x)
-	return x.run(c.To, k.canStay())
-}
-
-// add adds two partial blocks and returns the sum. Dense blocks have the same coordinates, so it
-// adds b to a in place.
-func (k *Statement) add(a, b *tcs.Tensor) (*tcs.Tensor, error) {
-	if k.sum == nil {
-		reduce.AddDense(a, b, k.Reader.Env.Threads)
-		return a, nil
-	}
-	box := make([][2]int64, a.Order())
-	for m := range box {
-		box[m] = a.Header.Range(m)
-	}
-	return k.sum.once(map[string]*tcs.Tensor{"P": a, "Q": b}, k.sum.stmt.LHS.Vars, box)
-}
-
-// convertOld converts a block of the old value of a += to the format of the blocks that steps make.
-func (k *Statement) convertOld(b plan.Block, t *tcs.Tensor) (*tcs.Tensor, error) {
-	o := &k.Problem.Operands[k.Problem.Added.Operand]
-	return k.old.once(map[string]*tcs.Tensor{o.Name: t}, o.Vars, o.Partition.Box(b, k.old.dims))
 }
 
 // once calls a leaf on operands that only this call reads. box is the box of the result, and vars
@@ -221,7 +176,7 @@ func (c *conversions) any() bool {
 // drop closes the conversion for argument n.
 func (c *conversions) drop(n int) {
 	if c.made[n] != nil {
-		c.leaf.k.Reader.Env.Forget(c.made[n])
+		c.leaf.p.Reader.Env.Forget(c.made[n])
 		c.made[n].Close()
 	}
 	c.of[n], c.made[n] = nil, nil
@@ -233,31 +188,4 @@ func (c *conversions) close() {
 		c.drop(n)
 	}
 	*c = conversions{}
-}
-
-// ranges returns the range of each variable that step s restricts, by the variable's name. A step
-// restricts the split variables. If it reads a chunk of a tensor's entries, it also restricts the
-// variables of the levels that are cut into chunks.
-func (k *Statement) ranges(s plan.Step) map[string][2]int64 {
-	ranges := map[string][2]int64{}
-	for v, b := range k.Problem.Blocking.Vars {
-		at := s.Tuple[v]
-		if b.Positions != nil {
-			k.Problem.Bounds(at, ranges)
-			continue
-		}
-		ranges[b.Name] = [2]int64{b.Cuts[at], b.Cuts[at+1]}
-	}
-	return ranges
-}
-
-// byName returns the operand blocks by the operands' names. Blocks that are nil are left out.
-func (k *Statement) byName(operands []*tcs.Tensor) map[string]*tcs.Tensor {
-	out := map[string]*tcs.Tensor{}
-	for i, t := range operands {
-		if t != nil {
-			out[k.Problem.Operands[i].Name] = t
-		}
-	}
-	return out
 }

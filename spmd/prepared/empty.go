@@ -17,24 +17,21 @@ import (
 // the same as for other sizes.
 const fewPoints = 1 << 20
 
-// withoutEmptyTerms returns normal form n without the terms whose index space is empty and whose
-// loops would be long. It returns n itself if there is no such term. If every term is of this kind,
-// the result depends on hasOld, which says that the leaf has the old value of the result to read.
-// If hasOld is true, the result has no terms; otherwise it is n, because a leaf must read
-// something.
-func (k *Statement) withoutEmptyTerms(n *notation.Normal, hasOld bool) *notation.Normal {
+// dropEmptyTerms leaves out the terms of s whose index space is empty and whose loops would be
+// long. If every term is of this kind, it leaves all of them out only if the leaf has the old value of
+// the result to read, because a leaf must read something.
+func (s *leaf) dropEmptyTerms() {
+	n := *s.normal()
 	var kept []*notation.Term
 	for _, t := range n.Terms {
-		if empty, points := k.space(n, t); !empty || points <= fewPoints {
+		if empty, points := s.p.space(&n, t); !empty || points <= fewPoints {
 			kept = append(kept, t)
 		}
 	}
-	if len(kept) == len(n.Terms) || len(kept) == 0 && !hasOld {
-		return n
+	if len(kept) < len(n.Terms) && (len(kept) > 0 || n.Accumulate && s.old != nil) {
+		n.Terms = kept
+		s.norm = &n
 	}
-	c := *n
-	c.Terms = kept
-	return &c
 }
 
 // normal returns the normal form that the leaf computes.
@@ -42,7 +39,7 @@ func (s *leaf) normal() *notation.Normal {
 	if s.norm != nil {
 		return s.norm
 	}
-	return s.k.p.Norm
+	return s.p.Parsed.Norm
 }
 
 // hasLongEmptyLoops reports whether the leaf's schedule would run long loops for a term that adds
@@ -50,19 +47,19 @@ func (s *leaf) normal() *notation.Normal {
 // before its loops.
 func (s *leaf) hasLongEmptyLoops() bool {
 	n := s.normal()
-	return boundsHold(s.schedule, s.k.Reader.Sizes.Vars) &&
+	return boundsHold(s.schedule, s.p.Reader.Sizes.Vars) &&
 		slices.ContainsFunc(n.Terms, func(t *notation.Term) bool {
-			empty, points := s.k.space(n, t)
+			empty, points := s.p.space(n, t)
 			return empty && points > fewPoints
 		})
 }
 
 // space reports whether the index space of a term of n is empty. points is the product of the sizes
 // of its variables, except for sizes of 0.
-func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
+func (p *Planned) space(n *notation.Normal, t *notation.Term) (empty bool, points float64) {
 	points = 1
 	for _, v := range slices.Concat(n.LHS.Vars, t.Sum) {
-		if size := k.Reader.Sizes.Vars[v]; size > 0 {
+		if size := p.Reader.Sizes.Vars[v]; size > 0 {
 			points *= float64(size)
 		} else {
 			empty = true
@@ -77,12 +74,12 @@ func (k *Statement) space(n *notation.Normal, t *notation.Term) (empty bool, poi
 // operand or an old value that has coordinates. It must also run if its variable indexes a dense
 // level of the result whose positions the leaf writes.
 func (s *leaf) idleVars() []string {
-	k, n := s.k, s.normal()
-	if s.stmt != k.p.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
+	p, n := s.p, s.normal()
+	if s.stmt != p.Parsed.Stmt || s.schedule != nil || s.unit.Result.FixedPattern {
 		return nil
 	}
 	for _, t := range n.Terms {
-		if empty, _ := k.space(n, t); !empty {
+		if empty, _ := p.space(n, t); !empty {
 			return nil
 		}
 	}

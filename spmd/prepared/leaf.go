@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"distaff/codegen"
+	"distaff/codegen/forms"
 	"distaff/codegen/network"
 	"distaff/codegen/notation"
 	"distaff/io/coo"
@@ -21,10 +22,11 @@ import (
 // arguments are whole tensors or blocks of tensors. An argument must have the format and the array
 // widths that were given to the compiler.
 type leaf struct {
-	k          *Statement
+	p          *Planned
 	name       string           // name of the function; "" lets the compiler choose
 	stmt       *notation.Stmt   // its left side is the result; messages name it
 	norm       *notation.Normal // what to compute; nil means all of stmt
+	forms      forms.Set
 	operands   map[string]codegen.Tensor
 	old        *codegen.Tensor // the old value of a +=; otherwise nil
 	format     tensor.Format   // requested format of the result
@@ -39,9 +41,8 @@ type leaf struct {
 	// operand that the leaf may write over (unit.Result.InPlace); may be ""
 	inPlace string
 
-	schedule []string          // the job's commands; nil means the default schedule
-	parts    []string          // with a schedule: variables whose range the leaf gets in parts
-	names    map[string]string // the user's names of operands that have other names in norm
+	schedule []string // the job's commands; nil means the default schedule
+	parts    []string // with a schedule: variables whose range the leaf gets in parts
 	// elsewhere lists names that occur only in terms of other leaves. otherTree says that --network
 	// gives a tree for the terms of another leaf.
 	elsewhere []string
@@ -52,55 +53,50 @@ type leaf struct {
 	compiler string
 }
 
-// leafOf returns a leaf, not compiled yet, of the user's statement. operands holds the
-// specification of each operand; the operand with the result's name is the old value of a +=.
-func (k *Statement) leafOf(operands map[string]codegen.Tensor) *leaf {
-	name := k.p.Result
-	s := &leaf{k: k, stmt: k.p.Stmt, operands: operands,
-		names: k.userNames(), format: k.Reader.Formats[name],
-		typ: k.Reader.ResultType, dims: k.Reader.Sizes.Dims[name]}
+// smallWork is the least work for which several threads are used. One thread finishes less work
+// sooner, because waking a thread takes longer. The work is the number of coordinates of a leaf
+// call, or the number of entries of all tensors of a statement. The number of threads does not
+// affect any bit of a result.
+const smallWork = 1 << 15
+
+// newLeaf returns a leaf, not compiled yet, of the user's statement. set holds the forms of code
+// that the leaf is compiled in. operands holds the specification of each operand; the operand with
+// the result's name is the old value of a +=.
+func newLeaf(p *Planned, set forms.Set, operands map[string]codegen.Tensor) *leaf {
+	name := p.Parsed.Result
+	s := &leaf{p: p, forms: set, stmt: p.Parsed.Stmt, operands: operands,
+		format: p.Reader.Formats[name],
+		typ:    p.Reader.ResultType, dims: p.Reader.Sizes.Dims[name]}
 	if old, ok := operands[name]; ok {
 		s.old = &old
 	}
 	return s
 }
 
-// cuts lists the variables that are cut, and the number of ranges of each.
-func (k *Statement) cuts() (list []codegen.Cut) {
-	for _, v := range k.Problem.Blocking.Vars {
-		vars := []string{v.Name}
-		if v.Positions != nil {
-			vars = v.Positions.Vars
-		}
-		list = append(list, codegen.Cut{Vars: vars, N: v.Ranges()})
-	}
-	return list
-}
-
 // request returns the request to the compiler.
 func (s *leaf) request() codegen.Request {
-	k := s.k
+	p := s.p
 	req := codegen.Request{
-		Statement: codegen.Statement{Stmt: s.stmt, Normal: s.norm, Names: s.names,
-			Elsewhere: s.elsewhere, ComputeType: k.Reader.ComputeType},
+		Statement: codegen.Statement{Stmt: s.stmt, Normal: s.norm, Names: p.userNames(),
+			Elsewhere: s.elsewhere, ComputeType: p.Reader.ComputeType},
 		Tensors: codegen.Tensors{All: map[string]codegen.Tensor{}, Old: s.old,
-			Sizes: k.Reader.Sizes.Vars, Exact: s.exact, InPlace: s.inPlace},
+			Sizes: p.Reader.Sizes.Vars, Exact: s.exact, InPlace: s.inPlace},
 		// the capacity is equal at all ranks, which compile one leaf
-		Target: codegen.Target{Kind: k.Reader.Env.Code(), Forms: k.forms,
-			CapacityBytes: k.o.MemoryLimit / 8},
+		Target: codegen.Target{Kind: p.Reader.Env.Code(), Forms: s.forms,
+			CapacityBytes: p.Options.MemoryLimit / 8},
 		// a plan must decide the same as a run, and a plan knows sizes but only estimates of
 		// entries
 		Ask: codegen.Ask{Name: s.name, Schedule: s.schedule, Parts: s.parts,
-			ConvertBySize: s.schedule != nil && !k.Problem.Whole, IntermediateOrder: k.o.Order,
-			Accumulate: s.accumulate, FixedPattern: s.fixedPattern, Extern: k.Reader.Env.Extern},
+			ConvertBySize: s.schedule != nil && !p.Problem.Whole, IntermediateOrder: p.Options.Order,
+			Accumulate: s.accumulate, FixedPattern: s.fixedPattern, Extern: p.Reader.Env.Extern},
 	}
-	if s.stmt == k.p.Stmt { // not the sum of two blocks
-		req.Ask.Cuts, req.Ask.Ranks = k.cuts(), k.Problem.Ranks
-		if req.Ask.Network = k.o.Network; s.otherTree {
+	if s.stmt == p.Parsed.Stmt { // not the sum of two blocks
+		req.Ask.Cuts, req.Ask.Ranks = p.cuts(), p.Problem.Ranks
+		if req.Ask.Network = p.Options.Network; s.otherTree {
 			req.Ask.Network = network.Auto.String()
 		}
-		if at := k.Problem.Stored(); at >= 0 {
-			req.Tensors.Chunked = k.Problem.Operands[at].Name
+		if at := p.Problem.Stored(); at >= 0 {
+			req.Tensors.Chunked = p.Problem.Operands[at].Name
 		}
 	}
 	if req.Target.Kind == codegen.CUDA { // the result has GPU arrays other than the old value's
@@ -112,47 +108,49 @@ func (s *leaf) request() codegen.Request {
 		result.PosWidth, result.CrdWidth = s.widths.PosWidth, s.widths.CrdWidth
 	}
 	req.Tensors.All[s.stmt.LHS.Name] = result
-	if req.Ask.Verify = k.o.Verify; k.o.Trace != nil {
-		req.Ask.Trace = func(pass string, _ time.Duration, text func() string) { k.o.Trace(pass, text) }
+	req.Ask.Verify = p.Options.Verify
+	if trace := p.Options.Trace; trace != nil {
+		req.Ask.Trace = func(pass string, _ time.Duration, text func() string) { trace(pass, text) }
 	}
 	return req
 }
 
 // compile compiles s to a unit. It runs no C compiler.
 func (s *leaf) compile() error {
-	k := s.k
+	p := s.p
 	var err error
 	if s.unit, err = codegen.Compile(s.request()); err == nil {
-		k.Reader.Env.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
+		p.Reader.Env.Detail("compiling " + s.stmt.String() + ": " + s.unit.TimesText())
 		s.setHasty()
 	}
-	return k.Problem.AsWritten(err)
+	return p.Problem.AsWritten(err)
 }
 
 // load builds the leaf from its unit. Without a C compiler, a stored or built-in leaf with its own
 // unit may replace it (see builtin.StandIn). If there are several ranks, every rank must call it.
 func (s *leaf) load() error {
-	k := s.k
-	if err := k.Reader.Env.Allow(s.unit); err != nil {
+	p := s.p
+	if err := p.Reader.Env.Allow(s.unit); err != nil {
 		return err
 	}
-	b, err := k.Reader.Env.Backend()
+	b, err := p.Reader.Env.Backend()
 	if err != nil {
 		return err
 	}
 	s.compiler = b.Name()
-	leaf, err := b.Build(k.Reader.Env.Ctx, s.unit)
+	leaf, err := b.Build(p.Reader.Env.Ctx, s.unit)
 	if errors.Is(err, kernels.ErrNoCompiler) {
 		// The blocks of several leaves and ranks are combined, so they must have equal formats.
-		leaf, s.unit, err = builtin.StandIn(k.Reader.Env.Ctx, b, s.unit, !k.Problem.Whole,
-			k.Reader.Env.Note, err)
+		leaf, s.unit, err = builtin.StandIn(p.Reader.Env.Ctx, b, s.unit, !p.Problem.Whole,
+			p.Reader.Env.Note, err)
 	}
 	s.leaf = leaf
 	return err
 }
 
+// close releases the leaf. s may be nil.
 func (s *leaf) close() {
-	if s.leaf != nil {
+	if s != nil && s.leaf != nil {
 		s.leaf.Close()
 	}
 }
@@ -160,14 +158,14 @@ func (s *leaf) close() {
 // converted returns an operand in the format that the leaf reads for argument a. The caller closes
 // it.
 func (s *leaf) converted(a codegen.Arg, t *tcs.Tensor) (*tcs.Tensor, error) {
-	if err := s.k.Reader.Env.Fetch(t); err != nil {
+	if err := s.p.Reader.Env.Fetch(t); err != nil {
 		return nil, err
 	}
-	c, err := coo.Repack(t, a.Format, coo.KeepAll, s.k.Reader.Env.Config())
+	c, err := coo.Repack(t, a.Format, coo.KeepAll, s.p.Reader.Env.Config())
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Widen(a.PosWidth, a.CrdWidth, s.k.Reader.Env.Limit); err != nil {
+	if err := c.Widen(a.PosWidth, a.CrdWidth, s.p.Reader.Env.Limit); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -181,7 +179,7 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 	for n, v := range s.unit.Vars {
 		b, ok := ranges[v]
 		if !ok {
-			b = [2]int64{0, s.k.Reader.Sizes.Vars[v]}
+			b = [2]int64{0, s.p.Reader.Sizes.Vars[v]}
 		}
 		if slices.Contains(idle, v) {
 			b[1] = b[0]
@@ -194,14 +192,14 @@ func (s *leaf) bounds(ranges map[string][2]int64) [][2]int64 {
 // env returns the environment of a call over the given bounds, with the number of threads. A call
 // over few coordinates gets one thread.
 func (s *leaf) env(bounds [][2]int64) kernels.Env {
-	k := s.k
-	threads := k.Reader.Env.Threads
+	p := s.p
+	threads := p.Reader.Env.Threads
 	if points(bounds) < smallWork {
 		threads = 1
 	}
-	return kernels.Env{Threads: threads, Arena: k.Reader.Env.Arena,
-		Vars: k.UserNames(s.unit.Vars), What: k.p.Stmt.String(), Runner: k.Reader.Env.Runner,
-		Progress: k.Reader.Env.Leaf}
+	return kernels.Env{Threads: threads, Arena: p.Reader.Env.Arena,
+		Vars: p.UserVars(s.unit.Vars), What: p.Parsed.Stmt.String(), Runner: p.Reader.Env.Runner,
+		Progress: p.Reader.Env.Leaf}
 }
 
 // userError converts the error of a leaf call to an error that names what the user wrote.
@@ -213,7 +211,10 @@ func (s *leaf) userError(err error) error {
 		return s.interrupted(f)
 	}
 	if broken := (*kernels.BoundError)(nil); errors.As(err, &broken) {
-		return brokenBound(broken, s.schedule, s.k.Reader.Sizes.Vars)
+		which, at := whichBound(s.schedule, s.p.Reader.Sizes.Vars)
+		b := *broken
+		b.Which = which
+		return at.Refuse(b.Error())
 	}
 	return err
 }
@@ -228,31 +229,19 @@ func (s *leaf) finish(t *tcs.Tensor) (*tcs.Tensor, error) {
 		return t, nil
 	}
 	defer t.Close()
-	return coo.Repack(t, s.format, coo.KeepAll, s.k.Reader.Env.Config())
-}
-
-// UserNames returns the user's names of variables of the normal form.
-func (k *Statement) UserNames(vars []string) []string {
-	out := make([]string, len(vars))
-	for n, v := range vars {
-		out[n] = v
-		if s, ok := k.p.Norm.Source[v]; ok {
-			out[n] = s
-		}
-	}
-	return out
+	return coo.Repack(t, s.format, coo.KeepAll, s.p.Reader.Env.Config())
 }
 
 // newResult allocates the result of a call before the leaf runs. A dense result gets its memory. A
 // result that shares an operand's level arrays gets memory for values. Any other result has no
 // arrays yet; the leaf adds them. If box is nil, the result is the whole tensor.
 func (s *leaf) newResult(args []*tcs.Tensor, box [][2]int64) (*tcs.Tensor, error) {
-	k, u := s.k, s.unit.Result
+	p, u := s.p, s.unit.Result
 	header := tcs.Header{Dims: s.dims, Box: box, Type: s.typ}
 	if u.Format.AllDense() {
 		shape := &tcs.Shape{Header: header, Format: u.Format,
 			Counts: make([]int64, len(u.Format.Levels))}
-		return tcs.NewIn(shape, s.stmt.LHS.Name, k.Reader.Env.Arena.Alloc)
+		return tcs.NewIn(shape, s.stmt.LHS.Name, p.Reader.Env.Arena.Alloc)
 	}
 	if box == nil {
 		for _, d := range header.Dims {
@@ -300,24 +289,18 @@ func (s *leaf) sharing(header tcs.Header, source *tcs.Tensor) (*tcs.Tensor, erro
 			n, first = lev.Crd.Len, lev.Crd.First
 		}
 	}
-	width := uint8(t.Header.Type.Size())
-	mem, err := s.k.Reader.Env.Arena.Alloc(tensor.Times(n, int64(width)),
-		"the values of "+s.stmt.LHS.Name)
-	if err != nil {
+	if err := s.p.allocValues(t, s.stmt.LHS.Name, n, first); err != nil {
 		t.Close()
 		return nil, err
 	}
-	t.Vals = mem.Array(0, n, width)
-	t.Vals.First = first
-	t.Hold(mem)
-	return t, mem.Release()
+	return t, nil
 }
 
 // interrupted returns the error of a leaf that stopped in the middle. It says why: an input file
 // changed, the leaf has a fault, or another job or rank stopped it.
 func (s *leaf) interrupted(f *kernels.FaultError) error {
-	k := s.k
-	err := k.Reader.Fault()
+	p := s.p
+	err := p.Reader.Fault()
 	if err == nil && f.Signal != 0 {
 		err = fault.Runf(
 			"BUG: %v; no input file has changed meanwhile; the leaf's key in the cache is %s", f,
@@ -326,13 +309,13 @@ func (s *leaf) interrupted(f *kernels.FaultError) error {
 	if err == nil { // another job or rank stopped it, whose own error says why
 		err = f
 	}
-	k.Reader.End(err)
+	p.Reader.End(err)
 	return err
 }
 
 // cacheKey returns the leaf's key in the cache of compiled leaves, for messages.
 func (s *leaf) cacheKey() string {
-	b, err := s.k.Reader.Env.Backend()
+	b, err := s.p.Reader.Env.Backend()
 	if err != nil {
 		return "unknown: " + err.Error()
 	}

@@ -3,198 +3,298 @@ package prepared
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"distaff/codegen"
-	"distaff/codegen/forms"
 	"distaff/io/tcs"
-	"distaff/io/tensor"
 	"distaff/spmd/comm"
 	"distaff/spmd/exec"
 	"distaff/spmd/input"
 	"distaff/spmd/plan"
+	"distaff/spmd/prepared/gathered"
+	"distaff/spmd/reduce"
 	"distaff/spmd/store"
-	"distaff/spmd/transfer"
 )
 
 // Statement is a statement on one rank. It is planned (New), its operands' blocks are loaded
-// (Load), and its leaves are compiled (Compile). Compute then runs it, any number of times, and
-// opens no files and compiles nothing. The caller closes it.
+// (Operands.Load), and its leaves are compiled (Compile). Compute then runs it, any number of
+// times, and opens no files and compiles nothing. The caller closes it.
 type Statement struct {
-	Reader *input.Reader
-	p      *input.Statement
-	o      Options
+	Planned  *Planned
+	Operands *Operands
+	Code     *Code
+	Result   *Result
 
-	Problem *plan.Problem
-	adds    bool // see Sums
+	Overwrites bool       // whether every rank's leaf can write over the result's old value
+	Spent      exec.Spent // times of the last run
+	Work       Work
 
-	leaves     []*leaf       // one for each group of terms
-	sum        *leaf         // adds two sparse blocks, P + Q; nil if none are added
-	old        *leaf         // converts blocks of Problem.Added; nil if there are none
-	oneStep    *oneStep      // nil if package exec runs the steps of the plan
-	result     *store.Blocks // describes the blocks of the result; nil before the first run
-	bound      *bound        // the call of oneStep; nil until it is bound
-	forms      forms.Set     // forms of code that leaves are compiled in
-	into       *into         // set if Options.FixedPattern is; otherwise nil
-	overwrites bool          // whether every rank's leaf can write over the result's old value
-	exec       *exec.Rank
-	spent      exec.Spent             // times of the last run
-	wholes     map[string]*tcs.Tensor // whole operands of this rank, besides its blocks
-
-	replicated []bool // by operand: whether every rank has all of it (exec.Rank.Replicas)
-	// by operand: whether its replica was gathered from rows of all ranks, into memory of its own
-	gathered []bool
-	kept     []bool          // by operand: whether its blocks stay where leaves run
-	shown    []*store.Blocks // by operand: the last blocks that were as the plan needs them
-	moved    comm.Counters   // messages that moved operands from their placements (see loadBlocks)
-
-	work        work
+	rank        *exec.Rank
+	call        *oneCall    // the call of Planned.OneStep
 	conversions conversions // the conversions that the last step read
-
-	closers []func() error
-}
-
-// Options determine how a statement is compiled and run; see spmd.Options.
-type Options struct {
-	// limit of each rank in bytes; 0 means none was given. It is equal at every rank, so that all
-	// compile the same leaf.
-	MemoryLimit  int64
-	FixedPattern *tcs.Tensor // tensor that gets the values; nil makes a new result
-	Several      bool        // the statement will run more than once
-	Locked       bool        // all runs are in one thread, the caller's
-	Over         bool        // ask for leaves that can write over the result's old value
-	Places       bool        // move operands from, and the result to, their placements
-	Replicas     bool        // keep a replica of a small dense operand that every rank reads whole
-	Alone        bool        // only the statement uses its operands' blocks
-	// Leaves says that values of results may stay on the device. The caller then calls
-	// env.Env.Fetch before it reads the values.
-	Leaves  bool
-	Network string // how products are contracted; see codegen.Request
-	Order   int    // the most variables of an intermediate tensor; 0 means any number
-	// upper bound of the number of runs; 0 if it is unknown or if runs are timed
-	Runs   int64
-	Verify bool // the compiler checks the output of its passes
-	Trace  func(pass string, text func() string)
 }
 
 // New returns a statement that follows a plan. Its operands are not loaded yet.
-func New(in *input.Reader, p *input.Statement, o Options, problem *plan.Problem) *Statement {
-	k := &Statement{Reader: in, p: p, o: o, Problem: problem, wholes: map[string]*tcs.Tensor{},
-		adds: addsValues(p.Norm)}
-	k.exec = &exec.Rank{Comm: in.Env.Comm, Plan: k.Problem, Limit: in.Env.Limit,
-		Alloc: in.Env.Arena.Alloc, Call: k.call, Located: in.Env.Located, Rows: k.rows,
-		Threads: in.Env.Threads,
-		// blocks on a device are not moved or shared
-		Moves: o.Alone && in.Env.Code() != codegen.CUDA, Shares: in.Env.Code() != codegen.CUDA}
-	k.closers = append(k.closers, k.exec.Close)
-	for _, o := range k.Problem.Operands {
-		k.exec.Like = append(k.exec.Like, k.likeOf(o.Tensor, in.Formats[o.Tensor]))
-	}
-	n := len(problem.Operands)
-	k.replicated, k.gathered, k.kept = make([]bool, n), make([]bool, n), make([]bool, n)
-	k.exec.Replicas, k.shown = make([]*tcs.Tensor, n), make([]*store.Blocks, n)
+func New(in *input.Reader, parsed *input.Statement, o Options, problem *plan.Problem) *Statement {
+	n, cuda := len(problem.Operands), in.Env.Code() == codegen.CUDA
+	p := &Planned{Reader: in, Parsed: parsed, Options: o, Problem: problem,
+		Sums: addsValues(parsed.Norm), Replicated: make([]bool, n)}
 	if problem.Whole {
-		k.oneStep = &oneStep{whole: true}
+		p.OneStep = &OneStep{whole: true}
 	} else if o.Replicas && problem.Ranks > 1 {
-		k.SettleReplicas()
+		p.SettleReplicas()
 	}
+	k := &Statement{Planned: p, Code: &Code{p: p}}
+	k.rank = &exec.Rank{Comm: in.Env.Comm, Plan: problem, Limit: in.Env.Limit,
+		Alloc: in.Env.Arena.Alloc, Call: k.step, Located: in.Env.Located, Rows: k.rows,
+		Threads: in.Env.Threads, Replicas: make([]*tcs.Tensor, n),
+		// blocks on a device are not moved or shared
+		Moves: o.Alone && !cuda, Shares: !cuda}
+	for _, o := range problem.Operands {
+		k.rank.Like = append(k.rank.Like, p.likeOf(o.Tensor))
+	}
+	k.Operands = &Operands{p: p, rank: k.rank, gathered: make([]bool, n), kept: make([]bool, n),
+		shown: make([]*store.Blocks, n), wholes: map[string]*tcs.Tensor{}}
+	k.Result = &Result{p: p, code: k.Code, rank: k.rank}
+	k.call = &oneCall{p: p, code: k.Code, operands: k.Operands}
 	return k
 }
 
-// likeOf describes the blocks of a tensor in format f.
-func (k *Statement) likeOf(name string, f tensor.Format) transfer.Like {
-	return transfer.Like{Name: name,
-		Layout: tensor.Layout{Dims: k.Reader.Sizes.Dims[name], Type: k.Reader.Types[name], Format: f}}
+// rows returns the rows of a gathered operand that this rank's steps read.
+func (k *Statement) rows(operand int) exec.Rows {
+	p := k.Planned
+	q := &gathered.Query{Problem: p.Problem, Formats: p.Reader.Formats, Units: k.Code.GroupUnits()}
+	return q.Rows(&gathered.Held{Rank: k.rank.Comm.Rank(), Sizes: p.Reader.Sizes.Dims,
+		Own: k.rank.Own}, operand)
+}
+
+// Compile compiles and loads the leaves. Every rank must call it.
+func (k *Statement) Compile() error {
+	p, c := k.Planned, k.Code
+	like, err := k.Operands.Specs()
+	if err != nil {
+		return err
+	}
+	if p.Options.FixedPattern != nil {
+		if err := k.fixPattern(like); err != nil {
+			return err
+		}
+	}
+	if err := c.compileGroups(like); err != nil {
+		return err
+	}
+	if err := c.Refused(nil); err != nil {
+		return err
+	}
+	if err := c.load(); err != nil {
+		return err
+	}
+	if k.Overwrites, err = c.allInPlace(); err != nil {
+		return err
+	}
+	result := c.leaves[0].unit.Result
+	k.rank.Result = p.likeOf(p.Parsed.Result)
+	k.rank.Result.Layout.Type, k.rank.Result.Layout.Format = p.Reader.ResultType, result.Format
+	if k.rank.Adds = c.AddsInPlace; !result.Format.AllDense() {
+		k.rank.Sparse = k.sparse()
+	}
+	if p.OneStep.IsNear() && (!result.Format.AllDense() || result.Repack) {
+		p.OneStep = nil
+	}
+	for i := range p.Problem.Operands {
+		k.Operands.keep(i)
+	}
+	if p.Problem.Whole {
+		return k.call.bind()
+	}
+	return c.loadOthers()
+}
+
+// fixPattern prepares a leaf that writes the values of the tensor given by the caller
+// (Options.FixedPattern). To learn how the statement would store a result of its own, it first
+// compiles the statement without the tensor. like holds the specification of each operand.
+func (k *Statement) fixPattern(like map[string]codegen.Tensor) error {
+	if err := k.Planned.checkPattern(k.rank.Own); err != nil {
+		return err
+	}
+	if err := k.Code.compileGroups(like); err != nil {
+		return err
+	}
+	err := k.call.bind()
+	if err == nil {
+		k.Code.pattern, err = newPattern(k.Code.leaves[0], k.call.call.args)
+	}
+	k.call.ready = false // it is bound to a leaf that will be compiled again
+	return err
+}
+
+// sparse describes for package exec how several steps add to the same sparse block: the shape and
+// the box of such a block, and the operands from which its pattern comes.
+func (k *Statement) sparse() *exec.Sparse {
+	p, result, like := k.Planned, k.Code.leaves[0].unit.Result, k.rank.Result
+	return &exec.Sparse{
+		Shape: &reduce.Shape{Name: like.Name, Layout: like.Layout,
+			PosWidth: result.PosWidth, CrdWidth: result.CrdWidth},
+		Box:     func(b plan.Block) [][2]int64 { return p.Problem.Result.Box(b, like.Layout.Dims) },
+		Alloc:   p.Reader.Env.Arena.Alloc,
+		Threads: p.Reader.Env.Threads,
+		Keep:    p.Options.Several,
+		Source:  k.Code.source, Ahead: codegen.MapAhead,
+	}
 }
 
 // Compute runs the statement once and returns its result. Every rank must call it.
 //
 // target may be nil. If it is not nil, Compute may write the result into the memory of target and
-// return target. target is a former result (see CanWriteOver), or the old value of the result if
-// Overwrites returns true. After an error the contents of target are undefined.
+// return target. target is a former result (see Planned.CanWriteOver), or the old value of the
+// result if Overwrites is true. After an error the contents of target are undefined.
 //
 // Before the caller closes a new result, it must call env.Env.Forget for each of the result's
 // blocks, because a device may keep copies of the blocks. With Options.Leaves, the values of a
 // block may be only on the device.
 func (k *Statement) Compute(target *input.Held) (*input.Held, error) {
-	k.work.begin()
-	if k.oneStep != nil {
+	k.Work.begin()
+	if k.Planned.OneStep != nil {
 		return k.computeHere(target)
 	}
-	if err := k.fetch(); err != nil {
-		return nil, k.exec.Abort(err)
+	if err := k.Operands.fetch(); err != nil {
+		return nil, k.rank.Abort(err)
 	}
-	own, err := k.exec.Compute(target != nil)
-	k.spent = k.exec.Spent()
+	own, err := k.rank.Compute(target != nil)
+	k.Spent = k.rank.Spent()
 	k.conversions.close()
 	if err != nil {
 		return nil, err
 	}
-	if !k.work.done {
-		k.work.end(k, slices.Collect(maps.Values(own))...)
+	if !k.Work.done {
+		k.Work.end(k.Code.leaves[0], slices.Collect(maps.Values(own))...)
 	}
 	if target != nil {
 		tcs.CloseAll(own)
 		return target, nil
 	}
-	return k.deliver(own)
+	return k.Result.deliver(own)
 }
 
-// deliver converts the computed blocks to the result's type and moves them to the result's
-// placement. It takes ownership of the blocks. Every rank must call it.
-func (k *Statement) deliver(own map[plan.Block]*tcs.Tensor) (_ *input.Held, err error) {
-	if k.needsNarrowing() && k.into == nil {
-		if own, err = k.narrow(own); err != nil {
-			return nil, err
-		}
+// computeHere performs the one call of this rank. It returns the result, which is a new tensor or
+// target. target may be nil.
+func (k *Statement) computeHere(target *input.Held) (*input.Held, error) {
+	n, at := k.Planned.OneStep, time.Now()
+	t, over, err := k.call.run(target, &k.Work)
+	if err != nil {
+		return nil, err
 	}
-	if k.PlacementPieces(k.Problem.ResultHome) != nil && k.into == nil {
-		if own, err = k.place(own); err != nil {
-			return nil, err
-		}
+	k.Spent = exec.Spent{Leaf: time.Since(at)}
+	k.Work.end(k.Code.leaves[0], t)
+	switch {
+	case over:
+		return target, nil
+	case n.whole:
+		return k.Result.deliver(map[plan.Block]*tcs.Tensor{0: t})
 	}
-	if k.result == nil {
-		k.result = k.ResultBlocks(nil)
-	}
-	return &input.Held{Blocks: k.withTensors(k.result, own), AsIs: k.ResultStored()}, nil
+	return n.held(k.rank.Comm.Rank(), t), nil
 }
 
-// Spent returns how the last Compute spent its time.
-func (k *Statement) Spent() exec.Spent { return k.spent }
-
-// LeafUnits returns the units of the leaves, one for each group of terms.
-func (k *Statement) LeafUnits() []*codegen.Unit {
-	var out []*codegen.Unit
-	for _, s := range k.leaves {
-		out = append(out, s.unit)
+// step calls a leaf for package exec.
+func (k *Statement) step(c exec.Call) (*tcs.Tensor, error) {
+	p := k.Planned
+	switch c.Leaf {
+	case exec.SumLeaf:
+		return k.Code.add(c.Blocks[0], c.Blocks[1])
+	case exec.OldLeaf:
+		return k.Code.convertOld(c.Block, c.Blocks[0])
 	}
-	return out
+	s := k.Code.leaves[c.Step.Group]
+	box := p.Problem.Result.Box(c.Step.Partial.Result, s.dims)
+	if c.To.Kind == exec.Add && emptyBox(box) { // nothing is read
+		x := call{leaf: s, all: make([]*tcs.Tensor, 1), box: box}
+		return x.run(c.To, false)
+	}
+	args, err := k.conversions.arguments(s, p.byName(c.Blocks))
+	if err != nil {
+		return nil, err
+	}
+	x := s.newCall(args, p.ranges(c.Step), box)
+	if err := s.refuseEndless(args, x.bounds); err != nil {
+		return nil, err
+	}
+	k.Work.count(&x)
+	stays := p.Options.Leaves && p.Reader.Env.Code() == codegen.CUDA && k.Code.isOnlyWriter() &&
+		k.rank.Sparse == nil && !k.rank.Adds && p.Problem.StaysAt(k.rank.Comm.Rank())
+	return x.run(c.To, stays)
 }
 
-// Compiler returns the name of the backend that built the leaves.
-func (k *Statement) Compiler() string { return k.leaves[0].compiler }
+// Exchange replaces the operand with that name by h, another tensor of the same sizes, type and
+// format. If h may have other patterns or widths, the caller then asks Fits whether the leaves can
+// read it. Every rank must call it.
+func (k *Statement) Exchange(name string, h *input.Held) error {
+	if err := k.Planned.Reader.Hold(name, h); err != nil {
+		return err
+	}
+	again, err := k.Operands.gatherAgain(name)
+	if again {
+		k.ValuesChanged()
+	}
+	if again || err != nil {
+		return err
+	}
+	k.forget()
+	return k.Operands.exchange(name)
+}
+
+// ValuesChanged tells the statement that the values of an operand changed in the same memory.
+// Operands that were converted for the leaf are then converted again. The caller must call it after
+// any of these changes.
+func (k *Statement) ValuesChanged() {
+	if k.call.made.any() {
+		k.call.unbind()
+	}
+}
+
+// forget drops everything that depends on the patterns of the operands.
+func (k *Statement) forget() {
+	k.call.unbind()
+	k.Result.blocks = nil // chunks of entries may be cut elsewhere
+	k.rank.Forget()
+	if k.rank.Sparse != nil {
+		k.rank.Sparse.Close()
+	}
+}
+
+// Release releases this rank's blocks of an operand. The operand must be exchanged before the next
+// run.
+func (k *Statement) Release(name string) {
+	k.forget()
+	for _, i := range k.Planned.accesses(name) {
+		k.Operands.drop(i)
+	}
+}
+
+// Fits reports whether the compiled leaves can read the current operands, at every rank: the widths
+// of the blocks' arrays are the same as before, and the positions of the result are wide enough.
+// Every rank must call it.
+func (k *Statement) Fits() (bool, error) {
+	bad := []int64{0}
+	if !k.Operands.haveWidths(k.Code.leaves[0].operands) {
+		bad[0] = 1
+	}
+	if err := k.rank.Comm.Uncounted().Allreduce(comm.Of(bad), comm.Max); err != nil || bad[0] > 0 {
+		return false, err
+	}
+	like, err := k.Operands.Specs()
+	if err != nil {
+		return false, err
+	}
+	return k.Code.fits(like)
+}
 
 // Close releases everything that the statement holds, except results, which belong to the caller.
 func (k *Statement) Close() {
-	k.unbind()
-	for i := range k.exec.Own {
-		k.drop(i)
+	k.call.unbind()
+	k.Operands.close()
+	k.Code.close()
+	if k.rank.Sparse != nil {
+		k.rank.Sparse.Close()
 	}
-	k.exec.Own = nil
-	for n := len(k.closers) - 1; n >= 0; n-- {
-		k.closers[n]()
-	}
+	k.rank.Close()
 }
-
-// drop releases this rank's blocks and replica of an operand.
-func (k *Statement) drop(operand int) {
-	k.unkeep(operand)
-	tcs.CloseAll(k.exec.Own[operand])
-	k.exec.Own[operand] = nil
-	if t := k.exec.Replicas[operand]; t != nil {
-		t.Close()
-		k.exec.Replicas[operand] = nil
-	}
-}
-
-// closing makes Close close t.
-func (k *Statement) closing(t *tcs.Tensor) { k.closers = append(k.closers, t.Close) }

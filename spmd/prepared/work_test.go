@@ -16,10 +16,10 @@ func TestThreadsOfSmallCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &Statement{p: &input.Statement{Stmt: stmt, Norm: &notation.Normal{}},
+	p := &Planned{Parsed: &input.Statement{Stmt: stmt, Norm: &notation.Normal{}},
 		Reader: &input.Reader{Env: &env.Env{}}}
-	k.Reader.Env.Threads = 4
-	s := &leaf{k: k, unit: &codegen.Unit{Vars: []string{"i", "j"}}}
+	p.Reader.Env.Threads = 4
+	s := &leaf{p: p, unit: &codegen.Unit{Vars: []string{"i", "j"}}}
 	for _, c := range []struct {
 		rows, columns [2]int64
 		want          int

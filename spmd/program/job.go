@@ -108,7 +108,7 @@ func (j *Job) Load() error {
 	if err := j.s.fits(); err != nil {
 		return err
 	}
-	return j.s.k.Load()
+	return j.s.k.Operands.Load()
 }
 
 // Compute prepares the statement and runs it Warmup + Repeat times. The program keeps the result of
@@ -138,7 +138,7 @@ func (j *Job) Run(start time.Time) (report *Report, err error) {
 	if j.spec.LeavesOnly {
 		err := j.s.tryPrepare(false)
 		if err == nil && e.Root() && j.spec.Made != nil {
-			*j.spec.Made = j.s.k.LeafUnits()
+			*j.spec.Made = j.s.k.Code.GroupUnits()
 		}
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (j *Job) repeat() error {
 		}
 		took := []float64{time.Since(begun).Seconds()}
 		at.Done()
-		j.traffic = e.Comm.Counters().Sub(before).Add(j.s.k.Moved())
+		j.traffic = e.Comm.Counters().Sub(before).Add(j.s.k.Operands.Moved)
 		if err := c.Allreduce(comm.Of(took), comm.Max); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (j *Job) deliver(files *output.Files, start time.Time) (*check.Difference, 
 	if differs {
 		files.Discard()
 	}
-	return difference, j.p.finish(files, j.s.k.WholeOperand, func() ([]byte, error) {
+	return difference, j.p.finish(files, j.s.k.Operands.Whole, func() ([]byte, error) {
 		if !written {
 			line, err := j.p.Summary(j.s.Result())
 			if err != nil {
@@ -256,7 +256,7 @@ func (j *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Differe
 		if j.Reader.Sources[name] == nil {
 			continue
 		}
-		if n.operands[name], err = j.s.k.WholeOperand(name); err != nil {
+		if n.operands[name], err = j.s.k.Operands.Whole(name); err != nil {
 			return "", nil, err
 		}
 	}
@@ -267,18 +267,18 @@ func (j *Job) Compare(whole *tcs.Tensor) (said string, difference *check.Differe
 // time at which the job began. Every rank must call it.
 func (j *Job) statistics(start time.Time) ([]byte, error) {
 	k, st := j.s.k, &j.report.Stats
-	balance, err := k.Balance()
+	balance, err := k.Operands.Balance()
 	if err != nil {
 		return nil, err
 	}
-	work, spent := k.Work(), j.p.Spent()
+	work, spent := k.Work, j.p.Spent()
 	ranks, err := j.p.StatisticsWith(stats.Rank{Work: work.Model, Estimated: work.Estimated,
 		Threads: j.p.Threads(), Nonzeros: balance.Here, Load: spent.Load.Seconds(),
-		Compile: spent.Compile.Seconds(), Spent: k.Spent()}, j.traffic)
+		Compile: spent.Compile.Seconds(), Spent: k.Spent}, j.traffic)
 	if err != nil || !j.p.env.Root() {
 		return nil, err
 	}
-	st.Ranks, st.Threads, st.Compiler = len(ranks), j.p.Threads(), k.Compiler()
+	st.Ranks, st.Threads, st.Compiler = len(ranks), j.p.Threads(), k.Code.Compiler()
 	st.Inputs = map[string]stats.Input{}
 	for name, s := range j.Reader.Sources {
 		if s.In.File != "" && s.Scalar == nil {
@@ -293,7 +293,7 @@ func (j *Job) statistics(start time.Time) ([]byte, error) {
 		j.report.Allocated = append(j.report.Allocated, x.Allocated)
 	}
 	j.addWork(ranks)
-	if !k.Problem.Whole {
+	if !k.Planned.Problem.Whole {
 		j.p.env.Detail(stats.Spent(ranks))
 	}
 	st.Phases.Total = time.Since(start).Seconds()

@@ -19,7 +19,7 @@ func (j *Job) Notes(ranks int, blocks *place.BlockSpec) {
 // noteIdle prints a note if the block schedule leaves ranks idle and another map of blocks to ranks
 // would use them.
 func (j *Job) noteIdle(blocks *place.BlockSpec) {
-	if s := j.s.k.Problem.IdleNote(blocks); s != "" && j.p.env.Root() {
+	if s := j.s.k.Planned.Problem.IdleNote(blocks); s != "" && j.p.env.Root() {
 		j.p.env.Note(s)
 	}
 }

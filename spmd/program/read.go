@@ -166,7 +166,7 @@ func (p *Program) loosen(t *programTensor) {
 	for s := range p.statements {
 		for _, r := range s.reads {
 			if r.name == t.name && s.k != nil && !r.gone {
-				s.k.Loosen(r.operand)
+				s.k.Operands.Loosen(r.operand)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (s *Statement) compute() error {
 		t.held = h
 		return nil
 	}
-	if err = s.k.Complete(h.Blocks); err == nil {
+	if err = s.k.Result.Complete(h.Blocks); err == nil {
 		err = p.count(h)
 	}
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
 		return nil, nil
 	case s.canOverwriteOld(t):
 		return t.held, s.p.settle(t)
-	case s.hasFinalStorage(t) && !s.readsResult(t) && !s.p.mayRead(t) && s.k.CanWriteOver(t.held):
+	case s.hasFinalStorage(t) && !s.readsResult(t) && !s.p.mayRead(t) && s.k.Planned.CanWriteOver(t.held):
 		return t.held, nil
 	}
 	return nil, nil
@@ -75,14 +75,14 @@ func (s *Statement) overwritten(t *programTensor) (*input.Held, error) {
 // hasUncertainZeros reports whether the sign of a zero in the result is uncertain. It is if the
 // statement adds values, or reads a tensor with uncertain zeros.
 func (s *Statement) hasUncertainZeros() bool {
-	return s.k.Sums() || slices.ContainsFunc(s.reads,
+	return s.k.Planned.Sums || slices.ContainsFunc(s.reads,
 		func(r read) bool { return r.held != nil && r.held.Blocks.Sums })
 }
 
 // markLent marks the tensors whose blocks other ranks read directly during a run of the statement.
 func (s *Statement) markLent() {
 	for _, r := range s.reads {
-		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Lends(r.operand, t.held.Blocks) {
+		if t := s.p.tensors[r.name]; t != nil && t.held != nil && s.k.Operands.Lend(r.operand, t.held.Blocks) {
 			t.lent = true
 		}
 	}
@@ -112,8 +112,8 @@ func (s *Statement) readsResult(t *programTensor) bool {
 // read the old value in place, from blocks that the tensor owns, at every rank. A tensor that every
 // rank has completely is overwritten only if each rank writes its own copy.
 func (s *Statement) canOverwriteOld(t *programTensor) bool {
-	if !s.k.Overwrites() || !s.hasFinalStorage(t) ||
-		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.NearKnown() {
+	if !s.k.Overwrites || !s.hasFinalStorage(t) ||
+		t.held.Replica != nil && s.p.Ranks() > 1 && !s.k.Planned.OneStep.IsKnown() {
 		return false
 	}
 	for _, x := range s.reads {

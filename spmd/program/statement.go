@@ -123,7 +123,7 @@ func (s *Statement) Compiler() string {
 	if s.k == nil {
 		return ""
 	}
-	return s.k.Compiler()
+	return s.k.Code.Compiler()
 }
 
 // close releases all resources of the statement. It can be prepared again.
@@ -210,7 +210,7 @@ func (s *Statement) tryPrepare(sized bool) error {
 	if err := s.planHere(); err != nil {
 		return err
 	}
-	if err := s.k.Load(); err != nil {
+	if err := s.k.Operands.Load(); err != nil {
 		return p.failed(err)
 	}
 	since(at, &p.spent.Load)
@@ -304,14 +304,14 @@ func (s *Statement) planHere() error {
 	if err := s.fits(); err != nil || s.loads {
 		return err
 	}
-	return forecast.FitsDevice(s.k)
+	return forecast.FitsDevice(s.k.Planned)
 }
 
 // fits refuses the statement if the memory that its plan certainly needs exceeds the limit. Every
 // rank must call it.
 func (s *Statement) fits() error {
 	noResult := s.loads || s.job != nil && s.job.spec.Prepared.FixedPattern != nil
-	return forecast.NewLeast(s.k, noResult).Fits()
+	return forecast.NewLeast(s.k.Planned, noResult).Fits()
 }
 
 // Prepared returns the options of one prepared statement of a program. o are the options of the
@@ -339,7 +339,7 @@ func (s *Statement) adopt() error {
 	p := s.p
 	s.reads = nil
 	seen := map[string]bool{}
-	for _, o := range s.k.Problem.Operands {
+	for _, o := range s.k.Planned.Problem.Operands {
 		if seen[o.Tensor] {
 			continue
 		}
@@ -353,7 +353,7 @@ func (s *Statement) adopt() error {
 			t.lieIn(placed.Memory())
 		}
 		if t.held == nil {
-			b, err := s.k.AllEntries(o.Tensor)
+			b, err := s.k.Operands.AllEntries(o.Tensor)
 			if err != nil {
 				return err
 			}
@@ -362,9 +362,9 @@ func (s *Statement) adopt() error {
 				return err
 			}
 			if len(b.Owners) == 1 {
-				h.Replica = s.k.ReplicaOf(o.Tensor)
+				h.Replica = s.k.Operands.Replica(o.Tensor)
 			}
-			h.File = s.k.Reader.Lasting(o.Tensor)
+			h.File = s.k.Planned.Reader.Lasting(o.Tensor)
 			t.hold(h)
 		}
 		r.version, r.held, r.shown = t.version, t.held, s.ownsBlocks(o.Tensor, t.held)
@@ -380,8 +380,8 @@ func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
 	if !h.AsIs {
 		return false
 	}
-	for i, o := range s.k.Problem.Operands {
-		if o.Tensor == operand && !s.k.HasBlocksOf(i, h) {
+	for i, o := range s.k.Planned.Problem.Operands {
+		if o.Tensor == operand && !s.k.Operands.HaveBlocksOf(i, h) {
 			return false
 		}
 	}
@@ -517,7 +517,7 @@ func (s *Statement) Balance() (prepared.Balance, error) {
 	if err := s.ready(); err != nil {
 		return prepared.Balance{}, err
 	}
-	b, err := s.k.Balance()
+	b, err := s.k.Operands.Balance()
 	if err != nil {
 		err = s.p.failed(err)
 	}

@@ -38,6 +38,31 @@ func (t *Blocks) Regions(k int) [][][2]int64 {
 	return partition.Regions(t.Boxes[k], t.From[k], t.To[k], t.Layout.Format.Order, t.Layout.Dims)
 }
 
+// InRows reports whether each rank has exactly one of the blocks, and the block of each rank holds
+// the range of rows that follows the range of the rank before. Rows are coordinates of the
+// outermost level.
+func (t *Blocks) InRows(ranks int) bool {
+	if len(t.Layout.Dims) == 0 || len(t.Owners) != ranks {
+		return false
+	}
+	end := int64(0)
+	for n, owner := range t.Owners {
+		if owner != n {
+			return false
+		}
+		for m, r := range t.Boxes[n] {
+			switch {
+			case m != t.Layout.Format.Order[0] && r != [2]int64{0, t.Layout.Dims[m]},
+				m == t.Layout.Format.Order[0] && r[0] != end:
+				return false
+			case m == t.Layout.Format.Order[0]:
+				end = r[1]
+			}
+		}
+	}
+	return end == t.Layout.Dims[t.Layout.Format.Order[0]]
+}
+
 // Boxed returns a description of the same tensor that has only boxes as blocks. A block that is
 // bounded by keys is replaced by views of its boxes. The caller must call release, which closes
 // these views. If no block is bounded by keys, Boxed returns t.

@@ -1,4 +1,6 @@
-package prepared
+// Package gathered determines which rows of a gathered operand a rank's steps read. A gathered
+// operand is cut into rows, and each rank receives the rows that it reads.
+package gathered
 
 import (
 	"iter"
@@ -20,30 +22,50 @@ import (
 // rows, it gathers all rows, because packing single rows would cost more than it saves.
 const wholeShare = 3
 
-// rows returns the rows of a gathered operand that this rank's steps read. A row is a coordinate of
+// Query asks about the gathered operands of a statement.
+type Query struct {
+	Problem *plan.Problem
+	Formats map[string]tensor.Format // of every tensor
+	Units   []*codegen.Unit          // of the leaves, one for each group of terms
+}
+
+// Held holds what a rank knows when it runs the statement.
+type Held struct {
+	Rank  int
+	Sizes map[string][]int64           // of every tensor
+	Own   []map[plan.Block]*tcs.Tensor // by operand: the blocks that the rank owns
+}
+
+// Rows returns the rows of a gathered operand that this rank's steps read. A row is a coordinate of
 // the operand's outermost stored mode. The rows are known if sparse operands multiply the gathered
 // operand, and this rank owns all blocks of the sparse operands that its steps read. The
 // coordinates in these blocks are then the rows. If the rows are not known, or if they are most of
 // all rows, the function returns all rows.
-func (k *Statement) rows(operand int) exec.Rows {
-	o := &k.Problem.Operands[operand]
-	mode := k.Reader.Formats[o.Tensor].Order[0]
-	v, size := o.Vars[mode], k.Reader.Sizes.Dims[o.Tensor][mode]
+func (q *Query) Rows(h *Held, operand int) exec.Rows {
+	o := &q.Problem.Operands[operand]
+	mode := q.Formats[o.Tensor].Order[0]
+	v, size := o.Vars[mode], h.Sizes[o.Tensor][mode]
 	all := exec.Rows{All: true, Within: [2]int64{0, size}}
 	seen := make([]uint64, (size+63)/64)
 	var drivers []coordLevel
-	for _, t := range k.Problem.Norm.Terms {
+	for _, t := range q.Problem.Norm.Terms {
 		if !readsOperand(t, o.Name) {
 			continue
 		}
-		by := k.driver(t, v)
-		if by.operand < 0 || !k.eachBlock(by, func(t *tcs.Tensor) { markLevel(seen, t, by.level) }) {
+		by := q.driver(t, v)
+		mark := func(c int64) {
+			if c>>6 < int64(len(seen)) {
+				seen[c>>6] |= 1 << (c & 63)
+			}
+		}
+		if by.operand < 0 || !q.eachBlock(h, by,
+			func(t *tcs.Tensor) { eachCoordinate(t, by.level, mark) }) {
 			return all
 		}
 		drivers = append(drivers, by)
 	}
-	all.Spans = rowsOfSteps(k.Problem.EachStep(k.Reader.Env.Comm.Rank()), drivers,
-		func(n plan.Need) *tcs.Tensor { return k.exec.Own[n.Operand][n.Block] })
+	all.Spans = rowsOfSteps(q.Problem.EachStep(h.Rank), drivers,
+		func(n plan.Need) *tcs.Tensor { return h.Own[n.Operand][n.Block] })
 	n := 0
 	for _, w := range seen {
 		n += bits.OnesCount64(w)
@@ -57,7 +79,7 @@ func (k *Statement) rows(operand int) exec.Rows {
 			list = append(list, int64(at)*64+int64(bits.TrailingZeros64(w)))
 		}
 	}
-	return exec.Rows{List: list, Within: k.accessRange(v, all.Within), Spans: all.Spans}
+	return exec.Rows{List: list, Within: q.accessRange(h, v, all.Within), Spans: all.Spans}
 }
 
 // rowsOfSteps returns, for each step, a range that contains all rows of a gathered operand that the
@@ -97,14 +119,14 @@ func rowsOfSteps(steps iter.Seq[*plan.Step], drivers []coordLevel,
 	return list
 }
 
-// accessRange returns a range that contains every value of variable v at which a leaf may access an
-// operand. The argument full is the whole range of v, which is returned if nothing smaller is
+// accessRange returns a range of variable v. A leaf accesses an operand only at values of v in this
+// range. The argument full is the whole range of v, which is returned if nothing smaller is
 // known.
-func (k *Statement) accessRange(v string, full [2]int64) [2]int64 {
-	list := k.boundingLevels(v)
+func (q *Query) accessRange(h *Held, v string, full [2]int64) [2]int64 {
+	list := q.boundingLevels(v)
 	r := [2]int64{full[1], full[0]}
 	for _, s := range list {
-		if !k.eachBlock(s, func(t *tcs.Tensor) { spanLevel(&r, t, s.level) }) {
+		if !q.eachBlock(h, s, func(t *tcs.Tensor) { spanLevel(&r, t, s.level) }) {
 			return full
 		}
 	}
@@ -118,25 +140,25 @@ func (k *Statement) accessRange(v string, full [2]int64) [2]int64 {
 // coordinates of these levels. It returns nil if a loop may visit others. This may be the loop of a
 // term that no level bounds, the loop of a workspace or counter, or a loop over a dense level of an
 // operand's copy.
-func (k *Statement) boundingLevels(v string) (list []coordLevel) {
-	if k.mayVisitUnstored() || k.hasWorkspaceOver(v) {
+func (q *Query) boundingLevels(v string) (list []coordLevel) {
+	if q.mayVisitUnstored() || q.hasWorkspaceOver(v) {
 		return nil
 	}
-	for _, t := range k.Problem.Norm.Terms {
-		loops := slices.Contains(k.Problem.Norm.LHS.Vars, v)
+	for _, t := range q.Problem.Norm.Terms {
+		loops := slices.Contains(q.Problem.Norm.LHS.Vars, v)
 		notation.WalkTerm(t, func(e notation.Expr) bool {
 			a, ok := e.(*notation.Access)
 			if ok && slices.Contains(a.Vars, v) {
 				loops = true
-				list = append(list, k.levels(a, v)...)
+				list = append(list, q.levels(a, v)...)
 			}
 			return true
 		})
-		if loops && k.driver(t, v).operand < 0 {
+		if loops && q.driver(t, v).operand < 0 {
 			return nil
 		}
 	}
-	if slices.ContainsFunc(list, func(s coordLevel) bool { return k.copiedDense(s.operand, v) }) {
+	if slices.ContainsFunc(list, func(s coordLevel) bool { return q.copiedDense(s.operand, v) }) {
 		return nil
 	}
 	return list
@@ -144,8 +166,8 @@ func (k *Statement) boundingLevels(v string) (list []coordLevel) {
 
 // copiedDense reports whether a leaf reads an operand in a converted copy that stores no
 // coordinates of v.
-func (k *Statement) copiedDense(operand int, v string) bool {
-	o := &k.Problem.Operands[operand]
+func (q *Query) copiedDense(operand int, v string) bool {
+	o := &q.Problem.Operands[operand]
 	stores := func(f tensor.Format) bool {
 		for l, m := range f.Order {
 			if o.Vars[m] == v && f.Levels[l].HasCrd() {
@@ -154,18 +176,18 @@ func (k *Statement) copiedDense(operand int, v string) bool {
 		}
 		return false
 	}
-	return slices.ContainsFunc(k.leaves, func(s *leaf) bool {
-		return slices.ContainsFunc(s.unit.Args[1:],
+	return slices.ContainsFunc(q.Units, func(u *codegen.Unit) bool {
+		return slices.ContainsFunc(u.Args[1:],
 			func(a codegen.Arg) bool { return a.Convert && a.Tensor == o.Name && !stores(a.Format) })
 	})
 }
 
 // hasWorkspaceOver reports whether a leaf has a workspace over variable v. The loops that read the
 // workspace may visit all coordinates of v.
-func (k *Statement) hasWorkspaceOver(v string) bool {
+func (q *Query) hasWorkspaceOver(v string) bool {
 	found := false
-	for _, s := range k.leaves {
-		cin.Walk(s.unit.CIN, func(t cin.Stmt) {
+	for _, u := range q.Units {
+		cin.Walk(u.CIN, func(t cin.Stmt) {
 			w, ok := t.(*cin.Where)
 			found = found || ok && slices.Contains(cin.Target(w.Producer).Vars, v)
 		})
@@ -177,8 +199,8 @@ func (k *Statement) hasWorkspaceOver(v string) bool {
 // no operand stores. These are loops over workspaces, and loops over tiles or fused pairs that do
 // not run in the order of coordinates: such loops count through the coordinates and look operands
 // up.
-func (k *Statement) mayVisitUnstored() bool {
-	commands, _ := k.Problem.LeafSchedule()
+func (q *Query) mayVisitUnstored() bool {
+	commands, _ := q.Problem.LeafSchedule()
 	has := func(names string) bool {
 		is := regexp.MustCompile(`\b(` + names + `)\s*\(`)
 		return slices.ContainsFunc(commands, is.MatchString)
@@ -191,17 +213,17 @@ func (k *Statement) mayVisitUnstored() bool {
 // needed. The coordinates of the operands in drivers are the numbers of the rows that are read. The
 // coordinates of the operands in bounding bound the rows that must be in memory. A list is nil if
 // all rows are needed. Drivers must be called after Units.
-func (k *Statement) Drivers(operand int) (drivers, bounding []int) {
-	o := &k.Problem.Operands[operand]
-	mode := k.Reader.Formats[o.Tensor].Order[0]
-	for _, s := range k.boundingLevels(o.Vars[mode]) {
+func (q *Query) Drivers(operand int) (drivers, bounding []int) {
+	o := &q.Problem.Operands[operand]
+	mode := q.Formats[o.Tensor].Order[0]
+	for _, s := range q.boundingLevels(o.Vars[mode]) {
 		bounding = append(bounding, s.operand)
 	}
-	for _, t := range k.Problem.Norm.Terms {
+	for _, t := range q.Problem.Norm.Terms {
 		if !readsOperand(t, o.Name) {
 			continue
 		}
-		s := k.driver(t, o.Vars[mode])
+		s := q.driver(t, o.Vars[mode])
 		if s.operand < 0 {
 			return nil, nil
 		}
@@ -227,12 +249,12 @@ func readsOperand(t *notation.Term, name string) bool {
 type coordLevel struct{ operand, level int }
 
 // driver returns a level of a factor of term t that determines variable v. The term is zero at
-// every value of v that the level does not store. If there is no such level, the operand of the
+// every value of v that the level does not store. If no level does so, the operand of the
 // result is -1.
-func (k *Statement) driver(t *notation.Term, v string) coordLevel {
+func (q *Query) driver(t *notation.Term, v string) coordLevel {
 	for _, f := range t.Factors {
 		if a, ok := f.(*notation.Access); ok {
-			if list := k.levels(a, v); len(list) > 0 {
+			if list := q.levels(a, v); len(list) > 0 {
 				return list[0]
 			}
 		}
@@ -241,14 +263,14 @@ func (k *Statement) driver(t *notation.Term, v string) coordLevel {
 }
 
 // levels returns the levels of an access that determine the values of variable v; see coordLevel.
-func (k *Statement) levels(a *notation.Access, v string) (list []coordLevel) {
-	n := slices.IndexFunc(k.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
+func (q *Query) levels(a *notation.Access, v string) (list []coordLevel) {
+	n := slices.IndexFunc(q.Problem.Operands, func(o plan.Operand) bool { return o.Name == a.Name })
 	if n < 0 {
 		return nil
 	}
-	form := k.Reader.Formats[k.Problem.Operands[n].Tensor]
+	form := q.Formats[q.Problem.Operands[n].Tensor]
 	for l, m := range form.Order {
-		if a.Vars[m] == v && (form.Levels[l].HasCrd() || k.cutBelow(n, l)) {
+		if a.Vars[m] == v && (form.Levels[l].HasCrd() || q.cutBelow(n, l)) {
 			list = append(list, coordLevel{n, l})
 		}
 	}
@@ -257,17 +279,17 @@ func (k *Statement) levels(a *notation.Access, v string) (list []coordLevel) {
 
 // cutBelow reports whether ranks have chunks of an operand's entries, and the chunks begin and end
 // at a level below l.
-func (k *Statement) cutBelow(operand, l int) bool {
-	o := k.Problem.Operands[operand]
-	return operand == k.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
+func (q *Query) cutBelow(operand, l int) bool {
+	o := q.Problem.Operands[operand]
+	return operand == q.Problem.Stored() && l+1 < len(o.Partition.Ordered().Modes)
 }
 
 // eachBlock calls f with each block of operand s.operand that this rank's steps read. It stops and
 // returns false at a block that another rank owns.
-func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
-	for _, a := range k.Problem.Arrivals(k.Reader.Env.Comm.Rank(), s.operand) {
+func (q *Query) eachBlock(h *Held, s coordLevel, f func(t *tcs.Tensor)) bool {
+	for _, a := range q.Problem.Arrivals(h.Rank, s.operand) {
 		for _, b := range a.Blocks {
-			t := k.exec.Own[s.operand][b]
+			t := h.Own[s.operand][b]
 			if t == nil {
 				return false
 			}
@@ -275,15 +297,6 @@ func (k *Statement) eachBlock(s coordLevel, f func(t *tcs.Tensor)) bool {
 		}
 	}
 	return true
-}
-
-// markLevel sets bit c of seen for each coordinate c of a level.
-func markLevel(seen []uint64, t *tcs.Tensor, level int) {
-	eachCoordinate(t, level, func(c int64) {
-		if c>>6 < int64(len(seen)) {
-			seen[c>>6] |= 1 << (c & 63)
-		}
-	})
 }
 
 // spanLevel extends the range r so that it contains the coordinates of a level of tensor t. While a
