@@ -411,6 +411,7 @@ type compilation struct {
 	sharedWith   *cin.Access         // the operand whose level arrays the result uses, or nil
 	ownArrays    bool                // the result must have its own level arrays
 	loopsAlone   bool                // no loops become products of matrices by default
+	explicit     cin.Stmt            // the nest with explicit forms of loops
 	commands     []*schedule.Command // the commands of the schedule
 	orders       []schedule.Order    // the commands' orders for the strategy
 	strategy     *strategy.Value

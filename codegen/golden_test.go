@@ -42,13 +42,14 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := txtar.Parse(data)
-			u, structured := goldenUnit(t, string(a.Comment))
+			u, structured, explicit := goldenUnit(t, string(a.Comment))
 			hasC := slices.ContainsFunc(a.Files, func(f txtar.File) bool { return f.Name == "c" })
 			order := "order " + strings.Join(u.Order, " ") + "\n" + strings.Join(append(u.Notes, ""), "\n")
 			a.Files = []txtar.File{
 				{Name: "order", Data: []byte(order)},
 				{Name: "network", Data: []byte(goldenNetwork(u, string(a.Comment)))},
 				{Name: "cin", Data: []byte(cin.Pretty(u.CIN))},
+				{Name: "explicit", Data: []byte(explicit)},
 				{Name: "lattice", Data: []byte(u.Lattices)},
 				{Name: "ir", Data: []byte(structured)},
 			}
@@ -84,8 +85,9 @@ func TestGolden(t *testing.T) {
 
 // goldenUnit compiles the request that goldenRequest reads from text. structured is the text of the
 // leaf before sums carry positions over from one segment to the next, and before a GPU's loops
-// become launches.
-func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) {
+// become launches. explicit is the text of the nest with explicit forms of loops, or "" if it has
+// none.
+func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured, explicit string) {
 	t.Helper()
 	r := goldenRequest(t, text)
 	after := "inplace"
@@ -93,7 +95,10 @@ func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) 
 		after = "simplify"
 	}
 	r.Ask.Trace = func(pass string, _ time.Duration, text func() string) {
-		if pass == after {
+		switch pass {
+		case "positions":
+			explicit = text()
+		case after:
 			structured = text()
 		}
 	}
@@ -101,7 +106,13 @@ func goldenUnit(t *testing.T, text string) (u *codegen.Unit, structured string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, structured
+	if !strings.Contains(explicit, "span(") {
+		explicit = ""
+	}
+	if s, err := cin.Parse(explicit); explicit != "" && (err != nil || cin.Pretty(s) != explicit) {
+		t.Errorf("the explicit nest's text does not read back: %v", err)
+	}
+	return u, structured, explicit
 }
 
 // goldenNetwork describes how the statement is contracted, if the archive gives --network.

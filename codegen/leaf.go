@@ -79,7 +79,7 @@ func (c *compilation) lower() error {
 	}
 	var err error
 	c.lowered, err = lower.Lower(scope.Spec{
-		Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: u.CIN, Vars: u.Vars, Operands: c.ops,
+		Name: cmp.Or(c.request.Ask.Name, "leaf"), Stmt: c.explicit, Vars: u.Vars, Operands: c.ops,
 		Compute: u.Compute,
 		Parts:   set(c.request.Ask.Parts), Chunked: c.request.Tensors.Chunked,
 		Assembly: c.assemblyOf(u.CIN, c.sharedWith != nil),

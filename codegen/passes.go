@@ -44,6 +44,7 @@ const (
 	additions   fact = "the nest, which adds or assigns to the result"
 	unitsOfLoop fact = "the nest, with what runs each loop"
 	choices     fact = "how loops, workspaces and the result are lowered"
+	loopForms   fact = "the nest, with explicit loops over positions"
 	leafCode    fact = "the leaf"
 	laneLoops   fact = "the leaf, with its loops in lanes"
 	simplified  fact = "the leaf, simplified"
@@ -56,8 +57,9 @@ const (
 //
 // The pass "threads" chooses the loops that run on threads. The pass "strategy" makes the other
 // choices: how loops run and how workspaces are stored. It uses statistics of the operands and a
-// description of the target machine. The next pass, "lower", turns the nest into the code of the
-// leaf, and the passes after it work on that code.
+// description of the target machine. The pass "positions" rewrites loops over positions into nodes
+// that say how the loops run. The next pass, "lower", turns the nest into the code of the leaf, and
+// the passes after it work on that code.
 var passes = []pass{
 	{"normal", nil, []fact{normalForm}, (*compilation).normalize, (*compilation).normalText,
 		(*compilation).verifyNormal},
@@ -94,7 +96,9 @@ var passes = []pass{
 		[]fact{unitsOfLoop}, (*compilation).threads, (*compilation).cinText, (*compilation).verifyCIN},
 	{"strategy", []fact{unitsOfLoop, operandList, levelArrays, computeType}, []fact{choices},
 		(*compilation).choose, (*compilation).strategyText, (*compilation).verifyStrategy},
-	{"lower", []fact{unitsOfLoop, choices, operandList, levelArrays, computeType}, []fact{leafCode},
+	{"positions", []fact{unitsOfLoop, choices, operandList, levelArrays}, []fact{loopForms},
+		(*compilation).positions, (*compilation).explicitText, (*compilation).verifyExplicit},
+	{"lower", []fact{loopForms, choices, operandList, levelArrays, computeType}, []fact{leafCode},
 		(*compilation).lower, (*compilation).irText, (*compilation).verifyIR},
 	{"vectorize", []fact{leafCode}, []fact{laneLoops}, (*compilation).vectorize,
 		(*compilation).irText,
@@ -233,7 +237,9 @@ func PassNames() []string {
 	return names
 }
 
-func (c *compilation) cinText() string  { return cin.Pretty(c.unit.CIN) }
-func (c *compilation) irText() string   { return ir.Print(c.unit.Func) }
-func (c *compilation) verifyCIN() error { return cin.Verify(c.unit.CIN) }
-func (c *compilation) verifyIR() error  { return ir.Verify(c.unit.Func) }
+func (c *compilation) cinText() string       { return cin.Pretty(c.unit.CIN) }
+func (c *compilation) explicitText() string  { return cin.Pretty(c.explicit) }
+func (c *compilation) verifyExplicit() error { return cin.Verify(c.explicit) }
+func (c *compilation) irText() string        { return ir.Print(c.unit.Func) }
+func (c *compilation) verifyCIN() error      { return cin.Verify(c.unit.CIN) }
+func (c *compilation) verifyIR() error       { return ir.Verify(c.unit.Func) }

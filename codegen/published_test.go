@@ -171,7 +171,7 @@ func TestPromisedLoops(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		u, structured := goldenUnit(t, string(txtar.Parse(data).Comment))
+		u, structured, _ := goldenUnit(t, string(txtar.Parse(data).Comment))
 		for pattern, n := range want {
 			text, re := structured, pattern
 			if rest, ok := strings.CutPrefix(re, "C:"); ok {

@@ -7,6 +7,7 @@ import (
 
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
+	"distaff/codegen/explicit"
 	"distaff/codegen/schedule"
 	"distaff/codegen/strategy"
 )
@@ -29,6 +30,16 @@ func (c *compilation) choose() error {
 		return by.Refuse(by.Name + ": " + err.Error())
 	}
 	c.strategy, c.defaults = v, defaults
+	return nil
+}
+
+// positions makes the loops over positions that the strategy marks explicit.
+func (c *compilation) positions() error {
+	c.explicit = cin.WithBody(c.unit.CIN, c.strategy.Stmt)
+	if c.sharedWith != nil {
+		c.explicit = explicit.Positions(c.explicit, c.strategy, explicit.Pattern{Access: c.sharedWith,
+			Format: c.ops[c.unit.Result.Shares].Format, Result: c.ops[0].Format})
+	}
 	return nil
 }
 

@@ -17,17 +17,21 @@
 //
 //	suchthat(forall(i0, forall(i1, forall(j, y(i) += B(i,j) * x(j)))), split(i, i0, i1, 32))
 //
+// The nodes of explicit.go also say how a loop finds its coordinates. Package explicit makes them
+// from foralls that a strategy marks, and package lower has a case for each.
+//
 // Nodes are immutable: a rewrite makes new nodes. String prints the text form and Parse reads it.
 // Verify checks the rules of a statement.
 //
 // # Files
 //
-//	cin.go     the nodes
-//	loops.go   walks over loops and assignments
-//	print.go   the text form, which parse.go reads back
-//	parse.go   the reader of the text form
-//	verify.go  the rules that every statement keeps
-//	units.go   the rules for loops on the units of a GPU
+//	cin.go       the nodes
+//	explicit.go  the nodes of loops over positions
+//	loops.go     walks over loops and assignments
+//	print.go     the text form, which parse.go reads back
+//	parse.go     the reader of the text form
+//	verify.go    the rules that every statement keeps
+//	units.go     the rules for loops on the units of a GPU
 package cin
 
 import (
@@ -37,7 +41,8 @@ import (
 	"distaff/codegen/provenance"
 )
 
-// Stmt is a statement: *Forall, *Where, *Assign, *Seq or, outermost, *SuchThat.
+// Stmt is a statement: *Forall, *Where, *Assign, *Seq, a node of explicit.go or, outermost,
+// *SuchThat.
 type Stmt interface{ stmt() }
 
 type (
@@ -160,6 +165,14 @@ func Body(s Stmt) Stmt {
 	return s
 }
 
+// WithBody returns s with another body: body itself, or body inside the SuchThat of s.
+func WithBody(s, body Stmt) Stmt {
+	if t, ok := s.(*SuchThat); ok {
+		return withInner(t, body)
+	}
+	return body
+}
+
 // Expr is an expression on the right-hand side: *Access, *Lit, *Neg or *Binary.
 type Expr interface{ expr() }
 
@@ -197,10 +210,6 @@ func (a *Access) Key() string { return accessText(a) }
 // Where.
 func Target(s Stmt) *Access {
 	switch s := s.(type) {
-	case *SuchThat:
-		return Target(s.Body)
-	case *Forall:
-		return Target(s.Body)
 	case *Where:
 		return Target(s.Consumer)
 	case *Seq:
@@ -208,27 +217,20 @@ func Target(s Stmt) *Access {
 	case *Assign:
 		return s.LHS
 	}
+	if t := Inner(s); t != nil {
+		return Target(t)
+	}
 	panic("BUG: cin.Target: unknown statement")
 }
 
 // Accesses calls fn for each access on the right side of an assignment in s, in the order of the
 // text. Assignments in producers are included.
 func Accesses(s Stmt, fn func(*Access)) {
-	switch s := s.(type) {
-	case *SuchThat:
-		Accesses(s.Body, fn)
-	case *Forall:
-		Accesses(s.Body, fn)
-	case *Where:
-		Accesses(s.Consumer, fn)
-		Accesses(s.Producer, fn)
-	case *Seq:
-		for _, t := range s.List {
-			Accesses(t, fn)
+	Walk(s, func(t Stmt) {
+		if a, ok := t.(*Assign); ok {
+			ExprAccesses(a.RHS, fn)
 		}
-	case *Assign:
-		ExprAccesses(s.RHS, fn)
-	}
+	})
 }
 
 // ExprAccesses calls fn for each access of x, from left to right.
@@ -267,11 +269,11 @@ func MapAccesses(x Expr, fn func(*Access) *Access) Expr {
 // statements, and a consumer before its producer.
 func Walk(s Stmt, fn func(Stmt)) {
 	fn(s)
+	if b := Inner(s); b != nil {
+		Walk(b, fn)
+		return
+	}
 	switch s := s.(type) {
-	case *SuchThat:
-		Walk(s.Body, fn)
-	case *Forall:
-		Walk(s.Body, fn)
 	case *Where:
 		Walk(s.Consumer, fn)
 		Walk(s.Producer, fn)

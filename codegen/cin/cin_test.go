@@ -17,6 +17,9 @@ func TestTextBothWays(t *testing.T) {
 		"a = -b * c",
 		"a = -(b * c)",
 		"a = 1e-3 + 2 - .5",
+		"span(p, i j, B(i,j,k), chunks(p, 8, positions(p, coord(j, p, at(p, forall(k, A(i,j) += B(i,j,k) * x(j)))))))",
+		"forall(i, at(i) = span(i) * seq(i))", // tensors with the names of nodes
+		"forall(i, forall(j, where(i,j) += chunks(i,j)))",
 	} {
 		s, err := Parse(src)
 		if err != nil {
@@ -42,6 +45,9 @@ func TestSyntaxErrors(t *testing.T) {
 		{"a = (b", `got the end, want ")"`},
 		{"a = 1.2.3", `got "1.2.3", want a number`},
 		{"where(a = t)", `got ")", want ","`},
+		{"span(p, i j, k, l)", `got ")", want "=" or "+="`},
+		{"chunks(p, q, a = b)", `got "q", want a whole number`},
+		{"positions(p)", `got ")", want ","`},
 	} {
 		if _, err := Parse(c.src); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Parse(%q) = %v, want %q", c.src, err, c.want)
@@ -80,6 +86,33 @@ func TestVerify(t *testing.T) {
 			"forall(i, GPUBlock/NoRaces, seq(forall(j, GPUWarp/Atomics, y(i) += b(j)), forall(k, GPUThread/Atomics, y(i) += c(k))))", "forall over k: the loop over j divides a block's threads into warps"},
 		{"forall(i, GPUBlock/NoRaces, forall(j, CPUVector/NoRaces, y(i,j) = B(i,j)))",
 			"forall over j: CPUVector and GPUBlock, of the loop over i, are units of different kinds of processors"},
+		{"span(p, i j, B(i,j), chunks(p, 8, positions(p, coord(j, p, at(p, A(i,j) = B(i,j) * x(j))))))", ""},
+		{"where(span(p, i j, B(i,j), positions(p, at(p, A(i,j) = B(i,j) * t))), forall(i, t += c(i)))", ""},
+		{"forall(k, span(p, i j, B(i,j), positions(p, at(p, A(i,j) += B(i,j) * c(k)))))",
+			"the span of p is inside a loop"},
+		{"span(p, i k, B(i,j), positions(p, at(p, A(i,k) = B(i,j))))",
+			"the span of p: want different variables of B(i,j) as levels, got i k"},
+		{"positions(p, A(i,j) = B(i,j))", "positions(p) is outside the span of p"},
+		{"span(p, i j, B(i,j), positions(q, at(q, A(i,j) = B(i,j))))",
+			"positions(q) is outside the span of q"},
+		{"span(p, i j, B(i,j), at(p, A(i,j) = B(i,j)))", "at(p) is at the wrong place in the span of p"},
+		{"span(p, i j, B(i,j), positions(p, chunks(p, 8, at(p, A(i,j) = B(i,j)))))",
+			"chunks(p, 8) is at the wrong place in the span of p"},
+		{"span(p, i j, B(i,j), forall(k, positions(p, at(p, A(i,j) += B(i,j) * c(k)))))",
+			"positions(p) is at the wrong place in the span of p"},
+		{"span(p, i j, B(i,j), positions(p, forall(k, at(p, A(i,j) += B(i,j) * c(k)))))",
+			"at(p) is at the wrong place in the span of p"},
+		{"span(p, i j, B(i,j), positions(p, coord(j, p, forall(k, at(p, A(i,j) += B(i,j) * c(k))))))",
+			"at(p) is at the wrong place in the span of p"},
+		{"span(p, i j, B(i,j), positions(p, coord(i, p, at(p, A(i,j) = B(i,j)))))",
+			"coord(i, p): want j, the variable of the last level"},
+		{"span(p, i j, B(i,j), positions(p, at(p, A(i,k) = B(i,j))))", "at(p): A(i,k) has no variable j"},
+		{"span(p, i j, B(i,j), positions(p, coord(j, p, A(i,j) = B(i,j))))",
+			"A(i,j) reads A outside the loop over i"},
+		{"span(p, i j, B(i,j), positions(p, at(p, A(i,j) = B(i,j) * x(j))))",
+			"x(j) reads x outside the loop over j"},
+		{"span(p, i j, B(i,j), positions(p, at(p, where(A(i,j) = t(j), t(j) = B(i,j)))))",
+			"t(j) reads t outside the loop over j"},
 	} {
 		s, err := Parse(c.src)
 		if err != nil {

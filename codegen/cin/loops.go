@@ -12,8 +12,6 @@ func Paths(s Stmt, fn func(loops []*Forall, a *Assign)) { paths(s, nil, fn) }
 
 func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 	switch s := s.(type) {
-	case *SuchThat:
-		paths(s.Body, loops, fn)
 	case *Forall:
 		paths(s.Body, append(slices.Clone(loops), s), fn)
 	case *Where:
@@ -25,6 +23,10 @@ func paths(s Stmt, loops []*Forall, fn func([]*Forall, *Assign)) {
 		}
 	case *Assign:
 		fn(loops, s)
+	default:
+		if t := Inner(s); t != nil {
+			paths(t, loops, fn)
+		}
 	}
 }
 
@@ -87,8 +89,10 @@ func Around(s Stmt, f *Forall) (outer []*Forall, temps []*Access) {
 				find(t.Producer, loops, append(slices.Clone(in), Target(t.Producer)))
 		case *Seq:
 			return slices.ContainsFunc(t.List, func(u Stmt) bool { return find(u, loops, in) })
+		case *Assign, *SuchThat:
+			return false
 		}
-		return false
+		return find(Inner(t), loops, in)
 	}
 	find(s, nil, nil)
 	return outer, temps
@@ -172,17 +176,13 @@ func Map(s Stmt, fn func(Stmt) Stmt) Stmt {
 // children returns s with each of its direct substatements replaced by fn's result, or s itself if
 // none changes.
 func children(s Stmt, fn func(Stmt) Stmt) Stmt {
+	if t := Inner(s); t != nil {
+		if b := fn(t); b != t {
+			return withInner(s, b)
+		}
+		return s
+	}
 	switch t := s.(type) {
-	case *SuchThat:
-		if b := fn(t.Body); b != t.Body {
-			return &SuchThat{Body: b, Relations: t.Relations, Insert: t.Insert}
-		}
-	case *Forall:
-		if b := fn(t.Body); b != t.Body {
-			f := *t
-			f.Body = b
-			return &f
-		}
 	case *Where:
 		c, p := fn(t.Consumer), fn(t.Producer)
 		if c != t.Consumer || p != t.Producer {
@@ -200,12 +200,8 @@ func children(s Stmt, fn func(Stmt) Stmt) Stmt {
 	return s
 }
 
-// Threaded reports whether any loop of s runs on CPU threads.
-func Threaded(s Stmt) bool {
-	found := false
-	Walk(s, func(s Stmt) {
-		f, ok := s.(*Forall)
-		found = found || ok && f.Unit == CPUThread
-	})
+// Threaded reports whether any statement inside s runs on CPU threads.
+func Threaded(s Stmt) (found bool) {
+	Walk(s, func(t Stmt) { found = found || OnThreads(t) })
 	return found
 }

@@ -33,13 +33,16 @@ type parser struct {
 	err     error
 }
 
+// blanks are the characters that may separate tokens.
+const blanks = " \t\r\n"
+
 func wordByte(c byte) bool {
 	return c == '_' || c == '\'' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' ||
 		'A' <= c && c <= 'Z'
 }
 
 func (p *parser) next() {
-	for p.at < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.at]) >= 0 {
+	for p.at < len(p.text) && strings.IndexByte(blanks, p.text[p.at]) >= 0 {
 		p.at++
 	}
 	p.pos = p.at
@@ -108,12 +111,19 @@ func (p *parser) number() int64 {
 	return n
 }
 
-// opens reports whether the current token is tok and a parenthesis follows. If so it advances past
-// both.
-func (p *parser) opens(tok string) bool {
-	rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
-	if p.tok != tok || !strings.HasPrefix(rest, "(") {
+// opens reports whether a node with the given name begins here. If so it advances past the name and
+// the parenthesis. A tensor may have the name of a node: if an assignment operator follows the
+// closing parenthesis, this is an assignment to the tensor.
+func (p *parser) opens(node string) bool {
+	rest := strings.TrimLeft(p.text[p.at:], blanks)
+	if p.tok != node || !strings.HasPrefix(rest, "(") {
 		return false
+	}
+	if k := strings.IndexAny(rest[1:], "()"); k >= 0 && rest[1+k] == ')' {
+		after := strings.TrimLeft(rest[k+2:], blanks)
+		if strings.HasPrefix(after, "=") || strings.HasPrefix(after, "+=") {
+			return false
+		}
 	}
 	p.next()
 	p.next()
@@ -142,6 +152,20 @@ func (p *parser) stmt(outermost bool) Stmt {
 		return s
 	case p.opens("forall"):
 		return p.forall()
+	case p.opens("span"):
+		return p.span()
+	case p.opens("chunks"):
+		s := &Chunks{Pos: p.nameOf()}
+		s.PerThread = p.number()
+		p.expect(",")
+		s.Body = p.last()
+		return s
+	case p.opens("positions"):
+		return &Positions{Pos: p.nameOf(), Body: p.last()}
+	case p.opens("coord"):
+		return &Coord{Var: p.nameOf(), Pos: p.nameOf(), Body: p.last()}
+	case p.opens("at"):
+		return &At{Pos: p.nameOf(), Body: p.last()}
 	case p.opens("where"):
 		s := &Where{Consumer: p.stmt(false)}
 		p.expect(",")
@@ -168,9 +192,34 @@ func (p *parser) stmt(outermost bool) Stmt {
 	return a
 }
 
-func (p *parser) forall() Stmt {
-	f := &Forall{Var: p.name()}
+// nameOf reads a name and the comma after it.
+func (p *parser) nameOf() string {
+	s := p.name()
 	p.expect(",")
+	return s
+}
+
+// last reads the only statement inside a node, and the closing parenthesis.
+func (p *parser) last() Stmt {
+	s := p.stmt(false)
+	p.expect(")")
+	return s
+}
+
+func (p *parser) span() Stmt {
+	s := &Span{Pos: p.nameOf(), Levels: []string{p.name()}}
+	for p.tok != "," && p.err == nil {
+		s.Levels = append(s.Levels, p.name())
+	}
+	p.expect(",")
+	s.Access = p.access()
+	p.expect(",")
+	s.Body = p.last()
+	return s
+}
+
+func (p *parser) forall() Stmt {
+	f := &Forall{Var: p.nameOf()}
 	if p.notes(unitNames[1:]...) {
 		f.Unit = Unit(slices.Index(unitNames[:], p.tok))
 		p.next()
@@ -200,8 +249,7 @@ func (p *parser) forall() Stmt {
 		f.Gallop = true
 		p.expect(",")
 	}
-	f.Body = p.stmt(false)
-	p.expect(")")
+	f.Body = p.last()
 	return f
 }
 
@@ -212,7 +260,7 @@ func (p *parser) notes(words ...string) bool {
 		if p.tok != w {
 			continue
 		}
-		rest := strings.TrimLeft(p.text[p.at:], " \t\r\n")
+		rest := strings.TrimLeft(p.text[p.at:], blanks)
 		return !strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "+=") &&
 			!strings.HasPrefix(rest, "(")
 	}

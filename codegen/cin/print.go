@@ -33,10 +33,6 @@ func write(b *strings.Builder, s Stmt) {
 			b.WriteString(", " + insertText(s))
 		}
 		b.WriteByte(')')
-	case *Forall:
-		b.WriteString(head(s))
-		write(b, s.Body)
-		b.WriteByte(')')
 	case *Where:
 		b.WriteString("where(")
 		write(b, s.Consumer)
@@ -55,7 +51,9 @@ func write(b *strings.Builder, s Stmt) {
 	case *Assign:
 		b.WriteString(assignText(s))
 	default:
-		panic("BUG: cin.String: unknown statement")
+		b.WriteString(head(s) + ", ")
+		write(b, Inner(s))
+		b.WriteByte(')')
 	}
 }
 
@@ -83,14 +81,14 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 			b.WriteString(",\n" + strings.Repeat("  ", depth+1) + insertText(s))
 		}
 		b.WriteByte(')')
-	case *Forall:
-		list(strings.TrimRight(head(s), " "), s.Body)
 	case *Where:
 		list("where(", s.Consumer, s.Producer)
 	case *Seq:
 		list("seq(", s.List...)
 	case *Assign:
 		b.WriteString(assignText(s))
+	default:
+		list(head(s)+",", Inner(s))
 	}
 	if depth == 0 {
 		b.WriteByte('\n')
@@ -99,8 +97,27 @@ func pretty(b *strings.Builder, s Stmt, depth int) {
 
 func insertText(s *SuchThat) string { return "assemble(" + Target(s).Name + ", Insert)" }
 
-// head returns the text of a forall before its body: the variable and the notes.
-func head(f *Forall) string {
+// head returns the text of a node before the only statement inside it, without the last comma.
+func head(s Stmt) string {
+	switch s := s.(type) {
+	case *Forall:
+		return forallText(s)
+	case *Span:
+		return "span(" + s.Pos + ", " + strings.Join(s.Levels, " ") + ", " + accessText(s.Access)
+	case *Chunks:
+		return "chunks(" + s.Pos + ", " + strconv.FormatInt(s.PerThread, 10)
+	case *Positions:
+		return "positions(" + s.Pos
+	case *Coord:
+		return "coord(" + s.Var + ", " + s.Pos
+	case *At:
+		return "at(" + s.Pos
+	}
+	panic("BUG: cin.String: unknown statement")
+}
+
+// forallText returns the text of a forall before its body: the variable and the notes.
+func forallText(f *Forall) string {
 	parts := []string{f.Var}
 	if f.Unit != Serial {
 		p := f.Unit.String()
@@ -121,7 +138,7 @@ func head(f *Forall) string {
 	if f.Gallop {
 		parts = append(parts, "gallop")
 	}
-	return "forall(" + strings.Join(parts, ", ") + ", "
+	return "forall(" + strings.Join(parts, ", ")
 }
 
 func assignText(s *Assign) string {

@@ -48,6 +48,10 @@ func (p *unitPlaces) walk(s Stmt) {
 		for _, t := range s.List {
 			p.walk(t)
 		}
+	default:
+		if t := Inner(s); t != nil {
+			p.walk(t)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cin
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"distaff/codegen/provenance"
 )
@@ -15,6 +16,11 @@ import (
 //   - A temporary is not read in its own producer, and not assigned in its consumer. A read in the
 //     consumer has as many variables as the temporary.
 //   - The statements of a Seq have the same target.
+//   - A Span is outside all loops, and its levels are different variables of its access. Around an
+//     assignment inside a Span are, in this order: at most one Chunks, a Positions, at most one
+//     Coord of the last level, and an At. All of them name the position of the Span. Loops are
+//     inside the At. The target of the At has the variables of all levels. Only the target and the
+//     access of the Span may have variables of levels that no Coord binds.
 //   - A loop on a GPU unit is at a place where MisplacedUnit allows it. The loop names a strategy
 //     for races and has no chunks.
 func Verify(s Stmt) error {
@@ -32,6 +38,11 @@ type verifier struct {
 	bound []string
 	temps map[string]int // the number of modes of each temporary in scope
 	owned []string       // temporaries whose producers are being checked: they cannot be read
+
+	span *Span // the span around the current place, or nil
+	step int   // spanStep's number of the innermost node inside the span, or 0
+	// target is the name of the target of the At around the current place.
+	target string
 }
 
 func (v *verifier) stmt(s Stmt) error {
@@ -67,6 +78,10 @@ func (v *verifier) stmt(s Stmt) error {
 		return v.where(s)
 	case *Seq:
 		return v.seq(s)
+	case *Span:
+		return v.spanned(s)
+	case *Chunks, *Positions, *Coord, *At:
+		return v.inSpan(s)
 	case *Assign:
 		if err := v.access(s.LHS, true); err != nil {
 			return err
@@ -80,6 +95,82 @@ func (v *verifier) stmt(s Stmt) error {
 		return err
 	}
 	return fmt.Errorf("unknown statement %T", s)
+}
+
+// spanned checks a span and the statement inside it.
+func (v *verifier) spanned(s *Span) error {
+	if len(v.bound) > 0 || v.span != nil {
+		return fmt.Errorf("the span of %s is inside a loop", s.Pos)
+	}
+	for k, u := range s.Levels {
+		if !slices.Contains(s.Access.Vars, u) || slices.Contains(s.Levels[:k], u) {
+			return fmt.Errorf("the span of %s: want different variables of %s as levels, got %s",
+				s.Pos, s.Access.Key(), strings.Join(s.Levels, " "))
+		}
+	}
+	v.span, v.step = s, 0
+	err := v.stmt(s.Body)
+	v.span = nil
+	return err
+}
+
+// spanStep returns the position that s, a node inside a span, concerns. The result step is larger
+// for a node that is nested more deeply.
+func spanStep(s Stmt) (pos string, step int) {
+	switch s := s.(type) {
+	case *Chunks:
+		return s.Pos, 1
+	case *Positions:
+		return s.Pos, 2
+	case *Coord:
+		return s.Pos, 3
+	case *At:
+		return s.Pos, 4
+	}
+	panic("BUG: cin: no node of a span")
+}
+
+// inSpan checks a node inside a span, and the statement inside the node.
+func (v *verifier) inSpan(s Stmt) error {
+	pos, step := spanStep(s)
+	outer := v.step
+	loops := len(v.bound) // around s, inside the span
+	if outer == 3 {
+		loops-- // the variable of a Coord
+	}
+	switch {
+	case v.span == nil || v.span.Pos != pos:
+		return fmt.Errorf("%s) is outside the span of %s", head(s), pos)
+	case step <= outer || loops > 0 || step > 2 && outer < 2:
+		return fmt.Errorf("%s) is at the wrong place in the span of %s", head(s), pos)
+	}
+	n := len(v.bound)
+	switch s := s.(type) {
+	case *Coord:
+		if last := v.span.Levels[len(v.span.Levels)-1]; s.Var != last {
+			return fmt.Errorf("%s): want %s, the variable of the last level", head(s), last)
+		}
+		v.bound = append(v.bound, s.Var)
+	case *At:
+		target := Target(s)
+		for _, u := range v.span.Levels {
+			if !slices.Contains(target.Vars, u) {
+				return fmt.Errorf("%s): %s has no variable %s", head(s), target.Key(), u)
+			}
+		}
+		v.target = target.Name
+	}
+	v.step = step
+	err := v.stmt(Inner(s))
+	v.bound, v.step = v.bound[:n], outer
+	return err
+}
+
+// isMoved reports whether an At around the current place has moved access a past the level of
+// variable u.
+func (v *verifier) isMoved(a *Access, u string) bool {
+	return v.span != nil && v.step == 4 && slices.Contains(v.span.Levels, u) &&
+		(a.Key() == v.span.Access.Key() || a.Name == v.target)
 }
 
 func (v *verifier) where(s *Where) error {
@@ -118,7 +209,7 @@ func (v *verifier) seq(s *Seq) error {
 
 func (v *verifier) access(a *Access, left bool) error {
 	for _, x := range a.Vars {
-		if slices.Contains(v.bound, x) {
+		if slices.Contains(v.bound, x) || v.isMoved(a, x) {
 			continue
 		}
 		for _, y := range v.relations.FullyDerived(x) {

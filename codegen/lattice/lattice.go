@@ -173,8 +173,6 @@ type builder struct {
 
 func (b *builder) stmt(s cin.Stmt) points {
 	switch s := s.(type) {
-	case *cin.Forall:
-		return b.stmt(s.Body)
 	case *cin.Where:
 		t := cin.Target(s.Producer).Name
 		outer, shadowed := b.temps[t]
@@ -193,6 +191,9 @@ func (b *builder) stmt(s cin.Stmt) points {
 		return r
 	case *cin.Assign:
 		return b.expr(s.RHS)
+	}
+	if t := cin.Inner(s); t != nil {
+		return b.stmt(t)
 	}
 	panic("BUG: lattice: unknown statement")
 }

@@ -51,7 +51,7 @@
 // Threads:
 //
 //	reduce.go      sums: each chunk has its own place, or each thread some rows of the result
-//	positionloop.go  a nest as one loop over positions
+//	positionloop.go  the nodes of a loop over positions
 //	privatize.go     privatization: threads add to copies of the result, or to their own
 //	                 workspaces
 //	longrows_products.go  long rows of sums in workspaces: they are computed before the loop, in

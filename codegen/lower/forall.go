@@ -32,20 +32,13 @@ func (l *lowerer) forall(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
 // returns the condition that the loop assigned a value. If want is false, the caller may only test
 // whether the returned condition is the constant false: then the loop never assigns a value.
 func (l *lowerer) loop(f *cin.Forall, e *scope.Env, want bool) ir.Expr {
-	o := l.leaf.LoopStrategy(f)
-	switch {
-	case o.OverPositions && f.Unit == cin.CPUThread:
-		return l.newPositionLoop(f, e).parallel(e)
-	case o.OverPositions:
-		return l.newPositionLoop(f, e).serial(e, want)
-	}
 	if s := l.promoteToScalar(f, e); s != nil {
 		return l.stmt(s, e, want)
 	}
 	c := l.leaf.Comps[f.Var]
 	switch {
 	case c == nil || l.leaf.Graph.ReplacedBy(f.Var) != nil:
-		return l.originalLoop(f, e, o, want)
+		return l.originalLoop(f, e, l.leaf.LoopStrategy(f), want)
 	case c.Natural:
 		return l.boundsLoop(f, e, c, want)
 	}

@@ -70,7 +70,7 @@ func lower(s scope.Spec) *Lowered {
 		Once:  map[*ir.Store]bool{},
 		Asked: func(v string) bool { return s.Strategy.Lanes[v] }}
 	bounds.ReadSchedule(l.leaf, s.Stmt)
-	s.Stmt = s.Strategy.Stmt
+	s.Stmt = cin.Body(s.Stmt)
 	f := &ir.Func{Name: s.Name}
 	for _, v := range s.Vars {
 		b := [2]*ir.Var{l.b.Var(v + "_lo"), l.b.Var(v + "_hi")}
@@ -97,8 +97,7 @@ func lower(s scope.Spec) *Lowered {
 		l.assembly = result.NewAssembly(l.leaf.Out, s.Assembly)
 		inChunks := false
 		cin.Walk(s.Stmt, func(s cin.Stmt) {
-			f, ok := s.(*cin.Forall)
-			inChunks = inChunks || ok && f.Unit == cin.CPUThread && l.leaf.Assigns(f)
+			inChunks = inChunks || cin.OnThreads(s) && l.leaf.Assigns(s)
 		})
 		if cin.Threaded(s.Stmt) || library.HasGemm(l.leaf) && !s.GPU {
 			l.leaf.Threads = l.b.Var("threads")

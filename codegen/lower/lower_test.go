@@ -8,6 +8,7 @@ import (
 
 	"distaff/codegen/choice"
 	"distaff/codegen/cin"
+	"distaff/codegen/explicit"
 	"distaff/codegen/ir"
 	"distaff/codegen/lower"
 	"distaff/codegen/lower/rewrite"
@@ -23,6 +24,19 @@ import (
 type leaf struct {
 	stmt, formats string
 	change        func(*scope.Spec, *choice.Problem)
+}
+
+// pattern returns the pattern that the result of statement s shares.
+func pattern(s cin.Stmt, spec *scope.Spec) (p explicit.Pattern) {
+	cin.Accesses(s, func(a *cin.Access) {
+		if a.Key() == spec.Share {
+			p.Access = a
+		}
+	})
+	k := slices.IndexFunc(spec.Operands,
+		func(o tree.Argument) bool { return o.Name == p.Access.Name })
+	p.Format, p.Result = spec.Operands[k].Format, spec.Operands[0].Format
+	return p
 }
 
 func (x leaf) lower(t *testing.T) (*ir.Func, error) {
@@ -80,6 +94,10 @@ func (x leaf) lower(t *testing.T) (*ir.Func, error) {
 		spec.Strategy, _ = choice.Choose(&of)
 	} else if spec.Strategy, _, err = choice.Follow(&of, nil); err != nil {
 		return nil, err
+	}
+	spec.Stmt = cin.WithBody(s, spec.Strategy.Stmt)
+	if spec.Share != "" {
+		spec.Stmt = explicit.Positions(spec.Stmt, spec.Strategy, pattern(s, &spec))
 	}
 	low, err := lower.Lower(spec)
 	if err != nil {

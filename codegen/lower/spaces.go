@@ -25,7 +25,7 @@ func (w workspace) Add(a *cin.Access, x ir.Expr, e *scope.Env) {
 func (l *lowerer) maker(e *scope.Env) *space.Maker {
 	how := l.spec.Strategy
 	return &space.Maker{B: l.b, Args: l.leaf.Args, Type: l.spec.Compute,
-		Chunks:  func() ir.Expr { return units.Chunks(l.leaf) },
+		Chunks:  func() ir.Expr { return units.Chunks(l.leaf, how.PerThread) },
 		Range:   func(v string) tree.Range { return e.OwnedRange(v) },
 		Width:   func(v string) uint8 { return how.CrdWidth[v] },
 		Entries: func(operand string) ir.Expr { return l.leaf.Ops[operand].Nnz() },
@@ -113,7 +113,7 @@ func (l *lowerer) parallelSpace(f *cin.Forall, e *scope.Env, want bool) ir.Expr 
 	if w, ok := l.b.Find(cin.Target(f).Name + ", space").(*space.Marks); ok {
 		w.Shared = e.Coord == nil
 	}
-	chunks := units.Chunks(l.leaf)
+	chunks := units.Chunks(l.leaf, l.spec.Strategy.PerThread)
 	var flags *ir.Array
 	if want {
 		flags = l.b.Alloc(cin.Target(f).Name+"_some", tensor.Bool, chunks, false)

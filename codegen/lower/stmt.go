@@ -26,6 +26,16 @@ func (l *lowerer) stmt(s cin.Stmt, e *scope.Env, want bool) ir.Expr {
 		return l.assign(s, e)
 	case *cin.Seq:
 		return l.seq(s, e, want)
+	case *cin.Span:
+		return l.span(s, e, want)
+	case *cin.Chunks:
+		return l.chunks(s, e)
+	case *cin.Positions:
+		return l.positions(s, e, want)
+	case *cin.Coord:
+		return l.coord(s, e, want)
+	case *cin.At:
+		return l.at(s, e, want)
 	}
 	panic(fmt.Sprintf("BUG: lower: statement %T", s))
 }

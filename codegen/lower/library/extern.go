@@ -410,7 +410,7 @@ func CallInside(l *scope.Leaf, s, replica cin.Stmt) {
 // RefuseUncalled refuses a schedule with a function that the leaf would not call, because lowering
 // changed the loops that the schedule names.
 func RefuseUncalled(l *scope.Leaf) {
-	cin.Walk(l.Spec.Stmt, func(s cin.Stmt) {
+	cin.Walk(l.Spec.Strategy.Stmt, func(s cin.Stmt) {
 		f, ok := s.(*cin.Forall)
 		if !ok {
 			return

@@ -18,7 +18,7 @@ func TestUncalled(t *testing.T) {
 	}
 	f := &strategy.Extern{Name: "dot", Vars: "j"}
 	l := &scope.Leaf{Called: map[*strategy.Extern]bool{}, Spec: &scope.Spec{Stmt: s,
-		Strategy: &strategy.Value{Loops: map[*cin.Forall]*strategy.Loop{
+		Strategy: &strategy.Value{Stmt: s, Loops: map[*cin.Forall]*strategy.Loop{
 			s.(*cin.Forall).Body.(*cin.Forall): {Extern: f}}}}}
 	refusal := func() (r *scope.Refusal) {
 		defer func() { r, _ = recover().(*scope.Refusal) }()

@@ -53,6 +53,9 @@ func (p *Loop) passesChunk() bool {
 		!slices.ContainsFunc(p.Lat.Iters, func(key string) bool { return l.IsChunked(p.E.Cur[key]) })
 }
 
+// At returns an iterator at the current position of a span.
+func At(s scope.Span) *Iter { return &Iter{Key: s.Key, Cur: s.Cur, P: s.P} }
+
 func (it *Iter) Name() string { return it.Cur.Of.Prefix() }
 
 // At returns the coordinate at position p.

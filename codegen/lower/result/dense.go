@@ -39,7 +39,8 @@ func newDenseResult(r *scope.Result) *denseResult {
 // says so, the chunks leave out long rows. After the chunks, the leaf then computes the long rows
 // one after another, each on all threads.
 func (a randomAccess) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
-	l, chunks := a.out.Leaf, units.Chunks(a.out.Leaf)
+	l := a.out.Leaf
+	chunks := units.Chunks(l, l.Spec.Strategy.PerThread)
 	if !a.out.Prefixed(f) {
 		e = merge.Zero(e)
 	}

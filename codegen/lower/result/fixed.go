@@ -70,7 +70,8 @@ func (a *fixedResult) Whole(parallel bool, run func()) {
 
 // Parallel lowers f as chunks that run on threads. Each chunk writes the values of its own rows.
 func (a *fixedResult) Parallel(f *cin.Forall, e *scope.Env, o strategy.Loop) ir.Expr {
-	l, chunks := a.out.Leaf, units.Chunks(a.out.Leaf)
+	l := a.out.Leaf
+	chunks := units.Chunks(l, l.Spec.Strategy.PerThread)
 	w := units.NewWork(f, e, chunks)
 	cuts := cutRows(w, o.Long)
 	l.B.Chunks("chunk", ir.Int(0), chunks, func(c *ir.Var) {

@@ -25,7 +25,8 @@ type Env struct {
 	Res         ResultCursor
 	// Ranges has the ranges of variables that are cut to a chunk or tile.
 	Ranges *List[tree.Range]
-	Rows   *List[Row] // the workspaces of tiles
+	Rows   *List[Row]  // the workspaces of tiles
+	Spans  *List[Span] // the positions of the spans around this place, by name
 	// Owned has the ranges of variables that belong to the current thread. Workspaces have places
 	// only for the coordinates in a range.
 	Owned *List[tree.Range]

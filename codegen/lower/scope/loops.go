@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"distaff/codegen/ir"
+	"distaff/codegen/lower/tree"
 	"distaff/codegen/provenance"
 )
 
@@ -97,6 +98,23 @@ type PrivateCopy struct {
 type PieceOf struct {
 	V          string
 	Number, Of ir.Expr
+}
+
+// Span is the range [Lo, Hi) of the position of a cin.Span. Cur is a cursor at the level of the
+// position, of the access with the given key. P is the current position, or nil outside of the loop
+// over the positions.
+type Span struct {
+	Key    string
+	Cur    *tree.Cursor
+	Lo, Hi ir.Expr
+	P      *ir.Var
+}
+
+// InSpan returns a copy of e in which the position with the given name is s.
+func (e *Env) InSpan(pos string, s Span) *Env {
+	in := *e
+	in.Spans = e.Spans.With(pos, s)
+	return &in
 }
 
 // WithAccess returns a copy of the loops' state o in which positions of one access become positions

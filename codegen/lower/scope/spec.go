@@ -10,7 +10,8 @@ import (
 
 // Spec describes a leaf.
 type Spec struct {
-	Name     string
+	Name string
+	// Stmt is the strategy's statement, in which passes have made forms of loops explicit.
 	Stmt     cin.Stmt
 	Vars     []string        // in the order of the leaf's bounds
 	Operands []tree.Argument // Operands[0] is the result

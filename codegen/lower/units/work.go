@@ -10,10 +10,11 @@ import (
 	"distaff/codegen/lower/tree"
 )
 
-// Chunks returns the number of chunks of a parallel loop.
-func Chunks(l *scope.Leaf) ir.Expr {
+// Chunks returns the number of chunks of a parallel loop: perThread for each thread, or one if
+// there is only one thread.
+func Chunks(l *scope.Leaf, perThread int64) ir.Expr {
 	return l.B.Named("chunks", ir.Choose(ir.AtMost(l.Threads, ir.Int(1)), ir.Int(1),
-		ir.Times(l.Threads, ir.Int(l.Spec.Strategy.PerThread))))
+		ir.Times(l.Threads, ir.Int(perThread))))
 }
 
 // Chunk returns the range of chunk c of v.
