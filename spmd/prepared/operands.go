@@ -185,13 +185,12 @@ func (x *Operands) hasPlannedBlocks(operand int, b *store.Blocks) bool {
 	return true
 }
 
-// HaveBlocksOf reports whether the blocks that the statement reads of an operand are the blocks of
-// h themselves, and not copies, at every rank. h must be stored in the operand's format.
-func (x *Operands) HaveBlocksOf(operand int, h *input.Held) bool {
-	if x.p.Replicated[operand] && h.Replica == nil {
-		return false
-	}
-	return x.hasPlannedBlocks(operand, h.Blocks)
+// HaveBlocksOf reports whether all accesses of an operand read the very blocks of h, not copies of
+// them. The result is the same at every rank.
+func (x *Operands) HaveBlocksOf(operand string, h *input.Held) bool {
+	return h.AsIs && !slices.ContainsFunc(x.p.accesses(operand), func(i int) bool {
+		return x.p.Replicated[i] && h.Replica == nil || !x.hasPlannedBlocks(i, h.Blocks)
+	})
 }
 
 // AllEntries returns blocks that together hold all entries of a distributed operand. If an access

@@ -367,25 +367,11 @@ func (s *Statement) adopt() error {
 			h.File = s.k.Planned.Reader.Lasting(o.Tensor)
 			t.hold(h)
 		}
-		r.version, r.held, r.shown = t.version, t.held, s.ownsBlocks(o.Tensor, t.held)
+		r.version, r.held = t.version, t.held
+		r.shown = s.k.Operands.HaveBlocksOf(o.Tensor, t.held)
 		s.reads = append(s.reads, r)
 	}
 	return nil
-}
-
-// ownsBlocks reports whether all accesses of an operand read the very blocks that the program
-// stores, not copies of them. h is the tensor that the program stores. The result is the same at
-// every rank.
-func (s *Statement) ownsBlocks(operand string, h *input.Held) bool {
-	if !h.AsIs {
-		return false
-	}
-	for i, o := range s.k.Planned.Problem.Operands {
-		if o.Tensor == operand && !s.k.Operands.HaveBlocksOf(i, h) {
-			return false
-		}
-	}
-	return true
 }
 
 // refresh lets the statement read the current values of its tensors. If it cannot, because a tensor
@@ -417,7 +403,7 @@ func (s *Statement) refresh() (again string, err error) {
 			return r.name + " now has another format, type or size", nil
 		}
 		s.mayNotFit = s.mayNotFit || !t.held.Blocks.Layout.Format.AllDense()
-		if !s.ownsBlocks(r.operand, t.held) { // blocks of the tensor are sent
+		if !s.k.Operands.HaveBlocksOf(r.operand, t.held) { // blocks of the tensor are sent
 			if err := t.fetch(); err != nil {
 				return "", p.failed(err)
 			}
@@ -426,7 +412,7 @@ func (s *Statement) refresh() (again string, err error) {
 			return "", p.failed(err)
 		}
 		*r = read{operand: r.operand, name: r.name, version: t.version, held: t.held,
-			shown: s.ownsBlocks(r.operand, t.held)}
+			shown: s.k.Operands.HaveBlocksOf(r.operand, t.held)}
 	}
 	if !s.mayNotFit { // of this run, or of an earlier run that failed at a later operand
 		return "", nil
