@@ -15,7 +15,7 @@ type Options struct {
 	// for messages, the source of each size in Dims; "" if it is unknown. DimsFrom may be nil
 	DimsFrom  []string
 	Type      tensor.Type // the wanted value type; None selects the type of the file
-	ZeroBased bool        // --index-base=0, for the .tns format
+	ZeroBased bool        // --index-base=0, for formats whose files do not say their index base
 	Threads   int         // number of threads that parse a text file; 0 selects GOMAXPROCS
 	// folder that stores standard input for a second pass; "" selects os.TempDir
 	Tmp   string

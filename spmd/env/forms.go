@@ -48,7 +48,7 @@ func (e *Env) measured() forms.Set {
 	}
 	m, err := tune.Kept(cfg.Cache)
 	if err != nil {
-		e.Detail("leaves have their default forms: " + err.Error())
+		e.Detail("no measured forms are used: " + err.Error())
 	}
 	forms := tune.Shipped()
 	if m != nil {
