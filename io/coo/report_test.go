@@ -97,6 +97,11 @@ func TestLook(t *testing.T) {
 	if v, _ := Look(s); v.Sorted {
 		t.Error("a coordinate comes twice and the stream counts as sorted")
 	}
+	scalar := &memStream{exact: true, typ: tensor.Float64, batch: 2, coords: [][]int64{{}},
+		vals: []tensor.Value{{Type: tensor.Float64}}}
+	if v, err := Look(scalar); err != nil || !v.Sorted {
+		t.Errorf("a scalar: got %+v, %v", v, err)
+	}
 	s.coords = [][]int64{{1, 5}, {3, 5}, {0, 7}, {1, 7}}
 	s.Rewind()
 	if v, _ := Look(s); v.Sorted || !v.Reversed {

@@ -141,6 +141,10 @@ func Look(in Stream) (*Survey, error) {
 		}
 		s.Entries += int64(b.N)
 	}
+	if n == 0 {
+		s.Sorted = s.Entries <= 1
+		s.Reversed = s.Sorted
+	}
 	s.Dims, _ = in.Dims()
 	for m := range tallies {
 		s.Modes[m] = tallies[m].survey(s.Dims[m], s.Entries)

@@ -3,6 +3,7 @@ package coo
 import (
 	"io"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"distaff/io/tcs"
@@ -86,7 +87,7 @@ type tensorStream struct {
 	kept  bool                // an entry was kept under the current coordinate of the levels above
 	index []int64
 	own   Batch // memory of the batches
-	done  int64
+	done  atomic.Int64
 }
 
 func (s *tensorStream) Dims() ([]int64, bool) { return s.t.Header.Dims, true }
@@ -96,14 +97,15 @@ func (s *tensorStream) Close() error          { return nil }
 // Dense, Tensor and Progress implement Densed, Tensored and Progressed.
 func (s *tensorStream) Dense() bool                   { return s.t.Dense() }
 func (s *tensorStream) Tensor() *tcs.Tensor           { return s.t }
-func (s *tensorStream) Progress() (done, total int64) { return s.done, s.t.Bytes() }
+func (s *tensorStream) Progress() (done, total int64) { return s.done.Load(), s.t.Bytes() }
 
 // Tensored is a stream that reads an existing tensor.
 type Tensored interface{ Tensor() *tcs.Tensor }
 
 func (s *tensorStream) Rewind() error {
 	s.c = s.t.Cursor()
-	s.done, s.kept = 0, false
+	s.done.Store(0)
+	s.kept = false
 	return nil
 }
 
@@ -117,11 +119,12 @@ func (s *tensorStream) Next(b *Batch) error {
 			return err
 		}
 		if n == 0 {
-			s.done = s.t.Bytes()
+			s.done.Store(s.t.Bytes())
 			return io.EOF
 		}
 		if s.t.Vals.Len > 0 {
-			s.done = int64(float64(s.t.Bytes()) * float64(s.index[n-1]) / float64(s.t.Vals.Len))
+			read := float64(s.index[n-1]) / float64(s.t.Vals.Len)
+			s.done.Store(int64(float64(s.t.Bytes()) * read))
 		}
 		vals := s.t.Vals.Bytes()
 		if lo, hi := s.index[0], s.index[n-1]; hi-lo == int64(n-1) && !s.drop {
