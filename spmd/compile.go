@@ -22,10 +22,11 @@ type Compiled struct {
 
 	job   *Job
 	ranks bool // Build also compiles the leaves of several ranks or blocks
-	// units are the units that Build compiles. The first is Unit. If the statement is a += and its
-	// result has no input, the second is the unit of a run without the result's old value. If no
-	// schedule is given, and the data is not completely known or ranks hold parts of it, the list
-	// ends with a unit for any sizes for each unit before that has one.
+	// units are the units that Build compiles. The first is Unit. If the statement is a +=, its
+	// result has no input, and some other operand has none either, the second is the unit of a run
+	// without the result's old value. If no schedule is given, and the data is not completely known
+	// or ranks hold parts of it, the list ends with a unit for any sizes for each unit before that
+	// has one.
 	units []*codegen.Unit
 }
 

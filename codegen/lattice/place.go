@@ -6,8 +6,8 @@ import (
 )
 
 // Place says which storage level of an access a loop nest reaches next. The zero Place means that
-// the loops outside bind the variables of all levels: the access may have a value at every
-// coordinate.
+// the access may have a value at every coordinate, for example because the loops outside bind the
+// variables of all its levels.
 type Place struct {
 	// Absent is set if the access is known to have no value here.
 	Absent bool

@@ -191,8 +191,8 @@ func (m *model) allowed(items []item, bound set, v int) bool {
 
 // loop is the work of one loop, summed over all its runs. steps is the cost of the iterations, and
 // moved is the cost of bringing the data that the iterations read into caches. bytes is the number
-// of bytes that the iterations read. lanes is the number of bytes that vector loads read; steps
-// already includes the cost of these loads.
+// of bytes of coordinates, and of values of factors, that the iterations read. lanes is the number
+// of these bytes that vector loads read; steps already includes the cost of these loads.
 type loop struct{ steps, moved, bytes, lanes float64 }
 
 func (l loop) spent() spent { return spent{l.steps + (l.bytes-l.lanes)*byteCost, l.moved} }
@@ -317,11 +317,11 @@ func (m *model) keeps(items []item, v int) bool {
 // appendCost returns the extra cost of the loop over v, nested in loops over bound, if it prevents
 // the product from being appended to the result in order. The sums are then added to a workspace.
 //
-// There are three cases. If all variables along which the result is appended to are bound, the cost
-// is 0, because v's loop cannot change the order. If v's loop is the first that prevents the order,
-// the cost is the cost of the workspace. The estimate assumes that the loops over the remaining
-// variables of the result come directly inside v's loop. If v's loop is a later loop over a summed
-// variable, the cost is the cost of the additions that it causes.
+// If all variables along which the result is appended to are bound, the cost is 0, because v's loop
+// cannot change the order. If v's loop is the first that prevents the order, the cost is the cost
+// of the workspace. The estimate assumes that the loops over the remaining variables of the result
+// come directly inside v's loop. If v's loop is a later loop over a summed variable, the cost is
+// the cost of the additions that it causes. In all other cases the cost is 0.
 func (m *model) appendCost(items []item, bound set, v int) float64 {
 	front := set(0)
 	k := 0

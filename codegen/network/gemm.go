@@ -62,7 +62,8 @@ func (s *search) gemmAt(x state, vars set) (rows, cols, sums set, ok bool) {
 }
 
 // isMatrix reports whether the variables vars of an item belong to dense levels, with only dense
-// levels below them.
+// levels below them. A factor must also be a single access, its values must be of the type that is
+// computed in (Factor.Matrix), and it must have each variable of vars once.
 func (s *search) isMatrix(it item, vars set) bool {
 	if it.made {
 		for v := vars; v != 0; v &= v - 1 {

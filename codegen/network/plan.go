@@ -17,11 +17,11 @@ type Plan struct {
 	// Products is the number of multiply-adds, Bytes the bytes that they read, and Memory the bytes
 	// that the intermediates of one thread occupy.
 	Products, Bytes, Memory float64
-	// Serial is the part of Cost during which a single thread works: it makes the intermediates,
-	// other than scalars, that are outside all loops.
+	// Serial is the part of Cost during which a single thread works: it makes intermediates that
+	// are outside all loops.
 	Serial float64
-	// Bound is 0 if this plan is the best. If a beam search found the plan, Bound is a lower bound
-	// of the cost of any plan.
+	// If a beam search found the plan, Bound is a lower bound of the cost of any plan. Otherwise
+	// Bound is 0.
 	Bound float64
 }
 

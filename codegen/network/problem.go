@@ -115,7 +115,7 @@ func (p *Problem) Searched() bool {
 }
 
 // Known reports whether enough is known of a product to estimate costs: it has at least two factors
-// of at most MaxStep variables each, and the number of entries of every tensor is known.
+// of at most MaxStep variables each, and the number of entries of every sparse tensor is known.
 func (p *Problem) Known() bool {
 	if len(p.Factors) < 2 {
 		return false
@@ -276,7 +276,8 @@ func (m *model) canWalk(f, v int, bound set) bool {
 	return true
 }
 
-// isWalked reports whether a level of v in factor f is a list of coordinates.
+// isWalked reports whether a level of v in factor f is a list of coordinates. All levels of a
+// converted access count as lists.
 func (m *model) isWalked(f, v int) bool {
 	for k, levels := range m.levels[f] {
 		for _, l := range levels {

@@ -56,8 +56,9 @@ type move struct {
 	gemm bool // what is left is one product of matrices
 }
 
-// alternative is one way to compute the rest of a state. first is its first move, which leads to
-// another state. next is an index in the list of alternatives of that state. If the move makes an
+// alternative is one way to compute the rest of a state. first is its first move. If the move is a
+// loop or makes an intermediate, it leads to another state, and next is an index in the list of
+// alternatives of that state. If nothing is left, there is no move. If the move makes an
 // intermediate, inside is an index in the list of alternatives of the intermediate's own state.
 // spent is the cost of all moves.
 type alternative struct {
@@ -66,7 +67,7 @@ type alternative struct {
 	next, inside int
 }
 
-// search is a search for the best plan over all sets of conversions. The searches for all sets use
+// search is a search for the best plan over sets of conversions. Its searches for these sets use
 // one memo table. Two sets of conversions can use the same entry for a state if the state's factors
 // have the same storage orders under both. Completing the state then costs the same.
 type search struct {
@@ -345,7 +346,8 @@ func (m *model) whole() state {
 }
 
 // Search returns a plan of about the least cost. Among plans of about the same cost it prefers
-// intermediates with few variables. It returns nil if it finds no plan, for example because the
+// intermediates with few variables. If the exact search is too large, it returns the plan of the
+// beam search, which may cost more. It returns nil if it finds no plan, for example because the
 // storage orders of the factors contradict the tree or the order of loops that p asks for.
 func Search(p *Problem) *Plan {
 	m := newModel(p)

@@ -59,8 +59,8 @@ func (p *treeParser) fail(want string) error {
 		Src: p.text, Pos: p.at, End: min(p.at+1, len(p.text))}
 }
 
-// product reads a product. It stops at the end of the text, or at a closing parenthesis that was
-// opened before the product.
+// product reads a product. It stops at the first character that does not continue the product, or
+// at the end of the text.
 func (p *treeParser) product() (*Tree, error) {
 	t := &Tree{At: p.at}
 	for {

@@ -96,9 +96,11 @@ type Normal struct {
 	Source map[string]string
 }
 
-// Term is a signed product of factors, summed over the variables in Sum. Sum lists the term's
-// variables that the left side does not have, in order of appearance, and the variables of every
-// enclosing sum() that was distributed over the term.
+// Term is a signed product of factors, summed over the variables in Sum. If the term is one of
+// Normal.Terms, Sum lists the term's variables that the left side does not have, in order of
+// appearance, and the variables of every enclosing sum() that was distributed over the term. If the
+// term is in the body of a Reduction, Sum lists only the variables of each sum() inside the
+// Reduction that was distributed over the term.
 type Term struct {
 	Negative bool
 	Factors  []Factor
@@ -118,8 +120,8 @@ type (
 	// they consist of Access, Number, Neg, Binary and ReductionExpr.
 	Quotient struct{ Num, Den Expr }
 	// Reduction is an explicit sum() that could not be merged into its term, because it is a factor
-	// of a product or part of a quotient. Its value is the sum of Body's terms over Vars. If Body
-	// has further sum()s inside, their variables are in the Sum of the body terms. The term that
+	// of a product or part of a quotient. Its value is the sum of Body's terms over Vars. The
+	// variables of a further sum() around a whole term of Body are in the term's Sum. The term that
 	// has the Reduction as a factor sums over the variables that are free in Body and absent from
 	// the left side.
 	Reduction struct {

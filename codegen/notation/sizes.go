@@ -114,7 +114,8 @@ func UserSizes(n *Normal, user map[string][]int64,
 }
 
 // SameSize maps each variable to a representative. Two variables have the same representative if
-// they must have the same size, because they index the same mode of some tensor.
+// they must have the same size: they index the same mode of some tensor, or each of them must have
+// the size of a third variable.
 func (n *Normal) SameSize() map[string]string {
 	g := newSizeGraph(n)
 	out := map[string]string{}

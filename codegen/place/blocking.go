@@ -316,8 +316,9 @@ func (b *Blocking) extend(spec *BlockSpec, n *notation.Normal) error {
 	return nil
 }
 
-// mapping finds the variables whose ranges decide which rank runs a block. They are the variables
-// of --map. Without --map, they are the split variables of the output, in the output's order.
+// mapping finds the variables whose ranges decide which rank runs a block. They are the split
+// variables that --map names. Without --map, they are the split variables of the output, in the
+// output's order.
 func (b *Blocking) mapping(spec *BlockSpec, n *notation.Normal) error {
 	if spec.Map == nil {
 		for _, v := range n.LHS.Vars {

@@ -196,7 +196,7 @@ func (p *placementReader) name(want string) string {
 }
 
 // list reads a parenthesized list with commas. It calls item to read each item. after is the text
-// before the list, for the error.
+// that follows the wanted "(" in the error.
 func (p *placementReader) list(after string, item func()) {
 	if p.want("(", after); p.err != nil || p.skip(")") {
 		return

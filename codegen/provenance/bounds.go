@@ -71,8 +71,8 @@ type Tiling struct {
 
 // TileOptions are properties of the tiled range.
 type TileOptions struct {
-	// Positions is true if the range consists of positions. Its Size is then only a promise, and
-	// the number of tiles is always computed.
+	// Positions is true if the range consists of positions. Its Size is then only a promise, and a
+	// split gives the range of its tile numbers no Size.
 	Positions bool
 	// Some: there must be at least one tile, even if the range is empty.
 	Some bool

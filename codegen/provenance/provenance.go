@@ -113,7 +113,7 @@ func (g *Graph) Relations() []Relation {
 }
 
 // With returns a graph that has all relations of g and also relation r. It returns an error if r
-// replaces a variable that was already replaced, or makes a variable whose name is in use.
+// replaces a variable that was already replaced, or makes a variable whose name a relation has.
 func (g *Graph) With(r Relation) (*Graph, error) {
 	for _, v := range r.From {
 		if r.Kind == Precompute {
@@ -294,9 +294,10 @@ type Component struct {
 	// Leaves are the fully derived variables, in natural order.
 	Leaves []string
 	// Top is the variable whose range the loops narrow step by step. It is the only root, or the
-	// variable made by fusing the roots themselves, or, if the inner rest of a tiled variable is
-	// fused with whole variables, the tiled variable. Top is "" if anything else was fused, such as
-	// tile numbers or a part of the inner variable.
+	// variable made by fusing the roots themselves. If this variable is tiled, or replaced by a
+	// bound, pos or coord, and what remains of it is fused with whole variables, Top stays this
+	// variable. Top is "" if anything else was fused, such as tile numbers or a part of the inner
+	// variable.
 	Top string
 }
 

@@ -80,7 +80,7 @@ const (
 	//
 	//   - unsigned: a -0 went into the value. If the value is zero, its sign is uncertain, because
 	//     adding -0 to an absent value or to cleared memory may or may not keep the sign.
-	//   - wild: a product or quotient was infinite, or infinity times zero.
+	//   - wild: a product or quotient was infinite, or it was NaN although its operands were not.
 	//   - loose: there was a division by a zero of uncertain sign, or a sum with wild operands.
 	//     Workspaces and schedules may take a common factor out of a sum: inf*1 - inf*3, a NaN,
 	//     becomes inf*(1-3), an infinity.

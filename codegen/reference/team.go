@@ -43,7 +43,7 @@ const (
 	// each row together. smallRow is small because every piece of a row keeps its own sums.
 	fewRows  = 64
 	smallRow = 1 << 12
-	// rowPieces is the largest number of pieces of such a row.
+	// rowPieces is the largest number of pieces of one term in such a row.
 	rowPieces = 64
 	// pointsHeld limits the points of all rows in progress, if several members compute rows.
 	pointsHeld = 1 << 24

@@ -10,9 +10,9 @@ import (
 // T. Here S denotes the statements next to the loop over j, such as the statement that adds the old
 // value of a "+=". fission moves a statement only if the statement writes to a result or temporary
 // with random access, because the new order then changes only the rounding. The new loops around S
-// are over the original variables, even if other loops replaced these variables. Only parallelize
-// and unroll may change the new loops. fission returns the loops over i that are now directly
-// around the loops over j.
+// are over the original variables, even if other loops replaced these variables. Only commands
+// that may name a replaced variable, such as parallelize and unroll, can change the new loops.
+// fission returns the loops over i that are now directly around the loops over j.
 func fission(s *state, i, j string) (own []*cin.Forall) {
 	s.body = cin.Descend(s.body, func(t cin.Stmt) (cin.Stmt, bool) {
 		f, ok := t.(*cin.Forall)
@@ -202,7 +202,8 @@ func terms(x cin.Expr, neg bool) []signed {
 // vars has an element for each loop of chain, from the component's first loop on. The element lists
 // the variables of the loops that replace this loop. For the component's last loop, the element
 // lists all original variables of the component. For the component's other loops it is empty. A
-// loop of another component keeps its variable. ok is false if chain lacks a loop of the component.
+// loop of another component keeps its variable. ok is false if chain lacks a loop of the component,
+// or has a loop over a producer's name for a consumer's variable.
 func originals(s *state, chain []*cin.Forall) (vars [][]string, ok bool) {
 	c := s.g.OfLoop(chain[len(chain)-1].Var)
 	if c == nil {

@@ -52,8 +52,7 @@ type command struct {
 	// words is the number of the first argument that can be a word of the language, or 0.
 	words int
 	apply func(*state) error // nil if the command distributes a statement over ranks
-	// A late command does not change loops, so it keeps its place after a parallelize that precedes
-	// it.
+	// A parallelize may stay before a late command (see parallelLast).
 	late bool
 	// cpuOnly is the reason why a schedule for a GPU cannot have the command, or "".
 	cpuOnly string
@@ -128,8 +127,8 @@ func newNames(name string) []int {
 	return nil
 }
 
-// Apply applies the commands in order, but applies each parallelize after all commands that change
-// loops. A refusal is a *diag.Error with the place of the command.
+// Apply applies the commands in order, but moves each parallelize as parallelLast says. A refusal
+// is a *diag.Error with the place of the command.
 func Apply(p Problem, list []*Command) (*Scheduled, error) {
 	if p.Source == nil {
 		p.Source = func(name string) string { return strings.TrimRight(name, "'") }
@@ -296,8 +295,8 @@ func (c *Command) Words() (which []bool) {
 	return which
 }
 
-// parallelLast returns the commands with each parallelize moved after all commands that change
-// loops, because commands that change loops assume that loops run in order.
+// parallelLast returns the commands with each parallelize moved after all commands that are not
+// late, because most of these commands change loops and assume that loops run in order.
 func parallelLast(list []*Command) []*Command {
 	last := -1 // the last command that changes loops
 	for k, c := range list {

@@ -81,7 +81,7 @@ func clash(a, b access) bool {
 // barrierPlacer places barriers in a launch.
 type barrierPlacer struct {
 	l      *launcher
-	stored map[*ir.Array]bool // arrays that the launch stores to and that several threads may see
+	stored map[*ir.Array]bool // arrays that the launch stores to
 	warp   bool               // the code is run by a warp
 	loops  int                // number of loops around the current statement
 }

@@ -76,7 +76,7 @@ func (l *launcher) single(s ir.Stmt, unitLevel level, out *ir.Block) {
 	out.Append(guard)
 }
 
-// loopIn appends s, a loop inside a loop of Blocks, to out. unitLevel says which unit runs the
+// loopIn appends s, a loop inside a launch, to out. unitLevel says which unit runs the
 // loop: a block, a warp or a thread.
 func (l *launcher) loopIn(s *ir.For, unitLevel level, out *ir.Block) {
 	switch s.Kind {

@@ -21,7 +21,8 @@ type host struct {
 }
 
 // ids has variables for four numbers: of the block, of the thread in the block, of the thread's
-// warp, and of the thread in the warp. All launches have the same variables.
+// warp, and of the thread in the warp. All launches have the same variables, except that
+// the variable of a loop of Blocks may be the number of the block.
 type ids struct{ block, thread, warp, lane *ir.Var }
 
 // refuse records why the leaf cannot run on a GPU. Only the first reason is kept. loop is the loop
@@ -150,8 +151,8 @@ func changeable(x ir.Expr) bool {
 }
 
 // scan returns s as prefix sums of arrays, if it is the loop for k in lo : hi { a[k + 1] += a[k] }
-// over one or more arrays. Otherwise it returns nil. It also returns nil if the loop is inside
-// another loop, or if its bounds read one of the arrays.
+// over one or more arrays of integers. Otherwise it returns nil. It also returns nil if the loop is
+// inside another loop, or if its bounds read one of the arrays.
 func (h *host) scan(s ir.Stmt) []ir.Stmt {
 	loop, ok := s.(*ir.For)
 	if !ok || h.loops > 0 || loop.Kind != ir.Serial || loop.Step != 1 {

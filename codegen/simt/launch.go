@@ -16,7 +16,7 @@ type launcher struct {
 	roles    map[ir.Stmt]role
 	made     map[*ir.Array]bool  // arrays that only the launch uses
 	own      map[*ir.Array]level // arrays with a separate part for each warp or thread
-	strides  map[ir.Stmt]bool    // grid-stride loops, which run several iterations of Blocks or Warps
+	strides  map[ir.Stmt]bool    // loops that run several iterations of Blocks, Warps or Lanes
 	shared   []ir.Stmt           // the Shared arrays, which are declared at the start of the launch
 	bytes    int64               // size of the shared arrays in bytes
 	// declarations of where a thread's, warp's or block's part of a hoisted array begins

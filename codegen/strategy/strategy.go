@@ -217,7 +217,8 @@ func (k Kind) String() string { return KindNames[k] }
 //     last has a place, and each place has a list of coordinates of the last variable. If Dense is
 //     not 0, this concerns only the variables of the key.
 //   - Dense, for a HashTable or Terms: the number of last variables that are not part of the key.
-//     Each key has a row of values along these variables, at all of their coordinates or at none.
+//     In a HashTable each key has a row of values along these variables, at all of their
+//     coordinates or at none. Terms store the factors of each row that is added.
 //   - Of, for a HashTable or Terms: the name of the operand that has an entry for each key. The
 //     workspace is allocated with room for that operand's entries. Of is "" if there is none.
 //   - Key, for Positions: the key of an access. The values are stored at its positions.
@@ -251,7 +252,7 @@ type Space struct {
 // touch no common data.
 func (s Space) Shared() bool { return s.Form.Kind == Array || s.Form.Kind == Marks }
 
-// Result describes the capacity that a result needs.
+// Result describes the capacity that a result needs, and further choices for results.
 type Result struct {
 	// Factor is the initial capacity as a multiple of the number of entries of all sparse operands.
 	// Most is an upper bound of the initial capacity in entries; 0 means no bound.

@@ -24,8 +24,9 @@ func (g *Grid) Filled() int {
 	return n
 }
 
-// Coarsen returns a grid whose bins are each merged from factor[0] by factor[1] bins of g. A factor
-// that exceeds the number of bins is reduced to that number. If both factors are 1, it returns g.
+// Coarsen returns a grid whose bins are merged from factor[0] by factor[1] bins of g, or from fewer
+// at the ends of the sides. A factor that exceeds the number of bins is reduced to that number, but
+// not below 1. If both factors are then 1, it returns g.
 func (g *Grid) Coarsen(factor [2]int) *Grid {
 	for side := range factor {
 		factor[side] = max(1, min(factor[side], g.Bins[side]))

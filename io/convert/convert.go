@@ -41,7 +41,7 @@ func Formatted(in coo.Stream) tensor.Format {
 // File converts the file at path src and writes the result to path dst. The format of each file
 // follows from its extension. opt.Write.Limit limits the memory for sorting and writing. If
 // opt.Read.Limit is 0, reading has the same limit. dst appears only when it is complete, or not at
-// all.
+// all, unless it is a pipe, a device or standard output.
 func File(src, dst string, opt Options) error {
 	if opt.Write.Limit == nil {
 		opt.Write.Limit = DefaultLimit()

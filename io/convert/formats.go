@@ -166,7 +166,7 @@ func writable(f *Format) bool { return f.Write != nil || f.Name == "tcs" }
 
 // Based returns an error if no file at the given paths can be read with --index-base=0. The option
 // only has an effect on formats that do not fix the base. The caller uses Based if the option was
-// given. Based returns nil if paths is empty.
+// given. Based returns nil if paths is empty, or if a path does not name a format.
 func Based(paths ...string) error {
 	for _, p := range paths {
 		if f, err := FormatOf(p); err != nil || f.Loose {

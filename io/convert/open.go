@@ -35,7 +35,7 @@ func Open(path string, opt coo.Options) (coo.Stream, error) {
 
 // HeadOf returns the head of the text file that s, a stream from Open, reads. Ranks need the head
 // to open parts of the file with OpenPart. HeadOf returns nil if the file cannot be read in parts,
-// because it is a pipe or compressed, or its format is not text.
+// because it is a pipe or compressed, or its format has no function OpenPart.
 func HeadOf(s coo.Stream) []byte {
 	if p, ok := s.(text.Parted); ok {
 		return p.Head()
@@ -170,10 +170,9 @@ func checkDims(t *tcs.Tensor, dims []int64) error {
 	return nil
 }
 
-// keepFor decides whether the stream returns the zeros that the file stores. It returns these zeros
-// if a tensor of format f would store them anyway (coo.ZerosFor), and otherwise leaves them out.
-// fit must be true if the dense levels of f will cover only the range of the entries. Call keepFor
-// before the first entry is read.
+// keepFor decides which zeros of trailing dense levels the stream returns: the zeros that
+// coo.ZerosFor selects for a tensor of format f. fit must be true if the dense levels of f will
+// cover only the range of the entries. Call keepFor before the first entry is read.
 func (s *tensorFile) keepFor(f tensor.Format, fit bool) {
 	s.Stream = coo.FromTensor(s.t, coo.ZerosFor(s.t, f, fit))
 }

@@ -147,7 +147,7 @@ func Compressed(path string) bool {
 }
 
 // Room returns an error if the disk does not have enough room for an output of nnz entries. It
-// checks only formats that list every coordinate or every row; for others it returns nil.
+// checks only formats that have the function Least; for others it returns nil.
 func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int64, nnz int64,
 	opt coo.WriteOptions) error {
 	if f.Least == nil {
@@ -168,7 +168,7 @@ func (f *Format) Room(to *outfile.File, name string, typ tensor.Type, dims []int
 }
 
 // suggestTCS returns the end of an error message, which advises to write a .tcs file instead
-// because such a file stores only entries. It returns "" if a .tcs file with nnz entries would need
+// because such a file stores only entries. It returns "" if a .tcs file with nnz entries may need
 // more than room bytes. It also returns "" if nnz is 0, which can mean that the number is unknown.
 func suggestTCS(typ tensor.Type, dims []int64, nnz int64, room float64) string {
 	// a position and a coordinate a level
@@ -182,7 +182,7 @@ func suggestTCS(typ tensor.Type, dims []int64, nnz int64, room float64) string {
 }
 
 // write sorts the stream as the format needs and writes it to w. It adds entries with equal
-// coordinates, unless spec.Format has levels for repeated coordinates.
+// coordinates, unless spec.Format has levels for repeated coordinates or spec refuses duplicates.
 func (f *Format) write(w io.Writer, name string, in coo.Stream, spec coo.Spec, wo coo.WriteOptions,
 	cfg coo.Config) error {
 	wo.Dense = wo.Dense || f.Filled

@@ -63,8 +63,8 @@ func scatter(in Stream, spec Spec, cfg Config) (*tcs.Tensor, error) {
 }
 
 // AssembleFile is like Assemble, but writes a .tcs file at path. It needs no more memory than
-// cfg.Limit allows, whatever the size of the tensor, unless path is a pipe. Then the tensor must
-// fit in memory. If AssembleFile fails, a file at path is unchanged.
+// cfg.Limit allows, whatever the size of the tensor, unless path is a pipe or a device. Then the
+// tensor must fit in memory. If AssembleFile fails, a regular file at path is unchanged.
 func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	spec, err := spec.normal(in)
 	if err != nil {
@@ -118,8 +118,8 @@ func AssembleFile(path string, in Stream, spec Spec, cfg Config) error {
 	return out.Commit()
 }
 
-// stream writes a .tcs file to a pipe. It assembles the tensor in memory first, because the
-// checksums and statistics precede the data.
+// stream writes a .tcs file to a pipe or a device. It assembles the tensor in memory first, because
+// the checksums and statistics precede the data.
 func (s *sorted) stream(path string, out *outfile.File, j *Joined) error {
 	defer j.Close()
 	if err := j.allocate(s.cfg.Limit, path); err != nil {

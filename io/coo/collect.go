@@ -9,8 +9,9 @@ import (
 	"distaff/io/tensor"
 )
 
-// reader yields batches of entries in storage order. A batch has one column of coordinates for each
-// level. n is the number of entries in the batch, and it is 0 at the end.
+// reader yields batches of entries, in storage order unless Sorter.unsummed returned it. A batch
+// has one column of coordinates for each level. n is the number of entries in the batch, and it is
+// 0 at the end.
 type reader interface {
 	next(b *Batch) (n int, err error)
 	close()
@@ -178,7 +179,7 @@ func (c *collector) entries() (entries, error) {
 }
 
 // replay yields the entries of a stream whose entries come in storage order. It does not store
-// them, but reads the stream again for each pass.
+// them, but reads the stream again for each reader.
 type replay struct {
 	in       Stream
 	hist     []int64 // counter.hist of the first reading
@@ -271,8 +272,9 @@ func (r *streamReader) next(b *Batch) (int, error) {
 	return b.N, nil
 }
 
-// summer adds the values of neighbouring entries with equal coordinates. The last entry of a batch
-// is pending until the next batch shows whether it repeats.
+// summer adds the values of neighbouring entries with equal coordinates, or returns an error for
+// such entries if the spec refuses duplicates. The last entry of a batch is pending until the next
+// batch shows whether it repeats.
 type summer struct {
 	from reader
 	spec *Spec

@@ -73,8 +73,9 @@ import (
 )
 
 // Batch is a sequence of N entries. Coords[m][k] is the coordinate of entry k in mode m, counted
-// from 0. Vals holds the bytes of the values, in the type of the stream. The memory is valid until
-// the next call of Stream.Next. Only the stream may write to a batch.
+// from 0. (In the batches of a reader, Coords has a column for each level.) Vals holds the bytes of
+// the values, in the type of the stream. The memory is valid until the next call of Stream.Next.
+// Only the stream may write to a batch.
 type Batch struct {
 	N      int
 	Coords [][]int64

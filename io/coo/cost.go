@@ -48,7 +48,8 @@ func (c SortCost) StoredBytes(entries, builders, lanes int64) int64 {
 
 // SortBytes returns the maximum number of extra bytes that the sort of entries needs. lanes is the
 // number of lanes of the Sorter that have entries. The sort copies all entries if they are few, if
-// their records are large, or if many of them are in small chunks. Otherwise it sorts in place.
+// their records are large, if many of them are in small chunks, or if the partly filled blocks
+// would need more memory than a copy. Otherwise it sorts in place.
 func (c SortCost) SortBytes(entries, lanes int64) int64 {
 	if entries < inPlaceFrom || c.record > 8*maxStride {
 		return c.record * entries
@@ -73,8 +74,9 @@ func (c SortCost) SortBytes(entries, lanes int64) int64 {
 	return c.record * n
 }
 
-// largestBucket is the maximum size of a bucket in units of the mean size. By Bernstein's
-// inequality with 2^12 buckets, the probability of a larger bucket is below one in a billion.
+// largestBucket is the maximum size, in units of the mean size, of a bucket that must be sorted. By
+// Bernstein's inequality with 2^12 buckets, the probability of a larger bucket is below one in a
+// billion.
 const largestBucket = 2
 
 // AssembleBytes returns the maximum number of bytes that Assemble needs in addition to the tensor

@@ -10,8 +10,9 @@ import "distaff/io/tensor"
 //
 // The counts give the number of positions of each level l. Two entries share a position of level l
 // if their coordinates agree in levels 0 to s, where s is spec.Format.Sharing()[l]. An entry that
-// differs from the entry before in one of these levels gets a new position. So the number of
-// positions is the sum of hist[k] over all k <= s.
+// differs from the entry before in one of these levels gets a new position. If s is the number of
+// levels, every entry gets a new position. So the number of positions is the sum of hist[k] over
+// all k <= s.
 type counter struct {
 	hist     []int64
 	prev     []int64

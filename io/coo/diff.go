@@ -27,10 +27,10 @@ type Differences struct {
 	First    []Difference // the first differences, in order of coordinates
 }
 
-// Diff compares two tensors by value. The values a and b at a coordinate are equal if |a-b| <= atol
-// + rtol*|b|, if both are NaN, or if both are the same infinity. A missing entry is zero. Integers
-// are compared exactly if both tolerances are 0. Both streams must list the modes in the same
-// order. The result lists the first differences, at most maxListed of them.
+// Diff compares two tensors by value. The values a and b at a coordinate are equal if both are
+// finite and |a-b| <= atol + rtol*|b|, if both are NaN, or if both are the same infinity. A missing
+// entry is zero. Integers are compared exactly if both tolerances are 0. Both streams must list the
+// modes in the same order. The result lists the first differences, at most maxListed of them.
 //
 // The sizes of both tensors must be equal. There is one exception: if a file states no sizes, the
 // sizes of its stream are only the largest coordinates, and the sizes of the other stream may be
@@ -175,7 +175,8 @@ func (d *differ) add(at *side, v, w tensor.Value) {
 	}
 }
 
-// equal compares two values. abs is the absolute value of their difference.
+// equal compares two values. abs is the absolute value of their difference, or 0 if both are NaN or
+// the same infinity.
 func (d *differ) equal(v, w tensor.Value) (abs float64, equal bool) {
 	if v.Type.IsInt() && w.Type.IsInt() {
 		if v.I == w.I {

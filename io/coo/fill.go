@@ -130,8 +130,8 @@ func (f *filler) resume(prev, counts []int64) {
 	f.vals.n = int(parent + 1)
 }
 
-// addAll appends all entries of a reader. It stops when a sink has an error, so that a full disk is
-// not reported again for each write.
+// addAll appends all entries of a reader. It stops when one of the given sinks has an error, for
+// example because the disk is full.
 func (f *filler) addAll(r reader, sinks []*sink) error {
 	var b Batch
 	for {

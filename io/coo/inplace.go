@@ -24,7 +24,8 @@ import (
 // inPlaceFrom is the smallest number of records of a store that is sorted in place.
 const inPlaceFrom = 1 << 16
 
-// sampled is the mean number of records of the sample that fall into one bucket.
+// sampled is the largest number of records of the sample that fall into one bucket, unless their
+// keys are equal.
 const sampled = 128
 
 // minBlock and maxBlock are the smallest and the largest size of a block in records.
@@ -146,7 +147,8 @@ func (s *store) mergeSmall() (bool, error) {
 	return true, nil
 }
 
-// isSmall reports whether a chunk was cut from a slab.
+// isSmall reports whether a chunk has only a part of its memory, because it was cut from a slab. A
+// chunk that has a whole slab is not small.
 func (s *store) isSmall(c chunk) bool { return cap(c.recs) != int(c.mem.Bytes)/8 }
 
 // sample returns a sample of the store's records. count is their number. Their distances vary,
@@ -318,8 +320,8 @@ func (b *blockSort[R]) move() {
 	}
 }
 
-// sortBuckets sorts each bucket. Threads take one bucket after another. A sorted bucket is stored
-// in the first of its slots.
+// sortBuckets sorts each bucket. Threads take one bucket after another. A sorted bucket fills its
+// slots from the first one on.
 func (b *blockSort[R]) sortBuckets(lo int) {
 	var next int
 	var mu sync.Mutex

@@ -36,7 +36,7 @@ func NewIntake(in Stream, spec Spec) (*Intake, error) {
 }
 
 // newIntake returns an Intake. spec must be normal (Spec.normal). dims is nil if the sizes are
-// unknown.
+// unknown or not checked.
 func newIntake(in Stream, spec Spec, dims []int64) *Intake {
 	levels := len(spec.Format.Order)
 	i := &Intake{in: in, spec: spec, cols: make([][]int64, levels), limits: make([][2]int64, levels),

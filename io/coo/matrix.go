@@ -11,14 +11,14 @@ type Matrix struct {
 	Lower, Upper  int64
 	Diagonal      int64 // number of coordinates on the diagonal with an entry
 	Places        int64 // length of the diagonal
-	DiagonalKnown bool  // Diagonal was counted, because the diagonal is short enough
+	DiagonalKnown bool  // Diagonal was counted: no coordinate on the diagonal is too large
 }
 
 // band collects the facts of a Matrix.
 type band struct {
 	m          Matrix
 	seen       []uint64 // one bit for each coordinate of the diagonal
-	overflowed bool     // the diagonal is too long to count
+	overflowed bool     // a coordinate on the diagonal is too large to count
 }
 
 func (b *band) add(rows, cols []int64) {

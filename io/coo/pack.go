@@ -51,7 +51,7 @@ func (p *packer) canPack(top []int64) bool {
 }
 
 // widened returns a packer for coordinates up to top[l] in each level l, with room to grow. The
-// outermost level gets all remaining bits of its word.
+// outermost level gets all remaining bits of its word, but at most 63.
 func (p *packer) widened(top []int64) *packer {
 	width := append([]uint(nil), p.bits...)
 	for l, x := range top {

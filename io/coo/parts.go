@@ -8,16 +8,16 @@ import (
 )
 
 // PartCount holds the counts of the first pass over one part of a tensor's entries. The entries of
-// all parts, one part after another, are in storage order. Two neighbouring parts can share
-// positions, so the first and last coordinates of each part are needed to combine the counts.
-// (SuperTaco, section 4.4.2, calls this the partial header of a block.)
+// all parts, one part after another, must be in storage order (see Join). Two neighbouring parts
+// can share positions, so the first and last coordinates of each part are needed to combine the
+// counts. (SuperTaco, section 4.4.2, calls this the partial header of a block.)
 type PartCount struct {
 	N int64
 	// Hist[k] is the number of entries whose outermost difference from the entry before them is at
 	// level k. The first entry counts at level 0. The last element counts entries that are equal to
 	// the entry before.
 	Hist        []int64
-	First, Last []int64 // coordinates of the first and last entry by level, if N > 0
+	First, Last []int64 // first and last coordinates by level, if N > 0; may be nil for one part
 	Sorted      bool
 }
 
@@ -81,9 +81,9 @@ type Joined struct {
 	again  []*counter // by part, counts of the entries that were added
 }
 
-// ErrUnordered reports that the parts do not follow one another in storage order, or that
-// coordinates repeat in a tensor that must not keep repeats. A Sorter can handle such entries, but
-// Join cannot.
+// ErrUnordered reports that the entries of all parts, one part after another, are not in storage
+// order, or that coordinates repeat in a tensor that must not keep repeats. A Sorter can handle
+// such entries, but Join cannot.
 var ErrUnordered = errors.New("the parts of a tensor must be in storage order")
 
 // Join plans the assembly of the parts into the tensor of spec. The sizes, modes and type of spec

@@ -17,7 +17,7 @@ import (
 // compete for the few ways of a cache set. acrossRows is the side in the other mode.
 const alongRows, acrossRows = 8, 64
 
-// minShare is the smallest number of values for which another thread is used.
+// minShare is the smallest mean number of values that each of several threads copies.
 const minShare = 1 << 16
 
 // permuted returns a copy of a tensor of dense levels in which the levels store the given modes. It

@@ -11,7 +11,7 @@ import (
 type sorted struct {
 	spec     Spec // with the final sizes
 	cfg      Config
-	min, max []int64 // by level; max is -1 without entries
+	min, max []int64 // by level; max is -1 without entries; nil if made by Sorter.Finish
 	entries  entries
 }
 
@@ -20,7 +20,7 @@ func (s *sorted) free() { s.entries.free() }
 // tensor returns a tensor in memory with the sorted entries. It reads the entries twice: the first
 // pass counts them, and the second pass copies them. During the second pass the memory of copied
 // entries is released. So the entries and the tensor together occupy little more than the larger of
-// the two. The entries cannot be read again.
+// the two. After the second pass the entries cannot be read again.
 func (s *sorted) tensor() (*tcs.Tensor, error) {
 	j, err := s.firstPass()
 	if err != nil {
@@ -118,7 +118,8 @@ func (s *sorted) fill(j *Joined) (*tcs.Tensor, error) {
 	return j.fillAll(readers)
 }
 
-// count returns the number of entries that are left after values at equal coordinates were summed.
+// count returns the number of entries. Values at equal coordinates are already summed, unless the
+// spec keeps repeats.
 func (s *sorted) count() (n int64, err error) {
 	if mem, ok := s.entries.(*store); ok {
 		return mem.n, nil

@@ -9,9 +9,10 @@ import (
 )
 
 // Sorter sorts entries that are added in several lanes, and makes a tensor from the sorted entries.
-// Values at equal coordinates are summed in a fixed order: the entries of lane 0 in the order of
-// Add, then the entries of lane 1, and so on, whatever the order of the calls of Add. Entries are
-// stored packed in memory (store). If memory is full, they go to sorted runs on disk (spill).
+// Values at equal coordinates are summed (or kept) in a fixed order: the entries of lane 0 in the
+// order of Add, then the entries of lane 1, and so on, whatever the order of the calls of Add.
+// Entries are stored packed in memory (store). If memory is full, they go to sorted runs on disk
+// (spill).
 type Sorter struct {
 	spec  Spec
 	cfg   Config

@@ -133,7 +133,7 @@ func (s Spec) normal(in Stream) (Spec, error) {
 	return s, tcs.CanConvert(s.Type, in.Type())
 }
 
-// formatCoords formats coordinates for the user, who counts from 1.
+// formatCoords formats coordinates for messages. It adds 1 to each coordinate.
 func formatCoords(coords []int64) string {
 	var b strings.Builder
 	for i, x := range coords {

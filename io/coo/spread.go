@@ -53,7 +53,7 @@ func NewSpread(spec Spec, cfg Config, how Placing) (*Spread, error) {
 }
 
 // Add stores n entries, given as a column of coordinates per level. They must be inside the block's
-// box. After a repeated coordinate (see Repeated) the block must not be used.
+// box. If Repeated then returns true, the block must not be used.
 func (s *Spread) Add(cols [][]int64, vals []byte, n int) error {
 	if n == 0 || s.repeated {
 		return nil

@@ -71,8 +71,8 @@ func (s *store) drop() {
 	s.reset()
 }
 
-// grow adds an empty chunk for the given number of records. A small chunk is cut from the slab, and
-// has less room if the slab ends.
+// grow adds an empty chunk for the given number of records. If the store has a slab, a small chunk
+// is cut from the slab, and has less room if the slab ends.
 func (s *store) grow(records int) error {
 	if b := s.slab; b != nil && records < chunkUnit {
 		if len(b.rest) == 0 {

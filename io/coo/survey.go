@@ -155,7 +155,8 @@ func Look(in Stream) (*Survey, error) {
 	return s, nil
 }
 
-// strictly does the same as add, but also returns false if a coordinate repeats.
+// strictly does the same as add, but also returns false if a coordinate repeats. For a scalar it
+// always returns false.
 func (c *counter) strictly(cols [][]int64, n int) bool {
 	return c.add(cols, n) && c.hist[len(cols)] == 0
 }

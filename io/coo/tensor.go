@@ -61,8 +61,8 @@ func firstTrailingDense(f tensor.Format) int { return len(f.Levels) - f.Trailing
 // tensor.
 func FromTensor(t *tcs.Tensor, zeros Zeros) Stream { return FromTensorBy(t, zeros, BatchSize) }
 
-// FromTensorBy is like FromTensor, with batches of at most n entries. Small batches save memory if
-// many streams are open.
+// FromTensorBy is like FromTensor, with batches of at most n entries, or of 1 if n is 0. Small
+// batches save memory if many streams are open.
 func FromTensorBy(t *tcs.Tensor, zeros Zeros, n int) Stream {
 	last := len(t.Levels) - 1
 	n = int(max(min(int64(n), t.Vals.Len), 1))
@@ -245,10 +245,10 @@ func (s *tensorStream) sortLevels(modes []int) int {
 	return 0
 }
 
-// Filled reports whether the stream yields an entry for every value that a tensor of format f would
-// store if it were made from the stream. This is true if the stream reads a tensor of the same
-// format including its zeros, and if the tensor's trailing dense levels cover their modes
-// completely.
+// Filled reports whether the stream yields an entry for every value, except padding, that a tensor
+// of format f would store if it were made from the stream. This is true if the stream reads a
+// tensor of the same format including its zeros, and if the tensor's trailing dense levels cover
+// their modes completely.
 func Filled(in Stream, f tensor.Format) bool {
 	s, ok := in.(*tensorStream)
 	if !ok || s.drop {

@@ -18,7 +18,7 @@ type Generator struct {
 }
 
 // prefix returns a hash of the coordinates of the first modes. The value at a coordinate of n modes
-// is value(prefix(at[:n-1]), at[n-1]).
+// is value(prefix(at[:n-1]), at[n-1]), or value(prefix(nil), 0) if n is 0.
 func (g *Generator) prefix(at []int64) uint64 {
 	h := g.key ^ 0x76616c7565 // "value"
 	for _, c := range at {

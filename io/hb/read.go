@@ -11,10 +11,11 @@ import (
 	"distaff/io/text"
 )
 
-// batchSize is the number of stored entries in a batch, without mirror images.
+// batchSize is the largest number of stored entries in a batch, without mirror images.
 const batchSize = 4096
 
-// stream returns the entries column by column.
+// stream returns the entries that the file stores, column by column. If the matrix has a symmetry,
+// the mirror image of an entry follows the entry.
 type stream struct {
 	src *text.Source
 	h   *header
@@ -35,8 +36,8 @@ type stream struct {
 	mirrorsChecked bool    // the file was searched for mirror images
 }
 
-// Open reads path as a stream of entries, column by column, with exact sizes. The stream owns
-// the file.
+// Open reads path as a stream of entries in the file's order, with exact sizes. The stream owns the
+// file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.
@@ -107,8 +108,8 @@ func (s *stream) Close() error {
 	return s.src.Close()
 }
 
-// last returns the reader of the last section: the values, or the indices if the file has no
-// values.
+// last returns the reader of the last section that is read: the values, or the indices if the file
+// has no values.
 func (s *stream) last() *cards {
 	if s.val != nil {
 		return s.val
@@ -145,8 +146,7 @@ func (s *stream) start() (err error) {
 }
 
 // Next stores the next entries of the file in b. It also stores the mirror images that a symmetry
-// of the matrix implies. It reads batchSize elements of the file. If none of them gives an entry,
-// it reads more.
+// of the matrix implies. It reads at most batchSize stored entries.
 func (s *stream) Next(b *coo.Batch) error {
 	if s.err == nil {
 		s.err = s.fill(b, s.entry)

@@ -38,9 +38,9 @@ func (s *stream) indices() *stream {
 	return x
 }
 
-// folded is a stream for coo.MirrorPair that has all entries below the diagonal. The value of an
-// entry is 1 if the file stores the entry below the diagonal, and the imaginary unit if the file
-// stores it above.
+// folded is a stream for coo.MirrorPair that moves all entries off the diagonal to below it. The
+// value of an entry is 1 if the file stores the entry below the diagonal, and the imaginary unit if
+// the file stores it above.
 type folded struct{ *stream }
 
 func (f *folded) Next(b *coo.Batch) error { return f.fill(b, f.entry) }

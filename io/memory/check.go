@@ -19,9 +19,9 @@ func fault(format string, args ...any) error {
 }
 
 // Check checks a tensor that a program made: everything that a compiled function relies on. Errors
-// in the data begin with name. Sizes, lengths and widths are checked at each call. Positions and
-// coordinates are checked once, and again if the tensor gets other arrays; if trusted is true, they
-// are never checked.
+// in the data begin with name. Sizes, lengths, widths, and the first and last position of each
+// level are checked at each call. The other positions and the coordinates are checked once, and
+// again if the tensor gets other arrays; if trusted is true, they are never checked.
 func Check(t *tcs.Tensor, name string, trusted bool) error {
 	if t == nil {
 		return fault("%s: the tensor is nil", name)
@@ -263,8 +263,8 @@ func (w *words) memory(name string, a tcs.Array, align int) error {
 	return nil
 }
 
-// element converts an error of Validate about one element to an error that uses the names of w.
-// Other data errors get only the tensor's name.
+// element converts an error of ValidateGiven about one element to an error that usually uses the
+// names of w. Other data errors get only the tensor's name.
 func (w *words) element(t *tcs.Tensor, err error) error {
 	var e *tcs.Error
 	if !errors.As(err, &e) || e.Exit != exitData {

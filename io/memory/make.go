@@ -20,8 +20,9 @@ type Index interface{ ~int | ~int64 | ~int32 }
 // Option changes how a tensor is made.
 type Option struct{ trusted bool }
 
-// Trusted returns an option that skips the check of positions and coordinates. The caller
-// guarantees that they are correct. If they are not, results are wrong or the program crashes.
+// Trusted returns an option that skips the check of positions and coordinates, except the first and
+// last position of a level. The caller guarantees that they are correct. If they are not, results
+// are wrong or the program crashes.
 func Trusted() Option { return Option{trusted: true} }
 
 // Dense returns a dense tensor of the given sizes. values has the value of each coordinate, in

@@ -11,13 +11,14 @@ type counter struct {
 	partial    bool // a part of a file, without the number of entries before it
 
 	marks uint8 // of all blocks so far
-	// judge returns an error if the file stores both an entry and its mirror image. It is nil if
-	// the matrix has no symmetry.
+	// judge returns an error if the file stores both an entry and its mirror image. It is nil
+	// if the matrix has no symmetry or the file is an array.
 	judge func() error
 }
 
 // check counts a block's entries, and returns an error if there are too many or, at the end of the
-// file, too few. b is nil at the end of the file.
+// file, too few. b is nil at the end of the file. If c.partial is true, check only counts. At the
+// end it may also call c.judge.
 func (c *counter) check(b *text.Block) error {
 	what := [2]string{"entry", "entries"}
 	if c.h.array {

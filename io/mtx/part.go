@@ -105,8 +105,8 @@ func (p *matrixPart) SetDims([]int64, []string) {}
 
 // Settle implements text.Part. It checks that the file has the number of entries that its header
 // announces. before is the number of entries in earlier parts, and last is true for the last part
-// of the file. If there are too many entries, Settle reads the part again, so that the error can
-// name the line of the first excess entry.
+// of the file. If the first excess entry is in this part, Settle reads the part again, so that the
+// error can name its line.
 func (p *matrixPart) Settle(before int64, last bool) error {
 	c := p.count
 	switch total := before + c.seen; {

@@ -9,8 +9,8 @@ import (
 	"distaff/io/text"
 )
 
-// Open reads path as a stream of entries in the file's order, with exact sizes. If opt.Order is
-// 1, a matrix of one column or row is read as a vector. The stream owns the file.
+// Open reads path as a stream of entries in the file's order, with exact sizes. If opt asks for one
+// mode, a general matrix of one column or row is read as a vector. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.

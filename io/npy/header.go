@@ -108,7 +108,7 @@ func parseDtype(s string) (dtype, error) {
 	return d, nil
 }
 
-// readHeader reads the header at the start of r. Its errors do not name the file.
+// readHeader reads the header at the start of r. Its own errors do not name the file.
 func readHeader(r io.Reader) (*header, error) {
 	var fix [12]byte
 	if n, err := io.ReadFull(r, fix[:8]); err != nil {
@@ -215,8 +215,8 @@ func parseHeader(s string) (*header, error) {
 	return h, h.measure()
 }
 
-// widest is the size in bytes of a value of the widest type. Shapes are checked with this size,
-// because an array can be converted to any type.
+// widest is the size in bytes of a value of the widest type. Shapes of numbers are checked with
+// this size, because an array can be converted to any type.
 var widest = tensor.Complex128.Size()
 
 // measure sets the number of elements, and returns an error if the shape is too large for a tensor.

@@ -212,7 +212,7 @@ func (a *archive) format() (string, error) {
 }
 
 // sizes reads the sizes of a sparse array from the member "shape". If general is true, it accepts
-// any number of sizes. Otherwise it accepts two sizes or, if row is true, also a single one.
+// up to tcs.MaxOrder sizes. Otherwise it accepts two sizes or, if row is true, also a single one.
 func (a *archive) sizes(general, row bool) ([]int64, error) {
 	e, err := a.elements("shape", 1)
 	if err != nil {

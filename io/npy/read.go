@@ -49,9 +49,9 @@ type shape struct {
 	typ  tensor.Type
 }
 
-// Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes.
-// It leaves out elements whose bits are all zero, except in an array without modes. If opt.Order is
-// 1, an array of one column or row is read as a vector. The stream owns the file.
+// Open reads path, an .npy file, as a stream of entries in the file's order, with exact sizes. It
+// leaves out elements whose bits are all zero, except in an array without modes. If opt asks for
+// one mode, an array of one column or row is read as a vector. The stream owns the file.
 func Open(path string, opt coo.Options) (coo.Stream, error) { return text.Open(path, opt, New) }
 
 // New returns a stream of the entries of src. The stream owns src.

@@ -125,7 +125,7 @@ type underWay struct {
 }
 
 // maxCopiesUnderWay limits the number of bytes of copies that a rank is sending at one time. Above
-// the limit the rank waits until its first send is complete. This wait cannot cause a deadlock,
+// the limit the rank waits for its sends, the first ones first. This wait cannot cause a deadlock,
 // because all ranks handle pieces, and the parts of a piece, in the same order. So the receiver of
 // the first unfinished message never waits for a rank that waits for this receiver.
 var maxCopiesUnderWay int64 = 64 << 20
@@ -161,7 +161,7 @@ func (x *running) piece(k int) error {
 }
 
 // wholePart returns this rank's part that equals piece k, or nil if there is none. A part that is a
-// view is returned only if its memory holds no entries outside of the piece. list holds the
+// view is returned only if its arrays hold no entries outside of the piece. list holds the
 // overlaps of the parts with the piece.
 func (x *running) wholePart(k int, list []overlap) *tcs.Tensor {
 	if len(list) != 1 || x.sum.Parts[list[0].part].Rank != x.c.Rank() {
@@ -193,8 +193,8 @@ func isFormed(t *tcs.Tensor) bool {
 	return ok && isEnded(t)
 }
 
-// isExact reports whether the arrays of a view hold only entries of its box. It is true if every
-// level except the outermost one covers the whole mode, and if no segment is cut.
+// isExact reports whether the arrays of a view hold only entries of its box. It is true if there is
+// a level, if every level except the outermost one covers the whole mode, and if no segment is cut.
 func isExact(t *tcs.Tensor) bool {
 	return len(t.Levels) > 0 && isEnded(t) &&
 		!slices.ContainsFunc(t.Levels[1:],

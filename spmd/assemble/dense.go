@@ -53,9 +53,9 @@ func (x *running) dense(piece Region, list []overlap) (t *tcs.Tensor, err error)
 // whole part.
 const minShareEighths = 7
 
-// viewOfFirst returns the piece as a view of its first overlap, if the values are contiguous there,
-// the part belongs to this rank, and the part is not much larger than the piece. Otherwise it
-// returns nil.
+// viewOfFirst returns the piece as a view of its first overlap, if the overlap is the whole piece,
+// the values are contiguous there, the part belongs to this rank, and the part is not much larger
+// than the piece. Otherwise it returns nil.
 func (x *running) viewOfFirst(piece Region, list []overlap) (*tcs.Tensor, error) {
 	if len(list) == 0 || x.sum.Parts[list[0].part].Rank != x.c.Rank() ||
 		!list[0].region.equal(Region{Box: piece.Box}) {

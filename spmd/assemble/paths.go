@@ -118,8 +118,8 @@ type completing struct {
 	way     []underWay
 }
 
-// differ returns those groups whose pieces do not all have the same paths. It compares the SHA-256
-// sums of the paths. Every rank must call it.
+// differ returns those groups whose pieces may have different paths. It compares the SHA-256 sums
+// of the arrays that determine the paths. Every rank must call it.
 func (x *completing) differ(groups [][]int) (list [][]int, err error) {
 	const words = sha256.Size / 8
 	// for each word, its maximum and the maximum of its complement

@@ -14,11 +14,11 @@ import (
 
 // Shared returns a Backend for all ranks of c that makes leaves with b. Ranks whose machines can
 // run the same objects have the same Kind. The lowest rank of each Kind makes the object of a leaf
-// and broadcasts its bytes. The other ranks of this Kind use them. A job therefore compiles a leaf
-// once for each Kind, even if its nodes do not share a cache.
+// and broadcasts its bytes. The other ranks of this Kind use them. A job then compiles a leaf once
+// for each Kind, even if its nodes do not share a cache.
 //
-// Every rank must call Build. If a rank has neither a compiler nor the leaf's object, Build fails
-// at every rank.
+// Every rank must call Build. If the lowest rank of a Kind has neither a compiler nor the leaf's
+// object, Build fails at every rank.
 func Shared(c comm.Comm, b kernels.Portable) kernels.Backend {
 	return &shared{b, c.Uncounted()}
 }

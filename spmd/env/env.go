@@ -43,10 +43,10 @@ type Settings struct {
 	Untuned bool   // do not use measured forms of code, but the default forms
 	// the caller's goroutine is locked to its thread, and leaves run on that thread
 	Locked bool
-	// Compiler, if not nil, starts the C compiler (cc.Config.Run). It is set if this process must
-	// not start one itself.
+	// Compiler, if not nil, starts the C compiler (cc.Config.Run). If it is nil, build.Aside starts
+	// the compiler.
 	Compiler func(ctx context.Context, c cc.Command) (string, error)
-	// UserCode holds the C files that schedules name; nil if there are none.
+	// UserCode holds the C files that schedules name. If it is nil, C functions cannot be used.
 	UserCode *usercode.Files
 	// Note is called with lines that a user should read, Detail with further lines. Either may be
 	// nil.
@@ -54,7 +54,8 @@ type Settings struct {
 	// Progress, if not nil, is called from another goroutine with the progress of reading a file.
 	Progress func(file string, done, total int64)
 	// Working, if not nil, is called from another goroutine with the progress of long work, as two
-	// numbers without a unit. what is "" when the work is done.
+	// numbers without a unit. When the work is done, Working is called with "" for what, from the
+	// goroutine that ends the work.
 	Working func(what string, done, total int64)
 }
 

@@ -56,7 +56,7 @@ func (x *Densities) Pattern(vars []string, terms []*notation.Term) *Pattern {
 	return p
 }
 
-// decides returns the variables of factor f that decide whether f has an entry. Along any other
+// decides returns the variables of factor f that may decide whether f has an entry. Along any other
 // variable, f has entries at all coordinates or at none. vars can list a variable more than once.
 func (x *Densities) decides(f notation.Factor) (vars []string) {
 	notation.WalkTerm(&notation.Term{Factors: []notation.Factor{f}}, func(e notation.Expr) bool {

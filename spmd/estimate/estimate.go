@@ -30,14 +30,14 @@ type Tensor struct {
 	Layout    tensor.Layout
 	Entries   float64  // number of entries that are stored, or an estimate
 	Counted   bool     // whether Entries is exact
-	Pattern   *Pattern // where entries will be; nil if the tensor exists already
+	Pattern   *Pattern // where entries will be; may be nil
 
 	levels []float64 // positions of each level of the whole tensor; nil if unknown
 	// least widths in bytes of positions and of coordinates, by level; nil if the values alone
 	// determine the widths
 	minWidths [2][]uint8
 	stored    *tcs.Tensor // the tensor itself, as SetLevels got it; may be nil
-	whole     *plan.Size  // size of the one block of a tensor that is not cut; otherwise nil
+	whole     *plan.Size  // size of the only block, if SetWhole was called; otherwise nil
 	source    *tcs.Tensor // the blocks are views of it between the partition's keys; may be nil
 	sizes     []plan.Size // cache of block sizes
 	hasSize   []bool      // by block: whether its size is in the cache
@@ -242,8 +242,9 @@ func (t *Tensor) In(box [][2]int64) plan.Size { return t.estimate(box, nil) }
 
 // shares estimates how much of the tensor belongs to the block in a box. The function part returns
 // the fraction of the coordinates of mode m. share is the fraction of all coordinates. paths is the
-// fraction of the coordinate tuples of the levels down to the last compressed level. stored is the
-// axis that cuts the entries, in storage order, into equal chunks. It is nil if there is none.
+// fraction of the coordinate tuples of the levels down to the last compressed level, or share if
+// the format repeats coordinates. stored is the axis that cuts the entries, in storage order, into
+// equal chunks. It is nil if there is none.
 func (t *Tensor) shares(box [][2]int64, stored *partition.Axis) (part func(m int) float64, share,
 	paths float64) {
 	part = func(m int) float64 {

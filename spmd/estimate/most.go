@@ -14,7 +14,8 @@ type counted struct{ about, most float64 }
 func (c counted) times(n float64) counted { return counted{n * c.about, n * c.most} }
 
 // excessProbability is the accepted probability that an upper bound is exceeded: the bound of the
-// number of entries of a block, or of positions of a level. It is computed for independent entries.
+// number of entries of a block, of positions of a level, or of the extent of a block. It is
+// computed for independent entries.
 const excessProbability = 1e-9
 
 // count returns an estimate of the number of items in a block, together with an upper bound. Items

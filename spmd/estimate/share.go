@@ -101,7 +101,7 @@ type Pattern struct {
 
 // filled reports whether the coordinate in mode m never decides if there is an entry: for each
 // choice of coordinates in the other modes, the tensor has entries at all coordinates of m or at
-// none.
+// none. It returns false if t has no Pattern.
 func (t *Tensor) filled(m int) bool { return t.Pattern != nil && t.Pattern.Filled[m] }
 
 // cut is a box of a tensor down to one of its levels, which is called the current level. Deeper

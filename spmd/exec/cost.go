@@ -46,18 +46,20 @@ type Forecast struct {
 type Watcher interface {
 	// Step is called for each step of a rank.
 	Step(rank int, s plan.Step)
-	// Arrive is called for the blocks of an operand that a rank receives in one scope, before the
-	// first Step of the rank. It is not called for an operand that is broadcast.
+	// Arrive is called for the blocks of an operand that a rank needs in one scope, before the
+	// first Step of the rank. It is not called for an operand that is broadcast or gathered.
 	Arrive(operand int, a plan.Arrival)
 	// Send is called for a block of an operand that the first rank of list sends to the others.
 	Send(operand int, b plan.Block, list []int)
 	// Broadcast is called for the single block of an operand that rank from broadcasts.
 	Broadcast(operand, from int)
-	// Sum is called for a partial block of the result that rank from sends to rank to. Rank to adds
-	// it to its own, or, if complete is true, owns the block, which is then complete.
+	// Sum is called for a block of the result that rank from sends to rank to; both can be the same
+	// rank. If complete is false, rank to adds the block to its own. If complete is true, the block
+	// is complete, and rank to owns it or stores a copy.
 	Sum(b plan.Block, from, to int, complete bool)
 	// Part is called for a part, with the given box, of a complete block of the result. Rank from
-	// sends the part to rank to, which assembles a piece.
+	// sends the part to rank to, which assembles a piece. Part is also called for a piece that rank
+	// from sends to rank to, which stores a copy.
 	Part(box [][2]int64, z plan.Size, from, to int)
 	// Gather is called for the rows of a gathered operand that rank to reads from rank from.
 	Gather(operand int, bytes int64, from, to int)
@@ -71,7 +73,7 @@ type Cost struct {
 	// by operand: number of entries of the blocks that each rank reads, each block once
 	Read      [][]int64
 	ranks     []rankCost
-	assembled bool // the result's blocks are only parts of its pieces, and are closed at the end
+	assembled bool // the result's blocks are parts of its pieces
 }
 
 // rankCost is the estimated memory that a rank needs during the computation. It does not contain
@@ -80,7 +82,7 @@ type rankCost struct {
 	incoming []arriving   // by operand
 	needs    []plan.Block // by operand: the largest block that a step reads, or -1
 	stepped  int64        // bytes of the largest block that several steps add to
-	moved    int64        // bytes of the largest block that another rank sends to be added
+	moved    int64        // bytes of the largest block of the result that another rank sends
 	adds     bool         // the rank adds blocks, its own or others
 	// bytes of copies of the result, of its blocks that arrive complete, and of the assembly
 	added  int64
@@ -93,7 +95,8 @@ type rankCost struct {
 }
 
 // arriving describes the blocks of one operand that a rank receives: the largest number of bytes in
-// one scope, and the number of scopes that receive blocks.
+// one scope, and the number of scopes that receive blocks. The rows that a rank stores of a
+// gathered operand count as one scope.
 type arriving struct{ most, count int64 }
 
 // heldScopes is the number of scopes of an operand whose blocks a fetcher stores at a time: the
@@ -106,7 +109,7 @@ type partialCost struct {
 	steps   int64
 	size    plan.Size
 	// upper bound of the number of entries that the steps add: for each step, the entries of the
-	// largest block that the step reads
+	// largest block that the step reads; 0 if the result is dense
 	sources int64
 }
 
@@ -278,7 +281,7 @@ func (k *rankCost) made(index map[plan.Partial]int, part plan.Partial,
 }
 
 // addComplete adds the memory of a complete block of the result that the rank receives. The block
-// stays at the rank after the computation.
+// stays at the rank after the computation, unless pieces are assembled from it (see assembled).
 func (k *rankCost) addComplete(z plan.Size) {
 	k.added += z.Memory()
 	k.stays += z.Memory()

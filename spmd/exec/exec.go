@@ -42,7 +42,7 @@ type Rank struct {
 	// copy. The block is then not broadcast. Replicas or an element may be nil.
 	Replicas []*tcs.Tensor
 	// Rows returns the rows of a gathered operand that this rank's steps read. It is called once
-	// for each gathered operand, before the first run.
+	// for each gathered operand in the first run, and again in the first run after Forget.
 	Rows func(operand int) Rows
 	// Moves says that nothing except the computation uses the blocks of Own. It may then move the
 	// rows of a gathered operand into the array of all rows that it reads.
@@ -64,7 +64,7 @@ type Rank struct {
 	// be nil.
 	Located func(error) error
 	// Sparse, if the result has compressed levels, determines how the rank's steps add to one
-	// block. If it is nil, SumLeaf adds blocks.
+	// block. If it is nil, and Adds is not set, SumLeaf adds the blocks of steps.
 	Sparse *Sparse
 	// Threads is the number of threads that add parts of an assembled result.
 	Threads int
@@ -81,8 +81,10 @@ type Rank struct {
 // Spent is the time of a rank's last Compute, divided into phases.
 type Spent struct {
 	Fetch time.Duration // waiting for operand blocks
-	Leaf  time.Duration // in leaves, including the preparation of their operands and results
-	Sum   time.Duration // adding partial blocks and moving them to their owners
+	// in leaves, including the preparation of their operands and results, and adding blocks of
+	// steps if Rank.Sparse is set
+	Leaf time.Duration
+	Sum  time.Duration // adding other partial blocks, and moving them to their owners
 }
 
 // Spent returns the times of the last Compute.
@@ -305,8 +307,8 @@ func (r *Rank) Forget() {
 	}
 }
 
-// tagCombine is the message tag of blocks that a tree sum moves. Fetches use the tags below
-// tagSpread.
+// tagCombine is the message tag of blocks that a tree sum moves, and of parts of an assembly.
+// Fetches use the tags below tagSpread.
 const tagCombine = comm.MaxTag
 
 // tagSpread and tagSpread+1 are the tags of copies of the result's blocks.

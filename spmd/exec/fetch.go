@@ -23,7 +23,8 @@ type fetcher struct {
 type incoming struct {
 	r       *Rank
 	operand int
-	// always is the operand's single block, which is available from the beginning; or nil.
+	// always is the operand's single block, which is available from the beginning, except for
+	// rows that are still gathered; or nil.
 	always  *tcs.Tensor
 	foreign bool    // always came from another rank
 	rows    *gather // the rows that always consists of; nil if the operand is not gathered

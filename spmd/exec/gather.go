@@ -18,8 +18,9 @@ import (
 type Rows struct {
 	List []int64
 	All  bool
-	// Within is a range that contains all these rows. Only the rows in this range are stored in
-	// memory, and leaves access no other rows. If All is true, it is the range of all rows.
+	// Within is a range that contains all these rows. Unless ranks share an array, only the rows in
+	// this range are stored in memory. Leaves access no other rows. If All is true, it is the range
+	// of all rows.
 	Within [2]int64
 	// Spans has, for each step of the rank, a range that contains the rows that the step reads. The
 	// step waits for these rows only. nil means that each step may read all rows.
@@ -32,8 +33,8 @@ type Rows struct {
 type gather struct {
 	r       *Rank
 	operand int
-	// the tensor that leaves read: a range of rows. Rows that this rank does not read are 0, unless
-	// other ranks share the array
+	// the tensor that leaves read: a range of rows. Rows of other ranks that this rank does not
+	// read are 0, unless other ranks share the array
 	read   *tcs.Tensor
 	row    int64    // bytes of a row
 	home   bool     // this rank's own rows are stored in read, and its blocks are views of read
@@ -222,8 +223,8 @@ func (g *gather) wanted(needed Rows) []parcel {
 }
 
 // ask tells the owners which rows this rank reads, and stores in g.asked the rows that other ranks
-// read from this rank. A request holds, for each piece, its number, its first row, the row after
-// its last one, the length of the list of rows, and the list.
+// read from this rank. A request holds, for each piece, its number, the first row that is read, the
+// row after the last one that is read, the length of the list of rows, and the list.
 func (g *gather) ask() error {
 	c := g.r.Comm.Uncounted()
 	counts, asked := make([]int64, c.Size()), make([]int64, c.Size())

@@ -12,7 +12,8 @@ import (
 //   - If each step's block would have the level arrays of an operand (Rank.Adds), the union is
 //     built from these arrays before the steps run. The leaves then add in place.
 //   - Otherwise steps make blocks of their own. The blocks are collected while memory allows, and
-//     then merged together.
+//     then merged together. If the pattern is kept from an earlier run, each block is added at
+//     once.
 //
 // In both ways, a value is the sum over the steps in their order; it does not depend on the merges.
 type Sparse struct {
@@ -63,7 +64,7 @@ type sums struct {
 }
 
 // source identifies the block of an operand that has the same level arrays as the result of a step.
-// The operand is the Source of the step's group.
+// The operand is the Source of the step's group. A source is zero if Rank.Adds is not set.
 type source struct {
 	operand int
 	block   plan.Block
@@ -72,8 +73,8 @@ type source struct {
 // sum is one incomplete partial block.
 type sum struct {
 	n       int         // number of steps so far
-	sum     *tcs.Tensor // the sum of the first steps; nil before the first merge
-	layout  *layout     // of sum, if several steps are in it
+	sum     *tcs.Tensor // the sum of the first steps; nil until the pattern of a sum is known
+	layout  *layout     // of sum; nil if sum is nil
 	pending []*tcs.Tensor
 	bytes   int64 // size of pending
 }
@@ -130,8 +131,8 @@ func (u *sums) step(s plan.Step, operands []*tcs.Tensor) error {
 	return u.finish(s.Partial, x)
 }
 
-// begin creates the sum of a partial block. If the pattern is known already, the sum gets its
-// memory at once.
+// begin creates the sum of a partial block. If the pattern is kept from an earlier run, or steps
+// add in place, the sum gets its memory at once.
 func (u *sums) begin(p plan.Partial) (*sum, error) {
 	x := &sum{layout: u.sparse.kept[p]}
 	u.open[p] = x
